@@ -1,0 +1,75 @@
+"""Drevo compiles the dynamics of tree-structured robots: closed-form equations, machine-speed functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    DrevoError,
+    DrevoWarning,
+    EmitError,
+    InputError,
+    ModelError,
+    NumericsError,
+    TraceError,
+)
+
+__version__ = "0.1.0"
+
+# public name -> module that defines it; nothing is imported before it is used
+_LAZY = {
+    "Builder": "builder",
+    "Derivation": "derivation",
+    "Robot": "robot",
+    "compile": "compiler",
+    "from_dh": "dh",
+    "load": "loading",
+    "write_out": "written",
+}
+_MODULES = ("robots",)
+
+if TYPE_CHECKING:
+    from . import robots
+    from .builder import Builder
+    from .compiler import compile
+    from .derivation import Derivation
+    from .dh import from_dh
+    from .loading import load
+    from .robot import Robot
+    from .written import write_out
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _LAZY:
+        value = getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module 'drevo' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY, *_MODULES])
+
+
+__all__ = [
+    "Builder",
+    "Derivation",
+    "DrevoError",
+    "DrevoWarning",
+    "EmitError",
+    "InputError",
+    "ModelError",
+    "NumericsError",
+    "Robot",
+    "TraceError",
+    "compile",
+    "from_dh",
+    "load",
+    "robots",
+    "write_out",
+]

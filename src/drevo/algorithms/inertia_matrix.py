@@ -1,0 +1,156 @@
+"""Joint-space inertia matrix by composite bodies, and its branch-sparse factors.
+
+Walker and Orin 1982, method 3; Featherstone 2008, sections 6.2 and 6.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..mechanics.joints import Force, Motion, Placement
+from ..mechanics.scalar import Scalar, is_zero
+from ..mechanics.spatial import NOTHING, Body
+from ..mechanics.tree import Tree
+
+Rows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
+
+
+def composite_bodies(tree: Tree, X: Sequence[Placement]) -> list[Body]:
+    """Every subtree as one rigid body, in the axes of its root body."""
+    total = [NOTHING] * len(tree)
+    for i in range(len(tree) - 1, -1, -1):
+        b = tree.bodies[i]
+        total[i] = b.inertia + total[i]
+        if b.parent >= 0:
+            total[b.parent] = total[b.parent] + lifted(X[i], total[i])
+    return total
+
+
+def lifted(x: Placement, body: Body) -> Body:
+    """A composite body in the axes of the parent."""
+    if x.k != -2:
+        body = body.turned(x.Q)
+    return body.moved(x.R, x.p)
+
+
+def wrench_of(body: Body, s: Motion) -> Force:
+    """I s: the wrench that gives a body at rest the acceleration s."""
+    return Force(body.J @ s.w + body.h.cross(s.v), s.v * body.m + s.w.cross(body.h))
+
+
+def mass_matrix_rows(tree: Tree, q: Sequence[Scalar]) -> Rows:
+    """Lower triangle of M over q's own order; entries across branches are absent.
+
+    Bodies descending, so each composite is used as soon as it is complete.
+    """
+    X = tree.placements(q)
+    total = [NOTHING] * len(tree)
+    M: Rows = [{} for _ in range(tree.nv)]
+    for i in range(len(tree) - 1, -1, -1):
+        b = tree.bodies[i]
+        tree.section(i)
+        total[i] = b.inertia + total[i]
+        tree.named_vec(total[i].h, "h", i)
+        for k, column in enumerate(tree.columns(b)):
+            _fill(tree, X, M, i, k, wrench_of(total[i], column))
+        if b.parent >= 0:
+            total[b.parent] = total[b.parent] + lifted(X[i], total[i])
+    return M
+
+
+def _fill(tree: Tree, X: Sequence[Placement], M: Rows, i: int, k: int, f: Force) -> None:
+    """The entries of rate k of body i: its own body's, then every ancestor's, the wrench moved up."""
+    b, j = tree.bodies[i], i
+    while j >= 0:
+        a = tree.bodies[j]
+        for l, column in enumerate(tree.columns(a)):
+            if j < i or l <= k:
+                _add(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
+        if a.parent >= 0:
+            f = X[j].up_force(f)
+        j = a.parent
+
+
+def _add(M: Rows, r: int, c: int, diagonal: bool, x: Scalar) -> None:
+    """Adds x at (r, c) and its mirror; two bodies driven by one coordinate meet on the diagonal twice."""
+    if is_zero(x):
+        return
+    if r == c and not diagonal:
+        x = x + x
+    r, c = max(r, c), min(r, c)
+    M[r][c] = M[r][c] + x if c in M[r] else x
+
+
+def dense(M: Rows) -> list[list[Scalar]]:
+    """The full symmetric matrix."""
+    n = len(M)
+    out: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for r, row in enumerate(M):
+        for c, x in row.items():
+            out[r][c] = out[c][r] = x
+    return out
+
+
+def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
+    return dense(mass_matrix_rows(tree, q))
+
+
+def elimination_order(tree: Tree) -> list[int]:
+    """Rates in the order of the tree: children after parents, so the factors fill in nothing."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for b in tree.bodies:
+        for k in range(b.v, b.v + b.nv):
+            if k not in seen:
+                seen.add(k)
+                order.append(k)
+    return order
+
+
+class Factors:
+    """M = L^T D L from the last joint to the first, over structural non-zeros; pivots are D."""
+
+    def __init__(self, M: Rows, order: Sequence[int]) -> None:
+        place = {v: i for i, v in enumerate(order)}
+        H: Rows = [{} for _ in order]
+        for r, row in enumerate(M):
+            for c, x in row.items():
+                i, j = place[r], place[c]
+                H[max(i, j)][min(i, j)] = x
+        self.order = order
+        self.pivots: list[Scalar] = [0.0] * len(order)
+        self.inverse: list[Scalar] = [0.0] * len(order)
+        self.L: Rows = [{} for _ in order]
+        for k in range(len(order) - 1, -1, -1):
+            row = H[k]
+            self.pivots[k] = row.pop(k)
+            self.inverse[k] = 1.0 / self.pivots[k]
+            for i in sorted(row, reverse=True):
+                a = row[i] * self.inverse[k]
+                self.L[k][i] = a
+                for j in row:
+                    if j <= i:
+                        x = a * row[j]
+                        H[i][j] = H[i][j] - x if j in H[i] else -x
+
+    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """x with M x = b."""
+        n = len(self.order)
+        x = [b[v] for v in self.order]
+        for i in range(n - 1, -1, -1):
+            for j, l in self.L[i].items():
+                x[j] = x[j] - l * x[i]
+        for i in range(n):
+            x[i] = x[i] * self.inverse[i]
+            for j, l in self.L[i].items():
+                x[i] = x[i] - l * x[j]
+        out: list[Scalar] = [0.0] * n
+        for v, value in zip(self.order, x):
+            out[v] = value
+        return out
+
+
+def factors(tree: Tree, q: Sequence[Scalar]) -> Factors:
+    """The factors of M(q)."""
+    return Factors(mass_matrix_rows(tree, q), elimination_order(tree))

@@ -1,0 +1,51 @@
+"""The one table of operations: what a node may be, what it costs, what it means on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+CONST, PARAMETER, INPUT, ADD, MUL, DIV, SIN, COS, SQRT, ATAN2 = range(10)
+BINARY = (ADD, MUL, DIV, ATAN2)  # ATAN2 stands on parameters only: the phase of a merged constant
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """arity, and the meaning on anything that has + - * / (floats, fractions, arrays)."""
+
+    name: str
+    arity: int
+    apply: Callable[..., Any] | None = None
+
+
+def _sin(x: Any) -> Any:
+    return np.sin(x)
+
+
+def _cos(x: Any) -> Any:
+    return np.cos(x)
+
+
+def _sqrt(x: Any) -> Any:
+    return np.sqrt(x)
+
+
+def _atan2(y: Any, x: Any) -> Any:
+    return np.arctan2(y, x)
+
+
+OPS: tuple[Op, ...] = (
+    Op("const", 0),
+    Op("parameter", 0),
+    Op("input", 0),
+    Op("add", 2, lambda x, y: x + y),
+    Op("mul", 2, lambda x, y: x * y),
+    Op("div", 2, lambda x, y: x / y),
+    Op("sin", 1, _sin),
+    Op("cos", 1, _cos),
+    Op("sqrt", 1, _sqrt),
+    Op("atan2", 2, _atan2),
+)

@@ -1,0 +1,252 @@
+"""The one way in for XML, hardened and bounded, with line numbers; and for numbers written as text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from drevo.errors import ModelError
+
+if TYPE_CHECKING:
+    from xml.sax.xmlreader import Locator
+
+MAX_BYTES = 8 * 2**20
+MAX_DEPTH = 64
+MAX_ELEMENTS = 200_000
+MAX_ATTRIBUTES = 256
+MAX_ATTRIBUTE = 4096
+MAX_NAME = 256
+
+MAX_LENGTH = 1e6  # metres; also the bound of every plain number (angles, axes, ratios)
+MAX_MASS = 1e9  # kilograms
+MAX_INERTIA = MAX_MASS * MAX_LENGTH**2
+ANY = math.inf
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_SPACE = re.compile(r"[ \t\r\n]+")  # str.split() would also split on Unicode spaces
+_ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """One element of a file: its tag, attributes, children, text and the line on which it begins."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text directly inside the element, without the white space around it."""
+        return "".join(self.pieces).strip()
+
+    def all(self, tag: str) -> list[Element]:
+        """The children with this tag, in file order."""
+        return [child for child in self.children if child.tag == tag]
+
+    def first(self, tag: str) -> Element | None:
+        """The first child with this tag."""
+        return next((child for child in self.children if child.tag == tag), None)
+
+    def get(self, attribute: str, default: str = "") -> str:
+        """An attribute, or the default where it is absent."""
+        return self.attributes.get(attribute, default)
+
+    def walk(self) -> Iterator[Element]:
+        """The element and everything below it, depth first, without recursion."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.children))
+
+
+class _Tree:
+    """A SAX content handler that builds Elements and keeps the limits while it does."""
+
+    def __init__(self) -> None:
+        self.root: Element | None = None
+        self.open: list[Element] = []
+        self.count = 0
+        self.locator: Locator | None = None
+
+    def setDocumentLocator(self, locator: Locator) -> None:
+        self.locator = locator
+
+    @property
+    def line(self) -> int:
+        return (self.locator.getLineNumber() if self.locator else 0) or 0
+
+    def startElement(self, tag: str, attributes: dict[str, str]) -> None:
+        found = dict(attributes.items())
+        self.count += 1
+        self.check(tag, found)
+        element = Element(tag, found, self.line)
+        if self.open:
+            self.open[-1].children.append(element)
+        else:
+            self.root = element
+        self.open.append(element)
+
+    def check(self, tag: str, found: dict[str, str]) -> None:
+        """Refuse the element that passes a limit."""
+        if self.count > MAX_ELEMENTS:
+            self.refuse(f"the file has more than {MAX_ELEMENTS} elements")
+        if len(self.open) >= MAX_DEPTH:
+            self.refuse(f"elements are nested deeper than {MAX_DEPTH}")
+        if len(found) > MAX_ATTRIBUTES:
+            self.refuse(f"<{tag[:40]}> has {len(found)} attributes, {MAX_ATTRIBUTES} are allowed")
+        if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in found):
+            self.refuse(f"a name that begins with {tag[:40]!r} is longer than {MAX_NAME} characters")
+        for name, value in found.items():
+            if len(value) > MAX_ATTRIBUTE:
+                self.refuse(f"{name} of <{tag}> has {len(value)} characters, {MAX_ATTRIBUTE} are allowed")
+
+    def refuse(self, what: str) -> None:
+        raise ModelError(f"line {self.line}: {what}; the file is refused as a robot description")
+
+    def endElement(self, tag: str) -> None:
+        self.open.pop()
+
+    def characters(self, text: str) -> None:
+        if not text.isspace():
+            self.open[-1].pieces.append(text)
+
+    def ignore(self, *_: object) -> None:
+        """What a SAX reader also reports and a robot does not need."""
+
+    startDocument = endDocument = startPrefixMapping = endPrefixMapping = ignore
+    ignorableWhitespace = processingInstruction = skippedEntity = ignore
+
+
+def parse(data: bytes) -> Element:
+    """The root element of an XML document in UTF-8; ModelError where it is broken, hostile or too big."""
+    _check_bytes(data)
+    from xml.sax import SAXParseException
+    from xml.sax.xmlreader import InputSource
+
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.expatreader import DefusedExpatParser
+
+    # One feed: in pieces, a long attribute would be scanned anew with every piece.
+    tree, parser = _Tree(), DefusedExpatParser(bufsize=MAX_BYTES + 1, forbid_dtd=True)
+    parser.setContentHandler(tree)  # type: ignore[arg-type]
+    source = InputSource()
+    source.setByteStream(BytesIO(data))
+    source.setEncoding("utf-8")  # overrides what the file declares
+    try:
+        parser.parse(source)
+    except SAXParseException as error:
+        line, why = error.getLineNumber(), error.getMessage()
+        raise ModelError(f"line {line}: the XML is malformed or cut off ({why}); mend or re-export it") from None
+    except DefusedXmlException:
+        raise ModelError(
+            "the file has a DTD (DOCTYPE, entity declarations), which a robot description does not need and "
+            "which can be an attack; remove the DOCTYPE"
+        ) from None
+    if tree.root is None:
+        raise ModelError("line 1: the XML has no element")
+    return tree.root
+
+
+def _check_bytes(data: bytes) -> None:
+    if not data.strip():
+        raise ModelError("the file is empty (line 1): a robot description needs at least one element")
+    if len(data) > MAX_BYTES:
+        raise ModelError(f"the file has more than {MAX_BYTES} bytes, the most that a robot description may have")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ModelError(f"line {line}: the file is not in UTF-8; save it in UTF-8") from None
+    declared = _ENCODING.match(data[:1024])
+    if declared and not data.isascii() and declared[1].lower() not in (b"utf-8", b"utf8"):
+        raise ModelError(f"line 1: the file declares {declared[1].decode()}; save it in UTF-8 and declare that")
+
+
+def number(text: str) -> float:
+    """A finite decimal number in ASCII and the C locale; ValueError says what is wrong with anything else."""
+    text = text.strip(" \t\r\n")
+    if _NUMBER.fullmatch(text) is None:
+        plain = text.lower().lstrip("+-")
+        if plain in ("nan", "inf", "infinity"):
+            raise ValueError(f"{_short(text)} is not finite")
+        hint = " (the decimal sign is a point)" if "," in text else ""
+        raise ValueError(f"{_short(text)} is not a number{hint}")
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{_short(text)} is too large")
+    return value
+
+
+def numbers(text: str, count: int) -> tuple[float, ...]:
+    """Exactly `count` numbers, separated by white space."""
+    parts = [part for part in _SPACE.split(text) if part]
+    if len(parts) != count:
+        given = f"{len(parts)} number" + ("" if len(parts) == 1 else "s")
+        raise ValueError(f"{_short(text)} has {given}, {count} needed")
+    return tuple(number(part) for part in parts)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+class Reader:
+    """Reads attributes as numbers; what cannot be read is said in a sentence, and zeros stand in its place.
+
+    `report` takes the sentence; `owner` is the link or joint that the sentences name.
+    """
+
+    def __init__(self, report: Callable[[str], object], owner: str) -> None:
+        self.report = report
+        self.owner = owner
+
+    def vector(
+        self, element: Element | None, attribute: str, default: tuple[float, ...], bound: float = MAX_LENGTH
+    ) -> tuple[float, ...]:
+        """As many numbers as the default has; the default where the element or the attribute is absent."""
+        text = element.attributes.get(attribute) if element else None
+        if element is None or text is None:
+            return default
+        try:
+            values = numbers(text, len(default))
+            self._check(values, bound)
+        except ValueError as error:
+            self.report(
+                f"{self.owner}: {attribute} of <{element.tag}> on line {element.line}: {error}; correct it"
+            )
+            return default
+        return values
+
+    def scalar(self, element: Element | None, attribute: str, default: float, bound: float = MAX_LENGTH) -> float:
+        """One number; the default where the element or the attribute is absent."""
+        return self.vector(element, attribute, (default,), bound)[0]
+
+    def optional(self, element: Element | None, attribute: str, bound: float = ANY) -> float | None:
+        """One number, or None where the element or the attribute is absent."""
+        if element is None or attribute not in element.attributes:
+            return None
+        return self.scalar(element, attribute, 0.0, bound)
+
+    def needed(
+        self, element: Element | None, parent: Element, tag: str, attribute: str, bound: float = MAX_LENGTH
+    ) -> float:
+        """One number that must be there: `attribute` of <tag> inside `parent`."""
+        if element is None or attribute not in element.attributes:
+            line = (element or parent).line
+            self.report(f"{self.owner}: <{tag}> on line {line} has no {attribute}; add it")
+            return 0.0
+        return self.scalar(element, attribute, 0.0, bound)
+
+    @staticmethod
+    def _check(values: tuple[float, ...], bound: float) -> None:
+        for value in values:
+            if abs(value) > bound:
+                raise ValueError(f"{value:g} is beyond {bound:g}, the largest that is allowed")

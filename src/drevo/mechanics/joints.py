@@ -1,0 +1,173 @@
+"""The one place that knows joint types.
+
+The types of the public face are chains of five elementary ones, each with constant columns in its own moved
+frame: revolute, prismatic and helical about or along a coordinate axis; spherical; free.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..model.description import Joint as JointData
+from .rotation import about, from_quaternion
+from .scalar import Scalar
+from .spatial import IDENTITY, UNIT, ZERO, Mat, Vec, rotate
+
+SIZES = {"revolute": (1, 1), "prismatic": (1, 1), "helical": (1, 1), "spherical": (4, 3), "free": (7, 6)}
+
+
+class Motion(NamedTuple):
+    """Angular and linear part, about the origin of the frame they are in."""
+
+    w: Vec
+    v: Vec
+
+    def __add__(self, o: Motion) -> Motion:  # type: ignore[override]
+        return Motion(self.w + o.w, self.v + o.v)
+
+    def __mul__(self, s: Scalar) -> Motion:
+        return Motion(self.w * s, self.v * s)
+
+    def cross(self, o: Motion) -> Motion:
+        """Motion cross motion: the rate of o carried by self."""
+        return Motion(self.w.cross(o.w), self.w.cross(o.v) + self.v.cross(o.w))
+
+    def cross_force(self, f: Force) -> Force:
+        """Motion cross force: the rate of a force carried by self."""
+        return Force(self.w.cross(f.n) + self.v.cross(f.f), self.w.cross(f.f))
+
+    def dot(self, f: Force) -> Scalar:
+        """Power."""
+        return self.w.dot(f.n) + self.v.dot(f.f)
+
+
+class Force(NamedTuple):
+    """Moment and force, about the origin of the frame they are in."""
+
+    n: Vec
+    f: Vec
+
+    def __add__(self, o: Force) -> Force:  # type: ignore[override]
+        return Force(self.n + o.n, self.f + o.f)
+
+    def __sub__(self, o: Force) -> Force:
+        return Force(self.n - o.n, self.f - o.f)
+
+    def __mul__(self, s: Scalar) -> Force:
+        return Force(self.n * s, self.f * s)
+
+
+@dataclass(frozen=True, slots=True)
+class Elementary:
+    """One step of a joint's chain: kind, unit axis in the joint frame, metres per radian."""
+
+    kind: str
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    pitch: Scalar = 0.0
+
+
+def elementary_chain(joint: JointData, pitch: Scalar | None = None) -> list[Elementary]:
+    """The elementary joints of a joint, parent side first, in the order of its coordinates."""
+    axis = joint.axis
+    if joint.kind in ("revolute", "continuous"):
+        return [Elementary("revolute", axis)]
+    if joint.kind == "prismatic":
+        return [Elementary("prismatic", axis)]
+    if joint.kind == "helical":
+        return [Elementary("helical", axis, joint.lead / (2.0 * math.pi) if pitch is None else pitch)]
+    if joint.kind == "cylindrical":
+        return [Elementary("prismatic", axis), Elementary("revolute", axis)]
+    if joint.kind == "universal":
+        assert joint.axis2 is not None  # validation refuses a universal joint without it
+        return [Elementary("revolute", axis), Elementary("revolute", joint.axis2)]
+    if joint.kind == "planar":
+        x, y = plane_axes(axis)
+        return [Elementary("prismatic", x), Elementary("prismatic", y), Elementary("revolute", axis)]
+    return [Elementary(joint.kind)]
+
+
+def plane_axes(
+    normal: tuple[float, float, float],
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """The x and y axes of a planar joint: right-handed with the normal.
+
+    For a coordinate axis +-e_k, x = e_(k+1); otherwise the projection of e_(k+1), k the largest component.
+    """
+    k = max(range(3), key=lambda i: abs(normal[i]))
+    e = UNIT[(k + 1) % 3]
+    n = Vec(*normal)
+    x = e - n * e.dot(n)
+    x = x * (1.0 / math.sqrt(x.dot(x)))
+    y = n.cross(x)
+    return (x.x, x.y, x.z), (y.x, y.y, y.z)
+
+
+class Placement(NamedTuple):
+    """How a body stands in its parent at one configuration: x_parent = R Q x_child + p."""
+
+    R: Mat  # constant part
+    k: int  # axis of Q, or -1 when Q is a full matrix, -2 when Q = 1
+    s: Scalar
+    c: Scalar
+    Q: Mat
+    p: Vec  # origin of the child in parent axes, the joint's own displacement included
+
+    def up(self, v: Vec) -> Vec:
+        """From child axes to parent axes; never multiplies R and Q together."""
+        if self.k >= 0:
+            v = rotate(self.k, self.s, self.c, v)
+        elif self.k == -1:
+            v = self.Q @ v
+        return self.R @ v
+
+    def down(self, v: Vec) -> Vec:
+        """From parent axes to child axes."""
+        v = self.R.T @ v
+        if self.k >= 0:
+            return rotate(self.k, -self.s, self.c, v)
+        return self.Q.T @ v if self.k == -1 else v
+
+    @property
+    def rotation(self) -> Mat:
+        """R Q as a matrix."""
+        return self.R if self.k == -2 else self.R.mul(self.Q)
+
+    def up_force(self, f: Force) -> Force:
+        """A wrench about the child's origin as one about the parent's."""
+        force = self.up(f.f)
+        return Force(self.up(f.n) + self.p.cross(force), force)
+
+    def down_motion(self, m: Motion) -> Motion:
+        """A motion of the parent as felt at the child's origin."""
+        return Motion(self.down(m.w), self.down(m.v + m.w.cross(self.p)))
+
+
+def place(
+    kind: str, k: int, R: Mat, p: Vec, pitch: Scalar, q: list[Scalar], trig: tuple[Scalar, Scalar] | None
+) -> Placement:
+    """The placement of an elementary joint; trig = (sin, cos) of its angle where it has one."""
+    if kind == "revolute" or kind == "helical":
+        assert trig is not None
+        s, c = trig
+        if kind == "helical":
+            p = p + (R @ UNIT[k]) * (pitch * q[0])
+        return Placement(R, k, s, c, about(k, s, c), p)
+    if kind == "prismatic":
+        return Placement(R, -2, 0.0, 1.0, IDENTITY, p + (R @ UNIT[k]) * q[0])
+    if kind == "spherical":
+        return Placement(R, -1, 0.0, 1.0, from_quaternion(q[0], q[1], q[2], q[3]), p)
+    return Placement(R, -1, 0.0, 1.0, from_quaternion(q[3], q[4], q[5], q[6]), p + R @ Vec(q[0], q[1], q[2]))
+
+
+def columns(kind: str, k: int, pitch: Scalar) -> list[Motion]:
+    """The joint's columns in its own moved frame, in the order of its rates."""
+    if kind == "revolute":
+        return [Motion(UNIT[k], ZERO)]
+    if kind == "prismatic":
+        return [Motion(ZERO, UNIT[k])]
+    if kind == "helical":
+        return [Motion(UNIT[k], UNIT[k] * pitch)]
+    angular = [Motion(e, ZERO) for e in UNIT]
+    return angular if kind == "spherical" else [Motion(ZERO, e) for e in UNIT] + angular

@@ -1,0 +1,66 @@
+"""The scalar contract: + - * / and the functions below, on floats, arrays and graph nodes alike.
+
+This is the one bridge between algorithms and the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph.node import Expr
+
+Scalar = Any  # float, numpy array or Expr: whatever has + - * /
+
+
+def sin(x: Scalar) -> Scalar:
+    """Sine of a scalar, radians."""
+    if isinstance(x, Expr):
+        return x.sin()
+    return math.sin(x) if isinstance(x, (float, int)) else np.sin(x)
+
+
+def cos(x: Scalar) -> Scalar:
+    """Cosine of a scalar, radians."""
+    if isinstance(x, Expr):
+        return x.cos()
+    return math.cos(x) if isinstance(x, (float, int)) else np.cos(x)
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """Square root of a scalar."""
+    if isinstance(x, Expr):
+        return x.sqrt()
+    return math.sqrt(x) if isinstance(x, (float, int)) else np.sqrt(x)
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """The angle of the vector (x, y), radians; on a graph of parameters only."""
+    if isinstance(y, Expr):
+        return y.atan2(x)
+    return x.angle_from(y) if isinstance(x, Expr) else math.atan2(y, x)
+
+
+def is_constant(x: Scalar) -> bool:
+    """A number or work on parameters alone: free where it multiplies another constant."""
+    return x.level < 2 if isinstance(x, Expr) else isinstance(x, (float, int))
+
+
+def is_negative(x: Scalar) -> bool:
+    """A number below 0, or a node taken with the minus sign."""
+    return bool(x.edge & 1) if isinstance(x, Expr) else isinstance(x, (float, int)) and x < 0
+
+
+def partials(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[Scalar]]:
+    """d output / d input, rows by outputs; of graph nodes only."""
+    from ..graph.derivative import partial
+
+    return partial(outputs, inputs)
+
+
+def is_zero(x: Scalar) -> bool:
+    """A structural zero: the number 0, never a value that happens to vanish."""
+    return isinstance(x, (float, int)) and x == 0.0

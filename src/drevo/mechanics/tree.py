@@ -1,0 +1,323 @@
+"""Tree: a Model made ready for the algorithms.
+
+Welded links are one body; every joint is a chain of elementary joints whose axis is a coordinate axis of its
+own body; bodies are numbered depth first. Numbers may be scalars of a graph: `value` decides, by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..model.description import Inertial, Model
+from ..model.description import Joint as JointData
+from .joints import SIZES, Elementary, Motion, Placement, columns, elementary_chain, place
+from .rotation import about, carrying
+from .scalar import Scalar, cos, sin
+from .spatial import IDENTITY, NOTHING, SYM_ZERO, UNIT, ZERO, Body, Mat, Sym, Vec, body_of
+from .topology import tour
+
+Value = Callable[[str, float], Scalar]
+TINY = 1e-15  # of the largest term: below it a difference of inertias is a structural zero
+
+
+@dataclass(frozen=True, slots=True)
+class TreeBody:
+    """One body and the elementary joint that carries it.
+
+    parent: -1 is the ground. R, p: placement in the parent at q = 0. axis: k of e_k.
+    q, v: first coordinate and rate; the joint's own angle or shift is factor * q[q].
+    phase: turned about the axis besides, where a re-framing moved the joint's zero.
+    """
+
+    link: str
+    joint: str
+    number: str  # how people name it: "3", or "3a", "3b" for the steps of one joint
+    parent: int
+    kind: str
+    axis: int
+    R: Mat
+    p: Vec
+    pitch: Scalar
+    q: int
+    v: int
+    factor: float
+    inertia: Body
+    phase: Scalar = 0.0
+
+    @property
+    def nq(self) -> int:
+        return SIZES[self.kind][0]
+
+    @property
+    def nv(self) -> int:
+        return SIZES[self.kind][1]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFrame:
+    """Where a link's own frame stands in the body that holds it."""
+
+    body: int
+    R: Mat
+    p: Vec
+
+
+class Context:
+    """What tracing adds to an algorithm: names and sections. On numbers both do nothing."""
+
+    def name(self, label: str, x: Scalar) -> None: ...
+
+    def section(self, title: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Bodies depth first, link frames by name, gravity in world axes, sizes of q and v."""
+
+    bodies: tuple[TreeBody, ...]
+    frames: dict[str, LinkFrame]
+    gravity: Vec
+    nq: int
+    nv: int
+    joint_names: tuple[str, ...]  # of each elementary coordinate, for messages
+    context: Context = field(default_factory=Context)
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    @property
+    def parents(self) -> list[int]:
+        return [b.parent for b in self.bodies]
+
+    def tour(self) -> Iterator[tuple[bool, int]]:
+        """Limb by limb: (True, i) on the way out, (False, i) on the way back."""
+        return tour(self.parents)
+
+    def placements(self, q: Sequence[Scalar]) -> list[Placement]:
+        """How every body stands in its parent; all sines and cosines are formed first, once per angle."""
+        own = [self._coordinates(b, q) for b in self.bodies]
+        trig = [
+            (sin(x[0] + b.phase), cos(x[0] + b.phase)) if b.kind in ("revolute", "helical") else None
+            for b, x in zip(self.bodies, own)
+        ]
+        for b, t in zip(self.bodies, trig):
+            if t is not None:
+                self.context.name(f"s_{b.number}", t[0])
+                self.context.name(f"c_{b.number}", t[1])
+        return [place(b.kind, b.axis, b.R, b.p, b.pitch, x, t) for b, x, t in zip(self.bodies, own, trig)]
+
+    @staticmethod
+    def _coordinates(b: TreeBody, q: Sequence[Scalar]) -> list[Scalar]:
+        if b.nq > 1:
+            return list(q[b.q : b.q + b.nq])
+        return [b.factor * q[b.q]]
+
+    def rates(self, v: Sequence[Scalar]) -> list[Motion]:
+        """Each joint's own motion in its moved frame, from rates (or accelerations)."""
+        out = []
+        for b in self.bodies:
+            total = Motion(ZERO, ZERO)
+            for column, rate in zip(self.columns(b), v[b.v : b.v + b.nv]):
+                total = total + column * (b.factor * rate)
+            out.append(total)
+        return out
+
+    @staticmethod
+    def columns(b: TreeBody) -> list[Motion]:
+        return columns(b.kind, b.axis, b.pitch)
+
+    # -- names for people; no-ops on numbers ------------------------------------------------------------
+
+    def named(self, x: Scalar, label: str) -> Scalar:
+        self.context.name(label, x)
+        return x
+
+    def named_vec(self, v: Vec, label: str, i: int) -> Vec:
+        if type(self.context) is not Context:
+            for axis, x in zip("xyz", v):
+                self.context.name(f"{label}_{self.bodies[i].number}{axis}", x)
+        return v
+
+    def named_mat(self, m: Mat, label: str, i: int) -> Mat:
+        if type(self.context) is not Context:
+            for a, row in zip("xyz", m):
+                for b, x in zip("xyz", row):
+                    self.context.name(f"{label}_{self.bodies[i].number}{a}{b}", x)
+        return m
+
+    def section(self, i: int, title: str = "") -> None:
+        self.context.section(f"{title or 'link'} {self.bodies[i].number} ({self.bodies[i].link})")
+
+    def but(self, **changes: object) -> Tree:
+        """A copy with some fields replaced."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+def numbers(name: str, value: float) -> Scalar:
+    """The default choice: everything is a number."""
+    return value
+
+
+@dataclass(slots=True)
+class _Builder:
+    """State of one pass from Model to Tree."""
+
+    model: Model
+    value: Value
+    snap: float
+    bodies: list[TreeBody] = field(default_factory=list)
+    frames: dict[str, LinkFrame] = field(default_factory=dict)
+    inertias: list[Body] = field(default_factory=list)
+
+
+def build_tree(
+    model: Model, value: Value = numbers, context: Context | None = None, snap: float = TINY
+) -> Tree:
+    """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
+    "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
+    "<joint>.lead", "gravity.z". Rotation entries within `snap` of 0 or +-1 are taken as such.
+    """
+    state = _Builder(model, value, snap)
+    offsets = _offsets(model)
+    by_parent: dict[str, list[JointData]] = {}
+    for joint in model.joints:
+        by_parent.setdefault(joint.parent, []).append(joint)
+    links = {l.name: l for l in model.links}
+    state.frames[model.root] = LinkFrame(-1, IDENTITY, ZERO)
+    stack = list(reversed(by_parent.get(model.root, [])))
+    numbered = _numbering(model)
+    while stack:
+        joint = stack.pop()
+        _attach(state, joint, offsets, numbered)
+        frame = state.frames[joint.child]
+        inertial = links[joint.child].inertial
+        if frame.body >= 0 and inertial is not None:
+            body = _inertia(state, joint.child, inertial)
+            state.inertias[frame.body] = state.inertias[frame.body] + body.moved(frame.R, frame.p)
+        stack.extend(reversed(by_parent.get(joint.child, [])))
+    bodies = tuple(
+        replace(b, inertia=Body(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias)
+    )
+    g = Vec(*(value(f"gravity.{a}", x) if x else 0.0 for a, x in zip("xyz", model.gravity)))
+    names = tuple(j.name for j in model.moving_joints for _ in range(j.nv))
+    return Tree(bodies, state.frames, g, model.nq, model.nv, names, context or Context())
+
+
+def _offsets(model: Model) -> dict[str, tuple[int, int]]:
+    """First coordinate and rate of every joint; a mimic joint has those of the joint that drives it."""
+    at, iq, iv = {}, 0, 0
+    for j in model.joints:
+        at[j.name] = (iq, iv)
+        iq, iv = iq + j.nq, iv + j.nv
+    for j in model.joints:
+        if j.mimic:
+            at[j.name] = at[j.mimic.joint]
+    return at
+
+
+def _numbering(model: Model) -> dict[str, str]:
+    """Numbers of the moving joints for people, 1.. in the order of q; mimic joints after them."""
+    moving = [j for j in model.joints if j.kind != "fixed"]
+    ordered = [j for j in moving if not j.mimic] + [j for j in moving if j.mimic]
+    return {j.name: str(i + 1) for i, j in enumerate(ordered)}
+
+
+def _attach(
+    state: _Builder, joint: JointData, offsets: dict[str, tuple[int, int]], numbered: dict[str, str]
+) -> None:
+    """Adds the bodies of one joint (none for a weld) and the frame of its child link."""
+    parent = state.frames[joint.parent]
+    origin = Vec(
+        *(state.value(f"{joint.name}.origin.{a}", x) if x else 0.0 for a, x in zip("xyz", joint.origin))
+    )
+    R = _snapped(parent.R.mul(_snapped(Mat.of(joint.rotation), state.snap)), state.snap)
+    p = parent.p + parent.R @ origin
+    if joint.kind == "fixed":
+        state.frames[joint.child] = LinkFrame(parent.body, R, p)
+        return
+    pitch = state.value(f"{joint.name}.lead", joint.lead) * (0.5 / math.pi) if joint.lead else 0.0
+    chain = elementary_chain(joint, pitch)
+    body, (iq, iv) = parent.body, offsets[joint.name]
+    for step, e in enumerate(chain):
+        k, sign, A = _axis(e)
+        factor, shift = sign, 0.0
+        if joint.mimic:
+            factor, shift = sign * joint.mimic.multiplier, sign * joint.mimic.offset
+        R, p = _with_offset(e, k, R.mul(A), p, shift)
+        number = numbered[joint.name] + ("abc"[step] if len(chain) > 1 else "")
+        state.bodies.append(
+            TreeBody(joint.child, joint.name, number, body, e.kind, k, _snapped(R, state.snap), p, e.pitch,
+                     iq + step, iv + step, factor, NOTHING)
+        )  # fmt: skip
+        state.inertias.append(NOTHING)
+        body = len(state.bodies) - 1
+        R, p = A.T, ZERO  # the joint's moved frame, seen from the body
+    state.frames[joint.child] = LinkFrame(body, R, p)
+
+
+def _axis(e: Elementary) -> tuple[int, float, Mat]:
+    """k, sign and re-framing A, so that A takes sign * e_k to the joint axis."""
+    if e.kind in ("spherical", "free"):
+        return 0, 1.0, IDENTITY
+    k = max(range(3), key=lambda i: abs(e.axis[i]))
+    if all(abs(x) < 1e-15 for i, x in enumerate(e.axis) if i != k):
+        return k, math.copysign(1.0, e.axis[k]), IDENTITY
+    sign = math.copysign(1.0, e.axis[k])
+    return k, sign, carrying(k, [sign * x for x in e.axis])
+
+
+def _with_offset(e: Elementary, k: int, R: Mat, p: Vec, shift: float) -> tuple[Mat, Vec]:
+    """A mimic joint's constant offset, folded into the placement and never into the angle."""
+    if shift == 0.0:
+        return R, p
+    if e.kind in ("prismatic", "helical"):
+        p = p + (R @ UNIT[k]) * (shift if e.kind == "prismatic" else e.pitch * shift)
+    if e.kind in ("revolute", "helical"):
+        R = R.mul(about(k, math.sin(shift), math.cos(shift)))
+    return R, p
+
+
+def _snapped(R: Mat, tolerance: float) -> Mat:
+    """Entries within the tolerance of 0 or +-1 become exact, and the others such that R stays a rotation."""
+
+    def near(x: Scalar) -> Scalar:
+        n = round(x) if isinstance(x, float) else x
+        return float(n) if isinstance(n, int) and abs(x - n) <= tolerance else x
+
+    S = Mat.of((near(x) for x in row) for row in R)
+    if S == R:
+        return R
+    S = _orthonormal(_orthonormal(S))
+    return S if _defect(S) <= 10.0 * TINY else R
+
+
+def _orthonormal(R: Mat) -> Mat:
+    """One Newton step R (3 - R^T R) / 2 towards a rotation, structural zeros kept."""
+    D = Mat.of(((1.5 if i == j else 0.0) - 0.5 * x for j, x in enumerate(g)) for i, g in enumerate(R.T.mul(R)))
+    return Mat.of((0.0 if old == 0.0 else new for old, new in zip(a, b)) for a, b in zip(R, R.mul(D)))
+
+
+def _defect(R: Mat) -> float:
+    """The largest entry of R^T R - 1."""
+    return max(float(abs(x)) for row in R.T.mul(R) - IDENTITY for x in row)
+
+
+def _inertia(state: _Builder, link: str, inertial: Inertial) -> Body:
+    def get(name: str, x: float) -> Scalar:
+        return state.value(f"{link}.{name}", x) if x else 0.0
+
+    com = Vec(*(get(f"com.{a}", x) for a, x in zip("xyz", inertial.com)))
+    t = Sym.of(Mat.of(inertial.tensor))
+    names = ("xx", "xy", "xz", "yy", "yz", "zz")
+    tensor = Sym(*(get(f"inertia.{n}", x) for n, x in zip(names, t)))
+    return body_of(get("mass", inertial.mass), com, tensor)
+
+
+def _clean(S: Sym) -> Sym:
+    """Rounding left-overs of the second moments become structural zeros."""
+    if not all(isinstance(x, (int, float)) for x in S):
+        return S
+    scale = abs(S.xx) + abs(S.yy) + abs(S.zz)
+    return Sym(*(0.0 if abs(x) <= TINY * scale else x for x in S)) if scale else SYM_ZERO

@@ -1,0 +1,72 @@
+"""What a robot stands on: nothing more than the ground, a free joint, or a trunk of six plain joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from drevo.errors import ModelError
+from drevo.model.description import Joint, Link, Model, Vec
+from drevo.model.regularity import require_regular
+
+BASES = ("fixed", "floating", "trunk")
+
+_X: Vec = (1.0, 0.0, 0.0)
+_Y: Vec = (0.0, 1.0, 0.0)
+_Z: Vec = (0.0, 0.0, 1.0)
+_TRUNK = (
+    ("prismatic", _Z),
+    ("prismatic", _Y),
+    ("prismatic", _X),
+    ("revolute", _Z),
+    ("revolute", _Y),
+    ("revolute", _X),
+)
+
+
+def with_base(model: Model, base: str = "fixed") -> Model:
+    """The model on a base: "fixed" (its root is the ground), "floating" (a free joint) or "trunk".
+
+    The floating base puts a link "world" and a free joint "root_joint" before the root; the trunk puts the
+    joints trunk_1..trunk_6 (z, y, x, yaw, pitch, roll, each in the frame that the ones before it carry) with
+    the massless links trunk_1..trunk_5. A name that the robot already uses gets an underscore. A robot that
+    cannot stand on this base, because M would be singular for every q, is refused.
+    """
+    if base not in BASES:
+        raise ModelError(f"the base is one of {', '.join(BASES)}, not {base!r}")
+    if base != "fixed":
+        model = _on(model, _free_joint(model) if base == "floating" else _trunk(model))
+    require_regular(model)
+    return model
+
+
+def _free_joint(model: Model) -> list[Joint]:
+    return [Joint(_unused("root_joint", _joints(model)), "free", _world(model), model.root)]
+
+
+def _trunk(model: Model) -> list[Joint]:
+    links, joints = {link.name for link in model.links}, _joints(model)
+    names = [_world(model), *(_unused(f"trunk_{k}", links) for k in range(1, 6)), model.root]
+    return [
+        Joint(_unused(f"trunk_{k + 1}", joints), kind, names[k], names[k + 1], axis=axis)
+        for k, (kind, axis) in enumerate(_TRUNK)
+    ]
+
+
+def _on(model: Model, joints: list[Joint]) -> Model:
+    carriers = tuple(Link(joint.parent) for joint in joints)
+    return replace(model, links=carriers + model.links, joints=tuple(joints) + model.joints)
+
+
+def _joints(model: Model) -> set[str]:
+    return {joint.name for joint in model.joints}
+
+
+def _world(model: Model) -> str:
+    links = {link.name for link in model.links}
+    return "world" if "world" not in links else _unused("universe", links)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

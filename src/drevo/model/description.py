@@ -1,0 +1,157 @@
+"""What a robot is: links, joints, inertias. Frozen data in SI units and radians, no mathematics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Vec = tuple[float, float, float]
+Mat = tuple[Vec, Vec, Vec]
+
+IDENTITY: Mat = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+ORIGIN: Vec = (0.0, 0.0, 0.0)
+
+# kind -> (nq, nv)
+JOINT_SIZES: dict[str, tuple[int, int]] = {
+    "fixed": (0, 0),
+    "revolute": (1, 1),
+    "continuous": (1, 1),
+    "prismatic": (1, 1),
+    "helical": (1, 1),
+    "cylindrical": (2, 2),
+    "universal": (2, 2),
+    "planar": (3, 3),
+    "spherical": (4, 3),
+    "free": (7, 6),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Inertial:
+    """Mass [kg], centre of mass [m] in link axes, inertia tensor about the centre of mass [kg m^2] in link axes."""
+
+    mass: float = 0.0
+    com: Vec = ORIGIN
+    tensor: Mat = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Bounds of a joint coordinate; None where the file says nothing."""
+
+    lower: float | None = None
+    upper: float | None = None
+    velocity: float | None = None
+    effort: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """q of the joint = multiplier * q of `joint` + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A primitive that a link shows or collides with; for drawings and for loads in a section."""
+
+    kind: str  # box, cylinder, sphere, capsule, mesh
+    size: tuple[float, ...]  # box: x y z; cylinder, capsule: radius length; sphere: radius; mesh: scale
+    origin: Vec = ORIGIN
+    rotation: Mat = IDENTITY
+    uri: str = ""
+    role: str = "visual"  # or collision
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A rigid body; its frame is the frame of its joint after the motion."""
+
+    name: str
+    inertial: Inertial | None = None
+    shapes: tuple[Shape, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A joint between two links, placed in the parent by origin and rotation, then moved along or about axis."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: Vec = ORIGIN
+    rotation: Mat = IDENTITY  # columns: child axes at q = 0 in parent axes
+    axis: Vec = (1.0, 0.0, 0.0)  # unit, in the child frame
+    axis2: Vec | None = None  # universal: the second axis, carried by the first
+    lead: float = 0.0  # helical: metres per revolution
+    limit: Limit | None = None
+    mimic: Mimic | None = None
+    line: int = 0
+
+    @property
+    def nq(self) -> int:
+        return 0 if self.mimic else JOINT_SIZES[self.kind][0]
+
+    @property
+    def nv(self) -> int:
+        return 0 if self.mimic else JOINT_SIZES[self.kind][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A named point of a link that may touch the ground."""
+
+    link: str
+    point: Vec
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A closure between two links that the tree does not hold."""
+
+    kind: str  # weld, point
+    link_a: str
+    point_a: Vec
+    link_b: str
+    point_b: Vec
+    rotation: Mat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A valid robot: one root (links[0]), every other link the child of exactly one joint, unique names.
+
+    `joints` are in the order of the coordinates q (a file's: depth first, children in file order);
+    a child's joint may only come after its parent's. Mimic joints stand in the list but own no coordinate.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    gravity: Vec = (0.0, 0.0, -9.81)
+    loops: tuple[Loop, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    about: str = field(default="", compare=False)
+
+    @property
+    def root(self) -> str:
+        return self.links[0].name
+
+    @property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """The joints that own coordinates, in the order of q."""
+        return tuple(j for j in self.joints if j.nq)
+
+    @property
+    def nq(self) -> int:
+        return sum(j.nq for j in self.joints)
+
+    @property
+    def nv(self) -> int:
+        return sum(j.nv for j in self.joints)

@@ -1,0 +1,256 @@
+"""Drevo's own format, in JSON or TOML: the Model field by field, what equals its default left out.
+
+    {"drevo": 1, "name": "arm",
+     "links": [{"name": "world"},
+               {"name": "link1", "inertial": {"mass": 2.0, "com": [0, 0, 0.1], "tensor": [...]}}],
+     "joints": [{"name": "joint1", "kind": "revolute", "parent": "world", "child": "link1",
+                 "axis": [0, 0, 1]}]}
+
+The names and meanings are those of drevo.model.description. Line numbers and the file's own path are not
+kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+from drevo.errors import ModelError
+from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS
+from drevo.model import values
+from drevo.model.description import Contact, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape, Vec
+from drevo.model.sentences import refuse
+from drevo.model.validation import GRAVITY, Draft, finish
+
+VERSION = 1
+_NOT_KEPT = ("line", "source", "about")
+_DOTTED = re.compile(r"(?:\.[\w\s\"'-]*){16}")  # keys that tomllib would take quadratic time over; we use none
+
+Fields = dict[str, Callable[[object], Any]]
+
+
+# --- out -------------------------------------------------------------------
+
+
+def to_json(model: Model) -> str:
+    """The model as JSON text that from_json reads back."""
+    plain = _plain(model)
+    parts = []
+    for key, value in plain.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):  # one link or joint a line
+            rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value)
+            parts.append(f'"{key}": [\n  {rows}\n ]')
+        else:
+            parts.append(f'"{key}": {json.dumps(value, ensure_ascii=False)}')
+    return "{" + ",\n ".join(parts) + "}\n"
+
+
+def to_toml(model: Model) -> str:
+    """The model as TOML text that from_toml reads back."""
+    plain = _plain(model)
+    tables = {
+        key: rows for key, rows in plain.items() if isinstance(rows, list) and rows and isinstance(rows[0], dict)
+    }
+    lines = [f"{key} = {_toml(value)}" for key, value in plain.items() if key not in tables]
+    for key, rows in tables.items():
+        for row in rows:
+            lines += ["", f"[[{key}]]", *(f"{name} = {_toml(value)}" for name, value in row.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(model: Model) -> dict[str, Any]:
+    return {"drevo": VERSION, **_encode(model)}
+
+
+def _encode(value: Any) -> Any:
+    """Dictionaries and lists in place of data classes and tuples."""
+    if is_dataclass(value):
+        return {
+            f.name: _encode(getattr(value, f.name))
+            for f in fields(value)
+            if f.name not in _NOT_KEPT and getattr(value, f.name) != f.default
+        }
+    return [_encode(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# --- in --------------------------------------------------------------------
+
+
+def from_json(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
+    """The Model that JSON text describes."""
+    return finish(draft_of(read(_utf8(text), ".json"), GRAVITY, source), base, strict)
+
+
+def from_toml(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
+    """The Model that TOML text describes."""
+    return finish(draft_of(read(_utf8(text), ".toml"), GRAVITY, source), base, strict)
+
+
+def _utf8(text: str | bytes) -> bytes:
+    return text.encode("utf-8", "replace") if isinstance(text, str) else text
+
+
+def read(data: bytes, suffix: str) -> dict[str, object]:
+    """The dictionary that a file's bytes hold."""
+    if len(data) > MAX_BYTES:
+        raise ModelError(f"the file has more than {MAX_BYTES} bytes, the most that a robot description may have")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ModelError(f"line {line}: the file is not in UTF-8; save it in UTF-8") from None
+    try:
+        plain = _read_toml(text) if suffix == ".toml" else _read_json(text)
+    except RecursionError:
+        raise ModelError("the file is nested too deeply to be a robot description") from None
+    except ValueError as error:  # the parsers' own errors, which name line and column
+        raise ModelError(f"the file is not valid {suffix[1:].upper()}: {error}") from None
+    if not isinstance(plain, dict) or plain.get("drevo") != VERSION:
+        raise ModelError(f'the file is not a Drevo robot: it must hold "drevo": {VERSION}')
+    return plain
+
+
+def _read_json(text: str) -> object:
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError(f"a key is given twice in {{{', '.join(repr(key) for key, _ in pairs[:8])}}}")
+        return found
+
+    return json.loads(text, object_pairs_hook=once)
+
+
+def _read_toml(text: str) -> object:
+    if sys.version_info < (3, 11):
+        raise ModelError("TOML needs Python 3.11 or newer; use JSON")
+    import tomllib
+
+    if _DOTTED.search(text):
+        raise ModelError(
+            "the file has keys with many dots, which a Drevo robot does not use; write nested tables out"
+        )
+    return tomllib.loads(text.replace("\r\n", "\n"))
+
+
+def draft_of(plain: dict[str, object], gravity: Vec = GRAVITY, source: str = "") -> Draft:
+    """What the dictionary says, each value checked; a gravity other than the default outdoes the file's."""
+    problems: list[str] = []
+    top = {key: value for key, value in plain.items() if key not in ("drevo", *_LISTS)}
+    head = _decode(Model, {**top, "links": [], "joints": []}, "the robot", problems)
+    lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
+    refuse(source or "robot", problems)
+    draft = Draft(head.name, gravity=head.gravity if gravity == GRAVITY else gravity, source=source, ordered=True)
+    draft.links, draft.joints, draft.loops, draft.contacts = lists.values()
+    draft.notes = list(head.notes)
+    return draft
+
+
+def _list(rows: object, key: str, problems: list[str]) -> list[Any]:
+    if not isinstance(rows, list):
+        problems.append(f"{key} is not a list")
+        return []
+    return [_decode(_LISTS[key], row, f"{key}[{i}]", problems) for i, row in enumerate(rows)]
+
+
+def _decode(kind: type, plain: object, where: str, problems: list[str]) -> Any:
+    """One data class; what is wrong with its values is said once per value."""
+    try:
+        return _build(kind, plain)
+    except ValueError as error:
+        name = plain.get("name") if isinstance(plain, dict) else None
+        problems.append(f"{where}{f' ({name})' if isinstance(name, str) else ''}: {error}")
+
+
+def _build(kind: type, plain: object) -> Any:
+    readers = _READERS[kind]
+    if not isinstance(plain, dict):
+        raise ValueError("it is not a table of names and values")
+    if unknown := set(plain) - set(readers):
+        raise ValueError(f"it has the unknown key {min(unknown)!r}; known are {', '.join(readers)}")
+    found = {}
+    for key, value in plain.items():
+        try:
+            found[key] = readers[key](value)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+    for f in fields(kind):
+        if f.name in readers and f.name not in found and f.default is MISSING:
+            raise ValueError(f"it has no {f.name!r}")
+    return kind(**found)
+
+
+def _each(item: Callable[[object], Any]) -> Callable[[object], Any]:
+    def of(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError("it is not a list")
+        return tuple(item(part) for part in value)
+
+    return of
+
+
+def _one(kind: type) -> Callable[[object], Any]:
+    return lambda value: _build(kind, value)
+
+
+def _of(*words: str) -> Callable[[object], str]:
+    def word(value: object) -> str:
+        if value not in words:
+            raise ValueError(f"{str(value)[:40]!r} is not one of {', '.join(words)}")
+        return str(value)
+
+    return word
+
+
+def _any_number(value: object) -> float:
+    return values.scalar(value, ANY)
+
+
+_LISTS: dict[str, type] = {"links": Link, "joints": Joint, "loops": Loop, "contacts": Contact}
+_READERS: dict[type, Fields] = {
+    Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
+    Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
+    Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
+    Contact: {"link": values.name, "point": values.vector},
+    Shape: {
+        "kind": _of("box", "cylinder", "sphere", "capsule", "mesh"),
+        "size": values.sequence,
+        "origin": values.vector,
+        "rotation": values.rotation,
+        "uri": values.text,
+        "role": _of("visual", "collision"),
+    },
+    Link: {"name": values.name, "inertial": _one(Inertial), "shapes": _each(_one(Shape))},
+    Joint: {
+        **{key: values.name for key in ("name", "kind", "parent", "child")},
+        **{key: values.vector for key in ("origin", "axis", "axis2")},
+        "rotation": values.rotation,
+        "lead": values.scalar,
+        "limit": _one(Limit),
+        "mimic": _one(Mimic),
+    },
+    Loop: {
+        "kind": _of("weld", "point"),
+        **{key: values.name for key in ("link_a", "link_b")},
+        **{key: values.vector for key in ("point_a", "point_b")},
+        "rotation": values.rotation,
+    },
+    Model: {
+        "name": values.name,
+        "gravity": values.vector,
+        "notes": _each(values.text),
+        "links": lambda rows: (),
+        "joints": lambda rows: (),
+    },
+}

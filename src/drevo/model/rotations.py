@@ -1,0 +1,101 @@
+"""Rotation matrices as nested tuples, the few that descriptions are written with."""
+
+from __future__ import annotations
+
+from math import atan2, cos, hypot, sin
+
+from drevo.model.description import Mat, Vec
+
+
+def matmul(a: Mat, b: Mat) -> Mat:
+    """The product a b."""
+    columns = transpose(b)
+    return (apply(columns, a[0]), apply(columns, a[1]), apply(columns, a[2]))
+
+
+def transpose(a: Mat) -> Mat:
+    """The transpose."""
+    return tuple(zip(*a, strict=True))  # type: ignore[return-value]
+
+
+def apply(a: Mat, v: Vec) -> Vec:
+    """The vector a v."""
+    return tuple(sum(x * y for x, y in zip(row, v, strict=True)) for row in a)  # type: ignore[return-value]
+
+
+def add(a: Vec, b: Vec) -> Vec:
+    """The sum of two vectors."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def turn_tensor(rotation: Mat, tensor: Mat) -> Mat:
+    """A tensor given in the columns of `rotation`, in the axes that these columns are written in."""
+    return symmetric(matmul(matmul(rotation, tensor), transpose(rotation)))
+
+
+def symmetric(t: Mat) -> Mat:
+    """The symmetric part: exactly symmetric, whatever rounding left."""
+    xy, xz, yz = (t[0][1] + t[1][0]) / 2, (t[0][2] + t[2][0]) / 2, (t[1][2] + t[2][1]) / 2
+    return ((t[0][0], xy, xz), (xy, t[1][1], yz), (xz, yz, t[2][2]))
+
+
+def shift_tensor(tensor: Mat, mass: float, r: Vec) -> Mat:
+    """The tensor about a point at distance r from the centre of mass (Steiner); a negative mass goes back."""
+    x, y, z = r
+    m = mass
+    steiner = (
+        (m * (y * y + z * z), -m * x * y, -m * x * z),
+        (-m * x * y, m * (x * x + z * z), -m * y * z),
+        (-m * x * z, -m * y * z, m * (x * x + y * y)),
+    )
+    return tuple(add(a, b) for a, b in zip(tensor, steiner, strict=True))  # type: ignore[return-value]
+
+
+def from_rpy(roll: float, pitch: float, yaw: float) -> Mat:
+    """Rz(yaw) Ry(pitch) Rx(roll): fixed axes x, y, z, as in URDF."""
+    cr, sr, cp, sp, cy, sy = cos(roll), sin(roll), cos(pitch), sin(pitch), cos(yaw), sin(yaw)
+    return (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+
+
+def to_rpy(r: Mat) -> Vec:
+    """Angles with from_rpy(*to_rpy(r)) = r; at pitch = +-90 degrees the roll is put at zero."""
+    cp = hypot(r[0][0], r[1][0])
+    if cp < 1e-9:  # only roll -+ yaw is defined here
+        return (0.0, atan2(-r[2][0], cp), atan2(-r[0][1], r[1][1]))
+    return (atan2(r[2][1], r[2][2]), atan2(-r[2][0], cp), atan2(r[1][0], r[0][0]))
+
+
+def from_quaternion(x: float, y: float, z: float, w: float) -> Mat:
+    """The rotation of a quaternion of any length but zero."""
+    n = hypot(x, y, z, w)
+    x, y, z, w = x / n, y / n, z / n, w / n
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
+    )
+
+
+def from_axis_angle(axis: Vec, angle: float) -> Mat:
+    """The turn by `angle` about `axis` (of any length but zero)."""
+    n, s = hypot(*axis), sin(angle / 2)
+    return from_quaternion(axis[0] / n * s, axis[1] / n * s, axis[2] / n * s, cos(angle / 2))
+
+
+def from_z_to(axis: Vec) -> Mat:
+    """The smallest turn that carries z into `axis`."""
+    n = hypot(*axis)
+    x, y, z = axis[0] / n, axis[1] / n, axis[2] / n
+    if hypot(x, y) < 1e-12:
+        return from_quaternion(0.0, 0.0, 0.0, 1.0) if z > 0 else from_quaternion(1.0, 0.0, 0.0, 0.0)
+    return from_axis_angle((-y, x, 0.0), atan2(hypot(x, y), z))
+
+
+def unit(v: Vec) -> Vec:
+    """v at length one; a vector that already is one, to rounding, is left as it is."""
+    n = hypot(*v)
+    return v if abs(n - 1.0) < 4e-16 else (v[0] / n, v[1] / n, v[2] / n)

@@ -1,0 +1,384 @@
+"""From a description as read to a valid Model: every problem at once, or one warning for all doubts.
+
+Refused is what cannot be computed or is ambiguous. Warned about is what can be computed but is doubtful. Mesh
+files are never looked at. Everything here is linear in the size of the robot and free of recursion.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from drevo.errors import DrevoWarning
+from drevo.model.base import with_base
+from drevo.model.description import JOINT_SIZES, Contact, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Vec
+from drevo.model.rotations import unit
+from drevo.model.sentences import at, cut, listed, meant, refuse
+
+GRAVITY: Vec = (0.0, 0.0, -9.81)
+KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
+NO_AXIS = ("fixed", "spherical", "free")  # kinds whose motion needs no axis
+BOUNDED = ("revolute", "prismatic", "helical")  # kinds whose one coordinate has a lower and an upper limit
+SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
+LARGEST_RATIO = 1e6  # of a mimic joint to the one that drives it
+ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again may miss by
+
+
+@dataclass(slots=True)
+class Draft:
+    """A description as it was read, right or wrong; `finish` makes a Model of it.
+
+    Loaders add to `problems` what they could not read and to `doubts` what they had to choose. `ordered` says
+    that the order of the joints is the order of q (hand-made robots); otherwise it becomes depth first.
+    """
+
+    name: str
+    links: list[Link] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    gravity: Vec = GRAVITY
+    loops: list[Loop] = field(default_factory=list)
+    contacts: list[Contact] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    source: str = ""
+    noun: str = "link"  # what the user calls a link
+    ordered: bool = False
+
+    def meant(self, name: str, known: Iterable[str]) -> str:
+        """A hint at the name that was meant, for the first problems only: each costs a search."""
+        return meant(name, known) if len(self.problems) < 20 else ""
+
+    @property
+    def where(self) -> str:
+        """The file, or the robot where there is none."""
+        return self.source or f"robot {self.name!r}"
+
+    def at(self, thing: Link | Joint) -> str:
+        """What a sentence calls an element."""
+        if isinstance(thing, Link):
+            return at(thing, self.noun)
+        body = f" of body {thing.child!r}" if self.noun == "body" else ""
+        return at(thing) + body
+
+
+def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
+    """A valid Model on its base; ModelError with every problem, or one DrevoWarning with every doubt."""
+    _check_names(draft)
+    _check_inertias(draft)
+    draft.joints = [_checked_joint(draft, joint) for joint in draft.joints]
+    _check_tree(draft)
+    _check_closures(draft)
+    draft.joints = _resolve_mimics(draft)
+    if strict:
+        draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts]
+    refuse(draft.where, draft.problems)
+    model = with_base(_assemble(draft), base)
+    if draft.doubts:
+        warnings.warn(_doubtful(draft), DrevoWarning, stacklevel=3)
+    return model
+
+
+def _doubtful(draft: Draft) -> str:
+    count = f"{len(draft.doubts)} doubtful element" + ("s" if len(draft.doubts) > 1 else "")
+    return f"{draft.where}: {count}, computed all the same (strict=True refuses): " + "; ".join(draft.doubts)
+
+
+def _assemble(draft: Draft) -> Model:
+    """Links in the order of the joints that carry them, after the root."""
+    joints = draft.joints if draft.ordered else _depth_first(draft)
+    links = {link.name: link for link in draft.links}
+    for joint in joints:
+        links[joint.child] = links.pop(joint.child)
+    return Model(
+        draft.name,
+        tuple(links.values()),
+        tuple(joints),
+        draft.gravity,
+        tuple(draft.loops),
+        tuple(draft.contacts),
+        tuple(draft.notes),
+        draft.source,
+    )
+
+
+# --- names and numbers -----------------------------------------------------
+
+
+def _check_names(draft: Draft) -> None:
+    if not draft.links:
+        draft.problems.append("the robot has no link; it needs at least one")
+    for noun, things in ((draft.noun, draft.links), ("joint", draft.joints)):
+        lines: defaultdict[str, list[int]] = defaultdict(list)
+        for thing in things:
+            lines[thing.name].append(thing.line)
+        for name, found in lines.items():
+            if len(found) > 1:
+                where = f" (lines {cut([str(line) for line in found])})" if any(found) else ""
+                draft.problems.append(
+                    f"{noun} {name!r} is defined {len(found)} times{where}; names must be unique: rename "
+                    "all but one"
+                )
+
+
+def _check_inertias(draft: Draft) -> None:
+    found = [(link, link.inertial) for link in draft.links if link.inertial]
+    tensors = np.array([body.tensor for _, body in found]).reshape(-1, 3, 3)
+    for (link, body), moments in zip(found, np.linalg.eigvalsh(tensors).tolist(), strict=True):
+        _check_inertia(draft, draft.at(link), body, moments)
+
+
+def _check_inertia(draft: Draft, who: str, body: Inertial, moments: list[float]) -> None:
+    """Judge a mass and its principal moments (ascending) about the centre of mass.
+
+    With a mass, the 4x4 pseudo-inertia is positive semidefinite exactly when the moments keep the triangle
+    inequality, so that this is the complete test. The slack is for printed digits, and for what is left of a
+    point mass when its tensor was moved to the centre of mass by subtraction.
+    """
+    slack = ROUNDING * sum(map(abs, moments)) + 1e-15 * abs(body.mass) * sum(x * x for x in body.com)
+    shown = ", ".join(f"{moment if abs(moment) > slack else 0.0:.6g}" for moment in moments) + " kg m^2"
+    if body.mass < 0.0:
+        draft.problems.append(
+            f"{who} has the negative mass {body.mass:g} kg; a mass is zero or positive: correct it"
+        )
+    if moments[0] < -slack:
+        draft.problems.append(
+            f"{who} has a negative principal moment of inertia ({shown}); they are zero or positive: "
+            "correct the tensor (often a sign or an off-diagonal element)"
+        )
+    elif moments[0] + moments[1] < moments[2] - slack:
+        draft.doubts.append(
+            f"{who}: the principal moments of inertia {shown} break the triangle inequality (the largest "
+            "is more than the sum of the others, which no real body has); correct the tensor"
+        )
+    if body.mass == 0.0 and moments[2] > slack:
+        draft.doubts.append(f"{who} has an inertia tensor ({shown}) but no mass; give it a mass")
+
+
+def _checked_joint(draft: Draft, joint: Joint) -> Joint:
+    """The joint with its kind in Drevo's words and unit axes, limits uncrossed."""
+    if joint.kind not in KINDS:
+        draft.problems.append(
+            f"{draft.at(joint)} has the unknown type {joint.kind!r}{draft.meant(joint.kind, KINDS)}; known are "
+            + ", ".join(KINDS)
+        )
+        return replace(joint, kind="fixed", mimic=None)
+    joint = replace(joint, kind=KINDS[joint.kind], limit=_uncrossed(draft, joint))
+    if joint.kind in NO_AXIS:
+        return replace(joint, axis=(1.0, 0.0, 0.0), axis2=None)
+    joint = replace(joint, axis=_unit(draft, joint, "axis", joint.axis))
+    return _with_second_axis(draft, joint) if joint.kind == "universal" else replace(joint, axis2=None)
+
+
+def _unit(draft: Draft, joint: Joint, what: str, axis: Vec) -> Vec:
+    if math.hypot(*axis) >= SMALLEST_AXIS:
+        return unit(axis)
+    shown = " ".join(f"{x:g}" for x in axis)
+    draft.problems.append(f"{draft.at(joint)} has the zero {what} ({shown}); give it a direction, such as 0 0 1")
+    return (0.0, 0.0, 1.0)
+
+
+def _with_second_axis(draft: Draft, joint: Joint) -> Joint:
+    if joint.axis2 is None:
+        draft.problems.append(f"{draft.at(joint)} is universal and has no axis2; give its second axis")
+        return joint
+    a, b = joint.axis, _unit(draft, joint, "axis2", joint.axis2)
+    if math.hypot(*np.cross(a, b).tolist()) < SMALLEST_AXIS:
+        draft.problems.append(
+            f"{draft.at(joint)} is universal and has parallel axes; they must differ in direction"
+        )
+    return replace(joint, axis2=b)
+
+
+def _uncrossed(draft: Draft, joint: Joint) -> Limit | None:
+    limit = joint.limit
+    if limit is None or KINDS[joint.kind] not in BOUNDED:
+        return limit and replace(limit, lower=None, upper=None)
+    if limit.lower is not None and limit.upper is not None and limit.lower > limit.upper:
+        draft.doubts.append(
+            f"{draft.at(joint)}: the limits are crossed (lower {limit.lower:g} > upper {limit.upper:g}) "
+            "and left out; exchange them"
+        )
+        return replace(limit, lower=None, upper=None)
+    return limit
+
+
+# --- the tree --------------------------------------------------------------
+
+
+def _check_tree(draft: Draft) -> None:
+    """Every link but one is the child of exactly one joint, and all hang from that one."""
+    links = {link.name: link for link in draft.links}
+    unknown = {name for joint in draft.joints for name in (joint.parent, joint.child) if name not in links}
+    carriers: defaultdict[str, list[Joint]] = defaultdict(list)
+    for joint in draft.joints:
+        _check_ends(draft, joint, links, unknown)
+        if joint.parent != joint.child:
+            carriers[joint.child].append(joint)
+    for name, joints in carriers.items():
+        if len(joints) > 1 and name in links:
+            several = cut([f"{j.parent!r} (by {draft.at(j)})" for j in joints], 4, " and ")
+            draft.problems.append(
+                f"{draft.at(links[name])} has {len(joints)} parents, {several}; keep one of these joints, "
+                "and close a loop with a constraint"
+            )
+    _check_cycles(draft, {name: joints[0] for name, joints in carriers.items()})
+    roots = [link for name, link in links.items() if name not in carriers]
+    if len(roots) > 1 and not unknown:  # a misspelt child leaves a second root: said once is enough
+        draft.problems.append(
+            f"the links {listed(link.name for link in roots)} have no parent, and a robot has one root; "
+            "connect the others with joints, or remove them"
+        )
+    if draft.ordered and not draft.problems:
+        _check_order(draft, roots)
+
+
+def _check_ends(draft: Draft, joint: Joint, links: dict[str, Link], unknown: set[str]) -> None:
+    for role, name in (("parent", joint.parent), ("child", joint.child)):
+        if name in unknown:
+            draft.problems.append(
+                f"{draft.at(joint)} names the {role} link {name!r}, which does not "
+                f"exist{draft.meant(name, links)}; define the link or correct the name"
+            )
+    if joint.parent == joint.child:
+        draft.problems.append(
+            f"{draft.at(joint)} connects link {joint.child!r} to itself; correct its parent or child"
+        )
+
+
+def _check_cycles(draft: Draft, carrier: dict[str, Joint]) -> None:
+    """Climb from every link, over each link once; a climb that meets itself has found a cycle."""
+    seen: dict[str, str] = {}
+    for start in carrier:
+        name = start
+        while name in carrier and name not in seen:
+            seen[name] = start
+            name = carrier[name].parent
+        if seen.get(name) == start:
+            draft.problems.append(_cycle_sentence(draft, carrier, name))
+
+
+def _cycle_sentence(draft: Draft, carrier: dict[str, Joint], start: str) -> str:
+    path, name = [start], carrier[start].parent
+    while name != start:
+        path.append(name)
+        name = carrier[name].parent
+    path = [start, *reversed(path)]
+    shown = " -> ".join(map(repr, path if len(path) <= 8 else [*path[:4], "...", *path[-3:]]))
+    return f"the links form a cycle, {shown} (closed by {draft.at(carrier[start])}); remove one of its joints"
+
+
+def _check_order(draft: Draft, roots: list[Link]) -> None:
+    placed = {root.name for root in roots}
+    for joint in draft.joints:
+        if joint.parent not in placed:
+            draft.problems.append(
+                f"{draft.at(joint)} comes before the joint of its parent {joint.parent!r}; reorder"
+            )
+        placed.add(joint.child)
+
+
+def _depth_first(draft: Draft) -> list[Joint]:
+    """The joints depth first, children in file order."""
+    below: defaultdict[str, list[Joint]] = defaultdict(list)
+    for joint in draft.joints:
+        below[joint.parent].append(joint)
+    carried = {joint.child for joint in draft.joints}
+    stack = [joint for link in draft.links if link.name not in carried for joint in reversed(below[link.name])]
+    order = []
+    while stack:
+        order.append(stack.pop())
+        stack.extend(reversed(below[order[-1].child]))
+    return order
+
+
+def _check_closures(draft: Draft) -> None:
+    links = {link.name for link in draft.links}
+    used = [("contact", contact.link) for contact in draft.contacts]
+    used += [("loop", name) for loop in draft.loops for name in (loop.link_a, loop.link_b)]
+    for what, name in used:
+        if name not in links:
+            draft.problems.append(
+                f"a {what} names the {draft.noun} {name!r}, which does not exist{draft.meant(name, links)}"
+            )
+
+
+# --- mimic -----------------------------------------------------------------
+
+
+def _resolve_mimics(draft: Draft) -> list[Joint]:
+    """Every mimic joint refers straight to the joint that drives it; chains are multiplied through."""
+    joints = {joint.name: _able_to_mimic(draft, joint) for joint in draft.joints}
+    done: dict[str, Mimic | None] = {name: None for name, joint in joints.items() if joint.mimic is None}
+    for name in joints:
+        chain: dict[str, Mimic] = {}
+        while name not in done and name not in chain and name in joints:
+            chain[name] = mimic = _mimic_of(joints[name])
+            name = mimic.joint
+        if name in chain:
+            _report_circle(draft, list(chain)[list(chain).index(name) :])
+        for link, mimic in reversed(chain.items()):
+            done[link] = _through(mimic, done.get(mimic.joint))
+    found = [replace(joint, mimic=done[name]) for name, joint in joints.items()]
+    for joint in found:
+        if joint.mimic:
+            _check_driver(draft, joint, joint.mimic, joints)
+    return found
+
+
+def _mimic_of(joint: Joint) -> Mimic:
+    assert joint.mimic
+    return joint.mimic
+
+
+def _able_to_mimic(draft: Draft, joint: Joint) -> Joint:
+    if joint.mimic is None or JOINT_SIZES[joint.kind][0] == 1:
+        return joint
+    if joint.kind == "fixed":
+        draft.notes.append(f"{draft.at(joint)} is fixed; its mimic has no effect")
+    else:
+        draft.problems.append(
+            f"{draft.at(joint)} of type {joint.kind} cannot mimic {joint.mimic.joint!r}: only joints with "
+            "one coordinate can; remove the mimic"
+        )
+    return replace(joint, mimic=None)
+
+
+def _through(mimic: Mimic, driver: Mimic | None) -> Mimic:
+    """The same dependence, on what drives the driver."""
+    if driver is None:
+        return mimic
+    k = mimic.multiplier
+    return Mimic(driver.joint, k * driver.multiplier, k * driver.offset + mimic.offset)
+
+
+def _report_circle(draft: Draft, names: list[str]) -> None:
+    draft.problems.append(
+        f"the joints {listed(names)} mimic one another in a circle; make one of them independent by "
+        "removing its mimic"
+        if len(names) > 1
+        else f"joint {names[0]!r} mimics itself; remove its mimic"
+    )
+
+
+def _check_driver(draft: Draft, joint: Joint, mimic: Mimic, joints: dict[str, Joint]) -> None:
+    driver = joints.get(mimic.joint)
+    if driver is None:
+        draft.problems.append(
+            f"{draft.at(joint)} mimics joint {mimic.joint!r}, which does not "
+            f"exist{draft.meant(mimic.joint, joints)}; correct the name or remove the mimic"
+        )
+    elif JOINT_SIZES[driver.kind][0] != 1:
+        draft.problems.append(
+            f"{draft.at(joint)} mimics {draft.at(driver)}, which is of type {driver.kind} and does not "
+            "have just one coordinate to follow; remove the mimic or correct the type"
+        )
+    if max(abs(mimic.multiplier), abs(mimic.offset)) > LARGEST_RATIO:
+        draft.problems.append(
+            f"{draft.at(joint)} follows {mimic.joint!r} beyond {LARGEST_RATIO:g}; reduce the ratio"
+        )

@@ -1,0 +1,105 @@
+"""Numbers that come as Python values (Builder, JSON, TOML): checked, and made plain tuples of floats.
+
+Each function raises ValueError with the middle of a sentence; the caller knows which element it is about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Real
+
+from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
+from drevo.model.description import Mat, Vec
+from drevo.model.rotations import symmetric
+
+ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
+
+
+def scalar(value: object, bound: float = MAX_LENGTH) -> float:
+    """A finite real number within the bound."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{_short(value)} is not a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{_short(value)} is not finite")
+    if abs(number) > bound:
+        raise ValueError(f"{number:g} is beyond {bound:g}, the largest that is allowed")
+    return number
+
+
+def sequence(value: object, bound: float = MAX_LENGTH) -> tuple[float, ...]:
+    """A list of numbers."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{_short(value)} is not a list of numbers")
+    return tuple(scalar(part, bound) for part in value)
+
+
+def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
+    """Three numbers."""
+    parts = sequence(value, bound)
+    if len(parts) != 3:
+        raise ValueError(f"{_short(value)} has {len(parts)} numbers, 3 needed")
+    return (parts[0], parts[1], parts[2])
+
+
+def matrix(value: object, bound: float = MAX_LENGTH) -> Mat:
+    """Three rows of three numbers."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{_short(value)} is not a 3x3 matrix")
+    rows = list(value)
+    if len(rows) != 3:
+        raise ValueError(f"{_short(value)} has {len(rows)} rows, 3 needed")
+    return (vector(rows[0], bound), vector(rows[1], bound), vector(rows[2], bound))
+
+
+def rotation(value: object) -> Mat:
+    """A proper rotation matrix."""
+    r = matrix(value)
+    for i in range(3):
+        for j in range(3):
+            dot = sum(x * y for x, y in zip(r[i], r[j], strict=True))
+            if abs(dot - (i == j)) > ROUNDING:
+                raise ValueError(
+                    f"{_short(value)} is not a rotation: its rows are not orthogonal and of length one"
+                )
+    (a, b, c), (d, e, f), (g, h, i_) = r
+    if a * (e * i_ - f * h) - b * (d * i_ - f * g) + c * (d * h - e * g) < 0.0:
+        raise ValueError(f"{_short(value)} is a reflection (determinant -1), not a rotation")
+    return r
+
+
+def tensor(value: object) -> Mat:
+    """A symmetric matrix; rounding in its symmetry is averaged away."""
+    t = matrix(value, MAX_INERTIA)
+    size = max(abs(x) for row in t for x in row)
+    for i in range(3):
+        for j in range(i):
+            if abs(t[i][j] - t[j][i]) > ROUNDING * size:
+                raise ValueError(f"{_short(value)} is not symmetric: {t[i][j]:g} against {t[j][i]:g}")
+    return symmetric(t)
+
+
+def name(value: object) -> str:
+    """A name: text that is not empty."""
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
+        raise ValueError(f"{_short(value)} is not a name (text of 1 to {MAX_NAME} characters)")
+    return value
+
+
+def text(value: object) -> str:
+    """Any text."""
+    if not isinstance(value, str):
+        raise ValueError(f"{_short(value)} is not text")
+    return value
+
+
+def _short(value: object) -> str:
+    try:
+        shown = " ".join(repr(value).split())
+    except Exception:  # an integer of a million digits, or a foreign object
+        shown = f"a {type(value).__name__}"
+    return shown if len(shown) <= 80 else shown[:77] + "..."

@@ -1,0 +1,104 @@
+"""The one catalogue of quantities: arguments, results, options. Data only: a warm start traces nothing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import TraceError
+
+FRAMES = ("local_world_aligned", "local", "world")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What can be asked of a robot.
+
+    state: arguments in call order. outputs: names and shapes, a size being "nv" or a number.
+    invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
+    options: of link, frame, kind those that apply. external: takes wrenches on links.
+    inverse: needs M to be regular.
+    """
+
+    name: str
+    state: tuple[str, ...]
+    outputs: tuple[tuple[str, tuple[int | str, ...]], ...]
+    about: str
+    invariant: bool = False
+    options: tuple[str, ...] = ()
+    external: bool = False
+    inverse: bool = False
+
+
+_PAIR: tuple[int | str, ...] = ("nv", "nv")
+_ROWS = (
+    Quantity("inverse_dynamics", ("q", "v", "a"), (("tau", ("nv",)),),
+             "tau = M a + h, N m or N; gravity is in", invariant=True, external=True),
+    Quantity("forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),),
+             "a = M^-1 (tau - h), rad/s^2 or m/s^2", invariant=True, external=True, inverse=True),
+    Quantity("mass_matrix", ("q",), (("M", _PAIR),),
+             "M(q), symmetric, entries across branches exactly 0", invariant=True),
+    Quantity("inverse_mass_matrix", ("q",), (("Minv", _PAIR),), "M(q)^-1", invariant=True, inverse=True),
+    Quantity("bias", ("q", "v"), (("h", ("nv",)),), "h = C v + g", invariant=True, external=True),
+    Quantity("gravity", ("q",), (("g", ("nv",)),), "g(q): what holds the robot at rest", invariant=True),
+    Quantity("coriolis_matrix", ("q", "v"), (("C", _PAIR),),
+             "C(q, v) from the Christoffel symbols: C v = h - g, dM/dt - 2 C is skew"),
+    Quantity("kinetic_energy", ("q", "v"), (("T", ()),), "T, J", invariant=True),
+    Quantity("potential_energy", ("q",), (("V", ()),), "V, J; zero at the world origin, moving bodies only"),
+    Quantity("center_of_mass", ("q",), (("c", (3,)),), "centre of mass of the moving bodies, m, world axes"),
+    Quantity("momentum", ("q", "v"), (("l", (6,)),),
+             "linear momentum, then angular momentum about the centre of mass, world axes"),
+    Quantity("pose", ("q",), (("T", (4, 4)),), "homogeneous pose, world from link", options=("link",)),
+    Quantity("jacobian", ("q",), (("J", (6, "nv")),), "J v = velocity of the link's frame, linear first",
+             options=("link", "frame")),
+    Quantity("velocity", ("q", "v"), (("V", (6,)),), "velocity of the link's frame, linear first",
+             options=("link", "frame")),
+    Quantity("acceleration", ("q", "v", "a"), (("A", (6,)),),
+             "acceleration of the link's frame, linear first, without gravity", 
+             options=("link", "frame", "kind")),
+    Quantity("inverse_dynamics_derivatives", ("q", "v", "a"),
+             (("dtau_dq", _PAIR), ("dtau_dv", _PAIR), ("M", _PAIR)), "on the tangent space", invariant=True),
+    Quantity("forward_dynamics_derivatives", ("q", "v", "tau"),
+             (("da_dq", _PAIR), ("da_dv", _PAIR), ("Minv", _PAIR)), "on the tangent space", invariant=True,
+             inverse=True),
+)  # fmt: skip
+CATALOGUE: dict[str, Quantity] = {x.name: x for x in _ROWS}
+ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
+OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical"}
+OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classical", "spatial")}
+
+
+def quantity(name: str) -> Quantity:
+    """A quantity by its name or alias."""
+    found = CATALOGUE.get(ALIASES.get(name, name))
+    if found is None:
+        near = difflib.get_close_matches(name, [*CATALOGUE, *ALIASES], 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise TraceError(f"quantity {name!r} is not in the catalogue{hint}; there are {', '.join(CATALOGUE)}")
+    return found
+
+
+def names_of(quantities: str | Sequence[str]) -> tuple[str, ...]:
+    """Names without aliases, of one quantity or several."""
+    return tuple(quantity(n).name for n in ([quantities] if isinstance(quantities, str) else quantities))
+
+
+def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[str]) -> dict[str, str]:
+    """Options of the quantities, checked and completed with their defaults."""
+    takes = list(dict.fromkeys(o for n in names for o in quantity(n).options))
+    for o in given:
+        if o not in takes:
+            which = f"; it takes {', '.join(takes)}" if takes else ""
+            raise TraceError(f"{names[0]} takes no option {o!r}{which}")
+    return {o: _option(names[0], o, given.get(o, OPTION_DEFAULTS.get(o)), links) for o in takes}
+
+
+def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
+    allowed = list(links) if option == "link" else list(OPTION_VALUES[option])
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(allowed[:40])}"
+        raise TraceError(f"{name}: {option} {value!r} is not known{hint}")
+    return str(value)

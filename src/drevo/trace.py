@@ -1,0 +1,201 @@
+"""From a model, a quantity and a choice of symbols to a Program."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .algorithms import derivatives as d
+from .algorithms import energy as e
+from .algorithms import forward_dynamics as fd
+from .algorithms import inertia_matrix as im
+from .algorithms import inverse_dynamics as idyn
+from .algorithms import kinematics as kin
+from .errors import TraceError
+from .graph.node import Expr, Graph
+from .graph.program import Input, Output, Parameter, Program
+from .mechanics.tree import TINY, Context, Tree, build_tree
+from .model.description import Model
+from .quantities import CATALOGUE, Quantity, names_of, options_of, quantity
+
+Compute = Callable[..., Any]
+
+COMPUTE: dict[str, Compute] = {
+    "inverse_dynamics": idyn.inverse_dynamics,
+    "forward_dynamics": fd.forward_dynamics,
+    "mass_matrix": im.mass_matrix,
+    "inverse_mass_matrix": fd.inverse_mass_matrix,
+    "bias": idyn.bias,
+    "gravity": idyn.gravity,
+    "coriolis_matrix": d.coriolis_matrix,
+    "kinetic_energy": e.kinetic_energy,
+    "potential_energy": e.potential_energy,
+    "center_of_mass": e.center_of_mass,
+    "momentum": e.momentum,
+    "pose": kin.pose,
+    "jacobian": kin.jacobian,
+    "velocity": kin.velocity,
+    "acceleration": kin.acceleration,
+    "inverse_dynamics_derivatives": d.inverse_dynamics_derivatives,
+    "forward_dynamics_derivatives": d.forward_dynamics_derivatives,
+}
+
+
+class GraphContext(Context):
+    """Keeps the names and sections that an algorithm gives on its way."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.labels: dict[int, list[tuple[str, int]]] = {}
+        self.sections: list[tuple[int, str]] = []
+
+    def name(self, label: str, x: Any) -> None:
+        if isinstance(x, Expr):
+            self.labels.setdefault(x.edge >> 1, []).append((label, x.edge & 1))
+
+    def section(self, title: str) -> None:
+        self.sections.append((len(self.graph), title))
+
+
+@dataclass(slots=True)
+class Symbols:
+    """Which numbers of the model stay symbols; equal lengths share one symbol."""
+
+    graph: Graph
+    patterns: tuple[str, ...]
+    made: dict[str, Parameter] = field(default_factory=dict)
+    lengths: dict[float, Expr] = field(default_factory=dict)
+    matched: set[str] = field(default_factory=set)
+
+    def value(self, name: str, number: float) -> Any:
+        hits = {p for p in self.patterns if fnmatch.fnmatchcase(name, p) or name.startswith(p + ".")}
+        self.matched |= hits
+        if not hits:
+            return number
+        if ".origin." in name and abs(number) in self.lengths:
+            symbol = self.lengths[abs(number)]
+            return symbol if number > 0 else -symbol
+        size = abs(number) if ".origin." in name else number
+        symbol = self.graph.parameter(name)
+        self.made[name] = Parameter(name, symbol.edge >> 1, size)
+        if ".origin." in name:
+            self.lengths[size] = symbol
+            return symbol if number > 0 else -symbol
+        return symbol
+
+    def check(self) -> None:
+        """Every pattern must have met a parameter."""
+        for p in self.patterns:
+            if p not in self.matched and p != "*":
+                raise TraceError(
+                    f"parameter {p!r} names nothing that is not zero in this robot; names are like "
+                    "'LINK.mass', 'LINK.com.x', 'LINK.inertia.xy', 'JOINT.origin.z', 'gravity.z', or '*'"
+                )
+
+
+def trace(
+    model: Model,
+    name: str | Sequence[str],
+    *,
+    parameters: Sequence[str] = (),
+    external: Sequence[str] = (),
+    compute: Compute | None = None,
+    prepare: Callable[[Tree], Tree] | None = None,
+    snap: float = TINY,
+    options: Mapping[str, Any] | None = None,
+    meta: Mapping[str, object] | None = None,
+) -> Program:
+    """The program of one quantity, or of several that share their work.
+
+    parameters: names or patterns of model scalars that stay symbols ("*" is all of them).
+    external: links with a wrench (force, moment at the link's origin, world axes) as an input "f_ext:LINK".
+    compute, prepare: a formalism's own algorithm and what it does to the tree before.
+    """
+    wanted = [quantity(n) for n in names_of(name)]
+    graph = Graph()
+    context, symbols = GraphContext(graph), Symbols(graph, tuple(parameters))
+    tree = build_tree(model, symbols.value if parameters else _number, context, snap)
+    symbols.check()
+    if prepare is not None:
+        tree = prepare(tree)
+    inputs, state = _inputs(graph, tree, wanted)
+    forces = _forces(graph, wanted, external, tree, inputs)
+    chosen = options_of([x.name for x in wanted], options or {}, tree.frames)
+    outputs: list[Output] = []
+    for x in wanted:
+        extra: dict[str, Any] = {k: chosen[k] for k in x.options}
+        if forces:
+            extra["external"] = forces
+        result = (compute or COMPUTE[x.name])(tree, *(state[s] for s in x.state), **extra)
+        outputs += _outputs(graph, tree, x, result)
+    title = "_".join(x.name for x in wanted)
+    about = {"robot": model.name, "quantity": title, "formalism": "newton_euler", **(meta or {})}
+    labels = {n: tuple(names) for n, names in context.labels.items()}
+    made = tuple(symbols.made.values())
+    return Program(
+        title,
+        graph,
+        tuple(inputs),
+        made,
+        tuple(outputs),
+        labels,
+        tuple(context.sections),
+        _units(tree, state),
+        about,
+    )
+
+
+def _units(tree: Tree, state: Mapping[str, Sequence[Expr]]) -> tuple[tuple[int, ...], ...]:
+    """The INPUT nodes of every quaternion in q."""
+    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
+    return tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts) if "q" in state else ()
+
+
+def _number(name: str, number: float) -> float:
+    return number
+
+
+def _inputs(
+    graph: Graph, tree: Tree, wanted: Sequence[Quantity]
+) -> tuple[list[Input], dict[str, list[Expr]]]:
+    """State inputs in call order; sizes nq for q, nv for the rest."""
+    inputs, state = [], {}
+    for s in dict.fromkeys(s for x in wanted for s in x.state):
+        size = tree.nq if s == "q" else tree.nv
+        state[s] = [graph.input(f"{s}[{i}]") for i in range(size)]
+        inputs.append(Input(s, (size,), tuple(x.edge >> 1 for x in state[s])))
+    return inputs, state
+
+
+def _forces(
+    graph: Graph, wanted: Sequence[Quantity], external: Sequence[str], tree: Tree, inputs: list[Input]
+) -> dict[str, list[Expr]]:
+    forces = {}
+    for link in external:
+        if link not in tree.frames:
+            raise TraceError(f"f_ext: link {link!r} is not in the robot; links are {', '.join(tree.frames)}")
+        if not all(x.external for x in wanted):
+            raise TraceError(f"{wanted[0].name} takes no external wrenches")
+        forces[link] = [graph.input(f"f_ext:{link}[{i}]") for i in range(6)]
+        inputs.append(Input(f"f_ext:{link}", (6,), tuple(x.edge >> 1 for x in forces[link])))
+    return forces
+
+
+def _outputs(graph: Graph, tree: Tree, x: Quantity, result: Any) -> list[Output]:
+    many = result if len(x.outputs) > 1 else (result,)
+    out = []
+    for (name, shape), value in zip(x.outputs, many):
+        sizes = tuple(tree.nv if s == "nv" else int(s) for s in shape)
+        out.append(Output(name, sizes, tuple(graph.edge(s) for s in _flat(value, len(sizes)))))
+    return out
+
+
+def _flat(value: Any, depth: int) -> list[Any]:
+    if depth == 0:
+        return [value]
+    return [s for row in value for s in _flat(row, depth - 1)]
+
+
+__all__ = ["CATALOGUE", "COMPUTE", "GraphContext", "Symbols", "quantity", "trace"]
