@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import TraceError
 from ..mechanics.joints import Force, Motion
-from ..mechanics.scalar import Scalar
+from ..mechanics.scalar import Scalar, is_zero
 from ..mechanics.spatial import ZERO, Vec
 from ..mechanics.tree import Tree
 from .inertia_matrix import wrench_of
@@ -55,6 +56,8 @@ def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
 def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """Centre of mass of the moving bodies, (3,) m, world axes."""
     mass, moment = first_moment(tree, q)
+    if is_zero(mass):
+        raise TraceError("the moving bodies have no mass, so they have no centre of mass; give one of them a mass")
     return list(moment * (1.0 / mass))
 
 
@@ -77,8 +80,10 @@ def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scala
                 l[b.parent] = l[b.parent] + up
             else:
                 total = total + up
-    c = Vec(*center_of_mass(tree, q))
-    return [*total.f, *about_center(total, c)]
+    mass, moment = first_moment(tree, q)
+    if is_zero(mass):  # nothing moves but pure inertia, whose angular momentum is the same about every point
+        return [*total.f, *total.n]
+    return [*total.f, *about_center(total, moment * (1.0 / mass))]
 
 
 def about_center(total: Force, c: Vec) -> Vec:

@@ -15,17 +15,6 @@ from ..mechanics.tree import Tree
 Rows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
 
 
-def composite_bodies(tree: Tree, X: Sequence[Placement]) -> list[Body]:
-    """Every subtree as one rigid body, in the axes of its root body."""
-    total = [NOTHING] * len(tree)
-    for i in range(len(tree) - 1, -1, -1):
-        b = tree.bodies[i]
-        total[i] = b.inertia + total[i]
-        if b.parent >= 0:
-            total[b.parent] = total[b.parent] + lifted(X[i], total[i])
-    return total
-
-
 def lifted(x: Placement, body: Body) -> Body:
     """A composite body in the axes of the parent."""
     if x.k != -2:

@@ -295,7 +295,9 @@ def _snapped(R: Mat, tolerance: float) -> Mat:
 
 def _orthonormal(R: Mat) -> Mat:
     """One Newton step R (3 - R^T R) / 2 towards a rotation, structural zeros kept."""
-    D = Mat.of(((1.5 if i == j else 0.0) - 0.5 * x for j, x in enumerate(g)) for i, g in enumerate(R.T.mul(R)))
+    D = Mat.of(
+        ((1.5 if i == j else 0.0) - 0.5 * x for j, x in enumerate(g)) for i, g in enumerate(R.T.mul(R))
+    )
     return Mat.of((0.0 if old == 0.0 else new for old, new in zip(a, b)) for a, b in zip(R, R.mul(D)))
 
 

@@ -27,7 +27,7 @@ JOINT_SIZES: dict[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Inertial:
-    """Mass [kg], centre of mass [m] in link axes, inertia tensor about the centre of mass [kg m^2] in link axes."""
+    """Mass [kg], centre of mass [m] and inertia tensor about it [kg m^2], both in link axes."""
 
     mass: float = 0.0
     com: Vec = ORIGIN

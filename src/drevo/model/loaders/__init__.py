@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.model.description import Model, Vec
-from drevo.model.loaders import mjcf, native, sdf, urdf
 from drevo.model.validation import GRAVITY, Draft, finish
 
 XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf")
 SUFFIXES = (*XML_SUFFIXES, ".json", ".toml")
-DRAFTS: dict[str, Callable[[xml.Element, Vec, str], Draft]] = {
-    "robot": urdf.draft_of,
-    "mujoco": mjcf.draft_of,
-    "sdf": sdf.draft_of,
-}
+# root element -> the module of its loader, imported when a file needs it
+LOADERS = {"robot": "urdf", "mujoco": "mjcf", "sdf": "sdf"}
 
 
 def load_model(
@@ -48,12 +45,15 @@ def load_model(
 
 def _draft(data: bytes, suffix: str, gravity: Vec, source: str) -> Draft:
     if suffix not in XML_SUFFIXES:
-        return native.draft_of(native.read(data, suffix), gravity, source)
+        native = import_module("drevo.model.loaders.native")
+        made: Draft = native.draft_of(native.read(data, suffix), gravity, source)
+        return made
     root = xml.parse(data)
-    if root.tag not in DRAFTS:
-        known = " or ".join(f"<{tag}>" for tag in DRAFTS)
+    if root.tag not in LOADERS:
+        known = " or ".join(f"<{tag}>" for tag in LOADERS)
         raise ModelError(f"the root element is <{root.tag[:40]}> on line {root.line}; {known} is needed")
-    return DRAFTS[root.tag](root, gravity, source)
+    draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, gravity, source)
+    return draft
 
 
 def _read(path: str) -> bytes:

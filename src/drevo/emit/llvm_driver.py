@@ -1,0 +1,278 @@
+"""Drivers over a batch: rows are transposed in registers, one tile of W samples at a time.
+
+Surplus lanes of the last tile recompute the last sample and store the same bits to the same row, so there is
+no remainder loop, no mask over samples and no write outside the caller's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .llvm_math import Lanes
+from .lower import Lowered
+
+if TYPE_CHECKING:
+    from .llvm import Arena, Target
+
+_MOVED = "ptr %p, i64 %stride, i64 %b, i64 %last, ptr %tile, i64 %n"  # of every function that moves a tile
+
+_TILES_AHEAD = 4  # of the prefetch of rows; 1 to 4 differ by 3 %
+_AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
+
+
+def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
+    """i32 @drive(pointers, strides, count, arena): 1 if a check failed. Inputs come first, then outputs."""
+    l = target.of(target.lanes)
+    rows = layout == "rows"
+    widths = sorted({_width(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size})
+    helpers = "".join(_Rows(l, w).text() for w in widths) if rows else _columns(l)
+    return helpers + _zero(l) + _loop(low, target, room, rows)
+
+
+# -- row-major ----------------------------------------------------------------------------------------------
+
+
+class _Rows:
+    """@load_<w> and @store_<w>: W rows of n columns from or to a tile, in blocks of w <= min(n, W) columns.
+
+    A block is W / w square transpositions side by side. The last block is moved back to n - w: it writes some
+    columns twice, with the same bits, instead of masking.
+    """
+
+    def __init__(self, lanes: Lanes, width: int) -> None:
+        self.l, self.rows, self.w, self.t = lanes, lanes.lanes, width, lanes.type
+        self.part = f"<{width} x {lanes.scalar}>"
+        self.groups = lanes.lanes // width
+
+    def text(self) -> str:
+        return self.function("load") + self.function("store")
+
+    def function(self, way: str) -> str:
+        body = [*self.row_pointers(), "  br label %loop", "loop:", "  %j = phi i64 [0, %0], [%j2, %loop]"]
+        body += [f"  %end = sub i64 %n, {self.w}", "  %jj = call i64 @llvm.smin.i64(i64 %j, i64 %end)"]
+        body += [f"  %at = mul i64 %jj, {self.l.bytes}", "  %base = getelementptr i8, ptr %tile, i64 %at"]
+        body += [f"  %f = mul i64 %jj, {self.l.size}", *(self.load() if way == "load" else self.store())]
+        body += [f"  %j2 = add i64 %j, {self.w}", "  %more = icmp slt i64 %j2, %n"]
+        body += ["  br i1 %more, label %loop, label %done", "done:"]
+        head = f"define internal void @{way}_{self.w}({_MOVED}) noinline"
+        return head + " {\n" + "\n".join(body) + "\n  ret void\n}\n"
+
+    def row_pointers(self) -> list[str]:
+        out = []
+        for r in range(self.rows):
+            out += [f"  %k{r} = add i64 %b, {r}", f"  %m{r} = call i64 @llvm.smin.i64(i64 %k{r}, i64 %last)"]
+            out += [f"  %o{r} = mul i64 %m{r}, %stride", f"  %p{r} = getelementptr i8, ptr %p, i64 %o{r}"]
+        return [*out, f"  %ahead = mul i64 %stride, {_TILES_AHEAD * self.rows}"]
+
+    def load(self) -> list[str]:
+        """Rows in, and a prefetch of rows that a later tile will read."""
+        out = []
+        for r in range(self.rows):
+            out += [f"  %a{r} = getelementptr i8, ptr %p{r}, i64 %f"]
+            out += [f"  %v1_{r} = load {self.part}, ptr %a{r}, align {self.l.size}"]
+            out += [f"  %h{r} = getelementptr i8, ptr %a{r}, i64 %ahead"]
+            out += [f"  call void @llvm.prefetch.p0(ptr %h{r}, i32 0, i32 2, i32 1)"]
+        out += self.transpose()
+        for c in range(self.w):
+            name, lines = self.joined(c)
+            out += [*lines, f"  %c{c} = getelementptr i8, ptr %base, i64 {c * self.l.bytes}"]
+            out.append(f"  store {self.t} {name}, ptr %c{c}, align {self.l.bytes}")
+        return out
+
+    def store(self) -> list[str]:
+        out = []
+        for c in range(self.w):
+            out += [f"  %c{c} = getelementptr i8, ptr %base, i64 {c * self.l.bytes}"]
+            out += [f"  %x{c} = load {self.t}, ptr %c{c}, align {self.l.bytes}"]
+            for g in range(self.groups):
+                mask = _mask(range(g * self.w, (g + 1) * self.w))
+                out.append(f"  %v1_{g * self.w + c} = shufflevector {self.t} %x{c}, {self.t} undef, {mask}")
+        out += self.transpose()
+        for r in range(self.rows):
+            out += [f"  %a{r} = getelementptr i8, ptr %p{r}, i64 %f"]
+            out += [f"  store {self.part} %v{self.w}_{r}, ptr %a{r}, align {self.l.size}"]
+        return out
+
+    def joined(self, c: int) -> tuple[str, list[str]]:
+        """Column c of all groups as one vector."""
+        names = [f"%v{self.w}_{g * self.w + c}" for g in range(self.groups)]
+        size, out = self.w, []
+        while len(names) > 1:
+            kind, mask, new = f"<{size} x {self.l.scalar}>", _mask(range(2 * size)), []
+            for k in range(0, len(names), 2):
+                new.append(f"%y{c}_{size}_{k}")
+                out.append(f"  {new[-1]} = shufflevector {kind} {names[k]}, {kind} {names[k + 1]}, {mask}")
+            names, size = new, 2 * size
+        return names[0], out
+
+    def transpose(self) -> list[str]:
+        """w log2 w shuffles per group, %v1_* to %v<w>_*: lane l of row i goes to lane i of row l."""
+        w, d, out = self.w, 1, []
+        while d < w:
+            low = _mask(w + k - d if k & d else k for k in range(w))
+            high = _mask(w + k if k & d else k + d for k in range(w))
+            for i in (i for i in range(self.rows) if not i & d):
+                pair = f"{self.part} %v{d}_{i}, {self.part} %v{d}_{i + d}"
+                out.append(f"  %v{2 * d}_{i} = shufflevector {pair}, {low}")
+                out.append(f"  %v{2 * d}_{i + d} = shufflevector {pair}, {high}")
+            d *= 2
+        return out
+
+
+def _mask(lanes: Iterable[int]) -> str:
+    items = [f"i32 {k}" for k in lanes]
+    return f"<{len(items)} x i32> <{', '.join(items)}>"
+
+
+def _width(size: int, lanes: int) -> int:
+    """The widest block of a port: a power of two."""
+    return min(lanes, 1 << size.bit_length() - 1)
+
+
+# -- batch-last ---------------------------------------------------------------------------------------------
+
+
+def _columns(l: Lanes) -> str:
+    """Copies of W neighbouring samples, and, for batches below W, of single scalars with the last repeated."""
+    return "".join([_copy(l, "load"), _copy(l, "store"), _copy_few(l, "load"), _copy_few(l, "store")])
+
+
+def _copy(l: Lanes, way: str) -> str:
+    user, tile = ("%u", l.size), ("%c", l.bytes)
+    (source, a), (target, b) = (user, tile) if way == "load" else (tile, user)
+    return f"""define internal void @{way}_wide({_MOVED}) noinline {{
+  %first = mul i64 %b, {l.size}
+  br label %loop
+loop:
+  %j = phi i64 [0, %0], [%j2, %loop]
+  %row = mul i64 %j, %stride
+  %at = add i64 %row, %first
+  %u = getelementptr i8, ptr %p, i64 %at
+  %off = mul i64 %j, {l.bytes}
+  %c = getelementptr i8, ptr %tile, i64 %off
+  %ahead = getelementptr i8, ptr %u, i64 {_AHEAD}
+  call void @llvm.prefetch.p0(ptr %ahead, i32 {int(way == "store")}, i32 2, i32 1)
+  %v = load {l.type}, ptr {source}, align {a}
+  store {l.type} %v, ptr {target}, align {b}
+  %j2 = add i64 %j, 1
+  %more = icmp slt i64 %j2, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _copy_few(l: Lanes, way: str) -> str:
+    source, target = ("%u", "%c") if way == "load" else ("%c", "%u")
+    return f"""define internal void @{way}_narrow({_MOVED}) noinline {{
+  br label %loop
+loop:
+  %j = phi i64 [0, %0], [%j2, %next]
+  br label %lane
+lane:
+  %r = phi i64 [0, %loop], [%r2, %lane]
+  %m = call i64 @llvm.smin.i64(i64 %r, i64 %last)
+  %row = mul i64 %j, %stride
+  %byte = mul i64 %m, {l.size}
+  %at = add i64 %row, %byte
+  %u = getelementptr i8, ptr %p, i64 %at
+  %block = mul i64 %j, {l.bytes}
+  %lanes = mul i64 %r, {l.size}
+  %off = add i64 %block, %lanes
+  %c = getelementptr i8, ptr %tile, i64 %off
+  %v = load {l.scalar}, ptr {source}, align {l.size}
+  store {l.scalar} %v, ptr {target}, align {l.size}
+  %r2 = add i64 %r, 1
+  %again = icmp slt i64 %r2, {l.lanes}
+  br i1 %again, label %lane, label %next
+next:
+  %j2 = add i64 %j, 1
+  %more = icmp slt i64 %j2, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+# -- the loop over tiles ------------------------------------------------------------------------------------
+
+
+def _zero(l: Lanes) -> str:
+    return f"""define internal void @clear(ptr %p, i64 %n) noinline {{
+  br label %loop
+loop:
+  %j = phi i64 [0, %0], [%j2, %loop]
+  %at = getelementptr {l.type}, ptr %p, i64 %j
+  store {l.type} zeroinitializer, ptr %at, align {l.bytes}
+  %j2 = add i64 %j, 1
+  %more = icmp slt i64 %j2, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _loop(low: Lowered, target: Target, room: Arena, rows: bool) -> str:
+    """Clears the output tile once (structural zeros stay), then load, compute, store per tile."""
+    l, w = target.of(target.lanes), target.lanes
+    first = room.outputs[0] if room.outputs else room.status
+    lines = [f"  %{n} = getelementptr i8, ptr %arena, i64 {k}" for n, k in
+             (("out", first), ("status", room.status), ("scratch", room.scratch))]  # fmt: skip
+    lines.append(f"  call void @clear(ptr %out, i64 {(room.status - first) // l.bytes + 1})")
+    lines += _constants(low, l, room)
+    ports = [*low.inputs, *low.outputs]
+    for i in range(len(ports)):
+        lines += [f"  %pp{i} = getelementptr ptr, ptr %pointers, i64 {i}", f"  %p{i} = load ptr, ptr %pp{i}"]
+        lines += [f"  %ss{i} = getelementptr i64, ptr %strides, i64 {i}", f"  %s{i} = load i64, ptr %ss{i}"]
+        at = (*room.inputs, *room.outputs)[i]
+        lines.append(f"  %tile{i} = getelementptr i8, ptr %arena, i64 {at}")
+    lines += ["  %last = sub i64 %count, 1", f"  %tail = sub i64 %count, {w}"]
+    if rows:
+        lines += ["  br label %body"]
+    else:
+        lines += [f"  %few = icmp slt i64 %count, {w}", "  br i1 %few, label %small, label %body"]
+        lines += ["small:", *_tile(low, w, rows, True), "  br label %exit"]
+    lines += ["body:", "  %b0 = phi i64 [0, %0], [%next, %body]"]
+    clamp = "  %b = add i64 %b0, 0" if rows else "  %b = call i64 @llvm.smin.i64(i64 %b0, i64 %tail)"
+    lines += [clamp, *_tile(low, w, rows, False), f"  %next = add i64 %b0, {w}"]
+    lines += ["  %more = icmp slt i64 %next, %count", "  br i1 %more, label %body, label %exit", "exit:"]
+    bits = f"i{w}"
+    lines += [f"  %bad = load {l.type}, ptr %status, align {l.bytes}", f"  %nan = fcmp uno {l.type} %bad, %bad"]
+    lines += [f"  %word = bitcast {l.many('i1')} %nan to {bits}", f"  %any = icmp ne {bits} %word, 0"]
+    lines += ["  %code = zext i1 %any to i32", "  ret i32 %code"]
+    head = 'define i32 @drive(ptr %pointers, ptr %strides, i64 %count, ptr %arena) "stackrealign"'
+    return head + " {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _tile(low: Lowered, w: int, rows: bool, few: bool) -> list[str]:
+    """One tile; few: of a batch-last array with fewer samples than lanes."""
+    b = "0" if few else "%b"
+
+    def move(way: str, i: int, size: int) -> str:
+        kind = _width(size, w) if rows else "narrow" if few else "wide"
+        given = f"ptr %p{i}, i64 %s{i}, i64 {b}, i64 %last, ptr %tile{i}, i64 {size}"
+        return f"  call void @{way}_{kind}({given})"
+
+    n = len(low.inputs)
+    out = [move("load", i, p.size) for i, p in enumerate(low.inputs) if p.size]
+    out.append("  call void @many(ptr %arena, ptr %out, ptr %scratch, ptr %status)")
+    return out + [move("store", n + i, p.size) for i, p in enumerate(low.outputs) if p.size]
+
+
+def _constants(low: Lowered, l: Lanes, room: Arena) -> list[str]:
+    out = []
+    for i, edges in enumerate(low.stores):
+        for k, e in enumerate(edges):
+            x = low.constants.get(e >> 1)
+            if x:
+                offset, value = room.outputs[i] + k * l.bytes, l.const(-x if e & 1 else x)
+                out.append(f"  %k{i}_{k} = getelementptr i8, ptr %arena, i64 {offset}")
+                out.append(f"  store {l.type} {value}, ptr %k{i}_{k}, align {l.bytes}")
+    return out
+
+
+__all__ = ["driver"]

@@ -1,0 +1,158 @@
+"""sin and cos as one branch-free LLVM function, the same bits for every width."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+_S64 = (-0.1666666666666663, 0.00833333333332184, -0.00019841269829358525,
+        2.755731353851212e-06, -2.5050734388737e-08, 1.589543324825544e-10)  # fmt: skip
+_C64 = (0.041666666666666595, -0.0013888888888873325, 2.4801587288983675e-05,
+        -2.755731421007175e-07, 2.0875704270305578e-09, -1.1358683284375575e-11)  # fmt: skip
+_S32 = (-0.16666655242443085, 0.008332188241183758, -0.0001951809535967186)
+_C32 = (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05)
+
+# pi/2 in parts: with fma two or three roundings suffice; without it n * part must be exact
+_PARTS = {
+    ("double", True): (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
+    ("float", True): (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
+    ("double", False): (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
+    ("float", False): (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12),
+}
+_LIMIT = {("double", True): 2.0**40, ("float", True): 2.0**20, ("double", False): 2.0**20, ("float", False): 1.2e4}
+_TWO_OVER_PI = {"double": 0.6366197723675814, "float": 0.6366197466850281}
+_MAGIC = {"double": 1.5 * 2.0**52, "float": 1.5 * 2.0**23}  # rounds, and leaves the quadrant in the low bits
+
+
+def limit(scalar: str, fma: bool) -> float:
+    """The largest angle whose sine is still right; above it the result is NaN, never garbage."""
+    return _LIMIT[scalar, fma]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """How values look in the text: `lanes` scalars of type "double" or "float" side by side."""
+
+    scalar: str
+    lanes: int
+    splat: bool = True  # LLVM 19 and newer have splat constants
+
+    @property
+    def size(self) -> int:
+        return 8 if self.scalar == "double" else 4
+
+    @property
+    def bytes(self) -> int:
+        return self.size * self.lanes
+
+    @property
+    def type(self) -> str:
+        return self.many(self.scalar)
+
+    @property
+    def suffix(self) -> str:
+        kind = f"f{8 * self.size}"
+        return kind if self.lanes == 1 else f"v{self.lanes}{kind}"
+
+    def many(self, scalar: str) -> str:
+        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
+
+    def const(self, x: float) -> str:
+        """A constant of the value type, rounded once for float."""
+        return self._spread(self.scalar, self.literal(x))
+
+    def literal(self, x: float) -> str:
+        if self.scalar == "float":
+            x = struct.unpack("f", struct.pack("f", x))[0]
+        return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+    def integer(self, k: int) -> str:
+        return self._spread(f"i{8 * self.size}", str(k))
+
+    def _spread(self, kind: str, text: str) -> str:
+        if self.lanes == 1:
+            return text
+        if self.splat:
+            return f"splat ({kind} {text})"
+        return "<" + ", ".join([f"{kind} {text}"] * self.lanes) + ">"
+
+
+class _Text:
+    """Lines with fresh names; the few operations that sin and cos need."""
+
+    def __init__(self, lanes: Lanes, fma: bool) -> None:
+        self.l, self.fused, self.count = lanes, fma, 0
+        self.lines: list[str] = []
+
+    def let(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"  %x{self.count} = {text}")
+        return f"%x{self.count}"
+
+    def op(self, name: str, a: str, b: str) -> str:
+        return self.let(f"{name} {self.l.type} {a}, {b}")
+
+    def iop(self, name: str, a: str, b: str) -> str:
+        return self.let(f"{name} {self.l.many(f'i{8 * self.l.size}')} {a}, {b}")
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        if not self.fused:
+            return self.op("fadd", self.op("fmul", a, b), c)
+        t = self.l.type
+        return self.let(f"call {t} @llvm.fma.{self.l.suffix}({t} {a}, {t} {b}, {t} {c})")
+
+    def horner(self, z: str, coefficients: tuple[float, ...]) -> str:
+        value = self.l.const(coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            value = self.fma(value, z, self.l.const(c))
+        return value
+
+    def cast(self, x: str, back: bool = False) -> str:
+        f, i = self.l.type, self.l.many(f"i{8 * self.l.size}")
+        return self.let(f"bitcast {i} {x} to {f}" if back else f"bitcast {f} {x} to {i}")
+
+    def select(self, flag: str, a: str, b: str) -> str:
+        t = self.l.type
+        return self.let(f"select {self.l.many('i1')} {flag}, {t} {a}, {t} {b}")
+
+
+def sincos(lanes: Lanes, fma: bool) -> str:
+    """The text of @sincos_<lanes>: value -> {sin, cos}."""
+    t, c = _Text(lanes, fma), lanes.const
+    turn = t.fma("%x", c(_TWO_OVER_PI[lanes.scalar]), c(_MAGIC[lanes.scalar]))
+    n = t.op("fsub", turn, c(_MAGIC[lanes.scalar]))
+    r = "%x"
+    for part in _PARTS[lanes.scalar, fma]:
+        r = t.fma(n, c(-part), r)
+    s, k = _polynomials(t, r), t.cast(turn)
+    swap = t.let(f"icmp ne {lanes.many(f'i{8 * lanes.size}')} {t.iop('and', k, lanes.integer(1))}, {_zero(lanes)}")
+    sin, cos = t.select(swap, s[1], s[0]), t.select(swap, s[0], s[1])
+    sin, cos = _signed(t, sin, k), _signed(t, cos, t.iop("add", k, lanes.integer(1)))
+    size = t.let(f"call {lanes.type} @llvm.fabs.{lanes.suffix}({lanes.type} %x)")
+    good = t.let(f"fcmp ole {lanes.type} {size}, {c(limit(lanes.scalar, fma))}")
+    sin, cos = (t.select(good, v, c(float("nan"))) for v in (sin, cos))
+    pair = f"{{{lanes.type}, {lanes.type}}}"
+    t.lines.append(f"  %p = insertvalue {pair} undef, {lanes.type} {sin}, 0")
+    t.lines.append(f"  %q = insertvalue {pair} %p, {lanes.type} {cos}, 1")
+    body = "\n".join(t.lines)
+    return (
+        f"define internal {pair} @sincos_{lanes.lanes}({lanes.type} %x) noinline {{\n{body}\n  ret {pair} %q\n}}\n"
+    )
+
+
+def _polynomials(t: _Text, r: str) -> tuple[str, str]:
+    """sin and cos on |r| <= pi/4."""
+    wide = t.l.scalar == "double"
+    z = t.op("fmul", r, r)
+    s = t.fma(t.horner(z, _S64 if wide else _S32), t.op("fmul", r, z), r)
+    half = t.fma(z, t.l.const(-0.5), t.l.const(1.0))
+    return s, t.fma(t.horner(z, _C64 if wide else _C32), t.op("fmul", z, z), half)
+
+
+def _signed(t: _Text, x: str, quadrant: str) -> str:
+    bit = t.iop("shl", t.iop("and", quadrant, t.l.integer(2)), t.l.integer(8 * t.l.size - 2))
+    return t.cast(t.iop("xor", t.cast(x), bit), back=True)
+
+
+def _zero(lanes: Lanes) -> str:
+    return "0" if lanes.lanes == 1 else "zeroinitializer"

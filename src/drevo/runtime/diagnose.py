@@ -1,0 +1,96 @@
+"""After a failed check: which row, which number, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import NumericsError
+from .build import Manifest
+
+Array = np.ndarray[Any, Any]
+TOLERANCE = 2e-6  # of |q|^2, as in the compiled check
+_LARGE = 1e3
+
+
+def report(m: Manifest, inputs: Sequence[Array], outputs: Sequence[Array], rows: bool) -> None:
+    """Raises NumericsError for the first bad row; returns if the numbers are in order after all."""
+    ins = [x if rows else x.T for x in inputs]
+    outs = [x if rows else x.T for x in outputs]
+    many = len(outs[0]) > 1 if outs else False
+    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many) or _output(m, ins, outs, many)
+    if sentence:
+        raise NumericsError(f"{m.name}: {sentence}")
+
+
+def _row(r: int, many: bool) -> str:
+    return f" in row {r}" if many else ""
+
+
+def _entry(name: str, shape: tuple[int, ...], k: int) -> str:
+    index = ", ".join(str(i) for i in np.unravel_index(k, shape)) if shape else ""
+    return f"{name}[{index}]" if index else name
+
+
+def _first(x: Array) -> tuple[int, int] | None:
+    """Row and column of the first value that is not finite."""
+    bad = ~np.isfinite(x)
+    if not bad.any():
+        return None
+    r = int(bad.any(axis=1).argmax())
+    return r, int(bad[r].argmax())
+
+
+def _not_finite_input(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
+    hits = [(*hit, i) for i, x in enumerate(ins) if (hit := _first(x)) is not None]
+    if not hits:
+        return None
+    r, k, i = min(hits)
+    name, shape = m.inputs[i]
+    return f"{_entry(name, shape, k)}{_row(r, many)} is {float(ins[i][r, k])}: inputs must be finite"
+
+
+def bad_quaternion(m: Manifest, ins: Sequence[Array]) -> tuple[int, int] | None:
+    """Row and number of the first quaternion that is not of unit length."""
+    hits = []
+    for u, (i, columns) in enumerate(m.units):
+        square = (ins[i][:, list(columns)].astype(np.float64) ** 2).sum(axis=1)
+        wrong = ~(np.abs(square - 1.0) <= TOLERANCE)
+        if wrong.any():
+            hits.append((int(wrong.argmax()), u))
+    return min(hits) if hits else None
+
+
+def _quaternion(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
+    hit = bad_quaternion(m, ins)
+    if hit is None:
+        return None
+    r, u = hit
+    i, columns = m.units[u]
+    value = ins[i][r, list(columns)].astype(np.float64)
+    where = f"{m.inputs[i][0]}[{columns[0]}:{columns[-1] + 1}]"
+    size = float(np.sqrt((value**2).sum()))
+    return f"the quaternion {where}{_row(r, many)} has length {size:.9g}; it must be 1 to 1e-6: normalise it"
+
+
+def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool) -> str | None:
+    hits = [(*hit, i) for i, x in enumerate(outs) if (hit := _first(x)) is not None]
+    if not hits:
+        return None
+    r, k, i = min(hits)
+    name, shape = m.outputs[i]
+    if m.pattern is not None:
+        index = ", ".join(str(axis[k]) for axis in m.pattern[i])
+        entry = f"{name}[{index}]"
+    else:
+        entry = _entry(name, shape, k)
+    largest = max((float(np.abs(x[r]).max()) for x in ins if x.shape[1]), default=0.0)
+    why = "the mass matrix or another divisor is singular there"
+    if largest > _LARGE:
+        why = f"an input is as large as {largest:.3g} (angles are limited to 2^40, in float32 to 2^20)"
+    return f"{entry}{_row(r, many)} is {float(outs[i][r, k])}: {why}"
+
+
+__all__ = ["bad_quaternion", "report"]

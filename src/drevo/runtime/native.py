@@ -1,0 +1,238 @@
+"""Machine code in this process: the host, LLVM, the objects' layout, and the builtin that Python calls.
+
+llvmlite is imported at the first use; one lock stands around all of LLVM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from ..emit.objects import TABLE, Layout
+from ..errors import EmitError
+
+LOCK = RLock()
+_FASTCALL_KEYWORDS = 0x82
+_ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
+_NEW, _RETURN, _TYPE, _VERSION = 93, 76, 2, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine that code is made for."""
+
+    triple: str
+    cpu: str
+    features: str
+    bytes: int  # of a vector register
+    fma: bool
+    splat: bool
+    version: str
+
+    @property
+    def key(self) -> str:
+        return "|".join([self.triple, self.cpu, self.features, self.version])
+
+
+@lru_cache(maxsize=1)
+def host() -> Host:
+    """The present machine; its features decide width and arithmetic."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    triple = llvm.get_process_triple()
+    has = dict(llvm.get_host_cpu_features())
+    features = ",".join(sorted(("+" if on else "-") + name for name, on in has.items()))
+    x86 = triple.startswith(("x86_64", "amd64"))
+    size = 64 if has.get("avx512f") else 32 if has.get("avx") else 16
+    fma = bool(has.get("fma") or has.get("fma4")) if x86 else triple.startswith(("aarch64", "arm64"))
+    version = f"llvmlite {llvmlite.__version__} llvm {llvm.llvm_version_info}"
+    return Host(triple, llvm.get_host_cpu_name(), features, size, fma, llvm.llvm_version_info[0] >= 19, version)
+
+
+# -- LLVM ---------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _machine() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()  # the loader needs it too
+    return _new_machine()
+
+
+def _new_machine() -> Any:
+    import llvmlite.binding as llvm
+
+    target = llvm.Target.from_triple(host().triple)
+    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=2, reloc="pic")
+
+
+@lru_cache(maxsize=1)
+def _keep_order() -> None:
+    """The machine scheduler would undo the order of the steps. Process-wide, so only when something compiles."""
+    import llvmlite.binding as llvm
+
+    llvm.set_option("", "-enable-misched=false")
+
+
+def compile_text(ir: str, verify: bool = False) -> bytes:
+    """Object code of a module; no middle end: the graph is folded and shared already."""
+    import llvmlite.binding as llvm
+
+    with LOCK:
+        machine = _machine()
+        _keep_order()
+        try:
+            module = llvm.parse_assembly(ir)
+            if verify:
+                module.verify()
+            return bytes(machine.emit_object(module))
+        except RuntimeError as error:
+            raise EmitError(f"LLVM refused the generated code: {error}") from error
+
+
+class Code:
+    """Loaded object code; the memory lives as long as this."""
+
+    def __init__(self, obj: bytes) -> None:
+        import llvmlite.binding as llvm
+
+        with LOCK:
+            _machine()
+            # the engine owns its machine, so it gets one of its own
+            self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+            self.engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(obj))
+            self.engine.finalize_object()
+            self.drive_address: int = self.engine.get_function_address("drive")
+            self.entry_address: int = self.engine.get_function_address("entry")
+            self.table_address: int = self.engine.get_global_value_address("table")
+        kind = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_void_p)
+        self._drive = kind(self.drive_address)
+
+    def drive(self, pointers: list[int], strides: list[int], count: int, arena: int) -> int:
+        """Runs a batch without the GIL; 1 if a check failed."""
+        n = len(pointers)
+        return int(self._drive((c_void_p * n)(*pointers), (c_int64 * n)(*strides), count, arena))
+
+
+# -- the interpreter's objects ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _array_api() -> Any:
+    """NumPy's table of C functions."""
+    try:
+        umath = import_module("numpy._core._multiarray_umath")
+    except ImportError:  # NumPy 1
+        umath = import_module("numpy.core._multiarray_umath")
+    capsule = umath._ARRAY_API
+    get = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    return ctypes.cast(get(capsule, None), POINTER(c_void_p))
+
+
+@lru_cache(maxsize=1)
+def layout() -> Layout | None:
+    """Offsets of CPython's and NumPy's objects, verified on live arrays; None means no fast entry here."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(c_void_p) != 8:
+        return None
+    try:
+        free = bool(getattr(sys, "_is_gil_enabled", None)) and object.__basicsize__ == 32
+        found = Layout(object.__basicsize__, 24 if free else 8)
+        api = _array_api()
+        version = ctypes.CFUNCTYPE(ctypes.c_uint)(api[_VERSION])()
+        right = api[_TYPE] == id(np.ndarray) and version in _ABI
+        return found if right and all(_as_seen(found, x) for x in _samples()) else None
+    except (AttributeError, ImportError, TypeError, ValueError):
+        return None
+
+
+def _samples() -> list[np.ndarray[Any, Any]]:
+    """Arrays that differ in every field that the entry reads."""
+    wide = np.zeros((6, 9))
+    frozen = np.ones(5)
+    frozen.flags.writeable = False
+    return [np.zeros(3), wide[1:5, 2:7], wide[::-2], frozen, np.zeros((4, 2), np.float32), wide.T]
+
+
+def _as_seen(found: Layout, x: np.ndarray[Any, Any]) -> bool:
+    """Every field, read where the entry will read it."""
+    at = id(x)
+
+    def word(offset: int, kind: Any = c_int64) -> int:
+        return int(kind.from_address(at + offset).value)
+
+    b, n = found.base, x.ndim
+    if word(found.type) != id(np.ndarray) or word(b) != x.ctypes.data or word(b + 40) != id(x.dtype):
+        return False
+    flags, first, second = word(b + 48, c_int32), word(b + 16), word(b + 24)
+    same = bool(flags & 0x100) == x.flags.aligned and bool(flags & 0x400) == x.flags.writeable
+    if not same or word(b + 8, c_int32) != n or not first or second != first + 8 * n:
+        return False  # only pointers that everything else speaks for are followed
+    dims, strides = ((c_int64 * n).from_address(at) for at in (first, second))
+    return (tuple(dims), tuple(strides)) == (x.shape, x.strides)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("meth", c_void_p), ("flags", c_int), ("doc", c_char_p)]
+
+
+class Holder:
+    """Owns everything that a builtin points to; it is the builtin's self."""
+
+    def __init__(self, code: Code, definition: _MethodDef, *kept: object) -> None:
+        self.code, self.definition, self.kept = code, definition, kept
+
+
+def builtin(
+    code: Code,
+    name: str,
+    doc: str,
+    slow: Callable[..., Any],
+    dtype: np.dtype[Any],
+    results: object,
+    threshold: int,
+) -> Callable[..., Any]:
+    """The entry of loaded code as a Python builtin; `slow` takes the calls that it does not."""
+    out = sys.intern("out")
+    value = _functions() | {
+        "ndarray": id(np.ndarray), "dtype": id(dtype), "slow": id(slow), "none": id(None), "out": id(out),
+        "threshold": threshold, "results": id(results),
+    }  # fmt: skip
+    table = (c_void_p * len(TABLE)).from_address(code.table_address)
+    table[:] = [value[key] for key in TABLE]
+    definition = _MethodDef(name.encode(), code.entry_address, _FASTCALL_KEYWORDS, doc.encode())
+    holder = Holder(code, definition, slow, dtype, results, out)
+    make = ctypes.PYFUNCTYPE(py_object, c_void_p, py_object, c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
+    return make(ctypes.addressof(definition), holder, None)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1)
+def _functions() -> dict[str, int]:
+    """Addresses of the C functions in the table."""
+    api = _array_api()
+    found = {"PyArray_New": api[_NEW], "PyArray_Return": api[_RETURN]}
+    for name in TABLE:
+        if name.startswith("Py") and name not in found:
+            found[name] = _address(name)
+    return found
+
+
+def _address(name: str) -> int:
+    pick = name
+    if name == "PyObject_Vectorcall" and not hasattr(ctypes.pythonapi, name):
+        pick = "_PyFunction_Vectorcall"  # CPython 3.10; right for plain functions only
+    return int(ctypes.cast(getattr(ctypes.pythonapi, pick), c_void_p).value or 0)
+
+
+__all__ = ["LOCK", "Code", "Host", "Layout", "builtin", "compile_text", "host", "layout"]
