@@ -176,23 +176,24 @@ class _Entry:
         row = port.size * self.size if self.rows else f"{self.let(f'mul i64 {total}, {self.size}')}"
         apart = self.let(f"icmp sge i64 {step}, {row}")
         self.need(self.either(apart, single) if self.rows else self.either(apart, self.equal("i1", wide, "false")))
-        start, end = self.span(data, port, total, step)
+        start, end = self.span(data, port, wide, total, step)
         for (where, _, _, stride), p in zip(arrays, self.inputs):
-            first, last = self.span(where, p, total, stride)
+            first, last = self.span(where, p, wide, total, stride)
             positive = self.let(f"icmp sge i64 {stride}, 0")
             before = self.let(f"icmp ule i64 {last}, {start}")
             after = self.let(f"icmp ule i64 {end}, {first}")
             self.need(positive, self.either(before, after))
         return data, step
 
-    def span(self, data: str, port: Port, total: str, step: str) -> tuple[str, str]:
+    def span(self, data: str, port: Port, batched: str, total: str, step: str) -> tuple[str, str]:
         """The bytes of an array, as integers."""
         first = self.let(f"ptrtoint ptr {data} to i64")
         if self.rows:
             many, row = self.let(f"sub i64 {total}, 1"), str(port.size * self.size)
         else:
             many, row = str(max(0, port.size - 1)), self.let(f"mul i64 {total}, {self.size}")
-            row = self.let(f"add i64 {row}, {port.size * self.size}")  # a single sample lies along the columns
+            # a single sample lies along the columns
+            row = self.let(f"select i1 {batched}, i64 {row}, i64 {port.size * self.size}")
         length = self.let(f"add i64 {self.let(f'mul i64 {step}, {many}')}, {row}")
         return first, self.let(f"add i64 {first}, {length}")
 

@@ -95,7 +95,8 @@ class Program:
             elif op == ADD:
                 total["add" if n in plain else "angle_sums"] += 1
             elif op == MUL:
-                total["add" if self.meta.get("doubling") != "mul" and self._doubles(n) else "mul"] += 1
+                sum_of = "add" if n in plain else "angle_sums"
+                total[sum_of if self._doubles(n) and not self._doubling_is_mul else "mul"] += 1
             elif op == DIV:
                 total["div"] += 1
             elif op in (SIN, COS):
@@ -103,6 +104,10 @@ class Program:
             elif op == SQRT:
                 total["sqrt"] = total.get("sqrt", 0) + 1
         return total
+
+    @property
+    def _doubling_is_mul(self) -> bool:
+        return self.meta.get("doubling") == "mul"
 
     def _doubles(self, n: int) -> bool:
         """2 x, which is written x + x."""

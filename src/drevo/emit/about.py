@@ -1,0 +1,141 @@
+"""What a written-out text says about itself: robot, quantity, counts and how they were made, checks, sources."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..graph.program import CONVENTION, Program
+from .names import plain
+from .sequence import Sequence
+
+Check = tuple[str, float, int]  # what, worst difference, states
+
+SYMBOLS = {
+    "q": "joint coordinates, rad or m",
+    "v": "joint rates, rad/s or m/s",
+    "a": "joint accelerations, rad/s² or m/s²",
+    "tau": "joint torques or forces, N m or N",
+    "M": "mass matrix, kg m², kg m or kg",
+    "Minv": "inverse of the mass matrix",
+    "h": "bias C v + g, N m or N",
+    "g": "gravity torques or forces, N m or N",
+    "C": "Coriolis matrix, from the Christoffel symbols",
+    "c": "centre of mass, world axes, m",
+    "l": "linear momentum, then angular about the centre of mass, world axes",
+    "J": "Jacobian, linear rows first",
+}
+_QUANTITY_SYMBOLS = {
+    ("kinetic_energy", "T"): "kinetic energy, J",
+    ("potential_energy", "V"): "potential energy, J, zero at the world origin",
+    ("pose", "T"): "pose of the link, world from link",
+    ("velocity", "V"): "velocity of the link, linear first",
+    ("acceleration", "A"): "acceleration of the link, linear first",
+}
+REFERENCES = {
+    "newton_euler": "J. Luh, M. Walker, R. Paul. On-line computational scheme for mechanical manipulators. 1980; "
+    "with the matrix U of W. Khalil and J.-F. Kleinfinger, 1987.",
+}
+_WORDS = {
+    "add": "additions",
+    "mul": "multiplications",
+    "div": "divisions",
+    "trig": "sines and cosines",
+    "angle_sums": "sums of angles",
+    "sqrt": "square roots",
+    "hoisted": "operations on parameters alone",
+}
+ASSUMPTIONS = (
+    "SI units and radians; linear parts before angular ones.",
+    "The frame of a body is the frame of its joint after the motion; first moments and inertias are taken in it.",
+    "Letters with a joint number belong to the body of that joint; x, y, z are its own axes.",
+    "s_i and c_i are the sine and cosine of the angle of joint i, s_ij and c_ij of the sum of those of i and j.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """All texts are one line each and may hold any printable character: whoever prints them escapes them."""
+
+    robot: str
+    quantity: str
+    formalism: str
+    counts: Mapping[str, int]
+    checks: tuple[Check, ...]
+    assumptions: tuple[str, ...]
+    references: tuple[str, ...]
+    digits: int
+
+    @property
+    def title(self) -> str:
+        return f"{self.quantity.replace('_', ' ')} of {self.robot}"
+
+    @property
+    def totals(self) -> str:
+        """The counts as one sentence."""
+        always = ("add", "mul", "trig")
+        return ", ".join(f"{n} {_WORDS.get(k, k)}" for k, n in self.counts.items() if n or k in always)
+
+    @property
+    def book(self) -> str:
+        """The formalism for people: newton_euler is Newton-Euler."""
+        return self.formalism.replace("_", "-").title()
+
+
+def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
+    """The facts of a program."""
+    meta = program.meta
+    formalism = str(meta.get("formalism", ""))
+    known = REFERENCES.get(formalism)
+    return About(
+        robot=plain(str(meta.get("robot", "robot"))),
+        quantity=plain(str(meta.get("quantity", program.name))),
+        formalism=plain(formalism),
+        counts=program.counts,
+        checks=tuple((plain(what), float(worst), int(states)) for what, worst, states in checks),
+        assumptions=(*ASSUMPTIONS, *_lines(meta.get("assumptions"))),
+        references=(*([known] if known else []), *_lines(meta.get("references"))),
+        digits=digits,
+    )
+
+
+def _lines(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (plain(value),)
+    return tuple(plain(str(x)) for x in value) if isinstance(value, (tuple, list)) else ()
+
+
+def meaning(facts: About, source: str) -> str:
+    """What an argument or result is."""
+    if source.startswith("f_ext:"):
+        return f"wrench on {plain(source[6:])}: force, then moment about its origin, world axes"
+    return _QUANTITY_SYMBOLS.get((facts.quantity, source)) or SYMBOLS.get(source, "")
+
+
+def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> list[str]:
+    """The lines that head a code text; `layout` says how arguments and results are laid out.
+
+    first: the number of an array's first place in the language.
+    """
+    name = sequence.identifiers
+    lines = [f"{facts.title}, by {facts.book}." if facts.formalism else f"{facts.title}.", ""]
+    lines += [f"{name[p.name]}: ({len(p.scalars)},) {meaning(facts, p.source)}" for p in sequence.inputs]
+    lines += [f"-> {name[r.name]}: {_shape(r.shape)} {meaning(facts, r.source)}" for r in sequence.results]
+    lines += [layout, "", f"Operations: {facts.totals}.", *_wrapped(CONVENTION)]
+    if sequence.symbols:
+        lines += ["", "Parameters, in this order:"]
+        for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used), first):
+            note = "" if used else " (not used)"
+            lines.append(f"  {k}: {name[s.name]} = {s.parameter.value!r} {s.unit}, {plain(s.meaning)}{note}")
+    if facts.checks:
+        lines += ["", *(f"Checked: {what}: worst {worst:.1e} over {n} states." for what, worst, n in facts.checks)]
+    return lines
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _wrapped(text: str, width: int = 100) -> list[str]:
+    return textwrap.wrap(text, width)

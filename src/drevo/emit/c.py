@@ -1,0 +1,67 @@
+"""Sequence -> C99 that needs nothing but math.h."""
+
+from __future__ import annotations
+
+from .about import About, header
+from .code import assignments, code_style, comment, entries
+from .sequence import Sequence
+
+_LAYOUT = "Arrays of double, row-major; what a function writes must not overlap what it reads."
+NOTE = "/* {} */"
+
+
+def c(sequence: Sequence, facts: About) -> str:
+    """void NAME(const double *q, ..., [const double *constants,] double *out), and NAME_prologue with symbols."""
+    lines = comment_block(header(facts, sequence, _LAYOUT))
+    lines += ["", "#include <math.h>", ""]
+    if sequence.symbols:
+        lines += [*prologue(sequence), ""]
+    arguments = [f"const double *{a}" for a in arguments_of(sequence)]
+    arguments += [f"double *{o}" for o in outputs_of(sequence)]
+    name = sequence.identifiers[sequence.function]
+    return "\n".join([*lines, f"void {name}({', '.join(arguments)})", "{", *body(sequence, "{}"), "}", ""])
+
+
+def comment_block(lines: list[str]) -> list[str]:
+    """A comment of several lines."""
+    return ["/*", *(f" * {comment(line)}".rstrip() for line in lines), " */"]
+
+
+def arguments_of(sequence: Sequence) -> list[str]:
+    """Identifiers of what a function reads, in the order of the call."""
+    constants = ["constants"] if sequence.symbols else []
+    return [*(sequence.identifiers[p.name] for p in sequence.inputs), *constants]
+
+
+def outputs_of(sequence: Sequence) -> list[str]:
+    """Identifiers of what it writes: out, or out_NAME for each of several."""
+    if len(sequence.results) == 1:
+        return ["out"]
+    return [f"out_{sequence.identifiers[r.name]}" for r in sequence.results]
+
+
+def prologue(sequence: Sequence, qualifiers: str = "") -> list[str]:
+    """void NAME_prologue(const double *parameters, double *constants)."""
+    name, style = sequence.identifiers, code_style(sequence)
+    function = f"{name[sequence.function]}_prologue"
+    lines = [f"{qualifiers}void {function}(const double *parameters, double *constants)", "{"]
+    lines += [f"    const double {name[s.name]} = parameters[{k}]; {NOTE.format(comment(s.meaning))}"
+              for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used)) if used]  # fmt: skip
+    lines += assignments(sequence.prologue, style, "    const double {} = {};", "    " + NOTE)
+    lines += ["    (void)parameters;", "    (void)constants;"]
+    lines += [f"    constants[{k}] = {name[constant]};" for k, constant in enumerate(sequence.constants)]
+    return [*lines, "}"]
+
+
+def body(sequence: Sequence, index: str) -> list[str]:
+    """The statements of the main function; `index` makes a place in a sample's array of a number."""
+    name, style = sequence.identifiers, code_style(sequence)
+    lines = [f"    (void){a};" for a in arguments_of(sequence)]
+    for p in sequence.inputs:
+        used = [(k, s) for k, (s, u) in enumerate(zip(p.scalars, p.used)) if u]
+        lines += [f"    const double {name[s]} = {name[p.name]}[{index.format(k)}];" for k, s in used]
+    lines += [f"    const double {name[x]} = constants[{k}];" for k, x in enumerate(sequence.constants)]
+    lines += assignments(sequence.main, style, "    const double {} = {};", "    " + NOTE)
+    for result, out in zip(sequence.results, outputs_of(sequence)):
+        lines += [f"    {out}[{index.format(k)}] = {x};" for k, x in enumerate(entries(result, style))]
+    return lines

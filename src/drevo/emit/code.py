@@ -1,0 +1,48 @@
+"""What the emitters of code share: wrapping, the styles of names and numbers, entries of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .expression import Style, write
+from .names import plain
+from .sequence import Result, Section, Sequence
+
+WIDTH = 100
+
+
+def code_style(sequence: Sequence) -> Style:
+    """Names as identifiers, numbers to the last digit."""
+    return Style(name=sequence.identifiers.__getitem__, number=repr)
+
+
+def filled(items: Iterable[str], indent: str, last: str = "") -> list[str]:
+    """Items with commas between them, as many on a line as fit."""
+    lines, line = [], ""
+    for item in items:
+        if line and len(indent) + len(line) + len(item) + 2 > WIDTH:
+            lines.append(indent + line.rstrip())
+            line = ""
+        line += f"{item}, "
+    return [*lines, indent + line.rstrip().removesuffix(",") + last] if line else lines
+
+
+def comment(text: str) -> str:
+    """A line that ends no comment, continues no line and opens nothing, in any of the languages."""
+    return plain(text).replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?").rstrip()
+
+
+def assignments(sections: tuple[Section, ...], style: Style, form: str, note: str) -> list[str]:
+    """One line a statement: `form` takes name and right side, `note` a comment (titles, other names)."""
+    lines = []
+    for section in sections:
+        lines.append(note.format(comment(section.title)))
+        for s in section.statements:
+            also = "  " + note.strip().format("= " + comment(", ".join(s.also))) if s.also else ""
+            lines.append(form.format(style.name(s.name), write(s.terms, style)) + also)
+    return lines
+
+
+def entries(result: Result, style: Style) -> list[str]:
+    """The entries of a result, row-major."""
+    return [write((e,), style) for e in result.entries]

@@ -1,0 +1,85 @@
+"""What the documents for people share: numbers, results without repetitions, rows of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..graph.program import CONVENTION
+from .about import About, meaning
+from .expression import Name, Number, Term
+from .layout import entry_name
+from .sequence import Result, Sequence
+
+CITE = "Written out by Drevo, a compiler of closed-form equations of motion for tree-structured robots."
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """Entries of a result that are equal to one value, which may be one of the statements."""
+
+    names: tuple[str, ...]
+    value: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a legend: names in the equations, what they are."""
+
+    names: tuple[str, ...]
+    meaning: str
+
+
+def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[float], str]:
+    """How numbers are shown; `scientific` takes mantissa and exponent."""
+
+    def show(x: float) -> str:
+        mantissa, _, exponent = f"{x:.{digits}g}".partition("e")
+        return scientific(mantissa, str(int(exponent))) if exponent else mantissa
+
+    return show
+
+
+def arguments(sequence: Sequence, facts: About) -> list[Row]:
+    """The state arguments."""
+    return [Row(p.scalars, meaning(facts, p.source)) for p in sequence.inputs]
+
+
+def results(sequence: Sequence, facts: About) -> list[Row]:
+    """The results."""
+    return [Row((r.name,), meaning(facts, r.source)) for r in sequence.results]
+
+
+def equal_entries(result: Result) -> list[Same]:
+    """Entries that have no statement of their own, gathered by value; of a symmetric matrix the lower triangle."""
+    groups: dict[Term, list[str]] = {}
+    symmetric = is_symmetric(result)
+    for k, value in enumerate(result.entries):
+        name = entry_name(result.source, result.shape, k)
+        if symmetric and k % result.shape[1] > k // result.shape[1]:
+            continue
+        if value != Term(False, (Name(name),)):
+            groups.setdefault(value, []).append(name)
+    zero = Term(False, (Number(0.0),))
+    ordered = sorted(groups.items(), key=lambda item: item[0] == zero)
+    return [Same(tuple(names), value) for value, names in ordered]
+
+
+def is_symmetric(result: Result) -> bool:
+    """A square matrix whose mirrored entries are the same values."""
+    if len(result.shape) != 2 or result.shape[0] != result.shape[1] or result.shape[0] < 2:
+        return False
+    n = result.shape[0]
+    return all(result.entries[i * n + j] == result.entries[j * n + i] for i in range(n) for j in range(i))
+
+
+def counted(facts: About) -> str:
+    """The convention that stands beside every count."""
+    return f"Counting: {CONVENTION}"
+
+
+def spelled(name: Callable[[str], str], names: tuple[str, ...], dots: str) -> str:
+    """q_1, ..., q_7."""
+    if len(names) <= 3:
+        return ", ".join(map(name, names))
+    return f"{name(names[0])}, {dots}, {name(names[-1])}"

@@ -1,0 +1,194 @@
+"""Sequence -> one HTML page that needs no network: MathML, a little CSS, the code in tabs."""
+
+from __future__ import annotations
+
+from html import escape
+
+from .about import About
+from .c import c
+from .document import CITE, Row, arguments, counted, equal_entries, is_symmetric, results, rounded, spelled
+from .expression import Style, write
+from .html_look import CSS, SCRIPT
+from .names import mathml_name, plain
+from .python import python
+from .sequence import Result, Section, Sequence, Statement
+
+_SPACE = '<mspace width=".17em"/>'
+Part = tuple[str, str, str]  # anchor, title, body
+
+_WORDS = {
+    "add": "additions",
+    "mul": "multiplications",
+    "div": "divisions",
+    "trig": "sines, cosines",
+    "angle_sums": "sums of angles",
+    "sqrt": "square roots",
+    "hoisted": "on parameters alone",
+}
+
+
+def html_style(digits: int) -> Style:
+    """Presentation MathML."""
+    show = rounded(digits, lambda mantissa, exponent: f"{mantissa}e{exponent}")
+    return Style(
+        name=mathml_name,
+        number=lambda x: _number(show(x)),
+        times=_SPACE,
+        plus="<mo>+</mo>",
+        minus="<mo>−</mo>",
+        negate='<mo form="prefix">−</mo>',
+        divide=lambda top, under: f"<mfrac><mrow>{top}</mrow><mrow>{''.join(under)}</mrow></mfrac>",
+        call=lambda f, x: f"<mi>{f}</mi>{_SPACE}{x}" if "<mo" not in x else f"<mi>{f}</mi>{_group(x)}",
+        group=_group,
+        square=_square,
+        collect=True,
+    )
+
+
+def _square(f: str) -> str:
+    if f.startswith("<msub>"):
+        return f"<msubsup>{f[6:-7]}<mn>2</mn></msubsup>"
+    return f"<msup>{f}<mn>2</mn></msup>"
+
+
+def _group(text: str) -> str:
+    return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
+
+
+def _number(text: str) -> str:
+    mantissa, _, exponent = text.partition("e")
+    if not exponent:
+        return f"<mn>{mantissa}</mn>"
+    power = exponent.replace("-", "−")
+    return f"<mrow><mn>{mantissa}</mn><mo>·</mo><msup><mn>10</mn><mn>{power}</mn></msup></mrow>"
+
+
+def html(sequence: Sequence, facts: About) -> str:
+    """The whole page, with the Python and C texts."""
+    parts = _parts(sequence, facts)
+    parts.append(("code", "Code", _code({"Python": python(sequence, facts), "C": c(sequence, facts)})))
+    title = escape(facts.title)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head>\n'
+        f'<body class="drevo"><nav>{_contents(parts)}</nav>\n<main>{_head(facts)}\n'
+        f"{_body(parts)}</main>\n<script>{SCRIPT}</script></body></html>\n"
+    )
+
+
+def fragment(sequence: Sequence, facts: About) -> str:
+    """What a notebook shows: the same without navigation, code and script."""
+    return f'<style>{CSS}</style><div class="drevo">{_head(facts)}{_body(_parts(sequence, facts))}</div>'
+
+
+def _contents(parts: list[Part]) -> str:
+    return "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts)
+
+
+def _body(parts: list[Part]) -> str:
+    return "\n".join(f'<section id="{anchor}"><h2>{title}</h2>{body}</section>' for anchor, title, body in parts)
+
+
+def _head(facts: About) -> str:
+    cards = "".join(
+        f"<div><b>{facts.counts[key]}</b><span>{word}</span></div>"
+        for key, word in _WORDS.items()
+        if facts.counts.get(key) or key in ("add", "mul", "trig")
+    )
+    by = f"<p>Formalism: {escape(facts.book)}</p>" if facts.formalism else ""
+    what, robot = escape(facts.quantity.replace("_", " ")), escape(facts.robot)
+    note = f"<details><summary>How operations are counted</summary><p>{escape(counted(facts))}</p></details>"
+    return f'<header><h1>{what}<small>{robot}</small></h1>{by}<div class="counts">{cards}</div>{note}</header>'
+
+
+def _parts(sequence: Sequence, facts: About) -> list[Part]:
+    style = html_style(facts.digits)
+    parts: list[Part] = [("symbols", "Symbols", _rows([*arguments(sequence, facts), *results(sequence, facts)]))]
+    if sequence.symbols:
+        parts.append(("parameters", "Parameters", _parameters(sequence, style)))
+    for k, s in enumerate(sequence.prologue):
+        parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style)))
+    parts += [(f"s{k}", _title(s), _equations(s, style)) for k, s in enumerate(sequence.main)]
+    for k, r in enumerate(sequence.results):
+        body = _result(r, style)
+        parts += [(f"r{k}", f"Result {_math(mathml_name(r.name))}", body)] if body else []
+    if facts.checks:
+        parts.append(("checks", "Checks", _checks(facts)))
+    parts.append(("assumptions", "Assumptions", _list(facts.assumptions)))
+    return [*parts, ("sources", "Sources", _list((*facts.references, CITE)))]
+
+
+def _title(section: Section) -> str:
+    return escape(section.title[:1].upper() + plain(section.title[1:]))
+
+
+def _math(text: str) -> str:
+    return f"<math>{text}</math>"
+
+
+def _rows(rows: list[Row]) -> str:
+    body = "".join(
+        f"<tr><td>{_math(spelled(mathml_name, r.names, '<mo>…</mo>').replace(', ', '<mo>,</mo>'))}</td>"
+        f"<td>{escape(r.meaning)}</td></tr>"
+        for r in rows
+        if r.names
+    )
+    return f'<table class="legend">{body}</table>'
+
+
+def _parameters(sequence: Sequence, style: Style) -> str:
+    body = "".join(
+        f"<tr><td>{_math(mathml_name(s.name))}</td><td>{escape(plain(s.meaning))}</td>"
+        f"<td class=n>{s.parameter.value:.10g}</td><td>{s.unit}</td></tr>"
+        for s, used in zip(sequence.symbols, sequence.used)
+        if used
+    )
+    return f'<table class="legend">{body}</table>'
+
+
+def _equations(section: Section, style: Style) -> str:
+    rows = "".join(_equation(s, style) for s in section.statements)
+    return f'<div class="wide"><table class="eq">{rows}</table></div>'
+
+
+def _equation(s: Statement, style: Style) -> str:
+    also = "<mo>,</mo>".join(map(mathml_name, s.also))
+    note = f"<i>also</i> {_math(also)}" if also else ""
+    return _row(mathml_name(s.name), write(s.terms, style), note)
+
+
+def _row(left: str, right: str, note: str = "") -> str:
+    last = f"<td>{note}</td>" if note else ""
+    return f"<tr><td>{_math(left)}</td><td>{_math(f'<mo>=</mo><mrow>{right}</mrow>')}</td>{last}</tr>"
+
+
+def _result(result: Result, style: Style) -> str:
+    note = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if is_symmetric(result) else ""
+    rows = ""
+    for same in equal_entries(result):
+        for k in range(0, len(same.names), 8):
+            left = "<mo>=</mo>".join(map(mathml_name, same.names[k : k + 8]))
+            rows += _row(left, write((same.value,), style))
+    return note + (f'<div class="wide"><table class="eq same">{rows}</table></div>' if rows else "")
+
+
+def _checks(facts: About) -> str:
+    body = "".join(
+        f"<tr><td>{escape(what)}</td><td class=n>{worst:.1e}</td><td class=n>{n}</td></tr>"
+        for what, worst, n in facts.checks
+    )
+    head = "<tr><th>compared with</th><th>worst difference</th><th>states</th></tr>"
+    return f'<table class="legend">{head}{body}</table>'
+
+
+def _list(items: tuple[str, ...]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(x)}</li>' for x in items)}</ul>"
+
+
+def _code(texts: dict[str, str]) -> str:
+    tabs = "".join(f"<button data-tab={name}>{name}</button>" for name in texts)
+    blocks = "".join(
+        f"<pre data-tab={name}{'' if k == 0 else ' hidden'}><code>{escape(text)}</code></pre>"
+        for k, (name, text) in enumerate(texts.items())
+    )
+    return f'<div class="tabs">{tabs}<button class="copy">Copy</button></div>{blocks}'

@@ -1,0 +1,136 @@
+"""Which nodes of a program get a statement of their own, and which are written inside their only user."""
+
+from __future__ import annotations
+
+from ..graph.ops import ADD, COS, DIV, INPUT, MUL, SIN
+from ..graph.program import Program
+
+MANY = 9  # angles beyond which a sum of them is not spelled out in its name
+
+
+class Layout:
+    """What is written where. Nothing here changes what is computed; one pass over the nodes each.
+
+    wanted: output nodes with the name and sign of their output. angle: sums used in sines and cosines only.
+    inner: nodes written inside their user.
+    """
+
+    def __init__(self, program: Program, longest: int) -> None:
+        self.program, self.graph, self.longest = program, program.graph, max(2, longest)
+        self.order = program.order()
+        self.uses, self.user = self._usage()
+        self.angle = self._angles()
+        self.wanted = self._wanted()
+        self.inner = self._inner()
+
+    def operands(self, n: int) -> tuple[int, ...]:
+        """Operand edges as written: 2 x is x + x."""
+        doubled = self.doubled(n)
+        return self.graph.operands(n) if doubled is None else (doubled, doubled)
+
+    def doubled(self, n: int) -> int | None:
+        """The edge x of a node 2 x."""
+        g = self.graph
+        if g.op[n] != MUL or self.hoisted(n):
+            return None
+        for two, x in (g.operands(n), g.operands(n)[::-1]):
+            if g.level[two >> 1] == 0 and abs(self.number(two)) == 2.0:
+                return x ^ (two & 1)
+        return None
+
+    def number(self, edge: int) -> float:
+        """The value of a constant edge, 0 of any other."""
+        value = self.graph.expr(edge)
+        return value if isinstance(value, float) else 0.0
+
+    def hoisted(self, n: int) -> bool:
+        """Work on parameters alone; without parameters there is nobody to do it before."""
+        return self.graph.level[n] < 2 and bool(self.program.parameters)
+
+    def angles_of(self, n: int) -> list[int] | None:
+        """The inputs that a sum of angles adds up; None if it is anything else."""
+        found: list[int] = []
+        stack = [2 * n]
+        while stack:
+            e = stack.pop()
+            if e & 1 or len(found) > MANY:
+                return None
+            if self.graph.op[e >> 1] == INPUT:
+                found.append(e >> 1)
+            elif e >> 1 in self.angle:
+                stack += reversed(self.graph.operands(e >> 1))
+            else:
+                return None
+        return found
+
+    def _usage(self) -> tuple[dict[int, int], dict[int, int]]:
+        """How often each node is written, and its last user."""
+        uses, user = dict.fromkeys(self.order, 0), {}
+        for n in self.order:
+            for e in self.operands(n):
+                uses[e >> 1] += 1
+                user[e >> 1] = n
+        return uses, user
+
+    def _angles(self) -> set[int]:
+        """By the same rule as Program.counts."""
+        g = self.graph
+        plain = {e >> 1 for e in self.program.output_edges}
+        for n in reversed(self.order):
+            if g.op[n] in (SIN, COS) or (g.op[n] == ADD and n not in plain):
+                continue
+            plain.update(e >> 1 for e in g.operands(n))
+        return {n for n in self.order if g.op[n] == ADD and n not in plain}
+
+    def _wanted(self) -> dict[int, tuple[str, bool]]:
+        """Of a symmetric pair, the entry below the diagonal names the node."""
+        found: dict[int, tuple[bool, str, bool]] = {}
+        for o in self.program.outputs:
+            square = len(o.shape) == 2 and o.shape[0] == o.shape[1]
+            for k, e in enumerate(o.edges):
+                above = square and k % o.shape[1] > k // o.shape[1]
+                known = found.get(e >> 1)
+                if known is None or (known[0] and not above):
+                    found[e >> 1] = (above, entry_name(o.name, o.shape, k), bool(e & 1))
+        return {n: (name, sign) for n, (_, name, sign) in found.items()}
+
+    def _inner(self) -> set[int]:
+        """The heaviest operands of a statement that grew too long get one of their own after all."""
+        inner: set[int] = set()
+        weight: dict[int, int] = {}
+        for n in self.order:
+            edges = self.operands(n)
+            inside = [e >> 1 for e in edges if e >> 1 in inner]
+            total = sum(weight[i] for i in inside) + len(edges) - len(inside)
+            for i in sorted(inside, key=lambda i: -weight[i]):
+                if total > self.longest:
+                    inner.discard(i)
+                    total += 1 - weight[i]
+            weight[n] = total
+            if self._may_be_inner(n):
+                inner.add(n)
+        return inner
+
+    def _may_be_inner(self, n: int) -> bool:
+        op, user = self.graph.op, self.user.get(n)
+        if user is None or op[n] not in (ADD, MUL) or self.uses[n] > 1 or n in self.wanted:
+            return False
+        if self.program.labels.get(n) or self.hoisted(n) != self.hoisted(user):
+            return False
+        if op[user] in (SIN, COS):
+            return n in self.angle and self.angles_of(n) is not None
+        if user in self.angle:  # a product stands apart, so that what is left is a plain sum of angles
+            return n in self.angle
+        if op[user] == DIV:
+            return op[n] == ADD or self.graph.b[user] >> 1 != n
+        return op[user] in (ADD, MUL)
+
+
+def entry_name(name: str, shape: tuple[int, ...], k: int) -> str:
+    """M, 1 -> M_12: entries are counted from 1."""
+    index: list[int] = []
+    for size in reversed(shape):
+        index.insert(0, k % size + 1)
+        k //= size
+    mark = "" if all(size < 10 for size in shape) else "_"
+    return f"{name}_{mark.join(map(str, index))}" if shape else name

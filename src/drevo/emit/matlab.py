@@ -1,0 +1,59 @@
+"""Sequence -> a MATLAB (or Octave) function file."""
+
+from __future__ import annotations
+
+from .about import About, header
+from .code import WIDTH, assignments, code_style, comment, entries
+from .expression import Style
+from .sequence import Result, Sequence
+
+_LAYOUT = "Arguments are vectors; results are scalars, column vectors and matrices."
+
+
+def matlab(sequence: Sequence, facts: About) -> str:
+    """function [results] = NAME(q, v, ..., constants); with symbols, constants = NAME_prologue(parameters)."""
+    name, style = sequence.identifiers, code_style(sequence)
+    arguments = [name[p.name] for p in sequence.inputs] + (["constants"] if sequence.symbols else [])
+    results = [name[r.name] for r in sequence.results]
+    returned = results[0] if len(results) == 1 else f"[{', '.join(results)}]"
+    lines = [f"function {returned} = {name[sequence.function]}({', '.join(arguments)})"]
+    lines += [f"% {comment(line)}".rstrip() for line in header(facts, sequence, _LAYOUT, 1)]
+    for p in sequence.inputs:
+        used = [(k, s) for k, (s, u) in enumerate(zip(p.scalars, p.used)) if u]
+        lines += [f"{name[s]} = {name[p.name]}({k + 1});" for k, s in used]
+    lines += [f"{name[x]} = constants({k + 1});" for k, x in enumerate(sequence.constants)]
+    lines += assignments(sequence.main, style, "{} = {};", "% {}")
+    for r in sequence.results:
+        lines += _result(r, name[r.name], style)
+    return "\n".join([*lines, "end", *(_prologue(sequence, style) if sequence.symbols else []), ""])
+
+
+def _result(result: Result, name: str, style: Style) -> list[str]:
+    values = entries(result, style)
+    if not result.shape:
+        return [] if values[0] == name else [f"{name} = {values[0]};"]
+    if 0 in result.shape:
+        return [f"{name} = zeros({', '.join(map(str, (*result.shape, 1)[:2]))});"]
+    width = result.shape[-1] if len(result.shape) > 1 else 1
+    rows = [_continued(values[k : k + width]) for k in range(0, len(values), width)]
+    return [f"{name} = [ ...", *(f"    {row}; ..." for row in rows), "];"]
+
+
+def _continued(values: list[str]) -> str:
+    """A row, broken with the marks that MATLAB wants."""
+    text, length = values[0], len(values[0])
+    for v in values[1:]:
+        length += len(v) + 2
+        text += f", ...\n     {v}" if length > WIDTH else f", {v}"
+        length = len(v) if length > WIDTH else length
+    return text
+
+
+def _prologue(sequence: Sequence, style: Style) -> list[str]:
+    name = sequence.identifiers
+    lines = ["", f"function constants = {name[sequence.function]}_prologue(parameters)"]
+    lines += [f"{name[s.name]} = parameters({k + 1}); % {comment(s.meaning)}"
+              for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used)) if used]  # fmt: skip
+    lines += assignments(sequence.prologue, style, "{} = {};", "% {}")
+    constants = [name[c] for c in sequence.constants]
+    return [*lines, f"constants = [{_continued(constants) if constants else ''}];", "end"]
