@@ -1,4 +1,4 @@
-"""Random robots, each made by its seed alone: every kind of joint, branches, welds, odd placements, mimic joints."""
+"""Random robots, each made by its seed alone: every kind of joint, branches, welds, odd placements, mimics."""
 
 from __future__ import annotations
 
@@ -48,26 +48,35 @@ def rotation(rng: np.random.Generator) -> np.ndarray:
     )
 
 
+def tilt(rng: np.random.Generator) -> np.ndarray:
+    """A turn by 1e-12 to 1e-1 rad: what printed angles make of aligned axes."""
+    x = rng.normal(size=3) * 10.0 ** rng.uniform(-12.0, -1.0)
+    return about(0, x[0]) @ about(1, x[1]) @ about(2, x[2])
+
+
 def placement(rng: np.random.Generator) -> tuple[Vec, Mat]:
-    """Nothing, quarter turns, a turn about one axis or anything; offsets full, sparse or none."""
+    """Nothing, quarter turns, almost those, a turn about one axis or anything; offsets full, sparse or none."""
     pick = rng.random()
     R = IDENTITY
     if pick > 0.75:
         R = mat(rotation(rng))
     elif pick > 0.5:
-        R = mat(about(int(rng.integers(3)), float(rng.integers(4)) * math.pi / 2) @ about(0, math.pi / 2))
+        turned = about(int(rng.integers(3)), float(rng.integers(4)) * math.pi / 2) @ about(0, math.pi / 2)
+        R = mat(turned @ tilt(rng) if rng.random() < 0.4 else turned)
     elif pick > 0.25:
         R = mat(about(int(rng.integers(3)), float(rng.uniform(-3.0, 3.0))))
     p = rng.normal(size=3) * 0.3
     if rng.random() < 0.5:
-        p *= rng.random(3) < 0.5
+        p *= rng.choice([0.0, 1.0, 10.0 ** rng.uniform(-12.0, -1.0)], 3, p=[0.45, 0.45, 0.1])
     return vec(p), R
 
 
 def axis(rng: np.random.Generator) -> Vec:
-    """A unit axis: a coordinate axis of either sense, or a skewed one."""
-    if rng.random() < 0.5:
-        return vec(np.eye(3)[rng.integers(3)] * rng.choice([-1.0, 1.0]))
+    """A unit axis: a coordinate axis of either sense, almost one, or a skewed one."""
+    pick = rng.random()
+    if pick < 0.6:
+        a = np.eye(3)[rng.integers(3)] * rng.choice([-1.0, 1.0])
+        return vec(tilt(rng) @ a if pick > 0.5 else a)
     a = rng.normal(size=3)
     return vec(a / np.linalg.norm(a))
 

@@ -16,7 +16,7 @@ DYNAMICS = 1e-12  # inverse dynamics, bias, gravity, mass matrix, energies, mome
 KINEMATICS = 1e-13  # poses, Jacobians, velocities
 # Accelerations are sums over the path of products of three of these.
 ACCELERATIONS = 1e-12
-# Analytic against analytic the first derivatives agree to DYNAMICS times the depth of the sum; the issue asks 1e-9.
+# Sums of products of three quantities, each good to DYNAMICS, over the depth; the mark that users are given.
 DERIVATIVES = 1e-9
 # Differences of order 8 over h = 0.01 on motions whose ninth derivative is of order 10^4 times the first:
 # truncation h^8 10^4 / 630 < 1e-12, cancellation 3 eps / h = 1e-13.
@@ -34,7 +34,7 @@ HOPELESS = 1e14
 
 
 def solving(n: int, cond: float) -> float:
-    """Forward dynamics by factors of M: backward stable, so the error is a small multiple of n eps cond(M)."""
+    """Forward dynamics by factors of M: backward stable, so the error is of the order n eps cond(M)."""
     return max(1e-11, 64.0 * n * EPS * cond)
 
 

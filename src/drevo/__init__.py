@@ -21,19 +21,25 @@ _LAZY = {
     "Builder": "builder",
     "Derivation": "derivation",
     "Robot": "robot",
+    "check_formulas": "design.formulas",
     "compile": "compiler",
+    "conditions": "design.conditions",
     "from_dh": "dh",
     "load": "loading",
+    "rigid_body_energy": "formalisms.alyushin",
     "write_out": "written",
 }
-_MODULES = ("robots",)
+_MODULES = ("constraint", "robots")
 
 if TYPE_CHECKING:
-    from . import robots
+    from . import constraint, robots
     from .builder import Builder
     from .compiler import compile
     from .derivation import Derivation
+    from .design.conditions import conditions
+    from .design.formulas import check_formulas
     from .dh import from_dh
+    from .formalisms.alyushin import rigid_body_energy
     from .loading import load
     from .robot import Robot
     from .written import write_out
@@ -67,9 +73,13 @@ __all__ = [
     "NumericsError",
     "Robot",
     "TraceError",
+    "check_formulas",
     "compile",
+    "conditions",
+    "constraint",
     "from_dh",
     "load",
+    "rigid_body_energy",
     "robots",
     "write_out",
 ]

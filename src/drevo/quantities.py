@@ -16,7 +16,7 @@ FRAMES = ("local_world_aligned", "local", "world")
 class Quantity:
     """What can be asked of a robot.
 
-    state: arguments in call order. outputs: names and shapes, a size being "nv" or a number.
+    state: arguments in call order. outputs: names and shapes, a size a number, "nv" or "links" (those that move).
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
     options: of link, frame, kind those that apply. external: takes wrenches on links.
     inverse: needs M to be regular.
@@ -58,6 +58,9 @@ _ROWS = (
     Quantity("acceleration", ("q", "v", "a"), (("A", (6,)),),
              "acceleration of the link's frame, linear first, without gravity", 
              options=("link", "frame", "kind")),
+    Quantity("joint_wrenches", ("q", "v", "a"), (("W", ("links", 6)),),
+             "force and moment of the parent on every moving link, about the link's origin",
+             options=("frame",), external=True),
     Quantity("inverse_dynamics_derivatives", ("q", "v", "a"),
              (("dtau_dq", _PAIR), ("dtau_dv", _PAIR), ("M", _PAIR)), "on the tangent space", invariant=True),
     Quantity("forward_dynamics_derivatives", ("q", "v", "tau"),

@@ -13,6 +13,8 @@ from .algorithms import forward_dynamics as fd
 from .algorithms import inertia_matrix as im
 from .algorithms import inverse_dynamics as idyn
 from .algorithms import kinematics as kin
+from .algorithms import reactions
+from .algorithms.reactions import moving_links
 from .errors import TraceError
 from .graph.node import Expr, Graph
 from .graph.program import Input, Output, Parameter, Program
@@ -38,6 +40,7 @@ COMPUTE: dict[str, Compute] = {
     "jacobian": kin.jacobian,
     "velocity": kin.velocity,
     "acceleration": kin.acceleration,
+    "joint_wrenches": reactions.joint_wrenches,
     "inverse_dynamics_derivatives": d.inverse_dynamics_derivatives,
     "forward_dynamics_derivatives": d.forward_dynamics_derivatives,
 }
@@ -157,9 +160,7 @@ def _number(name: str, number: float) -> float:
     return number
 
 
-def _inputs(
-    graph: Graph, tree: Tree, wanted: Sequence[Quantity]
-) -> tuple[list[Input], dict[str, list[Expr]]]:
+def _inputs(graph: Graph, tree: Tree, wanted: Sequence[Quantity]) -> tuple[list[Input], dict[str, list[Expr]]]:
     """State inputs in call order; sizes nq for q, nv for the rest."""
     inputs, state = [], {}
     for s in dict.fromkeys(s for x in wanted for s in x.state):
@@ -187,7 +188,8 @@ def _outputs(graph: Graph, tree: Tree, x: Quantity, result: Any) -> list[Output]
     many = result if len(x.outputs) > 1 else (result,)
     out = []
     for (name, shape), value in zip(x.outputs, many):
-        sizes = tuple(tree.nv if s == "nv" else int(s) for s in shape)
+        known = {"nv": tree.nv, "links": len(moving_links(tree))}
+        sizes = tuple(known[s] if isinstance(s, str) else s for s in shape)
         out.append(Output(name, sizes, tuple(graph.edge(s) for s in _flat(value, len(sizes)))))
     return out
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import TraceError
 from ..mechanics.joints import Force, Motion, Placement
 from ..mechanics.scalar import Scalar, is_zero
 from ..mechanics.spatial import NOTHING, Body
@@ -97,6 +98,10 @@ def elimination_order(tree: Tree) -> list[int]:
     return order
 
 
+class SingularError(TraceError, ZeroDivisionError):
+    """A pivot of M is a structural zero."""
+
+
 class Factors:
     """M = L^T D L from the last joint to the first, over structural non-zeros; pivots are D."""
 
@@ -113,7 +118,12 @@ class Factors:
         self.L: Rows = [{} for _ in order]
         for k in range(len(order) - 1, -1, -1):
             row = H[k]
-            self.pivots[k] = row.pop(k)
+            self.pivots[k] = row.pop(k, 0.0)
+            if is_zero(self.pivots[k]):
+                raise SingularError(
+                    f"the mass matrix is singular for every configuration: nothing resists rate v[{order[k]}]; "
+                    "give what it moves mass and inertia"
+                )
             self.inverse[k] = 1.0 / self.pivots[k]
             for i in sorted(row, reverse=True):
                 a = row[i] * self.inverse[k]

@@ -55,9 +55,10 @@ def _bounds(j: Joint) -> tuple[Array, Array]:
     high = np.array(wide.get(j.kind, [math.pi] * j.nq))
     low = -high
     limit = j.limit
-    if limit and j.nq == 1 and limit.lower is not None and limit.upper is not None:
-        if -UNBOUNDED <= limit.lower < limit.upper <= UNBOUNDED:
-            return np.array([limit.lower]), np.array([limit.upper])
+    if j.nq != 1 or limit is None or limit.lower is None or limit.upper is None:
+        return low, high
+    if -UNBOUNDED <= limit.lower < limit.upper <= UNBOUNDED:
+        return np.array([limit.lower]), np.array([limit.upper])
     return low, high
 
 
@@ -156,6 +157,8 @@ def _log_free(x0: Array, x1: Array) -> Array:
     b, c = _coefficients(t)
     # V^-1 = 1 - [w]/2 + k [w]^2, k = (1 - (sin t / t) / (2 b)) / t^2
     a = 1.0 - t * t * c  # sin t / t
-    k = np.where(t < 0.1, 1 / 12 + t**2 / 720 + t**4 / 30240, (1.0 - a / (2.0 * b)) / np.where(t < 0.1, 1.0, t * t))
+    small = t < 0.1
+    series = 1 / 12 + t**2 / 720 + t**4 / 30240
+    k = np.where(small, series, (1.0 - a / (2.0 * b)) / np.where(small, 1.0, t * t))
     wv = np.cross(w, shift)
     return np.concatenate([shift - 0.5 * wv + k * np.cross(w, wv), w], -1)

@@ -83,6 +83,7 @@ class Tree:
     nv: int
     joint_names: tuple[str, ...]  # of each elementary coordinate, for messages
     context: Context = field(default_factory=Context)
+    unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -172,9 +173,7 @@ class _Builder:
     inertias: list[Body] = field(default_factory=list)
 
 
-def build_tree(
-    model: Model, value: Value = numbers, context: Context | None = None, snap: float = TINY
-) -> Tree:
+def build_tree(model: Model, value: Value = numbers, context: Context | None = None, snap: float = TINY) -> Tree:
     """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
     "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
     "<joint>.lead", "gravity.z". Rotation entries within `snap` of 0 or +-1 are taken as such.
@@ -197,9 +196,7 @@ def build_tree(
             body = _inertia(state, joint.child, inertial)
             state.inertias[frame.body] = state.inertias[frame.body] + body.moved(frame.R, frame.p)
         stack.extend(reversed(by_parent.get(joint.child, [])))
-    bodies = tuple(
-        replace(b, inertia=Body(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias)
-    )
+    bodies = tuple(replace(b, inertia=Body(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
     g = Vec(*(value(f"gravity.{a}", x) if x else 0.0 for a, x in zip("xyz", model.gravity)))
     names = tuple(j.name for j in model.moving_joints for _ in range(j.nv))
     return Tree(bodies, state.frames, g, model.nq, model.nv, names, context or Context())
@@ -229,9 +226,7 @@ def _attach(
 ) -> None:
     """Adds the bodies of one joint (none for a weld) and the frame of its child link."""
     parent = state.frames[joint.parent]
-    origin = Vec(
-        *(state.value(f"{joint.name}.origin.{a}", x) if x else 0.0 for a, x in zip("xyz", joint.origin))
-    )
+    origin = Vec(*(state.value(f"{joint.name}.origin.{a}", x) if x else 0.0 for a, x in zip("xyz", joint.origin)))
     R = _snapped(parent.R.mul(_snapped(Mat.of(joint.rotation), state.snap)), state.snap)
     p = parent.p + parent.R @ origin
     if joint.kind == "fixed":
@@ -295,9 +290,7 @@ def _snapped(R: Mat, tolerance: float) -> Mat:
 
 def _orthonormal(R: Mat) -> Mat:
     """One Newton step R (3 - R^T R) / 2 towards a rotation, structural zeros kept."""
-    D = Mat.of(
-        ((1.5 if i == j else 0.0) - 0.5 * x for j, x in enumerate(g)) for i, g in enumerate(R.T.mul(R))
-    )
+    D = Mat.of(((1.5 if i == j else 0.0) - 0.5 * x for j, x in enumerate(g)) for i, g in enumerate(R.T.mul(R)))
     return Mat.of((0.0 if old == 0.0 else new for old, new in zip(a, b)) for a, b in zip(R, R.mul(D)))
 
 

@@ -1,0 +1,176 @@
+"""The facade from a robot to a Function: trace, reduce, emit, build; and the recipe to pickle it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import EmitError, InputError, TraceError
+from .model.description import Model
+from .quantities import CATALOGUE, names_of, options_of
+
+if TYPE_CHECKING:
+    from .graph.program import Program
+    from .robot import Robot
+    from .runtime.function import Function
+
+
+def compile(
+    robot: Robot | Model,
+    quantity: str | Sequence[str],
+    *,
+    dtype: str = "float64",
+    target: str = "cpu",
+    parameters: Sequence[str] = (),
+    layout: str = "rows",
+    packed: bool = False,
+    formalism: str = "auto",
+    external: Sequence[str] = (),
+    check: bool = True,
+    cache: bool = True,
+    **options: Any,
+) -> Function:
+    """A compiled Function of one quantity, or of several that share their work.
+
+    quantity: a name of the catalogue (`drevo.quantities()`), or a list of them: then f returns a tuple.
+    dtype: "float64" | "float32". target: "cpu" ("cuda" needs the gpu extra).
+    layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
+    packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
+    parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.
+    external: links that take a wrench; each adds an argument "f_ext:LINK".
+    check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
+    options: link, frame, kind, where the quantity takes them.
+    Raises TraceError, EmitError, InputError.
+    """
+    from .runtime.function import Spec, obtain
+
+    model = robot if isinstance(robot, Model) else robot.model
+    if target != "cpu":
+        raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
+    wanted = names_of(quantity)
+    options = options_of(wanted, options, [l.name for l in model.links])
+    recipe: dict[str, Any] = {
+        "quantity": wanted, "parameters": tuple(parameters), "formalism": formalism,
+        "external": tuple(external), "options": options,
+    }  # fmt: skip
+    key = "\n".join([stamp(), digest(model), repr(sorted(recipe.items()))])
+    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(parameters), check=check)
+    hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
+    function = obtain(key, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
+    again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": packed, "check": check}
+    again.pop("options")
+    function.recipe = (_again, (model, again))
+    return function
+
+
+def _again(model: Model, recipe: dict[str, Any]) -> Function:
+    """Rebuilds a pickled Function."""
+    return compile(model, **recipe)
+
+
+def make_program(
+    model: Model,
+    quantity: Sequence[str],
+    parameters: Sequence[str],
+    formalism: str,
+    external: Sequence[str],
+    options: Mapping[str, Any],
+) -> Program:
+    """The program that is compiled; nothing of this runs when the cache is warm."""
+    from .check import require_regular
+    from .trace import trace
+
+    if any(CATALOGUE[x].inverse for x in quantity):
+        require_regular(model)
+    if formalism not in ("auto", "newton_euler"):
+        return _by_formalism(model, quantity, parameters, formalism, external, options)
+    compute, prepare = None, None
+    if len(quantity) == 1 and formalism == "auto":
+        from .formalisms.quick import quick
+        from .mechanics.tree import build_tree
+
+        compute, prepare = quick(build_tree(model), quantity[0], bool(external))
+    name = "newton_euler" if compute is None else "khalil"
+    return trace(
+        model, quantity, parameters=parameters, external=external, options=options, compute=compute,
+        prepare=prepare, meta={"formalism": name},
+    )  # fmt: skip
+
+
+def _by_formalism(
+    model: Model,
+    quantity: Sequence[str],
+    parameters: Sequence[str],
+    formalism: str,
+    external: Sequence[str],
+    options: Mapping[str, Any],
+) -> Program:
+    """The program of a formalism asked for by name."""
+    from .formalisms.registry import compete
+
+    if len(quantity) != 1:
+        raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(quantity)}")
+    return compete(
+        model, quantity[0], formalism=formalism, parameters=parameters, external=external, options=options
+    ).program
+
+
+def _takes_forces(wanted: Sequence[str]) -> bool:
+    return all(CATALOGUE[w].external for w in wanted)
+
+
+def _forces_hook(
+    robot: Any, recipe: dict[str, Any], spec: Any
+) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """What a call does with f_ext={link: wrench}: the function of those links, made once."""
+    made: dict[tuple[str, ...], Any] = {}
+
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "f_ext" not in kwargs:
+            known = {"q", "v", "a", "tau", "out", "threads"}
+            unknown = ", ".join(repr(k) for k in kwargs if k not in known)
+            raise InputError(
+                f"{recipe['quantity'][0]} takes no argument {unknown}; it takes f_ext, out and threads"
+            )
+        forces = kwargs.pop("f_ext") or {}
+        if not isinstance(forces, Mapping):
+            raise InputError(f"f_ext is a dictionary of links and wrenches, not {type(forces).__name__}")
+        links = tuple(sorted(forces))
+        if links not in made:
+            made[links] = compile(
+                robot, recipe["quantity"], external=links, parameters=recipe["parameters"],
+                formalism=recipe["formalism"], dtype=spec.dtype, layout=spec.layout, packed=spec.packed,
+                check=spec.check, **recipe["options"],
+            )  # fmt: skip
+        wrenches = [forces[k] for k in links]
+        if kwargs.keys() <= {"out", "threads"}:
+            return made[links](*args, *wrenches, **kwargs)
+        return made[links](*args, **{f"f_ext:{k}": w for k, w in zip(links, wrenches)}, **kwargs)
+
+    return call
+
+
+def digest(model: Model) -> str:
+    """A digest of everything in the model that can change a number or a name."""
+    text = repr((model.links, model.joints, model.gravity, model.name))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_STAMP: list[str] = []
+
+
+def stamp() -> str:
+    """Version, and the state of the sources that make code: an edited checkout never meets its old cache."""
+    if not _STAMP:
+        from . import __version__
+
+        here = Path(__file__).parent
+        rooms = ("graph", "mechanics", "algorithms", "formalisms", "emit", "runtime")
+        files = [e for room in rooms for e in os.scandir(here / room) if e.name.endswith(".py")]
+        seen = sorted((e.path[len(str(here)) :], e.stat().st_size, e.stat().st_mtime_ns) for e in files)
+        seen.append(("trace.py", 0, os.stat(here / "trace.py").st_mtime_ns))
+        _STAMP.append(f"{__version__} {hashlib.sha256(repr(seen).encode()).hexdigest()}")
+    return _STAMP[0]

@@ -1,0 +1,219 @@
+"""Alyushin 2022: kinetic energy of a rigid body, superposition of motions, power balance; corrected.
+
+With S = R S0 R^T the second moments in observer axes and J = tr(S) 1 - S (both current):
+
+    E = m v_C^2 / 2 + w.J_C w / 2                                                        (T2)
+    E = m v_P^2 / 2 + m v_P.(w x r_PC) + w.J_P w / 2       any pole P                    (T4)
+
+The paper's own forms keep the polar moments at their initial values; they are offered as modes A, B, C and
+are not exact (spec 7.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.inverse_dynamics import inverse_dynamics
+from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
+from ..errors import InputError
+from ..mechanics.jet import Jet, jet
+from ..mechanics.joints import Motion
+from ..mechanics.scalar import Scalar
+from ..mechanics.spatial import ZERO, Mat, Vec
+from ..mechanics.tree import Tree
+
+Array = np.ndarray[Any, Any]
+Numbers = Any  # anything that holds numbers
+MODES = {
+    "A": "rates of the superposed rotations, constant polar moments",
+    "B": "true angular velocity, constant polar moments",
+    "C": "true angular velocity, constant polar moments, current products",
+}
+TOLERANCE = 1e-6  # of R^T R and det R from those of a rotation
+
+
+class Energy(float):
+    """Kinetic energy, J, with what it is made of; `error` is what an inexact mode is off by.
+
+    translation + cross + rotation = the value; exact: by the corrected theorem; mode: None or A, B, C.
+    """
+
+    translation: float
+    cross: float
+    rotation: float
+    exact: float
+    mode: str | None
+
+    @property
+    def error(self) -> float:
+        return float(self) - self.exact
+
+    def __repr__(self) -> str:
+        if self.mode is None:
+            return f"{float(self)!r} J"
+        part = f"{self.error:+.3g} J" + (f", {100 * self.error / self.exact:+.1f} %" if self.exact else "")
+        return f"{float(self)!r} J (mode {self.mode} of the paper, not exact: {part} from {self.exact!r} J)"
+
+
+def rigid_body_energy(
+    mass: float,
+    com: Numbers,
+    inertia: Numbers,
+    R: Numbers,
+    v: Numbers,
+    omega: Numbers,
+    pole: Numbers = None,
+    mode: str | None = None,
+    angles: Numbers = None,
+    rates: Numbers = None,
+) -> Energy:
+    """Kinetic energy of a rigid body, J: a float with .translation, .cross, .rotation, .exact, .error.
+
+    com: centre of mass, inertia: 3x3 tensor about it, both in body axes. R: observer from body axes.
+    v: velocity of the pole, omega: angular velocity, observer axes. pole: in body axes like com; None is the
+    centre of mass, where the cross term m v_P.(omega x r_PC) vanishes.
+    mode: None is exact; "A", "B", "C" are the paper's forms with constant polar moments, (39) and (40), with
+    no cross term; `angles` (x, y, z) are those of R = Rz Ry Rx, and A takes their `rates` for omega.
+    """
+    m, c, J0, turn, velocity, w = _body(mass, com, inertia, R, v, omega)
+    arm = np.zeros(3) if pole is None else c - _vector("pole", pole)  # from the pole to the centre, body axes
+    S0 = 0.5 * np.trace(J0) * np.eye(3) - J0 + m * np.outer(arm, arm)
+    S = turn @ S0 @ turn.T
+    translation = 0.5 * m * float(velocity @ velocity)
+    cross = m * float(velocity @ np.cross(w, turn @ arm))
+    exact = translation + cross + quadratic(polar(S), S, w)
+    if mode is None:
+        return _energy(translation, cross, quadratic(polar(S), S, w), exact, None)
+    if mode not in MODES:
+        raise InputError(f"mode {mode!r} is not known; there are None (exact), " + ", ".join(MODES))
+    rate = _vector("rates", rates) if mode == "A" else w
+    products = S if mode == "C" else own_angle_products(S0, _vector("angles", angles))
+    return _energy(translation, 0.0, quadratic(polar(S0), products, rate), exact, mode)
+
+
+def _energy(translation: float, cross: float, rotation: float, exact: float, mode: str | None) -> Energy:
+    out = Energy(translation + cross + rotation)
+    out.translation, out.cross, out.rotation, out.exact, out.mode = translation, cross, rotation, exact, mode
+    return out
+
+
+def polar(S: Array) -> Array:
+    """J^x, J^y, J^z of second moments, (29)."""
+    return np.asarray(np.trace(S) - np.diag(S))
+
+
+def quadratic(J: Array, S: Array, w: Array) -> float:
+    """(30): sum of J^i w_i^2 / 2 less the products I_yz w_y w_z + I_xz w_x w_z + I_xy w_x w_y."""
+    x, y, z = w
+    return float(0.5 * (J @ (w * w)) - y * z * S[1, 2] - x * z * S[0, 2] - x * y * S[0, 1])
+
+
+def own_angle_products(S0: Array, angles: Array) -> Array:
+    """(33), (38): each product turned by its own angle only; exact for one rotation about that axis."""
+    S = np.zeros((3, 3))
+    for i, j, angle in ((0, 1, angles[2]), (1, 2, angles[0]), (2, 0, angles[1])):
+        S[i, j] = S[j, i] = 0.5 * np.sin(2 * angle) * (S0[i, i] - S0[j, j]) + np.cos(2 * angle) * S0[i, j]
+    return S
+
+
+def rigid_body_power(
+    mass: float, inertia: Numbers, R: Numbers, v: Numbers, omega: Numbers, a: Numbers, epsilon: Numbers
+) -> float:
+    """W_k = dE/dt = m v_C.a_C + omega.J_C epsilon, W (T6); v, a of the centre of mass, observer axes."""
+    m, _, J0, turn, velocity, w = _body(mass, (0.0, 0.0, 0.0), inertia, R, v, omega)
+    J = turn @ J0 @ turn.T
+    return float(m * (velocity @ _vector("a", a)) + w @ J @ _vector("epsilon", epsilon))
+
+
+def _body(
+    mass: float, com: Numbers, inertia: Numbers, R: Numbers, v: Numbers, omega: Numbers
+) -> tuple[float, Array, Array, Array, Array, Array]:
+    if not np.isfinite(mass) or mass < 0:
+        raise InputError(f"the mass is {mass}; it must be finite and not negative")
+    turn = _matrix("R", R)
+    if np.max(np.abs(turn.T @ turn - np.eye(3))) > TOLERANCE or np.linalg.det(turn) < 0:
+        raise InputError("R is no rotation: R^T R = 1 and det R = 1 are needed")
+    J = _matrix("inertia", inertia)
+    if np.max(np.abs(J - J.T)) > TOLERANCE * np.max(np.abs(J)):
+        raise InputError("inertia is not symmetric")
+    return float(mass), _vector("com", com), J, turn, _vector("v", v), _vector("omega", omega)
+
+
+def _vector(name: str, x: Numbers) -> Array:
+    if x is None:
+        raise InputError(f"{name} is needed here: give three numbers")
+    out = np.asarray(x, float)
+    if out.shape != (3,) or not np.all(np.isfinite(out)):
+        raise InputError(f"{name} has shape {out.shape}; three finite numbers are needed")
+    return out
+
+
+def _matrix(name: str, x: Numbers) -> Array:
+    out = np.asarray(x, float)
+    if out.shape != (3, 3) or not np.all(np.isfinite(out)):
+        raise InputError(f"{name} has shape {out.shape}; 3x3 finite numbers are needed")
+    return out
+
+
+# -- superposition of motions, eq. (7) ---------------------------------------------------------------------
+
+MotionOfPoints = Callable[[Vec, Scalar], Vec]  # (initial position, time) -> position
+
+
+def superpose(outer: MotionOfPoints, inner: MotionOfPoints) -> MotionOfPoints:
+    """x = outer(inner(alpha, t), t): the inner motion's places are the outer one's initial places; (7)."""
+    return lambda alpha, t: outer(inner(alpha, t), t)
+
+
+def gradient(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> Mat:
+    """dx / d alpha: for a rigid body its rotation R."""
+    columns = []
+    for k in range(3):
+        x = motion(Vec(*(Jet(a, float(i == k)) for i, a in enumerate(alpha))), t)
+        columns.append(Vec(*(jet(e).d for e in x)))
+    return Mat(*columns).T
+
+
+def along_time(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> tuple[Vec, Vec, Vec]:
+    """Position, velocity, acceleration of a point, with the Coriolis term that adding accelerations lacks."""
+    x = [jet(e) for e in motion(Vec(*alpha), Jet(t, 1.0))]
+    return Vec(*(e.x for e in x)), Vec(*(e.d for e in x)), Vec(*(e.dd for e in x))
+
+
+def deformation(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
+    """(det R - 1, largest |R^T R - 1|): both vanish without deformation; det = 1 alone admits shear."""
+    F = gradient(motion, alpha, t)
+    det = F.x.dot(F.y.cross(F.z)) - 1.0
+    G = F.T.mul(F)
+    return det, max(abs(x - float(i == j)) for i, row in enumerate(G) for j, x in enumerate(row))
+
+
+# -- power balance of a robot: sum over drives = sum over links of W_k + W_p -------------------------------
+
+
+def power_balance(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """tau_i v_i of every drive, and W_k, W_p of every body, W.
+
+    W_k = dE/dt by (T6), W_p = -m g . v_C: sum(drives) = sum(W_k) + sum(W_p).
+    """
+    tau = inverse_dynamics(tree, q, v, a)
+    poses, X = body_poses(tree, q), tree.placements(q)
+    rates, rates2 = tree.rates(v), tree.rates(a)
+    moving: list[tuple[Motion, Motion]] = []
+    kinetic: list[Scalar] = []
+    potential: list[Scalar] = []
+    for i, b in enumerate(tree.bodies):
+        m, acc = moving[b.parent] if b.parent >= 0 else (Motion(ZERO, ZERO), Motion(ZERO, ZERO))
+        here = step_velocity(X[i], m, rates[i]), step_acceleration(X[i], m, acc, rates[i], rates2[i])
+        moving.append(here)
+        (w, u), (dw, du), P = here[0], here[1], b.inertia
+        force = du * P.m + dw.cross(P.h) + w.cross(w.cross(P.h))
+        moment = P.J @ dw + w.cross(P.J @ w) + P.h.cross(du)
+        kinetic.append(u.dot(force) + w.dot(moment))
+        potential.append(-(tree.gravity.dot(poses[i].R @ (u * P.m + w.cross(P.h)))))
+    return [x * y for x, y in zip(tau, v)], kinetic, potential

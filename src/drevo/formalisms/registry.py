@@ -1,0 +1,231 @@
+"""The formalisms by name, and the competition between them.
+
+`compete` traces a quantity by every formalism that gives it for this robot and keeps the one with the fewest
+operations; the ranking says what the others needed. A formalism that cannot is left out, or refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..algorithms import articulated_body
+from ..errors import TraceError
+from ..graph.program import Program
+from ..mechanics.reduce import gauged
+from ..mechanics.scalar import Scalar
+from ..mechanics.tree import TINY, Tree, build_tree
+from ..model.description import Model
+from ..quantities import CATALOGUE, names_of
+from ..trace import COMPUTE, trace
+from . import khalil_forward, kovalchuk, planar, telegin, vereshchagin
+from .search import NODES, OBJECTIVES, Counts, Plan, Search, traced
+
+Compute = Callable[..., Any]
+Prepare = Callable[[Tree], Tree]
+Price = Callable[[Counts], int]
+DENSE = 200  # rates: beyond it an inertia matrix is no way to accelerations
+SEARCHED = 64  # bodies: beyond it the plain preparations have to do
+OTHERS = 16  # bodies: up to it the formalisms that were not made for few operations compete too
+
+_PLANAR: dict[str, Compute] = {
+    "inverse_dynamics": planar.inverse_dynamics,
+    "bias": planar.bias,
+    "gravity": planar.gravity,
+    "mass_matrix": planar.mass_matrix,
+    "inverse_mass_matrix": planar.inverse_mass_matrix,
+    "forward_dynamics": planar.forward_dynamics,
+}
+_KOVALCHUK: dict[str, Compute] = {
+    "inverse_dynamics": kovalchuk.inverse_dynamics,
+    "bias": kovalchuk.bias,
+    "mass_matrix": kovalchuk.mass_matrix,
+}
+_GAUGED = tuple(n for n, x in CATALOGUE.items() if x.invariant)
+
+FORMALISMS: dict[str, Mapping[str, Compute]] = {
+    "newton_euler": COMPUTE,
+    "khalil": {n: COMPUTE[n] for n in _GAUGED},  # replaced by its own recursion where it has one
+    "planar": _PLANAR,
+    "articulated_body": {"forward_dynamics": articulated_body.forward_dynamics},
+    "vereshchagin": {"forward_dynamics": vereshchagin.forward_dynamics},
+    "telegin": telegin.TELEGIN,
+    "kovalchuk": _KOVALCHUK,
+}
+LEAN = ("khalil", "planar", "newton_euler", "articulated_body")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to a quantity: whose, by what, after what; options are what the search settled."""
+
+    formalism: str
+    compute: Compute
+    prepare: Prepare | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Competition:
+    """Who won, its program, and the price and counts of every formalism, the best first."""
+
+    winner: str
+    program: Program
+    ranking: tuple[tuple[str, int, dict[str, int]], ...]
+
+
+def compete(
+    model: Model,
+    quantity: str,
+    objective: str = "add+mul",
+    *,
+    formalism: str = "auto",
+    parameters: Sequence[str] = (),
+    external: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+    snap: float = TINY,
+) -> Competition:
+    """The program of a quantity with the fewest operations, by one formalism or, "auto", by the best of all.
+
+    objective: "mul" | "add+mul" | "fma" | "add+mul+trig". Plans are found on the robot's numbers and hold for
+    symbols too.
+    """
+    (name,) = names_of(quantity)
+    price = price_of(objective)
+    tried: list[tuple[int, int, str, Program]] = []
+    refused: TraceError | None = None
+    for v in candidates(model, name, objective, formalism, external, snap):
+        try:
+            program = trace(
+                model, name, parameters=parameters, external=external, compute=v.compute, prepare=v.prepare,
+                snap=snap, options=options, meta={"formalism": v.formalism},
+            )  # fmt: skip
+        except TraceError as error:
+            if formalism != "auto" or v.formalism == "newton_euler":
+                raise
+            refused = error
+            continue
+        tried.append((price(program.counts), len(tried), v.formalism, program))
+    if not tried:
+        raise refused or TraceError(f"no formalism gives {name} for robot {model.name!r}")
+    tried.sort(key=lambda t: t[:2])
+    best = {f: (f, p, program.counts) for p, _, f, program in reversed(tried)}
+    ranking = tuple(sorted(best.values(), key=lambda r: r[1]))
+    _, _, winner, program = tried[0]
+    about = {**program.meta, "objective": objective, "ranking": tuple((f, p) for f, p, _ in ranking)}
+    return Competition(winner, replace(program, meta=about), ranking)
+
+
+def price_of(objective: str) -> Price:
+    """What a program costs under an objective."""
+    if objective not in OBJECTIVES:
+        raise TraceError(f"objective {objective!r} is none of {', '.join(OBJECTIVES)}")
+    return OBJECTIVES[objective]
+
+
+def giving(name: str) -> list[str]:
+    """The formalisms that give a quantity."""
+    return [f for f, given in FORMALISMS.items() if name in given]
+
+
+def candidates(
+    model: Model,
+    name: str,
+    objective: str = "add+mul",
+    formalism: str = "auto",
+    external: Sequence[str] = (),
+    snap: float = TINY,
+) -> list[Variant]:
+    """The ways to a quantity that are worth tracing for this robot, or the one of a named formalism."""
+    if formalism != "auto":
+        if formalism not in FORMALISMS:
+            raise TraceError(f"formalism {formalism!r} is not known; there are auto, {', '.join(FORMALISMS)}")
+        if name not in FORMALISMS[formalism]:
+            raise TraceError(f"formalism {formalism!r} does not give {name}; these do: {', '.join(giving(name))}")
+    tree = build_tree(model, snap=snap)
+    chosen = [formalism] if formalism != "auto" else [f for f in giving(name) if _worth(f, tree, bool(external))]
+    return [v for f in chosen for v in _variants(f, tree, name, objective, bool(external))]
+
+
+def _worth(formalism: str, tree: Tree, external: bool) -> bool:
+    """Not to be tried: books of many operations on large trees, planes without external wrenches elsewhere."""
+    if formalism == "planar":
+        return not external and planar.flat(gauged(tree)) is not None
+    return formalism in LEAN or (len(tree) <= OTHERS and not external)
+
+
+def _variants(formalism: str, tree: Tree, name: str, objective: str, external: bool) -> Iterator[Variant]:
+    if formalism == "khalil":
+        yield from _khalil(tree, name, objective, external)
+        return
+    dense = formalism == "newton_euler" and name == "forward_dynamics"
+    if dense and tree.nv > DENSE:
+        return
+    prepare = gauged if formalism in ("planar", "articulated_body") else None
+    yield Variant(formalism, FORMALISMS[formalism][name], prepare)
+
+
+def _khalil(tree: Tree, name: str, objective: str, external: bool) -> Iterator[Variant]:
+    """The recursion under the best plan; quantities without one take the common algorithm on the gauged tree."""
+    if name == "forward_dynamics":
+        if tree.nv <= DENSE:
+            yield from _accelerations(tree, objective, external)
+    elif name in ("inverse_dynamics", "bias", "gravity", "mass_matrix", "inverse_mass_matrix"):
+        plan = plan_of(tree, name, objective, external)
+        yield Variant("khalil", _run(name, plan), plan.prepare)
+    else:
+        plan = replace(Plan(frames=True), unit=False)
+        yield Variant("khalil", COMPUTE[name], plan.prepare)
+
+
+def plan_of(tree: Tree, name: str, objective: str, external: bool, budget: int = NODES) -> Plan:
+    """The plan of fewest operations for a quantity of a tree of numbers."""
+    if len(tree) > SEARCHED or not tree.bodies:
+        return Plan(frames=True, unit=not external)
+    plain = Plan(frames=True, unit=not external)
+    limit = traced(plain.prepare(tree), "inverse_dynamics", {}).counts["trig"]
+    searched = "mass_matrix" if name == "inverse_mass_matrix" else name
+    return Search(tree, searched, price_of(objective), budget, limit, not external).best()
+
+
+def _run(name: str, plan: Plan) -> Compute:
+    from .search import COMPUTE as OWN
+
+    def compute(tree: Tree, *state: Sequence[Scalar], **extra: Any) -> Any:
+        return OWN[name](tree, *state, **extra, **plan.options(name))
+
+    return compute
+
+
+def _accelerations(tree: Tree, objective: str, external: bool) -> Iterator[Variant]:
+    """Bias and inertia matrix each after its own preparation; their trigonometry must be shared."""
+    h = plan_of(tree, "loads", objective, external, NODES // 2)
+    M = plan_of(tree, "mass_matrix", objective, external, NODES // 2)
+    same = replace(h, holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
+    for matrix in dict.fromkeys((M, same)):
+        yield Variant("khalil", accelerations(h, matrix))
+
+
+def accelerations(h: Plan, M: Plan) -> Compute:
+    """Forward dynamics with one plan for the bias and one for the inertia matrix."""
+
+    def forward_dynamics(
+        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
+    ) -> list[Scalar]:
+        return khalil_forward.forward_dynamics(
+            h.prepare(tree), q, v, tau, external, h.parallel, M.carried, M.meeting, M.sums, M.prepare(tree)
+        )
+
+    return forward_dynamics
+
+
+__all__ = [
+    "FORMALISMS",
+    "Competition",
+    "Variant",
+    "accelerations",
+    "candidates",
+    "compete",
+    "giving",
+    "plan_of",
+]

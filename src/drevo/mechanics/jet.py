@@ -1,0 +1,96 @@
+"""Taylor coefficients of second order, x + x' s + x'' s^2 / 2, over any scalar.
+
+Whatever passes through the algorithms is differentiated along a path by them: floats and graph nodes alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .rotation import from_quaternion
+from .scalar import Scalar, cos, sin, sqrt
+from .spatial import Vec
+
+
+class Jet:
+    """A scalar with its first and second derivative along a path."""
+
+    __slots__ = ("d", "dd", "x")
+
+    def __init__(self, x: Scalar, d: Scalar = 0.0, dd: Scalar = 0.0) -> None:
+        self.x, self.d, self.dd = x, d, dd
+
+    def __add__(self, o: Scalar) -> Jet:
+        o = jet(o)
+        return Jet(self.x + o.x, self.d + o.d, self.dd + o.dd)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Jet:
+        return Jet(-self.x, -self.d, -self.dd)
+
+    def __sub__(self, o: Scalar) -> Jet:
+        o = jet(o)
+        return Jet(self.x - o.x, self.d - o.d, self.dd - o.dd)
+
+    def __rsub__(self, o: Scalar) -> Jet:
+        return Jet(o) - self
+
+    def __mul__(self, o: Scalar) -> Jet:
+        o = jet(o)
+        mixed = 2.0 * (self.d * o.d)
+        return Jet(self.x * o.x, self.d * o.x + self.x * o.d, self.dd * o.x + mixed + self.x * o.dd)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o: Scalar) -> Jet:
+        o = jet(o)
+        u = self.x / o.x
+        du = (self.d - u * o.d) / o.x
+        return Jet(u, du, (self.dd - 2.0 * (du * o.d) - u * o.dd) / o.x)
+
+    def __rtruediv__(self, o: Scalar) -> Jet:
+        return Jet(o) / self
+
+    def __pow__(self, n: int) -> Jet:
+        out = Jet(1.0)
+        for _ in range(n):
+            out = out * self
+        return out
+
+    def sin(self) -> Jet:
+        s, c = sin(self.x), cos(self.x)
+        return Jet(s, c * self.d, c * self.dd - s * (self.d * self.d))
+
+    def cos(self) -> Jet:
+        s, c = sin(self.x), cos(self.x)
+        return Jet(c, -(s * self.d), -(s * self.dd) - c * (self.d * self.d))
+
+    def sqrt(self) -> Jet:
+        r = sqrt(self.x)
+        d = self.d / (2.0 * r)
+        return Jet(r, d, (self.dd - 2.0 * (d * d)) / (2.0 * r))
+
+
+def jet(x: Scalar) -> Jet:
+    """A scalar as a jet; a constant one has no rates."""
+    return x if isinstance(x, Jet) else Jet(x)
+
+
+def along(q: Sequence[Scalar], kind: str, v: Sequence[Scalar]) -> list[Jet]:
+    """Coordinates of an elementary joint that moves with constant rates v, as jets.
+
+    Quaternion: q' = q (w, 0) / 2, q'' = -|w|^2 q / 4. Position of a free joint: p' = R v, p'' = R (w x v).
+    """
+    if kind not in ("spherical", "free"):
+        return [Jet(q[0], v[0])]
+    w = Vec(*v[-3:])
+    x, y, z, s = q[-4:]
+    d = Vec(s * w.x, s * w.y, s * w.z) + Vec(x, y, z).cross(w)
+    rate = [0.5 * d.x, 0.5 * d.y, 0.5 * d.z, -0.5 * Vec(x, y, z).dot(w)]
+    square = -0.25 * w.dot(w)
+    turn = [Jet(a, b, square * a) for a, b in zip((x, y, z, s), rate)]
+    if kind == "spherical":
+        return turn
+    R, u = from_quaternion(x, y, z, s), Vec(*v[:3])
+    return [Jet(a, b, c) for a, b, c in zip(q[:3], R @ u, R @ w.cross(u))] + turn

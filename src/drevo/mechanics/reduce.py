@@ -1,0 +1,223 @@
+"""Tree -> Tree: the same equations of motion from fewer numbers.
+
+gauged: mass that a joint cannot move belongs to either of its bodies, so it is handed down to the base.
+leaf_phase: a last body's axes are turned until its centre of mass lies in a coordinate plane.
+length_unit: lengths are measured in the robot's most frequent one.
+Each works on numbers and on symbols; joint forces, inertia matrix and accelerations stay the same, while wrenches
+inside joints and the inertias of single bodies do not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from .rotation import about
+from .scalar import Scalar, atan2, cos, is_zero, sin
+from .spatial import SYM_ZERO, UNIT, ZERO, Body, Mat, Sym, Vec
+from .tree import LinkFrame, Tree, TreeBody
+
+SHORT = 1e-3  # of the largest entry
+ROUNDING = 1e-13  # of the largest term: below it a sum of numbers is a structural zero
+
+
+def cleaned(total: Body, *terms: Body) -> Body:
+    """A sum of inertias whose rounding left-overs, against the size of the terms, are structural zeros."""
+    values = [[b.m, *b.h, *b.S] for b in terms]
+    if not all(isinstance(x, (int, float)) for row in values for x in row):
+        return total
+
+    def settle(part: list[Scalar], at: slice) -> list[Scalar]:
+        size = max((abs(x) for row in values for x in row[at]), default=0.0)
+        return [0.0 if abs(x) <= ROUNDING * size else x for x in part]
+
+    m, h, S = (
+        settle([total.m], slice(0, 1)),
+        settle(list(total.h), slice(1, 4)),
+        settle(list(total.S), slice(4, 10)),
+    )
+    return Body(m[0], Vec(*h), Sym(*S))
+
+
+# -- the inertia gauge --------------------------------------------------------------------------------------
+
+
+def _only(S: Sym, k: int, value: Scalar) -> Sym:
+    """S with its k-th diagonal entry replaced."""
+    rows = [list(r) for r in S.mat]
+    rows[k][k] = value
+    return Sym.of(Mat.of(rows))
+
+
+def movable(b: TreeBody, P: Body, gauge: str = "sigma") -> tuple[Body, Body]:
+    """(what stays, what may go to the parent): points at rest in both bodies. Spec section 3, table.
+
+    gauge "yy" moves so much of S_kk that J_yy = S_kk + S_xx vanishes instead of S_kk: Khalil's base parameters.
+    """
+    k = b.axis
+    if b.kind == "prismatic":
+        return Body(P.m, P.h, SYM_ZERO), Body(0.0, ZERO, P.S)
+    if b.kind == "spherical":
+        return Body(0.0, P.h, P.S), Body(P.m, ZERO, SYM_ZERO)
+    if b.kind not in ("revolute", "helical"):
+        return P, Body(0.0, ZERO, SYM_ZERO)
+    x = (k + 1) % 3
+    kept = -P.S.mat[x][x] if gauge == "yy" and b.kind == "revolute" else 0.0
+    S, moved = _only(P.S, k, kept), _only(SYM_ZERO, k, P.S.mat[k][k] - kept)
+    if b.kind == "helical":
+        return Body(P.m, P.h, S), Body(0.0, ZERO, moved)
+    h = list(P.h)
+    h[k] = 0.0
+    return Body(0.0, Vec(*h), S), Body(P.m, UNIT[k] * P.h[k], moved)
+
+
+def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] = ()) -> Tree:
+    """Every body keeps only what its joint can move; the rest goes from the leaves to the base.
+
+    holders: (body, c) that take a point mass at their pole such that component c of their parent's h vanishes.
+    """
+    P = [b.inertia for b in tree.bodies]
+    for i in range(len(P) - 1, -1, -1):
+        b = tree.bodies[i]
+        for child, c in holders:
+            if tree.bodies[child].parent == i:
+                P[i], P[child] = held(P[i], P[child], tree.bodies[child].p, c)
+        P[i], G = movable(b, P[i], gauge)
+        if b.parent >= 0:
+            G = G.moved(b.R, b.p)
+            P[b.parent] = cleaned(P[b.parent] + G, P[b.parent], G)
+    return tree.but(bodies=tuple(replace(b, inertia=p) for b, p in zip(tree.bodies, P)))
+
+
+def is_short(x: Scalar, p: Vec) -> bool:
+    """Zero, or so short beside the whole of p that dividing by it would cost digits."""
+    return isinstance(x, float) and abs(x) <= SHORT * max((abs(z) for z in p if isinstance(z, float)), default=0.0)
+
+
+def held(parent: Body, child: Body, p: Vec, c: int) -> tuple[Body, Body]:
+    """A mass at the child's pole p changes hands so that component c of the parent's h vanishes."""
+    if is_zero(parent.h[c]) or is_short(p[c], p):
+        return parent, child
+    mu = parent.h[c] / p[c]
+    point = Body(mu, ZERO, SYM_ZERO).shifted(p)
+    minus = Body(-mu, -point.h, SYM_ZERO - point.S)
+    h = list(parent.h + minus.h)
+    h[c] = 0.0
+    return cleaned(Body(parent.m - mu, Vec(*h), parent.S + minus.S), parent, minus), child + Body(
+        mu, ZERO, SYM_ZERO
+    )
+
+
+# -- turning and sliding a body's own frame -----------------------------------------------------------------
+
+
+def leaves(tree: Tree) -> list[int]:
+    """Bodies that carry no other."""
+    carriers = {b.parent for b in tree.bodies}
+    return [i for i in range(len(tree)) if i not in carriers]
+
+
+def leaf_phase(tree: Tree) -> Tree:
+    """Turns every last hinged body about its axis until h has one transverse component; q + phase in its angle.
+
+    Without a first moment the principal axes of the transverse second moments serve: S_xy = 0.
+    """
+    for i in leaves(tree):
+        b = tree.bodies[i]
+        x, y = (b.axis + 1) % 3, (b.axis + 2) % 3
+        h, S = b.inertia.h, b.inertia.S.mat
+        if b.kind != "revolute":
+            continue
+        if not is_zero(h[x]) and not is_zero(h[y]):
+            tree = turned_about_axis(tree, i, atan2(h[y], h[x]))
+        elif is_zero(h[x]) and is_zero(h[y]) and not is_zero(S[x][y]):
+            tree = turned_about_axis(tree, i, 0.5 * atan2(2.0 * S[x][y], S[x][x] - S[y][y]))
+    return tree
+
+
+def turned_about_axis(tree: Tree, i: int, angle: Scalar) -> Tree:
+    """A last body's frame turned about its own axis, so that h_y, or S_xy, vanishes; its zero moves along."""
+    b = tree.bodies[i]
+    x, y = (b.axis + 1) % 3, (b.axis + 2) % 3
+    A = about(b.axis, sin(angle), cos(angle))
+    P = b.inertia.turned(A.T)
+    h, S = list(P.h), [list(r) for r in P.S.mat]
+    if is_zero(b.inertia.h[x]) and is_zero(b.inertia.h[y]):
+        S[x][y] = S[y][x] = 0.0
+    h[y] = 0.0
+    bodies, frames = list(tree.bodies), dict(tree.frames)
+    bodies[i] = replace(b, inertia=Body(P.m, Vec(*h), Sym.of(Mat.of(S))), phase=b.phase + angle)
+    for name, f in tree.frames.items():
+        if f.body == i:
+            frames[name] = LinkFrame(i, A.T.mul(f.R), A.T @ f.p)
+    return tree.but(bodies=tuple(bodies), frames=frames)
+
+
+# -- the unit of length -------------------------------------------------------------------------------------
+
+
+def length_unit(tree: Tree) -> Tree:
+    """Lengths in the offset component that occurs most often; the unit of mass absorbs the rest. Spec section 6.
+
+    Angles and moments hold no length; sliding coordinates and forces are converted on the way, `linear_rates`.
+    """
+    found: Counter[object] = Counter()
+    values: dict[object, Scalar] = {}
+    for b in tree.bodies:
+        for x in b.p if b.parent >= 0 else ():
+            if not is_short(x, b.p):
+                key = abs(x) if isinstance(x, float) else x.edge >> 1
+                found[key] += 1
+                values.setdefault(key, abs(x) if isinstance(x, float) else x)
+    return in_unit(tree, values[found.most_common(1)[0][0]]) if found else tree
+
+
+def linear_rates(tree: Tree) -> list[int]:
+    """Rates that are lengths a second, so that they and their forces feel the unit of length."""
+    of = {"prismatic": 1, "free": 3}
+    return sorted({b.v + k for b in tree.bodies for k in range(of.get(b.kind, 0))})
+
+
+def linear_coordinates(tree: Tree) -> list[int]:
+    """Coordinates that are lengths."""
+    of = {"prismatic": 1, "free": 3}
+    return sorted({b.q + k for b in tree.bodies for k in range(of.get(b.kind, 0))})
+
+
+def scaled(values: Sequence[Scalar], at: Sequence[int], unit: Scalar) -> list[Scalar]:
+    """Some values divided by the unit."""
+    out = list(values)
+    if isinstance(unit, float) and unit == 1.0:
+        return out
+    for i in at:
+        out[i] = out[i] * (1.0 / unit)
+    return out
+
+
+def in_unit(tree: Tree, unit: Scalar) -> Tree:
+    """Lengths divided by the unit, first moments times it, masses times its square; S is free of lengths then."""
+
+    def shorter(p: Vec) -> Vec:
+        return Vec(*(x if is_zero(x) else 1.0 if x is unit else x / unit for x in p))
+
+    def smaller(b: TreeBody) -> TreeBody:
+        P = b.inertia
+        inertia = Body(P.m * (unit * unit), P.h * unit, P.S)
+        return replace(b, p=shorter(b.p), pitch=b.pitch / unit, inertia=inertia)
+
+    frames = {name: LinkFrame(f.body, f.R, shorter(f.p)) for name, f in tree.frames.items()}
+    return tree.but(
+        bodies=tuple(map(smaller, tree.bodies)), frames=frames, gravity=shorter(tree.gravity), unit=unit
+    )
+
+
+def in_order(*steps: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
+    """One preparation from several, the first given first."""
+
+    def prepare(tree: Tree) -> Tree:
+        for step in steps:
+            tree = step(tree)
+        return tree
+
+    return prepare

@@ -1,0 +1,192 @@
+"""Robot: a Model, and the Functions compiled from it on first use."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .errors import InputError
+from .mechanics import configuration
+from .model.description import Model
+from .quantities import ALIASES, CATALOGUE
+
+if TYPE_CHECKING:
+    from .constrained import ConstrainedEfforts, ConstrainedMotion, Impact
+    from .runtime.function import Function
+    from .topology import Topology
+
+Array = np.ndarray[Any, Any]
+
+
+class Robot:
+    """A robot ready to compute.
+
+    Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading
+    batch dimensions, `out=`; its code is made (or read from the cache) on the first call. SI units, radians.
+    inverse_dynamics, forward_dynamics and bias take `f_ext={link: (..., 6)}`: force and moment on the link at
+    its origin, world axes.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.name = model.name
+        self.nq, self.nv = model.nq, model.nv
+        self.joint_names = tuple(j.name for j in model.moving_joints)
+        self.link_names = tuple(l.name for l in model.links)
+        self.notes = model.notes
+        self._made: dict[tuple[str, ...], Function] = {}
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.link_names)} links, nq {self.nq}, nv {self.nv}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot, (self.model,)
+
+    def __getattr__(self, name: str) -> Any:
+        """Compiles a quantity on first use and keeps its entry point, so later calls go straight in."""
+        target = ALIASES.get(name, name)
+        if target not in CATALOGUE or CATALOGUE[target].options:
+            near = difflib.get_close_matches(name, dir(self), 1) if not name.startswith("_") else []
+            hint = f"did you mean {near[0]!r}?" if near else f"quantities are {', '.join(CATALOGUE)}"
+            raise AttributeError(f"a Robot has no {name!r}; {hint}")
+        function = self.function(target)
+        entry: Callable[..., Any] = function.fast or function
+        self.__dict__[name] = entry
+        return entry
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *CATALOGUE, *ALIASES]
+
+    def function(self, quantity: str, **options: Any) -> Function:
+        """The compiled Function behind a method: sizes, counts, pattern."""
+        key = (quantity, *(str(x) for item in sorted(options.items()) for x in item))
+        if key not in self._made:
+            from .compiler import compile
+
+            self._made[key] = compile(self, quantity, **options)
+        return self._made[key]
+
+    # -- quantities of one link -----------------------------------------------------------------------------
+
+    def pose(self, q: ArrayLike, link: str, out: Array | None = None) -> Array:
+        """World from link, (..., 4, 4)."""
+        result: Array = self.function("pose", link=link)(q, out=out)
+        return result
+
+    def jacobian(
+        self, q: ArrayLike, link: str, frame: str = "local_world_aligned", out: Array | None = None
+    ) -> Array:
+        """J with J v = velocity of the link's frame, (..., 6, nv), linear first.
+
+        frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
+        """
+        result: Array = self.function("jacobian", link=link, frame=frame)(q, out=out)
+        return result
+
+    def velocity(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        link: str,
+        frame: str = "local_world_aligned",
+        out: Array | None = None,
+    ) -> Array:
+        """Velocity of the link's frame, (..., 6), linear first."""
+        result: Array = self.function("velocity", link=link, frame=frame)(q, v, out=out)
+        return result
+
+    def acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        link: str,
+        frame: str = "local_world_aligned",
+        kind: str = "classical",
+        out: Array | None = None,
+    ) -> Array:
+        """Acceleration of the link's frame, (..., 6), linear first, gravity not in.
+
+        kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
+        """
+        result: Array = self.function("acceleration", link=link, frame=frame, kind=kind)(q, v, a, out=out)
+        return result
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        f_ext: Mapping[str, ArrayLike] | None = None,
+        frame: str = "local_world_aligned",
+        out: Array | None = None,
+    ) -> Array:
+        """What the parent exerts on each moving link, (..., moving links, 6): force, then moment about the
+        origin of the link's own (moved) frame; gravity is in. Rows in the order of q, mimic joints last.
+
+        frame: "local" (the link's axes), "local_world_aligned" (world axes) or "world" (about the world's origin).
+        """
+        result: Array = self.function("joint_wrenches", frame=frame)(q, v, a, f_ext=f_ext, out=out)
+        return result
+
+    # -- constraints and contacts -----------------------------------------------------------------------------
+
+    def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
+        """Accelerations and reactions under contacts and constraints: `drevo.constrained.constrained_dynamics`."""
+        from .constrained import constrained_dynamics
+
+        return constrained_dynamics(self, q, v, tau, **given)
+
+    def constrained_inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
+    ) -> ConstrainedEfforts:
+        """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
+        from .constrained import constrained_inverse_dynamics
+
+        return constrained_inverse_dynamics(self, q, v, a, **given)
+
+    def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
+        """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""
+        from .constrained import impact
+
+        return impact(self, q, v, **given)
+
+    @property
+    def topology(self) -> Topology:
+        """Index functions of the tree over links 0 = base, 1..n."""
+        from .topology import Topology
+
+        if "_topology" not in self.__dict__:
+            self.__dict__["_topology"] = Topology.of(self.model)
+        found: Topology = self.__dict__["_topology"]
+        return found
+
+    # -- the configuration manifold -------------------------------------------------------------------------
+
+    def neutral(self) -> Array:
+        """Zero coordinates and identity quaternions, (nq,)."""
+        return configuration.neutral(self.model)
+
+    def random(self, rng: np.random.Generator | None = None, shape: int | tuple[int, ...] = ()) -> Array:
+        """Random configurations, (*shape, nq): inside finite limits, else +-pi or +-1 m."""
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return configuration.random(self.model, rng or np.random.default_rng(), shape)
+
+    def integrate(self, q: ArrayLike, dv: ArrayLike) -> Array:
+        """The configuration reached from q by the tangent vector dv, (..., nq)."""
+        return configuration.integrate(self.model, self._sized(q, "q", self.nq), self._sized(dv, "dv", self.nv))
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The tangent vector from q0 to q1, (..., nv): integrate(q0, difference(q0, q1)) = q1."""
+        return configuration.difference(self.model, self._sized(q0, "q0", self.nq), self._sized(q1, "q1", self.nq))
+
+    @staticmethod
+    def _sized(x: ArrayLike, name: str, size: int) -> Array:
+        array = np.asarray(x, float)
+        if array.ndim == 0 or array.shape[-1] != size:
+            raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
+        return array

@@ -1,0 +1,70 @@
+"""Every code block of the README and the docs runs; every link and every `make` target exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def blocks(page: Path, *languages: str) -> list[str]:
+    return [code for language, code in BLOCK.findall(page.read_text(encoding="utf-8")) if language in languages]
+
+
+def name(page: Path) -> str:
+    return page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_has_a_language_that_is_tested(page: Path) -> None:
+    assert {language for language, _ in BLOCK.findall(page.read_text())} <= {"python", "sh", "text"}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=name)
+def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page are one program."""
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "docs"}
+    for code in blocks(page, "python"):
+        exec(compile(code, str(page), "exec"), space)
+
+
+def commands() -> list[str]:
+    lines = [line for page in PAGES for code in blocks(page, "sh") for line in code.splitlines()]
+    return sorted({line.split("#")[0].strip() for line in lines} - {""})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from drevo.cli.main import app
+
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(command)
+    if words[0] == "make":
+        assert words[1] in TARGETS
+        return
+    assert words[0] == "drevo"
+    result = CliRunner().invoke(app, words[1:])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_nothing_private_is_named(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"/(home|work|tmp|Users)/|\.\./shared", text)

@@ -1,0 +1,254 @@
+"""Alyushin: energies of a rigid body, exact and as printed; the screw robot; superposition; power."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from kovalchuk_cases import DATA, Array, rx, ry, rz, worst
+
+import drevo
+from drevo.algorithms.reactions import joint_wrenches
+from drevo.formalisms import alyushin as al
+from drevo.formalisms.alyushin import rigid_body_energy
+from drevo.mechanics.scalar import cos, sin
+from drevo.mechanics.spatial import Vec
+from drevo.mechanics.tree import build_tree
+
+BODIES: list[dict[str, Any]] = DATA["rigid_bodies"]
+SCREW: dict[str, Any] = DATA["screw_robot"]
+P = SCREW["parameters"]
+ENERGY = 1e-12
+BOX = np.diag([10 / 12 * (0.2**2 + 0.1**2), 10 / 12 * (0.4**2 + 0.1**2), 10 / 12 * (0.4**2 + 0.2**2)])
+
+
+def turn(angles: Any) -> Array:
+    """R = Rz Ry Rx."""
+    return np.asarray(rz(angles[2]) @ ry(angles[1]) @ rx(angles[0]))
+
+
+def rates_to_omega(angles: Any, rates: Any) -> Array:
+    """omega = z' e_z + y' Rz e_y + x' Rz Ry e_x."""
+    Rz, Ry = rz(angles[2]), ry(angles[1])
+    return np.asarray(np.array([0, 0, rates[2]]) + Rz[:, 1] * rates[1] + (Rz @ Ry)[:, 0] * rates[0])
+
+
+@pytest.mark.parametrize("case", BODIES, ids=lambda c: str(c["name"]))
+def test_exact_energy(case: dict[str, Any]) -> None:
+    """At the centre of mass, at a pole with the cross term, and its rate."""
+    x, out = case["input"], case["output"]
+    J, R, w = x["J_C0"], np.array(out["R"]), out["omega"]
+    assert worst(turn(x["theta_xyz"]), R) <= 1e-14
+    E = rigid_body_energy(x["m"], (0, 0, 0), J, R, x["v_C"], w)
+    assert worst(E, out["E_k"]) <= ENERGY and worst(E.rotation, out["E_rot"]) <= ENERGY and E.error == 0.0
+    arm = x["pole_from_C_in_initial_axes"]
+    at_pole = rigid_body_energy(x["m"], (0, 0, 0), J, R, out["v_P"], w, pole=arm)
+    assert worst(at_pole, out["E_k"]) <= ENERGY and worst(at_pole.cross, out["cross_term"]) <= ENERGY
+    assert worst(at_pole.translation + at_pole.rotation, out["eq39_current"]) <= ENERGY
+    power = al.rigid_body_power(x["m"], J, R, x["v_C"], w, x["a_C"], out["epsilon"])
+    assert worst(power, out["W_k"]) <= 1e-11
+
+
+@pytest.mark.parametrize("case", BODIES, ids=lambda c: str(c["name"]))
+def test_modes_of_the_paper(case: dict[str, Any]) -> None:
+    """A, B, C to their printed figures, and the error that each makes."""
+    x, out = case["input"], case["output"]
+    for mode, expected in out["paper_modes_E_rot"].items():
+        E = rigid_body_energy(
+            x["m"], (0, 0, 0), x["J_C0"], out["R"], x["v_C"], out["omega"],
+            mode=mode, angles=x["theta_xyz"], rates=x["theta_dot_xyz"],
+        )  # fmt: skip
+        assert worst(E.rotation, expected) <= ENERGY
+        assert worst(E.error, expected - out["E_rot"]) <= ENERGY and worst(E.exact, out["E_k"]) <= ENERGY
+        assert "not exact" in repr(E)
+
+
+@pytest.mark.parametrize(
+    ("angles", "rates", "exact", "errors"),
+    [
+        ((0, 0, 0), (1, 2, 3), 1.054167, (0, 0, 0)),
+        ((0, 30, 20), (0, 2, 3), 0.892708, (15.8, 5.3, 16.3)),
+        ((0, 60, 20), (0, 2, 3), 0.611458, (69.0, 53.8, 65.6)),
+        ((0, 90, 0), (0, 0, 3), 0.187500, (300, 300, 300)),
+        ((40, 30, 20), (1, 2, 3), 0.772874, (39.5, 3.2, 16.7)),
+        ((40, 60, 20), (1, 2, 3), 0.496146, (117, 23.7, 43.5)),
+    ],
+)
+def test_table_of_errors(angles: Any, rates: Any, exact: float, errors: Any) -> None:
+    """The box of spec 7.3: what constant polar moments cost."""
+    th = np.radians(angles)
+    w = rates_to_omega(th, rates)
+    for mode, percent in zip("ABC", errors):
+        E = rigid_body_energy(10, (0, 0, 0), BOX, turn(th), (0, 0, 0), w, mode=mode, angles=th, rates=rates)
+        assert abs(E.exact - exact) <= 5e-7
+        assert abs(100 * E.error / E.exact - percent) <= (0.5 if percent > 100 else 0.06)
+
+
+def test_any_pole_gives_the_same() -> None:
+    """(T4) at random poles, centre of mass away from the frame's origin."""
+    rng = np.random.default_rng(0)
+    R, w, v, com = turn(rng.normal(size=3)), rng.normal(size=3), rng.normal(size=3), rng.normal(size=3)
+    E = rigid_body_energy(2.0, com, BOX, R, v, w)
+    for _ in range(10):
+        pole = rng.normal(size=3)
+        at = v + np.cross(w, R @ (pole - com))
+        assert worst(rigid_body_energy(2.0, com, BOX, R, at, w, pole=pole), E) <= ENERGY
+
+
+@cache
+def screw() -> drevo.Robot:
+    """The worked example: revolute z, revolute y at A, screw along x at B, load clamped to link 3."""
+    b = drevo.Builder("screw", gravity=(0, 0, -P["g"]))
+    poles = {"link1": (0, 0, 0), "link2": (0, 0, P["H"]), "link3": (P["L1"], 0, P["H"])}
+    poles["load"] = poles["link3"]
+    joints = {
+        "link1": ("revolute", (0, 0, 1)),
+        "link2": ("revolute", (0, 1, 0)),
+        "link3": ("helical", (1, 0, 0)),
+    }
+    parent, at = "world", np.zeros(3)
+    for name, pole in poles.items():
+        kind, axis = joints.get(name, ("fixed", (1, 0, 0)))
+        com = np.array(P[name]["C"]) - pole
+        origin = np.array(pole) - at
+        b.body(name, parent, kind, axis, origin, mass=P[name]["m"], com=com, inertia=P[name]["J"],
+               lead=P["h"] if kind == "helical" else None)  # fmt: skip
+        parent, at = name, np.array(pole)
+    return b.robot()
+
+
+@pytest.mark.parametrize("case", SCREW["states"])
+def test_screw_robot(case: dict[str, Any]) -> None:
+    """M, energies, G, efforts and powers of the eleven states."""
+    r, out = screw(), case["output"]
+    q, v, a = (case["input"][k] for k in ("q", "qd", "qdd"))
+    assert worst(r.mass_matrix(q), out["M"]) <= 1e-11
+    assert worst(r.kinetic_energy(q, v), out["T"]) <= ENERGY
+    assert worst(r.potential_energy(q), out["V"]) <= ENERGY
+    assert worst(r.gravity(q), out["G"]) <= 1e-11 and worst(r.inverse_dynamics(q, v, a), out["tau"]) <= 1e-11
+    drives, kinetic, potential = al.power_balance(build_tree(r.model), q, v, a)
+    assert worst(drives, out["drive_power"]) <= 1e-11
+    assert worst(kinetic, out["W_k_links"]) <= 1e-11 and worst(potential, out["W_p_links"]) <= 1e-11
+    assert abs(sum(drives) - sum(kinetic) - sum(potential)) <= 1e-11 * max(1.0, abs(sum(drives)))
+
+
+@pytest.mark.parametrize("case", SCREW["states"])
+def test_screw_robot_links(case: dict[str, Any]) -> None:
+    """Energies link by link, the wrench's power into link 3, and what the paper's own formulas give."""
+    r, out = screw(), case["output"]
+    q, v, a = (case["input"][k] for k in ("q", "qd", "qdd"))
+    m, C = [P["link1"]["m"], P["link2"]["m"], P["link3"]["m"] + P["load"]["m"]], out["p_C_links"]
+    assert worst([P["g"] * mass * c[2] for mass, c in zip(m, C)], out["V_links"]) <= ENERGY
+    angles = [(0, 0, q[0]), (0, q[1], q[0]), (q[2], q[1], q[0])]
+    rates = [(0, 0, v[0]), (0, v[1], v[0]), (v[2], v[1], v[0])]
+    J = [np.array(P["link1"]["J"]), np.array(P["link2"]["J"]), together()]
+    common = [
+        (m[i], (0, 0, 0), J[i], turn(angles[i]), out["v_C_links"][i], out["omega_links"][i]) for i in range(3)
+    ]
+    assert worst([rigid_body_energy(*c) for c in common], out["T_links"]) <= ENERGY
+    for i, w in enumerate(out["omega_links"]):
+        assert worst(rates_to_omega(angles[i], rates[i]), w) <= 1e-12
+        assert worst(r.velocity(q, v, f"link{i + 1}")[3:], w) <= 1e-12
+    literal = rigid_body_energy(*common[2], mode="A", angles=angles[2], rates=rates[2])
+    assert worst(literal, out["paper40A_T3"]) <= ENERGY
+    w3 = np.array(joint_wrenches(build_tree(r.model), q, v, a))[2]
+    power = w3 @ r.velocity(q, v, "link3")
+    assert worst(power, out["wrench_power_into_link3"]) <= 1e-11
+
+
+def together() -> Array:
+    """Inertia of link 3 and its load about their common centre of mass."""
+    parts = [P["link3"], P["load"]]
+    m = sum(p["m"] for p in parts)
+    C = sum(p["m"] * np.array(p["C"]) for p in parts) / m
+    J = np.zeros((3, 3))
+    for p in parts:
+        r = np.array(p["C"]) - C
+        J += np.array(p["J"]) + p["m"] * (r @ r * np.eye(3) - np.outer(r, r))
+    return J
+
+
+@pytest.mark.parametrize("case", SCREW["states"])
+def test_printed_formulas_at_a_pole(case: dict[str, Any]) -> None:
+    """(34) of link 2 about A, (39) of link 3 about B: literal, and with current moments."""
+    out = case["output"]
+    q, v = case["input"]["q"], case["input"]["qd"]
+    A = np.array([0, 0, P["H"]])
+    com2 = np.array(P["link2"]["C"]) - A
+    angles2, rates2 = (0, q[1], q[0]), (0, v[1], v[0])
+    E2 = rigid_body_energy(
+        P["link2"]["m"], com2, P["link2"]["J"], turn(angles2), (0, 0, 0), out["omega_links"][1],
+        pole=(0, 0, 0), mode="A", angles=angles2, rates=rates2,
+    )  # fmt: skip
+    assert worst(E2, out["paper34_T2"]) <= ENERGY and worst(E2.exact, out["T_links"][1]) <= ENERGY
+    m3 = P["link3"]["m"] + P["load"]["m"]
+    com3 = (P["link3"]["m"] * np.array(P["link3"]["C"]) + P["load"]["m"] * np.array(P["load"]["C"])) / m3
+    com3 = com3 - [P["L1"], 0, P["H"]]
+    angles3, rates3 = (q[2], q[1], q[0]), (v[2], v[1], v[0])
+    R, w = turn(angles3), np.array(out["omega_links"][2])
+    v_B = np.array(out["v_C_links"][2]) - np.cross(w, R @ com3)
+    given: tuple[Any, ...] = (m3, com3, together(), R, v_B, w)
+    literal = rigid_body_energy(*given, pole=(0, 0, 0), mode="A", angles=angles3, rates=rates3)
+    assert worst(literal, out["paper39A_T3"]) <= ENERGY
+    exact = rigid_body_energy(*given, pole=(0, 0, 0))
+    assert worst(exact.cross, out["cross_term_T3"]) <= ENERGY
+    assert worst(exact.translation + exact.rotation, out["eq39_current_moments_no_cross_T3"]) <= ENERGY
+
+
+def test_superposition() -> None:
+    """(44), (46) from elementary motions: velocity, acceleration with its Coriolis term, no deformation."""
+    H, L1, kappa = 0.6, 0.5, 0.1 / (2 * np.pi)
+
+    def about_z(x: Vec, t: Any) -> Vec:
+        angle = 0.3 * t + t * t
+        s, c = sin(angle), cos(angle)
+        return Vec(x.x * c - x.y * s, x.x * s + x.y * c, x.z)
+
+    def about_y(x: Vec, t: Any) -> Vec:
+        s, c = sin(0.7 * t), cos(0.7 * t)
+        return Vec(x.x * c + (x.z - H) * s, x.y, H + (x.z - H) * c - x.x * s)
+
+    def screw_x(x: Vec, t: Any) -> Vec:
+        s, c = sin(5.0 * t), cos(5.0 * t)
+        y, z = x.y, x.z - H
+        return Vec(x.x + kappa * 5.0 * t, y * c - z * s, H + y * s + z * c)
+
+    motion = al.superpose(about_z, al.superpose(about_y, screw_x))
+    t = 0.8
+    r, alpha = screw(), (0.9, 0.1, 0.55)
+    q, v, a = [0.3 * t + t * t, 0.7 * t, 5.0 * t], [0.3 + 2 * t, 0.7, 5.0], [2.0, 0.0, 0.0]
+    x, dx, ddx = al.along_time(motion, alpha, t)
+    pose, point = r.pose(q, "link3"), np.array(alpha) - [L1, 0, H]
+    arm = pose[:3, :3] @ point
+    V, A = r.velocity(q, v, "link3"), r.acceleration(q, v, a, "link3")
+    assert worst(x, pose[:3, 3] + arm) <= 1e-14
+    assert worst(dx, V[:3] + np.cross(V[3:], arm)) <= 1e-13
+    assert worst(ddx, A[:3] + np.cross(A[3:], arm) + np.cross(V[3:], np.cross(V[3:], arm))) <= 1e-12
+    assert worst(al.gradient(motion, alpha, t), pose[:3, :3]) <= 1e-14
+    det, shear = al.deformation(motion, alpha, t)
+    assert abs(det) <= 1e-14 and shear <= 1e-14
+    det, shear = al.deformation(lambda p, t: Vec(p.x + 0.5 * p.y, p.y, p.z), alpha, t)
+    assert abs(det) <= 1e-15 and shear > 0.4
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mode": "D"}, "mode 'D' is not known"),
+        ({"mode": "A"}, "rates is needed"),
+        ({"mode": "B"}, "angles is needed"),
+        ({"R": np.ones((3, 3))}, "R is no rotation"),
+        ({"v": (1, 2)}, "v has shape"),
+        ({"mass": -1.0}, "mass is -1"),
+        ({"inertia": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "not symmetric"),
+    ],
+)
+def test_refused(change: dict[str, Any], words: str) -> None:
+    """One sentence each."""
+    given: dict[str, Any] = {
+        "mass": 1.0, "com": (0, 0, 0), "inertia": BOX, "R": np.eye(3), "v": (0, 0, 0), "omega": (0, 0, 1),
+    }  # fmt: skip
+    with pytest.raises(drevo.InputError, match=words):
+        rigid_body_energy(**{**given, **change})

@@ -1,0 +1,149 @@
+"""Published formulas against a robot: the paper's printed lists, every kind of slip, bad text."""
+
+from __future__ import annotations
+
+import pytest
+from telegin_cases import case, model_of
+
+from drevo.design import expressions
+from drevo.design.formulas import check_formulas
+from drevo.errors import DrevoError, InputError
+
+PRINTED = r"""
+a = x_14^e
+b = y_14^e
+H_33 = I_3^q
+m_33^e = d_x3 c_3
+H_22 = I_2^d + H_33 + 2 L_3 m_33^e
+m_{32}^{e} = d_{x3} s_{23}
+m_22^e = d_x2 (a c_2 - b s_2) + m_32^e
+H_32 = H_33 + L_3*m_33^e; H_31 = H_32 + L_2*m_32^e; H_21 = H_22 + L_2*m_22^e
+H_{55} = I_{3}^{q}
+m_55^e = d_x5 \cdot c_5
+H_44 = I_4^d + H_55 + 2*L_5*m_55^e
+m_54^e = d_x5 s_45
+m_44^e = d_x4(a c_4 + b s_4) + m_54^e
+H_54 = H_55 + L_5 m_55^e; H_51 = H_54 + L_4 m_54^e; H_41 = H_44 + L_4 m_44^e
+H_11 = I_1^d + H_22 + H_44 + 2 L_2 (m_22^e + m_44^e)
+"""
+ARMS = model_of(case("ex2_5dof_0")["bodies"])
+LINKS = model_of(case("ex1_3link_0")["bodies"])
+BALANCED = model_of(case("ex3_7dof_6")["bodies"])
+
+
+def test_the_printed_list_of_example_2() -> None:
+    j = check_formulas(ARMS, PRINTED)
+    assert {w.name: w.suggestion for w in j.wrong} == {
+        "m_32^e": "m_32^e = d_x3*(a*c_23 - b*s_23)",
+        "H_55": "H_55 = I_5^q",
+        "m_54^e": "m_54^e = d_x5*(a*c_45 + b*s_45)",
+    }
+    assert j.defined == ("a", "b") and len(j.right) == 14 and all(w.error > 1e-3 for w in j.wrong)
+    assert "H_55 = I_3^q" in str(j)
+
+
+def test_corrections_are_right() -> None:
+    j = check_formulas(ARMS, PRINTED)
+    again = check_formulas(ARMS, "a = x_14^e\nb = y_14^e\n" + "\n".join(w.suggestion for w in j.wrong))
+    assert again.wrong == () and len(again.right) == 3
+
+
+def test_example_1_is_right() -> None:
+    text = """
+    I_3^d = I_3^q, I_2^d = I_2^q + m_3 L_3^2
+    d_x3 = m_o3 x_c3
+    a = x_23^e
+    b = y_23^e
+    m_33^e = d_x3(a c_3 + b s_3); m_32^e = d_x3 s_23; m_22^e = d_x2 s_2 + d_y2 c_2 + m_32^e
+    L_a = L_3 d_x3 a; L_b = L_3 d_x3 b
+    H_32 = H_33 + L_a c_3 + L_b s_3
+    H31 = H32 + L_2 m_32^e
+    """.replace("I_3^q, ", "I_3^q; ")
+    j = check_formulas(LINKS, text)
+    assert j.wrong == () and len(j.right) == 8
+
+
+@pytest.mark.parametrize(
+    ("printed", "suggestion"),
+    [
+        ("H_21 = H_22 + L_3*m_22^e", "H_21 = H_22 + L_2*m_22^e"),
+        ("H_21 = H_22 - L_2*m_22^e", "H_21 = H_22 + L_2*m_22^e"),
+        ("H_22 = I_2^q + H_33 + 2*L_3*m_33^e", "H_22 = I_2^d + H_33 + 2*L_3*m_33^e"),
+        ("d_x3 = m_3*y_c3", "d_x3 = m_3*x_c3"),
+        ("m_32^e = d_x3*c_23", "m_32^e = d_x3*s_23"),
+        ("I_2^d = I_2^q + m_3*L_3", "I_2^d = I_2^q + m_3*L_3^2"),
+        ("H_11 = 3", "H_11 = I_1^d + H_22 + 2*L_2*m_22^e"),
+        ("H_31 = H_33", "H_31 = H_32 + L_2*m_32^e"),
+    ],
+)
+def test_slips_are_mended(printed: str, suggestion: str) -> None:
+    (w,) = check_formulas(LINKS, printed).wrong
+    assert w.suggestion == suggestion and w.printed == printed and w.error > 1e-6
+
+
+def test_a_forgotten_term_of_example_3() -> None:
+    j = check_formulas(
+        BALANCED, "H_55 = I_5^y + I_6^x + m_7 L_7^2\nH_75 = H_71 = H_42 = 0\nH_66 = I_6^z + I_7^z + m_7 L_7^2"
+    )
+    assert j.right == ("H_75", "H_71", "H_42", "H_66")
+    assert j.wrong[0].suggestion == "H_55 = I_5^y + I_6^x + m_7*L_7^2 + I_7^x"
+
+
+def test_direction_cosines_and_sums() -> None:
+    arms = model_of(case("ex3_7dof_0")["bodies"])
+    j = check_formulas(
+        arms, "q_32^q = 0; x_32^y = s_3; y_32^q = c_3; J_4^o = 0; J_44^s = I_4^z; J_4^s = I_4^z; J_444 = I_4^z"
+    )
+    assert j.wrong == () and len(j.right) == 7
+    j = check_formulas(arms, "I_z4^x = I_4^x - I_4^z; x_32^{q2} = s_3^2 + 0 L_4".replace("x_32^{q2}", "x_32^q"))
+    assert j.right == ("I_z4^x",) and j.wrong[0].suggestion
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "H_22",
+        "H_22 = foo",
+        "H_22 + 1 = H_33",
+        "H_22 = ",
+        "H_22 = (1",
+        "H_22 = 1)",
+        "H_22 = 1 +* 2",
+        "H_22 = $§",
+        "=",
+        "(" * 5000,
+        "H_22 = " + "1+" * 5000 + "1",
+        "H_22 = sin 3",
+    ],
+)
+def test_bad_text_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_formulas(LINKS, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_sines_may_be_written_out() -> None:
+    j = check_formulas(LINKS, r"m_32^e = d_x3*sin(q_2 + q_3); m_33^e = d_x3(x_23^e \cos(q_3) + y_23^e \sin(q_3))")
+    assert j.right == ("m_32^e", "m_33^e")
+    (w,) = check_formulas(LINKS, "m_32^e = d_x3*sin(q_2 - q_3)").wrong
+    assert w.suggestion == "m_32^e = d_x3*sin(q_2 + q_3)"
+
+
+def test_other_joints_are_refused() -> None:
+    import drevo
+
+    with pytest.raises(DrevoError, match="hinged"):
+        check_formulas(drevo.robots.stanford(), "H_11 = 0")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a + b*c", "-a", "a - (b - c)", "a/(b*c)", "(a + b)^2", "2*a*-1", "I_3^yz + L_4*d_z4", "m_10,3^e*c_9,10"],
+)
+def test_expressions_are_printed_as_they_are_read(text: str) -> None:
+    if text == "2*a*-1":
+        with pytest.raises(InputError):
+            expressions.read(text)
+        return
+    (node,) = expressions.read(text)
+    assert expressions.text(node) == text
