@@ -1,0 +1,53 @@
+# Everything sets itself up: only python3 (3.10 or newer), pip and make are needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS ?= auto
+
+.PHONY: demo test bench bench-check nightly check setup clean
+
+demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
+	$(BIN)/drevo demo
+
+test: $(VENV)/.test            ## all tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not nightly"
+
+bench: $(VENV)/.test           ## Drevo against its peers, into benchmarks/
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/operations.py
+
+bench-check: $(VENV)/.test     ## fails where Drevo is slower than promised
+	$(BIN)/python benchmarks/peers.py --check
+
+nightly: $(VENV)/.test         ## what needs longer
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(VENV)/.dev            ## style, types, layers
+	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+setup: $(VENV)/.test $(VENV)/.dev
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }  # where ensurepip is left out
+
+# a stamp is newer than pyproject.toml, or the packages are looked at again
+$(VENV)/.core: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e '.[test]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e '.[test,dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.core
+
+clean:                         ## forgets the environment and what was made
+	rm -rf $(VENV) demo build

@@ -1,0 +1,109 @@
+"""What the verbs share: loading, refusals as one line, tables, progress. Imports nothing heavy by itself."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PIPED = 240  # columns where no terminal says how wide it is: cells are never folded
+REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
+
+RobotName = Annotated[str, typer.Argument(metavar="ROBOT", help="A robot file, or an embedded robot's name.")]
+Base = Annotated[str, typer.Option(help="What it stands on: fixed, floating or trunk.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine to read.")]
+
+
+def guarded(verb: Callable[P, T]) -> Callable[P, T]:
+    """Turns a DrevoError into one line on stderr and the exit code 2."""
+
+    @functools.wraps(verb)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        from ..errors import DrevoError
+
+        try:
+            with _warnings_as_lines():
+                return verb(*args, **kwargs)
+        except (DrevoError, OSError) as error:
+            print(f"drevo: {_one_line(error)}", file=sys.stderr)
+            raise typer.Exit(REFUSED) from None
+
+    return run
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"warning: {_one_line(message)}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())
+
+
+def load(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
+    """A Robot by path or name."""
+    from ..loading import load as load_robot
+
+    return load_robot(robot, base=base, strict=strict)
+
+
+def say(data: Any) -> None:
+    """JSON on stdout."""
+    print(json.dumps(data, indent=1, ensure_ascii=False))
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> None:
+    """A table on stdout; the first `left` columns are text."""
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for k, column in enumerate(columns):
+        grid.add_column(column, justify="left" if k < left else "right", overflow="fold")
+    for row in rows:
+        grid.add_row(*("" if cell is None else str(cell) for cell in row))
+    if sys.stdout.isatty():
+        Console(highlight=False, markup=False).print(grid)
+        return
+    text = io.StringIO()
+    Console(file=text, highlight=False, markup=False, width=PIPED).print(grid)
+    print("\n".join(line.rstrip() for line in text.getvalue().rstrip().split("\n")))
+
+
+@contextmanager
+def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
+    """A progress bar on stderr where a person looks; calls of the result say what is done next."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        first = True
+
+        def step(text: str) -> None:
+            nonlocal first
+            bar.update(task, description=f"{title}: {text}", advance=0 if first else 1)
+            first = False
+
+        yield step
