@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .derivation import Derivation, write_out_program
+from .errors import TraceError
+from .formalisms import telegin
 from .formalisms.registry import compete
 from .mechanics.configuration import random
 from .model.description import Model
@@ -15,6 +17,7 @@ from .quantities import names_of, options_of, quantity
 from .trace import trace
 
 if TYPE_CHECKING:
+    from .graph.program import Program
     from .robot import Robot
 
 SNAP = 1e-9  # rad: a placement written as 1.5707963 is a quarter turn to the people who read the equations
@@ -28,6 +31,7 @@ def write_out(
     formalism: str = "auto",
     symbols: str | Sequence[str] | None = None,
     objective: str = "add+mul",
+    sequence: str | None = None,
     **options: Any,
 ) -> Derivation:
     """The written-out equations of a quantity: as LaTeX, Markdown, HTML, Python, C, CUDA, MATLAB.
@@ -35,6 +39,7 @@ def write_out(
     symbols: None (numbers), "all", or names and patterns such as "*.mass", "link2.com".
     formalism: "auto" takes the one with the fewest operations under `objective`
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
+    sequence: of Telegin's mass matrix, "paper" (as his examples count), "reuse" or "merged" (amplitude and phase).
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     """
     model = robot if isinstance(robot, Model) else robot.model
@@ -43,11 +48,24 @@ def write_out(
     patterns = () if symbols is None else ("*",) if symbols == "all" else tuple(symbols)
     if isinstance(symbols, str) and symbols != "all":
         patterns = (symbols,)
-    program = compete(
-        model, wanted, objective, formalism=formalism, parameters=patterns, options=chosen, snap=SNAP
-    ).program
+    if sequence is not None:
+        program = sequence_program(model, wanted, formalism, sequence, patterns)
+    else:
+        program = compete(
+            model, wanted, objective, formalism=formalism, parameters=patterns, options=chosen, snap=SNAP
+        ).program
     derivation = write_out_program(program)
     return derivation.with_checks([check_row(model, wanted, derivation, chosen)])
+
+
+def sequence_program(model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str]) -> Program:
+    """Telegin's elements of the mass matrix in one of his orders of work."""
+    if sequence not in telegin.SEQUENCES:
+        raise TraceError(f"sequence {sequence!r} is none of {', '.join(telegin.SEQUENCES)}")
+    if name != "mass_matrix" or formalism not in ("auto", "telegin"):
+        raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to {name} by {formalism}")
+    about = {"formalism": "telegin", **telegin.META.get(sequence, {})}
+    return trace(model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about)
 
 
 def check_row(model: Model, name: str, derivation: Derivation, options: dict[str, str]) -> tuple[str, float, int]:

@@ -29,9 +29,9 @@ class Layout:
         return self.graph.operands(n) if doubled is None else (doubled, doubled)
 
     def doubled(self, n: int) -> int | None:
-        """The edge x of a node 2 x."""
+        """The edge x of a node 2 x; None where the program takes doubling for a product, as the paper does."""
         g = self.graph
-        if g.op[n] != MUL or self.hoisted(n):
+        if g.op[n] != MUL or self.hoisted(n) or self.program.doubling_is_mul:
             return None
         for two, x in (g.operands(n), g.operands(n)[::-1]):
             if g.level[two >> 1] == 0 and abs(self.number(two)) == 2.0:

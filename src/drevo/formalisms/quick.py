@@ -19,8 +19,7 @@ DEEP = 40  # mean number of ancestors: beyond it articulated bodies beat the fac
 
 def quick(tree: Tree, name: str, external: bool) -> tuple[Compute | None, Prepare | None]:
     """Algorithm and preparation for a quantity; (None, None) where the common algorithm is the one."""
-    hinged = all(b.kind == "revolute" for b in tree.bodies)
-    plan = Plan(frames=True, unit=hinged and not external, parallel=False, sums=False)
+    plan = Plan(frames=True, unit=not external, parallel=False, sums=False)
     if name == "forward_dynamics":
         if deep(tree):
             return articulated_body.forward_dynamics, None

@@ -96,7 +96,7 @@ class Program:
                 total["add" if n in plain else "angle_sums"] += 1
             elif op == MUL:
                 sum_of = "add" if n in plain else "angle_sums"
-                total[sum_of if self._doubles(n) and not self._doubling_is_mul else "mul"] += 1
+                total[sum_of if self._doubles(n) and not self.doubling_is_mul else "mul"] += 1
             elif op == DIV:
                 total["div"] += 1
             elif op in (SIN, COS):
@@ -106,7 +106,8 @@ class Program:
         return total
 
     @property
-    def _doubling_is_mul(self) -> bool:
+    def doubling_is_mul(self) -> bool:
+        """2 x counts and is written as a product, not as x + x."""
         return self.meta.get("doubling") == "mul"
 
     def _doubles(self, n: int) -> bool:

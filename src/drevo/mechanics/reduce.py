@@ -18,7 +18,7 @@ from .scalar import Scalar, atan2, cos, is_zero, sin
 from .spatial import SYM_ZERO, UNIT, ZERO, Body, Mat, Sym, Vec
 from .tree import LinkFrame, Tree, TreeBody
 
-SHORT = 1e-3  # of the largest entry
+SHORT = 1e-2  # of the longest offset
 ROUNDING = 1e-13  # of the largest term: below it a sum of numbers is a structural zero
 
 
@@ -77,12 +77,12 @@ def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] 
 
     holders: (body, c) that take a point mass at their pole such that component c of their parent's h vanishes.
     """
-    P = [b.inertia for b in tree.bodies]
+    P, size = [b.inertia for b in tree.bodies], longest(tree)
     for i in range(len(P) - 1, -1, -1):
         b = tree.bodies[i]
         for child, c in holders:
             if tree.bodies[child].parent == i:
-                P[i], P[child] = held(P[i], P[child], tree.bodies[child].p, c)
+                P[i], P[child] = held(P[i], P[child], tree.bodies[child].p, c, size)
         P[i], G = movable(b, P[i], gauge)
         if b.parent >= 0:
             G = G.moved(b.R, b.p)
@@ -90,14 +90,19 @@ def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] 
     return tree.but(bodies=tuple(replace(b, inertia=p) for b, p in zip(tree.bodies, P)))
 
 
-def is_short(x: Scalar, p: Vec) -> bool:
-    """Zero, or so short beside the whole of p that dividing by it would cost digits."""
-    return isinstance(x, float) and abs(x) <= SHORT * max((abs(z) for z in p if isinstance(z, float)), default=0.0)
+def longest(tree: Tree) -> float:
+    """The largest offset of a tree among those that are numbers."""
+    return max((abs(x) for b in tree.bodies for x in b.p if isinstance(x, float)), default=0.0)
 
 
-def held(parent: Body, child: Body, p: Vec, c: int) -> tuple[Body, Body]:
+def is_short(x: Scalar, longest: float) -> bool:
+    """Zero, or so short beside the longest offset that dividing by it would cost digits."""
+    return isinstance(x, float) and abs(x) <= SHORT * longest
+
+
+def held(parent: Body, child: Body, p: Vec, c: int, size: float = 0.0) -> tuple[Body, Body]:
     """A mass at the child's pole p changes hands so that component c of the parent's h vanishes."""
-    if is_zero(parent.h[c]) or is_short(p[c], p):
+    if is_zero(parent.h[c]) or is_short(p[c], size):
         return parent, child
     mu = parent.h[c] / p[c]
     point = Body(mu, ZERO, SYM_ZERO).shifted(p)
@@ -161,12 +166,17 @@ def length_unit(tree: Tree) -> Tree:
     """Lengths in the offset component that occurs most often; the unit of mass absorbs the rest. Spec section 6.
 
     Angles and moments hold no length; sliding coordinates and forces are converted on the way, `linear_rates`.
+    A coordinate that both slides and turns, by a mimic joint, has no unit to change: such a tree stays as it is.
     """
+    kinds = {(b.v, b.kind == "prismatic") for b in tree.bodies}
+    if len(kinds) > len({v for v, _ in kinds}):
+        return tree
     found: Counter[object] = Counter()
+    size = longest(tree)
     values: dict[object, Scalar] = {}
     for b in tree.bodies:
         for x in b.p if b.parent >= 0 else ():
-            if not is_short(x, b.p):
+            if not is_short(x, size):
                 key = abs(x) if isinstance(x, float) else x.edge >> 1
                 found[key] += 1
                 values.setdefault(key, abs(x) if isinstance(x, float) else x)
