@@ -19,7 +19,7 @@ from ..mechanics.tree import TINY, Tree, build_tree
 from ..model.description import Model
 from ..quantities import CATALOGUE, names_of
 from ..trace import COMPUTE, trace
-from . import khalil_forward, kovalchuk, planar, telegin, vereshchagin
+from . import khalil_forward, kovalchuk, planar, telegin_lagrange, vereshchagin
 from .search import NODES, OBJECTIVES, Counts, Plan, Search, traced
 
 Compute = Callable[..., Any]
@@ -50,7 +50,7 @@ FORMALISMS: dict[str, Mapping[str, Compute]] = {
     "planar": _PLANAR,
     "articulated_body": {"forward_dynamics": articulated_body.forward_dynamics},
     "vereshchagin": {"forward_dynamics": vereshchagin.forward_dynamics},
-    "telegin": telegin.TELEGIN,
+    "telegin": telegin_lagrange.TELEGIN,
     "kovalchuk": _KOVALCHUK,
 }
 LEAN = ("khalil", "planar", "newton_euler", "articulated_body")
