@@ -21,7 +21,9 @@ bench-check: $(VENV)/.test     ## fails where Drevo is slower than promised
 	$(BIN)/python benchmarks/peers.py --check
 
 nightly: $(VENV)/.test         ## what needs longer
-	$(BIN)/python -m pytest -n $(WORKERS)
+	DREVO_TREES=10000 $(BIN)/python -m pytest -n $(WORKERS)
+	for lever in $$($(BIN)/python -c 'import sys; sys.path.insert(0, "tests"); import levers; print(*levers.LEVERS)'); do \
+	  echo "without $$lever"; $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" --without=$$lever || exit 1; done
 
 check: $(VENV)/.dev            ## style, types, layers
 	$(BIN)/ruff format --check src tests benchmarks docs

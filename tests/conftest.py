@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--without=LEVER`: the suite with one way of saving operations switched off."""
+    parser.addoption("--without", default="", help="a lever of tests/levers.py to switch off")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Switches the lever off, before any test is imported, and without the cache of what it had made."""
+    lever = config.getoption("--without")
+    if lever:
+        from levers import LEVERS
+
+        os.environ["DREVO_CACHE_DIR"] = tempfile.mkdtemp(prefix=f"without-{lever}-")
+        LEVERS[lever]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a lever, tests of what it saves are left out."""
+    if config.getoption("--without"):
+        kept = [i for i in items if i.get_closest_marker("counts") is None]
+        config.hook.pytest_deselected(items=[i for i in items if i not in kept])
+        items[:] = kept
 
 
 @pytest.fixture(autouse=True)

@@ -101,6 +101,7 @@ def test_odd_and_even_functions() -> None:
     assert (-x).sin().edge == (-(x.sin())).edge and (-x).cos().edge == x.cos().edge
 
 
+@pytest.mark.counts
 def test_parameter_work_is_gathered() -> None:
     """p (r x) = (p r) x and p x + r x = (p + r) x: one product with the state."""
     graph = Graph()

@@ -134,6 +134,7 @@ def conditioning(model: Model, q: np.ndarray, snap: float = 1e-15) -> float:
 # -- counts ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.counts
 @pytest.mark.parametrize("title", GOLDEN)
 def test_arms_reach_their_counts_and_equal_their_twins(title: str) -> None:
     """Counts of five quantities, trig calls of the table at most, 1,000 states within 1e-11."""
@@ -149,6 +150,7 @@ def test_arms_reach_their_counts_and_equal_their_twins(title: str) -> None:
         assert difference(program, trace(model, quantity), arguments) <= allowed, quantity
 
 
+@pytest.mark.counts
 @pytest.mark.parametrize("title", [t for t in GOLDEN if " " not in t])
 def test_symbols_cost_what_numbers_do(title: str) -> None:
     """All lengths, masses and inertias symbolic: the same counts, and the same values."""
@@ -168,6 +170,7 @@ def published(name: str, base: str) -> Model:
     return parse_urdf(Path(found[0]).read_bytes(), base=base)
 
 
+@pytest.mark.counts
 @pytest.mark.parametrize("name,base", URDFS)
 def test_published_robots_reach_their_counts(name: str, base: str) -> None:
     model = published(name, base)

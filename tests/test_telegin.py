@@ -79,6 +79,7 @@ def test_symbols_give_the_same(name: str, sequence: str) -> None:
     assert np.max(np.abs(M - expected)) <= 1e-12 * np.max(np.abs(expected))
 
 
+@pytest.mark.counts
 @pytest.mark.parametrize("symbols", [False, True])
 @pytest.mark.parametrize(("name", "sequence"), list(COUNTS))
 def test_counts_of_the_examples(name: str, sequence: str, symbols: bool) -> None:

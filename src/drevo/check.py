@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
-from .algorithms.inertia_matrix import factors
+from .algorithms.inertia_matrix import factors, mass_matrix_rows
 from .errors import ModelError
 from .mechanics.configuration import random
-from .mechanics.tree import build_tree
+from .mechanics.tree import Tree, build_tree
 from .model.description import Model
 
 # Pivots are Schur complements: relative to the diagonal entry of M, rounding leaves about n eps of it.
@@ -16,9 +19,7 @@ TRIES = 3  # random configurations; a robot that is regular is so almost everywh
 
 
 def smallest_pivot(model: Model, seed: int = 0) -> tuple[float, str]:
-    """The smallest pivot of M relative to its diagonal, at the best of some random q; and its joint."""
-    from .algorithms.inertia_matrix import mass_matrix_rows
-
+    """The smallest pivot of M relative to what its coordinate moves, at the best of some q; and its joint."""
     tree, rng = build_tree(model), np.random.default_rng(seed)
     best, name = -1.0, ""
     for _ in range(TRIES):
@@ -27,12 +28,27 @@ def smallest_pivot(model: Model, seed: int = 0) -> tuple[float, str]:
             f = factors(tree, q)
         except ZeroDivisionError:
             continue
-        M = mass_matrix_rows(tree, q)
-        ratio = [float(p) / float(M[v][v]) for v, p in zip(f.order, f.pivots)]
+        moved = inertia_moved(tree, q)
+        ratio = [float(p) / moved[v] if moved[v] else 0.0 for v, p in zip(f.order, f.pivots)]
         worst = min(range(len(ratio)), key=ratio.__getitem__)
         if ratio[worst] > best:
             best, name = ratio[worst], tree.joint_names[f.order[worst]]
     return best, name
+
+
+def inertia_moved(tree: Tree, q: list[float]) -> list[float]:
+    """For every rate the inertia that its joints move, each by itself: (sum of the roots of their diagonals)^2.
+
+    That is the diagonal of M, but where one coordinate moves several joints it cannot cancel.
+    """
+    starts = np.cumsum([0, *(b.nv for b in tree.bodies)])
+    apart = tree.but(bodies=tuple(replace(b, v=int(at)) for b, at in zip(tree.bodies, starts)), nv=int(starts[-1]))
+    M = mass_matrix_rows(apart, q)
+    roots = [0.0] * tree.nv
+    for b, at in zip(tree.bodies, starts):
+        for k in range(b.nv):
+            roots[b.v + k] += math.sqrt(max(0.0, float(M[at + k].get(at + k, 0.0))))
+    return [r * r for r in roots]
 
 
 def require_regular(model: Model) -> None:
@@ -41,7 +57,7 @@ def require_regular(model: Model) -> None:
         return
     ratio, joint = smallest_pivot(model)
     if ratio <= SINGULAR:
-        at = f" at joint {joint!r} (pivot {ratio:.1e} of its diagonal entry)" if joint else ""
+        at = f" at joint {joint!r} (pivot {ratio:.1e} of the inertia that it moves)" if joint else ""
         raise ModelError(
             f"robot {model.name!r}: the mass matrix is singular for every configuration{at}: two joints move "
             "the same inertia in the same way; give the bodies between them mass, or weld one of the joints"
