@@ -1,4 +1,4 @@
-"""drevo counts: operations of the written-out equations."""
+"""drevo counts: operations of the written-out equations, quantity by formalism."""
 
 from __future__ import annotations
 
@@ -16,36 +16,45 @@ COLUMNS = ("mul", "add", "div", "trig", "angle_sums", "hoisted")
 def counts(
     robot: RobotName,
     quantities: Annotated[list[str] | None, typer.Argument(metavar="[QUANTITY]...", help="All main ones.")] = None,
-    formalism: Annotated[str, typer.Option(help="auto takes the one with the fewest operations.")] = "auto",
+    formalism: Annotated[str, typer.Option(help="auto lets all that are worth it compete.")] = "auto",
+    objective: Annotated[str, typer.Option(help="add+mul, mul, fma or add+mul+trig.")] = "add+mul",
     symbols: Annotated[bool, typer.Option("--symbols", help="Keep all parameters as symbols.")] = False,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Print how many operations each quantity takes, and by which formalism."""
+    """Print how many operations each quantity takes by each formalism, the fewest first."""
     from ..graph.program import CONVENTION
     from ..quantities import names_of
 
     wanted = names_of(quantities or QUANTITIES)
-    rows = count(robot, base, wanted, formalism, "all" if symbols else None)
+    rows = count(robot, base, wanted, formalism, objective, symbols)
     if as_json:
-        say({"robot": robot, "base": base, "convention": CONVENTION, "counts": rows})
+        about = {"robot": robot, "base": base, "objective": objective, "convention": CONVENTION}
+        say({**about, "counts": rows})
         return
-    cells = [(name, *(row.get(c, 0) for c in COLUMNS), row["mul"] + row["add"], row["formalism"])
-             for name, row in rows.items()]  # fmt: skip
-    table("", ("quantity", *COLUMNS, "mul+add", "formalism"), cells)
+    cells = [
+        (name if first else "", f, *(c.get(k, 0) for k in COLUMNS), c["mul"] + c["add"] + c["div"])
+        for name, row in rows.items()
+        for first, (f, c) in zip((True, *[False] * 99), row["formalisms"].items())
+    ]
+    table("", ("quantity", "formalism", *COLUMNS, "total"), cells)
     print(CONVENTION)
 
 
 def count(
-    robot: str, base: str, wanted: tuple[str, ...], formalism: str, symbols: str | None
+    robot: str, base: str, wanted: tuple[str, ...], formalism: str, objective: str, symbols: bool
 ) -> dict[str, dict[str, Any]]:
-    """Counts by quantity."""
-    from ..written import write_out
+    """By quantity: the winner's counts, "formalism", and the counts of all as "formalisms", the best first."""
+    from ..formalisms.registry import compete
+    from ..written import SNAP
 
-    loaded, rows = load(robot, base), {}
+    model, rows = load(robot, base).model, {}
     with progress(len(wanted), "counting") as step:
         for name in wanted:
             step(name)
-            d = write_out(loaded, name, formalism=formalism, symbols=symbols)
-            rows[name] = {**d.counts, "formalism": d.formalism}
+            found = compete(
+                model, name, objective, formalism=formalism, parameters=("*",) if symbols else (), snap=SNAP
+            )
+            by = {f: counted for f, _, counted in found.ranking}
+            rows[name] = {**by[found.winner], "formalism": found.winner, "formalisms": by}
     return rows
