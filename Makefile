@@ -13,7 +13,7 @@ demo: $(VENV)/.core            ## the main job: equations in demo/, checks, thro
 test: $(VENV)/.test            ## all tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not nightly"
 
-bench: $(VENV)/.test           ## Drevo against its peers, into benchmarks/
+bench: $(VENV)/.bench          ## Drevo against its peers, into benchmarks/
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/operations.py
 
@@ -46,6 +46,10 @@ $(VENV)/.core: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install -e '.[test]'
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e '.[test,bench]'
+	@touch $@ $(VENV)/.test $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install -e '.[test,dev]'

@@ -17,9 +17,19 @@ from drevo.errors import DrevoError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report
+import symbolic_peers
 
 HERE = Path(__file__).parent
-FORMALISMS = ("auto", "newton_euler", "khalil", "planar", "telegin", "kovalchuk", "vereshchagin", "zaremba")
+FORMALISMS = (
+    "auto",
+    "newton_euler",
+    "khalil",
+    "planar",
+    "telegin",
+    "kovalchuk",
+    "articulated_body",
+    "vereshchagin",
+)
 QUANTITIES = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "bias", "gravity")
 
 # modified DH rows: alpha in quarter turns, a, d
@@ -51,14 +61,16 @@ PEERS: dict[str, dict[str, tuple[str, str, str]]] = {
         "iiwa7": ("", "990/736", ""),
     },
 }
+TRACED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")  # what CasADi is given to trace
 PEERS_TEXT = (
-    "The peers' figures are recorded, not run here: SymPyBotics (5d4613a) and OpenSYMORO (ba07d97), both "
-    "with base parameters, forward dynamics by OpenSYMORO's articulated bodies; CasADi 3.8 on a trace of "
+    "The last column is run here: CasADi's graph of the very recursion in body axes that Drevo calls "
+    "newton_euler, after its cse. The others are recorded, not run here: SymPyBotics (5d4613a) and OpenSYMORO (ba07d97), "
+    "both with base parameters, forward dynamics by OpenSYMORO's articulated bodies; CasADi 3.8 on a trace of "
     "Pinocchio's recursion with the parameters as numbers (its mass matrix is a Jacobian). Inertias are "
     "general (all ten parameters of each link nonzero, unrelated) unless the robot says symmetric."
 )
-HEAD = "| robot | quantity | Drevo | by | SymPyBotics | OpenSYMORO | CasADi, Pinocchio |"
-RULE = "|---|---|--:|---|--:|--:|--:|"
+HEAD = "| robot | quantity | Drevo | by | SymPyBotics | OpenSYMORO | CasADi, Pinocchio | CasADi, same recursion |"
+RULE = "|---|---|--:|---|--:|--:|--:|--:|"
 
 
 def main() -> int:
@@ -100,7 +112,27 @@ def count(robot: drevo.Robot) -> dict[str, dict[str, Any]]:
             except DrevoError:
                 continue
             out[quantity][formalism] = {**d.counts, "formalism": d.formalism}
+        traced = symbolic_peers.casadi_counts(robot.model, quantity) if quantity in TRACED else None
+        if traced:
+            out[quantity]["casadi"] = f"{traced[0]}/{traced[1]}"
     return out
+
+
+def plane_chains() -> list[str]:
+    """M and bias of plane chains, all parameters symbols: SymPy's Kane method after its cse, and Drevo."""
+    lines = ["| links | SymPy, M and forcing | Drevo, M | Drevo, bias |", "|--:|--:|--:|--:|"]
+    for n in (1, 2, 3):
+        found = symbolic_peers.sympy_counts(n)
+        arm = drevo.Builder(f"plane {n}", gravity=(0.0, -9.81, 0.0))
+        for i in range(n):
+            arm.body(
+                f"link{i + 1}", f"link{i}" if i else "world", origin=(0.5 / i if i else 0.0, 0, 0), mass=1.0 + i,
+                com=(0.2 + 0.01 * i, 0.03 * (i + 1), 0.0), inertia=((0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1)),
+            )  # fmt: skip
+        own = [pair(drevo.write_out(arm.robot(), x, symbols="all").counts) for x in ("mass_matrix", "bias")]
+        peer = f"{found[0]}/{found[1]}" if found else "not installed"
+        lines.append(f"| {n} | {peer} | {own[0]} | {own[1]} |")
+    return lines
 
 
 def pair(counts: dict[str, Any]) -> str:
@@ -116,7 +148,8 @@ def rows(found: dict[str, Any], quantities: Sequence[str]) -> list[str]:
         for robot, counts in found.items():
             own = counts[quantity]["auto"]
             peers = PEERS.get(quantity, {}).get(robot, ("", "", ""))
-            cells = (robot, quantity.replace("_", " "), f"**{pair(own)}**", own["formalism"], *peers)
+            traced = counts[quantity].get("casadi", "")
+            cells = (robot, quantity.replace("_", " "), f"**{pair(own)}**", own["formalism"], *peers, traced)
             lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -139,7 +172,8 @@ def markdown(found: dict[str, Any]) -> str:
             plain.append(f"| {robot} | {quantity.replace('_', ' ')} | {' | '.join(cells)} |")
     return "\n".join([
         "# Operations", "", f"Products/sums(/divisions), made by `make bench`. {CONVENTION}", "",
-        PEERS_TEXT, "", HEAD, RULE, *rows(found, QUANTITIES), "", "## By formalism", "", *plain, "",
+        PEERS_TEXT, "", HEAD, RULE, *rows(found, QUANTITIES), "", "## Plane chains, everything symbolic", "",
+        *plane_chains(), "", "## By formalism", "", *plain, "",
     ])  # fmt: skip
 
 

@@ -81,6 +81,7 @@ def make_program(
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
     from .check import require_regular
+    from .graph import verify
     from .trace import trace
 
     if any(CATALOGUE[x].inverse for x in quantity):
@@ -94,10 +95,16 @@ def make_program(
 
         compute, prepare = quick(build_tree(model), quantity[0], bool(external))
     name = "newton_euler" if compute is None else "khalil"
-    return trace(
+    program = trace(
         model, quantity, parameters=parameters, external=external, options=options, compute=compute,
         prepare=prepare, meta={"formalism": name},
     )  # fmt: skip
+    if verify.level() >= 1:
+        verify.legal(program)
+    if verify.level() >= 2 and compute is not None:
+        plain = trace(model, quantity, parameters=parameters, external=external, options=options)
+        verify.require_twins(program, plain)
+    return program
 
 
 def _by_formalism(

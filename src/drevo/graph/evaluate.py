@@ -15,7 +15,7 @@ from .program import Program
 def evaluate_edges(
     graph: Graph, edges: Sequence[int], leaves: Mapping[int, Any], number: Any = float
 ) -> list[Any]:
-    """Values of edges, given those of the INPUT and PARAMETER nodes; `number` converts constants."""
+    """Values of edges, given those of INPUT and PARAMETER nodes, or of any others; `number` converts constants."""
     value: dict[int, Any] = dict(leaves)
 
     def at(e: int) -> Any:
@@ -25,7 +25,7 @@ def evaluate_edges(
         op = graph.op[n]
         if op == CONST:
             value[n] = number(graph.constants[graph.a[n]])
-        elif op > INPUT:
+        elif op > INPUT and n not in value:
             value[n] = OPS[op].apply(*(at(e) for e in graph.operands(n)))  # type: ignore[misc]
     return [at(e) for e in edges]
 
