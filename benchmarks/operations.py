@@ -64,10 +64,11 @@ PEERS: dict[str, dict[str, tuple[str, str, str]]] = {
 TRACED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")  # what CasADi is given to trace
 PEERS_TEXT = (
     "The last column is run here: CasADi's graph of the very recursion in body axes that Drevo calls "
-    "newton_euler, after its cse. The others are recorded, not run here: SymPyBotics (5d4613a) and OpenSYMORO (ba07d97), "
-    "both with base parameters, forward dynamics by OpenSYMORO's articulated bodies; CasADi 3.8 on a trace of "
-    "Pinocchio's recursion with the parameters as numbers (its mass matrix is a Jacobian). Inertias are "
-    "general (all ten parameters of each link nonzero, unrelated) unless the robot says symmetric."
+    "newton_euler, after its cse. The others are recorded, not run here: SymPyBotics (5d4613a) and "
+    "OpenSYMORO (ba07d97), both with base parameters, forward dynamics by OpenSYMORO's articulated bodies; "
+    "CasADi 3.8 on a trace of Pinocchio's recursion with the parameters as numbers (its mass matrix is a "
+    "Jacobian). Inertias are general (all ten parameters of each link nonzero, unrelated) unless the robot "
+    "says symmetric."
 )
 HEAD = "| robot | quantity | Drevo | by | SymPyBotics | OpenSYMORO | CasADi, Pinocchio | CasADi, same recursion |"
 RULE = "|---|---|--:|---|--:|--:|--:|--:|"

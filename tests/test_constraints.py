@@ -58,9 +58,7 @@ def constraint_of(c: dict[str, Any]) -> Any:
         }
         return constraint.point_on_plane(f"b{c['body']}", c["point"], c["n0"], **planes)
     ends = (f"b{c['body_a']}", c["point_a"], f"b{c['body_b']}", c["point_b"])
-    return (
-        constraint.weld(*ends) if c["kind"] == "weld" else constraint.point_to_point(*ends, rows=c.get("W"))
-    )
+    return constraint.weld(*ends) if c["kind"] == "weld" else constraint.point_to_point(*ends, rows=c.get("W"))
 
 
 @pytest.mark.parametrize(("m", "c"), PAIRS, ids=lambda x: str(x.get("name", x.get("kind"))))
@@ -382,9 +380,7 @@ def test_no_constraints() -> None:
     r = Robot(all_kinds("floating"))
     q, v, tau = state(r.model, 2)
     got = constrained_dynamics(r, q, v, tau)
-    assert (
-        worst(got.a, r.forward_dynamics(q, v, tau)) <= 1e-10 and got.reactions.shape == (0,) and got.rank == 0
-    )
+    assert worst(got.a, r.forward_dynamics(q, v, tau)) <= 1e-10 and got.reactions.shape == (0,) and got.rank == 0
 
 
 # -- inverse dynamics and impacts --------------------------------------------------------------------------
@@ -419,8 +415,7 @@ def test_impact() -> None:
     assert worst(r.kinetic_energy(q, v) - r.kinetic_energy(q, got.v), lost) <= 1e-11
     back = impact(r, q, v, foot, restitution=1.0)
     assert (
-        worst(J @ back.v, -J @ v) <= 1e-11
-        and worst(r.kinetic_energy(q, back.v), r.kinetic_energy(q, v)) <= 1e-11
+        worst(J @ back.v, -J @ v) <= 1e-11 and worst(r.kinetic_energy(q, back.v), r.kinetic_energy(q, v)) <= 1e-11
     )
 
 
@@ -430,9 +425,7 @@ def test_trunk_in_gimbal_lock() -> None:
     q, v = still(r)
     q[4] = 0.5 * math.pi
     for call in (lambda: constrained_dynamics(r, q, v, v), lambda: refuse_gimbal_lock(r.model, q)):
-        with pytest.raises(
-            drevo.NumericsError, match=r"gimbal lock: joint 'trunk_5' .* 1.57079633 rad.*floating"
-        ):
+        with pytest.raises(drevo.NumericsError, match=r"gimbal lock: joint 'trunk_5' .* 1.57079633 rad.*floating"):
             call()
     with pytest.raises(drevo.NumericsError, match="in row 1 of the batch"):
         refuse_gimbal_lock(r.model, np.stack([0 * q, q]))

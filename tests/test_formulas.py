@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from telegin_cases import case, model_of
 
+import drevo
 from drevo.design import expressions
 from drevo.design.formulas import check_formulas
 from drevo.errors import DrevoError, InputError
@@ -147,3 +148,10 @@ def test_expressions_are_printed_as_they_are_read(text: str) -> None:
         return
     (node,) = expressions.read(text)
     assert expressions.text(node) == text
+
+
+def test_elements_that_cancel_to_rounding_are_zero() -> None:
+    """On a robot whose elements cancel, "H_61 = H_65" and "H_71 = 0" are right, though all is rounding there."""
+    robot = drevo.conditions(drevo.load("two-arm-spatial"), constant="mass_matrix").realise()
+    judged = drevo.check_formulas(robot, "H_71 = 0\nH_61 = H_65\nH_33 = H_43")
+    assert judged.right == ("H_71", "H_61") and [w.name for w in judged.wrong] == ["H_33"]

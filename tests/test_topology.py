@@ -59,9 +59,7 @@ def test_numpy_takes_the_tables() -> None:
     t = Topology([0, 1, 1])
     assert np.array(t.parent).tolist() == [-1, 0, 1, 1]
     assert t.children == ((1,), (2, 3), (), ()) and repr(t.dg) == "(1, 2, 0, 0)"
-    inverse = np.linalg.inv(
-        np.eye(4) - np.eye(4)[np.maximum(t.parent, 0)] * (np.array(t.parent) >= 0)[:, None]
-    )
+    inverse = np.linalg.inv(np.eye(4) - np.eye(4)[np.maximum(t.parent, 0)] * (np.array(t.parent) >= 0)[:, None])
     assert (inverse == t.D).all()  # D = (E - S)^-1
 
 

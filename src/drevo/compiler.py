@@ -15,7 +15,7 @@ from .quantities import CATALOGUE, names_of, options_of
 if TYPE_CHECKING:
     from .graph.program import Program
     from .robot import Robot
-    from .runtime.function import Function
+    from .runtime.function import Function, Spec
 
 
 def compile(
@@ -59,11 +59,38 @@ def compile(
     key = "\n".join([stamp(), digest(model), repr(sorted(recipe.items()))])
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(parameters), check=check)
     hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
-    function = obtain(key, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
+    function = _rolled(model, recipe, spec, hook, cache)
+    if function is None:
+        function = obtain(key, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
     again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": packed, "check": check}
     again.pop("options")
     function.recipe = (_again, (model, again))
     return function
+
+
+LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
+DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
+
+
+def _rolled(
+    model: Model, recipe: Mapping[str, Any], spec: Spec, hook: Callable[..., Any] | None, cache: bool
+) -> Function | None:
+    """A loop over the bodies for large trees, whose code does not grow with them; None where it is not the way."""
+    plain = recipe["formalism"] in ("auto", "newton_euler") and not recipe["external"]
+    if len(model.joints) <= LARGE or len(recipe["quantity"]) != 1 or not plain:
+        return None
+    from .rolled import rolled_function  # late: it would slow every warm start
+
+    (name,) = recipe["quantity"]
+    smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
+    return rolled_function(model, name, spec, stamp=stamp(), extra=hook, cache=cache, smallest=smallest)
+
+
+def _mean_depth(model: Model) -> float:
+    depth = {model.root: 0}
+    for j in model.joints:
+        depth[j.child] = depth[j.parent] + (j.kind != "fixed")
+    return sum(depth.values()) / max(1, len(depth))
 
 
 def _again(model: Model, recipe: dict[str, Any]) -> Function:
@@ -178,6 +205,6 @@ def stamp() -> str:
         rooms = ("graph", "mechanics", "algorithms", "formalisms", "emit", "runtime")
         files = [e for room in rooms for e in os.scandir(here / room) if e.name.endswith(".py")]
         seen = sorted((e.path[len(str(here)) :], e.stat().st_size, e.stat().st_mtime_ns) for e in files)
-        seen.append(("trace.py", 0, os.stat(here / "trace.py").st_mtime_ns))
+        seen += [(name, 0, os.stat(here / name).st_mtime_ns) for name in ("trace.py", "rolled.py")]
         _STAMP.append(f"{__version__} {hashlib.sha256(repr(seen).encode()).hexdigest()}")
     return _STAMP[0]

@@ -174,9 +174,7 @@ class Traced:
         found = rows_of.function(k, t, self.f)
         if len(found.value) != self.size:
             name = getattr(self.f, "__name__", "f")
-            raise InputError(
-                f"function constraint {name!r} gave {len(found.value)} values, size is {self.size}"
-            )
+            raise InputError(f"function constraint {name!r} gave {len(found.value)} values, size is {self.size}")
         return found
 
 
@@ -187,9 +185,7 @@ Constraint = Contact | PointOnPlane | PointToPoint | Weld | Distance | Gear | Po
 # -- public constructors -----------------------------------------------------------------------------------
 
 
-def contact(
-    link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None
-) -> Contact:
+def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None) -> Contact:
     """A contact, as constrained_dynamics takes it in `contacts`.
 
     rows: 3, the point is held, or 6, the link's orientation too. anchor (world position) and rotation (world
@@ -338,9 +334,7 @@ def _contact(given: Contact | Mapping[str, Any]) -> Contact:
     known = ("link", "point", "rows", "anchor", "rotation")
     for key in given:
         if key not in known:
-            raise InputError(
-                f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(known)}"
-            )
+            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(known)}")
     return contact(**given)
 
 
@@ -362,9 +356,7 @@ def _check_names(model: Model, c: Constraint) -> None:
             if name not in joints:
                 raise InputError(f"gear: joint {name!r} is not in robot {model.name!r}{meant(name, joints)}")
             if joints[name] != 1:
-                raise InputError(
-                    f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one"
-                )
+                raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
 
 
 def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:

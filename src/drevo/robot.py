@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from .quantities import ALIASES, CATALOGUE
 
 if TYPE_CHECKING:
     from .constrained import ConstrainedEfforts, ConstrainedMotion, Impact
+    from .control.linearise import Linearisation
     from .runtime.function import Function
+    from .simulate.table import Table
     from .topology import Topology
 
 Array = np.ndarray[Any, Any]
@@ -132,6 +135,28 @@ class Robot:
         """
         result: Array = self.function("joint_wrenches", frame=frame)(q, v, a, f_ext=f_ext, out=out)
         return result
+
+    # -- derivatives of any order, linearisation ---------------------------------------------------------------
+
+    def derivative(self, quantity: str, wrt: Sequence[str], **given: Any) -> Function:
+        """The Function of a derivative, one more trailing axis (nv) for each of `wrt`: ("q",), ("q", "v"), ...
+
+        On the tangent space: derivatives of M(q + d) in one d at d = 0. See `drevo.differentiate.derivative`.
+        """
+        from .differentiate import derivative
+
+        return derivative(self, quantity, wrt, **given)
+
+    def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
+        """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise.linearise`."""
+        linear = import_module("drevo.control.linearise")  # a room above this one, entered when it is asked for
+        found: Linearisation = linear.linearise(self, q, v, tau, **given)
+        return found
+
+    def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
+        """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`."""
+        motion: Table = import_module("drevo.simulate.run").simulate(self, q0, v0, tau, **given)
+        return motion
 
     # -- constraints and contacts -----------------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ class GraphContext(Context):
         self.graph = graph
         self.labels: dict[int, list[tuple[str, int]]] = {}
         self.sections: list[tuple[int, str]] = []
+        self.notes: dict[str, str] = {}  # what an algorithm says beside a name: "H_33": "statement 3, (8)"
 
     def name(self, label: str, x: Any) -> None:
         if isinstance(x, Expr):
@@ -134,7 +135,14 @@ def trace(
         result = (compute or COMPUTE[x.name])(tree, *(state[s] for s in x.state), **extra)
         outputs += _outputs(graph, tree, x, result)
     title = "_".join(x.name for x in wanted)
-    about = {"robot": model.name, "quantity": title, "formalism": "newton_euler", **(meta or {})}
+    about: dict[str, object] = {
+        "robot": model.name,
+        "quantity": title,
+        "formalism": "newton_euler",
+        **(meta or {}),
+    }
+    if context.notes:
+        about["notes"] = dict(context.notes)
     labels = {n: tuple(names) for n, names in context.labels.items()}
     made = tuple(symbols.made.values())
     return Program(

@@ -11,6 +11,7 @@ from .derivation import Derivation, write_out_program
 from .errors import TraceError
 from .formalisms import telegin
 from .formalisms.registry import compete
+from .inputs import described
 from .mechanics.configuration import random
 from .model.description import Model
 from .quantities import names_of, options_of, quantity
@@ -54,7 +55,7 @@ def write_out(
         program = compete(
             model, wanted, objective, formalism=formalism, parameters=patterns, options=chosen, snap=SNAP
         ).program
-    derivation = write_out_program(program)
+    derivation = write_out_program(described(program, model))
     return derivation.with_checks([check_row(model, wanted, derivation, chosen)])
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import bench, check, counts, demo, info, write_out
+from . import bench, check, check_formulas, conditions, counts, demo, info, simulate, write_out
 
 app = typer.Typer(
     name="drevo",
@@ -36,7 +36,10 @@ def _options(
 
 app.command("info")(info.info)
 app.command("check")(check.check)
+app.command("conditions")(conditions.conditions)
+app.command("check-formulas")(check_formulas.check_formulas)
 app.command("counts")(counts.counts)
 app.command("write-out")(write_out.write_out)
 app.command("bench")(bench.bench)
 app.command("demo")(demo.demo)
+app.command("simulate")(simulate.simulate)

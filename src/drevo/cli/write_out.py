@@ -28,13 +28,16 @@ def write_out(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="A file, not the terminal.")] = None,
     link: Annotated[str, typer.Option(help="The link, for pose, jacobian, velocity, acceleration.")] = "",
     frame: Annotated[str, typer.Option(help="local_world_aligned, local or world, likewise.")] = "",
+    sequence: Annotated[str, typer.Option(help="Of Telegin's mass matrix: paper, reuse or merged.")] = "",
     base: Base = "fixed",
 ) -> None:
     """Write out the equations of a quantity, with operation counts and a numeric check."""
     from ..written import write_out as derive
 
     target = _target(to, output)
-    options: dict[str, Any] = {key: value for key, value in (("link", link), ("frame", frame)) if value}
+    options: dict[str, Any] = {
+        key: value for key, value in (("link", link), ("frame", frame), ("sequence", sequence)) if value
+    }
     with progress(2, "writing out") as step:
         step(quantity)
         d = derive(load(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..robot import Robot
 
 CLOSE = 1e-9  # of the largest value over the poses
+ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +88,18 @@ class _Check:
                 self._judge(name, true, last, line)
 
     def _judge(self, name: str, true: Array, node: Node, line: str) -> None:
-        error = _error(self.value(node, line), true)
+        least = ROUNDING * float(np.max(np.abs(self.values.M))) if name.startswith("H") else 0.0
+        error = _error(self.value(node, line), true, least)
         if error <= CLOSE:
             self.right.append(name)
             return
-        mend = mended(self.values, self.own, name, node, lambda x: self._right(x, true))
+        mend = mended(self.values, self.own, name, node, lambda x: self._right(x, true, least))
         printed = f"{name} = {expressions.text(node)}"
         self.wrong.append(Wrong(name, printed, error, f"{name} = {mend}" if mend else ""))
 
-    def _right(self, node: Node, true: Array) -> bool:
+    def _right(self, node: Node, true: Array, least: float) -> bool:
         try:
-            return _error(self.value(node, ""), true) <= CLOSE
+            return _error(self.value(node, ""), true, least) <= CLOSE
         except (InputError, ZeroDivisionError):
             return False
 
@@ -117,12 +119,17 @@ class _Check:
         return out
 
 
-def _error(x: Array, true: Array) -> float:
-    """Largest difference, of the largest value; of the printed value where the true one is 0."""
+def _error(x: Array, true: Array, least: float) -> float:
+    """Largest difference, of the largest value; of the printed value where the true one is 0.
+
+    What is below `least` is rounding of the larger elements, and no value.
+    """
     if not np.all(np.isfinite(x)):
         return float("inf")
-    scale = float(np.max(np.abs(true))) or float(np.max(np.abs(x))) or 1.0
-    return float(np.max(np.abs(x - true))) / scale
+    off, size = float(np.max(np.abs(x - true))), float(np.max(np.abs(true)))
+    if off <= least:
+        return 0.0
+    return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))
 
 
 __all__ = ["Judgement", "Wrong", "check_formulas"]

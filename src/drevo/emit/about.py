@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..graph.program import CONVENTION, Program
+from .drawing import Picture
 from .names import plain
-from .sequence import Sequence
+from .sequence import Section, Sequence
 
 Check = tuple[str, float, int]  # what, worst difference, states
 
@@ -33,9 +34,32 @@ _QUANTITY_SYMBOLS = {
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
 }
-REFERENCES = {
-    "newton_euler": "J. Luh, M. Walker, R. Paul. On-line computational scheme for mechanical manipulators. 1980; "
-    "with the matrix U of W. Khalil and J.-F. Kleinfinger, 1987.",
+KHALIL = (
+    "W. Khalil, J.-F. Kleinfinger. Minimum operations and minimum parameters of the dynamic models of tree "
+    "structure robots. IEEE Journal of Robotics and Automation 3(6), 1987."
+)
+FEATHERSTONE = "R. Featherstone. Rigid Body Dynamics Algorithms. Springer, 2008."
+LUH = (
+    "J. Luh, M. Walker, R. Paul. On-line computational scheme for mechanical manipulators. ASME Journal of "
+    "Dynamic Systems, Measurement, and Control 102(2), 1980."
+)
+REFERENCES: dict[str, tuple[str, ...]] = {  # by formalism
+    "newton_euler": (LUH, KHALIL),
+    "khalil": (KHALIL,),
+    "articulated_body": (FEATHERSTONE,),
+    "vereshchagin": (
+        "A. F. Vereshchagin. Computer simulation of the dynamics of complicated mechanisms of robot-manipulators. "
+        "Engineering Cybernetics 12(6), 65-70, 1974.",
+    ),
+    "kovalchuk": (
+        "A. K. Kovalchuk, D. B. Kulakov, S. E. Semenov. Mathematical description of the kinematics and dynamics "
+        "of robot mechanisms with tree-like kinematic structure. In Russian.",
+    ),
+    "telegin": (
+        "A. I. Telegin. Writing out inertial matrices of hinged tree-shaped systems. Bulletin of the South Ural "
+        "State University, Ser. Computer Technologies, Automatic Control, Radio Electronics 25(2), 33-45, 2025, "
+        "doi 10.14529/ctcr250203.",
+    ),
 }
 _WORDS = {
     "add": "additions",
@@ -55,8 +79,19 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a robot is given by, in the notation of a book; values: of the names that the sections define."""
+
+    sections: tuple[Section, ...]
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class About:
-    """All texts are one line each and may hold any printable character: whoever prints them escapes them."""
+    """All texts are one line each and may hold any printable character: whoever prints them escapes them.
+
+    notes: what stands beside a name in the documents, such as the statement that an element follows.
+    """
 
     robot: str
     quantity: str
@@ -66,6 +101,9 @@ class About:
     assumptions: tuple[str, ...]
     references: tuple[str, ...]
     digits: int
+    notes: Mapping[str, str] = field(default_factory=dict)
+    inputs: Inputs | None = None
+    picture: Picture | None = None
 
     @property
     def title(self) -> str:
@@ -87,7 +125,7 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
     """The facts of a program."""
     meta = program.meta
     formalism = str(meta.get("formalism", ""))
-    known = REFERENCES.get(formalism)
+    notes, inputs, picture = meta.get("notes"), meta.get("inputs"), meta.get("picture")
     return About(
         robot=plain(str(meta.get("robot", "robot"))),
         quantity=plain(str(meta.get("quantity", program.name))),
@@ -95,8 +133,11 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
         counts=program.counts,
         checks=tuple((plain(what), float(worst), int(states)) for what, worst, states in checks),
         assumptions=(*ASSUMPTIONS, *_lines(meta.get("assumptions"))),
-        references=(*([known] if known else []), *_lines(meta.get("references"))),
+        references=(*REFERENCES.get(formalism, ()), *_lines(meta.get("references"))),
         digits=digits,
+        notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
+        inputs=inputs if isinstance(inputs, Inputs) else None,
+        picture=picture if isinstance(picture, Picture) else None,
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..graph.program import CONVENTION
 from .about import About, meaning
 from .expression import Name, Number, Term
 from .layout import entry_name
-from .sequence import Result, Sequence
+from .sequence import Result, Section, Sequence
 
 CITE = "Written out by Drevo, a compiler of closed-form equations of motion for tree-structured robots."
 
@@ -63,6 +63,28 @@ def equal_entries(result: Result) -> list[Same]:
     zero = Term(False, (Number(0.0),))
     ordered = sorted(groups.items(), key=lambda item: item[0] == zero)
     return [Same(tuple(names), value) for value, names in ordered]
+
+
+def note_of(facts: About, names: Iterable[str]) -> str:
+    """What is said beside the first of the names that something is said of.
+
+    Where every joint has one rate, an element H_ji of a mass matrix is the entry M_ji.
+    """
+    for name in names:
+        if name in facts.notes:
+            return facts.notes[name]
+    if facts.quantity != "mass_matrix" or not all(n[2:].isdigit() for n in facts.notes):
+        return ""
+    found = {facts.notes.get("H_" + n[2:].replace("_", ""), "") for n in names if n.startswith("M_")}
+    return found.pop() if len(found) == 1 else ""
+
+
+def input_sections(facts: About) -> list[tuple[Section, list[float | None]]]:
+    """The inputs of the robot, and the values of what they define."""
+    if facts.inputs is None:
+        return []
+    values = facts.inputs.values
+    return [(s, [values.get(x.name) for x in s.statements]) for s in facts.inputs.sections]
 
 
 def is_symmetric(result: Result) -> bool:

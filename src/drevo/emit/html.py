@@ -6,7 +6,20 @@ from html import escape
 
 from .about import About
 from .c import c
-from .document import CITE, Row, arguments, counted, equal_entries, is_symmetric, results, rounded, spelled
+from .document import (
+    CITE,
+    Row,
+    arguments,
+    counted,
+    equal_entries,
+    input_sections,
+    is_symmetric,
+    note_of,
+    results,
+    rounded,
+    spelled,
+)
+from .drawing import svg
 from .expression import Style, write
 from .html_look import CSS, SCRIPT
 from .names import mathml_name, plain
@@ -38,11 +51,18 @@ def html_style(digits: int) -> Style:
         minus="<mo>−</mo>",
         negate='<mo form="prefix">−</mo>',
         divide=lambda top, under: f"<mfrac><mrow>{top}</mrow><mrow>{''.join(under)}</mrow></mfrac>",
-        call=lambda f, x: f"<mi>{f}</mi>{_SPACE}{x}" if "<mo" not in x else f"<mi>{f}</mi>{_group(x)}",
+        call=_called,
         group=_group,
         square=_square,
         collect=True,
     )
+
+
+def _called(function: str, argument: str) -> str:
+    if function == "sqrt":
+        return f"<msqrt>{argument}</msqrt>"
+    plainly = "<mo" not in argument
+    return f"<mi>{function}</mi>{_SPACE}{argument}" if plainly else f"<mi>{function}</mi>{_group(argument)}"
 
 
 def _square(f: str) -> str:
@@ -104,13 +124,17 @@ def _head(facts: About) -> str:
 def _parts(sequence: Sequence, facts: About) -> list[Part]:
     style = html_style(facts.digits)
     parts: list[Part] = [("symbols", "Symbols", _rows([*arguments(sequence, facts), *results(sequence, facts)]))]
+    if facts.picture is not None:
+        parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.picture)}</div>'))
+    for k, (section, values) in enumerate(input_sections(facts)):
+        parts.append((f"i{k}", _title(section), _given(section, values, style)))
     if sequence.symbols:
         parts.append(("parameters", "Parameters", _parameters(sequence, style)))
     for k, s in enumerate(sequence.prologue):
-        parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style)))
-    parts += [(f"s{k}", _title(s), _equations(s, style)) for k, s in enumerate(sequence.main)]
+        parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style, facts)))
+    parts += [(f"s{k}", _title(s), _equations(s, style, facts)) for k, s in enumerate(sequence.main)]
     for k, r in enumerate(sequence.results):
-        body = _result(r, style)
+        body = _result(r, style, facts)
         parts += [(f"r{k}", f"Result {_math(mathml_name(r.name))}", body)] if body else []
     if facts.checks:
         parts.append(("checks", "Checks", _checks(facts)))
@@ -146,15 +170,33 @@ def _parameters(sequence: Sequence, style: Style) -> str:
     return f'<table class="legend">{body}</table>'
 
 
-def _equations(section: Section, style: Style) -> str:
-    rows = "".join(_equation(s, style) for s in section.statements)
-    return f'<div class="wide"><table class="eq">{rows}</table></div>'
+def _equations(section: Section, style: Style, facts: About) -> str:
+    return _table([_equation(s, style, note_of(facts, (s.name, *s.also))) for s in section.statements])
 
 
-def _equation(s: Statement, style: Style) -> str:
+def _given(section: Section, values: list[float | None], style: Style) -> str:
+    return _table([_defined(s, value, style) for s, value in zip(section.statements, values)])
+
+
+def _defined(s: Statement, value: float | None, style: Style) -> str:
+    """A definition with its value."""
+    sign = "<mo>−</mo>" if value is not None and value < 0 else ""
+    number = "" if value is None else f"<mo>=</mo><mrow>{sign}{style.number(abs(value))}</mrow>"
+    return _row(mathml_name(s.name), write(s.terms, style) + number)
+
+
+def _table(rows: list[str]) -> str:
+    return f'<div class="wide"><table class="eq">{"".join(rows)}</table></div>'
+
+
+def _equation(s: Statement, style: Style, said: str) -> str:
     also = "<mo>,</mo>".join(map(mathml_name, s.also))
-    note = f"<i>also</i> {_math(also)}" if also else ""
-    return _row(mathml_name(s.name), write(s.terms, style), note)
+    notes = [f"<i>also</i> {_math(also)}"] if also else []
+    return _row(mathml_name(s.name), write(s.terms, style), "; ".join([*notes, *_said(said)]))
+
+
+def _said(note: str) -> list[str]:
+    return [f"<i>{escape(note)}</i>"] if note else []
 
 
 def _row(left: str, right: str, note: str = "") -> str:
@@ -162,13 +204,14 @@ def _row(left: str, right: str, note: str = "") -> str:
     return f"<tr><td>{_math(left)}</td><td>{_math(f'<mo>=</mo><mrow>{right}</mrow>')}</td>{last}</tr>"
 
 
-def _result(result: Result, style: Style) -> str:
+def _result(result: Result, style: Style, facts: About) -> str:
     note = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if is_symmetric(result) else ""
     rows = ""
     for same in equal_entries(result):
         for k in range(0, len(same.names), 8):
             left = "<mo>=</mo>".join(map(mathml_name, same.names[k : k + 8]))
-            rows += _row(left, write((same.value,), style))
+            said = _said(note_of(facts, same.names[k : k + 8]))
+            rows += _row(left, write((same.value,), style), "".join(said))
     return note + (f'<div class="wide"><table class="eq same">{rows}</table></div>' if rows else "")
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 
 from .about import About
-from .document import CITE, Row, arguments, counted, equal_entries, is_symmetric, results, rounded, spelled
+from .document import (
+    CITE,
+    Row,
+    arguments,
+    counted,
+    equal_entries,
+    input_sections,
+    is_symmetric,
+    note_of,
+    results,
+    rounded,
+    spelled,
+)
 from .expression import Style, pieces, write
 from .names import latex_name, latex_text
 from .sequence import Result, Section, Sequence, Statement
@@ -37,6 +49,8 @@ def latex_style(digits: int) -> Style:
 def _called(function: str, argument: str) -> str:
     if function == "atan2":
         return rf"\operatorname{{atan2}}({argument})"
+    if function == "sqrt":
+        return rf"\sqrt{{{argument}}}"
     return rf"\{function} {argument}" if _single(argument) else rf"\{function}({argument})"
 
 
@@ -54,13 +68,15 @@ def latex(sequence: Sequence, facts: About) -> str:
     lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(counted(facts)), ""]
     lines.append(r"\section*{Symbols}")
     lines += _rows([*arguments(sequence, facts), *results(sequence, facts)])
+    for given, values in input_sections(facts):
+        lines += _aligned(given, [defined(x, v, style) for x, v in zip(given.statements, values)])
     lines += _parameters(sequence, style)
     if sequence.prologue:
         lines.append(r"\section*{Work on parameters alone}")
-        lines += [x for s in sequence.prologue for x in _section(s, style)]
+        lines += [x for s in sequence.prologue for x in _section(s, style, facts)]
     lines.append(r"\section*{Equations}")
-    lines += [x for s in sequence.main for x in _section(s, style)]
-    lines += [x for r in sequence.results for x in _result(r, style)]
+    lines += [x for s in sequence.main for x in _section(s, style, facts)]
+    lines += [x for r in sequence.results for x in _result(r, style, facts)]
     lines += _notes(facts)
     return "\n".join([*lines, r"\end{document}", ""])
 
@@ -91,15 +107,38 @@ def _value(x: float, style: Style) -> str:
     return ("-" if x < 0 else "") + style.number(abs(x))
 
 
-def _section(section: Section, style: Style) -> list[str]:
-    return [rf"\subsection*{{{latex_text(section.title)}}}", r"\begin{align*}",
-            " \\\\\n".join(equation(s, style) for s in section.statements), r"\end{align*}"]  # fmt: skip
+def _section(section: Section, style: Style, facts: About) -> list[str]:
+    return _aligned(section, [noted(s, style, facts) for s in section.statements])
 
 
-def equation(s: Statement, style: Style) -> str:
+def _aligned(section: Section, lines: list[str]) -> list[str]:
+    return [
+        rf"\subsection*{{{latex_text(section.title)}}}",
+        r"\begin{align*}",
+        " \\\\\n".join(lines),
+        r"\end{align*}",
+    ]
+
+
+def noted(s: Statement, style: Style, facts: About) -> str:
+    """An equation with what is said beside it."""
+    return equation(s, style, note_of(facts, (s.name, *s.also)))
+
+
+def equation(s: Statement, style: Style, note: str = "") -> str:
     """name &= right side, broken between terms where it would leave the page."""
     names = [latex_name(s.name), *map(latex_name, s.also)]
-    return rf"{' = '.join(names)} &= {broken(pieces(s.terms, style))}"
+    return rf"{' = '.join(names)} &= {broken(pieces(s.terms, style))}{beside(note)}"
+
+
+def defined(s: Statement, value: float | None, style: Style) -> str:
+    """A definition with its value."""
+    return equation(s, style) + ("" if value is None else f" = {_value(value, style)}")
+
+
+def beside(note: str) -> str:
+    """A note in a column of its own."""
+    return rf" && \quad\text{{{latex_text(note)}}}" if note else ""
 
 
 def broken(terms: list[str]) -> str:
@@ -113,19 +152,20 @@ def broken(terms: list[str]) -> str:
     return text
 
 
-def same_lines(result: Result, style: Style) -> list[str]:
+def same_lines(result: Result, style: Style, facts: About) -> list[str]:
     """M_12 = M_21 and the zeros, as aligned lines of a few names each."""
     lines = []
     for same in equal_entries(result):
         for k in range(0, len(same.names), 8):
-            names = " = ".join(map(latex_name, same.names[k : k + 8]))
-            lines.append(f"{names} &= {write((same.value,), style)}")
+            some = same.names[k : k + 8]
+            names = " = ".join(map(latex_name, some))
+            lines.append(f"{names} &= {write((same.value,), style)}{beside(note_of(facts, some))}")
     return lines
 
 
-def _result(result: Result, style: Style) -> list[str]:
+def _result(result: Result, style: Style, facts: About) -> list[str]:
     lines = [rf"${latex_name(result.name)}$ is symmetric."] if is_symmetric(result) else []
-    same = same_lines(result, style)
+    same = same_lines(result, style, facts)
     aligned = [r"\begin{align*}", " \\\\\n".join(same), r"\end{align*}"] if same else []
     return [rf"\subsection*{{Result ${latex_name(result.name)}$}}", *lines, *aligned] if lines or aligned else []
 

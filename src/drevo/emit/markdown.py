@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from .about import About
-from .document import CITE, Row, arguments, counted, is_symmetric, results, spelled
+from .document import CITE, Row, arguments, counted, input_sections, is_symmetric, results, spelled
 from .expression import Style
-from .latex import equation, latex_style, same_lines
+from .latex import defined, latex_style, noted, same_lines
 from .names import latex_name, plain
 from .sequence import Result, Section, Sequence
 
@@ -19,11 +19,18 @@ def markdown(sequence: Sequence, facts: About) -> str:
     lines = [f"# {escaped(facts.title)}", "", f"{by}Operations: **{facts.totals}**.", ""]
     lines += [escaped(counted(facts)), ""]
     lines += ["## Symbols", "", *_rows([*arguments(sequence, facts), *results(sequence, facts)])]
+    for given, values in input_sections(facts):
+        rows = [defined(x, v, style) for x, v in zip(given.statements, values)]
+        lines += [f"### {escaped(given.title)}", "", *_aligned(rows)]
     lines += _parameters(sequence, style)
     if sequence.prologue:
-        lines += ["## Work on parameters alone", "", *(x for s in sequence.prologue for x in _section(s, style))]
-    lines += ["## Equations", "", *(x for s in sequence.main for x in _section(s, style))]
-    lines += [x for r in sequence.results for x in _result(r, style)]
+        lines += [
+            "## Work on parameters alone",
+            "",
+            *(x for s in sequence.prologue for x in _section(s, style, facts)),
+        ]
+    lines += ["## Equations", "", *(x for s in sequence.main for x in _section(s, style, facts))]
+    lines += [x for r in sequence.results for x in _result(r, style, facts)]
     return "\n".join([*lines, *_notes(facts), ""])
 
 
@@ -49,12 +56,12 @@ def _aligned(lines: list[str]) -> list[str]:
     return ["$$", r"\begin{aligned}", " \\\\\n".join(lines), r"\end{aligned}", "$$", ""]
 
 
-def _section(section: Section, style: Style) -> list[str]:
-    return [f"### {escaped(section.title)}", "", *_aligned([equation(s, style) for s in section.statements])]
+def _section(section: Section, style: Style, facts: About) -> list[str]:
+    return [f"### {escaped(section.title)}", "", *_aligned([noted(s, style, facts) for s in section.statements])]
 
 
-def _result(result: Result, style: Style) -> list[str]:
-    same = same_lines(result, style)
+def _result(result: Result, style: Style, facts: About) -> list[str]:
+    same = same_lines(result, style, facts)
     note = [f"${latex_name(result.name)}$ is symmetric.", ""] if is_symmetric(result) else []
     head = [f"### Result ${latex_name(result.name)}$", ""]
     return [*head, *note, *(_aligned(same) if same else [])] if note or same else []

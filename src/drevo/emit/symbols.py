@@ -32,7 +32,7 @@ class Symbol:
 
 def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
     """The symbols of a program's parameters, in their order."""
-    numbers = _numbers(program)
+    numbers, paper = _numbers(program), program.meta.get("inputs") is not None
     lengths = 0
     out = []
     for p in program.parameters:
@@ -40,6 +40,8 @@ def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
         lengths += kind == "origin"
         number = numbers.get(owner, owner)
         wanted = f"L_{lengths}" if kind == "origin" else _symbol(kind, number, entry)
+        if paper and kind in ("mass", "origin"):  # there m_i is the mass of a subtree and L_i a distance of poles
+            wanted = f"m_o{number}" if kind == "mass" else f"R_{number}{entry}"
         meaning = p.meaning or _meaning(owner, kind, entry)
         out.append(Symbol(names.new(wanted), meaning, _UNITS.get(kind, ""), p))
     return tuple(out)

@@ -129,9 +129,7 @@ def _frames(mech: Mechanism, i: int, kids: Sequence[int]) -> list[Vec]:
     return [mech.links[k].M_p for k in kids] or [ZERO]
 
 
-def motion_base(
-    mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]
-) -> list[State]:
+def motion_base(mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[State]:
     """omega, epsilon, v and a of every link in base axes, (4), (5) and after; gravity is not in."""
     out: list[State] = []
     kids = mech.children
@@ -166,9 +164,7 @@ def _at(out: Sequence[State], mech: Mechanism, kids: Sequence[Sequence[int]], i:
     return out[f].v[ns], out[f].a[ns]
 
 
-def motion_link(
-    mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]
-) -> list[State]:
+def motion_link(mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[State]:
     """The same with every vector in the link's own main axes; p stays in base axes, z in the parent's."""
     out: list[State] = []
     kids = mech.children
@@ -201,9 +197,7 @@ def _moment_about_com(l: Link, R: Mat, load: Load) -> Vec:
 NO_LOAD = Load(ZERO, ZERO)
 
 
-def wrenches_base(
-    mech: Mechanism, s: Sequence[State], loads: Mapping[int, Load] | None = None
-) -> list[Wrench]:
+def wrenches_base(mech: Mechanism, s: Sequence[State], loads: Mapping[int, Load] | None = None) -> list[Wrench]:
     """f_i and M_i in base axes from the base-axes motion, tips to base."""
     out = [Wrench(ZERO, ZERO)] * len(mech)
     kids = mech.children
@@ -221,9 +215,7 @@ def wrenches_base(
     return out
 
 
-def wrenches_link(
-    mech: Mechanism, s: Sequence[State], loads: Mapping[int, Load] | None = None
-) -> list[Wrench]:
+def wrenches_link(mech: Mechanism, s: Sequence[State], loads: Mapping[int, Load] | None = None) -> list[Wrench]:
     """f_i and M_i in the axes of frame (f, ns) from the link-axes motion, tips to base [K-E2, K-E3, K-E4]."""
     out = [Wrench(ZERO, ZERO)] * len(mech)
     kids = mech.children
@@ -321,9 +313,7 @@ def _column(
             force = below_l.M_R @ out[child].f
             f, M = f + force, M + below_l.M_R @ out[child].M + (l_main + below_l.M_p).cross(force)
         out[j] = Wrench(A_R @ f, A_R @ M)
-    return {
-        j: -UNIT[l.axis].dot(w.M * l.sigma + w.f * l.chi) for j, w in out.items() for l in (mech.links[j],)
-    }
+    return {j: -UNIT[l.axis].dot(w.M * l.sigma + w.f * l.chi) for j, w in out.items() for l in (mech.links[j],)}
 
 
 # -- the same quantities of a Tree, with the signatures of `algorithms` ------------------------------------
@@ -376,9 +366,7 @@ def inverse_dynamics(
     return tau
 
 
-def bias(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], external: External | None = None
-) -> list[Scalar]:
+def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], external: External | None = None) -> list[Scalar]:
     """The H vector: inverse dynamics at zero acceleration, external loads in."""
     return inverse_dynamics(tree, q, v, [0.0] * tree.nv, external)
 

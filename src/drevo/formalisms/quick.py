@@ -14,7 +14,7 @@ from .registry import Compute, Prepare, accelerations
 from .search import COMPUTE as RECURSIONS
 from .search import Plan
 
-DEEP = 40  # mean number of ancestors: beyond it articulated bodies beat the factors of M
+DEEP = 15  # mean number of ancestors: beyond it articulated bodies beat the factors of M
 
 
 def quick(tree: Tree, name: str, external: bool) -> tuple[Compute | None, Prepare | None]:

@@ -92,9 +92,7 @@ def _joined(
 def multiply(a: Array, b: Array) -> Array:
     """Quaternion product, (x, y, z, w)."""
     av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    return np.concatenate(
-        [aw * bv + bw * av + np.cross(av, bv), aw * bw - np.sum(av * bv, -1, keepdims=True)], -1
-    )
+    return np.concatenate([aw * bv + bw * av + np.cross(av, bv), aw * bw - np.sum(av * bv, -1, keepdims=True)], -1)
 
 
 def rotate(q: Array, v: Array) -> Array:

@@ -114,9 +114,7 @@ class Sym(NamedTuple):
 
     @property
     def mat(self) -> Mat:
-        return Mat(
-            Vec(self.xx, self.xy, self.xz), Vec(self.xy, self.yy, self.yz), Vec(self.xz, self.yz, self.zz)
-        )
+        return Mat(Vec(self.xx, self.xy, self.xz), Vec(self.xy, self.yy, self.yz), Vec(self.xz, self.yz, self.zz))
 
     def __add__(self, o: Sym) -> Sym:  # type: ignore[override]
         return Sym(*(a + b for a, b in zip(self, o)))

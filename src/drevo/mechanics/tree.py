@@ -194,7 +194,10 @@ def build_tree(model: Model, value: Value = numbers, context: Context | None = N
         inertial = links[joint.child].inertial
         if frame.body >= 0 and inertial is not None:
             body = _inertia(state, joint.child, inertial)
-            state.inertias[frame.body] = state.inertias[frame.body] + body.moved(frame.R, frame.p)
+            if frame.R != IDENTITY or not frame.p.zero:
+                body = body.moved(frame.R, frame.p)
+            before = state.inertias[frame.body]
+            state.inertias[frame.body] = body if before is NOTHING else before + body
         stack.extend(reversed(by_parent.get(joint.child, [])))
     bodies = tuple(replace(b, inertia=Body(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
     g = Vec(*(value(f"gravity.{a}", x) if x else 0.0 for a, x in zip("xyz", model.gravity)))
@@ -227,8 +230,8 @@ def _attach(
     """Adds the bodies of one joint (none for a weld) and the frame of its child link."""
     parent = state.frames[joint.parent]
     origin = Vec(*(state.value(f"{joint.name}.origin.{a}", x) if x else 0.0 for a, x in zip("xyz", joint.origin)))
-    R = _snapped(parent.R.mul(_snapped(Mat.of(joint.rotation), state.snap)), state.snap)
-    p = parent.p + parent.R @ origin
+    R = _snapped(_times(parent.R, _snapped(_matrix(joint.rotation), state.snap)), state.snap)
+    p = origin if parent.R == IDENTITY and parent.p.zero else parent.p + parent.R @ origin
     if joint.kind == "fixed":
         state.frames[joint.child] = LinkFrame(parent.body, R, p)
         return
@@ -240,7 +243,7 @@ def _attach(
         factor, shift = sign, 0.0
         if joint.mimic:
             factor, shift = sign * joint.mimic.multiplier, sign * joint.mimic.offset
-        R, p = _with_offset(e, k, R.mul(A), p, shift)
+        R, p = _with_offset(e, k, _times(R, A), p, shift)
         number = numbered[joint.name] + ("abc"[step] if len(chain) > 1 else "")
         state.bodies.append(
             TreeBody(joint.child, joint.name, number, body, e.kind, k, _snapped(R, state.snap), p, e.pitch,
@@ -248,8 +251,19 @@ def _attach(
         )  # fmt: skip
         state.inertias.append(NOTHING)
         body = len(state.bodies) - 1
-        R, p = A.T, ZERO  # the joint's moved frame, seen from the body
+        R, p = IDENTITY if A is IDENTITY else A.T, ZERO  # the joint's moved frame, seen from the body
     state.frames[joint.child] = LinkFrame(body, R, p)
+
+
+def _times(a: Mat, b: Mat) -> Mat:
+    """a b; most placements of large trees are parallel, and cost nothing."""
+    if b == IDENTITY:
+        return a
+    return b if a == IDENTITY else a.mul(b)
+
+
+def _matrix(rows: Sequence[Sequence[float]]) -> Mat:
+    return IDENTITY if rows == IDENTITY else Mat.of(rows)
 
 
 def _axis(e: Elementary) -> tuple[int, float, Mat]:
@@ -276,6 +290,8 @@ def _with_offset(e: Elementary, k: int, R: Mat, p: Vec, shift: float) -> tuple[M
 
 def _snapped(R: Mat, tolerance: float) -> Mat:
     """Entries within the tolerance of 0 or +-1 become exact, and the others such that R stays a rotation."""
+    if R == IDENTITY:
+        return IDENTITY
 
     def near(x: Scalar) -> Scalar:
         n = round(x) if isinstance(x, float) else x

@@ -1,0 +1,55 @@
+"""drevo conditions: what the parameters must satisfy so that a matrix is constant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import Base, Json, RobotName, guarded, load, progress, say, table
+
+if TYPE_CHECKING:
+    from ..design.conditions import Conditions
+    from ..design.free_lengths import PolynomialConditions
+
+WHAT = "mass_matrix, potential_energy, or elements by commas: H_21,H_33."
+
+
+@guarded
+def conditions(
+    robot: RobotName,
+    constant: Annotated[str, typer.Option(help=f"What must not vary: {WHAT}")] = "",
+    zero: Annotated[str, typer.Option(help="Elements that must vanish, by commas.")] = "",
+    diagonal: Annotated[bool, typer.Option("--diagonal", help="All others must vanish.")] = False,
+    free: Annotated[str, typer.Option(help="Parameters to solve for, by commas: d_*, I_3^*, L_2.")] = "",
+    base: Base = "fixed",
+    as_json: Json = False,
+) -> None:
+    """Print the necessary and sufficient conditions for a constant matrix, and the matrix under them."""
+    from ..design.conditions import Conditions
+    from ..design.conditions import conditions as find
+
+    with progress(1, "conditions") as step:
+        step("reducing")
+        found = find(load(robot, base), _words(constant), _words(zero), diagonal, _words(free) or None)
+    whole = found if isinstance(found, Conditions) else None
+    if as_json:
+        say({"robot": robot, **_data(found), **({"M": whole.M, "motion": list(whole.motion)} if whole else {})})
+        return
+    rows = [(body, text) for body, texts in _bodies(found).items() for text in texts]
+    table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
+    if whole:
+        print("\nEquations of motion under them:", *whole.motion, sep="\n")
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _data(found: Conditions | PolynomialConditions) -> dict[str, Any]:
+    return {"count": len(found), "equations": list(found.equations), "by_body": _bodies(found)}
+
+
+def _bodies(found: Conditions | PolynomialConditions) -> dict[str, tuple[str, ...]]:
+    """Conditions by body; those on lengths concern several."""
+    return getattr(found, "by_body", {"": found.equations})

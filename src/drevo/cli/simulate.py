@@ -1,0 +1,122 @@
+"""drevo simulate: a motion, its energy drift, a plot and a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import Base, Json, RobotName, guarded, load, progress, say
+
+if TYPE_CHECKING:
+    from ..robot import Robot
+    from ..simulate.table import Table
+
+WIDE, HIGH = 72, 16  # characters of a plot
+MARKS = "*o+x"  # of the joints in a plot, the first over the others
+
+
+@guarded
+def simulate(
+    robot: RobotName,
+    n: Annotated[int | None, typer.Option("--n", help="Bodies of rod-chain.")] = None,
+    time: Annotated[float, typer.Option("--time", help="Seconds.")] = 10.0,
+    step: Annotated[float | None, typer.Option(help="Seconds: 0.001; of dop853 between records.")] = None,
+    method: Annotated[
+        str, typer.Option(help="rk4, dop853, gauss4, gauss6, midpoint, semi_implicit_euler.")
+    ] = "rk4",
+    rtol: Annotated[float, typer.Option(help="Of dop853.")] = 1e-9,
+    every: Annotated[int, typer.Option(help="Steps from record to record.")] = 10,
+    q: Annotated[str | None, typer.Option("--q", help="Start, numbers with commas; rod-chain: -1 rad.")] = None,
+    v: Annotated[str | None, typer.Option("--v", help="Rates at the start, numbers with commas.")] = None,
+    base: Base = "fixed",
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the first coordinates.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", help="Save as .csv, .npz or .parquet.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Let a robot move from rest under gravity and report how its energy kept."""
+    from ..simulate.run import simulate as run
+
+    made = _robot(robot, n, base)
+    with progress(100, made.name) as tell:
+        seen = [0]
+
+        def part(x: float) -> None:
+            while seen[0] < 100 * x:
+                seen[0] += 1
+                tell(method)
+
+        moved = run(
+            made, _start(made, robot, q), _numbers("--v", v), duration=time, step=step, method=method, rtol=rtol,
+            every=every, progress=part,
+        )  # fmt: skip
+    if output is not None:
+        moved.save(output)
+    if as_json:
+        say(_facts(moved))
+        return
+    print(repr(moved)[1:-1])
+    print(f"energy {moved.energy[0]:.10g} J at the start, at most {moved.energy_drift:.3g} J away from it")
+    if plot:
+        print("\n".join(_drawn(moved)))
+    if output is not None:
+        print(f"saved {output}")
+
+
+def _robot(name: str, n: int | None, base: str) -> Robot:
+    from ..errors import InputError
+    from ..robots import rod_chain
+
+    if n is None:
+        return load(name, base)
+    if name != "rod-chain":
+        raise InputError(f"--n is the number of bodies of rod-chain; {name} has as many as it has")
+    return rod_chain(n)
+
+
+def _start(robot: Robot, name: str, q: str | None) -> Any:
+    given = _numbers("--q", q)
+    if given is not None:
+        return given
+    start = robot.neutral()
+    if name == "rod-chain":
+        start[0] = -1.0  # Yudintsev's example
+    return start
+
+
+def _numbers(option: str, text: str | None) -> list[float] | None:
+    from ..errors import InputError
+
+    if text is None:
+        return None
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
+
+
+def _facts(moved: Table) -> dict[str, Any]:
+    return {
+        "robot": moved.robot.name, "method": moved.method, "steps": moved.steps, "rejected": moved.rejected,
+        "records": len(moved), "time": float(moved.t[-1]), "energy": float(moved.energy[0]),
+        "energy_drift": moved.energy_drift, "q": moved.q[-1].tolist(), "v": moved.v[-1].tolist(),
+    }  # fmt: skip
+
+
+def _drawn(moved: Table) -> list[str]:
+    """The first coordinates over time, in characters."""
+    names = [n for n in moved.columns() if n.startswith("q:")][: len(MARKS)]
+    curves = [moved.columns()[n] for n in names]
+    low, high = min(float(c.min()) for c in curves), max(float(c.max()) for c in curves)
+    span = high - low or 1.0
+    grid = [[" "] * WIDE for _ in range(HIGH)]
+    for mark, curve in reversed(list(zip(MARKS, curves))):
+        for x in range(WIDE):
+            value = float(curve[round(x * (len(curve) - 1) / (WIDE - 1))])
+            grid[round((high - value) / span * (HIGH - 1))][x] = mark
+    lines = ["".join(row) for row in grid]
+    edges = {0: f"{high:10.3g}", HIGH - 1: f"{low:10.3g}"}
+    drawn = [f"{edges.get(k, ''):>10} |{line}".rstrip() for k, line in enumerate(lines)]
+    axis = f"{'':10} +{'-' * WIDE}\n{'':11} 0{moved.t[-1]:>{WIDE - 2}.4g} s"
+    return [*drawn, axis, " " * 12 + "   ".join(f"{m} {n}" for m, n in zip(MARKS, names))]

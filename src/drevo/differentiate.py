@@ -1,0 +1,292 @@
+"""Derivatives of any quantity, of any order, with respect to q, v, a or tau, as compiled Functions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from itertools import permutations, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .algorithms import derivatives as first
+from .algorithms.higher import moved, variables
+from .compiler import digest, stamp
+from .errors import InputError
+from .formalisms import zaremba
+from .formalisms.zaremba import Entries
+from .graph.derivative import partial
+from .graph.node import Expr, Graph
+from .graph.ops import CONST, COS, INPUT, OPS, SIN, SQRT
+from .graph.program import Input, Output, Program
+from .mechanics import scalar
+from .mechanics.scalar import Scalar, is_zero
+from .mechanics.tree import Tree, build_tree
+from .model.description import Model
+from .quantities import Quantity, names_of, options_of
+from .quantities import quantity as found_quantity
+from .trace import COMPUTE
+
+if TYPE_CHECKING:
+    from .robot import Robot
+    from .runtime.function import Function
+
+METHODS = ("auto", "theorems", "graph")
+RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
+State = Mapping[str, list[Expr]]
+
+
+def derivative(
+    robot: Robot | Model,
+    quantity: str,
+    wrt: str | Sequence[str],
+    *,
+    method: str = "auto",
+    dtype: str = "float64",
+    layout: str = "rows",
+    packed: bool = False,
+    check: bool = True,
+    **options: Any,
+) -> Function:
+    """The partial derivative of a quantity as a Function of the quantity's state, one more axis per name in wrt.
+
+    wrt: "q", "v", "a" or "tau", or a tuple of them in the order of the axes, each of size nv. With respect to q:
+    on the tangent space, the derivatives of f(q (+) d) in one d at d = 0, symmetric in repeated q.
+    method: "theorems" (Zaremba; M, gravity, inverse dynamics and bias), "graph" (differentiates the traced
+    equations), "auto" (theorems and recursions where they apply, the graph for the rest; of small derivatives
+    whichever takes the fewest operations).
+    packed: structural non-zeros only; `f.pattern` says which. Raises InputError, TraceError.
+    """
+    from .runtime.function import Spec, obtain
+
+    model = robot if isinstance(robot, Model) else robot.model
+    x = found_quantity(quantity)
+    axes = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    _refuse(x, axes, method)
+    chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
+    recipe = repr(("derivative", x.name, axes, method, sorted(chosen.items())))
+    key = "\n".join([stamp(), _own_stamp(), digest(model), recipe])
+    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=False, check=check)
+    function = obtain(key, lambda: derivative_program(model, x, axes, method, chosen), spec)
+    again = {"method": method, "dtype": dtype, "layout": layout, "packed": packed, "check": check, **chosen}
+    function.recipe = (_again, (model, x.name, axes, again))
+    return function
+
+
+def _again(model: Model, quantity: str, wrt: tuple[str, ...], rest: dict[str, Any]) -> Function:
+    """Rebuilds a pickled Function."""
+    return derivative(model, quantity, wrt, **rest)
+
+
+def _own_stamp() -> str:
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
+def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:
+    if method not in METHODS:
+        raise InputError(f"derivative: method {method!r} is none of {', '.join(METHODS)}")
+    if not wrt:
+        raise InputError(f"derivative of {x.name}: wrt is empty; name at least one of {', '.join(x.state)}")
+    for s in wrt:
+        if s not in x.state:
+            raise InputError(f"derivative of {x.name}: it does not depend on {s!r}; it takes {', '.join(x.state)}")
+
+
+def derivative_program(
+    model: Model, x: Quantity, wrt: tuple[str, ...], method: str, options: Mapping[str, str]
+) -> Program:
+    """The program that is compiled: the quantity's inputs, every output with an axis more for each name in wrt."""
+    if x.inverse:
+        from .check import require_regular
+
+        require_regular(model)
+    graph, tree = Graph(), build_tree(model)
+    state, inputs = {}, []
+    for s in x.state:
+        state[s] = [graph.input(f"{s}[{i}]") for i in range(model.nq if s == "q" else model.nv)]
+        inputs.append(Input(s, (len(state[s]),), tuple(e.edge >> 1 for e in state[s])))
+    canonical = tuple(sorted(wrt, key=x.state.index))
+    shapes = [_sizes(tree, shape) for _, shape in x.outputs]
+    how, found = _entries(tree, x, state, canonical, method, options)
+    outputs = []
+    for (name, _), shape, entries in zip(x.outputs, shapes, found):
+        full = (*shape, *(tree.nv for _ in wrt))
+        placed = _placed(entries, len(shape), canonical, wrt)
+        edges = tuple(graph.edge(placed.get(k, 0.0)) for k in product(*map(range, full)))
+        outputs.append(Output(_title(name, wrt), full, edges))
+    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4] if "q" in state else []
+    units = tuple(tuple(e.edge >> 1 for e in state["q"][k : k + 4]) for k in starts)
+    about = {"robot": model.name, "quantity": _title(x.name, wrt), "formalism": how}
+    return Program(_title(x.name, wrt), graph, tuple(inputs), (), tuple(outputs), {}, (), units, about)
+
+
+def _title(name: str, wrt: Sequence[str]) -> str:
+    power = str(len(wrt)) if len(wrt) > 1 else ""
+    return f"d{power}{name}_" + "_".join(f"d{s}" for s in wrt)
+
+
+def _sizes(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
+    from .algorithms.reactions import moving_links
+
+    known = {"nv": tree.nv, "links": len(moving_links(tree))}
+    return tuple(known[s] if isinstance(s, str) else s for s in shape)
+
+
+def _placed(entries: Entries, rank: int, canonical: tuple[str, ...], wrt: tuple[str, ...]) -> Entries:
+    """Axes from the canonical order (state order) to the caller's."""
+    free = list(range(len(canonical)))
+    at = [free.pop(next(i for i, k in enumerate(free) if canonical[k] == s)) for s in wrt]
+    return {(*k[:rank], *(k[rank + i] for i in at)): x for k, x in entries.items()}
+
+
+def _entries(
+    tree: Tree, x: Quantity, state: State, wrt: tuple[str, ...], method: str, options: Mapping[str, str]
+) -> tuple[str, list[Entries]]:
+    """The method taken, and the entries of every output; "auto" takes the fewest operations."""
+    if method == "graph":
+        return "graph", by_graph(tree, x, state, wrt, options)
+    ways: list[tuple[str, list[Entries]]] = []
+    race = method == "auto" and tree.nv ** len(wrt) <= RACE
+    found = by_theorem(tree, x.name, state, wrt, every=race or method == "theorems")
+    if found is not None:
+        ways.append(("zaremba", [found]))
+    elif method == "theorems":
+        raise InputError(f"derivative of {x.name} by {', '.join(wrt)}: no theorem gives it; use method='auto'")
+    known = by_recursion(tree, x.name, state, wrt) if method == "auto" and (race or not ways) else None
+    if known is not None:
+        ways.append(("recursion", [known]))
+    if race or not ways:
+        ways.append(("graph", by_graph(tree, x, state, wrt, options)))
+    return min(ways, key=lambda way: _size(way[1]))
+
+
+def _size(found: Sequence[Entries]) -> int:
+    """Live nodes."""
+    nodes = [x for entries in found for x in entries.values() if isinstance(x, Expr)]
+    return len(nodes[0].graph.live(x.edge for x in nodes)) if nodes else 0
+
+
+# -- the ways ----------------------------------------------------------------------------------------------
+
+
+def by_theorem(tree: Tree, name: str, state: State, wrt: tuple[str, ...], every: bool) -> Entries | None:
+    """Zaremba's theorems where they apply; every: also where the recursion needs fewer operations."""
+    q, nq, nv, na = state["q"], wrt.count("q"), wrt.count("v"), wrt.count("a")
+    if name == "mass_matrix":
+        return zaremba.mass_matrix_derivatives(tree, q, nq)
+    if name == "gravity":
+        return zaremba.gravity_derivatives(tree, q, nq)
+    if name not in ("inverse_dynamics", "bias"):
+        return None
+    if na:
+        if nv or na > 1:
+            return {}
+        M = zaremba.mass_matrix_derivatives(tree, q, nq)
+        return {(i, *t, j): x for (i, j, *t), x in M.items()}
+    if any(b.nv > 1 for b in tree.bodies) or not (every or nv > 1):
+        return None
+    out = zaremba.bias_derivatives(tree, q, state["v"], nq, nv)
+    if name == "inverse_dynamics" and not nv:
+        for (i, j, *t), x in zaremba.mass_matrix_derivatives(tree, q, nq).items():
+            out[(i, *t)] = out.get((i, *t), 0.0) + x * state["a"][j]
+    return out
+
+
+def by_recursion(tree: Tree, name: str, state: State, wrt: tuple[str, ...]) -> Entries | None:
+    """The O(n depth) first derivatives of inverse and forward dynamics, differentiated on in the graph."""
+    if name not in ("inverse_dynamics", "bias", "forward_dynamics"):
+        return None
+    if wrt.count("q") > 1 and any(b.nq > 1 for b in tree.bodies):
+        return None  # one after the other is not symmetric on a ball joint
+    q, v = state["q"], state["v"]
+    if name == "forward_dynamics":
+        parts = first.forward_dynamics_derivatives(tree, q, v, state["tau"])
+    else:
+        parts = first.inverse_dynamics_derivatives(tree, q, v, state.get("a", [0.0] * tree.nv))
+    start = parts[{"q": 0, "v": 1}.get(wrt[0], 2)]
+    values: Entries = {(i, j): x for i, row in enumerate(start) for j, x in enumerate(row)}
+    by = {s: variables(tree, x, x) if s == "q" else list(x) for s, x in state.items()}
+    return _differentiated(values, by, wrt[:1], wrt[1:])
+
+
+def by_graph(
+    tree: Tree, x: Quantity, state: State, wrt: tuple[str, ...], options: Mapping[str, str]
+) -> list[Entries]:
+    """Any quantity: traced at q (+) d, differentiated, and d = 0 put in."""
+    graph = state[x.state[0]][0].graph if tree.nv else Graph()
+    d = [graph.input(f"d[{i}]") for i in range(tree.nv)]
+    by: dict[str, list[Scalar]] = {s: list(y) for s, y in state.items()}
+    at = dict(by)
+    if "q" in wrt:
+        at["q"], by["q"] = moved(tree, state["q"], d, len(wrt)), variables(tree, state["q"], d)
+    result = COMPUTE[x.name](tree, *(at[s] for s in x.state), **{k: options[k] for k in x.options})
+    out = []
+    for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
+        flat = dict(_flat(value, len(shape)))
+        out.append(_at_zero(graph, _differentiated(flat, by, (), wrt), d))
+    return out
+
+
+def _flat(value: Any, depth: int, at: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Scalar]]:
+    if depth == 0:
+        return [(at, value)]
+    return [pair for i, row in enumerate(value) for pair in _flat(row, depth - 1, (*at, i))]
+
+
+def _differentiated(
+    values: Entries, by: Mapping[str, Sequence[Scalar]], done: tuple[str, ...], wrt: tuple[str, ...]
+) -> Entries:
+    """Derivatives by every name in turn; of equal names only rising indices are formed, the rest is symmetry."""
+    names = list(done)
+    for s in wrt:
+        again = bool(names) and names[-1] == s
+        out: Entries = {}
+        for k in range(len(by[s])):
+            keys = [key for key, x in values.items() if isinstance(x, Expr) and not (again and key[-1] > k)]
+            for key, (x,) in zip(keys, partial([values[key] for key in keys], [by[s][k]])):
+                if not is_zero(x):
+                    out[(*key, k)] = x
+        values = out
+        names.append(s)
+    return _symmetric(values, tuple(names))
+
+
+def _symmetric(values: Entries, names: tuple[str, ...]) -> Entries:
+    """Every order of equal names."""
+    n = len(names)
+    orders = [p for p in permutations(range(n)) if all(names[a] == s for a, s in zip(p, names))]
+    out: Entries = {}
+    for key, x in values.items():
+        head, tail = key[: len(key) - n], key[len(key) - n :]
+        for p in orders:
+            out[(*head, *(tail[a] for a in p))] = x
+    return out
+
+
+def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
+    """The entries with d = 0, in the same graph."""
+    zeros = {x.edge >> 1 for x in d}
+    value: dict[int, Scalar] = {}
+
+    def at(e: int) -> Scalar:
+        return -value[e >> 1] if e & 1 else value[e >> 1]
+
+    named = {SIN: scalar.sin, COS: scalar.cos, SQRT: scalar.sqrt}
+    for n in graph.live(x.edge for x in entries.values() if isinstance(x, Expr)):
+        op = graph.op[n]
+        if op <= INPUT or op == CONST:
+            value[n] = 0.0 if n in zeros else graph.expr(2 * n)
+        else:
+            apply: Any = named.get(op, OPS[op].apply)
+            value[n] = apply(*(at(e) for e in graph.operands(n)))
+    put = {k: at(x.edge) if isinstance(x, Expr) else x for k, x in entries.items()}
+    return {k: x for k, x in put.items() if not is_zero(x)}
+
+
+def at_zero(values: Sequence[Scalar], d: Sequence[Expr]) -> list[Scalar]:
+    """Scalars of a graph with the inputs d put to zero."""
+    graph = d[0].graph
+    put = _at_zero(graph, {(k,): x for k, x in enumerate(values)}, d)
+    return [put.get((k,), 0.0) for k in range(len(values))]
+
+
+__all__ = ["METHODS", "at_zero", "by_graph", "by_recursion", "by_theorem", "derivative", "derivative_program"]

@@ -1,0 +1,355 @@
+"""Loops over bodies as LLVM text: the step of one body is emitted once per kind, whatever the number of bodies.
+
+A model is data: a table of numbers and a table of integers per body. State lies body by body in slots of any
+size; slot 0 is the ground, set afresh before every loop.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .llvm import Kernel, Target, _Body, arena, cut
+from .llvm_driver import _Rows
+from .llvm_math import Lanes, sincos
+from .lower import Lowered
+
+INTEGERS = ("kind", "parent", "own", "q", "v")  # per body, i32; parent and own: first scalar of the slot
+MODEL = ("table", "integers", "bodies", "nq", "nv", "state", "lock", "slots")  # words behind the model pointer
+LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
+_NAMES = re.compile(r"%(t|n|in|out)(\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a port of a step lies, and its first scalar there.
+
+    base: "table"; "own" or "parent", the slots; "sines", "cosines", of q; "arg0", ..; "result".
+    """
+
+    base: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The work on one body of one kind in one loop."""
+
+    low: Lowered
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One sweep over all bodies; `steps` by kind."""
+
+    backward: bool
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """All sweeps of a quantity. ground: scalars of slot 0; table: numbers per body.
+
+    turning: sines and cosines of all q are formed before the sweeps, many at once, into the end of the state.
+    """
+
+    loops: tuple[Loop, ...]
+    arguments: tuple[str, ...]
+    ground: int
+    table: int
+    turning: bool = True
+
+
+class _Block(_Body):
+    """The text of a step inside a loop, its names made its own by a prefix."""
+
+    def __init__(self, step: Step, target: Target, lanes: int, prefix: str) -> None:
+        low = step.low
+        kernel = Kernel(low, target, lanes, cut(low, max(1, len(low.steps))), arena(low, target, 0))
+        kernel.scalar = True  # every port has its own pointer
+        super().__init__(kernel, 0)
+        self.at, self.prefix, self.checked = step, prefix, False
+
+    def text(self, loop: str) -> list[str]:
+        out = [self.pointer(f"in{i}", place, loop) for i, place in enumerate(self.at.inputs)]
+        out += [self.pointer(f"out{i}", place, loop) for i, place in enumerate(self.at.outputs)]
+        lines = self.lines(self.k.low.steps)
+        return out + [_NAMES.sub(rf"%{self.prefix}\1\2", line) for line in lines]
+
+    def pointer(self, name: str, place: Place, loop: str) -> str:
+        size = self.l.size if place.base == "table" else self.l.bytes
+        base = f"%{loop}_{place.base}"
+        return f"  %{self.prefix}{name} = getelementptr i8, ptr {base}, i64 {place.offset * size}"
+
+    def load(self, value: int, base: str, offset: int) -> None:
+        """Numbers of the table are the same for every lane."""
+        l = self.l
+        if l.lanes == 1 or self.at.inputs[int(base[3:])].base != "table":
+            return super().load(value, base, offset)
+        number = self.fresh(f"load {l.scalar}, ptr {self.address(base, offset // l.lanes)}, align {l.size}")
+        self.out += spread(l, number, f"%t{value}")
+        return None
+
+    def constants(self) -> None:
+        if self.l.lanes == 1:
+            return super().constants()
+        for i, edges in enumerate(self.k.low.stores):
+            for k, e in enumerate(edges):
+                x = self.k.low.constants.get(e >> 1)
+                if x is not None:
+                    address = self.address(f"%out{i}", k * self.l.bytes)
+                    text = self.l.const(-x if e & 1 else x)
+                    self.out.append(f"  store {self.l.type} {text}, ptr {address}, align {self.l.bytes}")
+        return None
+
+    def sink(self, v: int) -> None:
+        """Only results are tested: what is not finite in a state reaches them."""
+        self.checked = any(self.at.outputs[i].base == "result" for i, _, _ in self.k.sinks.get(v, ()))
+        super().sink(v)
+
+    def test(self, value: str) -> None:
+        if self.checked:
+            super().test(value)
+
+
+def spread(l: Lanes, number: str, name: str) -> list[str]:
+    """The lines that make a vector of one number."""
+    first = f"{name}_first"
+    return [
+        f"  {first} = insertelement {l.type} poison, {l.scalar} {number}, i64 0",
+        f"  {name} = shufflevector {l.type} {first}, {l.type} poison, <{l.lanes} x i32> zeroinitializer",
+    ]
+
+
+# -- the kernel of one width --------------------------------------------------------------------------------
+
+
+def _field(name: str, word: str, kind: str = "ptr") -> list[str]:
+    return [
+        f"  %at_{name} = getelementptr i64, ptr %model, i64 {MODEL.index(word)}",
+        f"  %{name} = load {kind}, ptr %at_{name}",
+    ]
+
+
+def kernel(rolled: Rolled, target: Target, lanes: int) -> str:
+    """void @bodies_<lanes>(model, state, arguments, result, status)."""
+    l = target.of(lanes)
+    given = ", ".join(f"ptr %{a}" for a in ("model", "state", *_pointers(rolled), "result", "status"))
+    out = [f"define internal void @bodies_{lanes}({given}) noinline{_aligned(lanes)} {{", "start:"]
+    out += [*_field("table", "table"), *_field("integers", "integers"), *_field("n", "bodies", "i64")]
+    out += [f"  %numbers = getelementptr {l.scalar}, ptr %table, i64 {rolled.ground}", *_angles(rolled, l)]
+    out += ["  %last = sub i64 %n, 1", "  br label %g0"]
+    for k, loop in enumerate(rolled.loops):
+        out += [f"g{k}:", f"  call void @ground_{lanes}(ptr %table, ptr %state)", f"  br label %l{k}"]
+        out += _loop(rolled, loop, k, target, lanes)
+    return "\n".join([*out, f"g{len(rolled.loops)}:", "  ret void", "}\n"])
+
+
+def _angles(rolled: Rolled, l: Lanes) -> list[str]:
+    """Room for the sines and the cosines of q, and the call that fills it."""
+    out = [*_field("slots", "slots", "i64"), *_field("nq", "nq", "i64")]
+    out += [f"  %sines = getelementptr {l.type}, ptr %state, i64 %slots"]
+    out += [f"  %cosines = getelementptr {l.type}, ptr %sines, i64 %nq"]
+    if rolled.turning:
+        i = rolled.arguments.index("q")
+        out.append(f"  call void @angles_{l.lanes}(ptr %arg{i}, ptr %sines, ptr %cosines, i64 %nq)")
+    return out
+
+
+def angles(kernel: Lanes, l: Lanes) -> str:
+    """void @angles_<lanes>: values of the kernel's width from q, as many lanes of l at once.
+
+    One sample: the last block is moved back to the end and writes some values twice, with the same bits.
+    """
+    step = l.lanes // kernel.lanes
+    given = "ptr %q, ptr %sines, ptr %cosines, i64 %n"
+    out = [f"define internal void @angles_{kernel.lanes}({given}) noinline {{", "start:"]
+    out += [
+        f"  %end = sub i64 %n, {step}",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [0, %start], [%next, %loop]",
+    ]
+    out += ["  %j = call i64 @llvm.smin.i64(i64 %i, i64 %end)"]
+    out += [f"  %p{x} = getelementptr {kernel.type}, ptr %{x}, i64 %j" for x in ("q", "sines", "cosines")]
+    out += [f"  %x = load {l.type}, ptr %pq, align {kernel.bytes}"]
+    pair = f"{{{l.type}, {l.type}}}"
+    out += [f"  %both = call {pair} @sincos_{l.lanes}({l.type} %x)"]
+    for i, x in enumerate(("sines", "cosines")):
+        out += [f"  %v{x} = extractvalue {pair} %both, {i}"]
+        out += [f"  store {l.type} %v{x}, ptr %p{x}, align {kernel.bytes}"]
+    out += [f"  %next = add i64 %i, {step}", "  %more = icmp slt i64 %next, %n"]
+    return "\n".join([*out, "  br i1 %more, label %loop, label %done", "done:", "  ret void", "}\n"])
+
+
+def _aligned(lanes: int) -> str:
+    return "" if lanes == 1 else ' "stackrealign"'
+
+
+def _pointers(rolled: Rolled) -> list[str]:
+    return [f"arg{i}" for i in range(len(rolled.arguments))]
+
+
+def ground(rolled: Rolled, l: Lanes) -> str:
+    """void @ground_<lanes>(table, state)."""
+    out = [f"define internal void @ground_{l.lanes}(ptr %table, ptr %state) noinline {{"]
+    for k in range(rolled.ground):
+        out += [f"  %a{k} = getelementptr {l.scalar}, ptr %table, i64 {k}"]
+        out += [f"  %x{k} = load {l.scalar}, ptr %a{k}, align {l.size}"]
+        out += [f"  %b{k} = getelementptr {l.type}, ptr %state, i64 {k}"]
+        name = f"%x{k}"
+        if l.lanes > 1:
+            name = f"%y{k}"
+            out += spread(l, f"%x{k}", name)
+        out.append(f"  store {l.type} {name}, ptr %b{k}, align {l.bytes}")
+    return "\n".join([*out, "  ret void", "}\n"])
+
+
+def _loop(rolled: Rolled, loop: Loop, k: int, target: Target, lanes: int) -> list[str]:
+    """Head with the pointers of a body, a switch over the kinds, and the way to the next body."""
+    first, step, stop = ("%last", "-1", "-1") if loop.backward else ("0", "1", "%n")
+    cases = " ".join(f"i64 {c}, label %l{k}c{c}" for c in range(1, len(loop.steps)))
+    jump = f"switch i64 %l{k}_kind, label %l{k}c0 [{cases}]" if cases else f"br label %l{k}c0"
+    out = [f"l{k}:", f"  %l{k}_i = phi i64 [{first}, %g{k}], [%l{k}_j, %l{k}end]"]
+    out += [*_body_pointers(rolled, f"l{k}", target.of(lanes)), f"  {jump}"]
+    for c, body in enumerate(loop.steps):
+        out += [f"l{k}c{c}:", *_Block(body, target, lanes, f"l{k}c{c}_").text(f"l{k}"), f"  br label %l{k}end"]
+    out += [f"l{k}end:", f"  %l{k}_j = add i64 %l{k}_i, {step}"]
+    return [
+        *out,
+        f"  %l{k}_more = icmp ne i64 %l{k}_j, {stop}",
+        f"  br i1 %l{k}_more, label %l{k}, label %g{k + 1}",
+    ]
+
+
+def _body_pointers(rolled: Rolled, x: str, l: Lanes) -> list[str]:
+    out = [f"  %{x}_ints = getelementptr [{len(INTEGERS)} x i32], ptr %integers, i64 %{x}_i"]
+    for i, name in enumerate(INTEGERS):
+        out += [
+            f"  %{x}_p{i} = getelementptr i32, ptr %{x}_ints, i64 {i}",
+            f"  %{x}_w{i} = load i32, ptr %{x}_p{i}",
+        ]
+        out += [f"  %{x}_{name if name == 'kind' else f'at_{name}'} = zext i32 %{x}_w{i} to i64"]
+    out += [f"  %{x}_table = getelementptr [{rolled.table} x {l.scalar}], ptr %numbers, i64 %{x}_i"]
+    for name in ("own", "parent"):
+        out.append(f"  %{x}_{name} = getelementptr {l.type}, ptr %state, i64 %{x}_at_{name}")
+    for i, name in enumerate(rolled.arguments):
+        at = "q" if name == "q" else "v"
+        out.append(f"  %{x}_arg{i} = getelementptr {l.type}, ptr %arg{i}, i64 %{x}_at_{at}")
+    for name in ("sines", "cosines"):
+        out.append(f"  %{x}_{name} = getelementptr {l.type}, ptr %{name}, i64 %{x}_at_q")
+    return [*out, f"  %{x}_result = getelementptr {l.type}, ptr %result, i64 %{x}_at_v"]
+
+
+# -- the module ---------------------------------------------------------------------------------------------
+
+
+def emit(rolled: Rolled, target: Target) -> str:
+    """Exports @single (one sample) and @batch (rows, a tile of lanes at a time)."""
+    one, many = target.of(1), target.of(target.lanes)
+    parts = [_declarations(target)]
+    for l in (one, many):
+        parts += [sincos(l, target.fma), angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
+    return "\n".join([*parts, _Rows(many, many.lanes).text(), _single(rolled, one), _batch(rolled, target)])
+
+
+def _declarations(target: Target) -> str:
+    out = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)", "declare i64 @llvm.smin.i64(i64, i64)"]
+    for l in (target.of(1), target.of(target.lanes)):
+        t = l.type
+        out.append(f"declare {t} @llvm.fma.{l.suffix}({t}, {t}, {t})")
+        out += [f"declare {t} @llvm.{f}.{l.suffix}({t})" for f in ("fabs", "sqrt")]
+    return "\n".join(out) + "\n"
+
+
+def _single(rolled: Rolled, l: Lanes) -> str:
+    """void @single(model, arguments, result, status): in the model's own state, one caller at a time."""
+    names = _pointers(rolled)
+    given = ", ".join(f"ptr %{a}" for a in ("model", *names, "result", "status"))
+    passed = ", ".join(f"ptr %{a}" for a in ("model", "state", *names, "result", "status"))
+    lock = f"  %lock = getelementptr i64, ptr %model, i64 {MODEL.index('lock')}"
+    out = [f"define void @single({given}) {{", "start:", lock, *_field("state", "state"), "  br label %wait"]
+    out += ["wait:", "  %taken = atomicrmw xchg ptr %lock, i64 1 acquire", "  %busy = icmp ne i64 %taken, 0"]
+    out += ["  br i1 %busy, label %wait, label %run", "run:", f"  call void @bodies_1({passed})"]
+    return "\n".join([*out, "  store atomic i64 0, ptr %lock release, align 8", "  ret void", "}\n"])
+
+
+def _batch(rolled: Rolled, target: Target) -> str:
+    """i32 @batch(model, pointers, strides, count, arena): 1 if a check failed."""
+    one, many = target.of(1), target.of(target.lanes)
+    n = len(rolled.arguments)
+    out = ["define i32 @batch(ptr %model, ptr %pointers, ptr %strides, i64 %count, ptr %arena) {", "start:"]
+    for i in range(n + 1):
+        out += [f"  %a{i} = getelementptr ptr, ptr %pointers, i64 {i}", f"  %p{i} = load ptr, ptr %a{i}"]
+        out += [f"  %b{i} = getelementptr i64, ptr %strides, i64 {i}", f"  %s{i} = load i64, ptr %b{i}"]
+    out += [*_field("n", "bodies", "i64"), *_field("nq", "nq", "i64"), *_field("nv", "nv", "i64")]
+    out += [
+        f"  %status = getelementptr {many.type}, ptr %arena, i64 0",
+        "  %from = getelementptr i8, ptr %arena, i64 64",
+    ]
+    out += [f"  store <{64 // one.size} x {one.scalar}> zeroinitializer, ptr %status, align 64"]
+    out += [f"  %long = icmp sge i64 %n, {LONG}", "  %alone = icmp eq i64 %count, 1"]
+    out += ["  %scalar = or i1 %long, %alone", "  br i1 %scalar, label %samples, label %tiles"]
+    out += [*_samples(rolled), *_tiles(rolled, many), "done:"]
+    out += [f"  %seen = load {many.type}, ptr %status, align {many.bytes}"]
+    out += [
+        f"  %flags = fcmp uno {many.type} %seen, %seen",
+        f"  %bits = bitcast <{many.lanes} x i1> %flags to i{many.lanes}",
+    ]
+    out += [f"  %bad = icmp ne i{many.lanes} %bits, 0", "  %code = zext i1 %bad to i32", "  ret i32 %code", "}\n"]
+    return "\n".join(out)
+
+
+def _samples(rolled: Rolled) -> list[str]:
+    """Sample by sample, in the arena's state."""
+    n = len(rolled.arguments)
+    out = ["samples:", "  %k = phi i64 [0, %start], [%k2, %samples]"]
+    for i in range(n + 1):
+        out += [f"  %o{i} = mul i64 %k, %s{i}", f"  %r{i} = getelementptr i8, ptr %p{i}, i64 %o{i}"]
+    given = ", ".join(["ptr %model", "ptr %from", *(f"ptr %r{i}" for i in range(n + 1)), "ptr %status"])
+    out += [f"  call void @bodies_1({given})", "  %k2 = add i64 %k, 1"]
+    return [*out, "  %on = icmp slt i64 %k2, %count", "  br i1 %on, label %samples, label %done"]
+
+
+def _tiles(rolled: Rolled, l: Lanes) -> list[str]:
+    """Rows into tiles, the loops over the bodies, the tile of results back into rows."""
+    n = len(rolled.arguments)
+    sizes = ["%nq" if a == "q" else "%nv" for a in rolled.arguments] + ["%nv"]
+    out, at = ["tiles:", "  %end = sub i64 %count, 1"], "%from"
+    for i, size in enumerate(sizes):
+        out += [
+            f"  %t{i} = getelementptr i8, ptr {at}, i64 0",
+            f"  %next{i} = getelementptr {l.type}, ptr %t{i}, i64 {size}",
+        ]
+        at = f"%next{i}"
+    out += ["  br label %tile", "tile:", "  %b = phi i64 [0, %tiles], [%c, %tile]"]
+    for i in range(n):
+        out.append(
+            f"  call void @load_{l.lanes}(ptr %p{i}, i64 %s{i}, i64 %b, i64 %end, ptr %t{i}, i64 {sizes[i]})"
+        )
+    given = ["ptr %model", f"ptr {at}", *(f"ptr %t{i}" for i in range(n + 1)), "ptr %status"]
+    out.append(f"  call void @bodies_{l.lanes}({', '.join(given)})")
+    out.append(f"  call void @store_{l.lanes}(ptr %p{n}, i64 %s{n}, i64 %b, i64 %end, ptr %t{n}, i64 %nv)")
+    out += [f"  %c = add i64 %b, {l.lanes}", "  %left = icmp slt i64 %c, %count"]
+    return [*out, "  br i1 %left, label %tile, label %done"]
+
+
+def forward_text(arguments: int) -> str:
+    """@one and @drive, as the Python entry calls them, passed on to loaded code by the addresses in @rolled."""
+    ports = [f"ptr %arg{i}" for i in range(arguments)] + ["ptr %result"]
+    out = ["@rolled = global [3 x ptr] zeroinitializer"]
+    out += [f"define internal void @one({', '.join([*ports, 'ptr %scratch', 'ptr %status'])}) {{", *_loaded("0")]
+    out += [f"  call void %f({', '.join(['ptr %model', *ports, 'ptr %status'])})", "  ret void", "}"]
+    moved = "ptr %pointers, ptr %strides, i64 %count, ptr %arena"
+    out += [f"define i32 @drive({moved}) {{", *_loaded("1"), f"  %r = call i32 %f(ptr %model, {moved})"]
+    return "\n".join([*out, "  ret i32 %r", "}\n"])
+
+
+def _loaded(slot: str) -> list[str]:
+    out = [f"  %a = getelementptr ptr, ptr @rolled, i64 {slot}", "  %f = load ptr, ptr %a"]
+    return [*out, "  %b = getelementptr ptr, ptr @rolled, i64 2", "  %model = load ptr, ptr %b"]
+
+
+__all__ = ["INTEGERS", "LONG", "MODEL", "Loop", "Place", "Rolled", "Step", "emit", "forward_text", "kernel"]

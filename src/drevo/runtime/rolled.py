@@ -1,0 +1,149 @@
+"""Rolled code in this process: one object for all models with the same kinds of joints, its data beside it.
+
+A second, small object holds the Python entry, whose checks know the sizes; it calls the first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..emit.objects import Layout
+from ..errors import EmitError
+from . import cache, native
+from .build import DTYPES, Built, Manifest, Spec, full_key, parse_manifest
+from .function import Extra, Function
+
+if TYPE_CHECKING:
+    from ..emit.llvm_rolled import Rolled
+
+Array = np.ndarray[Any, Any]
+_STEPS = {"inverse_dynamics": 105, "bias": 100, "forward_dynamics": 400}  # one body, by its time: for estimates
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the entry must know of a model; slots: scalars of state of all bodies and the ground."""
+
+    quantity: str
+    arguments: tuple[str, ...]
+    result: str
+    nq: int
+    nv: int
+    slots: int
+
+    @property
+    def ports(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return tuple((a, (self.nq if a == "q" else self.nv,)) for a in self.arguments)
+
+    def arena(self, bodies: int, lanes: int, item: int) -> int:
+        """Bytes of the batch kernel's working memory."""
+        from ..emit.llvm_rolled import LONG
+
+        tiles = sum(shape[0] for _, shape in self.ports) + self.nv
+        state = self.slots + 2 * self.nq
+        return 64 + item * (state if bodies >= LONG else lanes * (tiles + state))
+
+
+class RolledCode(native.Code):
+    """The entry's code, with the loops it calls and the model's data."""
+
+    def __init__(self, entry: bytes, loops: bytes, table: Array, integers: Array, sizes: Sizes) -> None:
+        super().__init__(entry)
+        self.loops = native.Code(loops)
+        state = np.zeros(sizes.slots + 2 * sizes.nq + 16, table.dtype)
+        start = -(-state.ctypes.data // 64) * 64
+        bodies = len(integers)
+        words = [table.ctypes.data, integers.ctypes.data, bodies, sizes.nq, sizes.nv, start, 0, sizes.slots]
+        model = np.array(words, np.int64)
+        self.data = (table, integers, state, model)
+        at = self.engine.get_global_value_address("rolled")
+        find = self.loops.engine.get_function_address
+        (ctypes.c_int64 * 3).from_address(at)[:] = [find("single"), find("batch"), model.ctypes.data]
+
+
+def function_of(
+    sizes: Sizes,
+    make: Callable[[], Rolled],
+    table: Array,
+    integers: Array,
+    spec: Spec,
+    *,
+    key: str,
+    meta: dict[str, Any],
+    units: tuple[tuple[int, tuple[int, ...]], ...] = (),
+    extra: Extra | None = None,
+    cache: bool = True,
+) -> Function | None:
+    """The Function of a model's data; `make` is called only where the code of its kinds is not in the cache.
+
+    None where no machine code can be made.
+    """
+    try:
+        loops = _kept(full_key(key, spec), cache, lambda: _loops(make(), spec))
+        shape = f"{key}\nentry {sizes.nq} {sizes.nv} {sizes.slots} {len(integers)}"
+        entry = _kept(full_key(shape, spec), cache, lambda: _entry(sizes, len(integers), spec))
+        code = RolledCode(entry, loops, table.astype(spec.dtype), np.ascontiguousarray(integers), sizes)
+    except (EmitError, ImportError, OSError, RuntimeError) as error:
+        if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
+            raise
+        return None
+    return Function(Built(_manifest(sizes, len(integers), spec, meta, units), code), spec, extra)
+
+
+def _kept(key: str, use: bool, make: Callable[[], bytes]) -> bytes:
+    """Object code from the cache, or made now and stored."""
+    found = cache.read(key) if use else None
+    if found is None:
+        found = make()
+        if use:
+            cache.write(key, found)
+    return found
+
+
+def _target(spec: Spec) -> Any:
+    from ..emit.llvm import Target
+
+    host, scalar = native.host(), DTYPES[spec.dtype]
+    return Target(scalar, host.bytes // (8 if scalar == "double" else 4), host.fma, host.splat, spec.check)
+
+
+def _loops(rolled: Rolled, spec: Spec) -> bytes:
+    from ..emit.llvm_rolled import emit
+
+    return native.compile_text(emit(rolled, _target(spec)))
+
+
+def _entry(sizes: Sizes, bodies: int, spec: Spec) -> bytes:
+    """The Python entry of the unrolled form, before functions that only pass on."""
+    from ..emit import llvm, llvm_entry
+    from ..emit.llvm_rolled import forward_text
+    from ..emit.lower import Lowered, Port
+
+    ins = tuple(Port(*p) for p in sizes.ports)
+    out = (Port(sizes.result, (sizes.nv,)),)
+    low = Lowered((), ins, out, {}, {}, ((),), (), None, (0, 0.0))
+    target = _target(spec)
+    room = llvm.Arena((), (), 0, 0, sizes.arena(bodies, target.lanes, target.of(1).size))
+    text = llvm_entry.entry(low, target, room, 0, "rows", native.layout() or Layout())
+    return native.compile_text(forward_text(len(ins)) + text)
+
+
+def _manifest(
+    sizes: Sizes, bodies: int, spec: Spec, meta: dict[str, Any], units: tuple[tuple[int, tuple[int, ...]], ...]
+) -> Manifest:
+    target = _target(spec)
+    room = sizes.arena(bodies, target.lanes, target.of(1).size)
+    steps = bodies * _STEPS[sizes.quantity]
+    fresh = Manifest(
+        sizes.quantity, sizes.ports, ((sizes.result, (sizes.nv,)),), None, units, {}, (0, 0.0), steps, room,
+        target.lanes, (), meta,
+    )  # fmt: skip
+    return parse_manifest(fresh.text())
+
+
+__all__ = ["RolledCode", "Sizes", "function_of"]

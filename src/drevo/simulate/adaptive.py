@@ -1,0 +1,109 @@
+"""Step lengths from embedded error estimates: Hairer, Norsett, Wanner 1993, II.4 and, of DOP853, II.10."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import NumericsError
+from .flow import Flow, owners
+from .job import Job
+from .pursuit import FIRST, GROW, ORDER, SAFETY, SHRINK, TINY, TOO_SMALL
+
+Array = np.ndarray[Any, Any]
+Node = tuple[float, Array, Array]  # t, q (count, nq), v (count, nv)
+RECORDS = 64  # steps of a call of the machine code
+
+
+class Adaptive:
+    """Accepted steps of a job. rtol, atol: of every coordinate and rate, the worst sample of a batch decides."""
+
+    def __init__(self, job: Job, end: float, rtol: float, atol: float) -> None:
+        self.job, self.end, self.rtol, self.atol = job, end, rtol, atol
+        self.steps = self.rejected = 0
+        self.errors = np.array(job.method.errors)
+
+    def nodes(self) -> Iterator[Node]:
+        """The accepted steps: t, q, v."""
+        job = self.job
+        if isinstance(job.moves, Flow) and job.count == 1 and job.method.order == ORDER:
+            yield from self._compiled()
+        else:
+            for t in self._in_python():
+                yield t, job.q.copy(), job.v.copy()
+
+    def _compiled(self) -> Iterator[Node]:
+        """Of one motion by a method of order 8: no Python between the steps."""
+        job = self.job
+        job.t0, job.h = 0.0, min(FIRST, self.end)
+        while job.t0 < self.end:
+            t, q, v = (np.empty((RECORDS, *shape)) for shape in ((), job.q.shape, job.v.shape))
+            done, rejected = job.pursue(t, q, v, self.end, self.rtol, self.atol)
+            self.rejected += rejected
+            for k in range(done):
+                self.steps += 1
+                yield float(t[k]), q[k], v[k]
+            if job.code == TOO_SMALL:
+                raise NumericsError(_too_small(job, job.t0))
+
+    def _in_python(self) -> Iterator[float]:
+        """Times of the accepted steps; the job holds the state at each."""
+        t, h = 0.0, min(FIRST, self.end)
+        while t < self.end:
+            rest = self.end - t
+            # the last two steps are equal rather than one full and one tiny
+            h = rest if h >= rest else min(h, max(0.5 * rest, h * 0.5)) if 2.0 * h > rest else h
+            taken, factor = self._try(t, h)
+            if taken:
+                t = self.end if h == rest else t + h
+                yield t
+            elif h <= TINY * np.spacing(max(t, FIRST)):
+                raise NumericsError(_too_small(self.job, t))
+            h *= factor
+
+    def _try(self, t: float, h: float) -> tuple[bool, float]:
+        """Whether a step of h was good, and what to multiply h by."""
+        job = self.job
+        before = [x.copy() for x in (job.q, job.v, job.e_q, job.e_v)]
+        job.t0, job.k, job.h = t, 0, h
+        none = np.empty((1, *job.q.shape)), np.empty((1, *job.v.shape))
+        good = job.march(*none) == 1
+        error = self._error(before[0], before[1]) if good else np.inf
+        if error <= 1.0:
+            self.steps += 1
+            grown = GROW if error == 0.0 else SAFETY * error ** (-1.0 / job.method.order)
+            return True, float(min(GROW, max(SHRINK, grown)))
+        for x, old in zip((job.q, job.v, job.e_q, job.e_v), before):
+            x[...] = old
+        self.rejected += 1
+        if not good:  # rates of a failed trial are no first guess for anything
+            job.k_q[...] = job.k_v[...] = 0.0
+        return False, float(max(SHRINK, SAFETY * error ** (-1.0 / job.method.order))) if good else SHRINK
+
+    def _error(self, q: Array, v: Array) -> float:
+        """The norm of the estimate over its tolerance; 1 is just right."""
+        job = self.job
+        parts = []
+        for old, new, k in ((q, job.q, job.k_q), (v, job.v, job.k_v)):
+            scale = self.atol + self.rtol * np.maximum(np.abs(old), np.abs(new))
+            parts.append(np.tensordot(self.errors, k, 1) / scale)
+        square = (np.concatenate(parts, -1) ** 2).mean(-1)  # (estimates, count)
+        if len(square) == 1:
+            return float(abs(job.h) * np.sqrt(square[0]).max())
+        fifth, third = square[0], square[1]
+        below = np.sqrt(fifth + 0.01 * third)
+        return float(abs(job.h) * (fifth / np.where(below == 0.0, 1.0, below)).max())
+
+
+def _too_small(job: Job, t: float) -> str:
+    size = np.where(np.isfinite(job.v), np.abs(job.v), np.inf).max(axis=0)
+    worst = max(owners(job.model), key=lambda x: size[x[2]].max(initial=0.0))
+    return (
+        f"{job.method.name}: the step shrank to nothing at t = {t:.6g} s; joint {worst[0]!r} is the fastest; "
+        "the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
+    )
+
+
+__all__ = ["Adaptive"]

@@ -1,0 +1,200 @@
+"""A job of the engine: its arrays, and the twin of the engine in Python for laws that cannot be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..model.description import Model
+from . import engine
+from .flow import Flow, Rates, quaternions
+from .integrators import Integrator
+
+Array = np.ndarray[Any, Any]
+SWEEPS = 60  # of an implicit method's iteration
+_PAD = 8  # doubles: the widest vector
+
+
+def _room(n: int) -> Array:
+    """Zeros on a cache line."""
+    raw = np.zeros(n + 8)
+    skip = (-raw.ctypes.data % 64) // 8
+    return raw[skip : skip + n]
+
+
+class Job:
+    """`count` robots on their way. q, v: where they are now, (count, nq) and (count, nv), to be written freely.
+
+    Rates of the last step's stages are in k_q, k_v, (stages, count, n).
+    """
+
+    def __init__(self, model: Model, moves: Flow | Rates, method: Integrator, count: int, step: float) -> None:
+        self.model, self.moves, self.method, self.count, self.h = model, moves, method, count, step
+        self.t0, self.k, self.code = 0.0, 0, 0
+        self.after: Callable[[float, Array, Array], tuple[Array, Array]] | None = None  # every step, in Python
+        self.tau: Array | None = None  # (steps, count, nv), held over each step; (1, ...) is a constant
+        self.words = np.zeros(len(engine.WORDS), np.int64)
+        self._kept: dict[str, Array] = {}
+        s, pads = method.stages, [-(-count * n // _PAD) * _PAD for n in (model.nq, model.nv)]
+        for part, pad in zip("qv", pads):
+            for name in ("", "e_", "Y_", "Z_"):
+                self._hold(f"{name}{part}", _room(pad))
+            self._hold(f"K_{part}", _room(s * pad))
+            self._set(f"pad_{part}", pad)
+        self._tableau()
+        views = [self._kept[n][: count * size] for n, size in (("q", model.nq), ("v", model.nv))]
+        self.q, self.v = (x.reshape(count, -1) for x in views)
+        self.e_q, self.e_v = self._kept["e_q"], self._kept["e_v"]
+        self.k_q, self.k_v = (
+            self._kept[f"K_{p}"].reshape(s, pad)[:, : count * n].reshape(s, count, n)
+            for p, pad, n in zip("qv", pads, (model.nq, model.nv))
+        )
+        self._fixed()
+
+    def _set(self, word: str, value: int) -> None:
+        self.words[engine.WORDS.index(word)] = value
+
+    def _real(self, word: str, value: float) -> None:
+        self.words.view(np.float64)[engine.WORDS.index(word)] = value
+
+    def _hold(self, word: str, x: Array) -> None:
+        self._kept[word] = x
+        self._set(word, x.ctypes.data)
+
+    def _tableau(self) -> None:
+        m = self.method
+        self._hold("a_v", np.array(m.rows, float))
+        self._hold("b_v", np.array(m.weights, float))
+        self._hold("a_q", np.array(m.q_rows or m.rows, float))
+        self._hold("b_q", np.array(m.q_weights or m.weights, float))
+        self._hold("c", np.array(m.nodes, float))
+        none = (0.0,) * m.stages
+        for word, row in zip(("e_5", "e_3"), (*m.errors, none, none)):
+            self._hold(word, np.array(row, float))
+        self._set("stages", m.stages)
+        self._set("sweeps", SWEEPS if m.implicit else 0)
+
+    def _fixed(self) -> None:
+        """What no march changes."""
+        nq, nv = self.model.nq, self.model.nv
+        starts = np.array([*quaternions(self.model), 0], np.int64)
+        self._hold("quaternions", starts)
+        self._set("quaternion_count", len(starts) - 1)
+        self._hold("t", np.zeros(8))
+        self._hold("best", np.zeros(8))
+        self._hold("status", np.zeros(8))
+        self._hold("pointers", np.zeros(8, np.int64))
+        driven = 8 * nv
+        self._hold("strides", np.array([8 * nq, 8 * nv, driven, 0, 8 * nq, 8 * nv], np.int64))
+        for word, value in (("count", self.count), ("size_q", nq)):
+            self._set(word, value)
+        self._set("n_q", self.count * nq)
+        self._set("n_v", self.count * nv)
+        if isinstance(self.moves, Flow):
+            self._hold("arena", _room(self.moves.arena // 8 + 64))
+            self._hold("scratch", _room(self.moves.scratch // 8 + 8))
+
+    def march(self, to_q: Array, to_v: Array, every: int = 1) -> int:
+        """Makes len(to_q) records (records, count, n), one each `every` steps; how many came out well."""
+        self.code = 0
+        if not isinstance(self.moves, Flow):
+            return self._march_slowly(self.moves, to_q, to_v, every)
+        self._real("t0", self.t0)
+        self._real("h", self.h)
+        for word, value in (("k", self.k), ("every", every), ("records", len(to_q)), ("code", 0)):
+            self._set(word, value)
+        for word, x in (("to_q", to_q), ("to_v", to_v)):
+            self._set(word, x.__array_interface__["data"][0])
+            self._set(f"{word}_step", x.strides[0])
+        if self.tau is not None:
+            stride = self.tau.strides[0] if len(self.tau) > 1 else 0
+            self._set("tau", self.tau.__array_interface__["data"][0] + self.k * stride)
+            self._set("tau_step", stride)
+        done = self.moves.march(self.words)
+        self.k = int(self.words[engine.WORDS.index("k")])
+        self.code = int(self.words[engine.WORDS.index("code")])
+        return done
+
+    def pursue(
+        self, to_t: Array, to_q: Array, to_v: Array, end: float, rtol: float, atol: float
+    ) -> tuple[int, int]:
+        """Accepted steps of adaptive length, a record each, to the end or until len(to_t) of them; and those
+        that were refused. t0 and h go on from call to call."""
+        assert isinstance(self.moves, Flow)
+        for word, x in (("t0", self.t0), ("h", self.h), ("t_end", end), ("rtol", rtol), ("atol", atol)):
+            self._real(word, x)
+        for word, k in (("records", len(to_t)), ("code", 0), ("rejected", 0)):
+            self._set(word, k)
+        for word, a in (("to_t", to_t), ("to_q", to_q), ("to_v", to_v)):
+            self._set(word, a.ctypes.data)
+        self._set("to_q_step", to_q.strides[0])
+        self._set("to_v_step", to_v.strides[0])
+        if self.tau is not None:
+            self._set("tau", self.tau.ctypes.data)
+        done = self.moves.pursue(self.words)
+        real, at = self.words.view(np.float64), engine.WORDS.index
+        self.t0, self.h = float(real[at("t0")]), float(real[at("h")])
+        self.code = int(self.words[at("code")])
+        return done, int(self.words[at("rejected")])
+
+    # -- the same in Python ---------------------------------------------------------------------------------
+
+    def _march_slowly(self, rates: Rates, to_q: Array, to_v: Array, every: int) -> int:
+        with np.errstate(all="ignore"):
+            for r in range(len(to_q)):
+                for _ in range(every):
+                    self.code = self._step(rates)
+                    if self.code:
+                        return r
+                to_q[r], to_v[r] = self.q, self.v
+        return len(to_q)
+
+    def _step(self, rates: Rates) -> int:
+        """One step; 0, or why not."""
+        last = 0.0
+        now = self.t0 + self.k * self.h
+        for sweep in range(SWEEPS if self.method.implicit else 1):
+            change, size = self._stages(rates, now)
+            if not np.isfinite(size):
+                return engine.NOT_FINITE
+            stuck = sweep > 1 and change >= last and change <= engine.SETTLED * size
+            if not self.method.implicit or stuck or change == 0.0:
+                break
+            last = change
+        else:
+            if change > engine.SETTLED * size:
+                return engine.UNSETTLED
+        self._land()
+        return 0
+
+    def _stages(self, rates: Rates, now: float) -> tuple[float, float]:
+        """Every stage once; the largest change of a rate, the largest rate."""
+        m, a_q, a_v = self.method, self._kept["a_q"], self._kept["a_v"]
+        change = size = 0.0
+        for s in range(m.stages):
+            n = m.stages if m.implicit else s
+            q = self.q + self.h * np.tensordot(a_q[s, :n], self.k_q[:n], 1)
+            v = self.v + self.h * np.tensordot(a_v[s, :n], self.k_v[:n], 1)
+            for k, new in zip((self.k_q, self.k_v), rates(now + m.nodes[s] * self.h, q, v)):
+                change = max(change, float(np.abs(new - k[s]).max(initial=0.0)))
+                size = float(np.maximum(size, np.abs(new).max(initial=0.0)))
+                k[s] = new
+        return change, size
+
+    def _land(self) -> None:
+        for y, e, k, b in ((self.q, self.e_q, self.k_q, "b_q"), (self.v, self.e_v, self.k_v, "b_v")):
+            rest = e[: y.size].reshape(y.shape)
+            increment = self.h * np.tensordot(self._kept[b], k, 1) + rest
+            new = y + increment
+            rest[...] = increment - (new - y)
+            y[...] = new
+        for s in quaternions(self.model):
+            self.q[:, s : s + 4] /= np.linalg.norm(self.q[:, s : s + 4], axis=-1, keepdims=True)
+        self.k += 1
+        if self.after is not None:
+            self.q[...], self.v[...] = self.after(self.t0 + self.k * self.h, self.q, self.v)
+
+
+__all__ = ["SWEEPS", "Job"]

@@ -1,0 +1,451 @@
+"""simulate: from a state and efforts to a Table."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..constrained import Contacts
+from ..constraint import Constraint
+from ..errors import InputError, NumericsError
+from ..robot import Robot
+from . import engine
+from .adaptive import Adaptive, Node
+from .constraints import Held
+from .control import Control
+from .flow import Flow, Rates, flow, numeric_rates, owners, quaternions
+from .integrators import Integrator, integrator
+from .job import Job
+from .table import Occurrence, Table
+
+Array = np.ndarray[Any, Any]
+Efforts = Callable[[float, Array, Array], ArrayLike]
+BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
+CHUNKS = 100  # of a long march: between them interrupts and the progress bar have their turn
+ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
+UNIT = 1e-6  # of a quaternion's length
+
+
+@dataclass(frozen=True)
+class Event:
+    """Where function(t, q, v) passes through 0; direction: +1 rising only, -1 falling only, 0 both."""
+
+    function: Callable[[float, Array, Array], float]
+    terminal: bool = False
+    direction: int = 0
+    name: str = "event"
+
+
+def simulate(
+    robot: Robot,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
+    tau: ArrayLike | Efforts | Control | None = None,
+    *,
+    duration: float,
+    step: float | None = None,
+    method: str | Integrator = "rk4",
+    every: int = 1,
+    rtol: float = 1e-9,
+    atol: float | None = None,
+    events: Sequence[Event] = (),
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Table:
+    """The motion from (q0, v0) for `duration` seconds; leading dimensions are a batch.
+
+    tau: nothing; constant efforts (..., nv); efforts held over each step (steps, ..., nv); a Control, compiled
+    into the motion; or any function (t, q, v) of Python's, called at every stage and some hundred times slower.
+    step: of a fixed-step method (1 ms), with a record every `every` steps; of an adaptive one (dop853) the
+    distance of the records, None for its own steps. rtol, atol (None: rtol): of an adaptive method.
+    contacts, constraints: as constrained_dynamics takes them, held by projection after every step, which runs in
+    Python; the robot's own loops always are. Contacts hold their point where it is at the start.
+    events: of a single motion, looked for between records and found by shorter steps of the same method.
+    progress: told the part that is done. Raises InputError, NumericsError (time and joint).
+    """
+    chosen = integrator(method)
+    interval = _positive("step", step if step is not None else None if chosen.adaptive else 1e-3)
+    end = _positive("duration", duration) or 0.0
+    lead, q, v = _start(robot, q0, v0)
+    if every < 1:
+        raise InputError(f"every is {every}; a record is kept every 1, 2, ... steps")
+    if events and lead:
+        raise InputError("events are of one motion; of a batch simulate each row by itself")
+    under = Held.of(robot, contacts, constraints, q)
+    if under is not None:
+        q, v = under.start(q, v)
+    moves, held = _moves(robot, tau, lead, under)
+    run = _Run(robot, chosen, moves, held, under, lead, q, v, end, interval, every, tuple(events), progress)
+    if chosen.adaptive:
+        return run.adaptive(_tolerance("rtol", rtol), _tolerance("atol", rtol if atol is None else atol))
+    return run.fixed()
+
+
+# -- what is asked ------------------------------------------------------------------------------------------
+
+
+def _positive(name: str, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; it must be a positive number of seconds")
+    return value
+
+
+def _tolerance(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; it must be positive")
+    return value
+
+
+def _start(robot: Robot, q0: ArrayLike, v0: ArrayLike | None) -> tuple[tuple[int, ...], Array, Array]:
+    """Leading dimensions, and states (count, n) that are finite and on the manifold."""
+    q = _sized("q0", q0, robot.nq)
+    v = np.zeros((*q.shape[:-1], robot.nv)) if v0 is None else _sized("v0", v0, robot.nv)
+    try:
+        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    except ValueError:
+        raise InputError(f"q0 has shape {q.shape} and v0 {v.shape}: leading dimensions must agree") from None
+    q = np.broadcast_to(q, (*lead, robot.nq)).reshape(math.prod(lead), robot.nq).copy()
+    v = np.broadcast_to(v, (*lead, robot.nv)).reshape(math.prod(lead), robot.nv).copy()
+    _finite(robot, q, v, "at t = 0 s")
+    for name, sq, _ in owners(robot.model):
+        if sq.stop - sq.start >= 4:
+            size = np.linalg.norm(q[:, sq.stop - 4 : sq.stop], axis=-1)
+            if (abs(size - 1.0) > UNIT).any():
+                row = int((abs(size - 1.0) > UNIT).argmax())
+                raise NumericsError(
+                    f"simulate: the quaternion of joint {name!r} in row {row} has length {size[row]:.9g} "
+                    "at t = 0 s; it must be 1 to 1e-6: normalise it"
+                )
+    for k in quaternions(robot.model):
+        q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=-1, keepdims=True)
+    return lead, q, v
+
+
+def _sized(name: str, x: ArrayLike, size: int) -> Array:
+    try:
+        array = np.asarray(x, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is no array of numbers") from None
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
+    return array
+
+
+def _finite(robot: Robot, q: Array, v: Array, when: str) -> None:
+    """NumericsError for the first joint whose state is not finite."""
+    for name, sq, sv in owners(robot.model):
+        bad = ~(np.isfinite(q[:, sq]).all(-1) & np.isfinite(v[:, sv]).all(-1))
+        if bad.any():
+            where = f" in row {int(bad.argmax())}" if len(q) > 1 else ""
+            raise NumericsError(f"simulate: the state of joint {name!r}{where} is not finite {when}")
+
+
+_FLOWS: WeakKeyDictionary[Robot, dict[Any, Flow | None]] = WeakKeyDictionary()
+
+
+def _moves(
+    robot: Robot, tau: ArrayLike | Efforts | Control | None, lead: tuple[int, ...], under: Held | None
+) -> tuple[Flow | Rates, Array | None]:
+    """The right-hand side, and efforts that are an input of it, (1 or steps, count, nv)."""
+    if tau is None or isinstance(tau, Control):
+        made = None if under else _compiled(robot, tau, False)
+        return made or _numeric(robot, _law(robot, tau), lead, under), None
+    if callable(tau):
+        return _numeric(robot, tau, lead, under), None
+    x = _sized("tau", tau, robot.nv)
+    if not np.isfinite(x).all():
+        raise NumericsError("simulate: tau is not finite")
+    stepped = x.ndim == len(lead) + 2
+    try:
+        x = np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv))
+    except ValueError:
+        raise InputError(
+            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
+        ) from None
+    made = None if under else _compiled(robot, None, True)
+    if made is None and stepped:
+        raise InputError("efforts by step need machine code, without constraints: give tau as a function of time")
+    held = np.ascontiguousarray(x.reshape(len(x), -1, robot.nv))
+    return (made, held) if made else (_numeric(robot, lambda t, q, v: x[0], lead, under), None)
+
+
+def _compiled(robot: Robot, control: Control | None, driven: bool) -> Flow | None:
+    """Machine code, made once for a robot and a law; None where there is no LLVM."""
+    made = _FLOWS.setdefault(robot, {})
+    key = (control, driven)
+    if key not in made:
+        made[key] = flow(robot.model, control, driven)
+    return made[key]
+
+
+def _law(robot: Robot, control: Control | None) -> Efforts:
+    """A law of control, or no efforts, as a function on arrays."""
+
+    def efforts(t: float, q: Array, v: Array) -> Array:
+        if control is None:
+            return np.zeros(robot.nv)
+        parts = control(t, list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0)))
+        return np.stack([np.broadcast_to(x, v.shape[:-1]) for x in parts], -1)
+
+    return efforts
+
+
+def _numeric(robot: Robot, efforts: Efforts, lead: tuple[int, ...], under: Held | None) -> Rates:
+    """A function of Python's as efforts; it sees (..., nq) and (..., nv)."""
+
+    def checked(t: float, q: Array, v: Array) -> Array:
+        given = np.asarray(efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv)), float)
+        if given.shape[-1:] != (robot.nv,):
+            raise InputError(f"tau(t, q, v) gave shape {given.shape}; its last dimension must be {robot.nv}")
+        return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
+
+    if under is not None:
+        return numeric_rates(robot.model, checked, under.accelerations)
+    # unchecked: what is not finite is reported with its time, by the job
+    forward = robot.function("forward_dynamics", check=False)
+    return numeric_rates(robot.model, checked, lambda t, q, v, tau: np.asarray(forward(q, v, tau)))
+
+
+# -- running ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Run:
+    """One simulation on its way."""
+
+    robot: Robot
+    method: Integrator
+    moves: Flow | Rates
+    held: Array | None
+    under: Held | None
+    lead: tuple[int, ...]
+    q: Array
+    v: Array
+    end: float
+    step: float | None
+    every: int
+    events: tuple[Event, ...]
+    progress: Callable[[float], None] | None
+    found: list[Occurrence] = field(default_factory=list)
+
+    def job(self, rows: slice, step: float) -> Job:
+        """A job of some rows at the start."""
+        job = Job(self.robot.model, self.moves, self.method, len(self.q[rows]), step)
+        job.q[...], job.v[...] = self.q[rows], self.v[rows]
+        if self.held is not None:
+            job.tau = np.ascontiguousarray(self.held[:, rows])
+        if self.under is not None:
+            job.after = self.under.project
+        return job
+
+    def fixed(self) -> Table:
+        """Equal steps, and a shorter last one if the duration asks for it."""
+        assert self.step is not None
+        whole = math.floor(self.end / self.step + ALIKE)
+        rest = self.end - whole * self.step
+        rest = rest if rest > ALIKE * self.step else 0.0
+        steps = whole + (rest > 0.0)
+        if self.held is not None and 1 < len(self.held) < steps:
+            raise InputError(f"tau has {len(self.held)} rows; {steps} steps need as many")
+        parts = [
+            (whole // self.every, self.every, self.step),
+            (min(1, whole % self.every), whole % self.every, self.step),
+        ]
+        parts += [(1, 1, rest)] if rest else []
+        t = np.array([0.0, *self._times(parts)])
+        q, v = np.empty((len(t), *self.q.shape)), np.empty((len(t), *self.v.shape))
+        q[0], v[0] = self.q, self.v
+        kept = len(t)
+        for rows, part in self._blocks():
+            kept = self._march(self.job(rows, self.step), parts, t, q[:, rows], v[:, rows], part, rows)
+        return self._table(t[:kept], q[:kept], v[:kept], steps)
+
+    @staticmethod
+    def _times(parts: Sequence[tuple[int, int, float]]) -> Iterator[float]:
+        start, k = 0.0, 0
+        for records, every, h in parts:
+            if records and h != parts[0][2]:
+                start, k = start + k * parts[0][2], 0
+            for _ in range(records):
+                k += every
+                yield start + k * h
+
+    def _blocks(self) -> Iterator[tuple[slice, tuple[float, float]]]:
+        """Rows of a batch that are marched together, and the part of the work before and after them."""
+        count = len(self.q)
+        size = count
+        if isinstance(self.moves, Flow):
+            size = max(8, BLOCK // max(1, self.robot.nq) // 8 * 8)
+        for k in range(0, count, size):
+            stop = min(count, k + size)
+            yield slice(k, stop), (k / count, stop / count)
+
+    def _march(
+        self, job: Job, parts: Sequence[tuple[int, int, float]], t: Array, q: Array, v: Array,
+        share: tuple[float, float], rows: slice,
+    ) -> int:  # fmt: skip
+        """Fills records 1.. of some rows; how many records there are in the end."""
+        done, total = 1, len(t)
+        for records, every, h in parts:
+            if records and h != job.h:
+                job.t0, job.h = job.t0 + job.k * job.h, h
+                if job.tau is not None and len(job.tau) > 1:
+                    job.tau = job.tau[job.k :]
+                job.k = 0
+            stop = done + records
+            while done < stop:
+                n = min(stop - done, max(1, total // CHUNKS))
+                made = job.march(q[done : done + n], v[done : done + n], every)
+                if made < n:
+                    raise NumericsError(_stopped(self.robot, job, rows))
+                for k in range(done, done + n) if self.events else ():
+                    if self._look((t[k - 1], q[k - 1], v[k - 1]), (t[k], q[k], v[k]), every):
+                        return self._cut(t, q, v, k)
+                done += n
+                if self.progress:
+                    self.progress(share[0] + (share[1] - share[0]) * done / total)
+        return total
+
+    def adaptive(self, rtol: float, atol: float) -> Table:
+        """Steps as long as the tolerance lets them be; records between them by shorter steps of the method."""
+        if self.held is not None and len(self.held) > 1:
+            raise InputError(
+                f"{self.method.name} chooses its steps: give tau as a function of time, or a constant"
+            )
+        job = self.job(slice(0, len(self.q)), 0.0)
+        control = Adaptive(job, self.end, rtol, atol)
+        nodes = [(0.0, self.q, self.v)]
+        out = [nodes[0]]
+        ahead = 1
+        for node in control.nodes():
+            t = node[0]
+            ended = bool(self.events) and self._look(nodes[-1], node, 1)
+            if ended:
+                last = self.found[-1]
+                node = (last.t, last.q[None], last.v[None])
+            while self.step is not None and ahead * self.step < node[0] - ALIKE * self.step:
+                out.append(self._between(nodes[-1], ahead * self.step, 1))
+                ahead += 1
+            if self.step is None or ended or t >= self.end or abs(ahead * self.step - t) <= ALIKE * self.step:
+                out.append(node)
+                ahead += 1
+            nodes.append(node)
+            if self.progress:
+                self.progress(t / self.end)
+            if ended:
+                break
+        t_out, q_out, v_out = (np.array([x[k] for x in out]) for k in range(3))
+        return self._table(t_out, q_out, v_out, control.steps, control.rejected, nodes)
+
+    def _table(
+        self, t: Array, q: Array, v: Array, steps: int, rejected: int = 0, nodes: Sequence[Node] | None = None
+    ) -> Table:
+        found = nodes or list(zip(t.tolist(), q, v))
+        times = [x[0] for x in found]
+
+        def dense(moment: float) -> tuple[Array, Array]:
+            node = found[bisect_right(times, moment) - 1]
+            if moment == node[0]:
+                return node[1], node[2]
+            steps = 1 if nodes or self.step is None else math.ceil((moment - node[0]) / self.step - ALIKE)
+            return self._between(node, moment, steps)[1:]
+
+        shape = (len(t), *self.lead)
+        return Table(
+            self.robot, t, q.reshape(*shape, self.robot.nq), v.reshape(*shape, self.robot.nv), self.method.name,
+            steps, rejected, tuple(self.found), self.under, dense,
+        )  # fmt: skip
+
+    # -- between records ------------------------------------------------------------------------------------
+
+    def _between(self, node: Node, t: float, steps: int) -> Node:
+        """The state at t, a little after a node, by `steps` shorter steps."""
+        job = self.job(slice(0, len(self.q)), (t - node[0]) / steps)
+        job.t0 = node[0]
+        job.q[...], job.v[...] = node[1], node[2]
+        if job.tau is not None and len(job.tau) > 1 and self.step is not None:
+            job.tau = job.tau[round(node[0] / self.step) :]
+        q, v = np.empty((1, *job.q.shape)), np.empty((1, *job.v.shape))
+        if job.march(q, v, steps) < 1:
+            raise NumericsError(_stopped(self.robot, job, slice(0, 1)))
+        return t, q[0], v[0]
+
+    def _look(self, a: Node, b: Node, steps: int) -> bool:
+        """Adds the events between two nodes in order of time; true if one of them ends the motion."""
+        seen: list[tuple[float, Occurrence, bool]] = []
+        for event in self.events:
+            low, high = _value(event, a), _value(event, b)
+            rising = high > low
+            if low == 0.0 or low * high > 0.0 or event.direction * (1 if rising else -1) < 0:
+                continue
+            t, q, v = self._root(event, a, b, low, high, steps)
+            seen.append((t, Occurrence(event.name, t, q[0].copy(), v[0].copy()), event.terminal))
+        for _, occurrence, terminal in sorted(seen, key=lambda x: x[0]):
+            self.found.append(occurrence)
+            if terminal:
+                return True
+        return False
+
+    def _root(
+        self, event: Event, a: Node, b: Node, low: float, high: float,
+        steps: int,
+    ) -> Node:  # fmt: skip
+        """Illinois: a secant that keeps the root between its ends."""
+        start, left, right, best = a, a[0], b[0], b
+        for _ in range(100):
+            if high == 0.0 or right - left <= 4.0 * np.spacing(right):
+                break
+            t = right - high * (right - left) / (high - low)
+            t = min(max(t, left + np.spacing(left)), right - np.spacing(right))
+            middle = self._between(start, t, steps)
+            value = _value(event, middle)
+            if value * high > 0.0 or value == 0.0:
+                right, high, best, low = t, value, middle, 0.5 * low
+            else:
+                left, low, high = t, value, 0.5 * high
+        return best
+
+    def _cut(self, t: Array, q: Array, v: Array, k: int) -> int:
+        """Record k becomes the last event; the number of records that are left."""
+        last = self.found[-1]
+        t[k], q[k, 0], v[k, 0] = last.t, last.q, last.v
+        return k + 1
+
+
+def _value(event: Event, node: Node) -> float:
+    value = float(event.function(node[0], node[1][0], node[2][0]))
+    if not math.isfinite(value):
+        raise NumericsError(f"simulate: event {event.name!r} gave {value} at t = {node[0]:.6g} s")
+    return value
+
+
+def _stopped(robot: Robot, job: Job, rows: slice) -> str:
+    """Why a march ended early, when, and at which joint."""
+    when = job.t0 + job.k * job.h
+    with np.errstate(all="ignore"):
+        size = np.abs(job.k_v).max(axis=0) + np.abs(job.v)
+    size = np.where(np.isfinite(size), size, np.inf)
+    row, column = np.unravel_index(int(size.argmax()), size.shape)
+    name = next(n for n, _, sv in owners(robot.model) if sv.start <= column < sv.stop)
+    where = f" of row {rows.start + int(row)}" if len(job.q) > 1 else ""
+    if job.code == engine.UNSETTLED:
+        return (
+            f"simulate: {job.method.name} did not settle at t = {when:.6g} s (joint {name!r}{where} is fastest): "
+            f"the step {job.h:g} s is too long; take a shorter one"
+        )
+    return (
+        f"simulate: the motion is not finite after t = {when:.6g} s at joint {name!r}{where}: "
+        f"the step {job.h:g} s is too long for {job.method.name}, the efforts are too large, "
+        "or the mass matrix is singular there"
+    )
+
+
+__all__ = ["Event", "simulate"]

@@ -1,0 +1,146 @@
+"""Table: a motion as columns, with its energy; to npz, CSV and Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..mechanics.configuration import slices
+from ..robot import Robot
+from .constraints import Held
+
+Array = np.ndarray[Any, Any]
+Dense = Callable[[float], tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An event that happened: which one (its name), when, and the state then."""
+
+    name: str
+    t: float
+    q: Array
+    v: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """t (n,) s; q (n, ..., nq) and v (n, ..., nv); method and steps say how they came about.
+
+    energy: T + V, J, (n, ...). drift: energy less what it was at the start; of use where nothing drives or brakes.
+    """
+
+    robot: Robot
+    t: Array
+    q: Array
+    v: Array
+    method: str
+    steps: int
+    rejected: int = 0
+    events: tuple[Occurrence, ...] = ()
+    under: Held | None = field(default=None, repr=False)
+    dense: Dense | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        way = f"{self.steps} steps of {self.method}"
+        return f"<Table {self.robot.name!r}: {len(self)} records to {self.t[-1]:g} s, {way}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what gives times between the records: that is machine code."""
+        return {**self.__dict__, "dense": None}
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """(q, v) at any time of the motion, by a shorter step of its own method, so of the same order."""
+        if self.dense is None:
+            raise InputError("this table was read back from a pickle and knows its records only")
+        if not self.t[0] <= t <= self.t[-1]:
+            raise InputError(f"t is {t:g} s; the motion goes from {self.t[0]:g} to {self.t[-1]:g} s")
+        q, v = self.dense(float(t))
+        return q.reshape(self.q.shape[1:]), v.reshape(self.v.shape[1:])
+
+    @property
+    def constraint_drift(self) -> float:
+        """How far the records are from the contacts and constraints, m or rad."""
+        if self.under is None:
+            return 0.0
+        t = self.t.reshape(-1, *[1] * (self.q.ndim - 2))
+        return float(self.under.gaps(t, self.q, self.v).max(initial=0.0))
+
+    @cached_property
+    def energy(self) -> Array:
+        """T + V, J."""
+        total: Array = self.robot.kinetic_energy(self.q, self.v) + self.robot.potential_energy(self.q)
+        return np.asarray(total)
+
+    @property
+    def drift(self) -> Array:
+        """Energy less what it was at the start, J."""
+        out: Array = self.energy - self.energy[0]
+        return out
+
+    @property
+    def energy_drift(self) -> float:
+        """The largest |drift|, J."""
+        return float(np.abs(self.drift).max())
+
+    def columns(self) -> dict[str, Array]:
+        """Name -> (n,): t, q and v by joint, energy, drift; of one motion."""
+        if self.q.ndim != 2:
+            raise InputError(
+                f"columns are of one motion, and this is a batch of {self.q.shape[1:-1]}: save it as .npz"
+            )
+        out = {"t": self.t}
+        for kind, x in (("q", self.q), ("v", self.v)):
+            out |= {name: x[:, k] for name, k in self._names(kind)}
+        return out | {"energy": self.energy, "drift": self.drift}
+
+    def _names(self, kind: str) -> Iterator[tuple[str, int]]:
+        for joint, sq, sv in slices(self.robot.model):
+            where = sq if kind == "q" else sv
+            one = where.stop - where.start == 1
+            for k in range(where.start, where.stop):
+                yield f"{kind}:{joint.name}" + ("" if one else f"[{k - where.start}]"), k
+
+    def save(self, path: str | Path) -> None:
+        """By the ending: .npz (any shape), .csv or .parquet (one motion; Parquet needs pyarrow)."""
+        ending = Path(path).suffix.lower()
+        writers = {".npz": self._npz, ".csv": self._csv, ".parquet": self._parquet}
+        if ending not in writers:
+            raise InputError(f"a table is saved as {', '.join(writers)}, not {ending or 'without an ending'!r}")
+        writers[ending](Path(path))
+
+    def _npz(self, path: Path) -> None:
+        np.savez(path, t=self.t, q=self.q, v=self.v, energy=self.energy, drift=self.drift)
+
+    def _csv(self, path: Path) -> None:
+        columns = self.columns()
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(",".join(_quoted(n) for n in columns) + "\n")
+            for row in zip(*(x.tolist() for x in columns.values())):
+                file.write(",".join(map(repr, row)) + "\n")
+
+    def _parquet(self, path: Path) -> None:
+        try:
+            arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        except ImportError:
+            raise InputError("Parquet needs pyarrow: pip install pyarrow, or save as .npz or .csv") from None
+        parquet.write_table(arrow.table(self.columns()), path)
+
+
+def _quoted(name: str) -> str:
+    """A CSV field."""
+    text = name.replace('"', '""')
+    return f'"{text}"' if any(c in name for c in ',"\n\r') else name
+
+
+__all__ = ["Occurrence", "Table"]
