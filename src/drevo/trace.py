@@ -101,7 +101,7 @@ class Symbols:
 
 def trace(
     model: Model,
-    name: str | Sequence[str],
+    name: str | Sequence[str] | Quantity,
     *,
     parameters: Sequence[str] = (),
     external: Sequence[str] = (),
@@ -117,7 +117,7 @@ def trace(
     external: links with a wrench (force, moment at the link's origin, world axes) as an input "f_ext:LINK".
     compute, prepare: a formalism's own algorithm and what it does to the tree before.
     """
-    wanted = [quantity(n) for n in names_of(name)]
+    wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
     graph = Graph()
     context, symbols = GraphContext(graph), Symbols(graph, tuple(parameters))
     tree = build_tree(model, symbols.value if parameters else _number, context, snap)
@@ -126,7 +126,8 @@ def trace(
         tree = prepare(tree)
     inputs, state = _inputs(graph, tree, wanted)
     forces = _forces(graph, wanted, external, tree, inputs)
-    chosen = options_of([x.name for x in wanted], options or {}, tree.frames)
+    listed = [x.name for x in wanted if x.name in CATALOGUE]
+    chosen = options_of(listed, options or {}, tree.frames) if listed else {}
     outputs: list[Output] = []
     for x in wanted:
         extra: dict[str, Any] = {k: chosen[k] for k in x.options}

@@ -12,6 +12,7 @@ from .errors import TraceError
 from .formalisms import telegin
 from .formalisms.registry import compete
 from .inputs import described
+from .lagrange import TERMS, lagrange_equations
 from .mechanics.configuration import random
 from .model.description import Model
 from .quantities import names_of, options_of, quantity
@@ -37,6 +38,8 @@ def write_out(
 ) -> Derivation:
     """The written-out equations of a quantity: as LaTeX, Markdown, HTML, Python, C, CUDA, MATLAB.
 
+    name: a quantity of the catalogue, or "lagrange_equations": inertia, centrifugal, Coriolis, gyroscopic and
+    gravity terms apart.
     symbols: None (numbers), "all", or names and patterns such as "*.mass", "link2.com".
     formalism: "auto" takes the one with the fewest operations under `objective`
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
@@ -44,11 +47,13 @@ def write_out(
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     """
     model = robot if isinstance(robot, Model) else robot.model
-    (wanted,) = names_of(name)
-    chosen = options_of([wanted], options, [l.name for l in model.links])
     patterns = () if symbols is None else ("*",) if symbols == "all" else tuple(symbols)
     if isinstance(symbols, str) and symbols != "all":
         patterns = (symbols,)
+    if name == TERMS.name:
+        return lagrange_equations(model, patterns)
+    (wanted,) = names_of(name)
+    chosen = options_of([wanted], options, [l.name for l in model.links])
     if sequence is not None:
         program = sequence_program(model, wanted, formalism, sequence, patterns)
     else:

@@ -11,13 +11,15 @@ _LAYOUT = "Arguments are vectors; results are scalars, column vectors and matric
 
 
 def matlab(sequence: Sequence, facts: About) -> str:
-    """function [results] = NAME(q, v, ..., constants); with symbols, constants = NAME_prologue(parameters)."""
+    """function [results] = NAME(q, v, ..., constants); with symbols, constants = NAME('prologue', parameters)."""
     name, style = sequence.identifiers, code_style(sequence)
     arguments = [name[p.name] for p in sequence.inputs] + (["constants"] if sequence.symbols else [])
     results = [name[r.name] for r in sequence.results]
     returned = results[0] if len(results) == 1 else f"[{', '.join(results)}]"
     lines = [f"function {returned} = {name[sequence.function]}({', '.join(arguments)})"]
     lines += [f"% {comment(line)}".rstrip() for line in header(facts, sequence, _LAYOUT, 1)]
+    if sequence.symbols:
+        lines += _entrance(sequence)
     for p in sequence.inputs:
         used = [(k, s) for k, (s, u) in enumerate(zip(p.scalars, p.used)) if u]
         lines += [f"{name[s]} = {name[p.name]}({k + 1});" for k, s in used]
@@ -26,6 +28,20 @@ def matlab(sequence: Sequence, facts: About) -> str:
     for r in sequence.results:
         lines += _result(r, name[r.name], style)
     return "\n".join([*lines, "end", *(_prologue(sequence, style) if sequence.symbols else []), ""])
+
+
+def _entrance(sequence: Sequence) -> list[str]:
+    """A function inside a file cannot be called from elsewhere, so the main one hands the parameters on."""
+    name = sequence.identifiers
+    function, first = name[sequence.function], name[sequence.inputs[0].name]
+    result = name[sequence.results[0].name]
+    second = [name[p.name] for p in sequence.inputs[1:]] + ["constants"]
+    return [
+        f"if ischar({first}) % constants = {function}('prologue', parameters), once per parameter set",
+        f"{result} = {function}_prologue({second[0]});",
+        "return;",
+        "end",
+    ]
 
 
 def _result(result: Result, name: str, style: Style) -> list[str]:
