@@ -254,6 +254,7 @@ def test_gauge_leaves_seven_numbers_a_hinge() -> None:
         assert (S.zz, h.z, b.inertia.m) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.counts  # what the lever does
 def test_leaf_keeps_one_component_of_its_moment() -> None:
     tree = Plan().prepare(build_tree(arm("puma560")))
     assert tree.bodies[-1].inertia.h.y == 0.0 and tree.bodies[-1].phase != 0.0
