@@ -72,6 +72,11 @@ class Graph:
                 node = self._constant[value] = self._append(CONST, len(self.constants) - 1, 0, 0)
         return 2 * node + sign
 
+    def known(self, value: float) -> int | None:
+        """The edge of a positive constant that is in use."""
+        node = self._constant.get(value)
+        return None if node is None else 2 * node
+
     def expr(self, edge: int) -> Scalar:
         """The scalar of an edge; a float if the node is a constant."""
         node = edge >> 1
@@ -99,10 +104,8 @@ class Graph:
             with self._lock:
                 node = self._table.get(key)
                 if node is None:
-                    level = self.level[a >> 1]
-                    if op in BINARY:
-                        level = max(level, self.level[b >> 1])
-                    node = self._table[key] = self._append(op, a, b, level)
+                    level, other = self.level[a >> 1], self.level[b >> 1] if op in BINARY else 0
+                    node = self._table[key] = self._append(op, a, b, other if other > level else level)
         return node
 
     # -- rules on construction ------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -79,38 +80,42 @@ class Program:
     def counts(self) -> dict[str, int]:
         """Operations in the convention of `CONVENTION`."""
         g, order = self.graph, self.order()
-        # a sum that feeds another angle sum only is itself an angle sum: settle from the users backwards
-        plain: set[int] = set(e >> 1 for e in self.output_edges)
-        for n in reversed(order):
-            if g.op[n] in (SIN, COS) or (g.op[n] == ADD and n not in plain):
-                continue
-            plain.update(e >> 1 for e in g.operands(n))
-        total = dict.fromkeys(("add", "mul", "div", "trig", "angle_sums", "hoisted"), 0)
-        for n in order:
-            op = g.op[n]
-            if op <= INPUT:
-                continue
-            if g.level[n] < 2:
-                total["hoisted"] += 1
-            elif op == ADD:
-                total["add" if n in plain else "angle_sums"] += 1
-            elif op == MUL:
-                sum_of = "add" if n in plain else "angle_sums"
-                total[sum_of if self._doubles(n) and not self.doubling_is_mul else "mul"] += 1
-            elif op == DIV:
-                total["div"] += 1
-            elif op in (SIN, COS):
-                total["trig"] += 1
-            elif op == SQRT:
-                total["sqrt"] = total.get("sqrt", 0) + 1
-        return total
+        op, level = g.op, g.level
+        work = [n for n in order if op[n] > INPUT]
+        moving = [n for n in work if level[n] == 2]
+        of = Counter(op[n] for n in moving)
+        angles = self._angle_sums(order)
+        two = None if self.doubling_is_mul else g.known(2.0)
+        doubled = {n for n in moving if op[n] == MUL and two in (g.a[n], g.b[n])}
+        sums = sum(op[n] == ADD or n in doubled for n in moving if n in angles)
+        total = {
+            "add": of[ADD] + len(doubled) - sums,
+            "mul": of[MUL] - len(doubled),
+            "div": of[DIV],
+            "trig": of[SIN] + of[COS],
+            "angle_sums": sums,
+            "hoisted": len(work) - len(moving),
+        }
+        return total | ({"sqrt": of[SQRT]} if of[SQRT] else {})
+
+    def _angle_sums(self, order: Sequence[int]) -> set[int]:
+        """Nodes whose only users are sines, cosines and other such sums."""
+        g = self.graph
+        op, a, b = g.op, g.a, g.b
+        found: set[int] = set()
+        stack = [a[n] >> 1 for n in order if op[n] in (SIN, COS)]
+        while stack:
+            n = stack.pop()
+            if n not in found and op[n] in (ADD, MUL):
+                found.add(n)
+                stack += (a[n] >> 1, b[n] >> 1) if op[n] == ADD else ()
+        found.difference_update(e >> 1 for e in self.output_edges)
+        for n in reversed(order) if found else ():  # users before what they use
+            if op[n] > INPUT and op[n] not in (SIN, COS) and not (op[n] == ADD and n in found):
+                found.difference_update(e >> 1 for e in g.operands(n))
+        return found
 
     @property
     def doubling_is_mul(self) -> bool:
         """2 x counts and is written as a product, not as x + x."""
         return self.meta.get("doubling") == "mul"
-
-    def _doubles(self, n: int) -> bool:
-        """2 x, which is written x + x."""
-        g = self.graph
-        return any(g.level[e >> 1] == 0 and g.expr(e) == 2.0 for e in g.operands(n))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from .rotation import about
@@ -215,24 +216,37 @@ def settled(tree: Tree) -> Tree:
 
 def reframed(tree: Tree) -> Tree:
     """The tree (gauged first) in better frames; coordinates and forces are the old ones."""
-    tree, below = settled(tree), children_of(tree.parents)
-    for _ in range(SWEEPS):
-        before = tree
-        for i, children in enumerate(below):
-            tree = _best_at(tree, i, children)
-        if tree is before:
-            break
+    tree = settled(tree)
+    for m in _paying(tree.bodies):
+        tree = moved(tree, m)
     return tree
 
 
-def _best_at(tree: Tree, i: int, children: Sequence[int]) -> Tree:
-    """The tree after the move of body i that costs least, if that is less than to stay."""
+@lru_cache(maxsize=4)  # a search settles the same tree many times
+def _paying(bodies: tuple[TreeBody, ...]) -> tuple[Move, ...]:
+    """The moves that lower the estimated operations, one after another."""
+    tree = Tree(bodies, {}, ZERO, 0, 0, ())
+    below, moves = children_of(tree.parents), []
+    for _ in range(SWEEPS):
+        before = len(moves)
+        for i, children in enumerate(below):
+            m = _best_at(tree, i, children)
+            if m is not None:
+                moves.append(m)
+                tree = moved(tree, m)
+        if len(moves) == before:
+            break
+    return tuple(moves)
+
+
+def _best_at(tree: Tree, i: int, children: Sequence[int]) -> Move | None:
+    """The move of body i that costs least, if that is less than to stay."""
     if tree.bodies[i].kind not in HINGES:
-        return tree
+        return None
     best, least = None, cost(tree, i, children, 0.0, ZERO)
     for m in moves_at(tree, i, children):
         found = resolve(tree, m)
         price = least if found is None else cost(tree, i, children, *found)
         if price < least:
             best, least = m, price
-    return tree if best is None else moved(tree, best)
+    return best
