@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= auto
 
-.PHONY: demo test bench bench-check nightly check setup clean
+.PHONY: demo test bench bench-others bench-check nightly check setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
@@ -16,8 +16,15 @@ test: $(VENV)/.test            ## all tests
 bench: $(VENV)/.bench          ## Drevo against its peers, into benchmarks/
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/operations.py
+	$(BIN)/python benchmarks/simulation.py
 
-bench-check: $(VENV)/.test     ## fails where Drevo is slower than promised
+bench-others: $(VENV)/.bench   ## the same, and peers that need an environment of their own
+	test -d build/peers || $(PYTHON) -m venv build/peers
+	for p in frax adam-robotics mujoco-mjx drake; do \
+	  build/peers/bin/python -m pip --disable-pip-version-check --quiet install $$p || echo "$$p does not install"; done
+	$(BIN)/python benchmarks/peers.py --others build/peers/bin/python
+
+bench-check: $(VENV)/.bench    ## fails where a ratio to a peer has fallen below the recorded one
 	$(BIN)/python benchmarks/peers.py --check
 
 nightly: $(VENV)/.test         ## what needs longer
@@ -26,8 +33,8 @@ nightly: $(VENV)/.test         ## what needs longer
 	  echo "without $$lever"; $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" --without=$$lever || exit 1; done
 
 check: $(VENV)/.dev            ## style, types, layers
-	$(BIN)/ruff format --check src tests benchmarks docs
-	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs examples
+	$(BIN)/ruff check src tests benchmarks docs examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

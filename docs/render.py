@@ -1,42 +1,56 @@
-"""Draws docs/chain.svg: the chain of Yudintsev's slides, simulated by Drevo, animated without a library.
+"""Draws the figures of the docs: python docs/render.py [NAME ...], as `loops-drift`; all without a name.
 
-python docs/render.py
+Those of loads, drives and accuracy are what the code on their pages saves.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import drevo
+from drevo.constrained import hold
+from drevo.emit.plot import Curve, Panel, plot
+from drevo.picture import draw as mechanism
+from drevo.simulate import Control, simulate
+from drevo.walking import GAITS, draw, follow, hop, walk
+
+HERE = Path(__file__).parent
+Array = np.ndarray[Any, Any]
 
 RODS, SECONDS, STEP, FRAME = 10, 8.0, 1e-4, 0.04
 SCALE, CENTER = 240.0, (260.0, 30.0)
 TRAIL = 14  # frames that the tip leaves behind
+INK, GREEN, GREY = "#1b2a33", "#0b7a5c", "#9aa5ab"
+WAYS: dict[str, tuple[float, float] | None] = {
+    "neither": (1e-9, 1e-9),  # gains that do nothing in 100 s
+    "Baumgarte, gains 20 and 100": (20.0, 100.0),
+    "projection": None,
+}
 
 
-def simulate(robot: drevo.Robot) -> tuple[np.ndarray[Any, Any], float]:
-    """Frames of q by Runge and Kutta's fourth order, and the drift of the energy relative to its range."""
-    q, v, tau = np.zeros(RODS), np.zeros(RODS), np.zeros(RODS)
-    q[0] = -0.25
-    every, frames, energies = round(FRAME / STEP), [], []
-    for k in range(round(SECONDS / STEP)):
-        if k % every == 0:
-            frames.append(q)
-            energies.append(float(robot.kinetic_energy(q, v) + robot.potential_energy(q)))
-        k1 = robot.forward_dynamics(q, v, tau)
-        k2 = robot.forward_dynamics(q + STEP / 2 * v, v + STEP / 2 * k1, tau)
-        k3 = robot.forward_dynamics(q + STEP / 2 * v + STEP**2 / 4 * k1, v + STEP / 2 * k2, tau)
-        k4 = robot.forward_dynamics(q + STEP * v + STEP**2 / 2 * k2, v + STEP * k3, tau)
-        q = q + STEP * v + STEP**2 / 6 * (k1 + k2 + k3)
-        v = v + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+# -- the chain of Yudintsev's slides, animated -----------------------------------------------------------------
+
+
+def chain() -> str:
+    """Ten rods that fall for eight seconds."""
+    robot = drevo.robots.rod_chain(RODS)
+    start = np.array([-0.25, *[0.0] * (RODS - 1)])
+    moved = simulate(robot, start, duration=SECONDS, step=STEP, every=round(FRAME / STEP))
     lowest = float(robot.potential_energy(np.array([-np.pi / 2, *[0.0] * (RODS - 1)])))
-    return np.array(frames), float(np.ptp(energies)) / abs(lowest)
+    return picture(joints(moved.q[:-1]), float(np.ptp(moved.energy)) / abs(lowest))
 
 
-def joints(frames: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def joints(frames: Array) -> Array:
     """Points of the picture, (frames, rods + 1, 2)."""
     angles = np.cumsum(frames, axis=-1)
     steps = np.stack([np.cos(angles), -np.sin(angles)], -1) / RODS * SCALE
@@ -44,7 +58,7 @@ def joints(frames: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.concatenate([start, start + np.cumsum(steps, axis=1)], axis=1)
 
 
-def picture(points: np.ndarray[Any, Any], drift: float) -> str:
+def picture(points: Array, drift: float) -> str:
     """The animation, looping."""
     count = len(points)
     trails = [points[np.maximum(0, np.arange(k - TRAIL, k + 1)), -1] for k in range(count)]
@@ -66,22 +80,200 @@ def picture(points: np.ndarray[Any, Any], drift: float) -> str:
     )
 
 
-def _animate(name: str, values: np.ndarray[Any, Any]) -> str:
+def _animate(name: str, values: Array) -> str:
     text = ";".join(f"{x:.0f}" for x in values)
     return f'<animate attributeName="{name}" dur="{SECONDS:g}s" repeatCount="indefinite" values="{text}"/>'
 
 
-def _along(lines: list[np.ndarray[Any, Any]]) -> str:
+def _along(lines: list[Array]) -> str:
     text = ";".join(_line(line) for line in lines)
     return f'<animate attributeName="points" dur="{SECONDS:g}s" repeatCount="indefinite" values="{text}"/>'
 
 
-def _line(points: np.ndarray[Any, Any]) -> str:
+def _line(points: Array) -> str:
     return " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
 
 
+# -- robots with closed loops ------------------------------------------------------------------------------------
+
+
+def point(robot: drevo.Robot, q: Array, link: str, at: Sequence[float] = (0.0, 0.0, 0.0)) -> Array:
+    """A point of a link in the world."""
+    pose = robot.pose(q, link)
+    return np.asarray(pose[..., :3, :3] @ np.array(at) + pose[..., :3, 3])
+
+
+def four_bar() -> list[str]:
+    """The linkage, and the way of the middle of its coupler through one turn."""
+    robot = drevo.robots.four_bar()
+    turn = np.zeros((73, 3))
+    for k in range(1, 73):  # each from its neighbour, so that it bends the same way all round
+        turn[k] = robot.assemble(turn[k - 1] + [np.pi / 36, -np.pi / 36, 0.0], keep=["crank_joint"])
+    q = turn[8]
+    joints = [point(robot, q, n) for n in ("crank", "coupler")]
+    joints += [point(robot, q, "rocker", (-0.1, 0.0, 0.5)), point(robot, q, "rocker")]
+    flat = [(30 + 250 * p[0], 190 - 250 * p[2]) for p in joints]
+    way = [(30 + 250 * p[0], 190 - 250 * p[2]) for p in point(robot, turn, "coupler", (0.25, 0.0, 0.15))]
+    return [line(way, GREEN, 1.5, "4 3"), line(flat, INK, 5), *dots(flat)]
+
+
+def seen(p: Array, x: float, y: float, scale: float) -> tuple[float, float]:
+    """A point in an oblique view from the front left."""
+    return x + scale * (p[1] + 0.35 * p[0]), y - scale * (p[2] + 0.22 * p[0])
+
+
+def stewart() -> list[str]:
+    """The platform, raised and tilted, with its legs closed."""
+    robot = drevo.robots.stewart()
+    q = robot.neutral()
+    q[:7] = 0.05, -0.08, 0.1, *np.array([0.1, -0.05, 0.15, 1.0]) / np.linalg.norm([0.1, -0.05, 0.15, 1.0])
+    q = robot.assemble(q, keep=["platform_joint"])
+    round_it = (2, 1, 4, 3, 6, 5)
+    feet = [point(robot, q, f"leg{k}_lower") for k in round_it]
+    heads = [point(robot, q, f"leg{k}_upper") for k in round_it]
+
+    def view(points: Iterable[Array]) -> list[tuple[float, float]]:
+        return [seen(p, 390, 205, 115) for p in points]
+
+    legs = [line(view((a, b)), INK, 4) for a, b in zip(feet, heads)]
+    rings = line(view([*feet, feet[0]]), GREY, 2), line(view([*heads, heads[0]]), GREEN, 5)
+    return [rings[0], *legs, rings[1], *dots(view([*feet, *heads]))]
+
+
+def two_arm() -> list[str]:
+    """Both arms and the box between the hands."""
+    robot = drevo.robots.two_arm()
+    q, out = robot.neutral(), []
+
+    def view(points: Iterable[Array]) -> list[tuple[float, float]]:
+        return [seen(p, 610, 330, 260) for p in points]
+
+    for side, s in (("left", 1.0), ("right", -1.0)):
+        names = ("shoulder", "forearm", "hand")
+        chain = [point(robot, q, f"{side}_{n}") for n in names]
+        chain.append(point(robot, q, f"{side}_hand", (0.1, -0.1 * s, 0.0)))
+        out += [line(view(chain), INK, 5), *dots(view(chain))]
+    round_it = ((-0.1, -0.15), (-0.1, 0.15), (0.1, 0.15), (0.1, -0.15))
+    corners = [(x, y, z) for z in (-0.05, 0.05) for x, y in round_it]
+    box = view(point(robot, q, "box", c) for c in corners)
+    sides = [line([*box[k : k + 4], box[k]], GREEN, 2.5) for k in (0, 4)]
+    return [*out, *sides, *(line([box[k], box[k + 4]], GREEN, 2.5) for k in range(4))]
+
+
+# -- how well 100 s keep closed loops ---------------------------------------------------------------------------
+
+
+def springs(t: Any, q: Any, v: Any) -> list[Any]:
+    """1 kN/m in every leg of the Stewart platform."""
+    efforts: list[Any] = [0.0] * 24
+    for k in range(6):
+        efforts[8 + 3 * k] = -1000.0 * q[9 + 3 * k]
+    return efforts
+
+
+def drift(name: str) -> Panel:
+    """The largest gap of each second."""
+    robot = drevo.load(name)
+    law = None if name == "four-bar" else Control(springs)
+    v0 = np.zeros(robot.nv) if law is None else np.r_[0.3, -0.2, 0.1, 0.5, 0.4, -0.6, np.zeros(18)]
+    q0, v0 = hold(robot, robot.neutral(), v0)
+    seconds, curves = np.arange(100) + 0.5, []
+    for way, stabilise in WAYS.items():
+        table = simulate(robot, q0, v0, law, duration=100.0, step=1e-3, every=20, stabilise=stabilise)
+        gaps = np.abs(table.gaps[0]).max(axis=1)[1:].reshape(100, 50).max(axis=1)
+        curves.append(Curve(way, seconds, np.maximum(gaps, 1e-16)))
+    return Panel(f"{name}: largest gap of each second, m", curves, log=True)
+
+
+# -- SVG --------------------------------------------------------------------------------------------------------
+
+
+def line(points: Sequence[tuple[float, float]], color: str, width: float, dash: str = "") -> str:
+    d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    more = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<path d="{d}" fill="none" stroke="{color}" stroke-width="{width}" stroke-linejoin="round"{more}/>'
+
+
+def dots(points: Iterable[tuple[float, float]]) -> list[str]:
+    return [
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#fff" stroke="{INK}" stroke-width="2"/>' for x, y in points
+    ]
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle", color: str = INK) -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{color}">{words}</text>'
+
+
+def page(width: int, high: int, parts: Iterable[str]) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {high}" font-family="system-ui,sans-serif"'
+    )
+    return f'{head} font-size="13"><rect width="{width}" height="{high}" fill="#fff"/>{"".join(parts)}</svg>\n'
+
+
+# -- all figures ------------------------------------------------------------------------------------------------
+
+
+def loops() -> str:
+    """The robots with closed loops."""
+    names = [text(x, 260, n) for x, n in ((110, "four-bar"), (390, "stewart"), (665, "two-arm"))]
+    return page(780, 275, [*four_bar(), *stewart(), *two_arm(), *names])
+
+
+def loops_drift() -> str:
+    """Gaps over 100 s by the ways to keep them."""
+    return plot("gaps of closed loops", [drift("four-bar"), drift("stewart")], 2, "seconds", shared=True)
+
+
+def biped(gait: str) -> str:
+    """Six steps, as `drevo walk biped --plot` draws them."""
+    robot = drevo.load("biped", base="floating")
+    return draw(walk(robot, 6, GAITS[gait]), f"{robot.name}: 6 steps, {gait} gait")
+
+
+def biped_hop() -> str:
+    """The hop of the page."""
+    return draw(follow(hop(drevo.load("biped", base="floating")), gain=8.0), "biped: a hop")
+
+
+@cache
+def saved(page: str) -> dict[str, str]:
+    """What the Python blocks of a page save, by name."""
+    code = re.findall(
+        r"^```python\n(.*?)^```", (HERE / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as room, redirect_stdout(None):
+        os.chdir(room)
+        try:
+            exec(compile("\n".join(code), page, "exec"), {"__name__": "docs"})
+            return {p.name: p.read_text(encoding="utf-8") for p in Path(room).glob("*.svg")}
+        finally:
+            os.chdir(here)
+
+
+FIGURES: dict[str, Callable[[], str]] = {
+    "chain": chain,
+    "loops": loops,
+    "loops-drift": loops_drift,
+    "biped-dynamic": lambda: biped("dynamic"),
+    "biped-static": lambda: biped("static"),
+    "biped-hop": biped_hop,
+    "loads-panda": lambda: saved("loads.md")["loads-panda.svg"],
+    "drives-panda": lambda: saved("loads.md")["drives-panda.svg"],
+    "accuracy-puma": lambda: saved("accuracy.md")["accuracy-puma.svg"],
+    "telegin-three-link": lambda: mechanism(drevo.load("three-link")),
+    "telegin-two-arm-planar": lambda: mechanism(drevo.load("two-arm-planar")),
+    "telegin-two-arm-spatial": lambda: mechanism(drevo.load("two-arm-spatial")),
+}
+
+
+def main(names: Sequence[str]) -> None:
+    for name in names or FIGURES:
+        target = HERE / f"{name}.svg"
+        target.write_text(FIGURES[name](), encoding="utf-8")
+        print(f"{target.name}: {target.stat().st_size / 1024:.0f} KiB")
+
+
 if __name__ == "__main__":
-    frames, drift = simulate(drevo.robots.rod_chain(RODS))
-    target = Path(__file__).parent / "chain.svg"
-    target.write_text(picture(joints(frames), drift), encoding="utf-8")
-    print(f"{target.name}: {target.stat().st_size / 1024:.0f} KiB, {len(frames)} frames, drift {drift:.1e}")
+    main(sys.argv[1:])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+import strategies
 from kovalchuk_cases import DATA, Array, rx, ry, rz, worst
 
 import drevo
+from drevo.algorithms.energy import kinetic_energy
 from drevo.algorithms.reactions import joint_wrenches
 from drevo.formalisms import alyushin as al
 from drevo.formalisms.alyushin import rigid_body_energy
@@ -252,3 +255,82 @@ def test_refused(change: dict[str, Any], words: str) -> None:
     }  # fmt: skip
     with pytest.raises(drevo.InputError, match=words):
         rigid_body_energy(**{**given, **change})
+
+
+# -- the formalism: energies of robots ----------------------------------------------------------------------
+
+
+def screw_energy(q: Any, v: Any, mode: str | None) -> float:
+    """By the single bodies: exact, or in a mode with the angles and rates of each link, at the centres of mass."""
+    r = drevo.load("screw-arm")
+    total = 0.0
+    angles = [(0, 0, q[0]), (0, q[1], q[0]), (q[2], q[1], q[0])]
+    rates = [(0, 0, v[0]), (0, v[1], v[0]), (v[2], v[1], v[0])]
+    bodies = [(P["link1"]["m"], P["link1"]["J"], P["link1"]["C"], (0, 0, 0)),
+              (P["link2"]["m"], P["link2"]["J"], P["link2"]["C"], (0, 0, P["H"]))]  # fmt: skip
+    m3 = P["link3"]["m"] + P["load"]["m"]
+    C3 = (P["link3"]["m"] * np.array(P["link3"]["C"]) + P["load"]["m"] * np.array(P["load"]["C"])) / m3
+    bodies.append((m3, together(), C3, (P["L1"], 0, P["H"])))
+    for i, (m, J, C, pole) in enumerate(bodies):
+        w, R = rates_to_omega(angles[i], rates[i]), turn(angles[i])
+        V = r.velocity(q, v, f"link{i + 1}")[:3] + np.cross(w, R @ (np.array(C) - pole))
+        total += rigid_body_energy(m, (0, 0, 0), J, R, V, w, mode=mode, angles=angles[i], rates=rates[i])
+    return total
+
+
+@pytest.mark.parametrize("mode", [None, *"ABC"])
+def test_formalism_is_the_sum_of_the_bodies(mode: str | None) -> None:
+    """kinetic_energy(tree) of the screw robot in every mode; without one it is the kinetic energy."""
+    r, rng = drevo.load("screw-arm"), np.random.default_rng(4)
+    tree = build_tree(r.model)
+    for _ in range(5):
+        q, v = rng.normal(size=(2, 3)).tolist()
+        found = al.kinetic_energy(tree, q, v, mode)
+        assert worst(found, screw_energy(q, v, mode)) <= ENERGY
+        if mode is None:
+            assert worst(found, r.kinetic_energy(q, v)) <= ENERGY
+
+
+def test_formalism_is_exact_for_random_robots() -> None:
+    """Without a mode: trees of every joint, against the plain recursion; on a graph and on numbers."""
+    for seed in range(8):
+        model = strategies.robot(seed, strategies.EVERY, 8, "floating" if seed % 2 else "fixed", 0.2, 0.2)
+        q, v, _ = strategies.state(model, seed)
+        tree = build_tree(model)
+        right = kinetic_energy(tree, q.tolist(), v.tolist())
+        assert worst(al.kinetic_energy(tree, q.tolist(), v.tolist()), right) <= ENERGY * max(1.0, abs(right))
+    d = drevo.write_out(drevo.load("screw-arm"), "kinetic_energy", formalism="alyushin")
+    assert d.formalism == "alyushin" and d.checks[0][1] <= ENERGY
+    right = screw_energy([0.1, 0.2, 0.3], [1, 2, 3], None)
+    assert worst(d.evaluate(q=[0.1, 0.2, 0.3], v=[1.0, 2.0, 3.0]), right) <= ENERGY
+
+
+@pytest.mark.parametrize("mode", "ABC")
+def test_modes_are_written_out_with_their_error(mode: str) -> None:
+    """Labelled in every text; the errors at the sample states are printed beside the exact values."""
+    r = drevo.load("screw-arm")
+    d = drevo.write_out(r, "kinetic_energy", formalism="alyushin", mode=mode)
+    assert "not exact" in d.formalism and d.checks[0][1] <= ENERGY and d.checks[1][1] > 0.01
+    for text in (d.markdown(), d.latex(), d.html(), d.python(), d.c()):
+        assert "not exact" in text.lower()
+    lines = re.findall(r"At q = \((.*?)\), v = \((.*?)\): mode . gives (\S+) J, exact is (\S+) J, error (\S+) J",
+                       d.markdown().replace("\\", ""))  # fmt: skip
+    assert len(lines) == 5
+    for q, v, found, exact, error in lines:
+        assert abs(float(found) - float(exact) - float(error)) <= 2e-3 * abs(float(exact))
+        state = [[float(x) for x in part.split(",")] for part in (q, v)]
+        assert abs(r.kinetic_energy(*state) - float(exact)) <= 2e-3 * float(exact)
+        assert abs(screw_energy(*state, mode) - float(found)) <= 2e-3 * abs(float(exact))
+
+
+def test_modes_refused() -> None:
+    """A joint that turns about no observer axis at q = 0; an unknown mode; another quantity."""
+    b = drevo.Builder("skew")
+    b.body("arm", axis=(0, 1, 1), mass=1.0, inertia=BOX)
+    with pytest.raises(drevo.TraceError, match=r"joint 'arm_joint' .revolute. does not turn about one of them"):
+        drevo.write_out(b.robot(), "kinetic_energy", formalism="alyushin", mode="A")
+    assert drevo.write_out(b.robot(), "kinetic_energy", formalism="alyushin", mode="C").checks[0][1] <= ENERGY
+    with pytest.raises(drevo.InputError, match="mode 'D' is not known"):
+        drevo.write_out(b.robot(), "kinetic_energy", mode="D")
+    with pytest.raises(drevo.TraceError, match="belongs to kinetic_energy by alyushin, not to mass_matrix"):
+        drevo.write_out(b.robot(), "mass_matrix", mode="A")

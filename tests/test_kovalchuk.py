@@ -26,7 +26,8 @@ import drevo
 from drevo.algorithms.forward_dynamics import forward_dynamics
 from drevo.algorithms.inertia_matrix import mass_matrix
 from drevo.algorithms.inverse_dynamics import inverse_dynamics
-from drevo.algorithms.reactions import joint_wrenches, moving_links
+from drevo.algorithms.kinematics import moving_links
+from drevo.algorithms.reactions import joint_wrenches
 from drevo.constrained import constrained_dynamics, constrained_inverse_dynamics
 from drevo.formalisms import kovalchuk as k
 from drevo.graph.evaluate import evaluate

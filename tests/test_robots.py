@@ -243,6 +243,12 @@ def test_wrong_rows_are_refused(row: dict[str, object], words: str) -> None:
         drevo.from_dh([{"mass": 1.0, "inertia": np.eye(3), **row}])
 
 
+@pytest.mark.parametrize("row", [(0, 0), (0, 0, 0, 0), range(11)])
+def test_a_row_of_the_wrong_length_is_refused(row: list[float]) -> None:
+    with pytest.raises(drevo.ModelError, match=f"row 1 has {len(row)} columns; a list has 5 to 10"):
+        drevo.from_dh([row])
+
+
 def test_unknown_convention_is_refused() -> None:
     with pytest.raises(drevo.ModelError, match="'standard' or 'modified'"):
         drevo.from_dh([], "craig")

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import strategies
 from tolerances import DYNAMICS
 
 from drevo.algorithms.forward_dynamics import forward_dynamics
-from drevo.algorithms.inverse_dynamics import bias, inverse_dynamics
-from drevo.errors import InputError, NumericsError
+from drevo.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
+from drevo.errors import InputError, ModelError, NumericsError
+from drevo.loading import load
+from drevo.mechanics.columns import columns_of
 from drevo.mechanics.configuration import random
 from drevo.mechanics.tree import build_tree
-from drevo.model.description import Model
+from drevo.model.description import Inertial, Joint, Link, Model, Vec
+from drevo.quantities import CATALOGUE
+from drevo.robot import Robot
 from drevo.robots import rod_chain
 from drevo.rolled import rolled_function
 from drevo.runtime import cache
 from drevo.runtime.build import Spec
 from drevo.runtime.function import Function
 
-ALGORITHM = {"inverse_dynamics": inverse_dynamics, "bias": bias, "forward_dynamics": forward_dynamics}
-LOOSE = {"inverse_dynamics": DYNAMICS, "bias": DYNAMICS, "forward_dynamics": 1e-8}
+ALGORITHM = {
+    "inverse_dynamics": inverse_dynamics,
+    "bias": bias,
+    "inertia_product": inertia_product,
+    "forward_dynamics": forward_dynamics,
+}
+LOOSE = {**dict.fromkeys(ALGORITHM, DYNAMICS), "forward_dynamics": 1e-8}
 
 
 def rolled(model: Model, quantity: str, **options: object) -> Function:
@@ -37,13 +48,17 @@ def tree_of(seed: int, kinds: tuple[str, ...] = strategies.EVERY, base: str = "f
 def states(model: Model, count: int, quantity: str) -> list[np.ndarray]:
     rng = np.random.default_rng(7)
     q = np.array([random(model, rng) for _ in range(count)])
-    return [q, rng.normal(size=(count, model.nv)), rng.normal(size=(count, model.nv))][: 2 + (quantity != "bias")]
+    rates = rng.normal(size=(len(CATALOGUE[quantity].state) - 1, count, model.nv))
+    return [q, *rates]
 
 
-def expected(model: Model, quantity: str, args: list[np.ndarray]) -> np.ndarray:
+def expected(
+    model: Model, quantity: str, args: list[np.ndarray], pulls: dict[str, np.ndarray] | None = None
+) -> np.ndarray:
     """All samples at once, on arrays."""
     columns = [list(x.T) for x in args]
-    found = ALGORITHM[quantity](build_tree(model), *columns)
+    extra = {"external": {k: list(x.T) for k, x in pulls.items()}} if pulls else {}
+    found = ALGORITHM[quantity](build_tree(model), *columns, **extra)
     return np.stack([np.broadcast_to(x, len(args[0])) for x in found], -1)
 
 
@@ -127,3 +142,118 @@ def test_left_to_straight_line_code() -> None:
     assert rolled_function(large, "mass_matrix", Spec()) is None
     assert rolled_function(large, "inverse_dynamics", Spec(layout="batch_last")) is None
     assert rolled_function(large, "inverse_dynamics", Spec()) is not None
+
+
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "bias", "forward_dynamics"])
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_wrenches_in_world_axes(quantity: str, base: str) -> None:
+    """On several links, welded ones among them, the root of no effect: as the algorithm has it."""
+    model = tree_of(6, ("revolute", "prismatic", "spherical"), base)
+    args, rng = states(model, 21, quantity), np.random.default_rng(3)
+    welded = next(j.child for j in model.joints if j.kind == "fixed")
+    links = [model.root, model.links[5].name, model.links[-1].name, welded]
+    pulls = {k: rng.normal(size=(21, 6)) for k in links}
+    f = rolled_function(model, quantity, Spec(), external=links, smallest=0)
+    assert f is not None and [n for n, _ in f.inputs[-4:]] == [f"f_ext:{k}" for k in links]
+    found, right = f(*args, *pulls.values()), expected(model, quantity, args, pulls)
+    assert np.abs(found - right).max() <= LOOSE[quantity] * np.abs(right).max()
+    for k in (0, 20):
+        one = f(*(x[k] for x in args), *(x[k] for x in pulls.values()))
+        assert np.array_equal(one, found[k])
+    still = f(*args, *(x[3] for x in pulls.values()))  # the same wrenches for every row
+    assert np.array_equal(still[3], found[3])
+
+
+def test_wrenches_by_name() -> None:
+    """f_ext of a large robot goes through the loop too, and a long chain sample by sample."""
+    r = Robot(tree_of(2, ("revolute",), n=2150))
+    args, links = states(r.model, 2, "inverse_dynamics"), (r.link_names[1500], r.link_names[-1])
+    pulls = {k: np.array([1.0, -2.0, 3.0, 0.5, 0.1, -0.7]) for k in links}
+    found = r.inverse_dynamics(*args, f_ext=pulls)
+    right = expected(r.model, "inverse_dynamics", args, {k: np.tile(x, (2, 1)) for k, x in pulls.items()})
+    assert np.abs(found - right).max() <= 1e-10 * np.abs(right).max()
+
+
+def test_inertia_product_is_linear_and_symmetric() -> None:
+    """x . M y = y . M x, M (x + y) = M x + M y, and x . M x > 0, for a floating tree."""
+    model = tree_of(8, base="floating", n=60)
+    f = rolled(model, "inertia_product")
+    q, x = states(model, 6, "inertia_product")
+    y = np.roll(x, 1, axis=0)
+    Mx, My, size = f(q, x), f(q, y), np.abs(f(q, x)).max() * np.abs(x).max() * model.nv
+    assert np.abs((y * Mx).sum(1) - (x * My).sum(1)).max() <= DYNAMICS * size
+    assert np.abs(f(q, x + y) - Mx - My).max() <= DYNAMICS * np.abs(Mx).max()
+    assert ((x * Mx).sum(1) > 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::drevo.DrevoWarning")
+def test_inertia_product_of_small_robots() -> None:
+    """Straight-line code: M(q) x, for an arm and a floating tree with mimic joints."""
+    for model in (load("puma560").model, strategies.robot(5, strategies.EVERY, 9, "floating", 0.2, 0.3)):
+        r, (q, x) = Robot(model), states(model, 10, "inertia_product")
+        right = np.einsum("bij,bj->bi", r.mass_matrix(q), x)
+        assert np.abs(r.inertia_product(q, x) - right).max() <= DYNAMICS * np.abs(right).max()
+
+
+def test_columns_are_those_of_the_tree() -> None:
+    """Plain robots go straight to arrays; the same numbers as by way of the tree, to rounding."""
+    plain = ("revolute", "prismatic", "helical", "spherical")
+    seen = 0
+    for seed in range(12):
+        model = strategies.robot(seed, plain, 30, "floating" if seed % 2 else "fixed", welds=0.0, mimics=0.0)
+        model = replace(model, joints=tuple(replace(j, axis=coordinate(j.axis)) for j in model.joints))
+        columns, tree = columns_of(model), build_tree(model)
+        assert not columns.frames  # the direct way
+        for b in tree.bodies:
+            i = columns.links.index(b.link)
+            row = [*b.R.x, *b.R.y, *b.R.z, *b.p, b.inertia.m, *b.inertia.h, *b.inertia.S, b.pitch, b.factor]
+            size = np.abs(columns.numbers[i]).max()
+            assert np.abs(columns.numbers[i] - row).max() <= 4 * np.finfo(float).eps * size
+            assert [x == 0.0 for x in columns.numbers[i]] == [x == 0.0 for x in row]
+            assert (columns.q[i], columns.v[i], columns.axis[i]) == (b.q, b.v, b.axis)
+            parent = columns.parent[i]
+            assert (columns.links[parent] if parent >= 0 else "") == (
+                tree.bodies[b.parent].link if b.parent >= 0 else ""
+            )
+            seen += 1
+    assert seen > 100
+
+
+def coordinate(axis: Vec) -> Vec:
+    """The nearest coordinate axis, of the same sense."""
+    k = int(np.abs(axis).argmax())
+    return strategies.vec(np.eye(3)[k] * np.copysign(1.0, axis[k]))
+
+
+def chain_with(kinds: list[str], axes: list[tuple[float, float, float]], masses: list[float]) -> Model:
+    """A chain of these joints in line; a body without mass has no inertia either."""
+    tensor = ((0.01, 0.0, 0.0), (0.0, 0.02, 0.0), (0.0, 0.0, 0.03))
+    links = [Link("world")] + [
+        Link(f"l{i}", Inertial(m, (0.1, 0.02, 0.03), tensor) if m else None) for i, m in enumerate(masses)
+    ]
+    joints = [
+        Joint(f"j{i}", k, links[i].name, f"l{i}", (0.1, 0.0, 0.0), axis=axes[i]) for i, k in enumerate(kinds)
+    ]
+    return Model("chain", tuple(links), tuple(joints))
+
+
+def test_singular_mass_matrix_is_found_in_the_loop() -> None:
+    """Two slides along one line with nothing between them, hidden among a hundred sound joints."""
+    n = 100
+    axes = [((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))[i % 3] for i in range(n)]
+    kinds, masses = ["revolute"] * n, [1.0] * n
+    sound = chain_with(kinds, axes, masses)
+    assert rolled(sound, "forward_dynamics")(*np.zeros((3, n))).shape == (n,)
+    kinds[50:52], axes[50:52], masses[50] = ["prismatic"] * 2, [(0.0, 1.0, 0.0)] * 2, 0.0
+    with pytest.raises(ModelError, match=r"singular for every configuration at joint 'j5[01]'"):
+        rolled(chain_with(kinds, axes, masses), "forward_dynamics")
+    assert rolled(chain_with(kinds, axes, masses), "inverse_dynamics") is not None
+    masses[50] = 1e-9
+    assert rolled(chain_with(kinds, axes, masses), "forward_dynamics") is not None
+
+
+def test_long_chains_are_not_taken_for_singular() -> None:
+    """What one joint moves of 3,000 bodies is 1e10 times what it moves alone."""
+    n = 3000
+    axes = [((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))[i % 3] for i in range(n)]
+    assert rolled(chain_with(["revolute"] * n, axes, [1.0] * n), "forward_dynamics") is not None

@@ -76,9 +76,9 @@ def test_welded_links_count() -> None:
 def test_linear_time() -> None:
     """100,000 links in a second, in a chain and in a star."""
     for parents in (range(100_000), [0] * 100_000):
-        start = time.perf_counter()
+        start = time.process_time()
         t = Topology(list(parents))
-        assert time.perf_counter() - start < 2.0
+        assert time.process_time() - start < 2.0
         assert len(t.subtree[1]) == t.subtree_size[1]
 
 

@@ -116,9 +116,9 @@ def test_every_refusal_has_its_sentence() -> None:
 
 @pytest.mark.parametrize("n", [3000, 10000])
 def test_long_chains_are_linear(n: int) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     model = parse_urdf(chain(n))
-    assert model.nv == n and time.perf_counter() - begin < 5.0
+    assert model.nv == n and time.process_time() - begin < 5.0
 
 
 # --- published robots ------------------------------------------------------
@@ -327,18 +327,18 @@ def test_chains_of_mimic_lead_to_the_driver() -> None:
     ],
 )
 def test_xml_limits(data: bytes, says: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ModelError) as caught:
         xml.parse(data)
-    assert says in str(caught.value) and time.perf_counter() - begin < 5.0
+    assert says in str(caught.value) and time.process_time() - begin < 5.0
 
 
 def test_a_long_attribute_or_text_is_scanned_once() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     xml.parse(b"<a>" + b"x\n" * 4_000_000 + b"</a>")
     with pytest.raises(ModelError):
         xml.parse(b'<a x="' + b"y" * 8_000_000 + b'"/>')
-    assert time.perf_counter() - begin < 5.0
+    assert time.process_time() - begin < 5.0
 
 
 def test_elements_know_their_lines_and_text() -> None:
@@ -377,7 +377,7 @@ def test_not_numbers(text: str) -> None:
     ids=["links", "ends", "parents", "limbs"],
 )
 def test_many_problems_take_linear_time_and_a_short_message(data: bytes, says: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     got, message = outcome(parse_urdf, data)
     assert got == "refuse" and says in message and len(message) < 50_000
-    assert time.perf_counter() - begin < 5.0
+    assert time.process_time() - begin < 5.0

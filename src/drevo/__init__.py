@@ -27,12 +27,13 @@ _LAZY = {
     "from_dh": "dh",
     "load": "loading",
     "rigid_body_energy": "formalisms.alyushin",
+    "stream": "streaming",
     "write_out": "written",
 }
-_MODULES = ("constraint", "robots")
+_MODULES = ("constraint", "control", "dh", "loads", "robots")
 
 if TYPE_CHECKING:
-    from . import constraint, robots
+    from . import constraint, control, dh, loads, robots
     from .builder import Builder
     from .compiler import compile
     from .derivation import Derivation
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .formalisms.alyushin import rigid_body_energy
     from .loading import load
     from .robot import Robot
+    from .streaming import stream
     from .written import write_out
 
 
@@ -77,9 +79,13 @@ __all__ = [
     "compile",
     "conditions",
     "constraint",
+    "control",
+    "dh",
     "from_dh",
     "load",
+    "loads",
     "rigid_body_energy",
     "robots",
+    "stream",
     "write_out",
 ]

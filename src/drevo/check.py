@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -57,8 +58,13 @@ def require_regular(model: Model) -> None:
         return
     ratio, joint = smallest_pivot(model)
     if ratio <= SINGULAR:
-        at = f" at joint {joint!r} (pivot {ratio:.1e} of the inertia that it moves)" if joint else ""
-        raise ModelError(
-            f"robot {model.name!r}: the mass matrix is singular for every configuration{at}: two joints move "
-            "the same inertia in the same way; give the bodies between them mass, or weld one of the joints"
-        )
+        refuse_singular(model, ratio, joint)
+
+
+def refuse_singular(model: Model, ratio: float, joint: str) -> NoReturn:
+    """Says that M is singular, where its smallest pivot shows it."""
+    at = f" at joint {joint!r} (pivot {ratio:.1e} of the inertia that it moves)" if joint else ""
+    raise ModelError(
+        f"robot {model.name!r}: the mass matrix is singular for every configuration{at}: two joints move "
+        "the same inertia in the same way; give the bodies between them mass, or weld one of the joints"
+    )

@@ -56,11 +56,11 @@ def compile(
         "quantity": wanted, "parameters": tuple(parameters), "formalism": formalism,
         "external": tuple(external), "options": options,
     }  # fmt: skip
-    key = "\n".join([stamp(), digest(model), repr(sorted(recipe.items()))])
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(parameters), check=check)
     hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
+        key = "\n".join([stamp(), digest(model), repr(sorted(recipe.items()))])
         function = obtain(key, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
     again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": packed, "check": check}
     again.pop("options")
@@ -76,14 +76,16 @@ def _rolled(
     model: Model, recipe: Mapping[str, Any], spec: Spec, hook: Callable[..., Any] | None, cache: bool
 ) -> Function | None:
     """A loop over the bodies for large trees, whose code does not grow with them; None where it is not the way."""
-    plain = recipe["formalism"] in ("auto", "newton_euler") and not recipe["external"]
+    plain = recipe["formalism"] in ("auto", "newton_euler")
     if len(model.joints) <= LARGE or len(recipe["quantity"]) != 1 or not plain:
         return None
     from .rolled import rolled_function  # late: it would slow every warm start
 
     (name,) = recipe["quantity"]
     smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
-    return rolled_function(model, name, spec, stamp=stamp(), extra=hook, cache=cache, smallest=smallest)
+    return rolled_function(
+        model, name, spec, external=recipe["external"], stamp=stamp(), extra=hook, cache=cache, smallest=smallest
+    )
 
 
 def _mean_depth(model: Model) -> float:
@@ -115,20 +117,19 @@ def make_program(
         require_regular(model)
     if formalism not in ("auto", "newton_euler"):
         return _by_formalism(model, quantity, parameters, formalism, external, options)
-    compute, prepare = None, None
-    if len(quantity) == 1 and formalism == "auto":
+    compute: Mapping[str, Any] = {}
+    if formalism == "auto":
         from .formalisms.quick import quick
         from .mechanics.tree import build_tree
 
-        compute, prepare = quick(build_tree(model), quantity[0], bool(external))
-    name = "newton_euler" if compute is None else "khalil"
+        compute = quick(build_tree(model), quantity, bool(external))
     program = trace(
         model, quantity, parameters=parameters, external=external, options=options, compute=compute,
-        prepare=prepare, meta={"formalism": name},
+        meta={"formalism": "khalil" if compute else "newton_euler"},
     )  # fmt: skip
     if verify.level() >= 1:
         verify.legal(program)
-    if verify.level() >= 2 and compute is not None:
+    if verify.level() >= 2 and compute:
         plain = trace(model, quantity, parameters=parameters, external=external, options=options)
         verify.require_twins(program, plain)
     return program
@@ -205,6 +206,6 @@ def stamp() -> str:
         rooms = ("graph", "mechanics", "algorithms", "formalisms", "emit", "runtime")
         files = [e for room in rooms for e in os.scandir(here / room) if e.name.endswith(".py")]
         seen = sorted((e.path[len(str(here)) :], e.stat().st_size, e.stat().st_mtime_ns) for e in files)
-        seen += [(name, 0, os.stat(here / name).st_mtime_ns) for name in ("trace.py", "rolled.py")]
+        seen += [(name, 0, os.stat(here / name).st_mtime_ns) for name in ("compiler.py", "trace.py", "rolled.py")]
         _STAMP.append(f"{__version__} {hashlib.sha256(repr(seen).encode()).hexdigest()}")
     return _STAMP[0]

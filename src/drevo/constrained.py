@@ -8,86 +8,73 @@ where a is the projection of Udwadia and Kalaba: a and Gamma^T N are unique for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .algorithms.constraints import Kinematics
-from .constraint import Constraint, Contact, PoseTracking, Traced, Weld, all_rows, collect, labels
+from .constraint import Constraint, Contact, collect, labels
+from .constraint_solve import RANK, Split, cholesky, pseudoinverse, times
+from .constraint_terms import Terms, constraint_terms, oriented
 from .errors import InputError, NumericsError
-from .graph.node import Graph
-from .graph.program import Input, Output, Program
 from .mechanics.configuration import slices
-from .mechanics.tree import build_tree
+from .mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from .model.description import Model
 
 if TYPE_CHECKING:
     from .robot import Robot
-    from .runtime.function import Function
 
 Array = np.ndarray[Any, Any]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
 
-RANK = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
 CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
-LOCK = 1e-6  # |cos pitch| of a trunk: below it yaw and roll are the same axis to 6 digits
-TRUNK = (
-    ("prismatic", (0.0, 0.0, 1.0)), ("prismatic", (0.0, 1.0, 0.0)), ("prismatic", (1.0, 0.0, 0.0)),
-    ("revolute", (0.0, 0.0, 1.0)), ("revolute", (0.0, 1.0, 0.0)), ("revolute", (1.0, 0.0, 0.0)),
-)  # fmt: skip
+STRIDE = 0.5  # rad or m: the longest step of an assembly
+STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
+FAR = 1e2  # rad or m: a Newton step that leads nowhere
 
 
-class Terms(NamedTuple):
-    """f, f', Gamma and gamma of a set at a state."""
+@dataclass(frozen=True, kw_only=True)
+class OnRows:
+    """rows: the names of contacts, constraints, then the robot's own loops; jacobian: their Gamma (..., m, nv)."""
 
-    value: Array
-    rate: Array
+    rows: tuple[str, ...]
     jacobian: Array
-    gamma: Array
 
 
-@dataclass(frozen=True)
-class ConstrainedMotion:
-    """a (..., nv), N (..., m) acting on the robot, rank of Gamma, Gamma (..., m, nv), gamma (..., m).
+@dataclass(frozen=True, kw_only=True)
+class ConstrainedMotion(OnRows):
+    """a (..., nv), N (..., m) acting on the robot, rank of Gamma, gamma (..., m).
 
     M a + h = tau + Gamma^T N and Gamma a + gamma = 0; with stabilisation the second holds for gamma plus its
-    feedback. rows names the rows: contacts, constraints, then the robot's own loops. value and rate are f and
-    f' of the state.
+    feedback. value and rate are f and f' of the state.
     """
 
     a: Array
     reactions: Array
     rank: Any
-    jacobian: Array
     gamma: Array
-    rows: tuple[str, ...]
     value: Array
     rate: Array
 
 
-@dataclass(frozen=True)
-class ConstrainedEfforts:
+@dataclass(frozen=True, kw_only=True)
+class ConstrainedEfforts(OnRows):
     """tau (..., nv), zero where nothing drives, and N (..., m): M a + h = tau + Gamma^T N."""
 
     tau: Array
     reactions: Array
-    rows: tuple[str, ...]
-    jacobian: Array
     gamma: Array
 
 
-@dataclass(frozen=True)
-class Impact:
+@dataclass(frozen=True, kw_only=True)
+class Impact(OnRows):
     """Velocity after an impact (..., nv), impulses (..., m), rank of Gamma; M (v+ - v) = Gamma^T impulses."""
 
     v: Array
     impulses: Array
     rank: Any
-    rows: tuple[str, ...]
 
 
 def constrained_dynamics(
@@ -112,16 +99,32 @@ def constrained_dynamics(
     x, v, tau = _state(robot, q=q, v=v, tau=tau)
     refuse_gimbal_lock(robot.model, x)
     if stabilise is not None:
-        found = _held(robot, found, x)
+        found = oriented(robot, found, x)
     c = constraint_terms(robot, found, x, v, t)
+    return accelerations(robot, x, v, tau, c, labels(found), f_ext, stabilise)
+
+
+def accelerations(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    tau: Array,
+    c: Terms,
+    names: tuple[str, ...],
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+) -> ConstrainedMotion:
+    """The same under constraints whose terms are known, and their rows' names."""
     gamma = c.gamma
     if stabilise is not None:
         gamma = gamma + _gain(stabilise[0], c.rate) + _gain(stabilise[1], c.value)
-    h = robot.bias(x, v, f_ext=f_ext) if f_ext else robot.bias(x, v)
-    s = _Split.of(robot, x, c.jacobian)
-    _refuse_contradictions(s, labels(found), {"m": c.value, "m/s": c.rate, "m/s^2": c.gamma})
+    h = robot.bias(q, v, f_ext=f_ext) if f_ext else robot.bias(q, v)
+    s = Split.of(cholesky(robot, q), c.jacobian)
+    refuse_contradictions(s, names, {"m": c.value, "m/s": c.rate, "m/s^2": c.gamma})
     a, N = s.solve(tau - h, gamma)
-    return ConstrainedMotion(a, N, s.rank, c.jacobian, c.gamma, labels(found), c.value, c.rate)
+    return ConstrainedMotion(
+        a=a, reactions=N, rank=s.rank, jacobian=c.jacobian, gamma=c.gamma, rows=names, value=c.value, rate=c.rate
+    )
 
 
 def constrained_inverse_dynamics(
@@ -143,21 +146,21 @@ def constrained_inverse_dynamics(
     """
     found = collect(robot.model, contacts, constraints)
     x, v, a = _state(robot, q=q, v=v, a=a)
-    driven = _driven(robot.model, actuated)
+    driven = driven_rates(robot.model, actuated)
     c = constraint_terms(robot, found, x, v, t)
-    _refuse_violation(_times(c.jacobian, a), c.gamma, labels(found))
+    _refuse_violation(times(c.jacobian, a), c.gamma, labels(found))
     b = robot.inverse_dynamics(x, v, a, f_ext=f_ext) if f_ext else robot.inverse_dynamics(x, v, a)
     GT = np.swapaxes(c.jacobian, -1, -2)
     idle, free = GT[..., ~driven, :], GT[..., driven, :]
     size = np.linalg.norm(GT, axis=(-1, -2))
-    back = _pinv(idle, size)
-    N = _times(back, b[..., ~driven])
-    _refuse_undriven(robot.model, ~driven, b[..., ~driven] - _times(idle, N), b)
+    back = pseudoinverse(idle, size)
+    N = times(back, b[..., ~driven])
+    _refuse_undriven(robot.model, ~driven, b[..., ~driven] - times(idle, N), b)
     rest = np.eye(GT.shape[-1]) - back @ idle  # what may still change without moving the idle joints
-    N = N + _times(_pinv(free @ rest, size), b[..., driven] - _times(free, N))
-    tau = b - _times(GT, N)
+    N = N + times(pseudoinverse(free @ rest, size), b[..., driven] - times(free, N))
+    tau = b - times(GT, N)
     tau[..., ~driven] = 0.0
-    return ConstrainedEfforts(tau, N, labels(found), c.jacobian, c.gamma)
+    return ConstrainedEfforts(tau=tau, reactions=N, rows=labels(found), jacobian=c.jacobian, gamma=c.gamma)
 
 
 def impact(
@@ -174,11 +177,11 @@ def impact(
     x, v = _state(robot, q=q, v=v)
     refuse_gimbal_lock(robot.model, x)
     c = constraint_terms(robot, found, x, v, t)
-    explicit = c.rate - _times(c.jacobian, v)  # f_t
-    s = _Split.of(robot, x, c.jacobian)
-    _refuse_contradictions(s, labels(found), {"m/s": explicit})
-    after, impulses = s.solve(_times(robot.mass_matrix(x), v), explicit + restitution * c.rate)
-    return Impact(after, impulses, s.rank, labels(found))
+    explicit = c.rate - times(c.jacobian, v)  # f_t
+    s = Split.of(cholesky(robot, x), c.jacobian)
+    refuse_contradictions(s, labels(found), {"m/s": explicit})
+    after, impulses = s.solve(times(robot.mass_matrix(x), v), explicit + restitution * c.rate)
+    return Impact(v=after, impulses=impulses, rank=s.rank, rows=labels(found), jacobian=c.jacobian)
 
 
 def hold(
@@ -197,104 +200,123 @@ def hold(
     """
     found = collect(robot.model, contacts, constraints)
     x, v = _state(robot, q=q, v=v)
-    found = _held(robot, found, x)
+    found = oriented(robot, found, x)
+
+    def terms(q: Array, v: Array) -> Terms:
+        return constraint_terms(robot, found, q, v, t)
+
+    return closed(robot, x, v, terms, labels(found), tolerance, steps)
+
+
+def closed(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    terms: Callable[[Array, Array], Terms],
+    names: Sequence[str],
+    tolerance: float = 1e-12,
+    steps: int = 30,
+) -> tuple[Array, Array]:
+    """The same under constraints given by their terms at (q, v)."""
     for _ in range(steps):
-        c = constraint_terms(robot, found, x, v, t)
+        c = terms(q, v)
         if np.max(np.abs(c.value), initial=0.0) <= tolerance:
             break
-        dq, _ = _Split.of(robot, x, c.jacobian).solve(np.zeros(robot.nv), c.value)
-        x = robot.integrate(x, dq)
-    c = constraint_terms(robot, found, x, v, t)
+        dq, _ = Split.of(cholesky(robot, q), c.jacobian).solve(np.zeros(robot.nv), c.value)
+        if np.abs(dq).max() > FAR:
+            break
+        q = robot.integrate(q, dq)
+    c = terms(q, v)
     if not np.max(np.abs(c.value), initial=0.0) <= tolerance:
-        *_, i = np.unravel_index(int(np.argmax(np.abs(c.value))), c.value.shape)
         raise NumericsError(
-            f"the constraints cannot be met from here: after {steps} steps {labels(found)[int(i)]} "
-            f"is still off by {np.max(np.abs(c.value)):.3g}; start closer, or correct the constraint"
+            f"the constraints cannot be met from here: after Newton's steps {_worst(names, c.value)}; "
+            "start closer, or correct the constraint"
         )
-    s = _Split.of(robot, x, c.jacobian)
-    return x, s.solve(_times(robot.mass_matrix(x), v), c.rate - _times(c.jacobian, v))[0]
+    s = Split.of(cholesky(robot, q), c.jacobian)
+    return q, s.solve(times(robot.mass_matrix(q), v), c.rate - times(c.jacobian, v))[0]
 
 
-# -- the solve ---------------------------------------------------------------------------------------------
+def assemble(
+    robot: Robot,
+    q: ArrayLike,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    keep: Sequence[str] = (),
+    t: float = 0.0,
+    tolerance: float = 1e-12,
+    steps: int = 100,
+) -> Array:
+    """A configuration that closes the loops and constraints, found from q (..., nq), which may be far off.
+
+    keep: names of joints that stay where they are. Newton steps of least dq.M dq, shortened until the gap
+    falls; where that gets stuck, again from around q, further and further. Raises NumericsError where none closes.
+    """
+    found = collect(robot.model, contacts, constraints)
+    (x,) = _state(robot, q=q)
+    free = ~driven_rates(robot.model, keep, "keep")
+    rows = x.reshape(-1, robot.nq)
+    done = [_assembled(robot, oriented(robot, found, row), row, free, t, tolerance, steps) for row in rows]
+    return np.array(done).reshape(x.shape)
 
 
-class _Split(NamedTuple):
-    """Gamma L^-T = U diag(s) V^T with M = L L^T; inverse holds 1 / s of the kept directions, else 0."""
-
-    L: Array
-    U: Array
-    inverse: Array
-    V: Array
-
-    @classmethod
-    def of(cls, robot: Robot, q: Array, jacobian: Array) -> _Split:
-        L = _cholesky(robot, q)
-        weighted = np.swapaxes(np.linalg.solve(L, np.swapaxes(jacobian, -1, -2)), -1, -2)
-        if not weighted.shape[-2] or not weighted.shape[-1]:
-            lead, m, n = weighted.shape[:-2], *weighted.shape[-2:]
-            return cls(L, np.zeros((*lead, m, 0)), np.zeros((*lead, 0)), np.zeros((*lead, n, 0)))
-        U, s, Vt = np.linalg.svd(weighted, full_matrices=False)
-        keep = s > RANK * s[..., :1]
-        inverse = np.divide(1.0, s, out=np.zeros_like(s), where=keep)
-        return cls(L, U, inverse, np.swapaxes(Vt, -1, -2))
-
-    @property
-    def rank(self) -> Any:
-        kept = np.count_nonzero(self.inverse, axis=-1)
-        return int(kept) if np.ndim(kept) == 0 else kept
-
-    def solve(self, force: Array, gamma: Array) -> tuple[Array, Array]:
-        """a and least-norm N: y = y0 + V s^-1 U^T need, N = U s^-2 U^T need, need = -(gamma + Gamma a0)."""
-        y0 = _lower(self.L, force)
-        wanted = -_times(np.swapaxes(self.U, -1, -2), gamma) * self.inverse
-        held = np.where(self.inverse > 0.0, _times(np.swapaxes(self.V, -1, -2), y0), 0.0)
-        share = wanted - held
-        y = y0 + _times(self.V, share)
-        a = _lower(np.swapaxes(self.L, -1, -2), y)
-        return a, _times(self.U, self.inverse * share)
-
-    def lost(self, x: Array) -> Array:
-        """The part of a right-hand side that no motion can meet."""
-        kept = np.where(self.inverse > 0.0, _times(np.swapaxes(self.U, -1, -2), x), 0.0)
-        return x - _times(self.U, kept)
+def _assembled(
+    robot: Robot, found: tuple[Constraint, ...], q: Array, free: Array, t: float, tolerance: float, steps: int
+) -> Array:
+    rng, best = np.random.default_rng(0), np.inf
+    told = ""
+    for spread in np.linspace(0.0, FURTHEST, STARTS):
+        start = robot.integrate(q, np.where(free, spread * rng.normal(size=robot.nv), 0.0))
+        near, gap = _nearer(robot, found, start, free, t, tolerance, steps)
+        size = np.abs(gap).max(initial=0.0)
+        if size <= tolerance:
+            return near
+        if size < best:
+            best, told = size, _worst(labels(found), gap)
+    raise NumericsError(
+        f"robot {robot.name!r} cannot be assembled from here: at best {told} where no small motion brings it "
+        f"closer, from {STARTS} starts; begin at another configuration, keep fewer joints, or correct lengths"
+    )
 
 
-def _times(A: Array, x: Array) -> Array:
-    return np.asarray((A @ x[..., None])[..., 0])
+def _nearer(
+    robot: Robot, found: tuple[Constraint, ...], q: Array, free: Array, t: float, tolerance: float, steps: int
+) -> tuple[Array, Array]:
+    """Where Newton's shortened steps end, and the gap there."""
+    rest = np.zeros(robot.nv)
+    c = constraint_terms(robot, found, q, rest, t)
+    for _ in range(steps):
+        if np.abs(c.value).max(initial=0.0) <= tolerance:
+            break
+        L = np.linalg.cholesky(robot.mass_matrix(q)[np.ix_(free, free)])
+        dq = rest.copy()
+        dq[free] = Split.of(L, c.jacobian[:, free]).solve(rest[free], c.value)[0]
+        dq *= min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE))
+        for part in 0.5 ** np.arange(12):
+            trial = robot.integrate(q, part * dq)
+            then = constraint_terms(robot, found, trial, rest, t)
+            if np.linalg.norm(then.value) < np.linalg.norm(c.value):
+                break
+        else:
+            break
+        q, c = trial, then
+    return q, c.value
 
 
-def _lower(L: Array, x: Array) -> Array:
-    return np.asarray(np.linalg.solve(L, x[..., None])[..., 0])
-
-
-def _pinv(A: Array, size: Array) -> Array:
-    """Moore-Penrose inverse; singular values below RANK of `size` are rounding, even if all are."""
-    if not A.shape[-1] or not A.shape[-2]:
-        return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]))
-    U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > RANK * size[..., None])
-    return np.asarray((np.swapaxes(Vt, -1, -2) * inverse[..., None, :]) @ np.swapaxes(U, -1, -2))
-
-
-def _cholesky(robot: Robot, q: Array) -> Array:
-    try:
-        return np.linalg.cholesky(robot.mass_matrix(q))
-    except np.linalg.LinAlgError:
-        raise NumericsError(
-            f"robot {robot.name!r}: the mass matrix is not positive definite at this configuration, so the "
-            "motion is not determined; give the bodies mass, or leave the singular configuration"
-        ) from None
-
-
-def _gain(gain: ArrayLike, x: Array) -> Array:
-    g = np.asarray(gain, float)
-    return _times(g, x) if g.ndim == 2 else np.asarray(g * x)
+def _worst(names: Sequence[str], value: Array) -> str:
+    """The row that is off the most, and by how much."""
+    *_, i = np.unravel_index(int(np.argmax(np.abs(value))), value.shape)
+    return f"{names[int(i)]} is still off by {np.max(np.abs(value)):.3g}"
 
 
 # -- what is refused ---------------------------------------------------------------------------------------
 
 
-def _refuse_contradictions(s: _Split, names: Sequence[str], sides: Mapping[str, Array]) -> None:
+def _gain(gain: ArrayLike, x: Array) -> Array:
+    g = np.asarray(gain, float)
+    return times(g, x) if g.ndim == 2 else np.asarray(g * x)
+
+
+def refuse_contradictions(s: Split, names: Sequence[str], sides: Mapping[str, Array]) -> None:
     """Dependent rows must ask for the same; the sentence names those that do not, and by how much."""
     for unit, x in sides.items():
         left = s.lost(x)
@@ -338,101 +360,6 @@ def _refuse_undriven(model: Model, idle: Array, left: Array, b: Array) -> None:
         )
 
 
-def trunk_pitch(model: Model) -> int | None:
-    """Index in q of the pitch of a trunk (joints z, y, x, yaw, pitch, roll before the root), or None."""
-    first = model.joints[:6]
-    if tuple((j.kind, j.axis) for j in first) != TRUNK or not first[0].name.startswith("trunk_1"):
-        return None
-    return 4
-
-
-def refuse_gimbal_lock(model: Model, q: Array) -> None:
-    """NumericsError where a trunk's pitch is at +-90 degrees: yaw and roll are one axis, M is singular."""
-    pitch = trunk_pitch(model)
-    if pitch is None:
-        return
-    angle = np.asarray(q)[..., pitch]
-    locked = np.abs(np.cos(angle)) < LOCK
-    if np.any(locked):
-        k = int(np.argmax(locked))
-        where = f" in row {k} of the batch" if angle.ndim else ""
-        raise NumericsError(
-            f"the trunk of robot {model.name!r} is in gimbal lock{where}: joint {model.joints[pitch].name!r} "
-            f"(pitch) is {float(angle.flat[k]):.9g} rad, where yaw and roll turn about the same axis; load "
-            "with base='floating'"
-        )
-
-
-# -- Gamma and gamma, compiled -----------------------------------------------------------------------------
-
-_MADE: WeakKeyDictionary[Any, dict[tuple[Constraint, ...], Function]] = WeakKeyDictionary()
-_HELD: WeakKeyDictionary[Any, dict[Weld, Weld]] = WeakKeyDictionary()
-
-
-def constraint_terms(
-    robot: Robot, found: tuple[Constraint, ...], q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0
-) -> Terms:
-    """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `constraint.collect` has checked."""
-    time = np.asarray(t, float)[..., None]
-    if found:
-        return Terms(*constraint_function(robot, found)(q, v, time))
-    lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
-    none = np.zeros((*lead, 0))
-    return Terms(none, none, np.zeros((*lead, 0, robot.nv)), none)
-
-
-def constraint_function(robot: Robot, found: tuple[Constraint, ...]) -> Function:
-    """The compiled function of a set, made once per robot."""
-    from .compiler import digest, stamp
-    from .runtime.function import Spec, obtain
-
-    made = _MADE.setdefault(robot, {})
-    if found not in made:
-        traced = any(
-            isinstance(c, (PoseTracking, Traced)) for c in found
-        )  # a Python function has no name that lasts
-        key = "\n".join([stamp(), digest(robot.model), "constraints", repr(found)])
-        spec = Spec(dtype="float64", layout="rows", packed=False, parameters=False, check=True)
-        made[found] = obtain(key, lambda: constraint_program(robot.model, found), spec, cache=not traced)
-    return made[found]
-
-
-def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
-    """The program of f, f', Gamma and gamma with inputs q, v and t."""
-    graph, tree = Graph(), build_tree(model)
-    sizes = {"q": model.nq, "v": model.nv, "t": 1}
-    state = {s: [graph.input(f"{s}[{i}]") for i in range(n)] for s, n in sizes.items()}
-    inputs = tuple(Input(s, (n,), tuple(x.edge >> 1 for x in state[s])) for s, n in sizes.items())
-    rows = all_rows(found, Kinematics(tree, state["q"], state["v"]), state["t"][0])
-    m = len(rows.value)
-    jacobian = [x for row in rows.jacobian for x in row]
-    parts = (("f", rows.value), ("rate", rows.rate), ("jacobian", jacobian), ("gamma", rows.bias))
-    shapes = {"jacobian": (m, model.nv)}
-    outputs = tuple(
-        Output(name, shapes.get(name, (m,)), tuple(graph.edge(x) for x in values)) for name, values in parts
-    )
-    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
-    units = tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts)
-    about = {"robot": model.name, "quantity": "constraints", "formalism": "newton_euler"}
-    return Program("constraints", graph, inputs, (), outputs, {}, (), units, about)
-
-
-def _held(robot: Robot, found: tuple[Constraint, ...], q: Array) -> tuple[Constraint, ...]:
-    """Welds without a rotation get the one they had at first use."""
-    memory = _HELD.setdefault(robot, {})
-    out: list[Constraint] = []
-    for c in found:
-        if isinstance(c, Weld) and c.rotation is None:
-            if c not in memory:
-                first = q.reshape(-1, robot.nq)[0]
-                Ra, Rb = (robot.pose(first, link)[:3, :3] for link in (c.link_a, c.link_b))
-                turn = tuple(tuple(float(x) for x in row) for row in Ra.T @ Rb)
-                memory[c] = Weld(c.link_a, c.point_a, c.link_b, c.point_b, turn)  # type: ignore[arg-type]
-            c = memory[c]
-        out.append(c)
-    return tuple(out)
-
-
 # -- arguments ---------------------------------------------------------------------------------------------
 
 
@@ -449,12 +376,12 @@ def _state(robot: Robot, **given: ArrayLike) -> list[Array]:
     return out
 
 
-def _driven(model: Model, actuated: Sequence[str] | None) -> Array:
-    """Which rates have a drive."""
+def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actuated") -> Array:
+    """Which rates have a drive: those of the joints named, by default of all but a floating base or trunk."""
     names = [j.name for j in model.moving_joints]
     for name in actuated or ():
         if name not in names:
-            raise InputError(f"actuated: {name!r} is no moving joint; there are {', '.join(names)}")
+            raise InputError(f"{what}: {name!r} is no moving joint; there are {', '.join(names)}")
     if actuated is None:
         trunk = trunk_pitch(model) is not None
         base = {j.name for i, j in enumerate(model.joints) if j.parent == model.root and j.kind == "free"}
@@ -464,3 +391,22 @@ def _driven(model: Model, actuated: Sequence[str] | None) -> Array:
     for j, _, sv in slices(model):
         out[sv] = j.name in actuated
     return out
+
+
+__all__ = [
+    "RANK",
+    "ConstrainedEfforts",
+    "ConstrainedMotion",
+    "Contacts",
+    "Impact",
+    "accelerations",
+    "assemble",
+    "closed",
+    "constrained_dynamics",
+    "constrained_inverse_dynamics",
+    "constraint_terms",
+    "driven_rates",
+    "hold",
+    "impact",
+    "refuse_contradictions",
+]

@@ -7,7 +7,7 @@ the functions given to `function`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .algorithms import constraints as rows_of
@@ -376,6 +376,37 @@ def _label(c: Constraint) -> str:
     }
     kind = type(c).__name__
     return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"
+
+
+def is_lasting(c: Constraint) -> bool:
+    """Whether its text says all about it: a Python function has no name that lasts."""
+    return not isinstance(c, (PoseTracking, Traced))
+
+
+def anchors(constraints: Sequence[Constraint]) -> int:
+    """How many numbers say where contacts without an anchor, and feet without an orientation, are held."""
+    return sum(3 * _placeless(c) + 9 * _turnless(c) for c in constraints)
+
+
+def anchored(constraints: Sequence[Constraint], numbers: Sequence[Scalar]) -> tuple[Constraint, ...]:
+    """The same with these numbers in place of what their contacts leave open; scalars of any kind."""
+    rest, out = list(numbers), list(constraints)
+    for k, c in enumerate(out):
+        if isinstance(c, Contact) and _placeless(c):
+            c, rest = replace(c, anchor=(rest[0], rest[1], rest[2])), rest[3:]
+        if isinstance(c, Contact) and _turnless(c):
+            turn = tuple((rest[i], rest[i + 1], rest[i + 2]) for i in (0, 3, 6))
+            c, rest = replace(c, rotation=turn), rest[9:]  # type: ignore[arg-type]
+        out[k] = c
+    return tuple(out)
+
+
+def _placeless(c: Constraint) -> bool:
+    return isinstance(c, Contact) and c.anchor is None
+
+
+def _turnless(c: Constraint) -> bool:
+    return isinstance(c, Contact) and c.rotation is None and c.size == 6
 
 
 def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Rows:

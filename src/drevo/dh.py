@@ -9,6 +9,7 @@ from math import cos, sin
 from typing import TYPE_CHECKING, Any
 
 from .builder import WORLD, Builder
+from .dh_table import Table, table
 from .errors import ModelError
 from .model import values
 from .model.description import IDENTITY, ORIGIN, Mat, Vec
@@ -23,9 +24,11 @@ Frame = tuple[Mat, Vec]
 
 CONVENTIONS = ("standard", "modified")
 COLUMNS = ("parent", "theta", "d", "a", "alpha", "joint", "mass", "com", "inertia", "M")
+LEAST = 5  # columns of a row without names: to alpha
 EXTRAS = ("name", "joint_name", "lead", "limit", "mimic")
 SHORT = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}
-ALLOWED = ("revolute", "continuous", "prismatic", "helical", "fixed")
+BALLS = ("spherical", "free")
+ALLOWED = ("revolute", "continuous", "prismatic", "helical", "fixed", *BALLS)
 ROUNDING = 1e-15
 
 
@@ -41,18 +44,22 @@ class Constants:
 
 def from_dh(
     table: Sequence[Row],
-    convention: str = "standard",
+    convention: str | None = None,
     *,
-    name: str = "robot",
-    gravity: Sequence[float] = GRAVITY,
+    name: str | None = None,
+    gravity: Sequence[float] | None = None,
     strict: bool = False,
 ) -> Robot:
     """A Robot from the rows of a Denavit-Hartenberg table; SI units, radians.
 
+    The convention is "standard" if nothing is said; a `Table`, as `drevo.dh.table` makes them of robots, brings
+    its own, and its name and gravity.
+
     A row is a mapping with any of `parent theta d a alpha joint mass com inertia M`, or a list in this order,
     and of `name joint_name lead limit mimic`. `parent` is the number of a row counted from 1, 0 for the
     base, or a name; by default the row before. `joint` is "revolute", "prismatic", "helical" (with `lead`,
-    metres per revolution) or "fixed", or R, P, H, F; theta and d are where it stands at q = 0.
+    metres per revolution) or "fixed", or R, P, H, F; theta and d are where it stands at q = 0. A floating base
+    is a row with the joint "free", a ball one with "spherical"; its four constants are 0.
 
     standard (distal):   A = Rz(theta) Tz(d) Tx(a) Rx(alpha); the row's frame is past the joint, on its body
     modified (proximal): A = Rx(alpha) Tx(a) Rz(theta) Tz(d); the row's frame is at the joint
@@ -67,15 +74,19 @@ def from_dh(
 
 def builder(
     table: Sequence[Row],
-    convention: str = "standard",
+    convention: str | None = None,
     *,
-    name: str = "robot",
-    gravity: Sequence[float] = GRAVITY,
+    name: str | None = None,
+    gravity: Sequence[float] | None = None,
 ) -> Builder:
     """The same as a Builder, for contacts, loops and further bodies."""
+    if isinstance(table, Table):
+        convention, name = convention or table.convention, name or table.name
+        gravity = table.gravity if gravity is None else gravity
+    convention = "standard" if convention is None else convention
     if convention not in CONVENTIONS:
         raise ModelError(f"the convention is 'standard' or 'modified', not {convention!r}")
-    b = Builder(name, gravity)
+    b = Builder(name or "robot", GRAVITY if gravity is None else gravity)
     done: dict[str, Constants] = {WORLD: Constants()}
     for k, row in enumerate(table, 1):
         _add(b, done, k, _columns(row, k), convention)
@@ -131,6 +142,9 @@ def _add(b: Builder, done: dict[str, Constants], k: int, row: Mapping[str, Any],
     who, name = f"row {k}", str(row.get("name", f"link{k}"))
     parent = _parent(row.get("parent", k - 1), k, done)
     row_constants = Constants(*(_number(who, key, row.get(key, 0.0)) for key in ("theta", "d", "a", "alpha")))
+    kind = _joint(who, row.get("joint", "revolute"))
+    if kind in BALLS and row_constants != Constants():
+        raise ModelError(f"{who} has the joint {kind!r} and a constant that is not 0; place it by M instead")
     frame = _frame(who, row.get("M"))
     com = _vector(who, "com", row.get("com", ORIGIN))
     inertia = _tensor(who, row.get("inertia"))
@@ -142,7 +156,7 @@ def _add(b: Builder, done: dict[str, Constants], k: int, row: Mapping[str, Any],
     b.body(
         name,
         parent,
-        _joint(who, row.get("joint", "revolute")),
+        kind,
         (0.0, 0.0, 1.0),
         origin,
         rotation,
@@ -159,8 +173,11 @@ def _add(b: Builder, done: dict[str, Constants], k: int, row: Mapping[str, Any],
 
 def _columns(row: Row, k: int) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
-        if len(row) > len(COLUMNS):
-            raise ModelError(f"row {k} has {len(row)} columns; at most {len(COLUMNS)}: {', '.join(COLUMNS)}")
+        if not LEAST <= len(row) <= len(COLUMNS):
+            raise ModelError(
+                f"row {k} has {len(row)} columns; a list has {LEAST} to {len(COLUMNS)} of them, in this order: "
+                f"{', '.join(COLUMNS)}"
+            )
         return dict(zip(COLUMNS, row))
     known = (*COLUMNS, *EXTRAS)
     for key in row:
@@ -228,3 +245,6 @@ def _tensor(who: str, value: object) -> Mat:
         return values.tensor(value)
     except ValueError as error:
         raise ModelError(f"{who}: inertia {error}; correct it") from None
+
+
+__all__ = ["CONVENTIONS", "Constants", "Table", "builder", "from_dh", "place_modified", "place_standard", "table"]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from .errors import InputError
 from .mechanics import configuration
+from .mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from .model.description import Model
 from .quantities import ALIASES, CATALOGUE
 
@@ -40,6 +41,8 @@ class Robot:
         self.nq, self.nv = model.nq, model.nv
         self.joint_names = tuple(j.name for j in model.moving_joints)
         self.link_names = tuple(l.name for l in model.links)
+        carried = (*model.moving_joints, *(j for j in model.joints if j.mimic))
+        self.moving_links = tuple(j.child for j in carried)  # the rows of poses and joint_wrenches
         self.notes = model.notes
         self._made: dict[tuple[str, ...], Function] = {}
 
@@ -58,8 +61,20 @@ class Robot:
             raise AttributeError(f"a Robot has no {name!r}; {hint}")
         function = self.function(target)
         entry: Callable[..., Any] = function.fast or function
+        if CATALOGUE[target].inverse and trunk_pitch(self.model) is not None:
+            entry = self._unlocked(entry)
         self.__dict__[name] = entry
         return entry
+
+    def _unlocked(self, entry: Callable[..., Any]) -> Callable[..., Any]:
+        """Of a trunk in gimbal lock M is singular, where rounding would give numbers."""
+
+        def guarded(q: ArrayLike, *rest: Any, **given: Any) -> Any:
+            if np.shape(q)[-1:] == (self.nq,):
+                refuse_gimbal_lock(self.model, np.asarray(q))
+            return entry(q, *rest, **given)
+
+        return guarded
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *CATALOGUE, *ALIASES]
@@ -75,10 +90,13 @@ class Robot:
 
     # -- quantities of one link -----------------------------------------------------------------------------
 
+    def _of_link(self, quantity: str, *state: ArrayLike, out: Array | None, **options: str) -> Array:
+        result: Array = self.function(quantity, **options)(*state, out=out)
+        return result
+
     def pose(self, q: ArrayLike, link: str, out: Array | None = None) -> Array:
         """World from link, (..., 4, 4)."""
-        result: Array = self.function("pose", link=link)(q, out=out)
-        return result
+        return self._of_link("pose", q, out=out, link=link)
 
     def jacobian(
         self, q: ArrayLike, link: str, frame: str = "local_world_aligned", out: Array | None = None
@@ -87,8 +105,22 @@ class Robot:
 
         frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
         """
-        result: Array = self.function("jacobian", link=link, frame=frame)(q, out=out)
-        return result
+        return self._of_link("jacobian", q, out=out, link=link, frame=frame)
+
+    def operational_inertia(
+        self, q: ArrayLike, link: str, frame: str = "local_world_aligned", out: Array | None = None
+    ) -> Array:
+        """Lambda = (J M^-1 J^T)^-1 of the link, (..., 6, 6), linear first: kg, kg m, kg m^2.
+
+        NumericsError names the row where the link cannot move in all six directions.
+        """
+        return self._of_link("operational_inertia", q, out=out, link=link, frame=frame)
+
+    def inverse_operational_inertia(
+        self, q: ArrayLike, link: str, frame: str = "local_world_aligned", out: Array | None = None
+    ) -> Array:
+        """J M^-1 J^T of the link, (..., 6, 6), linear first; there at singular tasks too."""
+        return self._of_link("inverse_operational_inertia", q, out=out, link=link, frame=frame)
 
     def velocity(
         self,
@@ -99,8 +131,7 @@ class Robot:
         out: Array | None = None,
     ) -> Array:
         """Velocity of the link's frame, (..., 6), linear first."""
-        result: Array = self.function("velocity", link=link, frame=frame)(q, v, out=out)
-        return result
+        return self._of_link("velocity", q, v, out=out, link=link, frame=frame)
 
     def acceleration(
         self,
@@ -116,8 +147,7 @@ class Robot:
 
         kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
         """
-        result: Array = self.function("acceleration", link=link, frame=frame, kind=kind)(q, v, a, out=out)
-        return result
+        return self._of_link("acceleration", q, v, a, out=out, link=link, frame=frame, kind=kind)
 
     def joint_wrenches(
         self,
@@ -129,7 +159,8 @@ class Robot:
         out: Array | None = None,
     ) -> Array:
         """What the parent exerts on each moving link, (..., moving links, 6): force, then moment about the
-        origin of the link's own (moved) frame; gravity is in. Rows in the order of q, mimic joints last.
+        origin of the link's own (moved) frame; gravity is in. Rows as in `moving_links`: in the order of q, mimic
+        joints last.
 
         frame: "local" (the link's axes), "local_world_aligned" (world axes) or "world" (about the world's origin).
         """
@@ -141,7 +172,8 @@ class Robot:
     def derivative(self, quantity: str, wrt: Sequence[str], **given: Any) -> Function:
         """The Function of a derivative, one more trailing axis (nv) for each of `wrt`: ("q",), ("q", "v"), ...
 
-        On the tangent space: derivatives of M(q + d) in one d at d = 0. See `drevo.differentiate.derivative`.
+        On the tangent space: derivatives of M(q + d) in one d at d = 0. "t", ("t", "t"): along a motion, from
+        q, v, a, j, s. See `drevo.differentiate.derivative`.
         """
         from .differentiate import derivative
 
@@ -179,6 +211,15 @@ class Robot:
         from .constrained import impact
 
         return impact(self, q, v, **given)
+
+    def assemble(self, q: ArrayLike, **given: Any) -> Array:
+        """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).
+
+        keep=: names of joints that stay where they are: `drevo.constrained.assemble`.
+        """
+        from .constrained import assemble
+
+        return assemble(self, q, **given)
 
     @property
     def topology(self) -> Topology:

@@ -1,4 +1,5 @@
-"""The embedded robots: worked examples of the literature that Drevo grew from, and four classical arms.
+"""The embedded robots: worked examples of the literature that Drevo grew from, four classical arms,
+and three with closed loops.
 
 Each function makes a Robot; `EMBEDDED` maps the names that `drevo.load` knows to functions that make Models.
 Every robot stands on the ground; `model(name, base)` and `drevo.load(name, base=...)` put it on another base.
@@ -20,6 +21,7 @@ from .model.base import with_base
 from .model.description import ORIGIN, Contact, Inertial, Joint, Link, Mat, Model, Vec
 from .model.rotations import add, apply, from_rpy, matmul, turn_tensor
 from .model.validation import Draft, finish
+from .robots_closed import four_bar_model, stewart_model, two_arm_model
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -133,6 +135,34 @@ def scara() -> Robot:
     uniform slender rods (the book's own model) with round masses chosen here, 15, 10, 3 and 1 kg.
     """
     return _robot(_scara_model())
+
+
+# --- closed loops -----------------------------------------------------------------------------------------
+
+
+def four_bar() -> Robot:
+    """A four-bar linkage: crank 0.2 m, coupler 0.583 m, rocker 0.510 m, ground 0.6 m; the crank can turn round.
+
+    In the plane x, z, uniform rods of 1, 2 and 2 kg, gravity -z. At q = 0 it is closed, with the crank up.
+    """
+    return _robot(four_bar_model())
+
+
+def stewart() -> Robot:
+    """A Stewart platform: a free disc of 12 kg on six legs, universal at the ground, prismatic, spherical at it.
+
+    q: the platform's position and quaternion, then two angles and the extension of each leg. At
+    `robot.neutral()` it is closed, level, 1 m high. Nothing drives the legs.
+    """
+    return _robot(stewart_model())
+
+
+def two_arm() -> Robot:
+    """Two arms of six joints whose hands are welded to one free box of 3 kg; elbows bent, z up, gravity -z.
+
+    The two welds are loops, so their reactions are the wrenches of the grips. At `robot.neutral()` it is closed.
+    """
+    return _robot(two_arm_model())
 
 
 def model(name: str, base: str = "fixed") -> Model:
@@ -418,4 +448,7 @@ EMBEDDED: dict[str, Callable[[], Model]] = {
     "stanford": _stanford_model,
     "rx90": _rx90_model,
     "scara": _scara_model,
+    "four-bar": four_bar_model,
+    "stewart": stewart_model,
+    "two-arm": two_arm_model,
 }

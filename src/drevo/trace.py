@@ -13,8 +13,7 @@ from .algorithms import forward_dynamics as fd
 from .algorithms import inertia_matrix as im
 from .algorithms import inverse_dynamics as idyn
 from .algorithms import kinematics as kin
-from .algorithms import reactions
-from .algorithms.reactions import moving_links
+from .algorithms import operational, reactions
 from .errors import TraceError
 from .graph.node import Expr, Graph
 from .graph.program import Input, Output, Parameter, Program
@@ -28,6 +27,7 @@ COMPUTE: dict[str, Compute] = {
     "inverse_dynamics": idyn.inverse_dynamics,
     "forward_dynamics": fd.forward_dynamics,
     "mass_matrix": im.mass_matrix,
+    "inertia_product": idyn.inertia_product,
     "inverse_mass_matrix": fd.inverse_mass_matrix,
     "bias": idyn.bias,
     "gravity": idyn.gravity,
@@ -37,7 +37,10 @@ COMPUTE: dict[str, Compute] = {
     "center_of_mass": e.center_of_mass,
     "momentum": e.momentum,
     "pose": kin.pose,
+    "poses": kin.poses,
     "jacobian": kin.jacobian,
+    "operational_inertia": operational.operational_inertia,
+    "inverse_operational_inertia": operational.inverse_operational_inertia,
     "velocity": kin.velocity,
     "acceleration": kin.acceleration,
     "joint_wrenches": reactions.joint_wrenches,
@@ -105,7 +108,7 @@ def trace(
     *,
     parameters: Sequence[str] = (),
     external: Sequence[str] = (),
-    compute: Compute | None = None,
+    compute: Compute | Mapping[str, Compute] | None = None,
     prepare: Callable[[Tree], Tree] | None = None,
     snap: float = TINY,
     options: Mapping[str, Any] | None = None,
@@ -115,7 +118,8 @@ def trace(
 
     parameters: names or patterns of model scalars that stay symbols ("*" is all of them).
     external: links with a wrench (force, moment at the link's origin, world axes) as an input "f_ext:LINK".
-    compute, prepare: a formalism's own algorithm and what it does to the tree before.
+    compute, prepare: a formalism's own algorithm (or those of some of the quantities, by name) and what it does
+    to the tree before.
     """
     wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
     graph = Graph()
@@ -129,11 +133,12 @@ def trace(
     listed = [x.name for x in wanted if x.name in CATALOGUE]
     chosen = options_of(listed, options or {}, tree.frames) if listed else {}
     outputs: list[Output] = []
+    own = compute if isinstance(compute, Mapping) else {x.name: compute for x in wanted if compute}
     for x in wanted:
         extra: dict[str, Any] = {k: chosen[k] for k in x.options}
         if forces:
             extra["external"] = forces
-        result = (compute or COMPUTE[x.name])(tree, *(state[s] for s in x.state), **extra)
+        result = (own.get(x.name) or COMPUTE[x.name])(tree, *(state[s] for s in x.state), **extra)
         outputs += _outputs(graph, tree, x, result)
     title = "_".join(x.name for x in wanted)
     about: dict[str, object] = {
@@ -197,7 +202,7 @@ def _outputs(graph: Graph, tree: Tree, x: Quantity, result: Any) -> list[Output]
     many = result if len(x.outputs) > 1 else (result,)
     out = []
     for (name, shape), value in zip(x.outputs, many):
-        known = {"nv": tree.nv, "links": len(moving_links(tree))}
+        known = {"nv": tree.nv, "links": len(kin.moving_links(tree))}
         sizes = tuple(known[s] if isinstance(s, str) else s for s in shape)
         out.append(Output(name, sizes, tuple(graph.edge(s) for s in _flat(value, len(sizes)))))
     return out

@@ -11,12 +11,14 @@ from .derivation import Derivation, write_out_program
 from .errors import TraceError
 from .formalisms import telegin
 from .formalisms.registry import compete
+from .inexact import inexact_energy
 from .inputs import described
 from .lagrange import TERMS, lagrange_equations
 from .mechanics.configuration import random
+from .mechanics.tree import build_tree
 from .model.description import Model
 from .quantities import names_of, options_of, quantity
-from .trace import trace
+from .trace import COMPUTE, trace
 
 if TYPE_CHECKING:
     from .graph.program import Program
@@ -34,6 +36,7 @@ def write_out(
     symbols: str | Sequence[str] | None = None,
     objective: str = "add+mul",
     sequence: str | None = None,
+    mode: str | None = None,
     **options: Any,
 ) -> Derivation:
     """The written-out equations of a quantity: as LaTeX, Markdown, HTML, Python, C, CUDA, MATLAB.
@@ -44,6 +47,8 @@ def write_out(
     formalism: "auto" takes the one with the fewest operations under `objective`
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
     sequence: of Telegin's mass matrix, "paper" (as his examples count), "reuse" or "merged" (amplitude and phase).
+    mode: of the kinetic energy by formalism="alyushin", "A", "B" or "C": his constant polar moments, which are
+    not exact; the document says so, with the error at sample states. None is exact.
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     """
     model = robot if isinstance(robot, Model) else robot.model
@@ -53,6 +58,8 @@ def write_out(
     if name == TERMS.name:
         return lagrange_equations(model, patterns)
     (wanted,) = names_of(name)
+    if mode is not None:
+        return inexact_energy(model, wanted, formalism, mode, patterns)
     chosen = options_of([wanted], options, [l.name for l in model.links])
     if sequence is not None:
         program = sequence_program(model, wanted, formalism, sequence, patterns)
@@ -62,6 +69,17 @@ def write_out(
         ).program
     derivation = write_out_program(described(program, model))
     return derivation.with_checks([check_row(model, wanted, derivation, chosen)])
+
+
+def _stacked(value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Nested lists of numbers and of arrays over the states as one array with the states first."""
+    flat = [value]
+    for _ in shape[1:]:
+        flat = [x for row in flat for x in row]
+    out = np.empty((shape[0], len(flat)))
+    for k, x in enumerate(flat):
+        out[:, k] = x
+    return out.reshape(shape)
 
 
 def sequence_program(model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str]) -> Program:
@@ -76,17 +94,16 @@ def sequence_program(model: Model, name: str, formalism: str, sequence: str, par
 
 def check_row(model: Model, name: str, derivation: Derivation, options: dict[str, str]) -> tuple[str, float, int]:
     """Worst difference of the written-out sequence from the plain algorithm, over random states."""
-    from .graph.evaluate import evaluate
-
     rng = np.random.default_rng(0)
     state: dict[str, Any] = {s: random(model, rng, (STATES,)) if s == "q" else rng.normal(size=(STATES, model.nv))
                              for s in quantity(name).state}  # fmt: skip
-    plain = trace(model, name, snap=SNAP, options=options)
-    expected = evaluate(plain, state)
+    columns = [list(np.ascontiguousarray(np.moveaxis(x, -1, 0))) for x in state.values()]
+    expected: Any = COMPUTE[name](build_tree(model, snap=SNAP), *columns, **options)
     got = derivation.evaluate(**state)
     values = got if isinstance(got, tuple) else (got,)
     worst = 0.0
-    for a, b in zip(values, expected.values()):
+    for a, plain in zip(values, expected if isinstance(got, tuple) else (expected,)):
+        b = _stacked(plain, a.shape)
         scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
         worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
     return f"{name} against the plain recursion, relative to the largest value", worst, STATES

@@ -97,9 +97,9 @@ def forward_dynamics(
                 world[i] = (world[b.parent].mul(X[i].rotation)) if b.parent >= 0 else X[i].rotation
                 p[i] = p[i] - external_on(tree, i, world[i], external)
         else:
-            joints[i] = _joint(tree, i, inertia[i], p[i], tau, moving[i].cross(rates[i]))
+            joints[i] = joint_of(tree, i, inertia[i], p[i], tau, moving[i].cross(rates[i]))
             if b.parent >= 0:
-                Ia, pa = _passed(inertia[i], p[i], joints[i])  # type: ignore[arg-type]
+                Ia, pa = passed_on(inertia[i], p[i], joints[i])  # type: ignore[arg-type]
                 inertia[b.parent] = inertia[b.parent] + Ia.lifted(X[i])
                 p[b.parent] = p[b.parent] + X[i].up_force(pa)
     return _accelerations(tree, X, joints)  # type: ignore[arg-type]
@@ -117,7 +117,7 @@ def refuse_shared(tree: Tree, capable: str = "khalil, newton_euler") -> None:
         seen[b.v] = b.joint
 
 
-def _joint(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Sequence[Scalar], c: Motion) -> Joint:
+def joint_of(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Sequence[Scalar], c: Motion) -> Joint:
     """U = I S, D = S^T U, u = tau - S^T p."""
     b = tree.bodies[i]
     S = [s * b.factor for s in tree.columns(b)]
@@ -127,7 +127,7 @@ def _joint(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Sequence[Sca
     return Joint(S, U, Factors(D, range(len(S))), u, c)
 
 
-def _passed(inertia: Articulated, p: Force, j: Joint) -> tuple[Articulated, Force]:
+def passed_on(inertia: Articulated, p: Force, j: Joint) -> tuple[Articulated, Force]:
     """What the parent feels through the joint: I - U D^-1 U^T and p + Ia c + U D^-1 u."""
     n = len(j.S)
     x = j.D.solve(j.u)

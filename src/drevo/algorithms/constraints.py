@@ -119,7 +119,7 @@ def contact(
     if rows == 3:
         return out
     turn = k.turning(link)
-    error = rotation_error(k.pose(link).R, IDENTITY, rotation) if rotation is not None else ZERO
+    error = rotation_error(k.pose(link).R, rotation, IDENTITY) if rotation is not None else ZERO
     return out + turn._replace(x=error).rows()
 
 
@@ -185,8 +185,13 @@ def weld(
 
 
 def rotation_error(Ra: Mat, Rb: Mat, rotation: Mat) -> Vec:
-    """Vee of the skew part of R_a R_ab R_b^T: to first order the turn whose rate is omega_a - omega_b."""
-    return skew_part(Ra.mul(rotation).mul(Rb.T))
+    """2 n tan(angle / 2) of R_a R_ab R_b^T: to second order the turn whose rate is omega_a - omega_b.
+
+    Its sine would vanish at half a turn too, and a loop close the wrong way round.
+    """
+    E = Ra.mul(rotation).mul(Rb.T)
+    turn: Vec = skew_part(E) * (4.0 / (1.0 + E.x.x + E.y.y + E.z.z))
+    return turn
 
 
 Program = Callable[[Scalar], Sequence[Sequence[Scalar]]]  # time -> 4x4 pose

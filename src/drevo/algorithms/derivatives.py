@@ -17,7 +17,7 @@ from ..mechanics.spatial import NOTHING, ZERO, Body, Mat, Vec, skew
 from ..mechanics.topology import ancestors
 from ..mechanics.tree import Tree
 from .forward_dynamics import forward_dynamics
-from .inertia_matrix import Factors, Rows, _add, dense, elimination_order, wrench_of
+from .inertia_matrix import Factors, Rows, add_entry, dense, elimination_order, wrench_of
 from .inverse_dynamics import NO_FORCE
 from .kinematics import body_poses
 
@@ -121,10 +121,6 @@ def _zeros(n: int) -> Matrix:
     return [[0.0] * n for _ in range(n)]
 
 
-def _put(A: Matrix, r: int, c: int, x: Scalar) -> None:
-    A[r][c] = A[r][c] + x
-
-
 def inverse_dynamics_derivatives(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> tuple[Matrix, Matrix, Matrix]:
@@ -150,13 +146,13 @@ def _derivatives(
             for i in ancestors(parents, j):
                 for l, d in enumerate(s.columns[i]):
                     row = tree.bodies[i].v + l
-                    _put(dq, col, row, u1.dot(d.psi1.w) + d.psi2.dot(u2))
-                    _put(dv, col, row, u1.dot(d.S.w) + (d.psi1 + d.S1).dot(u2))
+                    dq[col][row] += u1.dot(d.psi1.w) + d.psi2.dot(u2)
+                    dv[col][row] += u1.dot(d.S.w) + (d.psi1 + d.S1).dot(u2)
                     if i != j:
-                        _put(dq, row, col, d.S.dot(up_q))
-                        _put(dv, row, col, d.S.dot(up_v))
+                        dq[row][col] += d.S.dot(up_q)
+                        dv[row][col] += d.S.dot(up_v)
                     if i != j or l <= k:
-                        _add(M, col, row, i == j and k == l, d.S.dot(u2))
+                        add_entry(M, col, row, i == j and k == l, d.S.dot(u2))
         _gather(tree, s, j)
     return dq, dv, M
 
@@ -194,8 +190,8 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
             for i in ancestors(parents, j):
                 for l, d in enumerate(s.columns[i]):
                     row = tree.bodies[i].v + l
-                    _put(C, col, row, u1.dot(d.S.w) + d.S1.dot(u2))
+                    C[col][row] += u1.dot(d.S.w) + d.S1.dot(u2)
                     if i != j:
-                        _put(C, row, col, d.S.dot(up))
+                        C[row][col] += d.S.dot(up)
         _gather(tree, s, j)
     return C

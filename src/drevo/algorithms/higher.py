@@ -1,7 +1,8 @@
-"""The configuration q (+) d as a polynomial in d, exact to a given order: what higher derivatives are taken along.
+"""What higher derivatives are taken along: the configuration q (+) d, and a motion q(t).
 
-Ball joints: the quaternion of exp(d). Free joints: exp of SE(3), Lynch and Park 2017, section 3.3.3. Coordinates
-that are plain numbers are left alone: there d is a change of q itself.
+q (+) d is a polynomial in d, exact to a given order. Ball joints: the quaternion of exp(d). Free joints: exp of
+SE(3), Lynch and Park 2017, section 3.3.3. Coordinates that are plain numbers are left alone: there d is a change
+of q itself. q(t) is a Taylor series from the rates v, a, j, s, ..: the derivatives of v component by component.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from math import factorial
 
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar
+from ..mechanics.series import Series
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import Tree
 
@@ -60,4 +62,44 @@ def variables(tree: Tree, q: Sequence[Scalar], d: Sequence[Scalar]) -> list[Scal
     return out
 
 
-__all__ = ["moved", "series", "turned", "variables"]
+def motion(tree: Tree, q: Sequence[Scalar], rates: Sequence[Sequence[Scalar]], order: int) -> list[list[Series]]:
+    """q(t), v(t), a(t), .. to t^order, from q and rates = (v, a, j, ..); those that are known that far."""
+    known = len(rates)
+    flow = [
+        [Series([rates[n + k][i] * (1.0 / factorial(k)) for k in range(order + 1)]) for i in range(tree.nv)]
+        for n in range(known - order)
+    ]
+    at: list[Scalar] = [None] * tree.nq
+    for b in tree.bodies:
+        own = [[rates[k][b.v + i] * (1.0 / factorial(k)) for k in range(order)] for i in range(b.nv)]
+        at[b.q : b.q + b.nq] = _path(q[b.q : b.q + b.nq], own, order)
+    return [at, *flow]
+
+
+def _path(q: Sequence[Scalar], v: Sequence[Sequence[Scalar]], order: int) -> list[Series]:
+    """The coordinates of one joint from the Taylor coefficients of its rates.
+
+    Numbers: q' = v. Quaternion: q' = q (w, 0) / 2. Position of a free joint: p' = R v.
+    """
+    if len(q) == 1:
+        return [Series([q[0], *(x * (1.0 / (k + 1)) for k, x in enumerate(v[0]))])]
+    w = [Vec(*x) for x in zip(*v[-3:])]
+    turn = [list(q[-4:])]
+    for k in range(order):
+        rate: list[Scalar] = [0.0] * 4
+        for i in range(k + 1):
+            (x, y, z, s), u = turn[i], w[k - i]
+            step = (*(u * s + Vec(x, y, z).cross(u)), -Vec(x, y, z).dot(u))
+            rate = [a + b for a, b in zip(rate, step)]
+        turn.append([r * (0.5 / (k + 1)) for r in rate])
+    quaternion = [Series(c) for c in zip(*turn)]
+    if len(q) == 4 or not order:
+        return [*(Series([x]) for x in q[:-4]), *quaternion]
+    R = from_quaternion(*(Series(x.c[:order]) for x in quaternion))
+    rate_of = R @ Vec(*(Series(x) for x in v[:3]))
+    return [
+        *(Series([p, *(x * (1.0 / (k + 1)) for k, x in enumerate(d.c))]) for p, d in zip(q, rate_of)), *quaternion
+    ]  # fmt: skip
+
+
+__all__ = ["motion", "moved", "series", "turned", "variables"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..errors import TraceError
 from ..mechanics.joints import Force, Motion, Placement
-from ..mechanics.scalar import Scalar, is_zero
+from ..mechanics.scalar import Scalar, accumulate, is_zero
 from ..mechanics.spatial import NOTHING, Body
 from ..mechanics.tree import Tree
 
@@ -55,20 +55,17 @@ def _fill(tree: Tree, X: Sequence[Placement], M: Rows, i: int, k: int, f: Force)
         a = tree.bodies[j]
         for l, column in enumerate(tree.columns(a)):
             if j < i or l <= k:
-                _add(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
+                add_entry(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
         if a.parent >= 0:
             f = X[j].up_force(f)
         j = a.parent
 
 
-def _add(M: Rows, r: int, c: int, diagonal: bool, x: Scalar) -> None:
+def add_entry(M: Rows, r: int, c: int, diagonal: bool, x: Scalar) -> None:
     """Adds x at (r, c) and its mirror; two bodies driven by one coordinate meet on the diagonal twice."""
-    if is_zero(x):
-        return
     if r == c and not diagonal:
         x = x + x
-    r, c = max(r, c), min(r, c)
-    M[r][c] = M[r][c] + x if c in M[r] else x
+    accumulate(M[max(r, c)], min(r, c), x)
 
 
 def dense(M: Rows) -> list[list[Scalar]]:
@@ -135,18 +132,24 @@ class Factors:
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
         """x with M x = b."""
-        n = len(self.order)
-        x = [b[v] for v in self.order]
-        for i in range(n - 1, -1, -1):
+        return self.up(self.down(b))
+
+    def down(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """y = L^-T b, in the order of elimination."""
+        y = [b[v] for v in self.order]
+        for i in range(len(y) - 1, -1, -1):
             for j, l in self.L[i].items():
-                x[j] = x[j] - l * x[i]
-        for i in range(n):
-            x[i] = x[i] * self.inverse[i]
+                y[j] = y[j] - l * y[i]
+        return y
+
+    def up(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """L^-1 D^-1 y, in the order of the rates."""
+        x = [value * inverse for value, inverse in zip(y, self.inverse)]
+        out: list[Scalar] = [0.0] * len(x)
+        for i, v in enumerate(self.order):
             for j, l in self.L[i].items():
                 x[i] = x[i] - l * x[j]
-        out: list[Scalar] = [0.0] * n
-        for v, value in zip(self.order, x):
-            out[v] = value
+            out[v] = x[i]
         return out
 
 

@@ -119,3 +119,8 @@ def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], external: Externa
 def gravity(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """g(q), (nv,): the joint forces that hold the robot at rest."""
     return inverse_dynamics(tree, q, [0.0] * tree.nv, [0.0] * tree.nv)
+
+
+def inertia_product(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+    """M(q) x, (nv,): what accelerates the robot at rest by x without gravity; O(n), no matrix is formed."""
+    return inverse_dynamics(tree, q, [0.0] * tree.nv, x, gravity=False)

@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from ..mechanics.scalar import Scalar
 from ..mechanics.tree import Tree
 from . import inverse_dynamics as idyn
-from .kinematics import body_poses
-
-
-def moving_links(tree: Tree) -> list[str]:
-    """Links that a joint carries, in the order of q, those of mimic joints last; none that is welded."""
-    last = {b.link: (int(b.number.rstrip("abc")), i) for i, b in enumerate(tree.bodies)}
-    return sorted(last, key=lambda link: last[link][0])
+from .kinematics import body_poses, moving_links
 
 
 def joint_wrenches(

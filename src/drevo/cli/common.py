@@ -65,6 +65,18 @@ def load(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
     return load_robot(robot, base=base, strict=strict)
 
 
+def numbers(option: str, text: str | None) -> list[float] | None:
+    """Numbers with commas between them; None where the option is not given."""
+    from ..errors import InputError
+
+    if text is None:
+        return None
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
+
+
 def say(data: Any) -> None:
     """JSON on stdout."""
     print(json.dumps(data, indent=1, ensure_ascii=False))
@@ -107,3 +119,18 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
             first = False
 
         yield step
+
+
+@contextmanager
+def portion(title: str, doing: str) -> Iterator[Callable[[float], None]]:
+    """The same for work that tells which part of it, 0 to 1, is done."""
+    seen = 0
+    with progress(100, title) as step:
+
+        def part(x: float) -> None:
+            nonlocal seen
+            while seen < 100 * x:
+                seen += 1
+                step(doing)
+
+        yield part

@@ -6,7 +6,22 @@ from typing import Annotated
 
 import typer
 
-from . import bench, check, check_formulas, conditions, counts, demo, info, simulate, write_out
+from . import (
+    accuracy,
+    bench,
+    check,
+    check_formulas,
+    conditions,
+    counts,
+    demo,
+    info,
+    linearise,
+    loads,
+    precompile,
+    simulate,
+    walk,
+    write_out,
+)
 
 app = typer.Typer(
     name="drevo",
@@ -41,5 +56,10 @@ app.command("check-formulas")(check_formulas.check_formulas)
 app.command("counts")(counts.counts)
 app.command("write-out")(write_out.write_out)
 app.command("bench")(bench.bench)
+app.command("precompile")(precompile.precompile)
 app.command("demo")(demo.demo)
 app.command("simulate")(simulate.simulate)
+app.command("linearise")(linearise.linearise)
+app.command("loads")(loads.loads)
+app.command("accuracy")(accuracy.accuracy)
+app.command("walk")(walk.walk)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, progress, say
+from .common import Base, Json, RobotName, guarded, load, numbers, portion, say
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -39,16 +39,9 @@ def simulate(
     from ..simulate.run import simulate as run
 
     made = _robot(robot, n, base)
-    with progress(100, made.name) as tell:
-        seen = [0]
-
-        def part(x: float) -> None:
-            while seen[0] < 100 * x:
-                seen[0] += 1
-                tell(method)
-
+    with portion(made.name, method) as part:
         moved = run(
-            made, _start(made, robot, q), _numbers("--v", v), duration=time, step=step, method=method, rtol=rtol,
+            made, _start(made, robot, q), numbers("--v", v), duration=time, step=step, method=method, rtol=rtol,
             every=every, progress=part,
         )  # fmt: skip
     if output is not None:
@@ -58,6 +51,9 @@ def simulate(
         return
     print(repr(moved)[1:-1])
     print(f"energy {moved.energy[0]:.10g} J at the start, at most {moved.energy_drift:.3g} J away from it")
+    if moved.rows:
+        kept, rate = moved.constraint_drift, moved.constraint_rate_drift
+        print(f"constraints kept to {kept:.3g} m or rad, their rates to {rate:.3g} a second")
     if plot:
         print("\n".join(_drawn(moved)))
     if output is not None:
@@ -76,7 +72,7 @@ def _robot(name: str, n: int | None, base: str) -> Robot:
 
 
 def _start(robot: Robot, name: str, q: str | None) -> Any:
-    given = _numbers("--q", q)
+    given = numbers("--q", q)
     if given is not None:
         return given
     start = robot.neutral()
@@ -85,22 +81,12 @@ def _start(robot: Robot, name: str, q: str | None) -> Any:
     return start
 
 
-def _numbers(option: str, text: str | None) -> list[float] | None:
-    from ..errors import InputError
-
-    if text is None:
-        return None
-    try:
-        return [float(x) for x in text.split(",")]
-    except ValueError:
-        raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
-
-
 def _facts(moved: Table) -> dict[str, Any]:
     return {
         "robot": moved.robot.name, "method": moved.method, "steps": moved.steps, "rejected": moved.rejected,
         "records": len(moved), "time": float(moved.t[-1]), "energy": float(moved.energy[0]),
-        "energy_drift": moved.energy_drift, "q": moved.q[-1].tolist(), "v": moved.v[-1].tolist(),
+        "energy_drift": moved.energy_drift, "constraint_drift": moved.constraint_drift,
+        "q": moved.q[-1].tolist(), "v": moved.v[-1].tolist(),
     }  # fmt: skip
 
 

@@ -29,15 +29,15 @@ def write_out(
     link: Annotated[str, typer.Option(help="The link, for pose, jacobian, velocity, acceleration.")] = "",
     frame: Annotated[str, typer.Option(help="local_world_aligned, local or world, likewise.")] = "",
     sequence: Annotated[str, typer.Option(help="Of Telegin's mass matrix: paper, reuse or merged.")] = "",
+    mode: Annotated[str, typer.Option(help="Of Alyushin's kinetic energy, not exact: A, B or C.")] = "",
     base: Base = "fixed",
 ) -> None:
     """Write out the equations of a quantity, with operation counts and a numeric check."""
     from ..written import write_out as derive
 
     target = _target(to, output)
-    options: dict[str, Any] = {
-        key: value for key, value in (("link", link), ("frame", frame), ("sequence", sequence)) if value
-    }
+    given = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
+    options: dict[str, Any] = {key: value for key, value in given if value}
     with progress(2, "writing out") as step:
         step(quantity)
         d = derive(load(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)

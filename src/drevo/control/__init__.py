@@ -1,0 +1,21 @@
+"""Linear models, regulators and control laws."""
+
+from __future__ import annotations
+
+from .linearise import Linearisation, LinearModel, Modes, linearise
+from .regulate import Regulator, Tracker, lqr, track, tracking_lqr
+from .stabilise import Stabiliser, stabilise
+
+__all__ = [
+    "LinearModel",
+    "Linearisation",
+    "Modes",
+    "Regulator",
+    "Stabiliser",
+    "Tracker",
+    "linearise",
+    "lqr",
+    "stabilise",
+    "track",
+    "tracking_lqr",
+]

@@ -19,14 +19,16 @@ from numpy.typing import ArrayLike
 
 from ..algorithms.constraints import Kinematics
 from ..algorithms.higher import moved, variables
-from ..constrained import RANK, Contacts, _driven, constrained_dynamics
+from ..constrained import RANK, Contacts, constrained_dynamics, driven_rates
 from ..constraint import Constraint, all_rows, collect
 from ..differentiate import at_zero
-from ..errors import InputError, NumericsError
+from ..errors import InputError
 from ..graph.derivative import partial
-from ..graph.node import Graph, Scalar
+from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
+from ..io.packages import package
 from ..mechanics.configuration import slices
+from ..mechanics.scalar import dot
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 
@@ -55,12 +57,10 @@ class LinearModel:
 
     def discretised(self, dt: float) -> LinearModel:
         """Exact for inputs that are constant over dt: exp of [[A, B], [0, 0]] dt."""
-        from scipy.linalg import expm
-
         n, m = self.B.shape
         block = np.zeros((n + m, n + m))
         block[:n, :n], block[:n, n:] = self.A, self.B
-        whole = expm(block * dt)
+        whole = package("scipy.linalg", "an exact discretisation").expm(block * dt)
         return LinearModel(whole[:n, :n], whole[:n, n:])
 
     def modes(self) -> Modes:
@@ -87,7 +87,8 @@ class Linearisation(LinearModel):
     """A (2 nv, 2 nv) and B (2 nv, driven rates) of the state (dq, dv); about accelerations a, reactions N.
 
     reactions_state, reactions_input: dN = reactions_state dx + reactions_input dtau. reduced: the same model
-    on the motions that the constraints leave; without constraints its basis is the identity.
+    on the motions that the constraints leave; without constraints its basis is the identity. driven: which rates
+    the columns of B belong to, (nv,) of bool.
     """
 
     a: Array
@@ -95,6 +96,7 @@ class Linearisation(LinearModel):
     reactions_state: Array
     reactions_input: Array
     reduced: Reduced
+    driven: Array
 
     @property
     def C(self) -> Array:
@@ -128,7 +130,8 @@ def linearise(
     dID_dq, dID_dv, M = robot.inverse_dynamics_derivatives(x, u, now.a)
     found = collect(robot.model, contacts, constraints)
     hessian, second_q, second_v, rate_q = _constraint_derivatives(robot, found, x, u, now.a, now.reactions, t)
-    S = np.eye(robot.nv)[:, _driven(robot.model, actuated)]
+    moved_by = driven_rates(robot.model, actuated)
+    S = np.eye(robot.nv)[:, moved_by]
     force_side = np.hstack([hessian - dID_dq, -dID_dv, S])  # (4.1): columns dq, dv, dtau
     motion_side = np.hstack([second_q, second_v, np.zeros((len(second_q), S.shape[1]))])
     da, dN = _solved(M, now.jacobian, force_side, motion_side)
@@ -136,7 +139,7 @@ def linearise(
     A = np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]])
     B = np.vstack([np.zeros_like(S), da[:, 2 * n :]])
     reduced = _reduced(A, B, now.jacobian, rate_q)
-    return Linearisation(A, B, now.a, now.reactions, dN[:, : 2 * n], dN[:, 2 * n :], reduced)
+    return Linearisation(A, B, now.a, now.reactions, dN[:, : 2 * n], dN[:, 2 * n :], reduced, moved_by)
 
 
 def _state(robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> list[Array]:
@@ -225,8 +228,8 @@ def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     d = [graph.input(f"d[{i}]") for i in range(n)]
     rows = all_rows(found, Kinematics(tree, moved(tree, state["q"], d, 1), state["v"]), state["t"][0])
     by = variables(tree, state["q"], d)
-    load = [_dot(column, state["N"]) for column in zip(*rows.jacobian)]
-    second = [_dot(row, state["a"]) + b for row, b in zip(rows.jacobian, rows.bias)]
+    load = [dot(column, state["N"]) for column in zip(*rows.jacobian)]
+    second = [dot(row, state["a"]) + b for row, b in zip(rows.jacobian, rows.bias)]
     parts = (
         ("hessian", n, partial(load, by)),
         ("second_q", m, partial(second, by)),
@@ -243,93 +246,4 @@ def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     return Program("constraint_derivatives", graph, inputs, (), outputs, {}, (), units, about)
 
 
-def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for a, b in zip(x, y):
-        total = total + a * b
-    return total
-
-
-# -- regulators --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Regulator:
-    """tau = tau_0 - K dx (driven rates), the poles of the closed loop, and the cost dx^T P dx still to come."""
-
-    K: Array
-    poles: Array
-    P: Array
-
-
-def lqr(model: Linearisation | LinearModel, Q: ArrayLike, R: ArrayLike) -> Regulator:
-    """The linear-quadratic regulator of an infinite horizon: least integral of dx^T Q dx + du^T R du.
-
-    Q (2 nv, 2 nv), R (driven, driven), or their diagonals. With constraints it is the regulator of `.reduced`;
-    K still takes the full (dq, dv). Raises NumericsError where the drives cannot steady the robot.
-    """
-    from scipy.linalg import LinAlgError, solve_continuous_are
-
-    Qm, Rm = weights("Q", Q, len(model.A)), weights("R", R, model.B.shape[1])
-    plain: LinearModel = model
-    T = np.eye(len(model.A))
-    if isinstance(model, Linearisation):
-        plain, T = model.reduced, model.reduced.basis
-    try:
-        P = solve_continuous_are(plain.A, plain.B, T.T @ Qm @ T, Rm)
-        K = np.linalg.solve(Rm, plain.B.T @ P)
-        poles = np.linalg.eigvals(plain.A - plain.B @ K)
-    except (LinAlgError, ValueError):
-        poles = np.zeros(1)
-    if not np.max(poles.real, initial=-np.inf) < 0.0:
-        raise NumericsError(
-            "lqr: no gain steadies this model: an undamped motion is beyond the drives, or Q leaves it unweighted"
-            "; drive more joints, or weigh every state"
-        )
-    back = np.linalg.pinv(T)
-    return Regulator(K @ back, poles, back.T @ P @ back)
-
-
-def tracking_lqr(
-    models: Sequence[LinearModel], dt: float, Q: ArrayLike, R: ArrayLike, final: ArrayLike | None = None
-) -> Array:
-    """Gains (steps, driven, 2 nv) of the regulator along a trajectory: Riccati's recursion from the end back.
-
-    models: the linearisations at the steps, dt apart, each discretised exactly. final: the weight of the last
-    state, Q by default.
-    """
-    Qm, Rm = weights("Q", Q, len(models[0].A)), weights("R", R, models[0].B.shape[1])
-    P = Qm if final is None else weights("final", final, len(Qm))
-    gains = []
-    for model in reversed(models):
-        step = model.discretised(dt)
-        BP = step.B.T @ P
-        K = np.linalg.solve(Rm * dt + BP @ step.B, BP @ step.A)
-        P = Qm * dt + step.A.T @ P @ (step.A - step.B @ K)
-        P = 0.5 * (P + P.T)
-        gains.append(K)
-    return np.array(gains[::-1])
-
-
-def weights(name: str, given: ArrayLike, size: int) -> Array:
-    """A weight as a matrix, from its diagonal, one number or itself."""
-    x = np.asarray(given, float)
-    if x.ndim < 2 and x.shape in ((), (size,)):
-        return np.diag(np.broadcast_to(x, (size,)))
-    if x.shape != (size, size):
-        raise InputError(
-            f"lqr: {name} has shape {x.shape}; it must be ({size}, {size}), or its diagonal ({size},)"
-        )
-    return x
-
-
-__all__ = [
-    "LinearModel",
-    "Linearisation",
-    "Modes",
-    "Reduced",
-    "Regulator",
-    "linearise",
-    "lqr",
-    "tracking_lqr",
-]
+__all__ = ["LinearModel", "Linearisation", "Modes", "Reduced", "linearise"]

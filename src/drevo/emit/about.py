@@ -18,6 +18,8 @@ SYMBOLS = {
     "v": "joint rates, rad/s or m/s",
     "a": "joint accelerations, rad/s² or m/s²",
     "tau": "joint torques or forces, N m or N",
+    "x": "rates or accelerations that the mass matrix is applied to, rad/s² or m/s²",
+    "y": "M(q) x, N m or N",
     "M": "mass matrix, kg m², kg m or kg",
     "Minv": "inverse of the mass matrix",
     "h": "bias C v + g, N m or N",
@@ -26,6 +28,8 @@ SYMBOLS = {
     "c": "centre of mass, world axes, m",
     "l": "linear momentum, then angular about the centre of mass, world axes",
     "J": "Jacobian, linear rows first",
+    "Lambda": "operational-space inertia of the link, linear first",
+    "Lambdainv": "inverse of the operational-space inertia of the link, linear first",
 }
 _QUANTITY_SYMBOLS = {
     ("kinetic_energy", "T"): "kinetic energy, J",
@@ -43,6 +47,14 @@ LUH = (
     "J. Luh, M. Walker, R. Paul. On-line computational scheme for mechanical manipulators. ASME Journal of "
     "Dynamic Systems, Measurement, and Control 102(2), 1980."
 )
+ALYUSHIN = (
+    "Yu. A. Alyushin. On the kinetic energy of a rigid body in the general case of spatial motion with arbitrary "
+    "rotation. Problemy Mashinostroeniya i Nadezhnosti Mashin 1, 13-25, 2022. In Russian."
+)
+ZAREMBA = (
+    "A. T. Zaremba. Equations of the dynamics of a manipulator of many links with holonomic constraints. 1990. In "
+    "Russian."
+)
 REFERENCES: dict[str, tuple[str, ...]] = {  # by formalism
     "newton_euler": (LUH, KHALIL),
     "khalil": (KHALIL,),
@@ -55,6 +67,9 @@ REFERENCES: dict[str, tuple[str, ...]] = {  # by formalism
         "A. K. Kovalchuk, D. B. Kulakov, S. E. Semenov. Mathematical description of the kinematics and dynamics "
         "of robot mechanisms with tree-like kinematic structure. In Russian.",
     ),
+    "alyushin": (ALYUSHIN,),
+    "zaremba": (ZAREMBA,),
+    "planar": (KHALIL,),  # whose inertias of fewest parameters it starts from; the rest is Drevo's own
     "telegin": (
         "A. I. Telegin. Writing out inertial matrices of hinged tree-shaped systems. Bulletin of the South Ural "
         "State University, Ser. Computer Technologies, Automatic Control, Radio Electronics 25(2), 33-45, 2025, "

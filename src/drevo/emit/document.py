@@ -12,6 +12,7 @@ from .layout import entry_name
 from .sequence import Result, Section, Sequence
 
 CITE = "Written out by Drevo, a compiler of closed-form equations of motion for tree-structured robots."
+LINE = 8  # names of equal entries on a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def results(sequence: Sequence, facts: About) -> list[Row]:
 
 
 def equal_entries(result: Result) -> list[Same]:
-    """Entries that have no statement of their own, gathered by value; of a symmetric matrix the lower triangle."""
+    """Entries without a statement of their own by value, up to LINE; of a symmetric matrix the lower triangle."""
     groups: dict[Term, list[str]] = {}
     symmetric = is_symmetric(result)
     for k, value in enumerate(result.entries):
@@ -62,7 +63,7 @@ def equal_entries(result: Result) -> list[Same]:
             groups.setdefault(value, []).append(name)
     zero = Term(False, (Number(0.0),))
     ordered = sorted(groups.items(), key=lambda item: item[0] == zero)
-    return [Same(tuple(names), value) for value, names in ordered]
+    return [Same(tuple(n[k : k + LINE]), value) for value, n in ordered for k in range(0, len(n), LINE)]
 
 
 def note_of(facts: About, names: Iterable[str]) -> str:

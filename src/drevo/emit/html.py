@@ -208,10 +208,8 @@ def _result(result: Result, style: Style, facts: About) -> str:
     note = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if is_symmetric(result) else ""
     rows = ""
     for same in equal_entries(result):
-        for k in range(0, len(same.names), 8):
-            left = "<mo>=</mo>".join(map(mathml_name, same.names[k : k + 8]))
-            said = _said(note_of(facts, same.names[k : k + 8]))
-            rows += _row(left, write((same.value,), style), "".join(said))
+        left = "<mo>=</mo>".join(map(mathml_name, same.names))
+        rows += _row(left, write((same.value,), style), "".join(_said(note_of(facts, same.names))))
     return note + (f'<div class="wide"><table class="eq same">{rows}</table></div>' if rows else "")
 
 

@@ -156,10 +156,8 @@ def same_lines(result: Result, style: Style, facts: About) -> list[str]:
     """M_12 = M_21 and the zeros, as aligned lines of a few names each."""
     lines = []
     for same in equal_entries(result):
-        for k in range(0, len(same.names), 8):
-            some = same.names[k : k + 8]
-            names = " = ".join(map(latex_name, some))
-            lines.append(f"{names} &= {write((same.value,), style)}{beside(note_of(facts, some))}")
+        names = " = ".join(map(latex_name, same.names))
+        lines.append(f"{names} &= {write((same.value,), style)}{beside(note_of(facts, same.names))}")
     return lines
 
 

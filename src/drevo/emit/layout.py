@@ -18,6 +18,7 @@ class Layout:
     def __init__(self, program: Program, longest: int) -> None:
         self.program, self.graph, self.longest = program, program.graph, max(2, longest)
         self.order = program.order()
+        self.written = {n: self._operands(n) for n in self.order}
         self.uses, self.user = self._usage()
         self.angle = self._angles()
         self.wanted = self._wanted()
@@ -25,18 +26,27 @@ class Layout:
 
     def operands(self, n: int) -> tuple[int, ...]:
         """Operand edges as written: 2 x is x + x."""
-        doubled = self.doubled(n)
-        return self.graph.operands(n) if doubled is None else (doubled, doubled)
+        return self.written[n]
 
     def doubled(self, n: int) -> int | None:
         """The edge x of a node 2 x; None where the program takes doubling for a product, as the paper does."""
-        g = self.graph
-        if g.op[n] != MUL or self.hoisted(n) or self.program.doubling_is_mul:
-            return None
-        for two, x in (g.operands(n), g.operands(n)[::-1]):
-            if g.level[two >> 1] == 0 and abs(self.number(two)) == 2.0:
-                return x ^ (two & 1)
-        return None
+        edges = self.written[n]
+        return edges[0] if self.graph.op[n] == MUL and edges[0] == edges[1] and self._twice(n) else None
+
+    def _operands(self, n: int) -> tuple[int, ...]:
+        edges = self.graph.operands(n)
+        if self.graph.op[n] == MUL and self._twice(n):
+            for two, x in (edges, edges[::-1]):
+                if abs(self.number(two)) == 2.0:
+                    return (x ^ (two & 1),) * 2
+        return edges
+
+    def _twice(self, n: int) -> bool:
+        """A product by 2 that is written as a sum."""
+        level, a, b = self.graph.level, self.graph.a[n], self.graph.b[n]
+        if (level[a >> 1] and level[b >> 1]) or self.hoisted(n) or self.program.doubling_is_mul:
+            return False
+        return 2.0 in (abs(self.number(a)), abs(self.number(b)))
 
     def number(self, edge: int) -> float:
         """The value of a constant edge, 0 of any other."""

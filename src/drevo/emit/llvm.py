@@ -11,9 +11,14 @@ from dataclasses import dataclass
 
 from ..graph.ops import ADD, DIV, MUL, SQRT
 from .llvm_math import Lanes, sincos
-from .lower import CHUNK, FMA, ONE_FUNCTION, SINCOS, Lowered, Step, operands, results
+from .lower import CHUNK, FMA, ONE_FUNCTION, SINCOS, Lowered, Step, ends, operands, results
+from .repeat import Repeat, repeats, sinks_of
 
-EMITTER = 1  # part of the cache key: raise it when the same program gives other code
+EMITTER = 2  # part of the cache key: raise it when the same program gives other code
+REPEATED = 5_000  # steps: below it code that is called for several sections gains nothing
+SINGLE = 12_000  # steps: beyond it a kernel for one sample takes seconds to make and saves less than half its time
+AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
+TESTS = 8  # of results in a row, before their sum goes to the status
 UNIT_TOLERANCE = 2e-6  # of |q|^2, which is 1e-6 of |q|
 _NAME = {ADD: "fadd", MUL: "fmul", DIV: "fdiv"}
 
@@ -28,6 +33,7 @@ class Target:
     splat: bool = True
     check: bool = True
     chunk: int | None = None  # steps per function; None: one function up to ONE_FUNCTION steps
+    single: bool = True  # a kernel for one sample too; without it one sample takes a tile
 
     def of(self, lanes: int) -> Lanes:
         return Lanes(self.scalar, lanes, self.splat)
@@ -55,40 +61,89 @@ def arena(low: Lowered, target: Target, slots: int) -> Arena:
     return Arena(tuple(starts[:n]), tuple(starts[n:]), at, at + width, at + width * (1 + slots))
 
 
-# -- chunks -------------------------------------------------------------------------------------------------
+# -- runs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive steps that make one function. frame: of a repeated run the first slot of its own values.
+
+    code: the run whose function is called, with the outputs `shift` columns on.
+    """
+
+    steps: Sequence[Step]
+    code: int
+    frame: int = 0
+    shift: int = 0
+    values: tuple[int, ...] = ()  # that lie in the frame, in order
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Consecutive runs of steps; `slot`: values that cross from one run to a later one."""
+    """`slot`: values that cross from one run to a later one; `framed`: value -> (slot in a frame, sign)."""
 
-    runs: tuple[Sequence[Step], ...]
+    runs: tuple[Run, ...]
     slot: dict[int, int]
     slots: int
+    framed: dict[int, list[tuple[int, int]]]
 
 
-def cut(low: Lowered, chunk: int | None) -> Cut:
-    """Runs of `chunk` steps; a slot is never reused inside the run that last reads it."""
+def cut(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] = ()) -> Cut:
+    """Runs of `chunk` steps, and the repeated ones; a slot is never reused inside the run that last reads it."""
     size = chunk or (CHUNK if len(low.steps) > ONE_FUNCTION else max(1, len(low.steps)))
-    runs = tuple(low.steps[k : k + size] for k in range(0, len(low.steps), size)) or ((),)
-    born = {v: k // size for k, s in enumerate(low.steps) for v in results(s)}
+    pieces = _pieces(len(low.steps), size, [run for r in repeated for run in r.runs])
+    of = {k: n for n, piece in enumerate(pieces) for k in piece}
+    first = {piece.start: n for n, piece in enumerate(pieces)}
+    repeat = {first[run.start]: (r, k) for r in repeated for k, run in enumerate(r.runs)}
+    born = {v: of[k] for k, s in enumerate(low.steps) for v in results(s)}
+    own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in repeat.items()}  # read from a frame
     last: dict[int, int] = {}
     for k, step in enumerate(low.steps):
-        last.update((e >> 1, k // size) for e in operands(step) if e >> 1 in born)
+        apart = own.get(of[k], ())
+        last.update((e >> 1, of[k]) for e in operands(step) if e >> 1 in born and e >> 1 not in apart)
+    slot, count = _slots(low, pieces, last)
+    runs: list[Run] = []
+    framed: dict[int, list[tuple[int, int]]] = {}
+    for n, piece in enumerate(pieces):
+        steps = [low.steps[i] for i in piece]
+        if n not in repeat:
+            runs.append(Run(steps, n))
+            continue
+        r, k = repeat[n]
+        runs.append(Run(steps, first[r.runs[0].start], count, r.shifts[k], r.frame))
+        for e in r.edges[k]:
+            framed.setdefault(e >> 1, []).append((count, e & 1))
+            count += 1
+    assert all(born[v] < last[v] for v in slot)
+    return Cut(tuple(runs), slot, count, framed)
+
+
+def _pieces(total: int, size: int, apart: Sequence[range]) -> list[range]:
+    """All steps in order: the runs that stand apart, and what is between them by `size`."""
+    out: list[range] = []
+    at = 0
+    for run in [*sorted(apart, key=lambda r: r.start), range(total, total)]:
+        out += [range(k, min(k + size, run.start)) for k in range(at, run.start, size)]
+        out += [run] if run else []
+        at = run.stop
+    return out if out and out[0] not in apart else [range(0), *out]
+
+
+def _slots(low: Lowered, pieces: Sequence[range], last: dict[int, int]) -> tuple[dict[int, int], int]:
+    """Slots of the values that are read in a later run than they are made in."""
     slot: dict[int, int] = {}
-    release: list[list[int]] = [[] for _ in runs]
+    release: list[list[int]] = [[] for _ in pieces]
     free: list[int] = []
     count = 0
-    for k, run in enumerate(runs):
-        for v in (v for s in run for v in results(s) if last.get(v, k) > k):
+    for k, piece in enumerate(pieces):
+        for v in (v for i in piece for v in results(low.steps[i]) if last.get(v, k) > k):
             if not free:
                 free.append(count)
                 count += 1
             slot[v] = free.pop()
             release[last[v]].append(slot[v])
         free += release[k]
-    assert all(born[v] < last[v] for v in slot)
-    return Cut(runs, slot, count)
+    return slot, count
 
 
 # -- one kernel ---------------------------------------------------------------------------------------------
@@ -96,40 +151,73 @@ def cut(low: Lowered, chunk: int | None) -> Cut:
 
 class Kernel:
     """The functions of one width. Batch: pointers in, out, scratch, status into the arena; scalar: one
-    pointer per port. Every pointer is an argument of every run, so a run loads what it needs."""
+    pointer per port. Every pointer is an argument of every run, so a run loads what it needs.
 
-    def __init__(self, low: Lowered, target: Target, lanes: int, pieces: Cut, room: Arena) -> None:
+    direct: a batch kernel that reads and writes the caller's own arrays: per port a pointer and the step of its
+    rows.
+    """
+
+    def __init__(
+        self, low: Lowered, target: Target, lanes: int, pieces: Cut, room: Arena, direct: bool = False
+    ) -> None:
         self.low, self.target, self.l, self.pieces, self.room = low, target, target.of(lanes), pieces, room
+        self.direct = direct
         self.scalar = lanes == 1
         self.name = "one" if self.scalar else "many"
-        self.sinks: dict[int, list[tuple[int, int, int]]] = {}
-        for i, edges in enumerate(low.stores):
-            for k, e in enumerate(edges):
-                self.sinks.setdefault(e >> 1, []).append((i, k, e & 1))
+        self.sinks = sinks_of(low)
+        self.ends = ends(low)
 
     @property
     def arguments(self) -> list[str]:
-        """Names of the pointer arguments, in order."""
-        ports = ["in", "out"]
+        """Arguments in order, with their types."""
+        ports = ["ptr %in", "ptr %out"]
         if self.scalar:
-            ports = [f"in{i}" for i in range(len(self.low.inputs))]
-            ports += [f"out{i}" for i in range(len(self.low.outputs))]
-        return [*ports, "scratch", "status"]
+            ports = [f"ptr %in{i}" for i in range(len(self.low.inputs))]
+            ports += [f"ptr %out{i}" for i in range(len(self.low.outputs))]
+        elif self.direct:
+            ports = [f"{x}{i}" for i in range(len(self.low.inputs)) for x in ("ptr %in", "i64 %pace")]
+            ports += [f"{x}{i}" for i in range(len(self.low.outputs)) for x in ("ptr %out", "i64 %step")]
+        return [*ports, "ptr %scratch", "ptr %status"]
 
     def text(self) -> str:
         """All functions of the kernel; `@one` or `@many` is what a driver calls."""
-        signature = ", ".join(f"ptr noalias %{a}" for a in self.arguments)
+        signature = ", ".join(a.replace("ptr", "ptr noalias") for a in self.arguments)
         align = "" if self.scalar else ' "stackrealign"'
-        parts = []
-        for k, run in enumerate(self.pieces.runs):
-            name = self.name if len(self.pieces.runs) == 1 else f"{self.name}_{k}"
-            body = "\n".join(_Body(self, k).lines(run))
-            parts.append(f"define internal void @{name}({signature}) noinline{align} {{\n{body}\n  ret void\n}}\n")
-        if len(self.pieces.runs) > 1:
-            given = ", ".join(f"ptr %{a}" for a in self.arguments)
-            calls = "\n".join(f"  call void @{self.name}_{k}({given})" for k in range(len(self.pieces.runs)))
-            parts.append(f"define internal void @{self.name}({signature}) noinline {{\n{calls}\n  ret void\n}}\n")
+        runs, parts, calls = self.pieces.runs, [], []
+        for k, run in enumerate(runs):
+            name = self.name if len(runs) == 1 else f"{self.name}_{run.code}"
+            calls.append(self.call(name, k, run))
+            if run.code == k:
+                body = "\n".join(_Body(self, k).lines(run.steps))
+                given = f"{signature}, ptr noalias %frame" if run.values else signature
+                parts.append(f"define internal void @{name}({given}) noinline{align} {{\n{body}\n  ret void\n}}\n")
+        if len(runs) > 1:
+            lines = "\n".join(calls)
+            parts.append(f"define internal void @{self.name}({signature}) noinline {{\n{lines}\n  ret void\n}}\n")
         return "".join(parts)
+
+    def call(self, name: str, k: int, run: Run) -> str:
+        """The call of a run; of a repeated one with its own frame and the outputs moved on."""
+        lines, given = [], list(self.arguments)
+        if run.values:
+            if run.shift:
+                for i in range(len(self.low.outputs) if self.scalar or self.direct else 1):
+                    port = f"out{i}" if self.scalar or self.direct else "out"
+                    lines += self.moved(port, f"m{k}_{port}", i, run.shift)
+                    given = [a.replace(f"ptr %{port}", f"ptr %m{k}_{port}") for a in given]
+            offset = run.frame * self.l.bytes
+            lines.append(f"  %f{k} = getelementptr i8, ptr %scratch, i64 {offset}")
+            given.append(f"ptr %f{k}")
+        return "\n".join([*lines, f"  call void @{name}({', '.join(given)})"])
+
+    def moved(self, port: str, name: str, i: int, columns: int) -> list[str]:
+        """An output pointer, moved on by some columns."""
+        if not self.direct or self.scalar:
+            return [f"  %{name} = getelementptr i8, ptr %{port}, i64 {columns * self.l.bytes}"]
+        return [
+            f"  %{name}_o = mul i64 %step{i}, {columns}",
+            f"  %{name} = getelementptr i8, ptr %{port}, i64 %{name}_o",
+        ]
 
 
 class _Body:
@@ -138,15 +226,19 @@ class _Body:
     def __init__(self, kernel: Kernel, index: int) -> None:
         self.k, self.index, self.l = kernel, index, kernel.l
         self.made: set[int] = set()
+        self.frame = {v: i for i, v in enumerate(kernel.pieces.runs[index].values)}
         self.out: list[str] = []
         self.count = 0
         self.bad: str | None = None
+        self.part: str | None = None  # tests that are not in `bad` yet
+        self.parts = 0
 
     def lines(self, run: Sequence[Step]) -> list[str]:
         if self.index == 0:
             self.first()
-        for step in run:
+        for step in self.sines(run) if self.k.scalar and self.l.lanes == 1 else run:
             self.step(step)
+        self.gather()
         if self.bad is not None:
             self.out.append(f"  store {self.l.type} {self.bad}, ptr %status, align {self.l.bytes}")
         return self.out
@@ -204,14 +296,60 @@ class _Body:
         if v not in self.made:
             self.made.add(v)
             if v in k.low.where:
-                port, column = k.low.where[v]
-                base, start = (f"%in{port}", 0) if k.scalar else ("%in", k.room.inputs[port])
-                self.load(v, base, start + column * self.l.bytes)
+                self.load_input(v, *k.low.where[v])
+            elif v in self.frame:
+                self.load(v, "%frame", self.frame[v] * self.l.bytes)
             else:
                 self.load(v, "%scratch", k.pieces.slot[v] * self.l.bytes)
         return self.fresh(f"fneg {self.l.type} %t{v}") if edge & 1 else f"%t{v}"
 
+    def load_input(self, v: int, port: int, column: int) -> None:
+        """Of the caller's own array with a prefetch of what a later tile reads."""
+        k, l = self.k, self.l
+        if k.scalar:
+            self.load(v, f"%in{port}", column * l.bytes)
+        elif not k.direct:
+            self.load(v, "%in", k.room.inputs[port] + column * l.bytes)
+        else:
+            at = self.row(f"%in{port}", f"%pace{port}", column)
+            self.out.append(f"  %t{v} = load {l.type}, ptr {at}, align {l.size}")
+            self.out.append(f"  call void @llvm.prefetch.p0(ptr {self.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
+
+    def row(self, base: str, step: str, column: int) -> str:
+        """The address of a row of a batch-last array."""
+        if not column:
+            return base
+        offset = self.fresh(f"mul i64 {step}, {column}")
+        return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}")
+
     # -- steps ----------------------------------------------------------------------------------------------
+
+    def sines(self, run: Sequence[Step]) -> Sequence[Step]:
+        """One sample: as many sines and cosines at once as a vector holds, then the steps that are left."""
+        trig = [s for s in run if s[0] == SINCOS]
+        head = run[: run.index(trig[-1])] if trig else []
+        made = {v for s in trig for v in results(s)}
+        if len(trig) < 2 or any(e >> 1 in made for s in head for e in operands(s)):
+            return run
+        for step in (s for s in head if s[0] != SINCOS):
+            self.step(step)
+        wide = self.k.target.of(self.k.target.lanes)
+        for k in range(0, len(trig), wide.lanes):
+            self.sines_at_once(trig[k : k + wide.lanes], wide)
+        return run[len(head) + 1 :]
+
+    def sines_at_once(self, steps: Sequence[Step], wide: Lanes) -> None:
+        t, kind, x = self.l.type, wide.type, "zeroinitializer"
+        for lane, step in enumerate(steps):
+            x = self.fresh(f"insertelement {kind} {x}, {t} {self.operand(step[2])}, i32 {lane}")
+        both = self.fresh(f"call {{{kind}, {kind}}} @sincos_{wide.lanes}({kind} {x})")
+        for half in (0, 1):
+            values = self.fresh(f"extractvalue {{{kind}, {kind}}} {both}, {half}")
+            for lane, step in enumerate(steps):
+                self.out.append(f"  %t{results(step)[half]} = extractelement {kind} {values}, i32 {lane}")
+        for v in (v for step in steps for v in results(step)):
+            self.made.add(v)
+            self.sink(v)
 
     def step(self, step: Step) -> None:
         op, to, a, b, c = step
@@ -241,14 +379,23 @@ class _Body:
         for port, column, sign in k.sinks.get(v, ()):
             if sign not in names:
                 names[sign] = self.operand(2 * v + sign)
-            base, start = (f"%out{port}", 0) if k.scalar else ("%out", k.room.outputs[port] - k.room.outputs[0])
-            address = self.address(base, start + column * l.bytes)
-            self.out.append(f"  store {l.type} {names[sign]}, ptr {address}, align {l.bytes}")
-        if names and k.target.check:
-            self.test(f"%t{v}")
-        if v in k.pieces.slot:
-            address = self.address("%scratch", k.pieces.slot[v] * l.bytes)
-            self.out.append(f"  store {l.type} %t{v}, ptr {address}, align {l.bytes}")
+            align = l.size if k.direct else l.bytes
+            self.out.append(f"  store {l.type} {names[sign]}, ptr {self.place(port, column)}, align {align}")
+        if names and k.target.check and (v in k.ends or self.frame):
+            self.test(f"%t{v}")  # a repeated run is tested throughout: its copies have other ends
+        places = [(k.pieces.slot[v], 0)] if v in k.pieces.slot else []
+        for slot, sign in [*places, *k.pieces.framed.get(v, ())]:
+            address = self.address("%scratch", slot * l.bytes)
+            self.out.append(f"  store {l.type} {self.operand(2 * v + sign)}, ptr {address}, align {l.bytes}")
+
+    def place(self, port: int, column: int) -> str:
+        """The address of an output."""
+        k, l = self.k, self.l
+        if k.scalar:
+            return self.address(f"%out{port}", column * l.bytes)
+        if k.direct:
+            return self.row(f"%out{port}", f"%step{port}", column)
+        return self.address("%out", k.room.outputs[port] - k.room.outputs[0] + column * l.bytes)
 
     # -- status: 0 as long as all is well, then NaN for good ---------------------------------------------------
 
@@ -258,14 +405,23 @@ class _Body:
         return self.bad
 
     def test(self, value: str) -> None:
-        """bad += 0 * value: NaN and infinities stick."""
-        t, bad = self.l.type, self.status()
-        if self.k.target.fma:
-            call = f"call {t} @llvm.fma.{self.l.suffix}({t} {value}, {t} {self.l.const(0.0)}, {t} {bad})"
-            self.bad = self.fresh(call)
+        """bad += 0 * value: NaN and infinities stick. A few at a time, as each sum waits for the one before."""
+        t, zero = self.l.type, self.l.const(0.0)
+        if self.part is None:
+            self.part = self.fresh(f"fmul {t} {value}, {zero}")
+        elif self.k.target.fma:
+            self.part = self.fresh(f"call {t} @llvm.fma.{self.l.suffix}({t} {value}, {t} {zero}, {t} {self.part})")
         else:
-            zero = self.fresh(f"fmul {t} {value}, {self.l.const(0.0)}")
-            self.bad = self.fresh(f"fadd {t} {zero}, {bad}")
+            self.part = self.fresh(f"fadd {t} {self.fresh(f'fmul {t} {value}, {zero}')}, {self.part}")
+        self.parts += 1
+        if self.parts == TESTS:
+            self.gather()
+
+    def gather(self) -> None:
+        """Adds the latest tests to the status."""
+        if self.part is not None:
+            self.bad = self.fresh(f"fadd {self.l.type} {self.part}, {self.status()}")
+            self.part, self.parts = None, 0
 
     def unit(self, values: Sequence[int]) -> None:
         """A quaternion that is not of unit length spoils the status."""
@@ -309,11 +465,14 @@ def emit(low: Lowered, target: Target, layout: str, entry: Callable[[Arena, int]
     """The whole module. `entry` adds the Python entry point, given the arena and the scalar scratch."""
     from .llvm_driver import driver
 
-    pieces = cut(low, target.chunk)
+    pieces = cut(low, target.chunk, repeats(low) if len(low.steps) > REPEATED else ())
     room = arena(low, target, pieces.slots)
     scratch = pieces.slots * target.of(1).size
-    one, many = (Kernel(low, target, lanes, pieces, room) for lanes in (1, target.lanes))
-    parts = [_declarations(target), sincos(one.l, target.fma), sincos(many.l, target.fma), one.text(), many.text()]
+    one = Kernel(low, target, 1, pieces, room)
+    many = Kernel(low, target, target.lanes, pieces, room, layout != "rows")
+    parts = [_declarations(target)]
+    for kernel in (one, many) if target.single else (many,):
+        parts += [sincos(kernel.l, target.fma), kernel.text()]
     parts.append(driver(low, target, room, layout))
     if entry is not None:
         parts.append(entry(room, scratch))
@@ -329,4 +488,4 @@ def _declarations(target: Target) -> str:
     return "\n".join(out) + "\n"
 
 
-__all__ = ["EMITTER", "UNIT_TOLERANCE", "Arena", "Target", "Text", "arena", "cut", "emit"]
+__all__ = ["EMITTER", "SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "arena", "cut", "emit"]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _MOVED = "ptr %p, i64 %stride, i64 %b, i64 %last, ptr %tile, i64 %n"  # of every function that moves a tile
 
+_ALIGNED_FROM = 8  # tiles: one more of them pays if the others write whole cache lines
 _TILES_AHEAD = 4  # of the prefetch of rows; 1 to 4 differ by 3 %
-_AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
 
 
 def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
@@ -26,7 +26,7 @@ def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
     l = target.of(target.lanes)
     rows = layout == "rows"
     widths = sorted({_width(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size})
-    helpers = "".join(_Rows(l, w).text() for w in widths) if rows else _columns(l)
+    helpers = "".join(_Rows(l, w).text() for w in widths) if rows else _columns(l) + _fills(low, l)
     return helpers + _zero(l) + _loop(low, target, room, rows)
 
 
@@ -134,34 +134,8 @@ def _width(size: int, lanes: int) -> int:
 
 
 def _columns(l: Lanes) -> str:
-    """Copies of W neighbouring samples, and, for batches below W, of single scalars with the last repeated."""
-    return "".join([_copy(l, "load"), _copy(l, "store"), _copy_few(l, "load"), _copy_few(l, "store")])
-
-
-def _copy(l: Lanes, way: str) -> str:
-    user, tile = ("%u", l.size), ("%c", l.bytes)
-    (source, a), (target, b) = (user, tile) if way == "load" else (tile, user)
-    return f"""define internal void @{way}_wide({_MOVED}) noinline {{
-  %first = mul i64 %b, {l.size}
-  br label %loop
-loop:
-  %j = phi i64 [0, %0], [%j2, %loop]
-  %row = mul i64 %j, %stride
-  %at = add i64 %row, %first
-  %u = getelementptr i8, ptr %p, i64 %at
-  %off = mul i64 %j, {l.bytes}
-  %c = getelementptr i8, ptr %tile, i64 %off
-  %ahead = getelementptr i8, ptr %u, i64 {_AHEAD}
-  call void @llvm.prefetch.p0(ptr %ahead, i32 {int(way == "store")}, i32 2, i32 1)
-  %v = load {l.type}, ptr {source}, align {a}
-  store {l.type} %v, ptr {target}, align {b}
-  %j2 = add i64 %j, 1
-  %more = icmp slt i64 %j2, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+    """For batches below W: copies of single scalars with the last sample repeated."""
+    return _copy_few(l, "load") + _copy_few(l, "store")
 
 
 def _copy_few(l: Lanes, way: str) -> str:
@@ -217,13 +191,17 @@ done:
 
 
 def _loop(low: Lowered, target: Target, room: Arena, rows: bool) -> str:
-    """Clears the output tile once (structural zeros stay), then load, compute, store per tile."""
+    """Load, compute, store per tile. Rows: a tile of outputs, cleared once, so that structural zeros stay.
+
+    Batch-last: the kernel reads and writes the caller's arrays, and constants are filled in; fewer samples than
+    lanes take the way over a tile.
+    """
     l, w = target.of(target.lanes), target.lanes
     first = room.outputs[0] if room.outputs else room.status
     lines = [f"  %{n} = getelementptr i8, ptr %arena, i64 {k}" for n, k in
              (("out", first), ("status", room.status), ("scratch", room.scratch))]  # fmt: skip
-    lines.append(f"  call void @clear(ptr %out, i64 {(room.status - first) // l.bytes + 1})")
-    lines += _constants(low, l, room)
+    clear = [f"  call void @clear(ptr %out, i64 {(room.status - first) // l.bytes})", *_constants(low, l, room)]
+    lines.append("  call void @clear(ptr %status, i64 1)")
     ports = [*low.inputs, *low.outputs]
     for i in range(len(ports)):
         lines += [f"  %pp{i} = getelementptr ptr, ptr %pointers, i64 {i}", f"  %p{i} = load ptr, ptr %pp{i}"]
@@ -232,13 +210,18 @@ def _loop(low: Lowered, target: Target, room: Arena, rows: bool) -> str:
         lines.append(f"  %tile{i} = getelementptr i8, ptr %arena, i64 {at}")
     lines += ["  %last = sub i64 %count, 1", f"  %tail = sub i64 %count, {w}"]
     if rows:
-        lines += ["  br label %body"]
+        lines += [*clear, "  br label %body"]
     else:
         lines += [f"  %few = icmp slt i64 %count, {w}", "  br i1 %few, label %small, label %body"]
-        lines += ["small:", *_tile(low, w, rows, True), "  br label %exit"]
+        lines[-1:-1] = _first_tile(low, l)
+        lines += ["small:", *clear, *_tile(low, l, rows, True), "  br label %exit"]
     lines += ["body:", "  %b0 = phi i64 [0, %0], [%next, %body]"]
     clamp = "  %b = add i64 %b0, 0" if rows else "  %b = call i64 @llvm.smin.i64(i64 %b0, i64 %tail)"
-    lines += [clamp, *_tile(low, w, rows, False), f"  %next = add i64 %b0, {w}"]
+    lines += [clamp, *_tile(low, l, rows, False), f"  %after = add i64 %b0, {w}"]
+    if rows:
+        lines.append("  %next = add i64 %after, 0")
+    else:
+        lines += ["  %begun = icmp ne i64 %b0, 0", "  %next = select i1 %begun, i64 %after, i64 %lead"]
     lines += ["  %more = icmp slt i64 %next, %count", "  br i1 %more, label %body, label %exit", "exit:"]
     bits = f"i{w}"
     lines += [f"  %bad = load {l.type}, ptr %status, align {l.bytes}", f"  %nan = fcmp uno {l.type} %bad, %bad"]
@@ -248,19 +231,92 @@ def _loop(low: Lowered, target: Target, room: Arena, rows: bool) -> str:
     return head + " {\n" + "\n".join(lines) + "\n}\n"
 
 
-def _tile(low: Lowered, w: int, rows: bool, few: bool) -> list[str]:
+def _first_tile(low: Lowered, l: Lanes) -> list[str]:
+    """%lead: where the second tile begins, so that the largest result is written in whole cache lines from there.
+
+    NumPy's arrays begin 16 bytes into a line. What both tiles hold is computed twice, to the same bits.
+    """
+    sizes = [p.size for p in low.outputs]
+    i = len(low.inputs) + (sizes.index(max(sizes)) if sizes else 0)
+    if not sizes:
+        return [f"  %lead = add i64 0, {l.lanes}"]
+    return [
+        f"  %address = ptrtoint ptr %p{i} to i64",
+        "  %before = sub i64 0, %address",
+        f"  %within = and i64 %before, {l.bytes - 1}",
+        f"  %whole = and i64 %s{i}, {l.bytes - 1}",
+        "  %even = icmp eq i64 %whole, 0",
+        f"  %long = icmp sge i64 %count, {_ALIGNED_FROM * l.lanes}",
+        "  %apart = icmp ne i64 %within, 0",
+        "  %pays = and i1 %even, %long",
+        "  %turn = and i1 %pays, %apart",
+        f"  %samples = udiv i64 %within, {l.size}",
+        f"  %lead = select i1 %turn, i64 %samples, i64 {l.lanes}",
+    ]
+
+
+def _tile(low: Lowered, l: Lanes, rows: bool, few: bool) -> list[str]:
     """One tile; few: of a batch-last array with fewer samples than lanes."""
-    b = "0" if few else "%b"
 
     def move(way: str, i: int, size: int) -> str:
-        kind = _width(size, w) if rows else "narrow" if few else "wide"
-        given = f"ptr %p{i}, i64 %s{i}, i64 {b}, i64 %last, ptr %tile{i}, i64 {size}"
+        kind = _width(size, l.lanes) if rows else "narrow"
+        given = f"ptr %p{i}, i64 %s{i}, i64 {'%b' if rows else 0}, i64 %last, ptr %tile{i}, i64 {size}"
         return f"  call void @{way}_{kind}({given})"
 
     n = len(low.inputs)
     out = [move("load", i, p.size) for i, p in enumerate(low.inputs) if p.size]
-    out.append("  call void @many(ptr %arena, ptr %out, ptr %scratch, ptr %status)")
-    return out + [move("store", n + i, p.size) for i, p in enumerate(low.outputs) if p.size]
+    back = [move("store", n + i, p.size) for i, p in enumerate(low.outputs) if p.size]
+    if rows:
+        return [*out, "  call void @many(ptr %arena, ptr %out, ptr %scratch, ptr %status)", *back]
+    ports = range(n + len(low.outputs))
+    places = [f"ptr %tile{i}, i64 {l.bytes}" if few else f"ptr %u{i}, i64 %s{i}" for i in ports]
+    call = f"  call void @many({', '.join([*places, 'ptr %scratch', 'ptr %status'])})"
+    if few:
+        return [*out, call, *back]
+    out = [f"  %at = mul i64 %b, {l.size}"]
+    out += [f"  %u{i} = getelementptr i8, ptr %p{i}, i64 %at" for i in ports]
+    fixed = [i for i in range(len(low.outputs)) if _fixed(low, i)]
+    return [*out, call, *(f"  call void @fill{i}(ptr %u{n + i}, i64 %s{n + i})" for i in fixed)]
+
+
+def _fixed(low: Lowered, i: int) -> list[tuple[int, float]]:
+    """Constant entries of an output: position, value."""
+    found = ((k, e, low.constants.get(e >> 1)) for k, e in enumerate(low.stores[i]))
+    return [(k, -x if e & 1 else x) for k, e, x in found if x is not None]
+
+
+def _fills(low: Lowered, l: Lanes) -> str:
+    """@fill<i>(out, step): the constant entries of output i, from a table."""
+    return "".join(_fill(i, fixed, l) for i in range(len(low.stores)) if (fixed := _fixed(low, i)))
+
+
+def _fill(i: int, fixed: list[tuple[int, float]], l: Lanes) -> str:
+    n = len(fixed)
+    places = ", ".join(f"i64 {k}" for k, _ in fixed)
+    values = ", ".join(f"{l.scalar} {l.literal(x)}" for _, x in fixed)
+    lane = f"<{l.lanes} x i32> zeroinitializer"
+    return f"""@places{i} = private constant [{n} x i64] [{places}]
+@values{i} = private constant [{n} x {l.scalar}] [{values}]
+define internal void @fill{i}(ptr %p, i64 %step) noinline {{
+  br label %loop
+loop:
+  %j = phi i64 [0, %0], [%j2, %loop]
+  %c = getelementptr i64, ptr @places{i}, i64 %j
+  %k = load i64, ptr %c
+  %row = mul i64 %k, %step
+  %to = getelementptr i8, ptr %p, i64 %row
+  %d = getelementptr {l.scalar}, ptr @values{i}, i64 %j
+  %x = load {l.scalar}, ptr %d
+  %one = insertelement {l.type} poison, {l.scalar} %x, i32 0
+  %all = shufflevector {l.type} %one, {l.type} poison, {lane}
+  store {l.type} %all, ptr %to, align {l.size}
+  %j2 = add i64 %j, 1
+  %more = icmp slt i64 %j2, {n}
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
 
 
 def _constants(low: Lowered, l: Lanes, room: Arena) -> list[str]:

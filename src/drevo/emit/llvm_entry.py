@@ -65,7 +65,7 @@ class _Entry:
 
     def need(self, *flags: str, other: str = "slow") -> None:
         """Goes on if all flags hold, to the slow function otherwise."""
-        flag = flags[0]
+        flag = flags[0] if flags else "true"
         for f in flags[1:]:
             flag = self.let(f"and i1 {flag}, {f}")
         after = self.new()
@@ -165,25 +165,42 @@ class _Entry:
 
     # -- results --------------------------------------------------------------------------------------------
 
-    def user_out(
+    def user_outs(
         self, user: str, batched: str, total: str, arrays: list[tuple[str, str, str, str]]
-    ) -> tuple[str, str]:
-        """Checks the caller's array: shape, packed rows that do not overlap, nothing shared with an input."""
-        port = self.outputs[0]
-        data, wide, size, step = self.array(user, port, ALIGNED | WRITEABLE)
+    ) -> tuple[list[str], list[tuple[str, str]]]:
+        """The caller's arrays, one or a tuple of them: the objects, and their data and row strides."""
+        objects = [user]
+        if len(self.outputs) > 1:
+            plain = self.equal("ptr", self.field(user, self.layout.type, "ptr"), self.table("tuple"))
+            self.need(self.either(plain, self.own_kind(user)))
+            size = self.call("PyTuple_Size", "i64", f"ptr {user}")
+            self.need(self.equal("i64", size, len(self.outputs)))
+            objects = [
+                self.call("PyTuple_GetItem", "ptr", f"ptr {user}", f"i64 {i}") for i in range(len(self.outputs))
+            ]
+        outs, spans = [], [self.span(x[0], p, x[1], total, x[3]) for x, p in zip(arrays, self.inputs)]
+        self.need(*(self.let(f"icmp sge i64 {x[3]}, 0") for x in arrays))
+        for x, port in zip(objects, self.outputs):
+            out, span = self.user_out(x, port, batched, total)
+            for other in spans:
+                self.apart(span, other)
+            outs.append(out)
+            spans.append(span)
+        return objects, outs
+
+    def user_out(self, x: str, port: Port, batched: str, total: str) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Checks one array: shape, packed rows that do not overlap; gives its data and row stride, its bytes."""
+        data, wide, size, step = self.array(x, port, ALIGNED | WRITEABLE)
         self.need(self.equal("i1", wide, batched), self.equal("i64", size, total))
         single = self.let(f"icmp sle i64 {total}, 1")
         row = port.size * self.size if self.rows else f"{self.let(f'mul i64 {total}, {self.size}')}"
         apart = self.let(f"icmp sge i64 {step}, {row}")
         self.need(self.either(apart, single) if self.rows else self.either(apart, self.equal("i1", wide, "false")))
-        start, end = self.span(data, port, wide, total, step)
-        for (where, _, _, stride), p in zip(arrays, self.inputs):
-            first, last = self.span(where, p, wide, total, stride)
-            positive = self.let(f"icmp sge i64 {stride}, 0")
-            before = self.let(f"icmp ule i64 {last}, {start}")
-            after = self.let(f"icmp ule i64 {end}, {first}")
-            self.need(positive, self.either(before, after))
-        return data, step
+        return (data, self.step(wide, step)), self.span(data, port, wide, total, step)
+
+    def apart(self, a: tuple[str, str], b: tuple[str, str]) -> None:
+        """Two arrays share no memory."""
+        self.need(self.either(self.let(f"icmp ule i64 {b[1]}, {a[0]}"), self.let(f"icmp ule i64 {a[1]}, {b[0]}")))
 
     def span(self, data: str, port: Port, batched: str, total: str, step: str) -> tuple[str, str]:
         """The bytes of an array, as integers."""
@@ -227,6 +244,8 @@ class _Entry:
         self, arrays: list[tuple[str, str, str, str]], outs: list[tuple[str, str]], total: str, fail: str
     ) -> str:
         """Runs the kernel; gives an i32 that is not 0 if a check failed."""
+        if not self.target.single:
+            return self.tiles(arrays, outs, total, fail)[0]
         one, many, after = self.new(), self.new(), self.new()
         unbatched = self.let(f"icmp eq i64 {total}, 1")
         if not self.rows:  # a batch of one has its columns apart
@@ -259,7 +278,7 @@ class _Entry:
     def tiles(
         self, arrays: list[tuple[str, str, str, str]], outs: list[tuple[str, str]], total: str, fail: str
     ) -> tuple[str, str]:
-        pairs = [(a[0], a[3]) for a in arrays] + outs
+        pairs = [(a[0], self.step(a[1], a[3])) for a in arrays] + outs
         for k, (data, step) in enumerate(pairs):
             self.put(f"store ptr {data}, ptr {self.let(f'getelementptr ptr, ptr %pointers, i64 {k}')}")
             self.put(f"store i64 {step}, ptr {self.let(f'getelementptr i64, ptr %strides, i64 {k}')}")
@@ -284,6 +303,10 @@ class _Entry:
         self.call("PyMem_RawFree", "void", f"ptr {raw}")
         return code, self.block
 
+    def step(self, batched: str, step: str) -> str:
+        """Of a single batch-last sample the columns lie side by side."""
+        return step if self.rows else self.let(f"select i1 {batched}, i64 {step}, i64 {self.size}")
+
     def memory(self, size: int, fail: str) -> str:
         raw = self.call("PyMem_RawMalloc", "ptr", f"i64 {size}")
         self.need(self.let(f"icmp ne ptr {raw}, null"), other=fail)
@@ -297,10 +320,14 @@ class _Entry:
         self.release(made)
         self.put("br label %slow")
         self.label("finished")
-        made = [self.scalar(x) if not p.shape else x for x, p in zip(made, self.outputs)]
+        self.put(
+            f"ret ptr {self.bundle([self.scalar(x) if not p.shape else x for x, p in zip(made, self.outputs)])}"
+        )
+
+    def bundle(self, made: list[str]) -> str:
+        """One result, or all in a named tuple; takes the references over."""
         if len(made) == 1:
-            self.put(f"ret ptr {made[0]}")
-            return
+            return made[0]
         plain = self.call("PyTuple_New", "ptr", f"i64 {len(made)}")
         self.out_of_memory(plain, made)
         for k, x in enumerate(made):
@@ -309,7 +336,7 @@ class _Entry:
         given = (f"ptr {self.table('results')}", "ptr %pointers", "i64 1", "ptr null")
         named = self.call("PyObject_Vectorcall", "ptr", *given)
         self.call("Py_DecRef", "void", f"ptr {plain}")
-        self.put(f"ret ptr {named}")
+        return named
 
     def out_of_memory(self, x: str, made: list[str]) -> None:
         """Without x there is an exception set: give back what was made and let Python see it."""
@@ -351,14 +378,23 @@ class _Entry:
         return table + head + "\n".join(self.lines) + "\n}\n"
 
     def with_out(self, user: str, batched: str, total: str, arrays: list[tuple[str, str, str, str]]) -> None:
-        if len(self.outputs) != 1:
-            self.put("br label %slow")
-            return
-        out = self.user_out(user, batched, total, arrays)
-        code = self.compute(arrays, [out], total, "slow")
+        objects, outs = self.user_outs(user, batched, total, arrays)
+        code = self.compute(arrays, outs, total, "slow")
         self.need(self.equal("i32", code, 0))
-        self.call("Py_IncRef", "void", f"ptr {user}")
-        self.put(f"ret ptr {user}")
+        if len(objects) > 1:
+            own, other = self.new(), self.new()
+            self.put(f"br i1 {self.own_kind(user)}, label %{own}, label %{other}")
+            self.label(own)
+            self.call("Py_IncRef", "void", f"ptr {user}")
+            self.put(f"ret ptr {user}")
+            self.label(other)
+        for x in objects:
+            self.call("Py_IncRef", "void", f"ptr {x}")
+        self.put(f"ret ptr {self.bundle(objects)}")
+
+    def own_kind(self, x: str) -> str:
+        """Whether an object is what an earlier call has returned."""
+        return self.equal("ptr", self.field(x, self.layout.type, "ptr"), self.table("results"))
 
     def place(self, x: str, i: int, total: str) -> tuple[str, str]:
         """Data and row stride of a fresh array."""

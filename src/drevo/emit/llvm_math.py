@@ -124,13 +124,12 @@ def sincos(lanes: Lanes, fma: bool) -> str:
     r = "%x"
     for part in _PARTS[lanes.scalar, fma]:
         r = t.fma(n, c(-part), r)
-    s, k = _polynomials(t, r), t.cast(turn)
-    swap = t.let(f"icmp ne {lanes.many(f'i{8 * lanes.size}')} {t.iop('and', k, lanes.integer(1))}, {_zero(lanes)}")
-    sin, cos = t.select(swap, s[1], s[0]), t.select(swap, s[0], s[1])
-    sin, cos = _signed(t, sin, k), _signed(t, cos, t.iop("add", k, lanes.integer(1)))
     size = t.let(f"call {lanes.type} @llvm.fabs.{lanes.suffix}({lanes.type} %x)")
     good = t.let(f"fcmp ole {lanes.type} {size}, {c(limit(lanes.scalar, fma))}")
-    sin, cos = (t.select(good, v, c(float("nan"))) for v in (sin, cos))
+    s, k = _polynomials(t, t.select(good, r, c(float("nan")))), t.cast(turn)
+    swap = t.let(f"icmp ne {lanes.many(f'i{8 * lanes.size}')} {t.iop('and', k, lanes.integer(1))}, {_zero(lanes)}")
+    sin, cos = t.select(swap, s[1], s[0]), t.select(swap, s[0], s[1])
+    sin, cos = _signed(t, sin, cos, k)
     pair = f"{{{lanes.type}, {lanes.type}}}"
     t.lines.append(f"  %p = insertvalue {pair} undef, {lanes.type} {sin}, 0")
     t.lines.append(f"  %q = insertvalue {pair} %p, {lanes.type} {cos}, 1")
@@ -145,13 +144,16 @@ def _polynomials(t: _Text, r: str) -> tuple[str, str]:
     wide = t.l.scalar == "double"
     z = t.op("fmul", r, r)
     s = t.fma(t.horner(z, _S64 if wide else _S32), t.op("fmul", r, z), r)
-    half = t.fma(z, t.l.const(-0.5), t.l.const(1.0))
-    return s, t.fma(t.horner(z, _C64 if wide else _C32), t.op("fmul", z, z), half)
+    return s, t.horner(z, (1.0, -0.5, *(_C64 if wide else _C32)))
 
 
-def _signed(t: _Text, x: str, quadrant: str) -> str:
-    bit = t.iop("shl", t.iop("and", quadrant, t.l.integer(2)), t.l.integer(8 * t.l.size - 2))
-    return t.cast(t.iop("xor", t.cast(x), bit), back=True)
+def _signed(t: _Text, sin: str, cos: str, quadrant: str) -> tuple[str, str]:
+    """sin changes its sign with bit 1 of the quadrant, cos with the sum of bits 0 and 1."""
+    top = 8 * t.l.size - 1
+    high = t.iop("and", t.iop("shl", quadrant, t.l.integer(top - 1)), t.l.integer(1 << top))
+    low = t.iop("shl", quadrant, t.l.integer(top))
+    sin, cos = t.iop("xor", t.cast(sin), high), t.iop("xor", t.iop("xor", t.cast(cos), high), low)
+    return t.cast(sin, back=True), t.cast(cos, back=True)
 
 
 def _zero(lanes: Lanes) -> str:

@@ -15,7 +15,17 @@ from .llvm_math import Lanes, sincos
 from .lower import Lowered
 
 INTEGERS = ("kind", "parent", "own", "q", "v")  # per body, i32; parent and own: first scalar of the slot
-MODEL = ("table", "integers", "bodies", "nq", "nv", "state", "lock", "slots")  # words behind the model pointer
+MODEL = (
+    "table",
+    "integers",
+    "bodies",
+    "nq",
+    "nv",
+    "state",
+    "lock",
+    "slots",
+    "loads",
+)  # words behind the model pointer
 LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
 _NAMES = re.compile(r"%(t|n|in|out)(\d)")
 
@@ -42,10 +52,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One sweep over all bodies; `steps` by kind."""
+    """One sweep over all bodies, or over all loads; `steps` by kind."""
 
     backward: bool
     steps: tuple[Step, ...]
+    loads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,8 @@ class Rolled:
     """All sweeps of a quantity. ground: scalars of slot 0; table: numbers per body.
 
     turning: sines and cosines of all q are formed before the sweeps, many at once, into the end of the state.
+    loaded: external wrenches, six numbers each, are a last argument, gathered after the sines and cosines.
+    tiled: batches go many lanes at a time; without, sample by sample, and half as much code is made.
     """
 
     loops: tuple[Loop, ...]
@@ -60,6 +73,8 @@ class Rolled:
     ground: int
     table: int
     turning: bool = True
+    loaded: bool = False
+    tiled: bool = True
 
 
 class _Block(_Body):
@@ -69,6 +84,7 @@ class _Block(_Body):
         low = step.low
         kernel = Kernel(low, target, lanes, cut(low, max(1, len(low.steps))), arena(low, target, 0))
         kernel.scalar = True  # every port has its own pointer
+        kernel.ends = set(kernel.sinks)  # a state is no end
         super().__init__(kernel, 0)
         self.at, self.prefix, self.checked = step, prefix, False
 
@@ -139,6 +155,7 @@ def kernel(rolled: Rolled, target: Target, lanes: int) -> str:
     given = ", ".join(f"ptr %{a}" for a in ("model", "state", *_pointers(rolled), "result", "status"))
     out = [f"define internal void @bodies_{lanes}({given}) noinline{_aligned(lanes)} {{", "start:"]
     out += [*_field("table", "table"), *_field("integers", "integers"), *_field("n", "bodies", "i64")]
+    out += [*_field("loads", "loads", "i64"), "  %rows = add i64 %n, %loads"]
     out += [f"  %numbers = getelementptr {l.scalar}, ptr %table, i64 {rolled.ground}", *_angles(rolled, l)]
     out += ["  %last = sub i64 %n, 1", "  br label %g0"]
     for k, loop in enumerate(rolled.loops):
@@ -189,7 +206,8 @@ def _aligned(lanes: int) -> str:
 
 
 def _pointers(rolled: Rolled) -> list[str]:
-    return [f"arg{i}" for i in range(len(rolled.arguments))]
+    """The arguments of a kernel; the wrenches, one after the other, are the last."""
+    return [f"arg{i}" for i in range(len(rolled.arguments) + rolled.loaded)]
 
 
 def ground(rolled: Rolled, l: Lanes) -> str:
@@ -210,6 +228,8 @@ def ground(rolled: Rolled, l: Lanes) -> str:
 def _loop(rolled: Rolled, loop: Loop, k: int, target: Target, lanes: int) -> list[str]:
     """Head with the pointers of a body, a switch over the kinds, and the way to the next body."""
     first, step, stop = ("%last", "-1", "-1") if loop.backward else ("0", "1", "%n")
+    if loop.loads:
+        first, stop = "%n", "%rows"
     cases = " ".join(f"i64 {c}, label %l{k}c{c}" for c in range(1, len(loop.steps)))
     jump = f"switch i64 %l{k}_kind, label %l{k}c0 [{cases}]" if cases else f"br label %l{k}c0"
     out = [f"l{k}:", f"  %l{k}_i = phi i64 [{first}, %g{k}], [%l{k}_j, %l{k}end]"]
@@ -235,7 +255,7 @@ def _body_pointers(rolled: Rolled, x: str, l: Lanes) -> list[str]:
     out += [f"  %{x}_table = getelementptr [{rolled.table} x {l.scalar}], ptr %numbers, i64 %{x}_i"]
     for name in ("own", "parent"):
         out.append(f"  %{x}_{name} = getelementptr {l.type}, ptr %state, i64 %{x}_at_{name}")
-    for i, name in enumerate(rolled.arguments):
+    for i, name in enumerate([*rolled.arguments, "loads"][: len(_pointers(rolled))]):
         at = "q" if name == "q" else "v"
         out.append(f"  %{x}_arg{i} = getelementptr {l.type}, ptr %arg{i}, i64 %{x}_at_{at}")
     for name in ("sines", "cosines"):
@@ -250,8 +270,11 @@ def emit(rolled: Rolled, target: Target) -> str:
     """Exports @single (one sample) and @batch (rows, a tile of lanes at a time)."""
     one, many = target.of(1), target.of(target.lanes)
     parts = [_declarations(target)]
-    for l in (one, many):
-        parts += [sincos(l, target.fma), angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
+    parts += [sincos(l, target.fma) for l in (one, many)]
+    for l in (one, many) if rolled.tiled else (one,):
+        parts += [angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
+    if rolled.loaded:
+        parts += [_room(one), _room(many), _gather(one), _Rows(many, 4).text(), _load_wrenches(many)]
     return "\n".join([*parts, _Rows(many, many.lanes).text(), _single(rolled, one), _batch(rolled, target)])
 
 
@@ -264,15 +287,67 @@ def _declarations(target: Target) -> str:
     return "\n".join(out) + "\n"
 
 
+def _room(l: Lanes) -> str:
+    """ptr @room_<lanes>(model, state): where the wrenches are gathered, after the sines and cosines."""
+    out = [f"define internal ptr @room_{l.lanes}(ptr %model, ptr %state) {{"]
+    out += [*_field("slots", "slots", "i64"), *_field("nq", "nq", "i64"), "  %angles = mul i64 %nq, 2"]
+    out += ["  %used = add i64 %slots, %angles", f"  %room = getelementptr {l.type}, ptr %state, i64 %used"]
+    return "\n".join([*out, "  ret ptr %room", "}\n"])
+
+
+def _gather(l: Lanes) -> str:
+    """void @gather: the wrenches of sample k, one after the other."""
+    given = "ptr %pointers, ptr %strides, i64 %k, i64 %loads, ptr %room"
+    out = [f"define internal void @gather({given}) noinline {{", "start:", "  br label %loop", "loop:"]
+    out += ["  %j = phi i64 [0, %start], [%next, %loop]", *_port("%j"), "  %o = mul i64 %k, %s"]
+    out += ["  %row = getelementptr i8, ptr %p, i64 %o", "  %six = mul i64 %j, 6"]
+    out.append(f"  %to = getelementptr {l.type}, ptr %room, i64 %six")
+    for i in range(6):
+        out += [f"  %a{i} = getelementptr {l.type}, ptr %row, i64 {i}", f"  %x{i} = load {l.type}, ptr %a{i}"]
+        out += [f"  %b{i} = getelementptr {l.type}, ptr %to, i64 {i}", f"  store {l.type} %x{i}, ptr %b{i}"]
+    return "\n".join([*out, *_again("%loads")])
+
+
+def _load_wrenches(l: Lanes) -> str:
+    """void @wrenches: a tile of every wrench."""
+    given = "ptr %pointers, ptr %strides, i64 %b, i64 %end, i64 %loads, ptr %room"
+    out = [f"define internal void @wrenches({given}) noinline {{", "start:", "  br label %loop", "loop:"]
+    out += ["  %j = phi i64 [0, %start], [%next, %loop]", *_port("%j"), "  %six = mul i64 %j, 6"]
+    out.append(f"  %to = getelementptr {l.type}, ptr %room, i64 %six")
+    out.append("  call void @load_4(ptr %p, i64 %s, i64 %b, i64 %end, ptr %to, i64 6)")
+    return "\n".join([*out, *_again("%loads")])
+
+
+def _port(index: str) -> list[str]:
+    """%p and %s: pointer and stride of a port."""
+    out = [f"  %pp = getelementptr ptr, ptr %pointers, i64 {index}", "  %p = load ptr, ptr %pp"]
+    return [*out, f"  %ss = getelementptr i64, ptr %strides, i64 {index}", "  %s = load i64, ptr %ss"]
+
+
+def _again(count: str) -> list[str]:
+    out = ["  %next = add i64 %j, 1", f"  %more = icmp slt i64 %next, {count}"]
+    return [*out, "  br i1 %more, label %loop, label %done", "done:", "  ret void", "}\n"]
+
+
 def _single(rolled: Rolled, l: Lanes) -> str:
-    """void @single(model, arguments, result, status): in the model's own state, one caller at a time."""
+    """void @single(model, arguments, result, status): in the model's own state, one caller at a time.
+
+    Wrenches come as one argument, an array of pointers to them.
+    """
     names = _pointers(rolled)
     given = ", ".join(f"ptr %{a}" for a in ("model", *names, "result", "status"))
+    if rolled.loaded:
+        names = [*names[:-1], "room"]
     passed = ", ".join(f"ptr %{a}" for a in ("model", "state", *names, "result", "status"))
     lock = f"  %lock = getelementptr i64, ptr %model, i64 {MODEL.index('lock')}"
     out = [f"define void @single({given}) {{", "start:", lock, *_field("state", "state"), "  br label %wait"]
     out += ["wait:", "  %taken = atomicrmw xchg ptr %lock, i64 1 acquire", "  %busy = icmp ne i64 %taken, 0"]
-    out += ["  br i1 %busy, label %wait, label %run", "run:", f"  call void @bodies_1({passed})"]
+    out += ["  br i1 %busy, label %wait, label %run", "run:"]
+    if rolled.loaded:
+        where = f"%arg{len(rolled.arguments)}"  # of sample 0 the strides do not matter
+        out += [*_field("loads", "loads", "i64"), "  %room = call ptr @room_1(ptr %model, ptr %state)"]
+        out.append(f"  call void @gather(ptr {where}, ptr {where}, i64 0, i64 %loads, ptr %room)")
+    out.append(f"  call void @bodies_1({passed})")
     return "\n".join([*out, "  store atomic i64 0, ptr %lock release, align 8", "  ret void", "}\n"])
 
 
@@ -281,9 +356,12 @@ def _batch(rolled: Rolled, target: Target) -> str:
     one, many = target.of(1), target.of(target.lanes)
     n = len(rolled.arguments)
     out = ["define i32 @batch(ptr %model, ptr %pointers, ptr %strides, i64 %count, ptr %arena) {", "start:"]
-    for i in range(n + 1):
-        out += [f"  %a{i} = getelementptr ptr, ptr %pointers, i64 {i}", f"  %p{i} = load ptr, ptr %a{i}"]
-        out += [f"  %b{i} = getelementptr i64, ptr %strides, i64 {i}", f"  %s{i} = load i64, ptr %b{i}"]
+    out += [*_field("loads", "loads", "i64"), f"  %at_result = add i64 %loads, {n}"]
+    for i, at in enumerate([*range(n), "%at_result"]):
+        out += [f"  %a{i} = getelementptr ptr, ptr %pointers, i64 {at}", f"  %p{i} = load ptr, ptr %a{i}"]
+        out += [f"  %b{i} = getelementptr i64, ptr %strides, i64 {at}", f"  %s{i} = load i64, ptr %b{i}"]
+    out += [f"  %w_pointers = getelementptr ptr, ptr %pointers, i64 {n}"]
+    out += [f"  %w_strides = getelementptr i64, ptr %strides, i64 {n}"]
     out += [*_field("n", "bodies", "i64"), *_field("nq", "nq", "i64"), *_field("nv", "nv", "i64")]
     out += [
         f"  %status = getelementptr {many.type}, ptr %arena, i64 0",
@@ -291,8 +369,9 @@ def _batch(rolled: Rolled, target: Target) -> str:
     ]
     out += [f"  store <{64 // one.size} x {one.scalar}> zeroinitializer, ptr %status, align 64"]
     out += [f"  %long = icmp sge i64 %n, {LONG}", "  %alone = icmp eq i64 %count, 1"]
-    out += ["  %scalar = or i1 %long, %alone", "  br i1 %scalar, label %samples, label %tiles"]
-    out += [*_samples(rolled), *_tiles(rolled, many), "done:"]
+    out += ["  %scalar = or i1 %long, %alone"]
+    out += ["  br i1 %scalar, label %samples, label %tiles" if rolled.tiled else "  br label %samples"]
+    out += [*_samples(rolled), *(_tiles(rolled, many) if rolled.tiled else ()), "done:"]
     out += [f"  %seen = load {many.type}, ptr %status, align {many.bytes}"]
     out += [
         f"  %flags = fcmp uno {many.type} %seen, %seen",
@@ -304,18 +383,23 @@ def _batch(rolled: Rolled, target: Target) -> str:
 
 def _samples(rolled: Rolled) -> list[str]:
     """Sample by sample, in the arena's state."""
-    n = len(rolled.arguments)
+    n, room = len(rolled.arguments), []
     out = ["samples:", "  %k = phi i64 [0, %start], [%k2, %samples]"]
+    if rolled.loaded:
+        room = ["ptr %row"]
+        out.append("  %row = call ptr @room_1(ptr %model, ptr %from)")
+        out.append("  call void @gather(ptr %w_pointers, ptr %w_strides, i64 %k, i64 %loads, ptr %row)")
     for i in range(n + 1):
         out += [f"  %o{i} = mul i64 %k, %s{i}", f"  %r{i} = getelementptr i8, ptr %p{i}, i64 %o{i}"]
-    given = ", ".join(["ptr %model", "ptr %from", *(f"ptr %r{i}" for i in range(n + 1)), "ptr %status"])
+    arguments = [f"ptr %r{i}" for i in range(n)]
+    given = ", ".join(["ptr %model", "ptr %from", *arguments, *room, f"ptr %r{n}", "ptr %status"])
     out += [f"  call void @bodies_1({given})", "  %k2 = add i64 %k, 1"]
     return [*out, "  %on = icmp slt i64 %k2, %count", "  br i1 %on, label %samples, label %done"]
 
 
 def _tiles(rolled: Rolled, l: Lanes) -> list[str]:
     """Rows into tiles, the loops over the bodies, the tile of results back into rows."""
-    n = len(rolled.arguments)
+    n, room = len(rolled.arguments), []
     sizes = ["%nq" if a == "q" else "%nv" for a in rolled.arguments] + ["%nv"]
     out, at = ["tiles:", "  %end = sub i64 %count, 1"], "%from"
     for i, size in enumerate(sizes):
@@ -329,19 +413,35 @@ def _tiles(rolled: Rolled, l: Lanes) -> list[str]:
         out.append(
             f"  call void @load_{l.lanes}(ptr %p{i}, i64 %s{i}, i64 %b, i64 %end, ptr %t{i}, i64 {sizes[i]})"
         )
-    given = ["ptr %model", f"ptr {at}", *(f"ptr %t{i}" for i in range(n + 1)), "ptr %status"]
+    if rolled.loaded:
+        room = ["ptr %tiled"]
+        out.append(f"  %tiled = call ptr @room_{l.lanes}(ptr %model, ptr {at})")
+        moved = "ptr %w_pointers, ptr %w_strides, i64 %b, i64 %end, i64 %loads, ptr %tiled"
+        out.append(f"  call void @wrenches({moved})")
+    arguments = [f"ptr %t{i}" for i in range(n)]
+    given = ["ptr %model", f"ptr {at}", *arguments, *room, f"ptr %t{n}", "ptr %status"]
     out.append(f"  call void @bodies_{l.lanes}({', '.join(given)})")
     out.append(f"  call void @store_{l.lanes}(ptr %p{n}, i64 %s{n}, i64 %b, i64 %end, ptr %t{n}, i64 %nv)")
     out += [f"  %c = add i64 %b, {l.lanes}", "  %left = icmp slt i64 %c, %count"]
     return [*out, "  br i1 %left, label %tile, label %done"]
 
 
-def forward_text(arguments: int) -> str:
-    """@one and @drive, as the Python entry calls them, passed on to loaded code by the addresses in @rolled."""
-    ports = [f"ptr %arg{i}" for i in range(arguments)] + ["ptr %result"]
+def forward_text(arguments: int, loads: int) -> str:
+    """@one and @drive, as the Python entry calls them, passed on to loaded code by the addresses in @rolled.
+
+    loads: how many external wrenches follow the arguments; @one passes on one array of pointers to them.
+    """
+    ports = [f"ptr %arg{i}" for i in range(arguments)]
+    given = [*ports, *(f"ptr %w{i}" for i in range(loads)), "ptr %result"]
     out = ["@rolled = global [3 x ptr] zeroinitializer"]
-    out += [f"define internal void @one({', '.join([*ports, 'ptr %scratch', 'ptr %status'])}) {{", *_loaded("0")]
-    out += [f"  call void %f({', '.join(['ptr %model', *ports, 'ptr %status'])})", "  ret void", "}"]
+    out += [f"define internal void @one({', '.join([*given, 'ptr %scratch', 'ptr %status'])}) {{"]
+    if loads:
+        ports.append("ptr %wrenches")
+        out.append(f"  %wrenches = alloca ptr, i64 {loads}")
+        for i in range(loads):
+            out += [f"  %to{i} = getelementptr ptr, ptr %wrenches, i64 {i}", f"  store ptr %w{i}, ptr %to{i}"]
+    out += [*_loaded("0"), f"  call void %f({', '.join(['ptr %model', *ports, 'ptr %result, ptr %status'])})"]
+    out += ["  ret void", "}"]
     moved = "ptr %pointers, ptr %strides, i64 %count, ptr %arena"
     out += [f"define i32 @drive({moved}) {{", *_loaded("1"), f"  %r = call i32 %f(ptr %model, {moved})"]
     return "\n".join([*out, "  ret i32 %r", "}\n"])

@@ -7,6 +7,7 @@ back end, width and chunk size does the same arithmetic, bit for bit.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -21,7 +22,10 @@ FMA, SINCOS = 9, 10
 Order = Literal["auto", "create", "column", "greedy"]
 ORDERS = ("auto", "create", "column", "greedy")
 ONE_FUNCTION = 15_000  # steps; register allocation grows faster than linearly beyond
-CHUNK = 200
+CHUNK = 400
+SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
+REGISTERS = 28
+WORTH = 0.95
 
 # (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
 # SINCOS: sin goes to `to`, cos to the *value* b; a is the argument.
@@ -45,7 +49,8 @@ class Lowered:
     """Steps in the order of execution. `stores`: per output port, one edge per scalar.
 
     `where`: input value -> (port, position). `units`: values of quaternions to check.
-    `pattern`: per output port, the index arrays of the packed entries (None: dense).
+    `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
+    the sections that the algorithm opened.
     """
 
     steps: tuple[Step, ...]
@@ -57,6 +62,7 @@ class Lowered:
     units: tuple[tuple[int, ...], ...]
     pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
     live: tuple[int, float]
+    sections: tuple[int, ...] = ()
 
 
 def lower(
@@ -85,7 +91,8 @@ def lower(
     units = tuple(u for u in program.units if all(n in where for n in u))
     outputs = tuple(Port(o.name, (len(ks),) if packed else o.shape) for o, ks in zip(program.outputs, kept))
     pattern = tuple(_pattern(o, ks) for o, ks in zip(program.outputs, kept)) if packed else None
-    return Lowered(tuple(steps), tuple(inputs), outputs, where, constants, stores, units, pattern, live)
+    sections = tuple(at for at, _ in program.sections)
+    return Lowered(tuple(steps), tuple(inputs), outputs, where, constants, stores, units, pattern, live, sections)
 
 
 # -- constants and hoisted work -----------------------------------------------------------------------------
@@ -241,6 +248,19 @@ def results(step: Step) -> tuple[int, ...]:
     return (step[1], step[3]) if step[0] == SINCOS else (step[1],)
 
 
+def ends(low: Lowered) -> set[int]:
+    """Outputs to test for all: any other enters one of these so that, if it is not finite, neither is that.
+
+    Sums, products, roots, sines and numerators hand on what is not finite; denominators do not.
+    """
+    stored = {e >> 1 for edges in low.stores for e in edges}
+    within: set[int] = set()
+    for step in reversed(low.steps):
+        if any(v in stored or v in within for v in results(step)):
+            within.update(e >> 1 for e in operands(step)[: 1 if step[0] == DIV else None])
+    return stored - within
+
+
 # -- order --------------------------------------------------------------------------------------------------
 
 
@@ -254,11 +274,26 @@ def _ordered(steps: list[Step], roots: Sequence[int], columns: Sequence[int], or
     trig = [s[1] for s in steps if s[0] == SINCOS]
     if order == "column":
         return _depth_first(steps, trig + [e >> 1 for e in columns or roots])
-    if not columns:
+    if not columns or len(steps) > SOON:
         return steps
-    # the algorithm's own order, unless the columns come together with fewer live values
-    other = _depth_first(steps, trig + [e >> 1 for e in columns])
-    return min(steps, other, key=lambda x: live_numbers(x, {}, roots)[1])
+    # the algorithm's own order, unless another finds clearly more of its operands in registers
+    ways = [_depth_first(steps, trig + [e >> 1 for e in columns]), _greedy(steps, [e >> 1 for e in roots])]
+    best = min(ways, key=reloads)
+    return best if reloads(best) < WORTH * reloads(steps) else steps
+
+
+def reloads(steps: Sequence[Step]) -> int:
+    """Operands that are not among the last values used: about what a register allocator must load again."""
+    near: OrderedDict[int, None] = OrderedDict()
+    missed = 0
+    for step in steps:
+        for v in (*(e >> 1 for e in operands(step)), *results(step)):
+            missed += v not in near
+            near[v] = None
+            near.move_to_end(v)
+        while len(near) > REGISTERS:
+            near.popitem(last=False)
+    return missed - len(steps)
 
 
 def _maker(steps: Sequence[Step]) -> dict[int, int]:
@@ -387,4 +422,7 @@ def live_numbers(
     return most, round(total / max(1, len(steps)), 1)
 
 
-__all__ = ["CHUNK", "FMA", "ONE_FUNCTION", "SINCOS", "Lowered", "Order", "Port", "Step", "live_numbers", "lower"]
+__all__ = [
+    "CHUNK", "FMA", "ONE_FUNCTION", "SINCOS", "Lowered", "Order", "Port", "Step", "ends", "live_numbers", "lower",
+    "operands", "results",
+]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # the slots of @table in the object code, filled after loading
-TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results",
+TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple",
          "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread",
          "Py_IncRef", "Py_DecRef", "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem",
          "PyMem_RawMalloc", "PyMem_RawFree")  # fmt: skip

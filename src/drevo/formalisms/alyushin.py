@@ -11,19 +11,20 @@ are not exact (spec 7.3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
-from ..errors import InputError
+from ..errors import InputError, TraceError
 from ..mechanics.jet import Jet, jet
 from ..mechanics.joints import Motion
-from ..mechanics.scalar import Scalar
-from ..mechanics.spatial import ZERO, Mat, Vec
-from ..mechanics.tree import Tree
+from ..mechanics.scalar import Scalar, cos, is_zero, sin
+from ..mechanics.spatial import UNIT, ZERO, Mat, Sym, Vec, congruence
+from ..mechanics.tree import Tree, TreeBody
 
 Array = np.ndarray[Any, Any]
 Numbers = Any  # anything that holds numbers
@@ -80,18 +81,25 @@ def rigid_body_energy(
     """
     m, c, J0, turn, velocity, w = _body(mass, com, inertia, R, v, omega)
     arm = np.zeros(3) if pole is None else c - _vector("pole", pole)  # from the pole to the centre, body axes
-    S0 = 0.5 * np.trace(J0) * np.eye(3) - J0 + m * np.outer(arm, arm)
-    S = turn @ S0 @ turn.T
+    second = 0.5 * np.trace(J0) * np.eye(3) - J0 + m * np.outer(arm, arm)
+    S0, S = (Sym.of(Mat.of(x.tolist())) for x in (second, turn @ second @ turn.T))
+    spin = Vec(*w.tolist())
     translation = 0.5 * m * float(velocity @ velocity)
     cross = m * float(velocity @ np.cross(w, turn @ arm))
-    exact = translation + cross + quadratic(polar(S), S, w)
+    rotation = quadratic(polar(S), S, spin)
+    exact = translation + cross + rotation
     if mode is None:
-        return _energy(translation, cross, quadratic(polar(S), S, w), exact, None)
-    if mode not in MODES:
-        raise InputError(f"mode {mode!r} is not known; there are None (exact), " + ", ".join(MODES))
-    rate = _vector("rates", rates) if mode == "A" else w
-    products = S if mode == "C" else own_angle_products(S0, _vector("angles", angles))
+        return _energy(translation, cross, rotation, exact, None)
+    known(mode)
+    rate = Vec(*_vector("rates", rates).tolist()) if mode == "A" else spin
+    products = S if mode == "C" else own_angle_products(S0, Vec(*_vector("angles", angles).tolist()))
     return _energy(translation, 0.0, quadratic(polar(S0), products, rate), exact, mode)
+
+
+def known(mode: str | None) -> None:
+    """Raises InputError unless the mode is None or one of MODES."""
+    if mode is not None and mode not in MODES:
+        raise InputError(f"mode {mode!r} is not known; there are None (exact), " + ", ".join(MODES))
 
 
 def _energy(translation: float, cross: float, rotation: float, exact: float, mode: str | None) -> Energy:
@@ -100,23 +108,27 @@ def _energy(translation: float, cross: float, rotation: float, exact: float, mod
     return out
 
 
-def polar(S: Array) -> Array:
+def polar(S: Sym) -> Vec:
     """J^x, J^y, J^z of second moments, (29)."""
-    return np.asarray(np.trace(S) - np.diag(S))
+    return Vec(S.yy + S.zz, S.xx + S.zz, S.xx + S.yy)
 
 
-def quadratic(J: Array, S: Array, w: Array) -> float:
+def quadratic(J: Vec, S: Sym, w: Vec) -> Scalar:
     """(30): sum of J^i w_i^2 / 2 less the products I_yz w_y w_z + I_xz w_x w_z + I_xy w_x w_y."""
     x, y, z = w
-    return float(0.5 * (J @ (w * w)) - y * z * S[1, 2] - x * z * S[0, 2] - x * y * S[0, 1])
+    twice = J.x * (x * x) + J.y * (y * y) + J.z * (z * z)
+    return 0.5 * twice - (S.yz * (y * z) + S.xz * (x * z) + S.xy * (x * y))
 
 
-def own_angle_products(S0: Array, angles: Array) -> Array:
+def own_angle_products(S: Sym, angles: Vec) -> Sym:
     """(33), (38): each product turned by its own angle only; exact for one rotation about that axis."""
-    S = np.zeros((3, 3))
-    for i, j, angle in ((0, 1, angles[2]), (1, 2, angles[0]), (2, 0, angles[1])):
-        S[i, j] = S[j, i] = 0.5 * np.sin(2 * angle) * (S0[i, i] - S0[j, j]) + np.cos(2 * angle) * S0[i, j]
-    return S
+
+    def turned(difference: Scalar, product: Scalar, angle: Scalar) -> Scalar:
+        return 0.5 * sin(2.0 * angle) * difference + cos(2.0 * angle) * product
+
+    xy = turned(S.xx - S.yy, S.xy, angles.z)
+    yz = turned(S.yy - S.zz, S.yz, angles.x)
+    return Sym(0.0, xy, turned(S.zz - S.xx, S.xz, angles.y), 0.0, yz, 0.0)
 
 
 def rigid_body_power(
@@ -189,6 +201,75 @@ def deformation(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> t
     det = F.x.dot(F.y.cross(F.z)) - 1.0
     G = F.T.mul(F)
     return det, max(abs(x - float(i == j)) for i, row in enumerate(G) for j, x in enumerate(row))
+
+
+# -- kinetic energy of a robot -----------------------------------------------------------------------------
+
+
+def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], mode: str | None = None) -> Scalar:
+    """(40) summed over the bodies: m v_C^2 / 2 and (30) with moments about observer axes through C, J.
+
+    mode: None takes current moments S = R S0 R^T and the true angular velocity (T3): exact. A, B, C are the
+    paper's constant polar moments (MODES), not exact; A and B add up the angles about each observer axis, so
+    every joint must turn about one at q = 0, or TraceError names it.
+    """
+    known(mode)
+    poses, X, rates = body_poses(tree, q), tree.placements(q), tree.rates(v)
+    start = _start(tree)
+    turned = _turned(tree, start, q, v) if mode in ("A", "B") else []
+    moving: list[Motion] = []
+    total: Scalar = 0.0
+    for i, b in enumerate(tree.bodies):
+        tree.section(i)
+        m = step_velocity(X[i], moving[b.parent], rates[i]) if b.parent >= 0 else rates[i]
+        moving.append(m)
+        c = ZERO if is_zero(b.inertia.m) else b.inertia.h * (1.0 / b.inertia.m)
+        central, v_C = b.inertia.shifted(-c).S, m.v + m.w.cross(c)
+        S0, S = congruence(start[i], central), congruence(poses[i].R, central)
+        J, products, w = polar(S0 if mode else S), S, poses[i].R @ m.w
+        if mode in ("A", "B"):
+            angles, spins = turned[i]
+            products, w = own_angle_products(S0, angles), spins if mode == "A" else w
+        own = 0.5 * (b.inertia.m * v_C.dot(v_C)) + quadratic(J, products, w)
+        total = total + tree.named(own, f"E_{b.number}")
+    return total
+
+
+def _start(tree: Tree) -> list[Mat]:
+    """World from body at q = 0."""
+    out: list[Mat] = []
+    for b in tree.bodies:
+        out.append(out[b.parent].mul(b.R) if b.parent >= 0 else b.R)
+    return out
+
+
+def _turned(tree: Tree, start: Sequence[Mat], q: Sequence[Scalar], v: Sequence[Scalar]) -> list[tuple[Vec, Vec]]:
+    """theta_i and their rates of every body: sums along its path over the joints about each observer axis."""
+    out: list[tuple[Vec, Vec]] = []
+    for b, R in zip(tree.bodies, start):
+        angles, rates = out[b.parent] if b.parent >= 0 else (ZERO, ZERO)
+        if b.kind in ("revolute", "helical"):
+            u = _observer_axis(b, R)
+            angles, rates = angles + u * (b.factor * q[b.q]), rates + u * (b.factor * v[b.v])
+        elif b.kind != "prismatic":
+            _refuse(b)
+        out.append((angles, rates))
+    return out
+
+
+def _observer_axis(b: TreeBody, R: Mat) -> Vec:
+    axis = R @ UNIT[b.axis]
+    k = max(range(3), key=lambda i: abs(axis[i]))
+    if max(abs(abs(axis[k]) - 1.0), *(abs(x) for i, x in enumerate(axis) if i != k)) > TOLERANCE:
+        _refuse(b)
+    return UNIT[k] * math.copysign(1.0, axis[k])
+
+
+def _refuse(b: TreeBody) -> NoReturn:
+    raise TraceError(
+        f"modes A and B add up angles about the observer's axes; joint {b.joint!r} ({b.kind}) does not turn about "
+        "one of them at q = 0: mode C and the exact form (no mode) take every joint"
+    )
 
 
 # -- power balance of a robot: sum over drives = sum over links of W_k + W_p -------------------------------

@@ -1,8 +1,7 @@
 """M beside the U-form recursion: composite bodies over the pseudo-inertia.
 
 Walker and Orin 1982, method 3, with the eight-product rotation of a symmetric matrix; started from a gauged
-tree the composite bodies of hinges have no mass, so no p p^T terms. Spec of fewest operations, sections 7 and
-8.
+tree the composite bodies of hinges have no mass, so no p p^T terms.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import Factors, Rows, dense, elimination_order
+from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, elimination_order
 from ..mechanics.joints import Force, Motion, Placement
 from ..mechanics.reduce import linear_coordinates, linear_rates, scaled
 from ..mechanics.reframe import renames
@@ -121,14 +120,14 @@ def row(screws: Screws, M: Rows, i: int, k: int, f: Force, stop: int) -> None:
         a = tree.bodies[j]
         for l, column in enumerate(tree.columns(a)):
             if j < i or l <= k:
-                put(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
+                add_entry(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
         if j == stop:
             break
         f = screws.X[j].up_force(f)
         j = a.parent
     for (a_, l), screw in screws.at(stop).items():
         other = tree.bodies[a_]
-        put(M, b.v + k, other.v + l, False, b.factor * other.factor * Motion(screw.w, screw.v).dot(f))
+        add_entry(M, b.v + k, other.v + l, False, b.factor * other.factor * Motion(screw.w, screw.v).dot(f))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,16 +209,6 @@ class Screws:
         flat = x.p - d
         v = rotate(k, -x.s, x.c, s.v + axial.cross(flat)) + (s.w - axial).cross(flat) + w.cross(d)
         return Screw(w, v, s.before)
-
-
-def put(M: Rows, r: int, c: int, diagonal: bool, x: Scalar) -> None:
-    """Adds x at (r, c) and its mirror; two bodies that one coordinate drives meet on the diagonal twice."""
-    if is_zero(x):
-        return
-    if r == c and not diagonal:
-        x = x + x
-    r, c = max(r, c), min(r, c)
-    M[r][c] = M[r][c] + x if c in M[r] else x
 
 
 def mass_matrix(

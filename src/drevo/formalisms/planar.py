@@ -2,7 +2,7 @@
 
 theta, W, A: absolute angle, rate and acceleration of a link. A pair of a link l and an ancestor i, j the
 child of i towards l, meets in C = K cos(beta) and S = K sin(beta), beta = theta_l - theta_i + phi_l - psi_j,
-K = L_j |h_l|. Spec of fewest operations, section 6, with M summed back to relative angles; for gauged trees.
+K = L_j |h_l|. M is summed back to relative angles; for gauged trees.
 """
 
 from __future__ import annotations

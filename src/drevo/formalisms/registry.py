@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
 from typing import Any
 
 from ..algorithms import articulated_body
 from ..errors import TraceError
 from ..graph.program import Program
-from ..mechanics.reduce import gauged
+from ..mechanics.reduce import gauged, linear_rates
 from ..mechanics.scalar import Scalar
 from ..mechanics.tree import TINY, Tree, build_tree
 from ..model.description import Model
 from ..quantities import CATALOGUE, names_of
 from ..trace import COMPUTE, trace
-from . import khalil_forward, kovalchuk, planar, telegin_lagrange, vereshchagin
-from .search import NODES, OBJECTIVES, Counts, Plan, Search, traced
+from . import alyushin, khalil_derivatives, kovalchuk, planar, telegin_lagrange, vereshchagin, zaremba
+from .search import NODES, OBJECTIVES, Counts, Plan, Search, accelerations, traced
 
 Compute = Callable[..., Any]
 Prepare = Callable[[Tree], Tree]
@@ -42,6 +44,13 @@ _KOVALCHUK: dict[str, Compute] = {
     "bias": kovalchuk.bias,
     "mass_matrix": kovalchuk.mass_matrix,
 }
+_ZAREMBA: dict[str, Compute] = {
+    "inverse_dynamics": zaremba.inverse_dynamics,
+    "bias": zaremba.bias,
+    "gravity": zaremba.gravity,
+    "mass_matrix": zaremba.mass_matrix,
+    "coriolis_matrix": zaremba.coriolis_matrix,
+}
 _GAUGED = tuple(n for n, x in CATALOGUE.items() if x.invariant)
 
 FORMALISMS: dict[str, Mapping[str, Compute]] = {
@@ -52,6 +61,8 @@ FORMALISMS: dict[str, Mapping[str, Compute]] = {
     "vereshchagin": {"forward_dynamics": vereshchagin.forward_dynamics},
     "telegin": telegin_lagrange.TELEGIN,
     "kovalchuk": _KOVALCHUK,
+    "zaremba": _ZAREMBA,
+    "alyushin": {"kinetic_energy": alyushin.kinetic_energy},
 }
 LEAN = ("khalil", "planar", "newton_euler", "articulated_body")
 
@@ -142,16 +153,22 @@ def candidates(
             raise TraceError(f"formalism {formalism!r} is not known; there are auto, {', '.join(FORMALISMS)}")
         if name not in FORMALISMS[formalism]:
             raise TraceError(f"formalism {formalism!r} does not give {name}; these do: {', '.join(giving(name))}")
+        takes = "external" in signature(FORMALISMS[formalism][name]).parameters
+        if external and not takes:
+            raise TraceError(f"formalism {formalism!r} takes no external wrenches; 'khalil' does")
     tree = build_tree(model, snap=snap)
-    chosen = [formalism] if formalism != "auto" else [f for f in giving(name) if _worth(f, tree, bool(external))]
+    chosen = [formalism]
+    if formalism == "auto":
+        chosen = [f for f in giving(name) if _worth(f, name, tree, bool(external))]
     return [v for f in chosen for v in _variants(f, tree, name, objective, bool(external))]
 
 
-def _worth(formalism: str, tree: Tree, external: bool) -> bool:
+def _worth(formalism: str, name: str, tree: Tree, external: bool) -> bool:
     """Not to be tried: books of many operations on large trees, planes without external wrenches elsewhere."""
     if formalism == "planar":
         return not external and planar.flat(gauged(tree)) is not None
-    return formalism in LEAN or (len(tree) <= OTHERS and not external)
+    lean = formalism in LEAN and not (formalism == "newton_euler" and name in khalil_derivatives.COMPUTE)
+    return lean or (len(tree) <= OTHERS and not external)
 
 
 def _variants(formalism: str, tree: Tree, name: str, objective: str, external: bool) -> Iterator[Variant]:
@@ -160,6 +177,10 @@ def _variants(formalism: str, tree: Tree, name: str, objective: str, external: b
         return
     dense = formalism == "newton_euler" and name == "forward_dynamics"
     if dense and tree.nv > DENSE:
+        return
+    if formalism == "zaremba":
+        for depth in zaremba.MEETINGS:
+            yield Variant(formalism, partial(_ZAREMBA[name], meeting=depth), Plan(frames=True).prepare)
         return
     prepare = gauged if formalism in ("planar", "articulated_body") else None
     yield Variant(formalism, FORMALISMS[formalism][name], prepare)
@@ -174,8 +195,9 @@ def _khalil(tree: Tree, name: str, objective: str, external: bool) -> Iterator[V
         plan = plan_of(tree, name, objective, external)
         yield Variant("khalil", _run(name, plan), plan.prepare)
     else:
-        plan = replace(Plan(frames=True), unit=False)
-        yield Variant("khalil", COMPUTE[name], plan.prepare)
+        own = khalil_derivatives.COMPUTE.get(name)
+        plan = replace(Plan(frames=True), unit=own is not None and not linear_rates(tree))
+        yield Variant("khalil", own or COMPUTE[name], plan.prepare)
 
 
 def plan_of(tree: Tree, name: str, objective: str, external: bool, budget: int = NODES) -> Plan:
@@ -206,24 +228,10 @@ def _accelerations(tree: Tree, objective: str, external: bool) -> Iterator[Varia
         yield Variant("khalil", accelerations(h, matrix))
 
 
-def accelerations(h: Plan, M: Plan) -> Compute:
-    """Forward dynamics with one plan for the bias and one for the inertia matrix."""
-
-    def forward_dynamics(
-        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
-    ) -> list[Scalar]:
-        return khalil_forward.forward_dynamics(
-            h.prepare(tree), q, v, tau, external, h.parallel, M.carried, M.meeting, M.sums, M.prepare(tree)
-        )
-
-    return forward_dynamics
-
-
 __all__ = [
     "FORMALISMS",
     "Competition",
     "Variant",
-    "accelerations",
     "candidates",
     "compete",
     "giving",

@@ -22,6 +22,7 @@ from ..mechanics.tree import Tree
 from . import khalil, khalil_forward, khalil_matrix
 
 Counts = Mapping[str, int]
+Compute = Callable[..., Any]
 LIMB = 14  # bodies: larger subtrees are not searched move by move
 NODES = 150_000  # traced in one search
 
@@ -48,7 +49,7 @@ def loads(
     return [*rest, *(x + chosen.get(i, 0.0) for i, x in enumerate(a))]
 
 
-COMPUTE: dict[str, Callable[..., Any]] = {
+COMPUTE: dict[str, Compute] = {
     "loads": loads,
     "inverse_dynamics": khalil.inverse_dynamics,
     "bias": khalil_forward.bias,
@@ -110,6 +111,19 @@ class Plan:
         if quantity in RECURSIVE:
             return {"parallel": self.parallel}
         return {"carried": self.carried, "meeting": self.meeting, "sums": self.sums}
+
+
+def accelerations(h: Plan, M: Plan) -> Compute:
+    """Forward dynamics with one plan for the bias and one for the inertia matrix."""
+
+    def forward_dynamics(
+        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
+    ) -> list[Scalar]:
+        return khalil_forward.forward_dynamics(
+            h.prepare(tree), q, v, tau, external, h.parallel, M.carried, M.meeting, M.sums, M.prepare(tree)
+        )
+
+    return forward_dynamics
 
 
 def traced(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:

@@ -1,259 +1,172 @@
-"""Derivatives of any order by Zaremba's theorems: every derivative inserts one ad before a column.
+"""Derivatives of any order by Zaremba's theorems, and the equations of motion over them.
 
-Zaremba 1990, (1.16), (2.9)-(2.15), (4.2), corrected, for trees. All columns of a tree stand in one frame, that of
-its root body, where (l_k^i)^{t1..tp} is the same for every body k: no frame ever changes. g_k^i is then the same
-column, so Theorem 2 is Theorem 1 with the signs of the unified rule, and Theorem 3 is Leibniz' rule over both
-columns. Several columns of one body (ball and free joints) are averaged over their order: the derivative of
-exp(d) in one d, so that repeated q are symmetric.
+Zaremba 1990, (1.16), (2.9)-(2.15), (4.2), corrected, for trees. What the theorems differentiate, columns, wrenches
+and composite inertias, is in `zaremba_terms`; here are the quantities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement, permutations
-from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import wrench_of
-from ..algorithms.kinematics import WORLD, Pose
 from ..errors import TraceError
-from ..mechanics.joints import Force, Motion
-from ..mechanics.scalar import Scalar, is_zero
-from ..mechanics.spatial import ZERO, Body
+from ..mechanics.scalar import Scalar, accumulate, is_zero
+from ..mechanics.spatial import ZERO, Mat, Vec
 from ..mechanics.topology import ancestors
 from ..mechanics.tree import Tree
+from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, Sight, Terms, deals
 
 Entries = dict[tuple[int, ...], Scalar]  # by index, structural zeros absent
-GROUND = -1  # the base as a body; as a column ~root is -g, the base's fictitious acceleration, in the root's frame
+Matrix = list[list[Scalar]]
+MEETINGS = (0, 2)  # depths at which columns and wrenches meet: the root of a limb, or past its first joints
 
 
-class Freedom(NamedTuple):
-    """One column: the body that it moves, the rate that drives it, and l in the frame of its root."""
-
-    body: int
-    rate: int
-    l: Motion
-
-
-@dataclass(slots=True)
-class Columns:
-    """Columns l, composite inertias Theta* and the products of ad's at one q, each formed once."""
-
-    tree: Tree
-    freedoms: list[Freedom]
-    inertia: list[Body]  # (2.10), in the frame of the root
-    path: list[set[int]]  # kappa: the ancestors of a body, itself included
-    ground: dict[int, Motion]  # by root
-    _chains: dict[tuple[int, tuple[int, ...]], Motion] = field(default_factory=dict)
-    _wrenches: dict[tuple[int, int, tuple[int, ...]], Force] = field(default_factory=dict)
-
-    @classmethod
-    def at(cls, tree: Tree, q: Sequence[Scalar]) -> Columns:
-        """The columns at q."""
-        X, freedoms = tree.placements(q), []
-        poses: list[Pose] = []
-        for b, x in zip(tree.bodies, X):
-            poses.append(poses[b.parent].then(x) if b.parent >= 0 else WORLD)
-        ground = {
-            i: X[i].down_motion(Motion(ZERO, -tree.gravity)) for i, b in enumerate(tree.bodies) if b.parent < 0
-        }
-        for i, b in enumerate(tree.bodies):
-            for k, s in enumerate(tree.columns(b)):
-                freedoms.append(Freedom(i, b.v + k, poses[i].motion(s * b.factor)))
-        path = [set(ancestors(tree.parents, i)) for i in range(len(tree))]
-        return cls(tree, freedoms, composites(tree, poses), path, ground)
-
-    def root(self, i: int) -> int:
-        """The root body of a column."""
-        return ~i if i < 0 else min(self.path[self.freedoms[i].body])
-
-    def body(self, i: int) -> int:
-        return GROUND if i < 0 else self.freedoms[i].body
-
-    def above(self, i: int, t: int) -> bool:
-        """i strictly above t in the tree."""
-        a, b = self.body(i), self.body(t)
-        return a != b and (~i in self.path[b] if i < 0 else a in self.path[b])
-
-    def column(self, i: int, ts: tuple[int, ...] = ()) -> Motion:
-        """Theorem 1, (1.16): (l^i)^{t1..tp} = <l^tp>^T ... <l^t1>^T l^i, i above t1, the t's from the root out."""
-        key = (i, ts)
-        if key not in self._chains:
-            self._chains[key] = self._chain(i, ts)
-        return self._chains[key]
-
-    def _chain(self, i: int, ts: tuple[int, ...]) -> Motion:
-        if not ts:
-            return self.ground[~i] if i < 0 else self.freedoms[i].l
-        own = [t for t in ts if self.body(t) == self.body(ts[-1])]
-        if len(set(own)) == 1:
-            return self.column(i, ts[:-1]).cross(self.freedoms[ts[-1]].l)  # <a>^T b = b x a
-        total, orders = Motion(ZERO, ZERO), sorted(set(permutations(own)))
-        for order in orders:
-            x = self.column(i, ts[: len(ts) - len(own)])
-            for t in order:
-                x = x.cross(self.freedoms[t].l)
-            total = total + x
-        return total * (1.0 / len(orders))
-
-    def wrench(self, m: int, j: int, ts: tuple[int, ...] = ()) -> Force:
-        """Theta_m* (l^j)^{ts}."""
-        key = (m, j, ts)
-        if key not in self._wrenches:
-            self._wrenches[key] = wrench_of(self.inertia[m], self.column(j, ts))
-        return self._wrenches[key]
-
-    def entry(self, i: int, j: int, ts: tuple[int, ...]) -> Scalar:
-        """a_ij^{t1..tp} of (2.9), i above or beside j: what lies between them turns l^i, what lies below both.
-
-        With m the deepest of all: sum over the parts B of the t's below j of (l^i)^{rest} . Theta_m* (l^j)^B,
-        which is (2.13) with the operators <g> moved over to the columns.
-        """
-        m = max(self.body(t) for t in (j, *ts))
-        low = sum(self.above(j, t) for t in ts)
-        high, below = ts[: len(ts) - low], ts[len(ts) - low :]
-        total: Scalar = 0.0
-        for mine, other in shares(below):
-            total = total + self.column(i, high + other).dot(self.wrench(m, j, mine))
-        return total
-
-    def indices(self, i: int, j: int, order: int) -> Iterator[tuple[int, ...]]:
-        """The t's, from the root out, for which a_ij^{t1..tp} is no structural zero: on one path below i."""
-        own = self.body(j)
-        near = [
-            t
-            for t, f in enumerate(self.freedoms)
-            if self.above(i, t) and (f.body in self.path[own] or own in self.path[f.body])
-        ]
-        for ts in combinations_with_replacement(near, order):
-            m = max(self.body(t) for t in (j, *ts))
-            if all(self.body(t) in self.path[m] for t in (j, *ts)):
-                yield ts
-
-
-def composites(tree: Tree, poses: Sequence[Pose]) -> list[Body]:
-    """(2.10): every body with its subtree."""
-    total = [b.inertia.moved(x.R, x.p) for b, x in zip(tree.bodies, poses)]
-    for i in range(len(tree) - 1, -1, -1):
-        p = tree.bodies[i].parent
-        if p >= 0:
-            total[p] = total[p] + total[i]
-    return total
-
-
-def shares(ts: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Leibniz' rule: every way to deal the t's between two factors."""
-    for mask in range(1 << len(ts)):
-        yield (
-            tuple(t for k, t in enumerate(ts) if mask >> k & 1),
-            tuple(t for k, t in enumerate(ts) if not mask >> k & 1),
-        )
-
-
-def _add(out: Entries, key: tuple[int, ...], x: Scalar) -> None:
+def _put(out: Entries, heads: Iterable[tuple[int, ...]], ts: Indices, x: Scalar) -> None:
+    """An entry at every place that the symmetry of repeated q gives it."""
     if not is_zero(x):
-        out[key] = out[key] + x if key in out else x
+        for head in heads:
+            out.update({(*head, *order): x for order in set(permutations(ts))})
 
 
-# -- quantities --------------------------------------------------------------------------------------------
+# -- mass matrix and gravity -------------------------------------------------------------------------------
 
 
-def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar], order: int) -> Entries:
-    """d^p M / dq^p by (2.9) and Theorems 1 and 3: keys (row, column, t1, .., tp), rates of v."""
-    return _inertia_entries(Columns.at(tree, q), order)
+def _indices(c: Terms, related: list[set[int]], heads: tuple[int, ...], order: int) -> Iterator[Indices]:
+    """The t's for which an entry is no structural zero by its place: below a head's body, related in pairs."""
+    near = set().union(*(c.lower(r) for r in heads)).intersection(*(related[r] for r in heads if r >= 0))
+    for ts in combinations_with_replacement(sorted(near), order):
+        if all(b in related[a] for k, a in enumerate(ts) for b in ts[k + 1 :]):
+            yield ts
 
 
-def _inertia_entries(c: Columns, order: int) -> Entries:
-    out: Entries = {}
-    for j in range(len(c.freedoms)):
-        for i in range(j + 1):
-            if c.body(i) in c.path[c.body(j)]:
-                _spread(c, out, i, j, order)
+def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar], order: int, meeting: int = 0) -> Entries:
+    """d^p M / dq^p by (2.9) and Theorems 1 and 3: keys (row, column, t1, .., tp), rates of v.
+
+    meeting: see `Terms`; it changes the number of operations only.
+    """
+    c, out = Terms.at(tree, q, meeting), Entries()
+    related = c.related()
+    for b in range(tree.nv):
+        for a in sorted(related[b]):
+            if a <= b:
+                for ts in _indices(c, related, (a, b), order):
+                    _put(out, {(a, b), (b, a)}, ts, c.entry(a, b, ts))
     return out
 
 
-def _spread(c: Columns, out: Entries, i: int, j: int, order: int) -> None:
-    """One pair of columns, at every place that symmetry gives it."""
-    a, b = c.freedoms[i].rate, c.freedoms[j].rate
-    pairs = ((a, b),) if i == j else ((a, b), (b, a))
-    for ts in c.indices(i, j, order):
-        x = c.entry(i, j, ts)
-        for row in pairs:
-            for order_of in set(permutations(ts)):
-                _add(out, (*row, *(c.freedoms[t].rate for t in order_of)), x)
-
-
-def gravity_derivatives(tree: Tree, q: Sequence[Scalar], order: int) -> Entries:
+def gravity_derivatives(tree: Tree, q: Sequence[Scalar], order: int, meeting: int = 0) -> Entries:
     """d^p g / dq^p: (2.8) as the entry of (2.9) between the ground's column -g and every other."""
-    c, out = Columns.at(tree, q), Entries()
-    for j, f in enumerate(c.freedoms):
-        base = ~c.root(j)
-        for ts in c.indices(base, j, order):
-            x = c.entry(base, j, ts)
-            for order_of in set(permutations(ts)):
-                _add(out, (f.rate, *(c.freedoms[t].rate for t in order_of)), x)
+    c, out = Terms.at(tree, q, meeting), Entries()
+    related = c.related()
+    for b in range(tree.nv):
+        for ts in _indices(c, related, (GROUND, b), order):
+            _put(out, ((b,),), ts, c.entry(GROUND, b, ts))
     return out
 
 
-def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def composite_derivatives(tree: Tree, q: Sequence[Scalar], body: int, order: int) -> dict[Indices, list[Scalar]]:
+    """d^p Theta_i* / dq^p, Theorem 3 and (2.13): mass, first moments, second moments (xx, xy, xz, yy, yz, zz).
+
+    Of body i with all that it carries, about its origin in its own axes; by (t1, .., tp), zeros absent.
+    """
+    c, out = Terms.at(tree, q), {}
+    for ts in combinations_with_replacement(sorted(c.under[body]), order):
+        m, h, S = c.inertia(body, ts)
+        values = [m, *h, *S]
+        if not all(map(is_zero, values)):
+            out.update({key: values for key in set(permutations(ts))})
+    return out
+
+
+# -- the equations of motion -------------------------------------------------------------------------------
+
+
+def mass_matrix(tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> Matrix:
     """M(q) by (2.9): a_ij = f_i^T Theta_i* l_i^j."""
-    M = mass_matrix_derivatives(tree, q, 0)
+    M = mass_matrix_derivatives(tree, q, 0, meeting)
     return [[M.get((i, j), 0.0) for j in range(tree.nv)] for i in range(tree.nv)]
 
 
-def christoffel(tree: Tree, q: Sequence[Scalar]) -> Entries:
-    """d^i_sj, keys (i, s, j), in the compact form of (2.14): at most three of its six terms are there."""
+def gravity(tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> list[Scalar]:
+    """g(q) by (2.8)."""
+    g = gravity_derivatives(tree, q, 0, meeting)
+    return [g.get((i,), 0.0) for i in range(tree.nv)]
+
+
+def christoffel(tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> Entries:
+    """d^i_sj, keys (i, s, j): 2 d^i_sj = (a_ij)^s + (a_is)^j - (a_sj)^i, (2.14).
+
+    Its compact form: of a triple a above b above c the third of x = (a_ac)^b, y = (a_ab)^c and (a_bc)^a is zero,
+    so 2 d^a_bc = x + y and 2 d^b_ac = y - x = -2 d^c_ab. Two inserted ad's and two sums give all six.
+    """
     refuse_quaternions(tree)
-    c, out = Columns.at(tree, q), Entries()
-    for i, s, j in combinations_with_replacement(range(len(c.freedoms)), 3):
-        if {c.body(i), c.body(s)} <= c.path[c.body(j)]:
-            for a, b, d in set(permutations((i, s, j))):
-                key = (c.freedoms[a].rate, c.freedoms[b].rate, c.freedoms[d].rate)
-                _add(out, key, 0.5 * _twice(c, a, b, d))
+    out: Entries = {}
+    for (i, j, s), x in mass_matrix_derivatives(tree, q, 1, meeting).items():
+        half = 0.5 * x
+        accumulate(out, (i, s, j), half)
+        accumulate(out, (i, j, s), half)
+        accumulate(out, (s, i, j), -half)
     return out
 
 
-def _twice(c: Columns, i: int, s: int, j: int) -> Scalar:
-    """2 d^i_sj = l^i.Th(l^j)^s + l^j.Th(l^i)^s + l^i.Th(l^s)^j + l^s.Th(l^i)^j - l^j.Th(l^s)^i - l^s.Th(l^j)^i."""
-    m = max(c.body(i), c.body(s), c.body(j))
-
-    def term(x: int, t: int, y: int) -> Scalar:
-        return c.column(y, (t,)).dot(c.wrench(m, x)) if c.above(y, t) else 0.0
-
-    return term(i, s, j) + term(j, s, i) + term(i, j, s) + term(s, j, i) - term(j, i, s) - term(s, i, j)
+def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], meeting: int = 0) -> Matrix:
+    """C_ij = sum d^i_sj v_s."""
+    C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    for (i, s, j), d in christoffel(tree, q, meeting).items():
+        C[i][j] = C[i][j] + d * v[s]
+    return C
 
 
-def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], meeting: int = 0) -> list[Scalar]:
     """b_i = sum d^i_sj v_s v_j - f_gi, (2.15)."""
-    out = [gravity_derivatives(tree, q, 0).get((i,), 0.0) for i in range(tree.nv)]
-    for (i, s, j), d in christoffel(tree, q).items():
-        out[i] = out[i] + d * (v[s] * v[j])
+    out = gravity(tree, q, meeting)
+    for (i, s, j), d in christoffel(tree, q, meeting).items():
+        if s <= j:
+            out[i] = out[i] + (d if s == j else d + d) * (v[s] * v[j])
     return out
 
 
-def bias_derivatives(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], order_q: int, order_v: int) -> Entries:
+def inverse_dynamics(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], meeting: int = 0
+) -> list[Scalar]:
+    """A a + b, (2.15)."""
+    out = bias(tree, q, v, meeting)
+    for (i, j), x in mass_matrix_derivatives(tree, q, 0, meeting).items():
+        out[i] = out[i] + x * a[j]
+    return out
+
+
+def bias_derivatives(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], order_q: int, order_v: int, meeting: int = 0
+) -> Entries:
     """Partial derivatives of b: keys (i, q-indices, v-indices); (4.2) with its factor 1, to any order.
 
     b_i = sum (a_ij^s - a_sj^i / 2) v_s v_j + g_i, so every order of b is one of M more.
     """
     refuse_quaternions(tree)
-    out = gravity_derivatives(tree, q, order_q) if order_v == 0 else {}
     if order_v > 2:
         return {}
-    for (i, j, s, *rest), x in mass_matrix_derivatives(tree, q, order_q + 1).items():
+    g = gravity_derivatives(tree, q, order_q, meeting) if order_v == 0 else {}
+    out = {(i, *t): x for (i, *t), x in g.items() if t == sorted(t)}
+    for (i, j, s, *rest), x in mass_matrix_derivatives(tree, q, order_q + 1, meeting).items():
         t = tuple(rest)
+        if rest != sorted(rest):
+            continue  # one of those that symmetry makes equal
         if order_v == 0:
-            _add(out, (i, *t), x * (v[j] * v[s]))
-            _add(out, (s, *t), -0.5 * x * (v[i] * v[j]))
+            accumulate(out, (i, *t), x * (v[j] * v[s]))
+            if i <= j:
+                accumulate(out, (s, *t), (-0.5 if i == j else -1.0) * (x * (v[i] * v[j])))
         elif order_v == 1:
-            _add(out, (i, *t, j), x * v[s])
-            _add(out, (i, *t, s), x * v[j])
-            _add(out, (s, *t, j), -(x * v[i]))
+            accumulate(out, (i, *t, j), x * v[s])
+            accumulate(out, (i, *t, s), x * v[j])
+            accumulate(out, (s, *t, j), -(x * v[i]))
         else:
-            _add(out, (i, *t, s, j), x)
-            _add(out, (i, *t, j, s), x)
-            _add(out, (s, *t, i, j), -x)
-    return out
+            accumulate(out, (i, *t, s, j), x)
+            accumulate(out, (i, *t, j, s), x)
+            accumulate(out, (s, *t, i, j), -x)
+    return {
+        (i, *order, *ts[order_q:]): x for (i, *ts), x in out.items() for order in set(permutations(ts[:order_q]))
+    }
 
 
 def refuse_quaternions(tree: Tree) -> None:
@@ -266,16 +179,87 @@ def refuse_quaternions(tree: Tree) -> None:
             )
 
 
+# -- poses and Jacobians -----------------------------------------------------------------------------------
+
+
+def pose_derivatives(tree: Tree, q: Sequence[Scalar], link: str, order: int) -> Entries:
+    """d^p T / dq^p of a link's pose, world from link: keys (row, column, t1, .., tp)."""
+    c, at, out = Terms.at(tree, q), tree.frames[link], Entries()
+    for ts in combinations_with_replacement(_rates_of(c, at.body), order):
+        x = c.carried("link", at.body, GROUND, Sight(at.R.T, at.p, 1.0), ts, SIGHT)
+        if x is not None:
+            for k, column in enumerate((*x.axes, x.p)):
+                for row, value in enumerate(column):
+                    _put(out, ((row, k),), ts, value)
+            _put(out, ((3, 3),), ts, x.one)
+    return out
+
+
+def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str, order: int) -> Entries:
+    """d^p J / dq^p of a link's Jacobian in one of the three frames: keys (row, column, t1, .., tp)."""
+    c, at, out = Terms.at(tree, q), tree.frames[link], Entries()
+    column = {"local": _local_column, "world": _world_column}.get(frame, _aligned_column)
+    rates = _rates_of(c, at.body)
+    for r in rates:
+        for ts in combinations_with_replacement(rates, order):
+            linear, angular = column(c, link, r, ts)
+            for row, x in enumerate((*linear, *angular)):
+                _put(out, ((row, r),), ts, x)
+    return out
+
+
+def _rates_of(c: Terms, body: int) -> list[int]:
+    return sorted(c.over[body] | set(c.own[body])) if body >= 0 else []
+
+
+def _local_column(c: Terms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
+    """Theorem 1 at the link's frame."""
+    at = c.tree.frames[link]
+    m = c.column(r, at.body, ts)
+    return at.R.T @ (m.v + m.w.cross(at.p)), at.R.T @ m.w
+
+
+def _world_column(c: Terms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
+    """A column carried up to the ground: the joints above it turn it, those below do not matter."""
+    linear, angular = ZERO, ZERO
+    for j in ancestors(c.tree.parents, c.tree.frames[link].body):
+        if r in c.own[j]:
+            x = c.carried(("f", r), j, GROUND, c.own[j][r], ts, MOTION)
+            if x is not None:
+                linear, angular = linear + x.v, angular + x.w
+    return linear, angular
+
+
+def _aligned_column(c: Terms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
+    """The link's origin carried up to the column's body, its rate there, and this, a direction, to the ground."""
+    at, linear, angular = c.tree.frames[link], ZERO, ZERO
+    for j in ancestors(c.tree.parents, at.body):
+        for high, low in deals(ts, c.over[j] | set(c.own[j]), c.under[j]) if r in c.own[j] else ():
+            origin = c.carried("link", at.body, j, Sight(at.R.T, at.p, 1.0), low, SIGHT)
+            if origin is not None:
+                f = c.own[j][r]
+                rate = f.w.cross(origin.p) + f.v * origin.one
+                x = Sight(Mat(rate, ZERO if low else f.w, ZERO), ZERO, 0.0)
+                y = c.carried(("rate", r, low), j, GROUND, x, high, SIGHT)
+                if y is not None:
+                    linear, angular = linear + y.axes.x, angular + y.axes.y
+    return linear, angular
+
+
 __all__ = [
-    "GROUND",
-    "Columns",
+    "MEETINGS",
     "Entries",
-    "Freedom",
     "bias",
     "bias_derivatives",
     "christoffel",
+    "composite_derivatives",
+    "coriolis_matrix",
+    "gravity",
     "gravity_derivatives",
+    "inverse_dynamics",
+    "jacobian_derivatives",
     "mass_matrix",
     "mass_matrix_derivatives",
+    "pose_derivatives",
     "refuse_quaternions",
 ]

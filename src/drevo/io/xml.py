@@ -6,13 +6,10 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import NoReturn
+from xml.parsers import expat
 
 from drevo.errors import ModelError
-
-if TYPE_CHECKING:
-    from xml.sax.xmlreader import Locator
 
 MAX_BYTES = 8 * 2**20
 MAX_DEPTH = 64
@@ -68,23 +65,25 @@ class Element:
 
 
 class _Tree:
-    """A SAX content handler that builds Elements and keeps the limits while it does."""
+    """Handlers of expat that build Elements and keep the limits while they do."""
 
     def __init__(self) -> None:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
-        self.locator: Locator | None = None
-
-    def setDocumentLocator(self, locator: Locator) -> None:
-        self.locator = locator
+        self.parser = parser = expat.ParserCreate("utf-8")  # overrides what the file declares
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
+        parser.CharacterDataHandler = self.characters
+        # a declaration ends the parse before anything that it declares can be used
+        parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = self.declared
+        parser.UnparsedEntityDeclHandler = parser.ExternalEntityRefHandler = self.declared
 
     @property
     def line(self) -> int:
-        return (self.locator.getLineNumber() if self.locator else 0) or 0
+        return self.parser.CurrentLineNumber
 
-    def startElement(self, tag: str, attributes: dict[str, str]) -> None:
-        found = dict(attributes.items())
+    def start(self, tag: str, found: dict[str, str]) -> None:
         self.count += 1
         self.check(tag, found)
         element = Element(tag, found, self.line)
@@ -111,45 +110,31 @@ class _Tree:
     def refuse(self, what: str) -> None:
         raise ModelError(f"line {self.line}: {what}; the file is refused as a robot description")
 
-    def endElement(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         self.open.pop()
 
     def characters(self, text: str) -> None:
         if not text.isspace():
             self.open[-1].pieces.append(text)
 
-    def ignore(self, *_: object) -> None:
-        """What a SAX reader also reports and a robot does not need."""
-
-    startDocument = endDocument = startPrefixMapping = endPrefixMapping = ignore
-    ignorableWhitespace = processingInstruction = skippedEntity = ignore
+    @staticmethod
+    def declared(*_: object) -> NoReturn:
+        raise ModelError(
+            "the file has a DTD (DOCTYPE, entity declarations), which a robot description does not need and "
+            "which can be an attack; remove the DOCTYPE"
+        )
 
 
 def parse(data: bytes) -> Element:
     """The root element of an XML document in UTF-8; ModelError where it is broken, hostile or too big."""
     _check_bytes(data)
-    from xml.sax import SAXParseException
-    from xml.sax.xmlreader import InputSource
-
-    from defusedxml.common import DefusedXmlException
-    from defusedxml.expatreader import DefusedExpatParser
-
-    # One feed: in pieces, a long attribute would be scanned anew with every piece.
-    tree, parser = _Tree(), DefusedExpatParser(bufsize=MAX_BYTES + 1, forbid_dtd=True)
-    parser.setContentHandler(tree)  # type: ignore[arg-type]
-    source = InputSource()
-    source.setByteStream(BytesIO(data))
-    source.setEncoding("utf-8")  # overrides what the file declares
+    tree = _Tree()
     try:
-        parser.parse(source)
-    except SAXParseException as error:
-        line, why = error.getLineNumber(), error.getMessage()
+        # one feed: in pieces, a long attribute would be scanned anew with every piece
+        tree.parser.Parse(data, True)
+    except expat.ExpatError as error:
+        line, why = error.lineno, expat.ErrorString(error.code)
         raise ModelError(f"line {line}: the XML is malformed or cut off ({why}); mend or re-export it") from None
-    except DefusedXmlException:
-        raise ModelError(
-            "the file has a DTD (DOCTYPE, entity declarations), which a robot description does not need and "
-            "which can be an attack; remove the DOCTYPE"
-        ) from None
     if tree.root is None:
         raise ModelError("line 1: the XML has no element")
     return tree.root

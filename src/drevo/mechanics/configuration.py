@@ -50,6 +50,15 @@ def random(model: Model, rng: np.random.Generator, shape: tuple[int, ...] = ()) 
     return q
 
 
+def bounds(model: Model) -> Array:
+    """Where `random` draws each coordinate from, (nq, 2): least and greatest; quaternions -1, 1."""
+    rows = []
+    for j, _, _ in slices(model):
+        low, high = (-np.ones(j.nq), np.ones(j.nq)) if j.nq >= 4 else _bounds(j)
+        rows.append(np.stack([low, high], axis=1))
+    return np.concatenate(rows) if rows else np.zeros((0, 2))
+
+
 def _bounds(j: Joint) -> tuple[Array, Array]:
     wide = {"prismatic": [1.0], "cylindrical": [1.0, math.pi], "planar": [1.0, 1.0, math.pi]}
     high = np.array(wide.get(j.kind, [math.pi] * j.nq))

@@ -226,7 +226,8 @@ def reframed(tree: Tree) -> Tree:
 def _paying(bodies: tuple[TreeBody, ...]) -> tuple[Move, ...]:
     """The moves that lower the estimated operations, one after another."""
     tree = Tree(bodies, {}, ZERO, 0, 0, ())
-    below, moves = children_of(tree.parents), []
+    below = children_of(tree.parents)
+    moves: list[Move] = []
     for _ in range(SWEEPS):
         before = len(moves)
         for i, children in enumerate(below):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..graph.node import Expr
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
+Key = TypeVar("Key")
 
 
 def sin(x: Scalar) -> Scalar:
@@ -64,3 +65,17 @@ def partials(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[S
 def is_zero(x: Scalar) -> bool:
     """A structural zero: the number 0, never a value that happens to vanish."""
     return isinstance(x, (float, int)) and x == 0.0
+
+
+def dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+    """The sum of products."""
+    total: Scalar = 0.0
+    for a, b in zip(x, y):
+        total = total + a * b
+    return total
+
+
+def accumulate(out: dict[Key, Scalar], key: Key, x: Scalar) -> None:
+    """Adds x to an entry; structural zeros make none."""
+    if not is_zero(x):
+        out[key] = out[key] + x if key in out else x

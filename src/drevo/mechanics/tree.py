@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
@@ -168,7 +169,7 @@ class _Builder:
     model: Model
     value: Value
     snap: float
-    bodies: list[TreeBody] = field(default_factory=list)
+    bodies: list[partial[TreeBody]] = field(default_factory=list)  # each waits for its inertia
     frames: dict[str, LinkFrame] = field(default_factory=dict)
     inertias: list[Body] = field(default_factory=list)
 
@@ -199,7 +200,7 @@ def build_tree(model: Model, value: Value = numbers, context: Context | None = N
             before = state.inertias[frame.body]
             state.inertias[frame.body] = body if before is NOTHING else before + body
         stack.extend(reversed(by_parent.get(joint.child, [])))
-    bodies = tuple(replace(b, inertia=Body(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
+    bodies = tuple(b(Body(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
     g = Vec(*(value(f"gravity.{a}", x) if x else 0.0 for a, x in zip("xyz", model.gravity)))
     names = tuple(j.name for j in model.moving_joints for _ in range(j.nv))
     return Tree(bodies, state.frames, g, model.nq, model.nv, names, context or Context())
@@ -230,7 +231,7 @@ def _attach(
     """Adds the bodies of one joint (none for a weld) and the frame of its child link."""
     parent = state.frames[joint.parent]
     origin = Vec(*(state.value(f"{joint.name}.origin.{a}", x) if x else 0.0 for a, x in zip("xyz", joint.origin)))
-    R = _snapped(_times(parent.R, _snapped(_matrix(joint.rotation), state.snap)), state.snap)
+    R = snapped(_times(parent.R, snapped(_matrix(joint.rotation), state.snap)), state.snap)
     p = origin if parent.R == IDENTITY and parent.p.zero else parent.p + parent.R @ origin
     if joint.kind == "fixed":
         state.frames[joint.child] = LinkFrame(parent.body, R, p)
@@ -246,8 +247,8 @@ def _attach(
         R, p = _with_offset(e, k, _times(R, A), p, shift)
         number = numbered[joint.name] + ("abc"[step] if len(chain) > 1 else "")
         state.bodies.append(
-            TreeBody(joint.child, joint.name, number, body, e.kind, k, _snapped(R, state.snap), p, e.pitch,
-                     iq + step, iv + step, factor, NOTHING)
+            partial(TreeBody, joint.child, joint.name, number, body, e.kind, k, snapped(R, state.snap), p, e.pitch,
+                    iq + step, iv + step, factor)
         )  # fmt: skip
         state.inertias.append(NOTHING)
         body = len(state.bodies) - 1
@@ -288,7 +289,7 @@ def _with_offset(e: Elementary, k: int, R: Mat, p: Vec, shift: float) -> tuple[M
     return R, p
 
 
-def _snapped(R: Mat, tolerance: float) -> Mat:
+def snapped(R: Mat, tolerance: float) -> Mat:
     """Entries within the tolerance of 0 or +-1 become exact, and the others such that R stays a rotation."""
     if R == IDENTITY:
         return IDENTITY

@@ -13,7 +13,7 @@ BASES = ("fixed", "floating", "trunk")
 _X: Vec = (1.0, 0.0, 0.0)
 _Y: Vec = (0.0, 1.0, 0.0)
 _Z: Vec = (0.0, 0.0, 1.0)
-_TRUNK = (
+TRUNK = (
     ("prismatic", _Z),
     ("prismatic", _Y),
     ("prismatic", _X),
@@ -48,7 +48,7 @@ def _trunk(model: Model) -> list[Joint]:
     names = [_world(model), *(_unused(f"trunk_{k}", links) for k in range(1, 6)), model.root]
     return [
         Joint(_unused(f"trunk_{k + 1}", joints), kind, names[k], names[k + 1], axis=axis)
-        for k, (kind, axis) in enumerate(_TRUNK)
+        for k, (kind, axis) in enumerate(TRUNK)
     ]
 
 

@@ -28,6 +28,9 @@ NEEDS_MASS = (
 )  # kinds that rotational inertia alone does not resist
 
 
+_NO_TENSOR = Inertial().tensor
+
+
 @dataclass(slots=True)
 class _Group:
     """Links welded together: the part of the robot that one moving joint carries directly."""
@@ -35,10 +38,8 @@ class _Group:
     into: Joint | None  # the moving joint that carries it
     up: int  # the group that carries it
     links: list[Link] = field(default_factory=list)
-    out: list[int] = field(default_factory=list)  # the groups that hang from it
     mass: float = 0.0
     turns: bool = False  # some link has a tensor
-    solid: bool = False  # some link resists every motion
     all_mass: float = 0.0  # the same with everything outboard
     all_turns: bool = False
     loaded: int = 0  # how many of the groups that hang from it bear anything
@@ -72,7 +73,6 @@ def _weld(model: Model) -> list[_Group]:
     for joint in model.joints:
         here = of[joint.parent]
         if joint.kind != "fixed":
-            groups[here].out.append(len(groups))
             groups.append(_Group(joint, here))
             here = len(groups) - 1
         of[joint.child] = here
@@ -80,15 +80,23 @@ def _weld(model: Model) -> list[_Group]:
     for group in reversed(groups):
         bodies = [link.inertial for link in group.links if link.inertial]
         group.mass = sum(body.mass for body in bodies)
-        group.turns = any(any(map(any, body.tensor)) for body in bodies)
-        group.solid = any(map(_solid, bodies))
-        group.all_mass = group.mass + sum(groups[k].all_mass for k in group.out)
-        group.all_turns = group.turns or any(groups[k].all_turns for k in group.out)
-        group.loaded = sum(not groups[k].all_bare for k in group.out)
+        group.turns = any(body.tensor != _NO_TENSOR for body in bodies)
+        group.all_mass += group.mass
+        group.all_turns = group.all_turns or group.turns
+        if group.up >= 0:  # what hangs on it is complete: groups come parents first
+            carrier = groups[group.up]
+            carrier.all_mass += group.all_mass
+            carrier.all_turns = carrier.all_turns or group.all_turns
+            carrier.loaded += not group.all_bare
     return groups
 
 
-def _solid(body: Inertial) -> bool:
+def _solid(group: _Group) -> bool:
+    """Some link resists every motion."""
+    return any(_resisting(link.inertial) for link in group.links if link.inertial)
+
+
+def _resisting(body: Inertial) -> bool:
     """Mass, and inertia about every axis: all leading minors are positive, with room for rounding."""
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.tensor
     size = (xx + yy + zz) / 3
@@ -126,12 +134,12 @@ def _unresisted(model: Model, groups: list[_Group]) -> list[str]:
 
 
 def _outboard(groups: list[_Group], k: int) -> list[str]:
-    names, stack = [], [k]
-    while stack:
-        group = groups[stack.pop()]
-        names += [link.name for link in group.links]
-        stack.extend(reversed(group.out))
-    return names
+    """The links of a group and of all that hang from it."""
+    below = {k}
+    for i in range(k + 1, len(groups)):
+        if groups[i].up in below:
+            below.add(i)
+    return [link.name for i in sorted(below) for link in groups[i].links]
 
 
 def _redundant(model: Model, groups: list[_Group]) -> list[str]:
@@ -143,7 +151,7 @@ def _redundant(model: Model, groups: list[_Group]) -> list[str]:
         if group.bare and group.loaded < 2:
             continue
         run = _run(groups, group, coupled)
-        safe = not run or (len(run) == 1 and (group.loaded or group.solid))  # one joint with something to move
+        safe = not run or (len(run) == 1 and (group.loaded or _solid(group)))  # one joint with something to move
         if not safe and not _independent(run, group, into):
             found.append(_redundant_sentence(run, group))
     return found

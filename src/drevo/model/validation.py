@@ -114,6 +114,8 @@ def _check_names(draft: Draft) -> None:
     if not draft.links:
         draft.problems.append("the robot has no link; it needs at least one")
     for noun, things in ((draft.noun, draft.links), ("joint", draft.joints)):
+        if len({thing.name for thing in things}) == len(things):
+            continue
         lines: defaultdict[str, list[int]] = defaultdict(list)
         for thing in things:
             lines[thing.name].append(thing.line)
@@ -127,20 +129,26 @@ def _check_names(draft: Draft) -> None:
 
 
 def _check_inertias(draft: Draft) -> None:
-    found = [(link, link.inertial) for link in draft.links if link.inertial]
-    tensors = np.array([body.tensor for _, body in found]).reshape(-1, 3, 3)
-    for (link, body), moments in zip(found, np.linalg.eigvalsh(tensors).tolist(), strict=True):
-        _check_inertia(draft, draft.at(link), body, moments)
-
-
-def _check_inertia(draft: Draft, who: str, body: Inertial, moments: list[float]) -> None:
-    """Judge a mass and its principal moments (ascending) about the centre of mass.
+    """Judge masses and principal moments (ascending) about the centre of mass.
 
     With a mass, the 4x4 pseudo-inertia is positive semidefinite exactly when the moments keep the triangle
     inequality, so that this is the complete test. The slack is for printed digits, and for what is left of a
     point mass when its tensor was moved to the centre of mass by subtraction.
     """
-    slack = ROUNDING * sum(map(abs, moments)) + 1e-15 * abs(body.mass) * sum(x * x for x in body.com)
+    found = [(link, link.inertial) for link in draft.links if link.inertial]
+    mass = np.array([body.mass for _, body in found])
+    com = np.array([body.com for _, body in found]).reshape(-1, 3)
+    moments = np.linalg.eigvalsh(np.array([body.tensor for _, body in found]).reshape(-1, 3, 3))
+    slack = ROUNDING * np.abs(moments).sum(1) + 1e-15 * np.abs(mass) * (com * com).sum(1)
+    low, middle, high = moments.T
+    bad = (mass < 0.0) | (low < -slack) | (low + middle < high - slack) | ((mass == 0.0) & (high > slack))
+    for i in np.flatnonzero(bad):
+        link, body = found[i]
+        _say_inertia(draft, draft.at(link), body, moments[i].tolist(), float(slack[i]))
+
+
+def _say_inertia(draft: Draft, who: str, body: Inertial, moments: list[float], slack: float) -> None:
+    """What is wrong or doubtful about a mass and its principal moments."""
     shown = ", ".join(f"{moment if abs(moment) > slack else 0.0:.6g}" for moment in moments) + " kg m^2"
     if body.mass < 0.0:
         draft.problems.append(
@@ -168,11 +176,13 @@ def _checked_joint(draft: Draft, joint: Joint) -> Joint:
             + ", ".join(KINDS)
         )
         return replace(joint, kind="fixed", mimic=None)
-    joint = replace(joint, kind=KINDS[joint.kind], limit=_uncrossed(draft, joint))
-    if joint.kind in NO_AXIS:
-        return replace(joint, axis=(1.0, 0.0, 0.0), axis2=None)
-    joint = replace(joint, axis=_unit(draft, joint, "axis", joint.axis))
-    return _with_second_axis(draft, joint) if joint.kind == "universal" else replace(joint, axis2=None)
+    kind, limit = KINDS[joint.kind], _uncrossed(draft, joint)
+    axis: Vec = (1.0, 0.0, 0.0) if kind in NO_AXIS else _unit(draft, joint, "axis", joint.axis)
+    if kind == "universal":
+        return _with_second_axis(draft, replace(joint, kind=kind, limit=limit, axis=axis))
+    if (kind, limit, axis, None) == (joint.kind, joint.limit, joint.axis, joint.axis2):
+        return joint  # a copy costs more than all of these checks
+    return replace(joint, kind=kind, limit=limit, axis=axis, axis2=None)
 
 
 def _unit(draft: Draft, joint: Joint, what: str, axis: Vec) -> Vec:
@@ -215,20 +225,22 @@ def _check_tree(draft: Draft) -> None:
     """Every link but one is the child of exactly one joint, and all hang from that one."""
     links = {link.name: link for link in draft.links}
     unknown = {name for joint in draft.joints for name in (joint.parent, joint.child) if name not in links}
-    carriers: defaultdict[str, list[Joint]] = defaultdict(list)
+    carrier: dict[str, Joint] = {}
+    others: defaultdict[str, list[Joint]] = defaultdict(list)
     for joint in draft.joints:
         _check_ends(draft, joint, links, unknown)
-        if joint.parent != joint.child:
-            carriers[joint.child].append(joint)
-    for name, joints in carriers.items():
-        if len(joints) > 1 and name in links:
+        if joint.parent != joint.child and carrier.setdefault(joint.child, joint) is not joint:
+            others[joint.child].append(joint)
+    for name, more in others.items():
+        if name in links:
+            joints = [carrier[name], *more]
             several = cut([f"{j.parent!r} (by {draft.at(j)})" for j in joints], 4, " and ")
             draft.problems.append(
                 f"{draft.at(links[name])} has {len(joints)} parents, {several}; keep one of these joints, "
                 "and close a loop with a constraint"
             )
-    _check_cycles(draft, {name: joints[0] for name, joints in carriers.items()})
-    roots = [link for name, link in links.items() if name not in carriers]
+    _check_cycles(draft, carrier)
+    roots = [link for name, link in links.items() if name not in carrier]
     if len(roots) > 1 and not unknown:  # a misspelt child leaves a second root: said once is enough
         draft.problems.append(
             f"the links {listed(link.name for link in roots)} have no parent, and a robot has one root; "
@@ -239,7 +251,7 @@ def _check_tree(draft: Draft) -> None:
 
 
 def _check_ends(draft: Draft, joint: Joint, links: dict[str, Link], unknown: set[str]) -> None:
-    for role, name in (("parent", joint.parent), ("child", joint.child)):
+    for role, name in (("parent", joint.parent), ("child", joint.child)) if unknown else ():
         if name in unknown:
             draft.problems.append(
                 f"{draft.at(joint)} names the {role} link {name!r}, which does not "
@@ -313,6 +325,8 @@ def _check_closures(draft: Draft) -> None:
 
 def _resolve_mimics(draft: Draft) -> list[Joint]:
     """Every mimic joint refers straight to the joint that drives it; chains are multiplied through."""
+    if not any(joint.mimic for joint in draft.joints):
+        return draft.joints
     joints = {joint.name: _able_to_mimic(draft, joint) for joint in draft.joints}
     done: dict[str, Mimic | None] = {name: None for name, joint in joints.items() if joint.mimic is None}
     for name in joints:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Real
+from typing import Any
+
+import numpy as np
 
 from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
 from drevo.model.description import Mat, Vec
@@ -18,6 +21,8 @@ ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal o
 
 def scalar(value: object, bound: float = MAX_LENGTH) -> float:
     """A finite real number within the bound."""
+    if type(value) is float and -bound <= value <= bound:  # nearly always so: the rest is for what is not
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{_short(value)} is not a number")
     try:
@@ -33,9 +38,7 @@ def scalar(value: object, bound: float = MAX_LENGTH) -> float:
 
 def sequence(value: object, bound: float = MAX_LENGTH) -> tuple[float, ...]:
     """A list of numbers."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"{_short(value)} is not a list of numbers")
-    return tuple(scalar(part, bound) for part in value)
+    return tuple([scalar(part, bound) for part in _parts(value, "a list of numbers")])
 
 
 def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
@@ -48,9 +51,7 @@ def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
 
 def matrix(value: object, bound: float = MAX_LENGTH) -> Mat:
     """Three rows of three numbers."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"{_short(value)} is not a 3x3 matrix")
-    rows = list(value)
+    rows = _parts(value, "a 3x3 matrix")
     if len(rows) != 3:
         raise ValueError(f"{_short(value)} has {len(rows)} rows, 3 needed")
     return (vector(rows[0], bound), vector(rows[1], bound), vector(rows[2], bound))
@@ -81,6 +82,15 @@ def tensor(value: object) -> Mat:
             if abs(t[i][j] - t[j][i]) > ROUNDING * size:
                 raise ValueError(f"{_short(value)} is not symmetric: {t[i][j]:g} against {t[j][i]:g}")
     return symmetric(t)
+
+
+def _parts(value: object, what: str) -> list[Any]:
+    """The elements of a list, tuple or array; those of an array as Python numbers."""
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind == "f":
+        return list(value.tolist())
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{_short(value)} is not {what}")
+    return list(value)
 
 
 def name(value: object) -> str:

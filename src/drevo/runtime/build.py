@@ -19,7 +19,7 @@ from . import cache, native
 if TYPE_CHECKING:
     from ..graph.program import Program
 
-FORMAT = 1  # of the manifest
+FORMAT = 2  # of the manifest and the code
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
 _LENGTH = struct.Struct("<Q")
@@ -89,7 +89,7 @@ def full_key(key: str, spec: Spec) -> str:
         key,
         repr(spec),
         f"format {FORMAT}",
-        native.host().key,
+        native.machine(),
         sys.implementation.cache_tag or "",
         repr(where),
     ]
@@ -147,8 +147,9 @@ def build(program: Program, spec: Spec, target: Any = None) -> tuple[Manifest, b
     host = native.host()
     scalar = DTYPES[spec.dtype]
     lanes = host.bytes // (8 if scalar == "double" else 4)
-    target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check)
-    low = _lowered(program, spec, target.fma)
+    low = _lowered(program, spec, host.fma if target is None else target.fma)
+    single = len(low.steps) <= llvm.SINGLE
+    target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
     objects = native.layout() or Layout()
 
     def entry(room: Any, scratch: int) -> str:

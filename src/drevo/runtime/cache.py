@@ -124,6 +124,21 @@ def _replace(where: Path, path: Path, data: bytes) -> None:
         raise
 
 
+def writable() -> Path | None:
+    """The directory of entries if one can be written there now, else None."""
+    import tempfile
+
+    where = directory()
+    if where is None:
+        return None
+    try:
+        with tempfile.TemporaryFile(dir=where) as file:
+            file.write(bytes(4096))
+        return where
+    except OSError:
+        return None
+
+
 def delete(path: Path) -> None:
     """Removes a file if it can be removed."""
     with suppress(OSError):
@@ -157,4 +172,4 @@ def clear() -> int:
     return len(paths)
 
 
-__all__ = ["base_directory", "clear", "delete", "digest", "directory", "read", "write"]
+__all__ = ["base_directory", "clear", "delete", "digest", "directory", "read", "writable", "write"]

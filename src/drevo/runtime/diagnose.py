@@ -13,6 +13,10 @@ from .build import Manifest
 Array = np.ndarray[Any, Any]
 TOLERANCE = 2e-6  # of |q|^2, as in the compiled check
 _LARGE = 1e3
+_SINGULAR = {  # by output
+    "Lambda": "the task is singular there, the link cannot move in all six directions; what moves is in "
+    "inverse_operational_inertia"
+}
 
 
 def report(m: Manifest, inputs: Sequence[Array], outputs: Sequence[Array], rows: bool) -> None:
@@ -87,7 +91,7 @@ def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool
     else:
         entry = _entry(name, shape, k)
     largest = max((float(np.abs(x[r]).max()) for x in ins if x.shape[1]), default=0.0)
-    why = "the mass matrix or another divisor is singular there"
+    why = _SINGULAR.get(m.outputs[i][0], "the mass matrix or another divisor is singular there")
     if largest > _LARGE:
         why = f"an input is as large as {largest:.3g} (angles are limited to 2^40, in float32 to 2^20)"
     return f"{entry}{_row(r, many)} is {float(outs[i][r, k])}: {why}"

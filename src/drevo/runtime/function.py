@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from . import native
-from .arguments import Array, Call, bind, check_out, distinct, gather
+from . import native, selftest
+from .arguments import Array, Call, Port, bind, check_out, distinct, gather, number_array
 from .build import Built, Manifest, Spec, obtain_code
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class Function:
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
         self._reference = _reference(built, spec)
         self._several = _several(m) if len(m.outputs) > 1 else None
-        self.fast: Callable[..., Any] | None = self._builtin()
+        self.fast: Callable[..., Any] | None = None
+        self.fast = self._builtin()
         self._entry = self.fast or self._slow()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -84,6 +85,11 @@ class Function:
         return "native" if self.fast else "ctypes" if self._code else "reference"
 
     @property
+    def code(self) -> native.Code | None:
+        """The loaded machine code, if there is any."""
+        return self._code
+
+    @property
     def pattern(self) -> Any:
         """Of a packed function: index arrays of the stored entries; one per output if there are several."""
         if self.manifest.pattern is None:
@@ -99,15 +105,32 @@ class Function:
     # -- entries --------------------------------------------------------------------------------------------
 
     def _slow(self) -> Callable[..., Any]:
-        """A plain function: what the builtin calls for whatever is not a conforming array."""
+        """A plain function: what the builtin calls for whatever is not a conforming array.
+
+        Inputs that need only be made plain arrays go back to the builtin, and so does a list of result arrays, as
+        a tuple, which nobody can change meanwhile; what it refused as such never does.
+        """
 
         def slow(*args: Any, **kwargs: Any) -> Any:
+            if self.fast is not None and self._several is not None and type(kwargs.get("out")) is list:
+                return self.fast(*args, **{**kwargs, "out": tuple(kwargs["out"])})
+            if self.fast is not None and not kwargs and len(args) == len(self.inputs):
+                plain = [self._plain(x, port) for x, port in zip(args, self.inputs)]
+                if any(x is not y for x, y in zip(plain, args)):
+                    return self.fast(*plain)
             return self.general(args, kwargs)
 
         return slow
 
+    def _plain(self, x: Any, port: Port) -> Array:
+        """An argument as a plain array; the same object if it is one."""
+        if type(x) is np.ndarray and x.dtype is self.dtype and x.flags.c_contiguous and x.flags.aligned:
+            return x
+        found = number_array(x, f"{self.name}: {port[0]}", self.dtype)
+        return np.ascontiguousarray(found).reshape(found.shape)
+
     def _builtin(self) -> Callable[..., Any] | None:
-        if self._code is None or native.layout() is None:
+        if self._code is None or selftest.wanted() != "native" or native.layout() is None:
             return None
         several: Any = self._several
         if several is not None and sys.version_info < (3, 11):  # see native._address
@@ -120,7 +143,8 @@ class Function:
         about = self.meta.get("robot", "a program")
         doc = f"{self.name}({names}, out=None, threads=1)\n--\n\n{self.name} of {about}."
         threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
-        return native.builtin(self._code, self.name, doc, self._slow(), self.dtype, several, threshold)
+        made = native.builtin(self._code, self.name, doc, self._slow(), self.dtype, several, threshold)
+        return made if selftest.trusted(self, made) else None
 
     def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call at all."""
@@ -188,9 +212,12 @@ class Function:
         parts = [(a, b) for a, b in pairwise(cuts) if b > a]
         from concurrent.futures import wait
 
-        jobs = [_pool(threads).submit(self._part, inputs, outputs, a, b) for a, b in parts]
-        wait(jobs)  # nobody may still write when an error leaves this call
-        return any([j.result() for j in jobs])
+        jobs = [_pool(threads - 1).submit(self._part, inputs, outputs, a, b) for a, b in parts[1:]]
+        try:
+            bad = self._part(inputs, outputs, *parts[0])
+        finally:
+            wait(jobs)  # nobody may still write when an error leaves this call
+        return any([bad, *(j.result() for j in jobs)])
 
     def _part(self, inputs: Sequence[Array], outputs: Sequence[Array], start: int, stop: int) -> bool:
         """Samples start..stop through the driver."""

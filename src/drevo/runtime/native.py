@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,7 @@ import numpy as np
 
 from ..emit.objects import TABLE, Layout
 from ..errors import EmitError
+from . import image
 
 LOCK = RLock()
 _FASTCALL_KEYWORDS = 0x82
@@ -59,6 +61,20 @@ def host() -> Host:
     return Host(triple, llvm.get_host_cpu_name(), features, size, fma, llvm.llvm_version_info[0] >= 19, version)
 
 
+@lru_cache(maxsize=1)
+def machine() -> str:
+    """What code depends on in this machine; where the system tells it, LLVM is not asked, nor loaded."""
+    import llvmlite
+
+    if not image.supported():
+        return host().key
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        first = file.read(8192).split("\n\n")[0].splitlines()
+    wanted = ("vendor_id", "cpu family", "model", "model name", "flags")
+    told = [line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted]
+    return "|".join([f"llvmlite {llvmlite.__version__}", *told]) if len(told) == len(wanted) else host().key
+
+
 # -- LLVM ---------------------------------------------------------------------------------------------------
 
 
@@ -75,7 +91,11 @@ def _new_machine() -> Any:
     import llvmlite.binding as llvm
 
     target = llvm.Target.from_triple(host().triple)
-    return target.create_target_machine(cpu=host().cpu, features=host().features, opt=2, reloc="pic")
+    # constants within reach of one instruction: the loader of our own keeps an object in one piece
+    model = "small" if image.supported() else "jitdefault"
+    return target.create_target_machine(
+        cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel=model
+    )
 
 
 @lru_cache(maxsize=1)
@@ -102,21 +122,46 @@ def compile_text(ir: str, verify: bool = False) -> bytes:
             raise EmitError(f"LLVM refused the generated code: {error}") from error
 
 
-class Code:
-    """Loaded object code; the memory lives as long as this."""
+class Loaded:
+    """Object code in memory, which lives as long as this."""
 
     def __init__(self, obj: bytes) -> None:
-        import llvmlite.binding as llvm
+        self._image: image.Image | None = None
+        if image.supported():
+            with suppress(OSError, ValueError):  # LLVM knows more kinds of objects
+                self._image = image.Image(obj)
+        if self._image is None:
+            self._engine = _engine(obj)
 
+    def address(self, name: str, data: bool = False) -> int:
+        """Where a function, or with `data` a variable, begins; 0 if there is none."""
+        if self._image is not None:
+            return self._image.address(name)
         with LOCK:
-            _machine()
-            # the engine owns its machine, so it gets one of its own
-            self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
-            self.engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(obj))
-            self.engine.finalize_object()
-            self.drive_address: int = self.engine.get_function_address("drive")
-            self.entry_address: int = self.engine.get_function_address("entry")
-            self.table_address: int = self.engine.get_global_value_address("table")
+            find = self._engine.get_global_value_address if data else self._engine.get_function_address
+            return int(find(name))
+
+
+def _engine(obj: bytes) -> Any:
+    import llvmlite.binding as llvm
+
+    with LOCK:
+        _machine()
+        # the engine owns its machine, so it gets one of its own
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+        engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(obj))
+        engine.finalize_object()
+        return engine
+
+
+class Code(Loaded):
+    """The object code of a Function: its driver, its entry and the table that the entry reads."""
+
+    def __init__(self, obj: bytes) -> None:
+        super().__init__(obj)
+        self.drive_address = self.address("drive")
+        self.entry_address = self.address("entry")
+        self.table_address = self.address("table", data=True)
         kind = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_void_p)
         self._drive = kind(self.drive_address)
 
@@ -207,7 +252,7 @@ def builtin(
     out = sys.intern("out")
     value = _functions() | {
         "ndarray": id(np.ndarray), "dtype": id(dtype), "slow": id(slow), "none": id(None), "out": id(out),
-        "threshold": threshold, "results": id(results),
+        "threshold": threshold, "results": id(results), "tuple": id(tuple),
     }  # fmt: skip
     table = (c_void_p * len(TABLE)).from_address(code.table_address)
     table[:] = [value[key] for key in TABLE]
@@ -235,4 +280,4 @@ def _address(name: str) -> int:
     return int(ctypes.cast(getattr(ctypes.pythonapi, pick), c_void_p).value or 0)
 
 
-__all__ = ["LOCK", "Code", "Host", "Layout", "builtin", "compile_text", "host", "layout"]
+__all__ = ["LOCK", "Code", "Host", "Layout", "Loaded", "builtin", "compile_text", "host", "layout", "machine"]

@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from ..emit.llvm_rolled import Rolled
 
 Array = np.ndarray[Any, Any]
-_STEPS = {"inverse_dynamics": 105, "bias": 100, "forward_dynamics": 400}  # one body, by its time: for estimates
+_STEPS = {  # of one body, by its time: for estimates
+    "inverse_dynamics": 105, "bias": 100, "inertia_product": 80, "forward_dynamics": 400, "pivots": 400,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What the entry must know of a model; slots: scalars of state of all bodies and the ground."""
+    """What the entry must know of a model.
+
+    slots: scalars of state of all bodies and the ground. loads: links that take a wrench.
+    """
 
     quantity: str
     arguments: tuple[str, ...]
@@ -35,18 +40,24 @@ class Sizes:
     nq: int
     nv: int
     slots: int
+    loads: tuple[str, ...] = ()
 
     @property
     def ports(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return tuple((a, (self.nq if a == "q" else self.nv,)) for a in self.arguments)
+        state = tuple((a, (self.nq if a == "q" else self.nv,)) for a in self.arguments)
+        return state + tuple((f"f_ext:{link}", (6,)) for link in self.loads)
+
+    @property
+    def state(self) -> int:
+        """Scalars of one sample's state: the slots, sines and cosines, wrenches."""
+        return self.slots + 2 * self.nq + 6 * len(self.loads)
 
     def arena(self, bodies: int, lanes: int, item: int) -> int:
         """Bytes of the batch kernel's working memory."""
         from ..emit.llvm_rolled import LONG
 
-        tiles = sum(shape[0] for _, shape in self.ports) + self.nv
-        state = self.slots + 2 * self.nq
-        return 64 + item * (state if bodies >= LONG else lanes * (tiles + state))
+        tiles = sum(self.nq if a == "q" else self.nv for a in self.arguments) + self.nv
+        return 64 + item * (self.state if bodies >= LONG else lanes * (tiles + self.state))
 
 
 class RolledCode(native.Code):
@@ -55,14 +66,14 @@ class RolledCode(native.Code):
     def __init__(self, entry: bytes, loops: bytes, table: Array, integers: Array, sizes: Sizes) -> None:
         super().__init__(entry)
         self.loops = native.Code(loops)
-        state = np.zeros(sizes.slots + 2 * sizes.nq + 16, table.dtype)
+        state = np.zeros(sizes.state + 16, table.dtype)
         start = -(-state.ctypes.data // 64) * 64
-        bodies = len(integers)
-        words = [table.ctypes.data, integers.ctypes.data, bodies, sizes.nq, sizes.nv, start, 0, sizes.slots]
+        words = [table.ctypes.data, integers.ctypes.data, len(integers) - len(sizes.loads), sizes.nq, sizes.nv]
+        words += [start, 0, sizes.slots, len(sizes.loads)]
         model = np.array(words, np.int64)
         self.data = (table, integers, state, model)
-        at = self.engine.get_global_value_address("rolled")
-        find = self.loops.engine.get_function_address
+        at = self.address("rolled", data=True)
+        find = self.loops.address
         (ctypes.c_int64 * 3).from_address(at)[:] = [find("single"), find("batch"), model.ctypes.data]
 
 
@@ -85,14 +96,15 @@ def function_of(
     """
     try:
         loops = _kept(full_key(key, spec), cache, lambda: _loops(make(), spec))
-        shape = f"{key}\nentry {sizes.nq} {sizes.nv} {sizes.slots} {len(integers)}"
-        entry = _kept(full_key(shape, spec), cache, lambda: _entry(sizes, len(integers), spec))
+        bodies = len(integers) - len(sizes.loads)
+        shape = f"{key}\nentry {sizes.nq} {sizes.nv} {sizes.slots} {bodies} {len(sizes.loads)}"
+        entry = _kept(full_key(shape, spec), cache, lambda: _entry(sizes, bodies, spec))
         code = RolledCode(entry, loops, table.astype(spec.dtype), np.ascontiguousarray(integers), sizes)
     except (EmitError, ImportError, OSError, RuntimeError) as error:
         if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
             raise
         return None
-    return Function(Built(_manifest(sizes, len(integers), spec, meta, units), code), spec, extra)
+    return Function(Built(_manifest(sizes, bodies, spec, meta, units), code), spec, extra)
 
 
 def _kept(key: str, use: bool, make: Callable[[], bytes]) -> bytes:
@@ -130,7 +142,7 @@ def _entry(sizes: Sizes, bodies: int, spec: Spec) -> bytes:
     target = _target(spec)
     room = llvm.Arena((), (), 0, 0, sizes.arena(bodies, target.lanes, target.of(1).size))
     text = llvm_entry.entry(low, target, room, 0, "rows", native.layout() or Layout())
-    return native.compile_text(forward_text(len(ins)) + text)
+    return native.compile_text(forward_text(len(sizes.arguments), len(sizes.loads)) + text)
 
 
 def _manifest(

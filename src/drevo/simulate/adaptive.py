@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..errors import NumericsError
-from .flow import Flow, owners
+from .flow import Flow
 from .job import Job
-from .pursuit import FIRST, GROW, ORDER, SAFETY, SHRINK, TINY, TOO_SMALL
+from .pursuit import FIRST, GROW, ORDER, SAFETY, SHRINK, TINY
+from .words import TOO_SMALL
 
 Array = np.ndarray[Any, Any]
 Node = tuple[float, Array, Array]  # t, q (count, nq), v (count, nv)
@@ -18,10 +19,13 @@ RECORDS = 64  # steps of a call of the machine code
 
 
 class Adaptive:
-    """Accepted steps of a job. rtol, atol: of every coordinate and rate, the worst sample of a batch decides."""
+    """Accepted steps of a job. rtol, atol: of every coordinate and rate, the worst sample of a batch decides.
 
-    def __init__(self, job: Job, end: float, rtol: float, atol: float) -> None:
-        self.job, self.end, self.rtol, self.atol = job, end, rtol, atol
+    stopped: the sentence for a job that cannot go on.
+    """
+
+    def __init__(self, job: Job, end: float, rtol: float, atol: float, stopped: Callable[[], str]) -> None:
+        self.job, self.end, self.rtol, self.atol, self.stopped = job, end, rtol, atol, stopped
         self.steps = self.rejected = 0
         self.errors = np.array(job.method.errors)
 
@@ -45,8 +49,8 @@ class Adaptive:
             for k in range(done):
                 self.steps += 1
                 yield float(t[k]), q[k], v[k]
-            if job.code == TOO_SMALL:
-                raise NumericsError(_too_small(job, job.t0))
+            if job.code:
+                raise NumericsError(self.stopped())
 
     def _in_python(self) -> Iterator[float]:
         """Times of the accepted steps; the job holds the state at each."""
@@ -60,7 +64,8 @@ class Adaptive:
                 t = self.end if h == rest else t + h
                 yield t
             elif h <= TINY * np.spacing(max(t, FIRST)):
-                raise NumericsError(_too_small(self.job, t))
+                self.job.t0, self.job.k, self.job.code = t, 0, TOO_SMALL
+                raise NumericsError(self.stopped())
             h *= factor
 
     def _try(self, t: float, h: float) -> tuple[bool, float]:
@@ -95,15 +100,6 @@ class Adaptive:
         fifth, third = square[0], square[1]
         below = np.sqrt(fifth + 0.01 * third)
         return float(abs(job.h) * (fifth / np.where(below == 0.0, 1.0, below)).max())
-
-
-def _too_small(job: Job, t: float) -> str:
-    size = np.where(np.isfinite(job.v), np.abs(job.v), np.inf).max(axis=0)
-    worst = max(owners(job.model), key=lambda x: size[x[2]].max(initial=0.0))
-    return (
-        f"{job.method.name}: the step shrank to nothing at t = {t:.6g} s; joint {worst[0]!r} is the fastest; "
-        "the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
-    )
 
 
 __all__ = ["Adaptive"]

@@ -1,80 +1,234 @@
-"""Motions under contacts and constraints: reactions at every stage, the state put back after every step."""
+"""Motions under contacts and constraints: where they begin, which rows are held, why they stop."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constrained import Contacts, constrained_dynamics, hold
-from ..constraint import Constraint, Contact, collect, contact, labels
+from ..constrained import ConstrainedMotion, Contacts, accelerations, closed
+from ..constraint import Constraint, Contact, anchored, anchors, collect, labels
+from ..constraint_solve import cholesky, independent, spanned
+from ..constraint_terms import Terms, constraint_terms, numeric_terms, oriented
 from ..errors import InputError, NumericsError
 from ..robot import Robot
+from . import words
+from .motion import APART, PIVOT, Rule
 
 Array = np.ndarray[Any, Any]
-CLOSED = 1e-6  # m or rad: how far from its constraints a motion may begin
+BEGIN = 1e-6  # m, rad, or their rates: how far from its constraints a motion may begin
+CLEAR = 10.0  # times PIVOT: what the rows of a rule must have at the start
+NEAR = 1e-2  # of a pivot over its diagonal: a motion that fails there fails because of it
 
 
 @dataclass(frozen=True)
 class Held:
-    """Contacts and constraints of one simulation, the robot's own loops among them."""
+    """Contacts and constraints of one simulation, the robot's own loops among them.
+
+    places (count, anchors): where the contacts of each row of the batch are held. rule: which rows machine code
+    holds, and the diagonal of D then (count, kept); None where no choice of rows does for the whole batch.
+    feedback: (gamma1, gamma0) of every row in place of projection.
+    """
 
     robot: Robot
-    contacts: tuple[Contact, ...]
-    constraints: tuple[Constraint, ...]
+    found: tuple[Constraint, ...]
+    places: Array
+    feedback: tuple[Array, Array] | None = None
+    rule: Rule | None = None
+    sizes: Array | None = None
 
     @staticmethod
-    def of(robot: Robot, contacts: Contacts, constraints: Sequence[Constraint] | None, q: Array) -> Held | None:
+    def of(
+        robot: Robot, contacts: Contacts, constraints: Sequence[Constraint] | None, stabilise: Any, q: Array
+    ) -> Held | None:
         """None if nothing is held. Contacts without an anchor get the place of their point at the start."""
         if not (contacts or constraints or robot.model.loops):
+            if stabilise is not None:
+                raise InputError("stabilise is given, but there are no contacts, constraints or loops")
             return None
-        found = collect(robot.model, contacts, constraints)  # checks every name
-        given = [c for c in found[: len(contacts or ())] if isinstance(c, Contact)]
-        if len(q) == 1:  # rows of a batch stand in different places
-            given = [_anchored(robot, c, q[0]) for c in given]
-        return Held(robot, tuple(given), tuple(constraints or ()))
+        found = oriented(robot, collect(robot.model, contacts, constraints), q)
+        return Held(robot, found, _places(robot, found, q), _feedback(stabilise, labels(found)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each row."""
+        return labels(self.found)
+
+    @property
+    def given(self) -> Array:
+        """What machine code reads of the start, (count, n)."""
+        assert self.sizes is not None
+        return np.concatenate([self.places, self.sizes], -1)
+
+    def terms(self, t: ArrayLike, q: Array, v: Array) -> Terms:
+        """f, f', Gamma and gamma; q (..., count, nq), t a number or (..., 1)."""
+        lead = q.shape[:-1]
+        count, n = math.prod(lead), self.places.shape[-1]
+        numbers = np.broadcast_to(self.places, (*lead, n)).reshape(count, n)
+        times = np.broadcast_to(np.asarray(t, float), lead).reshape(-1)
+        held = anchored(self.found, list(numbers.T))
+        c = numeric_terms(self.robot.model, held, q.reshape(count, -1), v.reshape(count, -1), times)
+        return Terms(*(x.reshape(*lead, *x.shape[1:]) for x in c))
+
+    def terms_in_flight(self, t: float, q: Array, v: Array) -> Terms:
+        """The same by compiled code where that can say where the contacts are."""
+        if self.places.shape[-1] and len(self.places) > 1:
+            return self.terms(t, q, v)
+        return constraint_terms(self.robot, anchored(self.found, self.places[0].tolist()), q, v, t)
+
+    # -- the start ------------------------------------------------------------------------------------------
+
+    def start(self, q: Array, v: Array) -> tuple[Held, Array, Array]:
+        """This with its rule, and the state put right within BEGIN; refused beyond it.
+
+        With feedback the state stays as it is: closing its gaps is what feedback is for.
+        """
+        c = self.terms(0.0, q, v)
+        one = 0 if len(q) == 1 else slice(None)  # a single motion is told of no batch
+        self.solved(Terms(*(x[one] for x in c)), q[one], v[one], np.zeros_like(v[one]))  # refuses contradictions
+        if self.feedback is None:
+            self._refuse_distance(
+                "q0", c.value, "robot.assemble(q0) finds one that does, or says why there is none"
+            )
+            self._refuse_distance(
+                "v0", c.rate, "drevo.constrained.hold(robot, q0, v0) gives the nearest that does"
+            )
+            q, v = closed(self.robot, q, v, partial(self.terms, 0.0), self.names)
+        return self._ruled(q, v), q, v
+
+    def _refuse_distance(self, what: str, x: Array, remedy: str) -> None:
+        if (np.abs(x) > BEGIN).any():
+            row, i = np.unravel_index(int(np.abs(x).argmax()), x.shape)
+            where = f" in row {int(row)}" if len(x) > 1 else ""
+            raise InputError(
+                f"{what} is {np.abs(x).max():.3g} away from {self.names[int(i)]}{where}; a motion begins on its "
+                f"constraints: {remedy}"
+            )
+
+    def _ruled(self, q: Array, v: Array) -> Held:
+        """This with rows that are independent in the whole batch, if there are such."""
+        jacobian = self.terms(0.0, q, v).jacobian
+        L = cholesky(self.robot, q)
+        kept = independent(L[0], jacobian[0], PIVOT)
+        pivots, diagonal = _pivots(L, jacobian[:, kept])
+        if (pivots < CLEAR * PIVOT * diagonal).any() or not spanned(L, jacobian, kept, PIVOT):
+            return self
+        feedback = None
+        if self.feedback is not None:
+            g1, g0 = (tuple(map(float, g)) for g in self.feedback)
+            feedback = (g1, g0)
+        return replace(self, rule=Rule(self.found, kept, feedback), sizes=diagonal)
+
+    # -- in Python ------------------------------------------------------------------------------------------
 
     def accelerations(self, t: float, q: Array, v: Array, tau: Array) -> Array:
         """a of every row, the constraints' reactions in."""
         try:
-            return constrained_dynamics(self.robot, q, v, tau, self.contacts, self.constraints, t=t).a
+            return self.solved(self.terms_in_flight(t, q, v), q, v, tau).a
         except NumericsError as error:
             raise NumericsError(f"simulate: at t = {t:.6g} s: {error}") from None
+
+    def solved(self, c: Terms, q: Array, v: Array, tau: Array) -> ConstrainedMotion:
+        """Accelerations and reactions of any states."""
+        return accelerations(self.robot, q, v, tau, c, self.names, None, self.feedback)
 
     def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        """The nearest state that keeps the constraints."""
+        """The nearest state that keeps the constraints; with feedback the state as it is."""
+        if self.feedback is not None:
+            return q, v
         try:
-            return hold(self.robot, q, v, self.contacts, self.constraints, t)
+            return closed(self.robot, q, v, partial(self.terms_in_flight, t), self.names)
         except NumericsError as error:
             raise NumericsError(f"simulate: at t = {t:.6g} s: {error}") from None
 
-    def start(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """The state at t = 0, put right within CLOSED; refused beyond it."""
-        value = self.gaps(0.0, q, v)
-        if (value > CLOSED).any():
-            *_, i = np.unravel_index(int(value.argmax()), value.shape)
-            name = labels(collect(self.robot.model, self.contacts, self.constraints))[int(i)]
-            raise InputError(
-                f"q0 is {value.max():.3g} away from {name}; a motion begins on its constraints: "
-                "drevo.constrained.hold finds the nearest state that does"
+    # -- why it stopped -------------------------------------------------------------------------------------
+
+    def blame(self, code: int, t: float, q: Array, v: Array, first: int) -> str | None:
+        """A sentence for a march that constraints ended at a state, which is the last before them; or None.
+
+        first: where in the batch these rows begin.
+        """
+        if self.rule is None or self.sizes is None or not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return None
+        rows, kept, dropped = slice(first, first + len(q)), self.rule.kept, self.rule.dropped
+        c = replace(self, places=self.places[rows]).terms(t, q, v)
+        pivots, diagonal = _pivots(cholesky(self.robot, q), c.jacobian[:, kept])
+        hold = np.sqrt(np.maximum(0.0, pivots / (diagonal + self.sizes[rows])))
+        when, weak, least = self._largest(t, -hold, kept, first)
+        lost = f"{weak} has lost all but {-least:.1e} of its hold"
+        near = NEAR if code in (words.NOT_FINITE, words.TOO_SMALL) else CLEAR * PIVOT
+        if kept and least * least <= near:
+            return f"{when} the constraints lose rank: {lost}; keep away from this configuration, or drop the row"
+        if code == words.OPEN:
+            when, name, gap = self._largest(t, np.abs(c.value[:, kept]), kept, first)
+            return (
+                f"{when} the constraints cannot be met: {name} is off by {gap:.3g} and Newton's steps do not "
+                f"close it ({lost}); the motion has reached the end of what they allow, or the step is too long"
             )
-        return self.project(0.0, q, v)
+        when, name, gap = self._largest(t, np.abs(c.value[:, dropped]), dropped, first)
+        if code != words.DEPENDENT or not gap > APART:
+            return None
+        return (
+            f"{when} the constraints gain rank: {name} followed from the others at the start and is now off by "
+            f"{gap:.3g}; begin at a configuration where no row follows from the others"
+        )
 
-    def gaps(self, t: ArrayLike, q: Array, v: Array) -> Array:
-        """|f(q, t)| of every row of the constraints."""
-        tau = np.zeros(self.robot.nv)
-        return np.abs(constrained_dynamics(self.robot, q, v, tau, self.contacts, self.constraints, t=t).value)
+    def _largest(self, t: float, x: Array, which: Sequence[int], first: int) -> tuple[str, str, float]:
+        """When and in which row of the batch, the name of the constraint's row, the largest of x (count, rows)."""
+        if not which:
+            return f"simulate: at t = {t:.6g} s", "", 0.0
+        at, i = np.unravel_index(int(x.argmax()), x.shape)
+        where = f" in row {first + int(at)} of the batch" if len(self.places) > 1 else ""
+        return f"simulate: at t = {t:.6g} s{where}", self.names[which[int(i)]], float(x[at, i])
 
 
-def _anchored(robot: Robot, c: Contact, q: Array) -> Contact:
-    """The contact with the place, and of a foot the orientation, that it has at q."""
-    pose = robot.pose(q, c.link)
-    anchor = pose[:3, :3] @ np.array(c.point) + pose[:3, 3] if c.anchor is None else c.anchor
-    turn = pose[:3, :3] if c.rotation is None and c.size == 6 else c.rotation
-    return contact(c.link, c.point, c.size, anchor, turn)
+def _pivots(L: Array, jacobian: Array) -> tuple[Array, Array]:
+    """Pivots of D = Gamma M^-1 Gamma^T, eliminated from the last row to the first, and its diagonal."""
+    weighted = np.linalg.solve(L, np.swapaxes(jacobian, -1, -2))
+    D = np.swapaxes(weighted, -1, -2) @ weighted
+    diagonal = np.einsum("...kk->...k", D).copy()
+    left, pivots = D.copy(), np.zeros_like(diagonal)
+    for k in range(D.shape[-1] - 1, -1, -1):
+        pivots[..., k] = left[..., k, k]
+        scale = np.where(pivots[..., k] > 0.0, pivots[..., k], 1.0)[..., None, None]
+        left = left - left[..., :, k, None] * left[..., k, None, :] / scale
+    return pivots, diagonal
 
 
-__all__ = ["CLOSED", "Held"]
+def _places(robot: Robot, found: Sequence[Constraint], q: Array) -> Array:
+    """Numbers for `anchored`: places and orientations of contacts at q (count, nq)."""
+    parts = [np.zeros((len(q), 0))]
+    for c in found:
+        if isinstance(c, Contact) and anchors([c]):
+            pose = robot.pose(q, c.link)
+            if c.anchor is None:
+                parts.append(pose[:, :3, :3] @ np.array(c.point) + pose[:, :3, 3])
+            if c.rotation is None and c.size == 6:
+                parts.append(pose[:, :3, :3].reshape(len(q), 9))
+    return np.concatenate(parts, -1)
+
+
+def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | None:
+    """Gains (gamma1, gamma0), a number for each row."""
+    if stabilise is None:
+        return None
+    try:
+        gamma1, gamma0 = (np.broadcast_to(np.asarray(g, float), (len(names),)) for g in stabilise)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"stabilise is (gamma1, gamma0), each a number or one for each of the {len(names)} rows"
+        ) from None
+    for gain in (gamma1, gamma0):
+        if not (np.isfinite(gain).all() and (gain > 0.0).all()):
+            raise InputError(
+                "stabilise: the gains must be positive, or f'' + gamma1 f' + gamma0 f = 0 does not decay"
+            )
+    return gamma1, gamma0
+
+
+__all__ = ["BEGIN", "Held"]

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..model.description import Model
-from . import engine
-from .flow import Flow, Rates, quaternions
+from . import words
+from .engine import SETTLED
+from .flow import Flow
 from .integrators import Integrator
+from .motion import Rates, quaternions
 
 Array = np.ndarray[Any, Any]
 SWEEPS = 60  # of an implicit method's iteration
@@ -34,8 +36,9 @@ class Job:
         self.model, self.moves, self.method, self.count, self.h = model, moves, method, count, step
         self.t0, self.k, self.code = 0.0, 0, 0
         self.after: Callable[[float, Array, Array], tuple[Array, Array]] | None = None  # every step, in Python
+        self.given: Array | None = None  # (count, n): what the rule of the motion reads of the start
         self.tau: Array | None = None  # (steps, count, nv), held over each step; (1, ...) is a constant
-        self.words = np.zeros(len(engine.WORDS), np.int64)
+        self.words = np.zeros(len(words.WORDS), np.int64)
         self._kept: dict[str, Array] = {}
         s, pads = method.stages, [-(-count * n // _PAD) * _PAD for n in (model.nq, model.nv)]
         for part, pad in zip("qv", pads):
@@ -54,10 +57,10 @@ class Job:
         self._fixed()
 
     def _set(self, word: str, value: int) -> None:
-        self.words[engine.WORDS.index(word)] = value
+        self.words[words.WORDS.index(word)] = value
 
     def _real(self, word: str, value: float) -> None:
-        self.words.view(np.float64)[engine.WORDS.index(word)] = value
+        self.words.view(np.float64)[words.WORDS.index(word)] = value
 
     def _hold(self, word: str, x: Array) -> None:
         self._kept[word] = x
@@ -85,9 +88,15 @@ class Job:
         self._hold("t", np.zeros(8))
         self._hold("best", np.zeros(8))
         self._hold("status", np.zeros(8))
-        self._hold("pointers", np.zeros(8, np.int64))
-        driven = 8 * nv
-        self._hold("strides", np.array([8 * nq, 8 * nv, driven, 0, 8 * nq, 8 * nv], np.int64))
+        self._hold("pointers", np.zeros(16, np.int64))
+        rule = self.moves.rule if isinstance(self.moves, Flow) else None
+        own = (rule.given,) if rule else ()
+        back = (nq, nv, rule.gaps, rule.watched) if rule else ()
+        self._hold("strides", 8 * np.array([nq, nv, nv, 0, *own, nq, nv, *back], np.int64))
+        for word, size in zip(("P_q", "P_v", "gap", "watch"), back):
+            self._hold(word, _room(self.count * size + _PAD))
+        for word, size in zip(("n_gap", "n_watch"), back[2:]):
+            self._set(word, self.count * size)
         for word, value in (("count", self.count), ("size_q", nq)):
             self._set(word, value)
         self._set("n_q", self.count * nq)
@@ -112,9 +121,10 @@ class Job:
             stride = self.tau.strides[0] if len(self.tau) > 1 else 0
             self._set("tau", self.tau.__array_interface__["data"][0] + self.k * stride)
             self._set("tau_step", stride)
+        self._lend_start()
         done = self.moves.march(self.words)
-        self.k = int(self.words[engine.WORDS.index("k")])
-        self.code = int(self.words[engine.WORDS.index("code")])
+        self.k = int(self.words[words.WORDS.index("k")])
+        self.code = int(self.words[words.WORDS.index("code")])
         return done
 
     def pursue(
@@ -133,11 +143,16 @@ class Job:
         self._set("to_v_step", to_v.strides[0])
         if self.tau is not None:
             self._set("tau", self.tau.ctypes.data)
+        self._lend_start()
         done = self.moves.pursue(self.words)
-        real, at = self.words.view(np.float64), engine.WORDS.index
+        real, at = self.words.view(np.float64), words.WORDS.index
         self.t0, self.h = float(real[at("t0")]), float(real[at("h")])
         self.code = int(self.words[at("code")])
         return done, int(self.words[at("rejected")])
+
+    def _lend_start(self) -> None:
+        if self.given is not None:
+            self._hold("given", np.ascontiguousarray(self.given))
 
     # -- the same in Python ---------------------------------------------------------------------------------
 
@@ -158,14 +173,14 @@ class Job:
         for sweep in range(SWEEPS if self.method.implicit else 1):
             change, size = self._stages(rates, now)
             if not np.isfinite(size):
-                return engine.NOT_FINITE
-            stuck = sweep > 1 and change >= last and change <= engine.SETTLED * size
+                return words.NOT_FINITE
+            stuck = sweep > 1 and change >= last and change <= SETTLED * size
             if not self.method.implicit or stuck or change == 0.0:
                 break
             last = change
         else:
-            if change > engine.SETTLED * size:
-                return engine.UNSETTLED
+            if change > SETTLED * size:
+                return words.UNSETTLED
         self._land()
         return 0
 

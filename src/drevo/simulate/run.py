@@ -6,8 +6,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,21 +16,20 @@ from ..constrained import Contacts
 from ..constraint import Constraint
 from ..errors import InputError, NumericsError
 from ..robot import Robot
-from . import engine
+from . import words
 from .adaptive import Adaptive, Node
+from .ask import Efforts, Moves, moves_of, positive, start, tolerance
 from .constraints import Held
 from .control import Control
-from .flow import Flow, Rates, flow, numeric_rates, owners, quaternions
+from .flow import Flow, owners
 from .integrators import Integrator, integrator
 from .job import Job
 from .table import Occurrence, Table
 
 Array = np.ndarray[Any, Any]
-Efforts = Callable[[float, Array, Array], ArrayLike]
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
 CHUNKS = 100  # of a long march: between them interrupts and the progress bar have their turn
 ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
-UNIT = 1e-6  # of a quaternion's length
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,7 @@ def simulate(
     events: Sequence[Event] = (),
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
+    stabilise: tuple[ArrayLike, ArrayLike] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Table:
     """The motion from (q0, v0) for `duration` seconds; leading dimensions are a batch.
@@ -66,152 +66,28 @@ def simulate(
     into the motion; or any function (t, q, v) of Python's, called at every stage and some hundred times slower.
     step: of a fixed-step method (1 ms), with a record every `every` steps; of an adaptive one (dop853) the
     distance of the records, None for its own steps. rtol, atol (None: rtol): of an adaptive method.
-    contacts, constraints: as constrained_dynamics takes them, held by projection after every step, which runs in
-    Python; the robot's own loops always are. Contacts hold their point where it is at the start.
+    contacts, constraints: as constrained_dynamics takes them, and the robot's own loops: compiled into the motion,
+    the state put back on them after every step. Contacts hold their point where it is at the start.
+    stabilise: (gamma1, gamma0), a number or one per row: f'' + gamma1 f' + gamma0 f = 0 (Baumgarte) instead.
     events: of a single motion, looked for between records and found by shorter steps of the same method.
     progress: told the part that is done. Raises InputError, NumericsError (time and joint).
     """
     chosen = integrator(method)
-    interval = _positive("step", step if step is not None else None if chosen.adaptive else 1e-3)
-    end = _positive("duration", duration) or 0.0
-    lead, q, v = _start(robot, q0, v0)
+    interval = positive("step", step if step is not None else None if chosen.adaptive else 1e-3)
+    end = positive("duration", duration) or 0.0
+    lead, q, v = start(robot, q0, v0)
     if every < 1:
         raise InputError(f"every is {every}; a record is kept every 1, 2, ... steps")
     if events and lead:
         raise InputError("events are of one motion; of a batch simulate each row by itself")
-    under = Held.of(robot, contacts, constraints, q)
+    under = Held.of(robot, contacts, constraints, stabilise, q)
     if under is not None:
-        q, v = under.start(q, v)
-    moves, held = _moves(robot, tau, lead, under)
-    run = _Run(robot, chosen, moves, held, under, lead, q, v, end, interval, every, tuple(events), progress)
+        under, q, v = under.start(q, v)
+    moves = moves_of(robot, tau, lead, under)
+    run = _Run(robot, chosen, moves, under, lead, q, v, end, interval, every, tuple(events), progress)
     if chosen.adaptive:
-        return run.adaptive(_tolerance("rtol", rtol), _tolerance("atol", rtol if atol is None else atol))
+        return run.adaptive(tolerance("rtol", rtol), tolerance("atol", rtol if atol is None else atol))
     return run.fixed()
-
-
-# -- what is asked ------------------------------------------------------------------------------------------
-
-
-def _positive(name: str, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0.0):
-        raise InputError(f"{name} is {value}; it must be a positive number of seconds")
-    return value
-
-
-def _tolerance(name: str, value: float) -> float:
-    if not (math.isfinite(value) and value > 0.0):
-        raise InputError(f"{name} is {value}; it must be positive")
-    return value
-
-
-def _start(robot: Robot, q0: ArrayLike, v0: ArrayLike | None) -> tuple[tuple[int, ...], Array, Array]:
-    """Leading dimensions, and states (count, n) that are finite and on the manifold."""
-    q = _sized("q0", q0, robot.nq)
-    v = np.zeros((*q.shape[:-1], robot.nv)) if v0 is None else _sized("v0", v0, robot.nv)
-    try:
-        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-    except ValueError:
-        raise InputError(f"q0 has shape {q.shape} and v0 {v.shape}: leading dimensions must agree") from None
-    q = np.broadcast_to(q, (*lead, robot.nq)).reshape(math.prod(lead), robot.nq).copy()
-    v = np.broadcast_to(v, (*lead, robot.nv)).reshape(math.prod(lead), robot.nv).copy()
-    _finite(robot, q, v, "at t = 0 s")
-    for name, sq, _ in owners(robot.model):
-        if sq.stop - sq.start >= 4:
-            size = np.linalg.norm(q[:, sq.stop - 4 : sq.stop], axis=-1)
-            if (abs(size - 1.0) > UNIT).any():
-                row = int((abs(size - 1.0) > UNIT).argmax())
-                raise NumericsError(
-                    f"simulate: the quaternion of joint {name!r} in row {row} has length {size[row]:.9g} "
-                    "at t = 0 s; it must be 1 to 1e-6: normalise it"
-                )
-    for k in quaternions(robot.model):
-        q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=-1, keepdims=True)
-    return lead, q, v
-
-
-def _sized(name: str, x: ArrayLike, size: int) -> Array:
-    try:
-        array = np.asarray(x, float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is no array of numbers") from None
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
-    return array
-
-
-def _finite(robot: Robot, q: Array, v: Array, when: str) -> None:
-    """NumericsError for the first joint whose state is not finite."""
-    for name, sq, sv in owners(robot.model):
-        bad = ~(np.isfinite(q[:, sq]).all(-1) & np.isfinite(v[:, sv]).all(-1))
-        if bad.any():
-            where = f" in row {int(bad.argmax())}" if len(q) > 1 else ""
-            raise NumericsError(f"simulate: the state of joint {name!r}{where} is not finite {when}")
-
-
-_FLOWS: WeakKeyDictionary[Robot, dict[Any, Flow | None]] = WeakKeyDictionary()
-
-
-def _moves(
-    robot: Robot, tau: ArrayLike | Efforts | Control | None, lead: tuple[int, ...], under: Held | None
-) -> tuple[Flow | Rates, Array | None]:
-    """The right-hand side, and efforts that are an input of it, (1 or steps, count, nv)."""
-    if tau is None or isinstance(tau, Control):
-        made = None if under else _compiled(robot, tau, False)
-        return made or _numeric(robot, _law(robot, tau), lead, under), None
-    if callable(tau):
-        return _numeric(robot, tau, lead, under), None
-    x = _sized("tau", tau, robot.nv)
-    if not np.isfinite(x).all():
-        raise NumericsError("simulate: tau is not finite")
-    stepped = x.ndim == len(lead) + 2
-    try:
-        x = np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv))
-    except ValueError:
-        raise InputError(
-            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
-        ) from None
-    made = None if under else _compiled(robot, None, True)
-    if made is None and stepped:
-        raise InputError("efforts by step need machine code, without constraints: give tau as a function of time")
-    held = np.ascontiguousarray(x.reshape(len(x), -1, robot.nv))
-    return (made, held) if made else (_numeric(robot, lambda t, q, v: x[0], lead, under), None)
-
-
-def _compiled(robot: Robot, control: Control | None, driven: bool) -> Flow | None:
-    """Machine code, made once for a robot and a law; None where there is no LLVM."""
-    made = _FLOWS.setdefault(robot, {})
-    key = (control, driven)
-    if key not in made:
-        made[key] = flow(robot.model, control, driven)
-    return made[key]
-
-
-def _law(robot: Robot, control: Control | None) -> Efforts:
-    """A law of control, or no efforts, as a function on arrays."""
-
-    def efforts(t: float, q: Array, v: Array) -> Array:
-        if control is None:
-            return np.zeros(robot.nv)
-        parts = control(t, list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0)))
-        return np.stack([np.broadcast_to(x, v.shape[:-1]) for x in parts], -1)
-
-    return efforts
-
-
-def _numeric(robot: Robot, efforts: Efforts, lead: tuple[int, ...], under: Held | None) -> Rates:
-    """A function of Python's as efforts; it sees (..., nq) and (..., nv)."""
-
-    def checked(t: float, q: Array, v: Array) -> Array:
-        given = np.asarray(efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv)), float)
-        if given.shape[-1:] != (robot.nv,):
-            raise InputError(f"tau(t, q, v) gave shape {given.shape}; its last dimension must be {robot.nv}")
-        return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
-
-    if under is not None:
-        return numeric_rates(robot.model, checked, under.accelerations)
-    # unchecked: what is not finite is reported with its time, by the job
-    forward = robot.function("forward_dynamics", check=False)
-    return numeric_rates(robot.model, checked, lambda t, q, v, tau: np.asarray(forward(q, v, tau)))
 
 
 # -- running ------------------------------------------------------------------------------------------------
@@ -223,8 +99,7 @@ class _Run:
 
     robot: Robot
     method: Integrator
-    moves: Flow | Rates
-    held: Array | None
+    moves: Moves
     under: Held | None
     lead: tuple[int, ...]
     q: Array
@@ -238,13 +113,25 @@ class _Run:
 
     def job(self, rows: slice, step: float) -> Job:
         """A job of some rows at the start."""
-        job = Job(self.robot.model, self.moves, self.method, len(self.q[rows]), step)
+        job = Job(self.robot.model, self.moves.rates, self.method, len(self.q[rows]), step)
         job.q[...], job.v[...] = self.q[rows], self.v[rows]
         if self.held is not None:
             job.tau = np.ascontiguousarray(self.held[:, rows])
-        if self.under is not None:
+        if self.under is not None and isinstance(self.moves.rates, Flow):
+            job.given = self.under.given[rows]
+        elif self.under is not None:
             job.after = self.under.project
         return job
+
+    @property
+    def held(self) -> Array | None:
+        return self.moves.held
+
+    def efforts(self, t: float, q: Array, v: Array) -> Array:
+        """Those of any moment, (count, nv); held over steps, those of the step that begins there."""
+        if self.held is None or self.step is None:
+            return self.moves.law(t, q, v)
+        return np.asarray(self.held[min(math.floor(t / self.step + ALIKE), len(self.held) - 1)])
 
     def fixed(self) -> Table:
         """Equal steps, and a shorter last one if the duration asks for it."""
@@ -282,7 +169,7 @@ class _Run:
         """Rows of a batch that are marched together, and the part of the work before and after them."""
         count = len(self.q)
         size = count
-        if isinstance(self.moves, Flow):
+        if isinstance(self.moves.rates, Flow):
             size = max(8, BLOCK // max(1, self.robot.nq) // 8 * 8)
         for k in range(0, count, size):
             stop = min(count, k + size)
@@ -305,7 +192,7 @@ class _Run:
                 n = min(stop - done, max(1, total // CHUNKS))
                 made = job.march(q[done : done + n], v[done : done + n], every)
                 if made < n:
-                    raise NumericsError(_stopped(self.robot, job, rows))
+                    raise NumericsError(_stopped(self.robot, job, rows, self.under))
                 for k in range(done, done + n) if self.events else ():
                     if self._look((t[k - 1], q[k - 1], v[k - 1]), (t[k], q[k], v[k]), every):
                         return self._cut(t, q, v, k)
@@ -321,7 +208,8 @@ class _Run:
                 f"{self.method.name} chooses its steps: give tau as a function of time, or a constant"
             )
         job = self.job(slice(0, len(self.q)), 0.0)
-        control = Adaptive(job, self.end, rtol, atol)
+        stopped = partial(_stopped, self.robot, job, slice(0, len(self.q)), self.under)
+        control = Adaptive(job, self.end, rtol, atol, stopped)
         nodes = [(0.0, self.q, self.v)]
         out = [nodes[0]]
         ahead = 1
@@ -361,7 +249,7 @@ class _Run:
         shape = (len(t), *self.lead)
         return Table(
             self.robot, t, q.reshape(*shape, self.robot.nq), v.reshape(*shape, self.robot.nv), self.method.name,
-            steps, rejected, tuple(self.found), self.under, dense,
+            steps, rejected, tuple(self.found), self.under, self.efforts, dense,
         )  # fmt: skip
 
     # -- between records ------------------------------------------------------------------------------------
@@ -375,7 +263,7 @@ class _Run:
             job.tau = job.tau[round(node[0] / self.step) :]
         q, v = np.empty((1, *job.q.shape)), np.empty((1, *job.v.shape))
         if job.march(q, v, steps) < 1:
-            raise NumericsError(_stopped(self.robot, job, slice(0, 1)))
+            raise NumericsError(_stopped(self.robot, job, slice(0, 1), self.under))
         return t, q[0], v[0]
 
     def _look(self, a: Node, b: Node, steps: int) -> bool:
@@ -427,19 +315,27 @@ def _value(event: Event, node: Node) -> float:
     return value
 
 
-def _stopped(robot: Robot, job: Job, rows: slice) -> str:
+def _stopped(robot: Robot, job: Job, rows: slice, under: Held | None) -> str:
     """Why a march ended early, when, and at which joint."""
     when = job.t0 + job.k * job.h
+    guilty = under.blame(job.code, when, job.q, job.v, rows.start) if under else None
+    if guilty:
+        return guilty
     with np.errstate(all="ignore"):
         size = np.abs(job.k_v).max(axis=0) + np.abs(job.v)
     size = np.where(np.isfinite(size), size, np.inf)
     row, column = np.unravel_index(int(size.argmax()), size.shape)
     name = next(n for n, _, sv in owners(robot.model) if sv.start <= column < sv.stop)
     where = f" of row {rows.start + int(row)}" if len(job.q) > 1 else ""
-    if job.code == engine.UNSETTLED:
+    if job.code == words.UNSETTLED:
         return (
             f"simulate: {job.method.name} did not settle at t = {when:.6g} s (joint {name!r}{where} is fastest): "
             f"the step {job.h:g} s is too long; take a shorter one"
+        )
+    if job.code == words.TOO_SMALL:
+        return (
+            f"{job.method.name}: the step shrank to nothing at t = {when:.6g} s; joint {name!r}{where} is the "
+            "fastest; the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
         )
     return (
         f"simulate: the motion is not finite after t = {when:.6g} s at joint {name!r}{where}: "

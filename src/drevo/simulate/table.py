@@ -18,6 +18,8 @@ from .constraints import Held
 
 Array = np.ndarray[Any, Any]
 Dense = Callable[[float], tuple[Array, Array]]
+Efforts = Callable[[float, Array, Array], Array]
+MANY = 4096  # states whose reactions are found at a time
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Table:
     rejected: int = 0
     events: tuple[Occurrence, ...] = ()
     under: Held | None = field(default=None, repr=False)
+    efforts: Efforts | None = field(default=None, repr=False)
     dense: Dense | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -57,7 +60,10 @@ class Table:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what gives times between the records: that is machine code."""
-        return {**self.__dict__, "dense": None}
+        kept = {**self.__dict__, "dense": None, "efforts": None}
+        if self.under is not None and self.efforts is not None:
+            kept["reactions"] = self.reactions
+        return kept
 
     def at(self, t: float) -> tuple[Array, Array]:
         """(q, v) at any time of the motion, by a shorter step of its own method, so of the same order."""
@@ -68,13 +74,57 @@ class Table:
         q, v = self.dense(float(t))
         return q.reshape(self.q.shape[1:]), v.reshape(self.v.shape[1:])
 
+    # -- contacts and constraints ---------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of the rows of contacts, constraints and loops."""
+        return self.under.names if self.under else ()
+
+    @cached_property
+    def gaps(self) -> tuple[Array, Array]:
+        """f and f' of every row at the records, (n, ..., rows); m or rad, and per second."""
+        shape = (*self.q.shape[:-1], len(self.rows))
+        if self.under is None:
+            return np.zeros(shape), np.zeros(shape)
+        c = self.under.terms(self.t[:, None], *self._flat())
+        return c.value.reshape(shape), c.rate.reshape(shape)
+
     @property
     def constraint_drift(self) -> float:
         """How far the records are from the contacts and constraints, m or rad."""
+        return float(np.abs(self.gaps[0]).max(initial=0.0))
+
+    @property
+    def constraint_rate_drift(self) -> float:
+        """The largest |f'| of the records, m/s or rad/s."""
+        return float(np.abs(self.gaps[1]).max(initial=0.0))
+
+    @cached_property
+    def reactions(self) -> Array:
+        """N of every row at the records, (n, ..., rows), N or N m, acting on the robot; least where rows depend.
+
+        With efforts held over steps, those of the step that begins at the record.
+        """
         if self.under is None:
-            return 0.0
-        t = self.t.reshape(-1, *[1] * (self.q.ndim - 2))
-        return float(self.under.gaps(t, self.q, self.v).max(initial=0.0))
+            return np.zeros((*self.q.shape[:-1], 0))
+        if self.efforts is None:
+            raise InputError("this table was read back from a pickle and its reactions were not kept")
+        q, v = self._flat()
+        tau = np.stack([self.efforts(float(t), *state) for t, *state in zip(self.t, q, v)])
+        parts = []
+        step = max(1, MANY // q.shape[1])
+        for k in range(0, len(q), step):
+            some = slice(k, k + step)
+            c = self.under.terms(self.t[some, None], q[some], v[some])
+            parts.append(self.under.solved(c, q[some], v[some], tau[some]).reactions)
+        return np.concatenate(parts).reshape(*self.q.shape[:-1], len(self.rows))
+
+    def _flat(self) -> tuple[Array, Array]:
+        """q and v with the batch as one dimension."""
+        return tuple(x.reshape(len(self), -1, x.shape[-1]) for x in (self.q, self.v))  # type: ignore[return-value]
+
+    # -- energy ---------------------------------------------------------------------------------------------
 
     @cached_property
     def energy(self) -> Array:
@@ -99,10 +149,11 @@ class Table:
             raise InputError(
                 f"columns are of one motion, and this is a batch of {self.q.shape[1:-1]}: save it as .npz"
             )
-        out = {"t": self.t}
+        out: dict[str, Array] = {"t": self.t}
         for kind, x in (("q", self.q), ("v", self.v)):
             out |= {name: x[:, k] for name, k in self._names(kind)}
-        return out | {"energy": self.energy, "drift": self.drift}
+        out |= {"energy": self.energy, "drift": self.drift}
+        return out | {f"N:{name}": self.reactions[:, k] for k, name in enumerate(self.rows)}
 
     def _names(self, kind: str) -> Iterator[tuple[str, int]]:
         for joint, sq, sv in slices(self.robot.model):
@@ -120,7 +171,8 @@ class Table:
         writers[ending](Path(path))
 
     def _npz(self, path: Path) -> None:
-        np.savez(path, t=self.t, q=self.q, v=self.v, energy=self.energy, drift=self.drift)
+        more: dict[str, Any] = {"reactions": self.reactions, "rows": np.array(self.rows)} if self.rows else {}
+        np.savez(path, t=self.t, q=self.q, v=self.v, energy=self.energy, drift=self.drift, **more)
 
     def _csv(self, path: Path) -> None:
         columns = self.columns()

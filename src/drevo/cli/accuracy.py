@@ -1,0 +1,73 @@
+"""drevo accuracy: how exactly a robot places its tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import Base, Json, RobotName, guarded, load, numbers, say, table
+
+if TYPE_CHECKING:
+    from ..loads import Accuracy, MonteCarlo
+
+SHOWN = 8  # sources of error in the table
+
+
+@guarded
+def accuracy(
+    robot: RobotName,
+    link: Annotated[str, typer.Option(help="The tool's link.")],
+    q: Annotated[str | None, typer.Option("--q", help="Configuration, numbers with commas; neutral.")] = None,
+    point: Annotated[str, typer.Option(help="The tool's point, x,y,z in link axes.")] = "0,0,0",
+    joint_error: Annotated[float, typer.Option(help="Tolerance of every joint, rad or m.")] = 0.0,
+    frame_error: Annotated[str | None, typer.Option(help="Tolerance of every joint's place: m,rad.")] = None,
+    stiffness: Annotated[float | None, typer.Option(help="Of every drive, N m/rad or N/m.")] = None,
+    law: Annotated[
+        str, typer.Option(help="uniform within the tolerances, or normal with three sigma.")
+    ] = "uniform",
+    monte_carlo: Annotated[int, typer.Option(help="Robots to draw as a check.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the drawing.")] = 0,
+    base: Base = "fixed",
+    as_json: Json = False,
+) -> None:
+    """Print the worst case and the standard deviation of a tool's place from tolerances, and its sag."""
+    import numpy as np
+
+    from ..loads import accuracy as of
+
+    made = load(robot, base)
+    at = made.neutral() if q is None else np.array(numbers("--q", q))
+    found = of(
+        made, at, link, point=numbers("--point", point) or (), joint_errors=joint_error,
+        frame_errors=numbers("--frame-error", frame_error), stiffness=stiffness, law=law,
+    )  # fmt: skip
+    drawn = found.monte_carlo(monte_carlo, np.random.default_rng(seed)) if monte_carlo else None
+    if as_json:
+        say({"robot": made.name, **_facts(found, drawn)})
+        return
+    heads = ("", "sag", "worst case", "deviation", *(("drawn worst", "drawn deviation") if drawn else ()))
+    columns = [found.sag, found.worst, found.deviation]
+    if drawn:
+        columns += [drawn.worst, np.sqrt(np.diag(drawn.covariance))]
+    units = [f"{axis}, {'m' if k < 3 else 'rad'}" for k, axis in enumerate(("x", "y", "z", "rx", "ry", "rz"))]
+    rows = [(unit, *(f"{c[k]:.4g}" for c in columns)) for k, unit in enumerate(units)]
+    print(f"{made.name}: errors of {link}, world axes")
+    table("", heads, rows)
+    shares = list(found.shares().items())[:SHOWN]
+    if shares:
+        table(
+            "\nshare of the variance of the position", ("source", "%"), [(n, f"{100 * x:.3g}") for n, x in shares]
+        )
+
+
+def _facts(found: Accuracy, drawn: MonteCarlo | None) -> dict[str, Any]:
+    facts = {
+        "link": found.link, "law": found.law, "sag": found.sag.tolist(), "worst": found.worst.tolist(),
+        "deviation": found.deviation.tolist(), "covariance": found.covariance.tolist(),
+        "shares": {name: float(x) for name, x in found.shares().items()},
+    }  # fmt: skip
+    if drawn is None:
+        return facts
+    check = {"mean": drawn.mean, "worst": drawn.worst, "covariance": drawn.covariance}
+    return {**facts, "monte_carlo": {"count": len(drawn.errors), **{k: x.tolist() for k, x in check.items()}}}

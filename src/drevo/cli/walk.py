@@ -1,0 +1,69 @@
+"""drevo walk: so many steps, with what the ground and the drives do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import Json, RobotName, guarded, load, portion, say
+
+if TYPE_CHECKING:
+    from ..walking import Walk
+
+
+@guarded
+def walk(
+    robot: RobotName,
+    steps: Annotated[int, typer.Option("--steps", help="Steps, one foot after the other.")] = 6,
+    gait: Annotated[str, typer.Option(help="dynamic or static.")] = "dynamic",
+    length: Annotated[float | None, typer.Option(help="Of a step, m.")] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw reactions and drives as ROBOT-GAIT.svg.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Walk from standing to standing and report reactions, zero-moment point and drives."""
+    from dataclasses import replace
+
+    from ..errors import InputError
+    from ..walking import GAITS, draw
+    from ..walking import walk as run
+
+    if gait not in GAITS:
+        raise InputError(f"--gait {gait!r} is not known; there are {', '.join(GAITS)}")
+    chosen = GAITS[gait] if length is None else replace(GAITS[gait], length=length)
+    made = load(robot, "floating")
+    with portion(made.name, gait) as part:
+        walked = run(made, steps, chosen, progress=part)
+    facts = _facts(walked, steps, gait)
+    if as_json:
+        say(facts)
+    else:
+        _tell(facts)
+    if plot:
+        path = Path(f"{made.name}-{gait}.svg")
+        path.write_text(draw(walked, f"{made.name}: {steps} steps, {gait} gait"), encoding="utf-8")
+        if not as_json:
+            print(f"drawn {path}")
+
+
+def _facts(walked: Walk, steps: int, gait: str) -> dict[str, Any]:
+    strongest, effort = walked.strongest
+    return {
+        "robot": walked.robot.name, "gait": gait, "steps": steps, "time": float(walked.stages[-1].t[-1]),
+        "margin": walked.margin, "balance": walked.balance, "slip": walked.slip, "least_push": walked.least_push,
+        "friction": walked.friction, "strongest": strongest, "effort": effort,
+        "landings": [float(abs(x.impulses[x.foot, 2])) for x in walked.landings],
+    }  # fmt: skip
+
+
+def _tell(f: dict[str, Any]) -> None:
+    print(f"{f['robot']}: {f['steps']} steps, {f['gait']} gait, {f['time']:.3g} s, {len(f['landings'])} landings")
+    print(f"zero-moment point: {100 * f['margin']:.3g} cm or more inside the soles that stand")
+    most = f"{100 * abs(f['balance']):.3g} cm"
+    where = f"{most} or more inside" if f["balance"] > 0.0 else f"up to {most} outside"
+    print(f"ground below the centre of mass: {where} them")
+    print(f"soles: at most {f['slip']:.2g} m from where they were put down")
+    print(f"no foot pulls: normal forces from {f['least_push']:.2g} N; friction {f['friction']:.2g}")
+    hardest = max(f["landings"])
+    print(f"strongest drive: {f['strongest']}, {f['effort']:.3g} N m; landings of at most {hardest:.2g} N s")

@@ -1,0 +1,177 @@
+"""Sections of a program that do the same work on other values: emitted once, called for each.
+
+Column after column of a solve reads one factorised matrix and differs in its right-hand side alone. What differs
+lies in a frame, one per call; a sign that differs goes into the frame with the value.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..graph.ops import ADD, MUL
+from .lower import FMA, Lowered, Step, operands, results
+
+SMALLEST = 100  # steps: below it a call costs more than code
+FRAME = 4  # steps for each value that differs, at least
+Sinks = dict[int, list[tuple[int, int, int]]]  # value -> (port, column, sign)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Runs like the first. frame: its values that differ; by run: edges for them, the shift of the columns."""
+
+    runs: tuple[range, ...]
+    frame: tuple[int, ...]
+    edges: tuple[tuple[int, ...], ...]
+    shifts: tuple[int, ...]
+
+
+def sinks_of(low: Lowered) -> Sinks:
+    """Where each value is stored."""
+    out: Sinks = {}
+    for port, edges in enumerate(low.stores):
+        for column, e in enumerate(edges):
+            out.setdefault(e >> 1, []).append((port, column, e & 1))
+    return out
+
+
+def repeats(low: Lowered) -> list[Repeat]:
+    """All groups of at least two sections that do the same."""
+    sinks = sinks_of(low)
+    alike: dict[tuple[int, ...], list[range]] = {}
+    for run in sections(low):
+        if len(run) >= SMALLEST:
+            alike.setdefault(tuple(low.steps[k][0] for k in run), []).append(run)
+    kept = closed(low, [run for group in alike.values() if len(group) > 1 for run in group])
+    found: list[Repeat] = []
+    for group in alike.values():
+        runs = [run for run in group if run.start in kept]
+        while len(runs) > 1:
+            images = {run: _image(low, sinks, runs[0], run) for run in runs}
+            same = [run for run in runs if images[run] is not None]
+            group_ = _repeat(low, sinks, same, [images[run] or {} for run in same])
+            if group_ is not None:
+                found.append(group_)
+            runs = [run for run in runs if images[run] is None]
+    return found
+
+
+def sections(low: Lowered) -> list[range]:
+    """Runs of steps whose nodes were made in one section."""
+    of = [bisect_right(low.sections, step[1]) for step in low.steps]
+    starts = [k for k in range(len(of)) if not k or of[k] != of[k - 1]]
+    return [range(a, b) for a, b in zip(starts, [*starts[1:], len(of)])]
+
+
+def closed(low: Lowered, runs: Iterable[range]) -> set[int]:
+    """Starts of the runs whose values no other step reads."""
+    home = {v: run.start for run in runs for k in run for v in results(low.steps[k])}
+    at = {k: run.start for run in runs for k in run}
+    open_ = {
+        home[e >> 1]
+        for k, step in enumerate(low.steps)
+        for e in operands(step)
+        if e >> 1 in home and at.get(k) != home[e >> 1]
+    }
+    return set(home.values()) - open_
+
+
+# -- likeness -----------------------------------------------------------------------------------------------
+
+Image = dict[int, int]  # value of the first run -> edge of another
+FIXED = -1  # stands for every value that both runs read, sign and all
+
+
+class Signs:
+    """Which values of one run stand for minus those of the other: equations between two signs at a time."""
+
+    def __init__(self) -> None:
+        self.up: dict[int, tuple[int, int]] = {}
+        self.right = True
+
+    def root(self, v: int) -> tuple[int, int]:
+        """The value that stands for all that are tied to v, and the sign of v against it."""
+        sign, way = 0, [v]
+        while way[-1] in self.up:
+            way.append(self.up[way[-1]][0])
+        for x in reversed(way[:-1]):
+            sign ^= self.up[x][1]
+            self.up[x] = (way[-1], sign)
+        return way[-1], sign
+
+    def tie(self, a: int, b: int, differ: int) -> None:
+        """The signs of a and b differ or do not; `right` tells whether all that was tied can hold."""
+        (x, s), (y, t) = self.root(a), self.root(b)
+        if x != y:
+            x, y = (y, x) if y == FIXED else (x, y)
+            self.up[y] = (x, s ^ t ^ differ)
+        elif s ^ t != differ:
+            self.right = False
+
+
+def _image(low: Lowered, sinks: Sinks, first: range, other: range) -> Image | None:
+    """What the values of the first run are in the other, or None if it does something else."""
+    value: dict[int, int] = {}
+    signs = Signs()
+    for k, l in zip(first, other):
+        s, t = low.steps[k], low.steps[l]
+        for a, b in zip(operands(s), operands(t)):
+            own = a >> 1 not in low.constants and b >> 1 not in low.constants and b >> 1 not in low.where
+            if value.setdefault(a >> 1, b >> 1) != b >> 1 or not (a >> 1 == b >> 1 or own):
+                return None
+            if a >> 1 == b >> 1:
+                signs.tie(FIXED, a >> 1, 0)
+        if s[0] not in (ADD, MUL, FMA) or not _turned(signs, s, t):
+            return None
+        value[s[1]] = t[1]
+    for k in first:
+        v = low.steps[k][1]
+        for (_, _, mine), (_, _, its) in zip(sorted(sinks.get(v, ())), sorted(sinks.get(value[v], ()))):
+            signs.tie(FIXED, v, mine ^ its)
+    image = {v: 2 * other + signs.root(v)[1] for v, other in value.items()}
+    return image if signs.right and _shift(low, sinks, first, image) is not None else None
+
+
+def _turned(signs: Signs, s: Step, t: Step) -> bool:
+    """Ties the signs of a step; a product must have a factor that both runs share."""
+    at = [e >> 1 for e in operands(s)]
+    differ = [(a ^ b) & 1 for a, b in zip(operands(s), operands(t))]
+    if s[0] == ADD:
+        signs.tie(at[0], at[1], differ[0] ^ differ[1])
+        signs.tie(at[0], s[1], differ[0])
+        return True
+    x, y = at[:2]
+    shared = [v for v, a, b in zip((x, y), operands(s), operands(t)) if a >> 1 == b >> 1]
+    if not shared:
+        return False
+    signs.tie(y if x == shared[0] else x, s[1], differ[0] ^ differ[1])
+    if s[0] == FMA:
+        signs.tie(at[2], s[1], differ[2])
+    return True
+
+
+def _shift(low: Lowered, sinks: Sinks, first: range, image: Image) -> int | None:
+    """By how many columns all outputs of the other run are apart from those of the first."""
+    shifts = set()
+    for k in first:
+        v = low.steps[k][1]
+        mine, its = sorted(sinks.get(v, ())), sorted(sinks.get(image[v] >> 1, ()))
+        if [p for p, _, _ in mine] != [p for p, _, _ in its]:
+            return None
+        shifts |= {y - x for (_, x, _), (_, y, _) in zip(mine, its)}
+    return shifts.pop() if len(shifts) == 1 else None
+
+
+def _repeat(low: Lowered, sinks: Sinks, runs: list[range], images: list[Image]) -> Repeat | None:
+    made = {v for k in runs[0] for v in results(low.steps[k])}
+    outer = [v for v in images[0] if v not in made]
+    frame = tuple(v for v in outer if any(image[v] != 2 * v for image in images))
+    if len(runs) < 2 or len(frame) * FRAME > len(runs[0]):
+        return None
+    shifts = tuple(_shift(low, sinks, runs[0], image) or 0 for image in images)
+    return Repeat(tuple(runs), frame, tuple(tuple(image[v] for v in frame) for image in images), shifts)
+
+
+__all__ = ["Repeat", "repeats", "sinks_of"]

@@ -1,0 +1,20 @@
+"""Packages that Drevo can do without until they are needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..errors import InputError
+
+
+def package(module: str, what: str) -> Any:
+    """An optional package's module. Raises InputError: what needs it, and how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.split(".")[0]
+        raise InputError(f"{what} needs the package {name}, which is not installed: pip install {name}") from error
+
+
+__all__ = ["package"]

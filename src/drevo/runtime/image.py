@@ -1,0 +1,164 @@
+"""Object code put into memory without LLVM, whose import would take most of a warm start.
+
+Relocatable ELF of x86-64 on Linux, as LLVM emits it with the small code model: all sections in one piece, so that
+every 32-bit distance fits. Whatever else is in an object is refused with ValueError, and LLVM loads it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+import sys
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+_HEAD = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+_SECTION = np.dtype([
+    ("name", "<u4"), ("type", "<u4"), ("flags", "<u8"), ("address", "<u8"), ("offset", "<u8"), ("size", "<u8"),
+    ("link", "<u4"), ("info", "<u4"), ("align", "<u8"), ("each", "<u8"),
+])  # fmt: skip
+_SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"),
+                    ("size", "<u8")])  # fmt: skip
+_RELOCATION = np.dtype([("offset", "<u8"), ("kind", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
+_RELOCATABLE, _X86_64 = 1, 62
+_PROGBITS, _SYMTAB, _RELA, _NOBITS, _UNWIND = 1, 2, 4, 8, 0x70000001
+_ALLOCATED, _EXECUTABLE = 2, 4
+_ABSOLUTE, _NEAR, _BY_TABLE = (1,), (2, 4), (9, 41, 42)  # kinds: 64; PC32, PLT32; the GOTPCREL family
+_LARGEST = 1 << 30
+
+
+@lru_cache(maxsize=1)
+def supported() -> bool:
+    """Whether objects are loaded here by this module, and so made for it."""
+    return sys.platform == "linux" and os.uname().machine == "x86_64" and sys.byteorder == "little"
+
+
+class Image:
+    """An object in memory, which lives as long as this. ValueError, OSError where it cannot be loaded."""
+
+    def __init__(self, obj: bytes) -> None:
+        try:
+            self._load(obj)
+        except (IndexError, MemoryError, OverflowError) as error:  # numbers that no object has
+            raise ValueError(f"no object: {error}") from None
+
+    def _load(self, obj: bytes) -> None:
+        self.obj, self.sections = obj, _sections(obj)
+        self.symbols, names = self._symbols()
+        place, code, size = self._places()
+        table = size  # a pointer for every symbol that is reached through one
+        self.memory = mmap.mmap(
+            -1,
+            size + 8 * len(self.symbols),
+            mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+            mmap.PROT_READ | mmap.PROT_WRITE,
+        )
+        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.bytes = np.frombuffer(self.memory, np.uint8)
+        for i in np.flatnonzero((place >= 0) & (self.sections["type"] != _NOBITS)):
+            data = np.frombuffer(obj, np.uint8, int(self.sections["size"][i]), int(self.sections["offset"][i]))
+            self.bytes[place[i] : place[i] + len(data)] = data
+        section = self.symbols["section"]
+        inside = section < len(place)
+        home = np.where(inside, place[np.where(inside, section, 0)], -1)
+        self.at = np.where(home >= 0, home + self.symbols["value"].astype(np.int64), -1)
+        pointers = np.where(self.at >= 0, self.at + self.base, 0).astype("<i8")
+        self.bytes[table:] = pointers.view(np.uint8)
+        for s in self.sections[self.sections["type"] == _RELA]:
+            if place[s["info"]] >= 0:
+                self._relocate(s, int(place[s["info"]]), table)
+        _protect(self.base, code)
+        self.names = {n: int(a) for n, a in zip(names, self.at) if n and a >= 0}
+        del self.obj, self.sections, self.symbols, self.bytes, self.at
+
+    def address(self, name: str) -> int:
+        """Where a function or a variable is; 0 if there is none."""
+        at = self.names.get(name)
+        return 0 if at is None else self.base + at
+
+    def _symbols(self) -> tuple[Array, list[str]]:
+        (tables,) = np.nonzero(self.sections["type"] == _SYMTAB)
+        if len(tables) != 1:
+            raise ValueError("not one table of symbols")
+        s = self.sections[tables[0]]
+        found = np.frombuffer(self.obj, _SYMBOL, int(s["size"]) // _SYMBOL.itemsize, int(s["offset"]))
+        text = self.sections[s["link"]]
+        start, end = int(text["offset"]), int(text["offset"] + text["size"])
+        ends = [self.obj.index(b"\0", start + int(k), end) for k in found["name"]]
+        return found, [self.obj[start + int(k) : e].decode() for k, e in zip(found["name"], ends)]
+
+    def _places(self) -> tuple[Array, int, int]:
+        """Offsets of the sections in memory (-1: not loaded), bytes of code and bytes in all."""
+        s = self.sections
+        loaded = (s["flags"] & _ALLOCATED != 0) & (s["size"] > 0) & (s["type"] != _UNWIND)
+        if (
+            not np.isin(s["type"][loaded], (_PROGBITS, _NOBITS)).all()
+            or s["size"][loaded].max(initial=0) > _LARGEST
+        ):
+            raise ValueError("a section of an unknown kind")
+        runs = loaded & (s["flags"] & _EXECUTABLE != 0)
+        place, at = np.full(len(s), -1, np.int64), 0
+        for group in (runs, loaded & ~runs):
+            at = -(-at // mmap.PAGESIZE) * mmap.PAGESIZE
+            if group is not runs:
+                code = at
+            for i in np.flatnonzero(group):
+                align = max(1, int(s["align"][i]))
+                place[i] = -(-at // align) * align
+                at = int(place[i] + s["size"][i])
+        return place, code, -(-at // 64) * 64
+
+    def _relocate(self, s: Any, home: int, table: int) -> None:
+        """Writes the distances and addresses of one section."""
+        r = np.frombuffer(self.obj, _RELOCATION, int(s["size"]) // _RELOCATION.itemsize, int(s["offset"]))
+        room = int(self.sections["size"][s["info"]])
+        if not len(r):
+            return
+        target = self.at[r["symbol"]]
+        if (target < 0).any() or int(r["offset"].max()) > room - 4:
+            raise ValueError("a symbol from outside, or a place beyond its section")
+        place = home + r["offset"].astype(np.int64)
+        by_table = np.isin(r["kind"], _BY_TABLE)
+        target = np.where(by_table, table + 8 * r["symbol"].astype(np.int64), target)
+        near = by_table | np.isin(r["kind"], _NEAR)
+        absolute = np.isin(r["kind"], _ABSOLUTE)
+        if not (near | absolute).all() or (absolute & (r["offset"] > max(0, room - 8))).any():
+            raise ValueError("a relocation of an unknown kind")
+        self._put(place[near], (target + r["addend"] - place)[near], "<i4")
+        self._put(place[absolute], (self.base + target + r["addend"])[absolute], "<i8")
+
+    def _put(self, place: Array, value: Array, kind: str) -> None:
+        word = value.astype(kind)
+        if (word != value).any():
+            raise ValueError("a distance that does not fit")
+        size = word.dtype.itemsize
+        self.bytes[place[:, None] + np.arange(size)] = word.view(np.uint8).reshape(-1, size)
+
+
+def _sections(obj: bytes) -> Array:
+    try:
+        magic, bits, order, kind, machine, _, _, _, at, _, _, _, _, each, count, _ = _HEAD.unpack_from(obj)
+    except struct.error:
+        raise ValueError("no object") from None
+    if (magic, bits, order, kind, machine, each) != (b"\x7fELF", 2, 1, _RELOCATABLE, _X86_64, _SECTION.itemsize):
+        raise ValueError("no relocatable object of x86-64")
+    found = np.frombuffer(obj, _SECTION, count, at)
+    if (found["link"] >= count).any() or (found["info"][found["type"] == _RELA] >= count).any():
+        raise ValueError("a section that is not there")
+    return found
+
+
+def _protect(base: int, size: int) -> None:
+    """Code may run and no longer be written."""
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    if size and protect(base, size, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise OSError(ctypes.get_errno(), "memory cannot be made executable")
+
+
+__all__ = ["Image", "supported"]

@@ -1,0 +1,168 @@
+"""What `simulate` is asked: states and efforts checked, and the right-hand side that they need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, NumericsError
+from ..robot import Robot
+from .constraints import Held
+from .control import Control
+from .flow import Flow, flow, owners
+from .motion import Rates, numeric_rates, quaternions
+
+Array = np.ndarray[Any, Any]
+Efforts = Callable[[float, Array, Array], ArrayLike]
+Law = Callable[[float, Array, Array], Array]
+UNIT = 1e-6  # of a quaternion's length
+
+
+def positive(name: str, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; it must be a positive number of seconds")
+    return value
+
+
+def tolerance(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value}; it must be positive")
+    return value
+
+
+def start(robot: Robot, q0: ArrayLike, v0: ArrayLike | None) -> tuple[tuple[int, ...], Array, Array]:
+    """Leading dimensions, and states (count, n) that are finite and on the manifold."""
+    q = sized("q0", q0, robot.nq)
+    v = np.zeros((*q.shape[:-1], robot.nv)) if v0 is None else sized("v0", v0, robot.nv)
+    try:
+        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    except ValueError:
+        raise InputError(f"q0 has shape {q.shape} and v0 {v.shape}: leading dimensions must agree") from None
+    q = np.broadcast_to(q, (*lead, robot.nq)).reshape(math.prod(lead), robot.nq).copy()
+    v = np.broadcast_to(v, (*lead, robot.nv)).reshape(math.prod(lead), robot.nv).copy()
+    _finite(robot, q, v, "at t = 0 s")
+    for name, sq, _ in owners(robot.model):
+        if sq.stop - sq.start >= 4:
+            size = np.linalg.norm(q[:, sq.stop - 4 : sq.stop], axis=-1)
+            if (abs(size - 1.0) > UNIT).any():
+                row = int((abs(size - 1.0) > UNIT).argmax())
+                raise NumericsError(
+                    f"simulate: the quaternion of joint {name!r} in row {row} has length {size[row]:.9g} "
+                    "at t = 0 s; it must be 1 to 1e-6: normalise it"
+                )
+    for k in quaternions(robot.model):
+        q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=-1, keepdims=True)
+    return lead, q, v
+
+
+def sized(name: str, x: ArrayLike, size: int) -> Array:
+    try:
+        array = np.asarray(x, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is no array of numbers") from None
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
+    return array
+
+
+def _finite(robot: Robot, q: Array, v: Array, when: str) -> None:
+    """NumericsError for the first joint whose state is not finite."""
+    for name, sq, sv in owners(robot.model):
+        bad = ~(np.isfinite(q[:, sq]).all(-1) & np.isfinite(v[:, sv]).all(-1))
+        if bad.any():
+            where = f" in row {int(bad.argmax())}" if len(q) > 1 else ""
+            raise NumericsError(f"simulate: the state of joint {name!r}{where} is not finite {when}")
+
+
+_FLOWS: WeakKeyDictionary[Robot, dict[Any, Flow | None]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The right-hand side, efforts that are an input of it, (1 or steps, count, nv), or else the law of them."""
+
+    rates: Flow | Rates
+    held: Array | None
+    law: Law
+
+
+def moves_of(
+    robot: Robot, tau: ArrayLike | Efforts | Control | None, lead: tuple[int, ...], under: Held | None
+) -> Moves:
+    if tau is None or isinstance(tau, Control):
+        law = _checked(robot, _law(robot, tau), lead)
+        return Moves(compiled(robot, tau, False, under) or _numeric(robot, law, under), None, law)
+    if callable(tau):
+        law = _checked(robot, tau, lead)
+        return Moves(_numeric(robot, law, under), None, law)
+    x = sized("tau", tau, robot.nv)
+    if not np.isfinite(x).all():
+        raise NumericsError("simulate: tau is not finite")
+    stepped = x.ndim == len(lead) + 2
+    try:
+        x = np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv))
+    except ValueError:
+        raise InputError(
+            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
+        ) from None
+    made = compiled(robot, None, True, under)
+    if made is None and stepped:
+        raise InputError("efforts by step need machine code: give tau as a function of time")
+    held = np.ascontiguousarray(x.reshape(len(x), -1, robot.nv))
+    law = _checked(robot, lambda t, q, v: x[0], lead)
+    return Moves(made, held, law) if made else Moves(_numeric(robot, law, under), None, law)
+
+
+def compiled(robot: Robot, control: Control | None, driven: bool, under: Held | None = None) -> Flow | None:
+    """Machine code, made once for a robot, a law and constraints; None where there is no LLVM, or no one choice
+    of independent rows."""
+    rule = under.rule if under else None
+    if under is not None and rule is None:
+        return None
+    made = _FLOWS.setdefault(robot, {})
+    key = (control, driven, rule)
+    if key not in made:
+        made[key] = flow(robot.model, control, driven, rule)
+    return made[key]
+
+
+def _law(robot: Robot, control: Control | None) -> Efforts:
+    """A law of control, or no efforts, as a function on arrays."""
+
+    def efforts(t: float, q: Array, v: Array) -> Array:
+        if control is None:
+            return np.zeros(robot.nv)
+        parts = control(t, list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0)))
+        return np.stack([np.broadcast_to(x, v.shape[:-1]) for x in parts], -1)
+
+    return efforts
+
+
+def _checked(robot: Robot, efforts: Efforts, lead: tuple[int, ...]) -> Law:
+    """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
+
+    def checked(t: float, q: Array, v: Array) -> Array:
+        given = np.asarray(efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv)), float)
+        if given.shape[-1:] != (robot.nv,):
+            raise InputError(f"tau(t, q, v) gave shape {given.shape}; its last dimension must be {robot.nv}")
+        return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
+
+    return checked
+
+
+def _numeric(robot: Robot, law: Law, under: Held | None) -> Rates:
+    """The right-hand side with a law of Python's."""
+    if under is not None:
+        return numeric_rates(robot.model, law, under.accelerations)
+    # unchecked: what is not finite is reported with its time, by the job
+    forward = robot.function("forward_dynamics", check=False)
+    return numeric_rates(robot.model, law, lambda t, q, v, tau: np.asarray(forward(q, v, tau)))
+
+
+__all__ = ["Efforts", "Moves", "compiled", "moves_of", "positive", "start", "tolerance"]

@@ -1,0 +1,216 @@
+"""The right-hand side of the motion: (q, v, tau, t) -> (dq/dt, a), over scalars and as a program.
+
+Quaternions are integrated as four numbers whose rate is q w / 2, with the forces taken at q / |q|: that field is
+smooth and keeps |q|, so every tableau has its full order on it, and each step ends on a unit quaternion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.constraints import Kinematics, Rows
+from ..algorithms.inertia_matrix import Factors, elimination_order
+from ..algorithms.schur import Schur
+from ..constraint import Constraint, all_rows, anchored, anchors, is_lasting
+from ..errors import InputError
+from ..formalisms.quick import quick
+from ..graph.node import Graph
+from ..graph.program import Input, Output, Program
+from ..mechanics.configuration import slices
+from ..mechanics.rotation import from_quaternion
+from ..mechanics.scalar import Scalar, dot, is_zero, sqrt
+from ..mechanics.spatial import Vec
+from ..mechanics.tree import Tree, build_tree
+from ..model.description import Joint, Model
+from ..trace import COMPUTE, GraphContext
+from .control import Control
+
+Array = np.ndarray[Any, Any]
+Rates = Callable[[float, Array, Array], tuple[Array, Array]]
+Ports = tuple[tuple[str, Sequence[Scalar]], ...]
+_HALF = 0.5
+CLOSED = 1e-12  # m or rad: what Newton's last step starts from
+APART = 1e-8  # m or rad: how far a row that follows from the others may be off before it does not follow
+PIVOT = 1e-10  # of D over its diagonal: there six digits of a reaction are left
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Constraints of a compiled motion: those that are held, and the rows of them that are independent.
+
+    feedback: (gamma1, gamma0), a number for each row, in place of projection (Baumgarte); None projects.
+    """
+
+    found: tuple[Constraint, ...]
+    kept: tuple[int, ...]
+    feedback: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether their text says all about them: a Python function has no name that lasts."""
+        return all(map(is_lasting, self.found))
+
+    @property
+    def size(self) -> int:
+        """All rows."""
+        return sum(c.size for c in self.found)
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        return tuple(k for k in range(self.size) if k not in self.kept)
+
+    @property
+    def gaps(self) -> int:
+        """How many gaps are closed."""
+        return 0 if self.feedback else len(self.kept)
+
+    @property
+    def watched(self) -> int:
+        """How many numbers tell whether the rows are still independent, and the others still follow."""
+        return len(self.kept) if self.feedback else self.size
+
+    @property
+    def given(self) -> int:
+        """Numbers of the start that are inputs: anchors of contacts, and the diagonal of D."""
+        return anchors(self.found) + len(self.kept)
+
+
+def motion(model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> Program:
+    """dq/dt and the accelerations; efforts are a law of control, an input, their sum, or nothing.
+
+    Under a rule also the state put on its constraints, what was left of them (1 is CLOSED), and what must stay
+    below 1 as long as the rule holds.
+    """
+    graph = Graph()
+    tree = build_tree(model, context=GraphContext(graph))
+    timed = control is not None or rule is not None
+    sizes = {"q": model.nq, "v": model.nv, "tau": model.nv if driven else 0, "t": int(timed)}
+    if rule is not None:
+        sizes["given"] = rule.given
+    given = {name: [graph.input(f"{name}[{i}]") for i in range(n)] for name, n in sizes.items()}
+    q, v, tau = united(model, given["q"]), given["v"], _efforts(model, control, given)
+    more: Ports = ()
+    if rule is None:
+        fast = quick(tree, ["forward_dynamics"], False)
+        a = fast.get("forward_dynamics", COMPUTE["forward_dynamics"])(tree, q, v, tau)
+    else:
+        a, more = _ruled(model, tree, rule, given, q, tau)
+    ports: Ports = (("dq", coordinate_rates(model, given["q"], q, v)), ("a", a), *more)
+    inputs = tuple(Input(n, (len(x),), tuple(e.edge >> 1 for e in x)) for n, x in given.items())
+    outputs = tuple(Output(n, (len(x),), tuple(graph.edge(e) for e in x)) for n, x in ports)
+    return Program("motion", graph, inputs, (), outputs, meta={"robot": model.name})
+
+
+def _efforts(model: Model, control: Control | None, given: dict[str, list[Any]]) -> list[Scalar]:
+    held = given["tau"] or [0.0] * model.nv
+    if control is None:
+        return held
+    law = list(control(given["t"][0], given["q"], given["v"]))
+    if len(law) != model.nv:
+        raise InputError(f"the control law gives {len(law)} efforts; {model.name} has {model.nv} freedoms")
+    return [x + y for x, y in zip(held, law)]
+
+
+def _ruled(
+    model: Model, tree: Tree, rule: Rule, given: dict[str, list[Any]], q: Sequence[Scalar], tau: Sequence[Scalar]
+) -> tuple[list[Scalar], Ports]:
+    """Accelerations under the rule, and the further outputs."""
+    v, t = given["v"], given["t"][0]
+    numbers = anchors(rule.found)
+    places, sizes = given["given"][:numbers], given["given"][numbers:]
+    rows = all_rows(anchored(rule.found, places), Kinematics(tree, q, v), t)
+    kept = taken(rows, rule.kept)
+    compute = {**COMPUTE, **quick(tree, ["mass_matrix", "bias"], False)}
+    matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
+    M = [{c: x for c, x in enumerate(row[: r + 1]) if not is_zero(x)} for r, row in enumerate(matrix)]
+    schur = Schur(Factors(M, elimination_order(tree)), kept.jacobian)
+    gamma = kept.bias if rule.feedback is None else _fed_back(rule, kept)
+    a, _ = schur.accelerations([x - y for x, y in zip(tau, h)], gamma)
+    watch = [PIVOT * (d + size) / pivot for pivot, d, size in zip(schur.pivots, schur.diagonal, sizes)]
+    if rule.feedback is not None:
+        return a, (("P_q", given["q"]), ("P_v", v), ("gap", []), ("watch", watch))
+    dq, dv = schur.correction(kept.value), schur.correction(kept.rate)
+    moved = [x + d for x, d in zip(given["q"], coordinate_rates(model, given["q"], q, dq))]
+    watch += [rows.value[k] / APART for k in rule.dropped]
+    gap = [x / CLOSED for x in kept.value]
+    return a, (("P_q", moved), ("P_v", [x + d for x, d in zip(v, dv)]), ("gap", gap), ("watch", watch))
+
+
+def _fed_back(rule: Rule, kept: Rows) -> list[Scalar]:
+    """gamma + gamma1 f' + gamma0 f."""
+    assert rule.feedback is not None
+    g1, g0 = ([g[k] for k in rule.kept] for g in rule.feedback)
+    return [x + a * rate + b * value for x, a, rate, b, value in zip(kept.bias, g1, kept.rate, g0, kept.value)]
+
+
+def taken(rows: Rows, kept: Sequence[int]) -> Rows:
+    """Some of the rows."""
+    return Rows(*([part[k] for k in kept] for part in rows))
+
+
+# -- coordinates --------------------------------------------------------------------------------------------
+
+
+def united(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
+    """q with its quaternions made unit."""
+    out = list(q)
+    for k in quaternions(model):
+        size = 1.0 / sqrt(dot(q[k : k + 4], q[k : k + 4]))
+        out[k : k + 4] = [x * size for x in q[k : k + 4]]
+    return out
+
+
+def quaternions(model: Model) -> tuple[int, ...]:
+    """Where in q the quaternions begin."""
+    return tuple(s.stop - 4 for j, s, _ in slices(model) if j.nq >= 4)
+
+
+def coordinate_rates(
+    model: Model, raw: Sequence[Scalar], unit: Sequence[Scalar], v: Sequence[Scalar]
+) -> list[Scalar]:
+    """dq/dt of rates v; unit: raw with unit quaternions."""
+    out: list[Scalar] = []
+    for j, sq, sv in slices(model):
+        out += _joint_rates(j, raw[sq], unit[sq], v[sv])
+    return out
+
+
+def _joint_rates(j: Joint, raw: Sequence[Scalar], unit: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    if j.nq < 4:
+        return list(v)
+    turning = _quaternion_rate(raw[-4:], v[-3:])
+    if j.nq == 4:
+        return turning
+    return [*(from_quaternion(*unit[-4:]) @ Vec(*v[:3])), *turning]
+
+
+def _quaternion_rate(q: Sequence[Scalar], w: Sequence[Scalar]) -> list[Scalar]:
+    """q w / 2 with w in body axes; (x, y, z, w)."""
+    x, y, z, s = (_HALF * e for e in q)
+    a, b, c = w
+    return [s * a + y * c - z * b, s * b + z * a - x * c, s * c + x * b - y * a, -(x * a + y * b + z * c)]
+
+
+def numeric_rates(
+    model: Model,
+    efforts: Callable[[float, Array, Array], Array],
+    forward: Callable[[float, Array, Array, Array], Array],
+) -> Rates:
+    """The same right-hand side on arrays: efforts(t, q, v), and accelerations forward(t, q, v, tau)."""
+
+    def rates(t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        unit = q.copy()
+        for k in quaternions(model):
+            unit[:, k : k + 4] /= np.linalg.norm(unit[:, k : k + 4], axis=-1, keepdims=True)
+        a = forward(t, unit, v, efforts(t, unit, v))
+        columns = coordinate_rates(model, list(q.T), list(unit.T), list(v.T))
+        return np.stack(np.broadcast_arrays(*columns), -1), a
+
+    return rates
+
+
+__all__ = ["APART", "CLOSED", "PIVOT", "Rates", "Rule", "motion", "numeric_rates", "quaternions"]

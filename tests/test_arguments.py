@@ -1,0 +1,244 @@
+"""What a compiled function takes and fills, and a sentence for everything that cannot be computed."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from program_cases import LANES, X, arm, bits, flat, make, state
+
+from drevo.emit.lower import lower
+from drevo.errors import EmitError, InputError, NumericsError
+from drevo.graph.node import Graph
+from drevo.graph.program import Input, Output, Program
+from drevo.runtime.function import Spec, obtain
+
+# -- arguments ---------------------------------------------------------------------------------------------
+
+
+def views(x: np.ndarray) -> dict[str, np.ndarray]:
+    """The same numbers in other clothes."""
+    count, n = x.shape
+    wide = np.zeros((count, n + 5))
+    wide[:, 2 : 2 + n] = x
+    apart = np.zeros((3 * count, n))
+    apart[::3] = x
+    odd = np.zeros(count * n * 8 + 1, np.uint8)[1:].view(np.float64).reshape(count, n)
+    odd[...] = x
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    return {
+        "wide": wide[:, 2 : 2 + n], "apart": apart[::3], "fortran": np.asfortranarray(x), "frozen": frozen,
+        "backward": x[::-1].copy()[::-1], "mirrored": x[:, ::-1].copy()[:, ::-1], "big": x.astype(">f8"),
+        "unaligned": odd, "list": x.tolist(), "matrix": x.view(np.ndarray), "long": x.astype(np.longdouble),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+@pytest.mark.parametrize("count", [2, LANES + 3])
+def test_any_strides(layout: str, count: int) -> None:
+    f, (q, v) = make("arm", layout=layout), np.random.default_rng(1).normal(size=(2, count, 9))
+    if layout == "batch_last":
+        q, v = q.T.copy(), v.T.copy()
+    want = bits(f(q, v))
+    for name, x in views(q).items():
+        assert bits(f(x, v)) == want, name
+        assert bits(f(v=v, q=x)) == want, name
+
+
+def test_broadcasting() -> None:
+    f, (q, v) = make("arm"), np.random.default_rng(1).normal(size=(2, 6, 9))
+    want = np.stack([f(q[k], v[0]) for k in range(6)])
+    assert bits(f(q, v[0])) == bits(want) == bits(f(q, v[:1]))
+    assert bits(f(q, np.broadcast_to(v[0], (6, 9)))) == bits(want)
+    assert f(q.reshape(2, 3, 9), v[:3]).shape == (2, 3, 9)
+    assert bits(f(q.reshape(2, 3, 9), v[0]).reshape(6, 9)) == bits(want)
+    assert f(q[:, None], v[None]).shape == (6, 6, 9)
+
+
+def test_empty_batches() -> None:
+    f = make("arm")
+    assert f(np.zeros((0, 9)), np.zeros((0, 9))).shape == (0, 9)
+    assert f(np.zeros((0, 9)), np.zeros(9)).shape == (0, 9)
+    assert f(np.zeros((3, 0, 9)), np.zeros(9)).shape == (3, 0, 9)
+    assert make("arm", layout="batch_last")(np.zeros((9, 0)), np.zeros((9, 0))).shape == (9, 0)
+
+
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+def test_out(layout: str) -> None:
+    f, (q, v) = make("arm", layout=layout), np.random.default_rng(1).normal(size=(2, 20, 9))
+    q, v = (q, v) if layout == "rows" else (q.T.copy(), v.T.copy())
+    want = f(q, v)
+    room = np.full((q.shape[0] * 2, q.shape[1] + 3), np.nan)
+    outs = [np.empty_like(want), np.empty_like(want, order="F"), room[::2, 1:-2], np.empty(want.shape, ">f8")]
+    for out in outs:
+        assert f(q, v, out) is out and bits(out.astype(float)) == bits(want)
+        assert f(q, v, out=out) is out and f(q, v=v, out=out) is out
+    assert np.isnan(room[1::2]).all() and np.isnan(room[:, 0]).all() and np.isnan(room[:, -2:]).all()
+    assert bits(f(q, v, None)) == bits(want) == bits(f(q, v, out=None))
+    single = np.empty(9, np.float32)
+    one = f(q[0], v[0], out=single) if layout == "rows" else f(q[:, 0], v[:, 0], out=single)
+    assert one is single
+
+
+def test_out_over_an_input() -> None:
+    f, (q, v) = make("arm"), np.random.default_rng(1).normal(size=(2, 20, 9))
+    want = f(q, v)
+    for k in range(2):
+        x = [q.copy(), v.copy()]
+        assert bits(f(*x, out=x[k])) == bits(want)
+        assert bits(f(*[y[3].copy() for y in (q, v)])) == bits(want[3])
+    shared = np.concatenate([q, np.zeros((1, 9))])
+    assert bits(f(shared[:-1], v, shared[1:])) == bits(want)
+    one = q[0].copy()
+    assert bits(f(one, v[0], one)) == bits(want[0])
+    columns = np.hstack([q, np.zeros((20, 9))])
+    assert bits(f(columns[:, :9], v, columns[:, 9:])) == bits(want)
+
+
+def test_several_outs() -> None:
+    f, (q, v) = make(), state(5)
+    want = f(q, v)
+    outs = tuple(np.empty_like(x) for x in want)
+    got = f(q, v, out=outs)
+    assert all(x is y for x, y in zip(got, outs)) and bits(flat(got, 5)) == bits(flat(want, 5))
+
+
+def test_overlapping_outs_are_refused() -> None:
+    f, (q, v) = make(), state(5)
+    outs = [np.empty_like(x) for x in f(q, v)]
+    outs[2] = outs[0][:, 0]
+    with pytest.raises(InputError, match="two of the arrays in out overlap"):
+        f(q, v, out=outs)
+    with pytest.raises(InputError, match="out must be 3 arrays"):
+        f(q, v, out=outs[:2])
+
+
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+def test_nothing_to_compute(layout: str) -> None:
+    g = Graph()
+    x = g.input("x")
+    ports = (Input("q", (0,), ()), Input("x", (1,), (x.edge >> 1,)))
+    outputs = (Output("M", (0, 0), ()), Output("two", (2,), (g.edge(2.0), g.edge(0.0))))
+    f = obtain("n", lambda: Program("none", g, ports, (), outputs), Spec(layout=layout), cache=False)
+    shape = ((5, 0), (5, 1)) if layout == "rows" else ((0, 5), (1, 5))
+    m, two = f(*(np.zeros(s) for s in shape))
+    assert m.shape == ((5, 0, 0) if layout == "rows" else (0, 5))
+    assert (two == (np.array([2.0, 0.0]) if layout == "rows" else np.array([[2.0], [0.0]]))).all()
+    assert f(np.zeros(0), np.zeros(1)).two.tolist() == [2.0, 0.0]
+    h = obtain("c", lambda: Program("c", g, (), (), outputs[1:]), Spec(layout=layout), cache=False)
+    assert h().tolist() == [2.0, 0.0] and h(out=np.ones(2)).tolist() == [2.0, 0.0]
+
+
+WRONG = [
+    (lambda f: f(X), "missing 'v'"),
+    (lambda f: f(), "missing 'q', 'v'"),
+    (lambda f: f(X, X, X, 1, 5), "at most 4"),
+    (lambda f: f(X, X, q=X), "'q' twice"),
+    (lambda f: f(X, X, speed=1), "no argument 'speed'"),
+    (lambda f: f(X[:, :8], X), r"q has shape \(4, 8\); it must be \(..., 9\)"),
+    (lambda f: f(X, 1.0), r"v has shape \(\)"),
+    (lambda f: f(X[:3], X), "do not agree"),
+    (lambda f: f(X * 1j, X), "q must hold real numbers, it holds values of type complex128"),
+    (lambda f: f(X, None), "v must hold real numbers, it holds None"),
+    (lambda f: f("arm", X), "q must hold real"),
+    (lambda f: f([[1, 2], [3]], X), "q is no array|q must hold"),
+    (lambda f: f(X, X, out=[1]), "out must be a NumPy array, not list"),
+    (lambda f: f(X, X, out=np.zeros(9)), r"out has shape \(9,\); the result has shape \(4, 9\)"),
+    (lambda f: f(X, X, out=np.zeros((4, 9), int)), "out must hold floating-point"),
+    (lambda f: f(X, X, out=views(X)["frozen"]), "read-only"),
+    (lambda f: f(X, X, threads=0), "threads"),
+    (lambda f: f(X, X, threads="all"), "threads"),
+]
+
+
+@pytest.mark.parametrize("call, sentence", WRONG)
+def test_wrong_arguments(call: object, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        call(make("arm"))  # type: ignore[operator]
+
+
+def test_wrong_spec() -> None:
+    with pytest.raises(InputError, match="dtype"):
+        Spec(dtype="float16")
+    with pytest.raises(InputError, match="layout"):
+        Spec(layout="columns")
+    with pytest.raises(EmitError, match="order"):
+        lower(arm(), order="best")  # type: ignore[arg-type]
+
+
+def test_extra_keywords_go_to_the_hook() -> None:
+    f = obtain("e", arm, Spec(), cache=False, extra=lambda args, kwargs: (len(args), sorted(kwargs)))
+    assert f(X, X, f_ext={}) == (2, ["f_ext"]) and f.fast(X, X, f_ext=1) == (2, ["f_ext"])  # type: ignore[misc]
+    assert f(X, X).shape == (4, 9)
+
+
+def test_pickling_needs_a_recipe() -> None:
+    f = obtain("e", arm, Spec(), cache=False)
+    with pytest.raises(TypeError, match=r"drevo\.compile"):
+        pickle.dumps(f)
+    f.recipe = (Fraction, (1, 2))
+    assert pickle.loads(pickle.dumps(f)) == Fraction(1, 2)  # noqa: S301
+
+
+# -- nothing wrong is silent -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+@pytest.mark.parametrize("where", [0, 7, 19])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_not_finite(layout: str, where: int, value: float) -> None:
+    f, (q, v) = make("arm", layout=layout), np.random.default_rng(1).normal(size=(2, 20, 9))
+    q[where, 4] = value
+    given = (q, v) if layout == "rows" else (q.T.copy(), v.T.copy())
+    with pytest.raises(NumericsError, match=f"arm: (q|tau).4.* in row {where} is"):
+        f(*given)
+    with pytest.raises(NumericsError, match=r"arm: (q|tau).4. is"):
+        f(q[where], v[where])
+    out = np.empty_like(given[0])
+    with pytest.raises(NumericsError):
+        f(*given, out=out)
+    loose = make("arm", layout=layout, check=False)
+    assert not np.isfinite(loose(*given)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_quaternions_must_be_unit(dtype: str) -> None:
+    f, (q, v) = make(dtype=dtype), state(20, 3, dtype)
+    f(q * (1 + 5e-7), v)
+    q[11] *= 1 + 2e-6
+    with pytest.raises(NumericsError, match=r"the quaternion q\[0:4\] in row 11 has length 1.00000"):
+        f(q, v)
+    with pytest.raises(NumericsError, match=r"q\[0:4\] has length 1.00000"):
+        f(q[11], v[11])
+    q[3] = np.nan
+    with pytest.raises(NumericsError, match=r"q\[0\] in row 3 is nan"):
+        f(q, v)
+
+
+def test_a_bad_call_leaves_no_reference() -> None:
+    import sys
+
+    f, (q, v) = make("arm"), np.full((2, 9), np.nan)
+    before = sys.getrefcount(q), sys.getrefcount(f.fast)
+    for _ in range(50):
+        with pytest.raises(NumericsError):
+            f.fast(q, v)  # type: ignore[misc]
+    del _
+    assert abs(sys.getrefcount(q) - before[0]) <= 2 and abs(sys.getrefcount(f.fast) - before[1]) <= 2
+
+
+def test_calls_leak_nothing() -> None:
+    import sys
+
+    f, (q, v) = make("arm"), np.random.default_rng(1).normal(size=(2, 20, 9))
+    out = np.empty_like(q)
+    counts = [sys.getrefcount(x) for x in (q, v, out)]
+    for _ in range(1000):
+        f(q, v, out)
+        f(q, v, out=out)
+        r = f(q, v)
+    assert sys.getrefcount(r) == 2
+    assert [sys.getrefcount(x) for x in (q, v, out)] == counts

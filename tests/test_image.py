@@ -1,0 +1,103 @@
+"""Objects loaded without LLVM: the same bits as with it, nothing but ValueError for what is no object of ours."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo.compiler import make_program
+from drevo.runtime import image, native
+from drevo.runtime.build import Built, Spec, build
+from drevo.runtime.function import Function
+
+pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on x86-64")
+
+
+def built(**options: Any) -> tuple[Any, bytes, Spec]:
+    spec = Spec(**options)
+    program = make_program(drevo.load("puma560").model, ("mass_matrix", "bias"), (), "auto", (), {})
+    return *build(program, spec), spec
+
+
+def flat(f: Function) -> bytes:
+    """The results of a batch and of one sample."""
+    q, v = np.random.default_rng(0).normal(size=(2, 6, 21)).astype(f.dtype)
+    batch = (q, v) if f.layout == "batch_last" else (q.T.copy(), v.T.copy())
+    one = [x[:, 3].copy() for x in (q, v)]
+    return b"".join(x.tobytes() for x in (*f(*batch), *f(*one)))
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"layout": "batch_last", "packed": True}], ids=str)
+def test_the_same_bits_as_through_llvm(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest, obj, spec = built(**options)
+    ours = Function(Built(manifest, native.Code(obj)), spec)
+
+    def refuse(_: bytes) -> None:
+        raise ValueError("a kind of object that only LLVM knows")
+
+    monkeypatch.setattr(image, "Image", refuse)
+    theirs = Function(Built(manifest, native.Code(obj)), spec)
+    assert ours.backend == theirs.backend == "native"
+    assert flat(ours) == flat(theirs)
+
+
+def test_a_warm_start_does_not_load_llvm(tmp_path: Any) -> None:
+    code = (
+        "import sys, numpy as np, drevo; r = drevo.load('three-link'); z = np.zeros(3);"
+        "r.inverse_dynamics(z, z, z); print('llvmlite.binding' in sys.modules)"
+    )
+    env = dict(os.environ, DREVO_CACHE_DIR=str(tmp_path))
+    said = [
+        subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout for _ in "ab"
+    ]
+    assert said == ["True\n", "False\n"]
+
+
+def test_code_cannot_be_written() -> None:
+    _, obj, _ = built()
+    loaded = image.Image(obj)
+    at = loaded.address("drive")
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        spans = [line.split()[:2] for line in maps]
+    (mode,) = [m for span, m in spans if int(span.split("-")[0], 16) <= at < int(span.split("-")[1], 16)]
+    assert mode.startswith("r-x")
+    assert loaded.address("table") and not loaded.address("nothing of this name")
+
+
+def test_what_is_no_object_is_refused() -> None:
+    """Cut, flipped and random bytes: ValueError (or an image that nobody runs), never a crash."""
+    _, obj, _ = built()
+    rng = random.Random(0)
+    broken = [b"", b"\x7fELF", obj[:63], obj[:64], bytes(200), rng.randbytes(5000)]
+    broken += [obj[: rng.randrange(len(obj))] for _ in range(100)]
+    head = len(obj) - 4000  # sections, symbols, relocations stand at the end, the header in front
+    for _ in range(400):
+        data = bytearray(obj)
+        for _ in range(rng.randrange(1, 4)):
+            at = rng.choice([rng.randrange(64), rng.randrange(head, len(obj))])
+            data[at] = rng.randrange(256)
+        broken.append(bytes(data))
+    refused = 0
+    for data in broken:
+        try:
+            image.Image(data)
+        except (OSError, ValueError):
+            refused += 1
+    assert refused >= 106
+
+
+def test_memory_is_given_back() -> None:
+    _, obj, _ = built()
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        before = len(maps.readlines())
+    for _ in range(50):
+        image.Image(obj)
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        assert len(maps.readlines()) <= before + 10
