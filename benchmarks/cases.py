@@ -15,10 +15,8 @@ from inner_loops import Child, write_model, write_states
 from robots import Subject, plain_file, plain_urdf
 
 import drevo
-from drevo.algorithms.kinematics import body_poses
 from drevo.graph.node import Graph
 from drevo.graph.program import Input, Output, Program
-from drevo.mechanics.tree import build_tree
 from drevo.runtime.function import Function, Spec, obtain
 
 Array = np.ndarray[Any, Any]
@@ -130,19 +128,7 @@ def _same(case: Case, quantity: str, child: Child, names: list[str]) -> None:
 
 def function(case: Case, quantity: str, **spec: Any) -> Function:
     """Drevo's function; "pose" is the poses of all links at once, 12 numbers each."""
-    if quantity == "pose":
-        return obtain("poses of all links", lambda: poses(case.robot), Spec(**spec), cache=False)
-    return drevo.compile(case.robot, quantity, **spec)
-
-
-def poses(robot: Any) -> Program:
-    """Rotation by rows and origin of every moving link, one kernel: no quantity of the catalogue gives it."""
-    graph, tree = Graph(), build_tree(robot.model)
-    q = [graph.input(f"q[{i}]") for i in range(tree.nq)]
-    found = [x for pose in body_poses(tree, q) for x in (*(y for row in pose.R for y in row), *pose.p)]
-    outputs = (Output("T", (len(tree.bodies), 12), tuple(graph.edge(x) for x in found)),)
-    ports = (Input("q", (tree.nq,), tuple(x.edge >> 1 for x in q)),)
-    return Program("poses", graph, ports, (), outputs, {}, (), (), {"robot": robot.name})
+    return drevo.compile(case.robot, "poses" if quantity == "pose" else quantity, **spec)
 
 
 def null(like: Function) -> Function:

@@ -53,7 +53,7 @@ _ROWS = (
     Quantity("momentum", ("q", "v"), (("l", (6,)),),
              "linear momentum, then angular momentum about the centre of mass, world axes"),
     Quantity("pose", ("q",), (("T", (4, 4)),), "homogeneous pose, world from link", options=("link",)),
-    Quantity("poses", ("q",), (("poses", ("links", 3, 4)),),
+    Quantity("poses", ("q",), (("T", ("links", 3, 4)),),
              "R | p of every moving link, world from link, rows as in robot.moving_links"),
     Quantity("jacobian", ("q",), (("J", (6, "nv")),), "J v = velocity of the link's frame, linear first",
              options=("link", "frame")),

@@ -35,6 +35,7 @@ _QUANTITY_SYMBOLS = {
     ("kinetic_energy", "T"): "kinetic energy, J",
     ("potential_energy", "V"): "potential energy, J, zero at the world origin",
     ("pose", "T"): "pose of the link, world from link",
+    ("poses", "T"): "R | p of each moving link, world from link",
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
 }

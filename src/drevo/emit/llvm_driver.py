@@ -7,13 +7,10 @@ no remainder loop, no mask over samples and no write outside the caller's rows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .llvm_math import Lanes
+from .llvm_target import Arena, Target
 from .lower import Lowered
-
-if TYPE_CHECKING:
-    from .llvm import Arena, Target
 
 _MOVED = "ptr %p, i64 %stride, i64 %b, i64 %last, ptr %tile, i64 %n"  # of every function that moves a tile
 
@@ -26,14 +23,14 @@ def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
     l = target.of(target.lanes)
     rows = layout == "rows"
     widths = sorted({_width(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size})
-    helpers = "".join(_Rows(l, w).text() for w in widths) if rows else _columns(l) + _fills(low, l)
+    helpers = "".join(Rows(l, w).text() for w in widths) if rows else _columns(l) + _fills(low, l)
     return helpers + _zero(l) + _loop(low, target, room, rows)
 
 
 # -- row-major ----------------------------------------------------------------------------------------------
 
 
-class _Rows:
+class Rows:
     """@load_<w> and @store_<w>: W rows of n columns from or to a tile, in blocks of w <= min(n, W) columns.
 
     A block is W / w square transpositions side by side. The last block is moved back to n - w: it writes some
@@ -212,16 +209,13 @@ def _loop(low: Lowered, target: Target, room: Arena, rows: bool) -> str:
     if rows:
         lines += [*clear, "  br label %body"]
     else:
-        lines += [f"  %few = icmp slt i64 %count, {w}", "  br i1 %few, label %small, label %body"]
-        lines[-1:-1] = _first_tile(low, l)
+        lines += [*_first_tile(low, l), f"  %few = icmp slt i64 %count, {w}"]
+        lines.append("  br i1 %few, label %small, label %body")
         lines += ["small:", *clear, *_tile(low, l, rows, True), "  br label %exit"]
     lines += ["body:", "  %b0 = phi i64 [0, %0], [%next, %body]"]
     clamp = "  %b = add i64 %b0, 0" if rows else "  %b = call i64 @llvm.smin.i64(i64 %b0, i64 %tail)"
-    lines += [clamp, *_tile(low, l, rows, False), f"  %after = add i64 %b0, {w}"]
-    if rows:
-        lines.append("  %next = add i64 %after, 0")
-    else:
-        lines += ["  %begun = icmp ne i64 %b0, 0", "  %next = select i1 %begun, i64 %after, i64 %lead"]
+    lines += [clamp, *_tile(low, l, rows, False), "  %begun = icmp ne i64 %b0, 0"]
+    lines += [f"  %done = select i1 %begun, i64 {w}, i64 {w if rows else '%lead'}", "  %next = add i64 %b0, %done"]
     lines += ["  %more = icmp slt i64 %next, %count", "  br i1 %more, label %body, label %exit", "exit:"]
     bits = f"i{w}"
     lines += [f"  %bad = load {l.type}, ptr %status, align {l.bytes}", f"  %nan = fcmp uno {l.type} %bad, %bad"]
@@ -237,20 +231,20 @@ def _first_tile(low: Lowered, l: Lanes) -> list[str]:
     NumPy's arrays begin 16 bytes into a line. What both tiles hold is computed twice, to the same bits.
     """
     sizes = [p.size for p in low.outputs]
-    i = len(low.inputs) + (sizes.index(max(sizes)) if sizes else 0)
     if not sizes:
         return [f"  %lead = add i64 0, {l.lanes}"]
+    i = len(low.inputs) + sizes.index(max(sizes))
     return [
         f"  %address = ptrtoint ptr %p{i} to i64",
         "  %before = sub i64 0, %address",
         f"  %within = and i64 %before, {l.bytes - 1}",
         f"  %whole = and i64 %s{i}, {l.bytes - 1}",
+        f"  %samples = udiv i64 %within, {l.size}",
         "  %even = icmp eq i64 %whole, 0",
         f"  %long = icmp sge i64 %count, {_ALIGNED_FROM * l.lanes}",
-        "  %apart = icmp ne i64 %within, 0",
+        "  %apart = icmp ne i64 %samples, 0",
         "  %pays = and i1 %even, %long",
         "  %turn = and i1 %pays, %apart",
-        f"  %samples = udiv i64 %within, {l.size}",
         f"  %lead = select i1 %turn, i64 %samples, i64 {l.lanes}",
     ]
 
@@ -331,4 +325,4 @@ def _constants(low: Lowered, l: Lanes, room: Arena) -> list[str]:
     return out
 
 
-__all__ = ["driver"]
+__all__ = ["Rows", "driver"]

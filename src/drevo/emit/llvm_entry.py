@@ -6,7 +6,7 @@ Nothing from outside is compiled in: pointers come through @table, which is fill
 
 from __future__ import annotations
 
-from .llvm import Arena, Target
+from .llvm_target import Arena, Target
 from .lower import Lowered, Port
 from .objects import TABLE, Layout
 

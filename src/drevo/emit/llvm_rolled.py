@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .llvm import Kernel, Target, _Body, arena, cut
-from .llvm_driver import _Rows
+from .cut import cut
+from .llvm_driver import Rows
+from .llvm_kernel import Body, Kernel
 from .llvm_math import Lanes, sincos
+from .llvm_target import Target, arena
 from .lower import Lowered
 
 INTEGERS = ("kind", "parent", "own", "q", "v")  # per body, i32; parent and own: first scalar of the slot
@@ -77,7 +79,7 @@ class Rolled:
     tiled: bool = True
 
 
-class _Block(_Body):
+class _Block(Body):
     """The text of a step inside a loop, its names made its own by a prefix."""
 
     def __init__(self, step: Step, target: Target, lanes: int, prefix: str) -> None:
@@ -274,8 +276,8 @@ def emit(rolled: Rolled, target: Target) -> str:
     for l in (one, many) if rolled.tiled else (one,):
         parts += [angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
     if rolled.loaded:
-        parts += [_room(one), _room(many), _gather(one), _Rows(many, 4).text(), _load_wrenches(many)]
-    return "\n".join([*parts, _Rows(many, many.lanes).text(), _single(rolled, one), _batch(rolled, target)])
+        parts += [_room(one), _room(many), _gather(one), Rows(many, 4).text(), _load_wrenches(many)]
+    return "\n".join([*parts, Rows(many, many.lanes).text(), _single(rolled, one), _batch(rolled, target)])
 
 
 def _declarations(target: Target) -> str:

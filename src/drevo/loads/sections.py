@@ -20,12 +20,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.kinematics import moving_links
 from ..compiler import compile
 from ..constrained import Contacts
 from ..constraint import Constraint
 from ..errors import InputError, NumericsError
-from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..robot import Robot
 from ..runtime.function import Function
@@ -277,7 +275,7 @@ def _joint_wrenches(
     for e in entries:
         forces[e.link] = forces.get(e.link, np.zeros(6)) + e.wrench
     W = robot.joint_wrenches(q, v, a, f_ext=forces)
-    return W, {link: k for k, link in enumerate(moving_links(build_tree(robot.model)))}
+    return W, {link: k for k, link in enumerate(robot.moving_links)}
 
 
 def _hung(model: Model, link: str) -> list[_Hung]:

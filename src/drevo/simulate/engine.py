@@ -6,7 +6,7 @@ compensated update, unit quaternions, constraints, records. The tableau is data,
 
 from __future__ import annotations
 
-from ..emit.llvm import Target
+from ..emit.llvm_target import Target
 from ..emit.lower import Lowered
 from .pieces import pieces
 from .pursuit import pursuit

@@ -1,0 +1,94 @@
+"""Steps cut into functions: runs of some hundred steps, and runs whose code is called several times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .lower import CHUNK, ONE_FUNCTION, Lowered, Step, operands, results
+from .repeat import Repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive steps that make one function. frame: of a repeated run the first slot of its own values.
+
+    code: the run whose function is called, with the outputs `shift` columns on.
+    """
+
+    steps: Sequence[Step]
+    code: int
+    frame: int = 0
+    shift: int = 0
+    values: tuple[int, ...] = ()  # that lie in the frame, in order
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """`slot`: values that cross from one run to a later one; `framed`: value -> (slot in a frame, sign)."""
+
+    runs: tuple[Run, ...]
+    slot: dict[int, int]
+    slots: int
+    framed: dict[int, list[tuple[int, int]]]
+
+
+def cut(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] = ()) -> Cut:
+    """Runs of `chunk` steps, and the repeated ones; a slot is never reused inside the run that last reads it."""
+    size = chunk or (CHUNK if len(low.steps) > ONE_FUNCTION else max(1, len(low.steps)))
+    pieces = _pieces(len(low.steps), size, [run for r in repeated for run in r.runs])
+    of = {k: n for n, piece in enumerate(pieces) for k in piece}
+    first = {piece.start: n for n, piece in enumerate(pieces)}
+    repeat = {first[run.start]: (r, k) for r in repeated for k, run in enumerate(r.runs)}
+    born = {v: of[k] for k, s in enumerate(low.steps) for v in results(s)}
+    own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in repeat.items()}  # read from a frame
+    last: dict[int, int] = {}
+    for k, step in enumerate(low.steps):
+        apart = own.get(of[k], ())
+        last.update((e >> 1, of[k]) for e in operands(step) if e >> 1 in born and e >> 1 not in apart)
+    slot, count = _slots(low, pieces, last)
+    runs: list[Run] = []
+    framed: dict[int, list[tuple[int, int]]] = {}
+    for n, piece in enumerate(pieces):
+        steps = [low.steps[i] for i in piece]
+        if n not in repeat:
+            runs.append(Run(steps, n))
+            continue
+        r, k = repeat[n]
+        runs.append(Run(steps, first[r.runs[0].start], count, r.shifts[k], r.frame))
+        for e in r.edges[k]:
+            framed.setdefault(e >> 1, []).append((count, e & 1))
+            count += 1
+    assert all(born[v] < last[v] for v in slot)
+    return Cut(tuple(runs), slot, count, framed)
+
+
+def _pieces(total: int, size: int, apart: Sequence[range]) -> list[range]:
+    """All steps in order: the runs that stand apart, and what is between them by `size`."""
+    out: list[range] = []
+    at = 0
+    for run in [*sorted(apart, key=lambda r: r.start), range(total, total)]:
+        out += [range(k, min(k + size, run.start)) for k in range(at, run.start, size)]
+        out += [run] if run else []
+        at = run.stop
+    return out if out and out[0] not in apart else [range(0), *out]
+
+
+def _slots(low: Lowered, pieces: Sequence[range], last: dict[int, int]) -> tuple[dict[int, int], int]:
+    """Slots of the values that are read in a later run than they are made in."""
+    slot: dict[int, int] = {}
+    release: list[list[int]] = [[] for _ in pieces]
+    free: list[int] = []
+    count = 0
+    for k, piece in enumerate(pieces):
+        for v in (v for i in piece for v in results(low.steps[i]) if last.get(v, k) > k):
+            if not free:
+                free.append(count)
+                count += 1
+            slot[v] = free.pop()
+            release[last[v]].append(slot[v])
+        free += release[k]
+    return slot, count
+
+
+__all__ = ["Cut", "Run", "cut"]

@@ -1,0 +1,73 @@
+"""Batch-last arrays wherever they lie: a tile more, never another bit nor a number outside the result."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drevo
+
+Array = np.ndarray[Any, Any]
+
+
+def laid(x: Array, offset: int, margin: int) -> tuple[Array, Array]:
+    """A copy that begins `offset` items into a cache line, and all that is around it."""
+    line = 64 // x.itemsize
+    wide = -(-(x.shape[1] + margin) // line) * line  # rows of whole lines
+    room = np.full(wide * x.shape[0] + 3 * line, 7.0, x.dtype)
+    first = (-room.ctypes.data // x.itemsize) % line + line + offset
+    view = room[first : first + wide * x.shape[0]].reshape(x.shape[0], wide)[:, : x.shape[1]]
+    view[...] = x
+    return view, room
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_any_place_in_a_cache_line(dtype: str) -> None:
+    f = drevo.compile(drevo.load("stanford"), "poses", layout="batch_last", packed=True, dtype=dtype)
+    rng, lanes = np.random.default_rng(0), f.manifest.lanes
+    for count, offset in product((lanes, 8 * lanes - 1, 8 * lanes, 8 * lanes + 1, 11 * lanes - 3), range(lanes)):
+        q = rng.normal(size=(6, count)).astype(dtype)
+        want = np.stack([f(np.ascontiguousarray(x)) for x in q.T], axis=1)
+        given, _ = laid(q, (3 * offset) % lanes, 0)
+        out, room = laid(np.zeros_like(want), offset, lanes)
+        assert f(given, out=out) is out and np.array_equal(out, want)
+        out[...] = 7.0
+        assert (room == 7.0).all()
+
+
+SETS: tuple[list[str], ...] = (
+    ["poses", "mass_matrix", "gravity"],
+    ["inverse_dynamics", "mass_matrix", "kinetic_energy", "momentum"],
+    ["forward_dynamics", "inverse_mass_matrix"],
+    ["inverse_dynamics_derivatives"],
+)
+
+
+@pytest.mark.parametrize("names", SETS, ids=lambda x: x[0])
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+def test_everything_that_is_not_finite_is_found(names: list[str], layout: str) -> None:
+    """Results that enter others are not tested themselves: what is not finite in them shows in the others."""
+    robot, rng = drevo.load("stanford"), np.random.default_rng(0)
+    sure, loose = (drevo.compile(robot, names, layout=layout, check=check) for check in (True, False))
+    seen = {True: 0, False: 0}
+    for count in (1, 19):
+        for _ in range(100):
+            args = [rng.normal(size=(6, count)) for _ in sure.inputs]
+            x = args[rng.integers(len(args))]
+            x[rng.integers(6), rng.integers(count)] = rng.choice(
+                [np.nan, -np.inf, 1e13, 1e60, 1e154, 1e200, 1e300]
+            )
+            args = [x if count > 1 else x[:, 0].copy() for x in args]
+            args = [np.ascontiguousarray(x.T) for x in args] if layout == "rows" else args
+            want = loose(*args)
+            fine = all(np.isfinite(x).all() for x in want)
+            seen[fine] += 1
+            if fine:
+                assert all(np.array_equal(x, y) for x, y in zip(sure(*args), want, strict=True))
+                continue
+            with pytest.raises(drevo.NumericsError):
+                sure(*args)
+    assert min(seen.values()) > 0
