@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .lower import CHUNK, ONE_FUNCTION, Lowered, Step, operands, results
+from .lower import CHUNK, ONE_FUNCTION, SHORT, SOON, Lowered, Step, operands, results
 from .repeat import Repeat
 
 
@@ -35,7 +35,8 @@ class Cut:
 
 def cut(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] = ()) -> Cut:
     """Runs of `chunk` steps, and the repeated ones; a slot is never reused inside the run that last reads it."""
-    size = chunk or (CHUNK if len(low.steps) > ONE_FUNCTION else max(1, len(low.steps)))
+    n = len(low.steps)
+    size = chunk or (max(1, n) if n <= ONE_FUNCTION else CHUNK if n <= SOON else SHORT)
     pieces = _pieces(len(low.steps), size, [run for r in repeated for run in r.runs])
     of = {k: n for n, piece in enumerate(pieces) for k in piece}
     first = {piece.start: n for n, piece in enumerate(pieces)}

@@ -21,8 +21,8 @@ from ..graph.program import Output, Program
 FMA, SINCOS = 9, 10
 Order = Literal["auto", "create", "column", "greedy"]
 ORDERS = ("auto", "create", "column", "greedy")
-ONE_FUNCTION = 15_000  # steps; register allocation grows faster than linearly beyond
-CHUNK = 400
+ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
+CHUNK, SHORT = 1_200, 400  # steps of a function; short ones where compiling takes seconds
 SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
 REGISTERS = 28
 WORTH = 0.95
