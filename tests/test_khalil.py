@@ -64,10 +64,10 @@ TRIG = {"puma560": 12, "rx90": 12, "stanford": 8, "panda": 12, "iiwa7": 12, "pla
 # Published humanoids and quadrupeds: inverse dynamics, mass matrix, forward dynamics.
 URDFS = {
     ("talos_reduced.urdf", "fixed"): (2660, 1954, 5774),
-    ("talos_reduced.urdf", "floating"): (3312, 3032, 11006),
-    ("g1_29dof_rev_1_0.urdf", "floating"): (3143, 3262, 10800),
-    ("solo12.urdf", "floating"): (1069, 517, 2667),
-    ("anymal.urdf", "floating"): (1269, 563, 2878),
+    ("talos_reduced.urdf", "floating"): (3312, 3032, 7957),
+    ("g1_29dof_rev_1_0.urdf", "floating"): (3143, 3262, 7989),
+    ("solo12.urdf", "floating"): (1069, 517, 2535),
+    ("anymal.urdf", "floating"): (1269, 563, 2737),
 }
 SNAP = 1e-9  # published files round pi / 2 at the twelfth digit
 

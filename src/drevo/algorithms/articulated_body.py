@@ -7,8 +7,19 @@ from typing import NamedTuple
 
 from ..errors import TraceError
 from ..mechanics.joints import Force, Motion, Placement
-from ..mechanics.scalar import Scalar
-from ..mechanics.spatial import SYM_ZERO, ZERO, Body, Mat, Sym, Vec, congruence, skew
+from ..mechanics.scalar import Scalar, is_zero
+from ..mechanics.spatial import (
+    SYM_ZERO,
+    ZERO,
+    Body,
+    Mat,
+    Sym,
+    Vec,
+    congruence,
+    rotated,
+    rotated_mat,
+    skew,
+)
 from ..mechanics.tree import Tree
 from .inertia_matrix import Factors, Rows
 from .inverse_dynamics import NO_FORCE, External, external_on
@@ -34,16 +45,37 @@ class Articulated(NamedTuple):
         """Less U W^T, for W a multiple of U or one of several whose sum is symmetric."""
         return Articulated(self.A - _outer_sym(U.n, W.n), self.B - _outer(U.n, W.f), self.M - _outer_sym(U.f, W.f))
 
+    def without(self, S: Motion) -> Articulated:
+        """The same with I S = 0 written as zeros, where S is along one axis: behind a joint it is so exactly."""
+        along = [k for k, x in enumerate((*S.w, *S.v)) if not is_zero(x)]
+        if len(along) != 1:
+            return self
+        k = along[0] % 3
+        rest = Mat(*(Vec(*(0.0 if r == k or c == k else 1.0 for c in range(3))) for r in range(3)))
+        B = self.B
+        if along[0] < 3:
+            return Articulated(_kept(self.A, rest), Mat(*(ZERO if r == k else B[r] for r in range(3))), self.M)
+        columns = Mat(*(Vec(*(0.0 if c == k else x for c, x in enumerate(row))) for row in B))
+        return Articulated(self.A, columns, _kept(self.M, rest))
+
     def lifted(self, X: Placement) -> Articulated:
         """The same inertia in the parent's axes about the parent's origin; the transform of section 2.8."""
         A, B, M = self
-        for R in (X.R,) if X.k == -2 else (X.Q, X.R):
+        if X.k >= 0:
+            A, M = rotated(X.k, X.s, X.c, A), rotated(X.k, X.s, X.c, M)
+            B = rotated_mat(X.k, X.s, X.c, B)
+        for R in (X.Q, X.R) if X.k == -1 else (X.R,):
             A, B, M = congruence(R, A), R.mul(B).mul(R.T), congruence(R, M)
         P = skew(X.p)
         moved = B + P.mul(M.mat)
         cross = P.mul(B.T)  # [p] B^T; its transpose completes A
         A = A + Sym.of(cross) + Sym.of(moved.mul(P.T))
         return Articulated(A, moved, M)
+
+
+def _kept(S: Sym, mask: Mat) -> Sym:
+    """S where the mask is 1, zero elsewhere."""
+    return Sym(*(x if m == 1.0 else 0.0 for x, m in zip(S, Sym.of(mask))))
 
 
 def _outer(a: Vec, b: Vec) -> Mat:
@@ -105,6 +137,11 @@ def forward_dynamics(
     return _accelerations(tree, X, joints)  # type: ignore[arg-type]
 
 
+def solved(tree: Tree, q: Sequence[Scalar], force: Sequence[Scalar]) -> list[Scalar]:
+    """M^-1 force, (nv,): the same bodies at rest and without weight."""
+    return forward_dynamics(tree.but(gravity=ZERO), q, [0.0] * tree.nv, force)
+
+
 def refuse_shared(tree: Tree, capable: str = "khalil, newton_euler") -> None:
     """An O(n) method cannot carry a coordinate that moves several joints: it couples the branches."""
     seen: dict[int, str] = {}
@@ -138,6 +175,8 @@ def passed_on(inertia: Articulated, p: Force, j: Joint) -> tuple[Articulated, Fo
             W = W + j.U[l] * row[l]
         inertia = inertia.less(j.U[k], W)
         p = p + j.U[k] * x[k]
+    if n == 1:
+        inertia = inertia.without(j.S[0])
     return inertia, p + inertia.times(j.c)
 
 

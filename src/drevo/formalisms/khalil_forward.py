@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..algorithms.articulated_body import solved
 from ..algorithms.inertia_matrix import Factors, elimination_order
 from ..algorithms.inverse_dynamics import External
 from ..mechanics.scalar import Scalar, is_zero
@@ -103,3 +104,17 @@ def forward_dynamics(
     rows = mass_matrix_rows(matrix or tree, q, carried, meeting, sums)
     a = Factors(rows, elimination_order(tree)).solve(rest)
     return [x + chosen.get(i, 0.0) for i, x in enumerate(a)]
+
+
+def by_articulated_bodies(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: External | None = None,
+    parallel: bool = True,
+    light: Tree | None = None,
+) -> list[Scalar]:
+    """The same for deep trees, M da = rest solved by articulated bodies. light: the tree that they are of."""
+    rest, chosen = forced(tree, q, v, tau, external, parallel)
+    return [x + chosen.get(i, 0.0) for i, x in enumerate(solved(light or tree, q, rest))]

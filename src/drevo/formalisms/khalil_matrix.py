@@ -15,26 +15,12 @@ from ..mechanics.joints import Force, Motion, Placement
 from ..mechanics.reduce import linear_coordinates, linear_rates, scaled
 from ..mechanics.reframe import renames
 from ..mechanics.scalar import Scalar, cos, is_zero, sin
-from ..mechanics.spatial import IDENTITY, UNIT, Body, Mat, Sym, Vec, congruence, rotate
+from ..mechanics.spatial import IDENTITY, UNIT, Body, Sym, Vec, congruence, rotate, rotated
 from ..mechanics.tree import Tree
-from .khalil import axes_of, joined_name
+from .khalil import joined_name
 
 Meeting = int | Sequence[int]  # a depth, or for every body the ancestor at which its wrench stops
 Traces = Vec  # S_bb + S_cc by axis a: the diagonal of the rotational inertia
-
-
-def rotated(k: int, s: Scalar, c: Scalar, S: Sym) -> Sym:
-    """Q S Q^T about e_k with 8 products: kappa = s (S_xx - S_yy) + 2 c S_xy turns the block of x and y."""
-    x, y, _ = axes_of(k)
-    m = [list(row) for row in S.mat]
-    kappa = s * (m[x][x] - m[y][y]) + c * (m[x][y] + m[x][y])
-    sigma = s * kappa
-    side = rotate(k, s, c, Vec(*m[k]))
-    m[x][x], m[y][y] = m[x][x] - sigma, m[y][y] + sigma
-    m[x][y] = m[y][x] = c * kappa - m[x][y]
-    for a in (x, y):
-        m[a][k] = m[k][a] = side[a]
-    return Sym.of(Mat.of(m))
 
 
 def traces(S: Sym) -> Traces:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..algorithms import articulated_body
 from ..algorithms.inertia_matrix import Factors, elimination_order
 from ..algorithms.inverse_dynamics import External
 from ..mechanics.reduce import linear_rates
@@ -21,11 +20,11 @@ from ..quantities import CATALOGUE
 from ..trace import COMPUTE, Compute
 from . import khalil_forward, khalil_matrix
 from .search import COMPUTE as RECURSIONS
-from .search import Plan, accelerations
+from .search import Plan, accelerations, articulated
 
 Vector = Sequence[Scalar]
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
-DEEP = 15  # mean number of ancestors: beyond it articulated bodies beat the factors of M
+DEEP = 50  # mean square of the rates above one: beyond it articulated bodies beat the factors of M
 
 
 def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Compute]:
@@ -54,7 +53,7 @@ def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Comp
 def _forward(tree: Tree, names: Sequence[str], plan: Plan, made: dict[Plan, Tree]) -> Compute:
     """Accelerations, from what the list has for them."""
     if deep(tree) and "mass_matrix" not in names:
-        return articulated_body.forward_dynamics
+        return articulated(plan)
     if "bias" in names:
         return _on(made, plan, _from_bias, plan.options("mass_matrix"))
     return accelerations(plan, plan)
@@ -86,9 +85,10 @@ def _on(made: dict[Plan, Tree], plan: Plan, compute: Compute, options: Mapping[s
 
 
 def deep(tree: Tree) -> bool:
-    """Long chains, whose coordinates each move one joint."""
-    depth: list[int] = []
-    for b in tree.bodies:
-        depth.append(depth[b.parent] + 1 if b.parent >= 0 else 1)
-    alone = len({b.v for b in tree.bodies}) == len(tree.bodies)
-    return alone and sum(depth) > DEEP * len(tree)
+    """Rates with many others above them, each of one joint alone: the factors of M cost the square of that."""
+    above, total = [0] * len(tree), 0
+    for i, b in enumerate(tree.bodies):
+        above[i] = (above[b.parent] if b.parent >= 0 else 0) + b.nv
+        total += sum(d * d for d in range(above[i] - b.nv + 1, above[i] + 1))
+    alone = len({b.v for b in tree.bodies}) == len(tree)
+    return alone and total > DEEP * tree.nv

@@ -22,7 +22,7 @@ from ..model.description import Model
 from ..quantities import CATALOGUE, names_of
 from ..trace import COMPUTE, trace
 from . import alyushin, khalil_derivatives, kovalchuk, planar, telegin_lagrange, vereshchagin, zaremba
-from .search import NODES, OBJECTIVES, Counts, Plan, Search, accelerations, traced
+from .search import NODES, OBJECTIVES, Counts, Plan, Search, accelerations, articulated, traced
 
 Compute = Callable[..., Any]
 Prepare = Callable[[Tree], Tree]
@@ -226,6 +226,8 @@ def _accelerations(tree: Tree, objective: str, external: bool) -> Iterator[Varia
     same = replace(h, holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
     for matrix in dict.fromkeys((M, same)):
         yield Variant("khalil", accelerations(h, matrix))
+    if len({b.v for b in tree.bodies}) == len(tree):  # articulated bodies cannot carry a shared coordinate
+        yield Variant("khalil", articulated(h))
 
 
 __all__ = [

@@ -126,6 +126,20 @@ def accelerations(h: Plan, M: Plan) -> Compute:
     return forward_dynamics
 
 
+def articulated(h: Plan) -> Compute:
+    """Forward dynamics with articulated bodies after the bias, in the bias' own frames."""
+    light = replace(h, holders=(), unit=False)
+
+    def forward_dynamics(
+        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
+    ) -> list[Scalar]:
+        return khalil_forward.by_articulated_bodies(
+            h.prepare(tree), q, v, tau, external, h.parallel, light.prepare(tree)
+        )
+
+    return forward_dynamics
+
+
 def traced(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:
     """A nameless program of a prepared tree, for its counts."""
     g = Graph()

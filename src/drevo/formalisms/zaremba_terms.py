@@ -19,10 +19,22 @@ from ..algorithms.inertia_matrix import wrench_of
 from ..mechanics.joints import Force, Motion, Placement
 from ..mechanics.reduce import linear_coordinates, linear_rates, scaled
 from ..mechanics.scalar import Scalar
-from ..mechanics.spatial import IDENTITY, NOTHING, ZERO, Body, Mat, Sym, Vec, congruence, outer_sum, rotate, skew
+from ..mechanics.spatial import (
+    IDENTITY,
+    NOTHING,
+    ZERO,
+    Body,
+    Mat,
+    Sym,
+    Vec,
+    congruence,
+    outer_sum,
+    rotate,
+    rotated,
+    skew,
+)
 from ..mechanics.topology import children_of
 from ..mechanics.tree import Tree
-from .khalil_matrix import rotated
 
 GROUND = -1  # as a column: -g, the base's fictitious acceleration
 STILL, NO_FORCE = Motion(ZERO, ZERO), Force(ZERO, ZERO)

@@ -150,6 +150,34 @@ def congruence(r: Mat, s: Sym) -> Sym:
     )
 
 
+def rotated(k: int, s: Scalar, c: Scalar, S: Sym) -> Sym:
+    """Q S Q^T about e_k with 8 products: kappa = s (S_xx - S_yy) + 2 c S_xy turns the block of x and y."""
+    x, y = (k + 1) % 3, (k + 2) % 3
+    m = [list(row) for row in S.mat]
+    kappa = s * (m[x][x] - m[y][y]) + c * (m[x][y] + m[x][y])
+    sigma = s * kappa
+    side = rotate(k, s, c, Vec(*m[k]))
+    m[x][x], m[y][y] = m[x][x] - sigma, m[y][y] + sigma
+    m[x][y] = m[y][x] = c * kappa - m[x][y]
+    for a in (x, y):
+        m[a][k] = m[k][a] = side[a]
+    return Sym.of(Mat.of(m))
+
+
+def rotated_mat(k: int, s: Scalar, c: Scalar, B: Mat) -> Mat:
+    """Q B Q^T about e_k with 12 products: the skew part of the block of x and y stays, kappa turns the rest."""
+    x, y = (k + 1) % 3, (k + 2) % 3
+    m = [list(row) for row in B]
+    kappa = s * (m[x][x] - m[y][y]) + c * (m[x][y] + m[y][x])
+    sigma, shared = s * kappa, c * kappa
+    row, column = rotate(k, s, c, Vec(*m[k])), rotate(k, s, c, Vec(m[0][k], m[1][k], m[2][k]))
+    m[x][x], m[y][y] = m[x][x] - sigma, m[y][y] + sigma
+    m[x][y], m[y][x] = shared - m[y][x], shared - m[x][y]
+    for a in (x, y):
+        m[k][a], m[a][k] = row[a], column[a]
+    return Mat.of(m)
+
+
 def outer_sum(p: Vec, g: Vec) -> Sym:
     """p g^T + g p^T."""
     return Sym(
