@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +30,19 @@ SNAP = 1e-9  # rad: a placement written as 1.5707963 is a quarter turn to the pe
 STATES = 32
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Graphs and texts hold no cycles: the collector would only walk them, again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+@uncollected()
 def write_out(
     robot: Robot | Model,
     name: str,
