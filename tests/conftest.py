@@ -49,3 +49,27 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for what, (residual, tolerance) in sorted(WORST.items()):
             slack = tolerance / residual if residual else float("inf")
             terminalreporter.write_line(f"{what:48} {residual:8.1e} of {tolerance:8.1e}, slack {slack:.0f}")
+
+
+# -- robots whose motions are known; imported when they are wanted, after a lever has been switched off
+
+
+@pytest.fixture(scope="session")
+def chain() -> Any:
+    from drevo.robots import rod_chain
+
+    return rod_chain(10)
+
+
+@pytest.fixture(scope="session")
+def pendulum() -> Any:
+    from motions import double_pendulum
+
+    return double_pendulum()
+
+
+@pytest.fixture(scope="session")
+def tumbling() -> Any:
+    from motions import free_body
+
+    return free_body("tumbling", gravity=(0.0, 0.0, 0.0))

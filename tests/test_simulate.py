@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from motions import G, double_pendulum, free_body, released
+from motions import G, free_body, released
 
 import drevo
 from drevo.errors import InputError
@@ -23,21 +23,6 @@ from drevo.simulate.motion import numeric_rates
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "yudintsev-chain.json").read_text())
 FIXED = [m for m in METHODS.values() if not m.adaptive]
-
-
-@pytest.fixture(scope="module")
-def chain() -> Robot:
-    return rod_chain(10)
-
-
-@pytest.fixture(scope="module")
-def pendulum() -> Robot:
-    return double_pendulum()
-
-
-@pytest.fixture(scope="module")
-def tumbling() -> Robot:
-    return free_body("tumbling", gravity=(0.0, 0.0, 0.0))
 
 
 # -- against the reference ----------------------------------------------------------------------------------

@@ -10,30 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from motions import G, double_pendulum, free_body, released
+from motions import G, released
 
 import drevo
 from drevo.errors import InputError, NumericsError
 from drevo.robot import Robot
-from drevo.robots import rod_chain
 from drevo.simulate import METHODS, Control, Event, simulate
 from drevo.simulate.integrators import RK4
-
-
-@pytest.fixture(scope="module")
-def chain() -> Robot:
-    return rod_chain(10)
-
-
-@pytest.fixture(scope="module")
-def pendulum() -> Robot:
-    return double_pendulum()
-
-
-@pytest.fixture(scope="module")
-def tumbling() -> Robot:
-    return free_body("tumbling", gravity=(0.0, 0.0, 0.0))
-
 
 # -- events, records ----------------------------------------------------------------------------------------
 

@@ -16,10 +16,10 @@ from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, elimina
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..mechanics.joints import Force, Motion, Placement
 from ..mechanics.scalar import Scalar, is_zero
-from ..mechanics.spatial import ZERO, Body, Mat, Vec, rotate, skew
+from ..mechanics.spatial import ZERO, Body, Mat, Vec, rotated_mat, skew
 from ..mechanics.topology import ancestors
 from ..mechanics.tree import Tree
-from .khalil import Recursion, axes_of, recursion
+from .khalil import Recursion, recursion
 from .khalil_forward import forward_dynamics
 from .khalil_matrix import lifted, mass_matrix_rows, traces, wrench
 
@@ -66,24 +66,10 @@ def flow_of(body: Body, w: Vec) -> Flow:
     return Flow(skew(w).mul(twice.S.mat), w.cross(twice.h))
 
 
-def rotated_matrix(k: int, s: Scalar, c: Scalar, B: Mat) -> Mat:
-    """Q B Q^T about e_k with 12 products: kappa = s (B_xx - B_yy) + c (B_xy + B_yx)."""
-    x, y, _ = axes_of(k)
-    m = [list(row) for row in B]
-    kappa = s * (m[x][x] - m[y][y]) + c * (m[x][y] + m[y][x])
-    out = [[m[k][k]] * 3 for _ in range(3)]
-    out[x][x], out[y][y] = m[x][x] - s * kappa, m[y][y] + s * kappa
-    out[x][y], out[y][x] = c * kappa - m[y][x], c * kappa - m[x][y]
-    across, down = rotate(k, s, c, B[k]), rotate(k, s, c, B.T[k])
-    for a in (x, y):
-        out[k][a], out[a][k] = across[a], down[a]
-    return Mat.of(out)
-
-
 def lifted_flow(x: Placement, flow: Flow, P: Body, slip2: Vec) -> Flow:
     """A composite body's flow for the parent's observer; slip2: twice the velocity of the pole that he sees."""
     Q, p, h = flow.Q, x.up(flow.p), x.up(P.h)
-    Q = rotated_matrix(x.k, x.s, x.c, Q) if x.k >= 0 else x.Q.mul(Q).mul(x.Q.T) if x.k == -1 else Q
+    Q = rotated_mat(x.k, x.s, x.c, Q) if x.k >= 0 else x.Q.mul(Q).mul(x.Q.T) if x.k == -1 else Q
     Q = x.R.mul(Q).mul(x.R.T) + _outer(slip2, h + x.p * P.m) + _outer(p, x.p)
     return Flow(Q, p + slip2 * P.m)
 

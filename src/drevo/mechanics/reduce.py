@@ -10,7 +10,7 @@ inside joints and the inertias of single bodies do not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from .rotation import about
@@ -220,14 +220,3 @@ def in_unit(tree: Tree, unit: Scalar) -> Tree:
     return tree.but(
         bodies=tuple(map(smaller, tree.bodies)), frames=frames, gravity=shorter(tree.gravity), unit=unit
     )
-
-
-def in_order(*steps: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """One preparation from several, the first given first."""
-
-    def prepare(tree: Tree) -> Tree:
-        for step in steps:
-            tree = step(tree)
-        return tree
-
-    return prepare
