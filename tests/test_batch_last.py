@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import drevo
+from drevo.emit.llvm_columns import BEYOND, FOLD
+from drevo.emit.llvm_target import STAGED
 
 Array = np.ndarray[Any, Any]
 
@@ -36,6 +38,36 @@ def test_any_place_in_a_cache_line(dtype: str) -> None:
         assert f(given, out=out) is out and np.array_equal(out, want)
         out[...] = 7.0
         assert (room == 7.0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_rows_that_fold_and_results_that_no_cache_holds(dtype: str, packed: bool) -> None:
+    """Over the stage: the same bits as of few samples, wherever the result begins, and nothing beside it."""
+    names = ["poses", "mass_matrix"]
+    f = drevo.compile(drevo.load("stanford"), names, layout="batch_last", packed=packed, dtype=dtype)
+    rng, fold = np.random.default_rng(1), FOLD // f.dtype.itemsize
+    sizes = [len(x) for x in f(np.zeros((6, 1), dtype))]
+    large = BEYOND // f.dtype.itemsize // max(sizes)
+    assert max(sizes) > STAGED
+    for count, offset in product((fold, 3 * fold, large + 1, -(-large // 64) * 64), (0, 2, 5)):
+        q = rng.normal(size=(6, count)).astype(dtype)
+        want = [np.concatenate(x, axis=1) for x in zip(*(f(x) for x in np.array_split(q, count // 50, axis=1)))]
+        rooms = [np.full(n * count + 64, 7.0, dtype) for n in sizes]
+        out = tuple(r[16 + offset : 16 + offset + n * count].reshape(n, count) for r, n in zip(rooms, sizes))
+        f(q, out=out)
+        for x, right, room in zip(out, want, rooms):
+            assert np.array_equal(x, right)
+            x[...] = 7.0
+            assert (room == 7.0).all()
+
+
+def test_a_bad_sample_of_a_staged_run_is_named() -> None:
+    f = drevo.compile(drevo.load("stanford"), "poses", layout="batch_last")
+    q = np.zeros((6, 1024))
+    q[2, 700] = np.nan
+    with pytest.raises(drevo.NumericsError, match="700"):
+        f(q)
 
 
 SETS: tuple[list[str], ...] = (

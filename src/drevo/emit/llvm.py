@@ -13,7 +13,6 @@ from .llvm_target import Arena, Target, arena
 from .lower import Lowered
 from .repeat import repeats
 
-EMITTER = 2  # part of the cache key: raise it when the same program gives other code
 REPEATED = 5_000  # steps: below it code that is called for several sections gains nothing
 SINGLE = 12_000  # steps: beyond it a kernel for one sample takes seconds to make and saves less than half its time
 
@@ -31,7 +30,7 @@ class Text:
 def emit(low: Lowered, target: Target, layout: str, entry: Callable[[Arena, int], str] | None = None) -> Text:
     """The whole module. `entry` adds the Python entry point, given the arena and the scalar scratch."""
     pieces = cut(low, target.chunk, repeats(low) if len(low.steps) > REPEATED else ())
-    room = arena(low, target, pieces.slots)
+    room = arena(low, target, pieces.slots, layout)
     scratch = pieces.slots * target.of(1).size
     one = Kernel(low, target, 1, pieces, room)
     many = Kernel(low, target, target.lanes, pieces, room, layout != "rows")
@@ -53,4 +52,4 @@ def _declarations(target: Target) -> str:
     return "\n".join(out) + "\n"
 
 
-__all__ = ["EMITTER", "SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "arena", "cut", "emit"]
+__all__ = ["SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "arena", "cut", "emit"]

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 from .cut import cut
-from .llvm_driver import Rows
 from .llvm_kernel import Body, Kernel
 from .llvm_math import Lanes, sincos
+from .llvm_rows import Rows
 from .llvm_target import Target, arena
 from .lower import Lowered
 
