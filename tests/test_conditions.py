@@ -173,7 +173,7 @@ def test_planar_offsets_along_no_axis() -> None:
 
 def moved(tree: Tree, i: int, change: Body) -> Tree:
     return tree.but(
-        bodies=tuple(replace(b, inertia=b.inertia + change) if k == i else b for k, b in enumerate(tree.bodies))
+        bodies=tuple(b._replace(inertia=b.inertia + change) if k == i else b for k, b in enumerate(tree.bodies))
     )
 
 

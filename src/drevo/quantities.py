@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import TraceError
 
 FRAMES = ("local_world_aligned", "local", "world")
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """What can be asked of a robot.
 
     state: arguments in call order. outputs: names and shapes, a size a number, "nv" or "links" (those that move).

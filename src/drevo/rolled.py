@@ -7,8 +7,7 @@ source, on a tree of one body whose numbers are read from a table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -325,8 +324,7 @@ def _quaternions(columns: Columns) -> list[int]:
 # -- the whole ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """What a quantity hands on: scalars of the ground's slot, of a body's and more of it per freedom."""
 
     slot: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import InputError, TraceError
@@ -68,7 +68,7 @@ class Parameters:
         self.offset = [self._offset(i, b.p, i in symbols) for i, b in enumerate(self.tree.bodies)]
         self.symbolic = self.tree.but(
             bodies=tuple(
-                replace(b, R=exact_rotation(b.R), p=self.offset[i], inertia=self._body(i))
+                b._replace(R=exact_rotation(b.R), p=self.offset[i], inertia=self._body(i))
                 for i, b in enumerate(self.tree.bodies)
             ),
             gravity=Vec(*(exact(x) for x in self.tree.gravity)),

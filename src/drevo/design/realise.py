@@ -47,7 +47,7 @@ def realise(
     kept = known.tree
     if not counterweights:
         kept = kept.but(
-            bodies=tuple(replace(b, inertia=NOTHING) if i in chosen else b for i, b in enumerate(kept.bodies))
+            bodies=tuple(b._replace(inertia=NOTHING) if i in chosen else b for i, b in enumerate(kept.bodies))
         )
     places = [(i, Vec(*(reach * s for s in r))) for i in chosen for r in product(STEPS, repeat=3)]
     rows = _matrix(conditions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..graph.program import CONVENTION, Program
 from .drawing import Picture
@@ -94,8 +95,7 @@ ASSUMPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(NamedTuple):
     """What a robot is given by, in the notation of a book; values: of the names that the sections define."""
 
     sections: tuple[Section, ...]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .lower import CHUNK, ONE_FUNCTION, SHORT, SOON, Lowered, Step, operands, results
 from .repeat import Repeat
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Consecutive steps that make one function. frame: of a repeated run the first slot of its own values.
 
     code: the run whose function is called, with the outputs `shift` columns on.
@@ -23,8 +22,7 @@ class Run:
     values: tuple[int, ...] = ()  # that lie in the frame, in order
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """`slot`: values that cross from one run to a later one; `framed`: value -> (slot in a frame, sign)."""
 
     runs: tuple[Run, ...]

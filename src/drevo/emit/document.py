@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..graph.program import CONVENTION
 from .about import About, meaning
@@ -15,16 +15,14 @@ CITE = "Written out by Drevo, a compiler of closed-form equations of motion for 
 LINE = 8  # names of equal entries on a line
 
 
-@dataclass(frozen=True, slots=True)
-class Same:
+class Same(NamedTuple):
     """Entries of a result that are equal to one value, which may be one of the statements."""
 
     names: tuple[str, ...]
     value: Term
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row of a legend: names in the equations, what they are."""
 
     names: tuple[str, ...]

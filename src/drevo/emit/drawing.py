@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import hypot
+from typing import NamedTuple
 
 Point = tuple[float, float, float]
 Flat = tuple[float, float]
@@ -32,8 +33,7 @@ STYLE = """<style>
 </style>"""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A body: its number, its base (-1: the ground), pole, joint, centres of mass; places in world axes, metres.
 
     axis: None where the joint has none. center, augmented: None of a body without mass.
@@ -48,8 +48,7 @@ class Part:
     augmented: Point | None
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """The bodies, bases first, and the directions in space that go right and up on the page."""
 
     parts: tuple[Part, ...]

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A value that has a name."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A constant, never negative: its sign belongs to the term."""
 
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """A sum inside a product."""
 
     terms: Terms
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """sin, cos or sqrt of a sum; atan2 of two."""
 
     function: str
@@ -39,8 +35,7 @@ class Call:
 Factor = Name | Number | Group | Call
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A signed product, divided by the factors in `over`."""
 
     negative: bool
@@ -54,8 +49,7 @@ class Term:
 Terms = tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """A notation: how names, numbers, products, quotients, calls and parentheses look.
 
     collect: equal neighbours of a sum are shown once, x + x as 2 x, and x x as a square (for people only:

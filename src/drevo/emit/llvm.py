@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .cut import cut
 from .llvm_driver import driver
@@ -17,8 +17,7 @@ REPEATED = 5_000  # steps: below it code that is called for several sections gai
 SINGLE = 12_000  # steps: beyond it a kernel for one sample takes seconds to make and saves less than half its time
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """The IR of a module and what its callers must know."""
 
     ir: str

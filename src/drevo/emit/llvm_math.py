@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _S64 = (-0.1666666666666663, 0.00833333333332184, -0.00019841269829358525,
         2.755731353851212e-06, -2.5050734388737e-08, 1.589543324825544e-10)  # fmt: skip
@@ -29,8 +29,7 @@ def limit(scalar: str, fma: bool) -> float:
     return _LIMIT[scalar, fma]
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(NamedTuple):
     """How values look in the text: `lanes` scalars of type "double" or "float" side by side."""
 
     scalar: str

@@ -7,7 +7,7 @@ size; slot 0 is the ground, set afresh before every loop.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .cut import cut
 from .llvm_kernel import Body, Kernel
@@ -32,8 +32,7 @@ LONG = 2048  # bodies from which a batch runs sample by sample: the state of a t
 _NAMES = re.compile(r"%(t|n|in|out)(\d)")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a port of a step lies, and its first scalar there.
 
     base: "table"; "own" or "parent", the slots; "sines", "cosines", of q; "arg0", ..; "result".
@@ -43,8 +42,7 @@ class Place:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The work on one body of one kind in one loop."""
 
     low: Lowered
@@ -52,8 +50,7 @@ class Step:
     outputs: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """One sweep over all bodies, or over all loads; `steps` by kind."""
 
     backward: bool
@@ -61,8 +58,7 @@ class Loop:
     loads: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Rolled:
+class Rolled(NamedTuple):
     """All sweeps of a quantity. ground: scalars of slot 0; table: numbers per body.
 
     turning: sines and cosines of all q are formed before the sweeps, many at once, into the end of the state.

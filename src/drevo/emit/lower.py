@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..errors import EmitError
 from ..graph.node import Graph
@@ -32,8 +31,7 @@ WORTH = 0.95
 Step = tuple[int, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(NamedTuple):
     """A named array at the boundary of a kernel: what the caller sees, and how many scalars that is."""
 
     name: str
@@ -44,8 +42,7 @@ class Port:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(NamedTuple):
     """Steps in the order of execution. `stores`: per output port, one edge per scalar.
 
     `where`: input value -> (port, position). `units`: values of quaternions to check.

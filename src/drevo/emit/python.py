@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .about import About, header
 from .code import WIDTH, code_style, comment, entries, filled
 from .expression import Style, write
@@ -112,7 +110,7 @@ class _Printer:
     def __init__(self, sequence: Sequence) -> None:
         self.name = sequence.identifiers
         self.pending: dict[str, str] = {}
-        self.style = replace(code_style(sequence), name=self._named, call=self._called)
+        self.style = code_style(sequence)._replace(name=self._named, call=self._called)
 
     def assignment(self, s: Statement) -> str:
         """name = expression; empty while it waits for its first use."""

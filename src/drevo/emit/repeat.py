@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..graph.ops import ADD, MUL
 from .lower import FMA, Lowered, Step, operands, results
@@ -18,8 +18,7 @@ FRAME = 4  # steps for each value that differs, at least
 Sinks = dict[int, list[tuple[int, int, int]]]  # value -> (port, column, sign)
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(NamedTuple):
     """Runs like the first. frame: its values that differ; by run: edges for them, the shift of the columns."""
 
     runs: tuple[range, ...]

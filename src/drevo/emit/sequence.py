@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..graph.ops import ADD, CONST, COS, DIV, INPUT, MUL, OPS, SIN
 from ..graph.program import Output, Program
@@ -20,8 +20,7 @@ LONGEST = 8  # operands of one statement: about what fits on a line
 ALSO = 3  # names shown beside the first for one value
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """name = terms. also: other names of the same value. nested: a sum of angles that are sums themselves."""
 
     name: str
@@ -30,16 +29,14 @@ class Statement:
     nested: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """Statements under one title."""
 
     title: str
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(NamedTuple):
     """A state argument: its own name, the program's name for it, its scalars and which of them are used."""
 
     name: str
@@ -48,8 +45,7 @@ class Port:
     used: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """An output, row-major; every entry is a signed name or number."""
 
     name: str
@@ -58,8 +54,7 @@ class Result:
     entries: Terms
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     """A program written out. prologue: work on parameters alone; constants: what main reads of it.
 
     `used`: for every symbol, whether anything reads it. identifiers: name -> identifier.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..graph.program import Parameter, Program
 from .names import Names
@@ -20,8 +20,7 @@ _UNITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A parameter with the name it has in the equations."""
 
     name: str

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..algorithms.inverse_dynamics import NO_FORCE, External, external_on, project, rate_matrix
 from ..mechanics.joints import Force, Motion, Placement
@@ -23,8 +24,7 @@ from ..mechanics.tree import Tree
 STILL = Mat(ZERO, ZERO, ZERO)
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(NamedTuple):
     """Motion of a body's frame in its own axes. products: w_y w_z, w_z w_x, w_x w_y; a: pole minus gravity."""
 
     w: Vec
@@ -38,8 +38,7 @@ class Rates:
 GROUND = Rates(ZERO, ZERO, STILL, ZERO, ZERO, ZERO)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Bodies on parallel axes share what comes before the joint's own rotation.
 
     first: the body that stands on another axis. w, u, dw: angular velocity, column of U along the axis and angular

@@ -116,8 +116,7 @@ def row(screws: Screws, M: Rows, i: int, k: int, f: Force, stop: int) -> None:
         add_entry(M, b.v + k, other.v + l, False, b.factor * other.factor * Motion(screw.w, screw.v).dot(f))
 
 
-@dataclass(frozen=True, slots=True)
-class Screw:
+class Screw(NamedTuple):
     """A column of an ancestor, about the pole and in the axes of a body; before: w ahead of the run's own turn."""
 
     w: Vec

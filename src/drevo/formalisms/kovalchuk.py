@@ -24,8 +24,7 @@ from ..mechanics.topology import children_of, depth_first, subtree_ends
 from ..mechanics.tree import Tree, TreeBody
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A link and its joint. parent: index of f(i), -1 for the base. Inertia J about the centre of mass c."""
 
     parent: int

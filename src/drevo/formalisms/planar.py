@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..algorithms.inertia_matrix import Factors, Rows, dense, elimination_order
 from ..errors import TraceError
@@ -29,8 +29,7 @@ def polar(x: Scalar, y: Scalar) -> Polar:
     return sqrt(x * x + y * y), atan2(y, x)
 
 
-@dataclass(frozen=True, slots=True)
-class PlaneTree:
+class PlaneTree(NamedTuple):
     """A tree all of whose hinges stand on one axis direction: offsets, first moments, J and gravity by link."""
 
     tree: Tree

@@ -8,7 +8,6 @@ list run on the same prepared trees, so what they have in common is one node of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..algorithms.inertia_matrix import Factors, elimination_order
@@ -43,7 +42,7 @@ def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Comp
         elif name.endswith("_derivatives"):
             from . import khalil_derivatives  # not what a cold start waits for
 
-            in_metres = replace(plan, unit=plan.unit and not linear_rates(tree))
+            in_metres = plan._replace(unit=plan.unit and not linear_rates(tree))
             found[name] = _on(made, in_metres, khalil_derivatives.COMPUTE[name], {})
         elif CATALOGUE[name].invariant:
             found[name] = _on(made, common, COMPUTE[name], {})

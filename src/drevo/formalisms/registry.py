@@ -7,10 +7,10 @@ operations; the ranking says what the others needed. A formalism that cannot is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..algorithms import articulated_body
 from ..errors import TraceError
@@ -67,8 +67,7 @@ FORMALISMS: dict[str, Mapping[str, Compute]] = {
 LEAN = ("khalil", "planar", "newton_euler", "articulated_body")
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(NamedTuple):
     """One way to a quantity: whose, by what, after what; options are what the search settled."""
 
     formalism: str
@@ -76,8 +75,7 @@ class Variant:
     prepare: Prepare | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Competition:
+class Competition(NamedTuple):
     """Who won, its program, and the price and counts of every formalism, the best first."""
 
     winner: str
@@ -196,7 +194,7 @@ def _khalil(tree: Tree, name: str, objective: str, external: bool) -> Iterator[V
         yield Variant("khalil", _run(name, plan), plan.prepare)
     else:
         own = khalil_derivatives.COMPUTE.get(name)
-        plan = replace(Plan(frames=True), unit=own is not None and not linear_rates(tree))
+        plan = Plan(frames=True, unit=own is not None and not linear_rates(tree))
         yield Variant("khalil", own or COMPUTE[name], plan.prepare)
 
 
@@ -223,7 +221,7 @@ def _accelerations(tree: Tree, objective: str, external: bool) -> Iterator[Varia
     """Bias and inertia matrix each after its own preparation; their trigonometry must be shared."""
     h = plan_of(tree, "loads", objective, external, NODES // 2)
     M = plan_of(tree, "mass_matrix", objective, external, NODES // 2)
-    same = replace(h, holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
+    same = h._replace(holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
     for matrix in dict.fromkeys((M, same)):
         yield Variant("khalil", accelerations(h, matrix))
     if len({b.v for b in tree.bodies}) == len(tree):  # articulated bodies cannot carry a shared coordinate

@@ -9,8 +9,8 @@ effort is bounded in nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ..graph.node import Expr, Graph
 from ..graph.program import Output, Program
@@ -68,8 +68,7 @@ STATES: dict[str, tuple[str, ...]] = {
 RECURSIVE = ("inverse_dynamics", "bias", "gravity", "loads")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """frames: body frames by estimate first; moves: then these; holders: see reduce.gauged.
 
     parallel: runs of parallel axes in the recursion; carried, meeting, sums: see khalil_matrix.
@@ -128,7 +127,7 @@ def accelerations(h: Plan, M: Plan) -> Compute:
 
 def articulated(h: Plan) -> Compute:
     """Forward dynamics with articulated bodies after the bias, in the bias' own frames."""
-    light = replace(h, holders=(), unit=False)
+    light = h._replace(holders=(), unit=False)
 
     def forward_dynamics(
         tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
@@ -154,7 +153,7 @@ def traced(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:
 def restricted(tree: Tree, kept: Sequence[int]) -> Tree:
     """The bodies `kept`, closed under parents and ascending; coordinates as they were."""
     place = {i: n for n, i in enumerate(kept)}
-    bodies = tuple(replace(tree.bodies[i], parent=place.get(tree.bodies[i].parent, -1)) for i in kept)
+    bodies = tuple(tree.bodies[i]._replace(parent=place.get(tree.bodies[i].parent, -1)) for i in kept)
     return tree.but(bodies=bodies, frames={})
 
 
@@ -171,8 +170,7 @@ def likeness(tree: Tree) -> Key:
     return tuple(out)
 
 
-@dataclass(frozen=True, slots=True)
-class Limb:
+class Limb(NamedTuple):
     """A body, and the bodies among which its frame is tried: the way to the ground and its subtree."""
 
     body: int
@@ -235,17 +233,17 @@ class Search:
         """The ways to run a plan, one switch at a time from it."""
         yield plan
         if self.quantity in RECURSIVE:
-            yield replace(plan, parallel=False)
+            yield plan._replace(parallel=False)
         else:
-            yield replace(plan, sums=False)
+            yield plan._replace(sums=False)
         if not self.small:
             return
-        yield replace(plan, phase=not plan.phase)
-        yield replace(plan, gauge="yy", holders=())
+        yield plan._replace(phase=not plan.phase)
+        yield plan._replace(gauge="yy", holders=())
         if self.quantity not in RECURSIVE:
             for meeting in range(5):
                 for carried in (False, True):
-                    yield replace(plan, meeting=meeting, carried=carried)
+                    yield plan._replace(meeting=meeting, carried=carried)
 
     def cheapest(self, plans: Iterable[Plan]) -> Plan:
         """The best of plans, the first of equals."""
@@ -277,14 +275,14 @@ class Search:
         """Moves of body frames that lower the price of their limb, tried in the order of the bodies."""
         tree, moves = settled(self.framed(plan)), list(plan.moves)
         for limb in self.limbs():
-            own, part = replace(plan, holders=limb.local(plan.holders)), restricted(tree, limb.kept)
+            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
             key = (limb.kept.index(limb.body), own.holders, likeness(part))
             if key not in self.seen:
                 self.seen[key] = self.moves_of(own, part, key[0])
             for m in self.seen[key]:
                 moves.append(limb.back(m))
                 tree = moved(tree, moves[-1])
-        return replace(plan, moves=tuple(moves))
+        return plan._replace(moves=tuple(moves))
 
     def moves_of(self, plan: Plan, tree: Tree, i: int) -> list[Move]:
         """The moves of body i that pay on a limb, one after another. On large trees only slides are tried."""
@@ -312,19 +310,19 @@ class Search:
                 continue
             h = plain.bodies[b.parent].inertia.h
             useful = [c for c in range(3) if not is_zero(b.p[c]) and not is_zero(h[c])]
-            own, part = replace(plan, holders=limb.local(plan.holders)), restricted(tree, limb.kept)
+            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
             key = ("h", limb.kept.index(limb.body), own.holders, tuple(useful), likeness(part))
             if useful and key not in self.seen:
                 self.seen[key] = self.holder_of(own, part, limb.kept.index(limb.body), useful)
             if useful and self.seen[key] is not None:
-                plan = replace(plan, holders=(*plan.holders, (limb.body, self.seen[key])))
+                plan = plan._replace(holders=(*plan.holders, (limb.body, self.seen[key])))
         return plan
 
     def holder_of(self, plan: Plan, tree: Tree, i: int, useful: Sequence[int]) -> int | None:
         """The component that body i should take from its parent's h, if any pays."""
         least, chosen = self.cost(plan, tree), None
         for c in useful:
-            price = self.cost(replace(plan, holders=(*plan.holders, (i, c))), tree)
+            price = self.cost(plan._replace(holders=(*plan.holders, (i, c))), tree)
             if price < least:
                 least, chosen = price, c
         return chosen

@@ -11,8 +11,7 @@ skew S_ij = sum (dH_ik/dq_j - dH_jk/dq_i) v_k / 2: they do no work. They are par
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import TraceError
 from ..mechanics.scalar import Scalar, is_zero, partials
@@ -23,8 +22,7 @@ from . import telegin
 Matrix = list[list[Scalar]]
 
 
-@dataclass(frozen=True, slots=True)
-class Equations:
+class Equations(NamedTuple):
     """The terms of every equation. gyroscopic is a part of centrifugal + coriolis, shown beside them."""
 
     inertia: Matrix

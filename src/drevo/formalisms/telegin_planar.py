@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..mechanics.scalar import Scalar, atan2, cos, is_zero, sin, sqrt
 from ..mechanics.spatial import UNIT, Vec
@@ -46,8 +47,7 @@ def times(a: Pair, b: Pair) -> Pair:
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Polar:
+class Polar(NamedTuple):
     """amplitude * exp(i (phase + quarter pi / 2)); a vector along a coordinate axis has no phase."""
 
     amplitude: Scalar

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,7 @@ CONST, PARAMETER, INPUT, ADD, MUL, DIV, SIN, COS, SQRT, ATAN2 = range(10)
 BINARY = (ADD, MUL, DIV, ATAN2)  # ATAN2 stands on parameters only: the phase of a merged constant
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """arity, and the meaning on anything that has + - * / (floats, fractions, arrays)."""
 
     name: str

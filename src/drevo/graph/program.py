@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 from .node import ADD, COS, DIV, INPUT, MUL, SIN, SQRT, Graph
 
@@ -16,8 +17,7 @@ CONVENTION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """A state argument: its scalars are INPUT nodes, row-major."""
 
     name: str
@@ -29,8 +29,7 @@ class Input:
         return prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A scalar of the model left symbolic, with the robot's own value."""
 
     name: str
@@ -39,8 +38,7 @@ class Parameter:
     meaning: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """A result: one edge per entry, row-major."""
 
     name: str

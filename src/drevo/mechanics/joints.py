@@ -7,7 +7,6 @@ frame: revolute, prismatic and helical about or along a coordinate axis; spheric
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..model.description import Joint as JointData
@@ -59,8 +58,7 @@ class Force(NamedTuple):
         return Force(self.n * s, self.f * s)
 
 
-@dataclass(frozen=True, slots=True)
-class Elementary:
+class Elementary(NamedTuple):
     """One step of a joint's chain: kind, unit axis in the joint frame, metres per radian."""
 
     kind: str

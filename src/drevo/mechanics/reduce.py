@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from .rotation import about
 from .scalar import Scalar, atan2, cos, is_zero, sin
@@ -87,7 +86,7 @@ def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] 
         if b.parent >= 0:
             G = G.moved(b.R, b.p)
             P[b.parent] = cleaned(P[b.parent] + G, P[b.parent], G)
-    return tree.but(bodies=tuple(replace(b, inertia=p) for b, p in zip(tree.bodies, P)))
+    return tree.but(bodies=tuple(b._replace(inertia=p) for b, p in zip(tree.bodies, P)))
 
 
 def longest(tree: Tree) -> float:
@@ -152,7 +151,7 @@ def turned_about_axis(tree: Tree, i: int, angle: Scalar) -> Tree:
         S[x][y] = S[y][x] = 0.0
     h[y] = 0.0
     bodies, frames = list(tree.bodies), dict(tree.frames)
-    bodies[i] = replace(b, inertia=Body(P.m, Vec(*h), Sym.of(Mat.of(S))), phase=b.phase + angle)
+    bodies[i] = b._replace(inertia=Body(P.m, Vec(*h), Sym.of(Mat.of(S))), phase=b.phase + angle)
     for name, f in tree.frames.items():
         if f.body == i:
             frames[name] = LinkFrame(i, A.T.mul(f.R), A.T @ f.p)
@@ -214,7 +213,7 @@ def in_unit(tree: Tree, unit: Scalar) -> Tree:
     def smaller(b: TreeBody) -> TreeBody:
         P = b.inertia
         inertia = Body(P.m * (unit * unit), P.h * unit, P.S)
-        return replace(b, p=shorter(b.p), pitch=b.pitch / unit, inertia=inertia)
+        return b._replace(p=shorter(b.p), pitch=b.pitch / unit, inertia=inertia)
 
     frames = {name: LinkFrame(f.body, f.R, shorter(f.p)) for name, f in tree.frames.items()}
     return tree.but(

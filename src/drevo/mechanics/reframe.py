@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -70,7 +69,7 @@ def own_zero(b: TreeBody) -> TreeBody:
     R = sparsest(b.axis, b.R @ UNIT[b.axis])
     x, y = (b.axis + 1) % 3, (b.axis + 2) % 3
     turn = R.T.mul(b.R)
-    return replace(b, R=R, phase=b.phase + math.atan2(turn[y][x], turn[x][x]))
+    return b._replace(R=R, phase=b.phase + math.atan2(turn[y][x], turn[x][x]))
 
 
 # -- one move -----------------------------------------------------------------------------------------------
@@ -148,14 +147,14 @@ def own_part(b: TreeBody, angle: Scalar, shift: Vec) -> TreeBody:
     along = b.R @ shift
     P = b.inertia.shifted(-shift).turned(turn(b, angle).T)
     P = Body(P.m, settled_offset(P.h, b.inertia.h), P.S)
-    return own_zero(replace(b, p=settled_offset(b.p + along, b.p, along), phase=b.phase + angle, inertia=P))
+    return own_zero(b._replace(p=settled_offset(b.p + along, b.p, along), phase=b.phase + angle, inertia=P))
 
 
 def child_part(b: TreeBody, c: TreeBody, angle: Scalar, shift: Vec) -> TreeBody:
     """A child of the body after that."""
     A = turn(b, angle).T
     p = A @ settled_offset(c.p - shift, c.p, shift)
-    return own_zero(replace(c, R=settled_rotation(A.mul(c.R)), p=settled_offset(p, c.p)))
+    return own_zero(c._replace(R=settled_rotation(A.mul(c.R)), p=settled_offset(p, c.p)))
 
 
 def moved(tree: Tree, m: Move) -> Tree:

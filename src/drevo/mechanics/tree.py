@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
@@ -23,8 +24,7 @@ Value = Callable[[str, float], Scalar]
 TINY = 1e-15  # of the largest term: below it a difference of inertias is a structural zero
 
 
-@dataclass(frozen=True, slots=True)
-class TreeBody:
+class TreeBody(NamedTuple):
     """One body and the elementary joint that carries it.
 
     parent: -1 is the ground. R, p: placement in the parent at q = 0. axis: k of e_k.
@@ -56,8 +56,7 @@ class TreeBody:
         return SIZES[self.kind][1]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkFrame:
+class LinkFrame(NamedTuple):
     """Where a link's own frame stands in the body that holds it."""
 
     body: int

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,7 @@ Array = np.ndarray[Any, Any]
 Port = tuple[str, tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """The arguments of one call: values in the order of the inputs, and what to do with the result."""
 
     values: tuple[Any, ...]
@@ -66,13 +64,12 @@ def number_array(x: Any, what: str, dtype: np.dtype[Any]) -> Array:
         return np.array(found, dtype, order="C")
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Inputs of equal batch size, as 2-D arrays with unit stride along the sample (rows) or the batch."""
 
     arrays: tuple[Array, ...]
     lead: tuple[int, ...]  # leading dimensions of the results
-    count: int
+    samples: int
 
 
 def gather(name: str, inputs: Sequence[Port], values: Sequence[Any], dtype: np.dtype[Any], rows: bool) -> Batch:

@@ -7,8 +7,8 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class Spec:
             raise InputError(f"layout {self.layout!r} is none of {', '.join(LAYOUTS)}")
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """What a function says about itself; stored with its code as JSON. units: (input, four positions)."""
 
     name: str
@@ -61,7 +60,7 @@ class Manifest:
     meta: dict[str, Any]
 
     def text(self) -> str:
-        return json.dumps(asdict(self), default=str, sort_keys=True)
+        return json.dumps(self._asdict(), default=str, sort_keys=True)
 
 
 def _tuples(x: Any) -> Any:
@@ -73,8 +72,7 @@ def parse_manifest(text: str) -> Manifest:
     return Manifest(**{k: _tuples(v) for k, v in json.loads(text).items()})
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(NamedTuple):
     """A manifest, its loaded code if there is any, and the program if it had to be made."""
 
     manifest: Manifest

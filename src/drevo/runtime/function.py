@@ -155,10 +155,10 @@ class Function:
         batch = gather(self.name, self.inputs, call.values, self.dtype, rows)
         shapes = [(*batch.lead, *s) if rows else (n, *batch.lead) for (_, s), n in zip(self.outputs, self._sizes)]
         targets = self._targets(call, shapes)
-        flat = [(batch.count, n) if rows else (n, batch.count) for n in self._sizes]
+        flat = [(batch.samples, n) if rows else (n, batch.samples) for n in self._sizes]
         made = [self._room(x, shape, batch.arrays) for x, shape in zip(targets, flat)]
-        if batch.count:
-            self._checked_run(batch.arrays, made, batch.count, call.threads)
+        if batch.samples:
+            self._checked_run(batch.arrays, made, batch.samples, call.threads)
         return self._result(made, shapes, targets)
 
     def _targets(self, call: Call, shapes: Sequence[tuple[int, ...]]) -> list[Any]:

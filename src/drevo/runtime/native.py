@@ -10,11 +10,10 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
 _NEW, _RETURN, _TYPE, _VERSION = 93, 76, 2, 0
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """The machine that code is made for."""
 
     triple: str

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +23,7 @@ _AHEAD = 3  # blocks under way per thread
 _MASK = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where inputs come from. ranges: (scalars of all inputs, 2), least value and width; columns: where the
     quaternions begin, among the scalars of all inputs in the order of the call."""
 
