@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from .emit.html import fragment, html
 from .emit.latex import latex
 from .emit.markdown import markdown
 from .emit.matlab import matlab
-from .emit.python import functions, python
+from .emit.python import python
+from .emit.reading import read
 from .emit.sequence import LONGEST, Port, Result, Sequence, write_sequence
 from .emit.symbolic import sympy
 from .errors import EmitError, InputError, NumericsError
@@ -36,6 +36,7 @@ SUFFIXES = {
     ".cu": cuda,
     ".m": matlab,
 }
+NUMERIC = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "atan2": np.arctan2}
 UNIT = 1e-6  # how far the length of a quaternion may be from 1
 NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
 
@@ -52,7 +53,6 @@ class Derivation:
     sequence: Sequence
     checks: tuple[Check, ...] = ()
     digits: int = 6
-    _made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -71,7 +71,7 @@ class Derivation:
 
     def with_checks(self, checks: Iterable[Check]) -> Derivation:
         """The same with further checks passed."""
-        return replace(self, checks=(*self.checks, *checks), _made={})
+        return replace(self, checks=(*self.checks, *checks))
 
     # -- texts ----------------------------------------------------------------------------------------------
 
@@ -139,27 +139,12 @@ class Derivation:
         arrays = self._arguments(state)
         batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
         self._check_units(arrays)
-        space = self._namespace()
-        arguments: list[Any] = [list(np.moveaxis(x, -1, 0)) for x in arrays]
-        if self.sequence.symbols:
-            arguments.append(space["prologue"](self._values(parameters or {})))
-        elif parameters:
+        if parameters and not self.sequence.symbols:
             raise InputError(f"evaluate: no parameter is symbolic here, {', '.join(parameters)} cannot be set")
-        values = space[self.sequence.identifiers[self.sequence.function]](*arguments)
-        results = self.sequence.results
-        made = [_stacked(v, r, batch) for v, r in zip([values] if len(results) == 1 else values, results)]
+        columns = [np.ascontiguousarray(np.moveaxis(x, -1, 0)) for x in arrays]
+        values = read(self.sequence, columns, self._values(parameters or {}), NUMERIC)
+        made = [_stacked(v, r, batch) for v, r in zip(values, self.sequence.results)]
         return made[0] if len(made) == 1 else tuple(made)
-
-    def _namespace(self) -> dict[str, Any]:
-        """The functions of our own generated text, compiled once, in a namespace with nothing else in it."""
-        if "space" not in self._made:
-            code: CodeType = compile(functions(self.sequence, [""]), "<written out>", "exec")
-            space: dict[str, Any] = {
-                "sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "atan2": np.arctan2, "__builtins__": {},
-            }  # fmt: skip
-            exec(code, space)
-            self._made["space"] = space
-        return dict(self._made["space"])
 
     def _values(self, given: Mapping[str, float]) -> list[np.float64]:
         known = {s.parameter.name for s in self.sequence.symbols}
@@ -205,13 +190,10 @@ def _array(port: Port, given: Mapping[str, Any]) -> Array:
     return x
 
 
-def _stacked(value: Any, result: Result, batch: tuple[int, ...]) -> Array:
-    """Nested lists of scalars and arrays as one array with the batch first."""
-    flat = [value]
-    for _ in result.shape:
-        flat = [x for row in flat for x in row]
-    out = np.empty((*batch, len(flat)))
-    for k, x in enumerate(flat):
+def _stacked(entries: list[Any], result: Result, batch: tuple[int, ...]) -> Array:
+    """Scalars and arrays over the batch as one array with the batch first."""
+    out = np.empty((*batch, len(entries)))
+    for k, x in enumerate(entries):
         out[..., k] = x
     return out.reshape((*batch, *result.shape))
 

@@ -17,10 +17,12 @@ class Layout:
 
     def __init__(self, program: Program, longest: int) -> None:
         self.program, self.graph, self.longest = program, program.graph, max(2, longest)
+        self.symbolic = bool(program.parameters)
+        self.two = None if program.doubling_is_mul else self.graph.known(2.0)
         self.order = program.order()
         self.written = {n: self._operands(n) for n in self.order}
         self.uses, self.user = self._usage()
-        self.angle = self._angles()
+        self.angle = {n for n in program.angle_sums if self.graph.op[n] == ADD}
         self.wanted = self._wanted()
         self.inner = self._inner()
 
@@ -35,27 +37,19 @@ class Layout:
 
     def _operands(self, n: int) -> tuple[int, ...]:
         edges = self.graph.operands(n)
-        if self.graph.op[n] == MUL and self._twice(n):
+        if self.two is not None and self.graph.op[n] == MUL and self._twice(n):
             for two, x in (edges, edges[::-1]):
-                if abs(self.number(two)) == 2.0:
+                if two & ~1 == self.two:
                     return (x ^ (two & 1),) * 2
         return edges
 
     def _twice(self, n: int) -> bool:
         """A product by 2 that is written as a sum."""
-        level, a, b = self.graph.level, self.graph.a[n], self.graph.b[n]
-        if (level[a >> 1] and level[b >> 1]) or self.hoisted(n) or self.program.doubling_is_mul:
-            return False
-        return 2.0 in (abs(self.number(a)), abs(self.number(b)))
-
-    def number(self, edge: int) -> float:
-        """The value of a constant edge, 0 of any other."""
-        value = self.graph.expr(edge)
-        return value if isinstance(value, float) else 0.0
+        return self.two in (self.graph.a[n] & ~1, self.graph.b[n] & ~1) and not self.hoisted(n)
 
     def hoisted(self, n: int) -> bool:
         """Work on parameters alone; without parameters there is nobody to do it before."""
-        return self.graph.level[n] < 2 and bool(self.program.parameters)
+        return self.graph.level[n] < 2 and self.symbolic
 
     def angles_of(self, n: int) -> list[int] | None:
         """The inputs that a sum of angles adds up; None if it is anything else."""
@@ -76,21 +70,11 @@ class Layout:
     def _usage(self) -> tuple[dict[int, int], dict[int, int]]:
         """How often each node is written, and its last user."""
         uses, user = dict.fromkeys(self.order, 0), {}
-        for n in self.order:
-            for e in self.operands(n):
+        for n, edges in self.written.items():
+            for e in edges:
                 uses[e >> 1] += 1
                 user[e >> 1] = n
         return uses, user
-
-    def _angles(self) -> set[int]:
-        """By the same rule as Program.counts."""
-        g = self.graph
-        plain = {e >> 1 for e in self.program.output_edges}
-        for n in reversed(self.order):
-            if g.op[n] in (SIN, COS) or (g.op[n] == ADD and n not in plain):
-                continue
-            plain.update(e >> 1 for e in g.operands(n))
-        return {n for n in self.order if g.op[n] == ADD and n not in plain}
 
     def _wanted(self) -> dict[int, tuple[str, bool]]:
         """Of a symmetric pair, the entry below the diagonal names the node."""
@@ -108,24 +92,24 @@ class Layout:
         """The heaviest operands of a statement that grew too long get one of their own after all."""
         inner: set[int] = set()
         weight: dict[int, int] = {}
-        for n in self.order:
-            edges = self.operands(n)
+        for n, edges in self.written.items():
             inside = [e >> 1 for e in edges if e >> 1 in inner]
-            total = sum(weight[i] for i in inside) + len(edges) - len(inside)
-            for i in sorted(inside, key=lambda i: -weight[i]):
-                if total > self.longest:
-                    inner.discard(i)
-                    total += 1 - weight[i]
+            total = len(edges) - len(inside) + sum([weight[i] for i in inside])
+            if total > self.longest:
+                for i in sorted(inside, key=lambda i: -weight[i]):
+                    if total > self.longest:
+                        inner.discard(i)
+                        total += 1 - weight[i]
             weight[n] = total
-            if self._may_be_inner(n):
+            if self.uses[n] == 1 and self._may_be_inner(n):
                 inner.add(n)
         return inner
 
     def _may_be_inner(self, n: int) -> bool:
-        op, user = self.graph.op, self.user.get(n)
-        if user is None or op[n] not in (ADD, MUL) or self.uses[n] > 1 or n in self.wanted:
+        op, user = self.graph.op, self.user[n]
+        if op[n] not in (ADD, MUL) or n in self.wanted or self.program.labels.get(n):
             return False
-        if self.program.labels.get(n) or self.hoisted(n) != self.hoisted(user):
+        if self.hoisted(n) != self.hoisted(user):
             return False
         if op[user] in (SIN, COS):
             return n in self.angle and self.angles_of(n) is not None

@@ -91,6 +91,7 @@ class _Writer:
         self.name: dict[int, str] = {}  # node -> name, of leaves and statements
         self.flip: dict[int, bool] = {}  # node -> its name stands for minus the node
         self.terms: dict[int, Terms] = {}  # of nodes written inside their user
+        self.single: dict[int, Terms] = {}  # edge -> the one term of a node that has a name
         self.function = self.names.new(program.name)
         self.ports = self._ports()
         self.symbols = symbols(program, self.names)
@@ -240,9 +241,15 @@ class _Writer:
                 return (Term(s ^ r, x, y),)
             if _numeric(x) and _numeric(y):  # side by side they would fold, and the count would fall
                 y = (Group((Term(False, y),)),)
-            return (Term(s ^ r, tuple(sorted(x + y, key=self._rank))),)
+            return (Term(s ^ r, self._ranked(x, y)),)
         second = led(self._terms_of(g.b[n])) if OPS[op].arity == 2 else ()
         return (Term(False, (Call(OPS[op].name, led(self._terms_of(g.a[n])), second),)),)
+
+    def _ranked(self, x: tuple[Factor, ...], y: tuple[Factor, ...]) -> tuple[Factor, ...]:
+        """The factors of two ranked products."""
+        if self._rank(x[-1]) <= self._rank(y[0]):
+            return x + y
+        return tuple(sorted(x + y, key=self._rank))
 
     def _rank(self, factor: Factor) -> int:
         """Numbers stand first in a product, then what depends on parameters alone."""
@@ -252,10 +259,15 @@ class _Writer:
 
     def _terms_of(self, edge: int) -> Terms:
         """An operand as terms of a sum."""
+        known = self.single.get(edge)
+        if known is not None:
+            return known
         n, negative = edge >> 1, bool(edge & 1)
         if n in self.terms:
             return _signed(self.terms[n], negative)
-        return (Term(negative ^ self.flip.get(n, False), (self._atom(n),)),)
+        term = Term(negative ^ self.flip.get(n, False), (self._atom(n),))
+        self.single[edge] = (term,)
+        return (term,)
 
     def _atom(self, n: int) -> Factor:
         if self.graph.op[n] == CONST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import EmitError
-from .python import functions
+from .reading import read
 from .sequence import Sequence
 
 
@@ -19,14 +19,18 @@ def sympy(sequence: Sequence) -> dict[str, Any]:
     except ImportError as e:
         raise EmitError("sympy() needs the package sympy: pip install sympy") from e
     name = sequence.identifiers
-    space = {"sin": sp.sin, "cos": sp.cos, "sqrt": sp.sqrt, "atan2": sp.atan2, "__builtins__": {}}
-    exec(compile(functions(sequence, [""]), f"<{name[sequence.function]}>", "exec"), space)  # our own text
-    arguments: list[Any] = [[sp.Symbol(name[s]) for s in p.scalars] for p in sequence.inputs]
-    if sequence.symbols:
-        arguments.append(space["prologue"]([sp.Symbol(name[s.name]) for s in sequence.symbols]))
-    value = space[name[sequence.function]](*arguments)
-    values = [value] if len(sequence.results) == 1 else value
-    return {
-        r.source: (sp.Matrix(v) if len(r.shape) in (1, 2) and 0 not in r.shape else v)
-        for r, v in zip(sequence.results, values)
-    }
+    functions = {"sin": sp.sin, "cos": sp.cos, "sqrt": sp.sqrt, "atan2": sp.atan2}
+    arguments = [[sp.Symbol(name[s]) for s in p.scalars] for p in sequence.inputs]
+    values = read(sequence, arguments, [sp.Symbol(name[s.name]) for s in sequence.symbols], functions)
+    return {r.source: _shaped(sp, x, r.shape) for r, x in zip(sequence.results, values)}
+
+
+def _shaped(sp: Any, entries: list[Any], shape: tuple[int, ...]) -> Any:
+    """A matrix where there is one, a scalar, or nested lists."""
+    if not shape:
+        return entries[0]
+    if len(shape) <= 2 and entries:
+        return sp.Matrix(*shape, entries) if len(shape) == 2 else sp.Matrix(entries)
+    for size in reversed(shape[1:]):
+        entries = [entries[k : k + size] for k in range(0, len(entries), size)] if size else []
+    return entries

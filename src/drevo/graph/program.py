@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ class Output(NamedTuple):
     edges: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """What every emitter and evaluator reads. `labels`: node -> names, each with the sign it was given with.
 
@@ -72,9 +73,13 @@ class Program:
 
     def order(self) -> list[int]:
         """Live nodes in the order of their making (the algorithm's own order: limb by limb)."""
+        return list(self._order)
+
+    @cached_property
+    def _order(self) -> list[int]:
         return self.graph.live(self.output_edges)
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Operations in the convention of `CONVENTION`."""
         g, order = self.graph, self.order()
@@ -82,7 +87,7 @@ class Program:
         work = [n for n in order if op[n] > INPUT]
         moving = [n for n in work if level[n] == 2]
         of = Counter(op[n] for n in moving)
-        angles = self._angle_sums(order)
+        angles = self.angle_sums
         two = None if self.doubling_is_mul else g.known(2.0)
         doubled = {n for n in moving if op[n] == MUL and two in (g.a[n], g.b[n])}
         sums = sum(op[n] == ADD or n in doubled for n in moving if n in angles)
@@ -96,9 +101,10 @@ class Program:
         }
         return total | ({"sqrt": of[SQRT]} if of[SQRT] else {})
 
-    def _angle_sums(self, order: Sequence[int]) -> set[int]:
+    @cached_property
+    def angle_sums(self) -> set[int]:
         """Nodes whose only users are sines, cosines and other such sums."""
-        g = self.graph
+        g, order = self.graph, self.order()
         op, a, b = g.op, g.a, g.b
         found: set[int] = set()
         stack = [a[n] >> 1 for n in order if op[n] in (SIN, COS)]

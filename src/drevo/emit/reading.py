@@ -1,0 +1,64 @@
+"""A sequence read as it stands: on numbers, arrays over samples, or symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from .expression import Call, Factor, Group, Name, Number, Terms
+from .sequence import Sequence
+
+
+def read(
+    sequence: Sequence,
+    arguments: Iterable[Iterable[Any]],
+    parameters: Iterable[Any],
+    functions: Mapping[str, Callable[..., Any]],
+) -> list[list[Any]]:
+    """The entries of every result, row-major.
+
+    arguments: per state argument its scalars; parameters: a value per symbol; functions: sin, cos, sqrt, atan2.
+    """
+    known: dict[str, Any] = {}
+    for port, scalars in zip(sequence.inputs, arguments):
+        known.update(zip(port.scalars, scalars))
+    known.update(zip([s.name for s in sequence.symbols], parameters))
+    reader = _Reader(known, functions)
+    for s in sequence.statements():
+        known[s.name] = reader.total(s.terms)
+    return [[reader.total((entry,)) for entry in r.entries] for r in sequence.results]
+
+
+class _Reader:
+    """Works from left to right, as every notation does."""
+
+    def __init__(self, known: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]) -> None:
+        self.known, self.functions = known, functions
+
+    def total(self, terms: Terms) -> Any:
+        total: Any = None
+        for negative, factors, over in terms:
+            x = self.factor(factors[0])
+            for f in factors[1:]:
+                x = x * self.factor(f)
+            for f in over:
+                x = x / self.factor(f)
+            if total is None:
+                total = -x if negative else x
+            else:
+                total = total - x if negative else total + x
+        return total
+
+    def factor(self, factor: Factor) -> Any:
+        if isinstance(factor, Name):
+            return self.known[factor.text]
+        if isinstance(factor, Group):
+            return self.total(factor.terms)
+        if isinstance(factor, Number):
+            return factor.value
+        assert isinstance(factor, Call)
+        arguments = [self.total(x) for x in (factor.terms, factor.second) if x]
+        return self.functions[factor.function](*arguments)
+
+
+__all__ = ["read"]
