@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .cut import cut
 from .llvm_driver import driver
 from .llvm_kernel import UNIT_TOLERANCE, Kernel
-from .llvm_math import sincos
+from .llvm_math import sines
 from .llvm_target import Arena, Target, arena
 from .lower import Lowered
 from .repeat import repeats
@@ -33,9 +33,8 @@ def emit(low: Lowered, target: Target, layout: str, entry: Callable[[Arena, int]
     scratch = pieces.slots * target.of(1).size
     one = Kernel(low, target, 1, pieces, room)
     many = Kernel(low, target, target.lanes, pieces, room, layout != "rows")
-    parts = [_declarations(target)]
-    for kernel in (one, many) if target.single else (many,):
-        parts += [sincos(kernel.l, target.fma), kernel.text()]
+    kernels = "".join(kernel.text() for kernel in ((one, many) if target.single else (many,)))
+    parts = [_declarations(target), sines(kernels, (one.l, many.l), target.fma), kernels]
     parts.append(driver(low, target, room, layout))
     if entry is not None:
         parts.append(entry(room, scratch))

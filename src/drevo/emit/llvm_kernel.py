@@ -108,7 +108,7 @@ class Body:
     def lines(self, run: Sequence[Step]) -> list[str]:
         if self.index == 0:
             self.first()
-        for step in self.sines(run) if self.k.scalar and self.l.lanes == 1 else run:
+        for step in self.sines(run) if self.k.scalar and self.l.lanes == 1 else self.paired(run):
             self.step(step)
         self.gather()
         if self.bad is not None:
@@ -209,6 +209,24 @@ class Body:
         for k in range(0, len(trig), wide.lanes):
             self.sines_at_once(trig[k : k + wide.lanes], wide)
         return run[len(head) + 1 :]
+
+    def paired(self, run: Sequence[Step]) -> Iterator[Step]:
+        """Two sines and cosines that follow one another are one call."""
+        t, k = self.l.type, 0
+        while k < len(run):
+            pair = run[k : k + 2]
+            if len(pair) < 2 or any(s[0] != SINCOS for s in pair) or pair[1][2] >> 1 in results(pair[0]):
+                yield run[k]
+                k += 1
+                continue
+            kind = f"{{{', '.join([t] * 4)}}}"
+            given = ", ".join(f"{t} {self.operand(s[2])}" for s in pair)
+            both = self.fresh(f"call {kind} @sincos_{self.l.lanes}_2({given})")
+            for place, v in enumerate(v for s in pair for v in results(s)):
+                self.out.append(f"  %t{v} = extractvalue {kind} {both}, {place}")
+                self.made.add(v)
+                self.sink(v)
+            k += 2
 
     def sines_at_once(self, steps: Sequence[Step], wide: Lanes) -> None:
         t, kind, x = self.l.type, wide.type, "zeroinitializer"

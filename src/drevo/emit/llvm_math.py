@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+from itertools import product
 from typing import NamedTuple
 
 _S64 = (-0.1666666666666663, 0.00833333333332184, -0.00019841269829358525,
@@ -115,27 +117,42 @@ class _Text:
         return self.let(f"select {self.l.many('i1')} {flag}, {t} {a}, {t} {b}")
 
 
-def sincos(lanes: Lanes, fma: bool) -> str:
-    """The text of @sincos_<lanes>: value -> {sin, cos}."""
-    t, c = _Text(lanes, fma), lanes.const
-    turn = t.fma("%x", c(_TWO_OVER_PI[lanes.scalar]), c(_MAGIC[lanes.scalar]))
+def sines(text: str, widths: Iterable[Lanes], fma: bool) -> str:
+    """The functions of sine and cosine that a text calls."""
+    every = product({l.lanes: l for l in widths}.values(), (1, 2))
+    return "".join(sincos(l, fma, k) for l, k in every if f"@{_name(l, k)}(" in text)
+
+
+def _name(lanes: Lanes, angles: int) -> str:
+    return f"sincos_{lanes.lanes}" + (f"_{angles}" if angles > 1 else "")
+
+
+def sincos(lanes: Lanes, fma: bool, angles: int = 1) -> str:
+    """The text of @sincos_<lanes>: value -> {sin, cos}; of @sincos_<lanes>_2: of two values."""
+    t = _Text(lanes, fma)
+    made = [x for k in range(angles) for x in _one(t, f"%x_{k}")]
+    kind, value = f"{{{', '.join([lanes.type] * len(made))}}}", "undef"
+    for k, x in enumerate(made):
+        value = t.let(f"insertvalue {kind} {value}, {lanes.type} {x}, {k}")
+    given = ", ".join(f"{lanes.type} %x_{k}" for k in range(angles))
+    body = "\n".join([*t.lines, f"  ret {kind} {value}"])
+    return f"define internal {kind} @{_name(lanes, angles)}({given}) noinline {{\n{body}\n}}\n"
+
+
+def _one(t: _Text, x: str) -> tuple[str, str]:
+    """sin and cos of one value."""
+    lanes, fma, c = t.l, t.fused, t.l.const
+    turn = t.fma(x, c(_TWO_OVER_PI[lanes.scalar]), c(_MAGIC[lanes.scalar]))
     n = t.op("fsub", turn, c(_MAGIC[lanes.scalar]))
-    r = "%x"
+    r = x
     for part in _PARTS[lanes.scalar, fma]:
         r = t.fma(n, c(-part), r)
-    size = t.let(f"call {lanes.type} @llvm.fabs.{lanes.suffix}({lanes.type} %x)")
+    size = t.let(f"call {lanes.type} @llvm.fabs.{lanes.suffix}({lanes.type} {x})")
     good = t.let(f"fcmp ole {lanes.type} {size}, {c(limit(lanes.scalar, fma))}")
     s, k = _polynomials(t, t.select(good, r, c(float("nan")))), t.cast(turn)
     swap = t.let(f"icmp ne {lanes.many(f'i{8 * lanes.size}')} {t.iop('and', k, lanes.integer(1))}, {_zero(lanes)}")
     sin, cos = t.select(swap, s[1], s[0]), t.select(swap, s[0], s[1])
-    sin, cos = _signed(t, sin, cos, k)
-    pair = f"{{{lanes.type}, {lanes.type}}}"
-    t.lines.append(f"  %p = insertvalue {pair} undef, {lanes.type} {sin}, 0")
-    t.lines.append(f"  %q = insertvalue {pair} %p, {lanes.type} {cos}, 1")
-    body = "\n".join(t.lines)
-    return (
-        f"define internal {pair} @sincos_{lanes.lanes}({lanes.type} %x) noinline {{\n{body}\n  ret {pair} %q\n}}\n"
-    )
+    return _signed(t, sin, cos, k)
 
 
 def _polynomials(t: _Text, r: str) -> tuple[str, str]:

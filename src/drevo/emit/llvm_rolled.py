@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .cut import cut
 from .llvm_kernel import Body, Kernel
-from .llvm_math import Lanes, sincos
+from .llvm_math import Lanes, sines
 from .llvm_rows import Rows
 from .llvm_target import Target, arena
 from .lower import Lowered
@@ -267,13 +267,13 @@ def _body_pointers(rolled: Rolled, x: str, l: Lanes) -> list[str]:
 def emit(rolled: Rolled, target: Target) -> str:
     """Exports @single (one sample) and @batch (rows, a tile of lanes at a time)."""
     one, many = target.of(1), target.of(target.lanes)
-    parts = [_declarations(target)]
-    parts += [sincos(l, target.fma) for l in (one, many)]
+    parts = []
     for l in (one, many) if rolled.tiled else (one,):
         parts += [angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
     if rolled.loaded:
         parts += [_room(one), _room(many), _gather(one), Rows(many, 4).text(), _load_wrenches(many)]
-    return "\n".join([*parts, Rows(many, many.lanes).text(), _single(rolled, one), _batch(rolled, target)])
+    text = "\n".join([*parts, Rows(many, many.lanes).text(), _single(rolled, one), _batch(rolled, target)])
+    return "\n".join([_declarations(target), sines(text, (one, many), target.fma), text])
 
 
 def _declarations(target: Target) -> str:
