@@ -28,6 +28,7 @@ Extra = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 _STEPS_PER_NS = 30.0  # of a batch; holds within some 20 %
 _RELEASE = 5_000.0  # ns of work from which the GIL is given back
 _THREADED = 500_000.0  # ns of work from which threads are worth their start
+_PIECE = 200_000.0  # ns of work that a thread takes at a time
 
 
 def obtain(
@@ -208,13 +209,19 @@ class Function:
         if threads < 2 or count * self.nanoseconds < _THREADED:
             return self._part(inputs, outputs, 0, count)
         unit = 8 * self.manifest.lanes  # whole tiles, whole cache lines
-        cuts = [count * k // threads // unit * unit for k in range(threads)] + [count]
-        parts = [(a, b) for a, b in pairwise(cuts) if b > a]
+        pieces = min(count // unit, threads * max(1, int(count * self.nanoseconds / threads / _PIECE)))
+        cuts = [count * k // pieces // unit * unit for k in range(pieces)] + [count]
+        parts = iter([(a, b) for a, b in pairwise(cuts) if b > a])
+
+        def work() -> bool:
+            """Takes pieces as long as there are any: a core that others use too gets fewer of them."""
+            return any([self._part(inputs, outputs, a, b) for a, b in parts])
+
         from concurrent.futures import wait
 
-        jobs = [_pool(threads - 1).submit(self._part, inputs, outputs, a, b) for a, b in parts[1:]]
+        jobs = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
         try:
-            bad = self._part(inputs, outputs, *parts[0])
+            bad = work()
         finally:
             wait(jobs)  # nobody may still write when an error leaves this call
         return any([bad, *(j.result() for j in jobs)])
