@@ -61,6 +61,26 @@ def test_work_is_shared(names: tuple[str, ...]) -> None:
     assert program(model, names).meta["formalism"] == "khalil"
 
 
+def test_no_result_hides_another() -> None:
+    names = ["poses", "kinetic_energy", "mass_matrix", "inverse_dynamics_derivatives"]
+    arm, rng = drevo.load("stanford"), np.random.default_rng(0)
+    f = drevo.compile(arm, names)
+    q, v, a = rng.normal(size=(3, 6))
+    got = f(q, v, a)
+    alone = [
+        arm.poses(q),
+        arm.kinetic_energy(q, v),
+        arm.mass_matrix(q),
+        *arm.inverse_dynamics_derivatives(q, v, a),
+    ]
+    assert got._fields == (
+        "poses", "kinetic_energy", "mass_matrix", "dtau_dq", "dtau_dv", "inverse_dynamics_derivatives_M",
+    )  # fmt: skip
+    for x, y, name in zip(got, alone, got._fields, strict=True):
+        assert getattr(got, name) is x
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
+
+
 # -- operational space ---------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,14 +133,14 @@ def trace(
     forces = _forces(graph, wanted, external, tree, inputs)
     listed = [x.name for x in wanted if x.name in CATALOGUE]
     chosen = options_of(listed, options or {}, tree.frames) if listed else {}
-    outputs: list[Output] = []
+    outputs: list[tuple[Quantity, Output]] = []
     own = compute if isinstance(compute, Mapping) else {x.name: compute for x in wanted if compute}
     for x in wanted:
         extra: dict[str, Any] = {k: chosen[k] for k in x.options}
         if forces:
             extra["external"] = forces
         result = (own.get(x.name) or COMPUTE[x.name])(tree, *(state[s] for s in x.state), **extra)
-        outputs += _outputs(graph, tree, x, result)
+        outputs += [(x, o) for o in _outputs(graph, tree, x, result)]
     title = "_".join(x.name for x in wanted)
     about: dict[str, object] = {
         "robot": model.name,
@@ -156,7 +157,7 @@ def trace(
         graph,
         tuple(inputs),
         made,
-        tuple(outputs),
+        _told_apart(outputs),
         labels,
         tuple(context.sections),
         _units(tree, state),
@@ -206,6 +207,15 @@ def _outputs(graph: Graph, tree: Tree, x: Quantity, result: Any) -> list[Output]
         sizes = tuple(known[s] if isinstance(s, str) else s for s in shape)
         out.append(Output(name, sizes, tuple(graph.edge(s) for s in _flat(value, len(sizes)))))
     return out
+
+
+def _told_apart(outputs: Sequence[tuple[Quantity, Output]]) -> tuple[Output, ...]:
+    """Outputs of one name, as T of poses and of the kinetic energy, are named after their quantities."""
+    often = Counter(o.name for _, o in outputs)
+    return tuple(
+        o if often[o.name] == 1 else o._replace(name=x.name if len(x.outputs) == 1 else f"{x.name}_{o.name}")
+        for x, o in outputs
+    )
 
 
 def _flat(value: Any, depth: int) -> list[Any]:
