@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.emit.llvm_columns import BEYOND, FOLD
-from drevo.emit.llvm_target import STAGED
+from drevo.emit.llvm_columns import FOLD
+from drevo.emit.llvm_target import BEYOND, STAGED
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +56,30 @@ def test_rows_that_fold_and_results_that_no_cache_holds(dtype: str, packed: bool
         rooms = [np.full(n * count + 64, 7.0, dtype) for n in sizes]
         out = tuple(r[16 + offset : 16 + offset + n * count].reshape(n, count) for r, n in zip(rooms, sizes))
         f(q, out=out)
+        for x, right, room in zip(out, want, rooms):
+            assert np.array_equal(x, right)
+            x[...] = 7.0
+            assert (room == 7.0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rows_that_no_cache_holds(dtype: str) -> None:
+    names = ["poses", "gravity", "kinetic_energy"]
+    f = drevo.compile(drevo.load("stanford"), names, packed=True, dtype=dtype)
+    rng = np.random.default_rng(2)
+    shapes = [x.shape[1:] for x in f(np.zeros((1, 6), dtype), np.zeros((1, 6), dtype))]
+    sizes = [int(np.prod(x)) for x in shapes]
+    least = BEYOND // f.dtype.itemsize // sizes[0]  # of the poses; gravity stays where it is
+    for count, offset in product((least + 1, least + 77), (0, 1, 6)):
+        q, v = rng.normal(size=(2, count, 6)).astype(dtype)
+        want = [
+            np.concatenate(x) for x in zip(*(f(*x) for x in zip(np.array_split(q, 60), np.array_split(v, 60))))
+        ]
+        rooms = [np.full(n * count + 64, 7.0, dtype) for n in sizes]
+        out = tuple(
+            r[16 + offset : 16 + offset + n * count].reshape(count, *s) for r, n, s in zip(rooms, sizes, shapes)
+        )
+        f(q, v, out=out)
         for x, right, room in zip(out, want, rooms):
             assert np.array_equal(x, right)
             x[...] = 7.0

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from .llvm_math import Lanes
 from .llvm_rows import MOVED
-from .llvm_target import LINE, Arena
+from .llvm_target import BEYOND, LINE, Arena
 from .lower import Lowered
 
 ALIGNED_FROM = 8  # tiles: one more of them pays if the others write whole cache lines
 FOLD = 2048  # bytes between rows: 64 lines of 64 bytes in the first cache of most processors, so two are used
-BEYOND = 6 << 20  # bytes of a result: no second cache holds it, and a third has others to serve
 
 
 class Columns:
@@ -77,11 +76,7 @@ class Columns:
         out += [f"  call void @fill{i}(ptr %u{self.n + i}, i64 %s{self.n + i})" for i in self.fixed]
         out += ["  %begun = icmp ne i64 %b0, 0", f"  %done = select i1 %begun, i64 {w}, i64 %lead"]
         out += ["  %next = add i64 %b0, %done", "  %more = icmp slt i64 %next, %count"]
-        return [
-            *out,
-            f"  br i1 %more, label %body, label %{'drained' if staged else 'exit'}",
-            *self.drained(staged),
-        ]
+        return [*out, "  br i1 %more, label %body, label %exit"]
 
     def first_tile(self) -> list[str]:
         """%lead: where the second tile begins: from there the largest result is written in whole cache lines.
@@ -147,12 +142,7 @@ class Columns:
             given = f"ptr %stage{i}, ptr %w{i}, i64 %s{i}, i64 {self.low.outputs[i - self.n].size}, i1 %past"
             out.append(f"  call void @spill({given})")
         out += [f"  %after = add i64 %b0, {run * l.lanes}", "  %after_more = icmp slt i64 %after, %count"]
-        return [*out, "  br i1 %after_more, label %body, label %drained"]
-
-    @staticmethod
-    def drained(staged: bool) -> list[str]:
-        """What went past the caches is visible to other threads before anything that follows."""
-        return ["drained:", "  fence seq_cst", "  br label %exit"] if staged else []
+        return [*out, "  br i1 %after_more, label %body, label %exit"]
 
 
 def constants(low: Lowered, i: int) -> list[tuple[int, float]]:
@@ -164,7 +154,7 @@ def constants(low: Lowered, i: int) -> list[tuple[int, float]]:
 def _spill(l: Lanes, room: Arena) -> str:
     """@spill(stage, out, stride, n, past): n rows of the stage; past the caches if they are whole lines."""
 
-    def rows(name: str, hint: str, align: int) -> list[str]:
+    def rows(name: str, hint: str, align: int, then: str) -> list[str]:
         at = [f"{name}:", f"  %j{name} = phi i64 [0, %0], [%n{name}, %{name}]"]
         at += [f"  %f{name} = mul i64 %j{name}, {room.step(l)}", f"  %g{name} = mul i64 %j{name}, %stride"]
         at += [f"  %a{name} = getelementptr i8, ptr %stage, i64 %f{name}"]
@@ -175,7 +165,7 @@ def _spill(l: Lanes, room: Arena) -> str:
             at += [f"  %x{name}{k} = load {l.type}, ptr %c{name}{k}, align {l.bytes}"]
             at += [f"  store {l.type} %x{name}{k}, ptr %d{name}{k}, align {align}{hint}"]
         at += [f"  %n{name} = add i64 %j{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %n"]
-        return [*at, f"  br i1 %m{name}, label %{name}, label %done"]
+        return [*at, f"  br i1 %m{name}, label %{name}, label %{then}"]
 
     body = [
         "  %address = ptrtoint ptr %out to i64",
@@ -184,8 +174,11 @@ def _spill(l: Lanes, room: Arena) -> str:
         "  %lines = icmp eq i64 %within, 0",
         "  %stream = and i1 %lines, %past",
         "  br i1 %stream, label %away, label %near",
-        *rows("away", ", !nontemporal !0", l.bytes),
-        *rows("near", "", l.size),
+        *rows("away", ", !nontemporal !0", l.bytes, "seen"),
+        *rows("near", "", l.size, "done"),
+        "seen:",
+        "  fence seq_cst",  # what went past the caches is seen before anything that follows
+        "  br label %done",
         "done:",
         "  ret void",
     ]
@@ -257,4 +250,4 @@ done:
 """
 
 
-__all__ = ["ALIGNED_FROM", "BEYOND", "FOLD", "Columns", "constants"]
+__all__ = ["ALIGNED_FROM", "FOLD", "Columns", "constants"]

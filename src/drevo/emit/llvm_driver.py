@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from .llvm_columns import Columns
 from .llvm_math import Lanes
-from .llvm_rows import Rows, width_of
-from .llvm_target import Arena, Target
+from .llvm_rows import Rows, flush, width_of
+from .llvm_target import BEYOND, Arena, Target
 from .lower import Lowered
 
 
@@ -18,7 +18,7 @@ def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
     l = target.of(target.lanes)
     if layout == "rows":
         widths = sorted({width_of(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size})
-        helpers, body = "".join(Rows(l, w).text() for w in widths), _rows(low, l, room)
+        helpers, body = "".join(Rows(l, w).text() for w in widths) + flush(l), _rows(low, l, room)
     else:
         columns = Columns(low, l, room)
         helpers, body = columns.functions(), [*_cleared(low, l, room, columns.small()), *columns.loop()]
@@ -41,25 +41,78 @@ def _places(low: Lowered, l: Lanes, room: Arena) -> list[str]:
 
 
 def _rows(low: Lowered, l: Lanes, room: Arena) -> list[str]:
-    """Load, compute, store per tile; the tile of outputs is cleared once, so that structural zeros stay."""
+    """Load, compute, store per tile; the tile of outputs is cleared once, so that structural zeros stay.
 
-    def move(way: str, i: int, size: int) -> str:
-        given = f"ptr %p{i}, i64 %s{i}, i64 %b, i64 %last, ptr %tile{i}, i64 {size}"
-        return f"  call void @{way}_{width_of(size, l.lanes)}({given})"
-
-    n = len(low.inputs)
+    Results that no cache holds go past the caches, some tiles at a time by way of a stage: half the traffic, as
+    their lines are not fetched before they are written. What is left over at the end goes straight.
+    """
+    n, run = len(low.inputs), room.run * l.lanes
+    outputs = {i: p.size for i, p in enumerate(low.outputs, n) if p.size}
     return [
         *_tile_cleared(low, l, room),
-        "  br label %body",
-        "body:",
-        "  %b = phi i64 [0, %0], [%next, %body]",
-        *(move("load", i, p.size) for i, p in enumerate(low.inputs) if p.size),
+        *(line for i, size in outputs.items() for line in _stage(i, size * l.size, room.stages[i - n])),
+        f"  %whole = sub i64 %count, {run}",
+        "  br label %block",
+        "block:",
+        "  %b0 = phi i64 [0, %0], [%b1, %spilled]",
+        f"  %most = add i64 %b0, {run}",
+        "  %b1 = call i64 @llvm.smin.i64(i64 %most, i64 %count)",
+        "  %full = icmp sle i64 %b0, %whole",
+        *(line for i in outputs for line in _target(i)),
+        "  br label %tile",
+        "tile:",
+        "  %b = phi i64 [%b0, %block], [%next, %tile]",
+        *(_moved("load", i, f"%p{i}", p.size, l) for i, p in enumerate(low.inputs) if p.size),
         "  call void @many(ptr %arena, ptr %out, ptr %scratch, ptr %status)",
-        *(move("store", n + i, p.size) for i, p in enumerate(low.outputs) if p.size),
+        *(_moved("store", i, f"%to{i}", size, l) for i, size in outputs.items()),
         f"  %next = add i64 %b, {l.lanes}",
-        "  %more = icmp slt i64 %next, %count",
-        "  br i1 %more, label %body, label %exit",
+        "  %again = icmp slt i64 %next, %b1",
+        "  br i1 %again, label %tile, label %made",
+        "made:",
+        *(line for i, size in outputs.items() for line in _flushed(i, size * l.size * run)),
+        "  br label %spilled",
+        "spilled:",
+        "  %more = icmp slt i64 %b1, %count",
+        "  br i1 %more, label %block, label %exit",
     ]
+
+
+def _stage(i: int, row: int, at: int) -> list[str]:
+    """%past<i>: the rows of an output lie one after the other, and are more than a cache holds."""
+    return [
+        f"  %stage{i} = getelementptr i8, ptr %arena, i64 {at}",
+        f"  %bytes{i} = mul i64 %s{i}, %count",
+        f"  %large{i} = icmp ugt i64 %bytes{i}, {BEYOND}",
+        f"  %dense{i} = icmp eq i64 %s{i}, {row}",
+        f"  %past{i} = and i1 %large{i}, %dense{i}",
+    ]
+
+
+def _target(i: int) -> list[str]:
+    """%to<i>: where sample 0 would stand for the samples of this run to be written to the stage, or home."""
+    return [
+        f"  %goes{i} = and i1 %past{i}, %full",
+        f"  %at{i} = mul i64 %b0, %s{i}",
+        f"  %back{i} = sub i64 0, %at{i}",
+        f"  %shifted{i} = getelementptr i8, ptr %stage{i}, i64 %back{i}",
+        f"  %to{i} = select i1 %goes{i}, ptr %shifted{i}, ptr %p{i}",
+    ]
+
+
+def _flushed(i: int, size: int) -> list[str]:
+    return [
+        f"  br i1 %goes{i}, label %flush{i}, label %flushed{i}",
+        f"flush{i}:",
+        f"  %home{i} = getelementptr i8, ptr %p{i}, i64 %at{i}",
+        f"  call void @flush(ptr %stage{i}, ptr %home{i}, i64 {size})",
+        f"  br label %flushed{i}",
+        f"flushed{i}:",
+    ]
+
+
+def _moved(way: str, i: int, place: str, size: int, l: Lanes) -> str:
+    given = f"ptr {place}, i64 %s{i}, i64 %b, i64 %last, ptr %tile{i}, i64 {size}"
+    return f"  call void @{way}_{width_of(size, l.lanes)}({given})"
 
 
 def _cleared(low: Lowered, l: Lanes, room: Arena, small: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .llvm_math import Lanes
+from .llvm_target import LINE
 
 MOVED = "ptr %p, i64 %stride, i64 %b, i64 %last, ptr %tile, i64 %n"  # of every function that moves a tile
 _TILES_AHEAD = 4  # of the prefetch of rows; 1 to 4 differ by 3 %
@@ -111,4 +112,55 @@ def width_of(size: int, lanes: int) -> int:
     return min(lanes, 1 << size.bit_length() - 1)
 
 
-__all__ = ["MOVED", "Rows", "width_of"]
+def flush(l: Lanes) -> str:
+    """@flush(from, to, n): n bytes, whole cache lines past the caches."""
+    vectors = []
+    for k in range(LINE // l.bytes):
+        vectors += [
+            f"  %r{k} = add i64 %i, {k * l.bytes}",
+            f"  %a{k} = getelementptr i8, ptr %from, i64 %r{k}",
+            f"  %b{k} = getelementptr i8, ptr %to, i64 %r{k}",
+            f"  %x{k} = load {l.type}, ptr %a{k}, align {l.size}",
+            f"  store {l.type} %x{k}, ptr %b{k}, align {l.bytes}, !nontemporal !0",
+        ]
+    body = [
+        "  %address = ptrtoint ptr %to to i64",
+        "  %minus = sub i64 0, %address",
+        f"  %head = and i64 %minus, {LINE - 1}",
+        "  call void @few(ptr %from, ptr %to, i64 0, i64 %head)",
+        "  br label %test",
+        "test:",
+        "  %i = phi i64 [%head, %0], [%i2, %lines]",
+        f"  %i2 = add i64 %i, {LINE}",
+        "  %fits = icmp ule i64 %i2, %n",
+        "  br i1 %fits, label %lines, label %rest",
+        "lines:",
+        *vectors,
+        "  br label %test",
+        "rest:",
+        "  call void @few(ptr %from, ptr %to, i64 %i, i64 %n)",
+        "  fence seq_cst",  # what went past the caches is seen before anything that follows
+        "  ret void",
+    ]
+    few = f"""define internal void @few(ptr noalias %from, ptr noalias %to, i64 %first, i64 %end) noinline {{
+  br label %test
+test:
+  %i = phi i64 [%first, %0], [%i2, %item]
+  %go = icmp ult i64 %i, %end
+  br i1 %go, label %item, label %done
+item:
+  %a = getelementptr i8, ptr %from, i64 %i
+  %b = getelementptr i8, ptr %to, i64 %i
+  %x = load {l.scalar}, ptr %a, align {l.size}
+  store {l.scalar} %x, ptr %b, align {l.size}
+  %i2 = add i64 %i, {l.size}
+  br label %test
+done:
+  ret void
+}}
+"""
+    head = "define internal void @flush(ptr noalias %from, ptr noalias %to, i64 %n) noinline"
+    return few + head + " {\n" + "\n".join(body) + "\n}\n!0 = !{i32 1}\n"
+
+
+__all__ = ["MOVED", "Rows", "flush", "width_of"]

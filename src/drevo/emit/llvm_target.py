@@ -8,7 +8,9 @@ from .llvm_math import Lanes
 from .lower import Lowered
 
 LINE = 64  # bytes of a cache line
-RUN = 512  # bytes of a row that are staged at a time
+BEYOND = 6 << 20  # bytes of a result: no second cache holds it, and a third has others to serve
+RUN = 512  # bytes of a batch-last row that are staged at a time
+BLOCK = 4096  # bytes of row-major results that are, at least
 STAGED = 12  # rows: up to it the ways of a first cache hold one line of each
 NARROW = 512  # rows: beyond it a run is half as long, for the stage to stay in the second cache
 
@@ -31,7 +33,8 @@ class Target(NamedTuple):
 class Arena(NamedTuple):
     """Byte offsets of the batch kernel's working memory: tiles of inputs and outputs, status, crossing values.
 
-    stages: of batch-last outputs with many rows, room for `run` tiles; their rows are `step` bytes apart.
+    stages: room for `run` tiles of every output, of batch-last ones only where there are many rows, which are then
+    `step` bytes apart.
     """
 
     inputs: tuple[int, ...]
@@ -50,25 +53,30 @@ class Arena(NamedTuple):
 def arena(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Arena:
     """Every port is a block of its own; columns of W lanes."""
     at, starts = 0, []
-    width = target.of(target.lanes).bytes
+    lanes = target.of(target.lanes)
     for port in (*low.inputs, *low.outputs):
         starts.append(at)
-        at += port.size * width
-    n = len(low.inputs)
+        at += port.size * lanes.bytes
+    n, width = len(low.inputs), lanes.bytes
     room = Arena(tuple(starts[:n]), tuple(starts[n:]), at, at + width, at + width * (1 + slots))
-    rows = [p.size for p in low.outputs]
-    return room if layout == "rows" or sum(rows) <= STAGED else _staged(room, rows, target.of(target.lanes))
+    sizes = [p.size for p in low.outputs]
+    total = sum(sizes)
+    if layout == "rows":
+        room = room._replace(run=-(-BLOCK // (max(1, total) * width)))
+        return _staged(room, [n * room.run * width for n in sizes])
+    if total <= STAGED:
+        return room
+    room = room._replace(run=RUN // width // (2 if total > NARROW else 1))
+    return _staged(room, [n * room.step(lanes) for n in sizes])
 
 
-def _staged(room: Arena, rows: list[int], lanes: Lanes) -> Arena:
-    """The arena with a stage at its end."""
-    run = RUN // lanes.bytes // (2 if sum(rows) > NARROW else 1)
-    room = room._replace(run=run)
+def _staged(room: Arena, sizes: list[int]) -> Arena:
+    """The arena with stages at its end, each from a cache line on."""
     at, stages = -(-room.total // LINE) * LINE, []
-    for n in rows:
+    for size in sizes:
         stages.append(at)
-        at += n * room.step(lanes)
+        at += -(-size // LINE) * LINE
     return room._replace(stages=tuple(stages), total=at)
 
 
-__all__ = ["LINE", "Arena", "Target", "arena"]
+__all__ = ["BEYOND", "LINE", "Arena", "Target", "arena"]
