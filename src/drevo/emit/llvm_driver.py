@@ -14,7 +14,10 @@ from .lower import Lowered
 
 
 def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
-    """i32 @drive(pointers, strides, count, arena): 1 if a check failed. Inputs come first, then outputs."""
+    """i32 @drive(pointers, strides, count, arena, all): 1 if a check failed. Inputs come first, then outputs.
+
+    all: samples of the whole batch, of which these are a part.
+    """
     l = target.of(target.lanes)
     if layout == "rows":
         widths = sorted({width_of(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size})
@@ -22,7 +25,7 @@ def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
     else:
         columns = Columns(low, l, room)
         helpers, body = columns.functions(), [*_cleared(low, l, room, columns.small()), *columns.loop()]
-    head = 'define i32 @drive(ptr %pointers, ptr %strides, i64 %count, ptr %arena) "stackrealign"'
+    head = 'define i32 @drive(ptr %pointers, ptr %strides, i64 %count, ptr %arena, i64 %all) "stackrealign"'
     lines = [*_places(low, l, room), *body, *_verdict(l)]
     return helpers + _zero(l) + head + " {\n" + "\n".join(lines) + "\n}\n"
 
@@ -81,7 +84,7 @@ def _stage(i: int, row: int, at: int) -> list[str]:
     """%past<i>: the rows of an output lie one after the other, and are more than a cache holds."""
     return [
         f"  %stage{i} = getelementptr i8, ptr %arena, i64 {at}",
-        f"  %bytes{i} = mul i64 %s{i}, %count",
+        f"  %bytes{i} = mul i64 %s{i}, %all",
         f"  %large{i} = icmp ugt i64 %bytes{i}, {BEYOND}",
         f"  %dense{i} = icmp eq i64 %s{i}, {row}",
         f"  %past{i} = and i1 %large{i}, %dense{i}",

@@ -287,7 +287,7 @@ class _Entry:
         arena = self.let(f"inttoptr i64 {self.let(f'and i64 {up}, -64')} to ptr")
         limit = self.let(f"ptrtoint ptr {self.table('threshold')} to i64")
         big = self.let(f"icmp uge i64 {total}, {limit}")
-        given = f"(ptr %pointers, ptr %strides, i64 {total}, ptr {arena})"
+        given = f"(ptr %pointers, ptr %strides, i64 {total}, ptr {arena}, i64 {total})"
         long, short, after = self.new(), self.new(), self.new()
         self.put(f"br i1 {big}, label %{long}, label %{short}")
         self.label(long)

@@ -441,7 +441,7 @@ def forward_text(arguments: int, loads: int) -> str:
     out += [*_loaded("0"), f"  call void %f({', '.join(['ptr %model', *ports, 'ptr %result, ptr %status'])})"]
     out += ["  ret void", "}"]
     moved = "ptr %pointers, ptr %strides, i64 %count, ptr %arena"
-    out += [f"define i32 @drive({moved}) {{", *_loaded("1"), f"  %r = call i32 %f(ptr %model, {moved})"]
+    out += [f"define i32 @drive({moved}, i64 %all) {{", *_loaded("1"), f"  %r = call i32 %f(ptr %model, {moved})"]
     return "\n".join([*out, "  ret i32 %r", "}\n"])
 
 

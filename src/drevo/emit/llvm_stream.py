@@ -200,7 +200,7 @@ step:
   %size = select i1 %whole, i64 {STEP}, i64 %left
   call void @fill(ptr %in, i64 %sample, i64 %seed, i64 %inputs, ptr %ranges)
   call void @turns(ptr %in, ptr %columns, i64 %quaternions)
-  %code = call i32 %drive(ptr %pointers, ptr %strides, i64 %size, ptr %arena)
+  %code = call i32 %drive(ptr %pointers, ptr %strides, i64 %size, ptr %arena, i64 %size)
   %worse = or i32 %bad, %code
   br i1 %whole, label %all, label %part
 all:

@@ -19,7 +19,7 @@ from . import cache, native
 if TYPE_CHECKING:
     from ..graph.program import Program
 
-FORMAT = 2  # of the manifest and the code
+FORMAT = 3  # of the manifest and the code
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
 _LENGTH = struct.Struct("<Q")

@@ -207,7 +207,7 @@ class Function:
             return self._evaluate(inputs, outputs)
         threads = min(threads, count // (8 * self.manifest.lanes))
         if threads < 2 or count * self.nanoseconds < _THREADED:
-            return self._part(inputs, outputs, 0, count)
+            return self._part(inputs, outputs, 0, count, count)
         unit = 8 * self.manifest.lanes  # whole tiles, whole cache lines
         pieces = min(count // unit, threads * max(1, int(count * self.nanoseconds / threads / _PIECE)))
         cuts = [count * k // pieces // unit * unit for k in range(pieces)] + [count]
@@ -215,7 +215,7 @@ class Function:
 
         def work() -> bool:
             """Takes pieces as long as there are any: a core that others use too gets fewer of them."""
-            return any([self._part(inputs, outputs, a, b) for a, b in parts])
+            return any([self._part(inputs, outputs, a, b, count) for a, b in parts])
 
         from concurrent.futures import wait
 
@@ -226,15 +226,16 @@ class Function:
             wait(jobs)  # nobody may still write when an error leaves this call
         return any([bad, *(j.result() for j in jobs)])
 
-    def _part(self, inputs: Sequence[Array], outputs: Sequence[Array], start: int, stop: int) -> bool:
-        """Samples start..stop through the driver."""
+    def _part(self, inputs: Sequence[Array], outputs: Sequence[Array], start: int, stop: int, count: int) -> bool:
+        """Samples start..stop of `count` through the driver."""
         assert self._code is not None
         arrays = [*inputs, *outputs]
         axis = 0 if self.layout == "rows" else 1
         pointers = [x.__array_interface__["data"][0] + start * x.strides[axis] for x in arrays]
         work = np.empty(self.manifest.arena + 64, np.uint8)
         arena = -(-work.__array_interface__["data"][0] // 64) * 64
-        return bool(self._code.drive(pointers, [x.strides[0] for x in arrays], stop - start, arena))
+        strides = [x.strides[0] for x in arrays]
+        return bool(self._code.drive(pointers, strides, stop - start, arena, count))
 
     def _evaluate(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         from . import diagnose

@@ -160,13 +160,13 @@ class Code(Loaded):
         self.drive_address = self.address("drive")
         self.entry_address = self.address("entry")
         self.table_address = self.address("table", data=True)
-        kind = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_void_p)
+        kind = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_void_p, c_int64)
         self._drive = kind(self.drive_address)
 
-    def drive(self, pointers: list[int], strides: list[int], count: int, arena: int) -> int:
-        """Runs a batch without the GIL; 1 if a check failed."""
+    def drive(self, pointers: list[int], strides: list[int], count: int, arena: int, whole: int) -> int:
+        """Runs a part of a batch of `whole` samples without the GIL; 1 if a check failed."""
         n = len(pointers)
-        return int(self._drive((c_void_p * n)(*pointers), (c_int64 * n)(*strides), count, arena))
+        return int(self._drive((c_void_p * n)(*pointers), (c_int64 * n)(*strides), count, arena, whole))
 
 
 # -- the interpreter's objects ------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ single:
   %nan = fcmp uno double %flag, %flag
   ret i1 %nan
 batch:
-{slots}  %failed = call i32 @drive(ptr %pointers, ptr %strides, i64 %count, ptr %arena)
+{slots}  %failed = call i32 @drive(ptr %pointers, ptr %strides, i64 %count, ptr %arena, i64 %count)
   %any = icmp ne i32 %failed, 0
   ret i1 %any
 }}
