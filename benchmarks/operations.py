@@ -14,6 +14,8 @@ from typing import Any
 import drevo
 from drevo import dh, robots
 from drevo.errors import DrevoError
+from drevo.robots.arms import drawn
+from drevo.robots.data import quarter
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report
@@ -94,9 +96,9 @@ def subjects() -> dict[str, drevo.Robot]:
 
 def general(rows: Sequence[tuple[float, float, float]], seed: int) -> drevo.Robot:
     """A chain of revolute joints with drawn inertias."""
-    bodies = robots._drawn("general", [""] * len(rows), seed)
+    bodies = drawn("general", [""] * len(rows), seed)
     table = [
-        {"alpha": robots._quarter(alpha), "a": a, "d": d, "mass": b.mass, "com": b.com, "inertia": b.tensor}
+        {"alpha": quarter(alpha), "a": a, "d": d, "mass": b.mass, "com": b.com, "inertia": b.tensor}
         for (alpha, a, d), b in zip(rows, bodies)
     ]
     return dh.from_dh(table, "modified")

@@ -6,7 +6,7 @@ much a lever saves and are left out then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from drevo.emit import lower
@@ -18,14 +18,13 @@ def plan_with(**changes: Any) -> Callable[[], None]:
     """Plans take these settings, whatever they were made with."""
 
     def switch() -> None:
-        made = search.Plan.__init__
+        fresh = search.Plan.__new__
 
-        def __init__(self: search.Plan, *args: Any, **given: Any) -> None:
-            made(self, *args, **given)
-            for name, value in changes.items():
-                object.__setattr__(self, name, value)
+        def settled(cls: type[search.Plan], values: Iterable[Any]) -> search.Plan:
+            return tuple.__new__(cls, (dict(zip(cls._fields, values)) | changes).values())
 
-        search.Plan.__init__ = __init__  # type: ignore[method-assign]
+        search.Plan.__new__ = lambda cls, *args, **given: settled(cls, fresh(cls, *args, **given))  # type: ignore
+        search.Plan._make = classmethod(settled)  # type: ignore[assignment]
 
     return switch
 

@@ -14,6 +14,7 @@ import drevo
 from drevo import robots
 from drevo.check import smallest_pivot
 from drevo.model.description import Model
+from drevo.robots import arms
 
 DATA = Path(__file__).parent / "data"
 TELEGIN = json.loads((DATA / "telegin.json").read_text())
@@ -120,7 +121,7 @@ def test_general_inertias_are_full_and_physical(arm: str) -> None:
 @pytest.mark.parametrize("arm", ARMS)
 def test_symmetric_inertias_have_the_pattern(arm: str) -> None:
     model = ARMS[arm]("symmetric").model
-    patterns = getattr(robots, f"{arm.upper()}_SYMMETRY")
+    patterns = getattr(arms, f"{arm.upper()}_SYMMETRY")
     for k, pattern in enumerate(patterns, 1):
         P = pseudo_inertia(model, f"link{k}")
         assert np.all(np.linalg.eigvalsh(P) > 0)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from math import cos, sin
 from typing import TYPE_CHECKING, Any
 
-from .builder import WORLD, Builder
-from .dh_table import Table, table
-from .errors import ModelError
-from .model import values
-from .model.description import IDENTITY, ORIGIN, Mat, Vec
-from .model.rotations import add, apply, from_rpy, matmul, turn_tensor
-from .model.validation import GRAVITY
+from ..builder import WORLD, Builder
+from ..errors import ModelError
+from ..model import values
+from ..model.description import IDENTITY, ORIGIN, Mat, Vec
+from ..model.rotations import add, apply, from_rpy, matmul, turn_tensor
+from ..model.validation import GRAVITY
+from .reading import Table
 
 if TYPE_CHECKING:
-    from .robot import Robot
+    from ..robot import Robot
 
 Row = Mapping[str, Any] | Sequence[Any]
 Frame = tuple[Mat, Vec]
@@ -247,4 +247,4 @@ def _tensor(who: str, value: object) -> Mat:
         raise ModelError(f"{who}: inertia {error}; correct it") from None
 
 
-__all__ = ["CONVENTIONS", "Constants", "Table", "builder", "from_dh", "place_modified", "place_standard", "table"]
+__all__ = ["CONVENTIONS", "Constants", "builder", "from_dh", "place_modified", "place_standard"]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from .model.description import Vec
+from math import pi
 
+from ..model.description import Mat, Vec
+
+DOWN: Vec = (0.0, 0.0, -9.81)
+DOWN_Y: Vec = (0.0, -9.81, 0.0)
 Six = tuple[float, float, float, float, float, float]
 
 # parent (0: the ground), offset of the pole in the parent's axes, axis, mass, centre of mass, and the
@@ -141,3 +145,12 @@ BIPED: tuple[Walking, ...] = (
      (0.005731912449646009, 0.003860890143612853, 0.006602242218201281,
       0.00034748691347702366, -0.00047457129833627, 0.001794409725828535)),
 )  # fmt: skip
+
+
+def quarter(turns: float) -> float:
+    return turns * (pi / 2)
+
+
+def tensor(six: Six) -> Mat:
+    xx, yy, zz, xy, xz, yz = map(float, six)
+    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from math import cos, hypot, radians, sin
 
-from .builder import WORLD, Builder
-from .model.description import IDENTITY, ORIGIN, Mat, Model, Vec
-
-DOWN: Vec = (0.0, 0.0, -9.81)
+from ..builder import WORLD, Builder
+from ..model.description import IDENTITY, ORIGIN, Mat, Model, Vec
+from .data import DOWN
 
 
 def four_bar_model() -> Model:

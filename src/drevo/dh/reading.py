@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .emit.dh_text import latex, markdown, text
-from .errors import ModelError
-from .mechanics.spatial import UNIT
-from .mechanics.tree import Tree, TreeBody, build_tree
-from .model.description import Model
+from ..emit.dh_text import latex, markdown, text
+from ..errors import ModelError
+from ..mechanics.spatial import UNIT
+from ..mechanics.tree import Tree, TreeBody, build_tree
+from ..model.description import Model
 
 if TYPE_CHECKING:
-    from .robot import Robot
+    from ..robot import Robot
 
 Array = np.ndarray[Any, Any]
 Frame = tuple[Array, Array]  # rotation, origin
