@@ -163,6 +163,7 @@ def test_wrong_names_are_refused_with_a_suggestion(tmp_path: Path) -> None:
     assert "did you mean 'gravity'" in refused("counts", "three-link", "gravty")
     assert "fixed, floating, trunk" in refused("info", "biped", "--base", "flying")
     assert "no such file" in refused("info", str(tmp_path / "none.urdf"))
+    assert "has 0 feet" in refused("walk", "puma560")  # not what a free base would do to an arm
 
 
 def test_unknown_verb_is_refused_with_a_suggestion() -> None:

@@ -26,12 +26,13 @@ def walk(
     from dataclasses import replace
 
     from ..errors import InputError
-    from ..walking import GAITS, draw
+    from ..walking import GAITS, draw, soles
     from ..walking import walk as run
 
     if gait not in GAITS:
         raise InputError(f"--gait {gait!r} is not known; there are {', '.join(GAITS)}")
     chosen = GAITS[gait] if length is None else replace(GAITS[gait], length=length)
+    soles(load(robot, "fixed"))  # an arm is told that it has no feet, not what a free base would do to it
     made = load(robot, "floating")
     with portion(made.name, gait) as part:
         walked = run(made, steps, chosen, progress=part)

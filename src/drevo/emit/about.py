@@ -45,6 +45,10 @@ KHALIL = (
     "structure robots. IEEE Journal of Robotics and Automation 3(6), 1987."
 )
 FEATHERSTONE = "R. Featherstone. Rigid Body Dynamics Algorithms. Springer, 2008."
+SINGH = (
+    "S. Singh, R. Russell, P. Wensing. Efficient analytical derivatives of rigid-body dynamics using spatial "
+    "vector algebra. IEEE Robotics and Automation Letters 7(2), 2022."
+)
 LUH = (
     "J. Luh, M. Walker, R. Paul. On-line computational scheme for mechanical manipulators. ASME Journal of "
     "Dynamic Systems, Measurement, and Control 102(2), 1980."
@@ -78,6 +82,7 @@ REFERENCES: dict[str, tuple[str, ...]] = {  # by formalism
         "doi 10.14529/ctcr250203.",
     ),
 }
+SWEPT = ("newton_euler", "khalil")  # whose derivatives are pairs of columns of two bodies
 _WORDS = {
     "add": "additions",
     "mul": "multiplications",
@@ -149,12 +154,17 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
         counts=program.counts,
         checks=tuple((plain(what), float(worst), int(states)) for what, worst, states in checks),
         assumptions=(*ASSUMPTIONS, *_lines(meta.get("assumptions"))),
-        references=(*REFERENCES.get(formalism, ()), *_lines(meta.get("references"))),
+        references=(*_references(formalism, str(meta.get("quantity", ""))), *_lines(meta.get("references"))),
         digits=digits,
         notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
         inputs=inputs if isinstance(inputs, Inputs) else None,
         picture=picture if isinstance(picture, Picture) else None,
     )
+
+
+def _references(formalism: str, quantity: str) -> tuple[str, ...]:
+    own = REFERENCES.get(formalism, ())
+    return (*own, SINGH) if quantity.endswith("_derivatives") and formalism in SWEPT else own
 
 
 def _lines(value: object) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Walking: a planned gait, computed torque along it, and a simulation in which contacts come and go."""
 
+from .feet import soles
 from .gait import DYNAMIC, GAITS, STATIC, Gait
 from .hop import hop
 from .plan import plan
@@ -18,5 +19,6 @@ __all__ = [
     "follow",
     "hop",
     "plan",
+    "soles",
     "walk",
 ]

@@ -74,23 +74,25 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
         raise InputError(f"robot {robot.name!r} has no free base to walk with; load it with base='floating'")
     if any(model.gravity[:2]) or not model.gravity[2] < 0.0:
         raise InputError(f"gravity is {model.gravity}; a walk on the ground z = 0 needs it along -z")
-    given = feet if feet is not None else _soles(model)
-    if len(given) != 2:
-        raise InputError(
-            f"robot {robot.name!r} has {len(given)} feet with three or more contact points and walks on two; "
-            "give feet={link: corners of the sole}"
-        )
+    given = soles(robot, feet)
     for link in given:
         if link not in robot.link_names:
             raise InputError(f"foot {link!r} is not a link of robot {robot.name!r}{meant(link, robot.link_names)}")
     return tuple(_leg(robot, link, np.array(corners, float)) for link, corners in given.items())
 
 
-def _soles(model: Model) -> dict[str, list[Any]]:
-    out: dict[str, list[Any]] = {}
-    for c in model.contacts:
-        out.setdefault(c.link, []).append(c.point)
-    return {link: points for link, points in out.items() if len(points) >= 3}
+def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[str, Corners]:
+    """Two feet and their corners: those given, or the links with three or more contact points."""
+    found: dict[str, list[Any]] = {}
+    for c in robot.model.contacts:
+        found.setdefault(c.link, []).append(c.point)
+    given = feet if feet is not None else {link: points for link, points in found.items() if len(points) >= 3}
+    if len(given) != 2:
+        raise InputError(
+            f"robot {robot.name!r} has {len(given)} feet with three or more contact points and walks on two; "
+            "give feet={link: corners of the sole}"
+        )
+    return given
 
 
 def _leg(robot: Robot, link: str, corners: Array) -> Leg:
