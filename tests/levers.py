@@ -11,6 +11,7 @@ from typing import Any
 
 from drevo.emit import lower
 from drevo.formalisms import search
+from drevo.graph import regroup
 from drevo.graph.node import Graph
 
 
@@ -44,6 +45,7 @@ LEVERS: dict[str, Callable[[], None]] = {
     "sigma": plan_with(gauge="yy", holders=()),
     "cancel": method(Graph, "_cancel", lambda self, x, y: None),
     "factor": method(Graph, "_common_factor", lambda self, x, y: None),
+    "regroup": method(regroup, "regrouped", lambda program, early=False: program),
     "fma": method(lower, "_fuse", lambda *_: {}),
 }
 

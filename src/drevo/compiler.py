@@ -69,6 +69,7 @@ def compile(
 
 
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
+REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
 DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
 
 
@@ -110,7 +111,7 @@ def make_program(
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
     from .check import require_regular
-    from .graph import verify
+    from .graph import regroup, verify
     from .trace import trace
 
     if any(CATALOGUE[x].inverse for x in quantity):
@@ -127,6 +128,8 @@ def make_program(
         model, quantity, parameters=parameters, external=external, options=options, compute=compute,
         meta={"formalism": "khalil" if compute else "newton_euler"},
     )  # fmt: skip
+    if formalism == "auto" and len(program.order()) <= REGROUP:
+        program = regroup.regrouped(program, early=True)
     if verify.level() >= 1:
         verify.legal(program)
     if verify.level() >= 2 and compute:

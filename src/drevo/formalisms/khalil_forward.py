@@ -19,6 +19,8 @@ from ..mechanics.tree import Tree, TreeBody
 from .khalil import inverse_dynamics, loads
 from .khalil_matrix import Meeting, mass_matrix_rows
 
+DEEP = 50  # mean square of the rates above one: beyond it articulated bodies win by a sixth and more
+
 
 def bias(
     tree: Tree,
@@ -118,3 +120,13 @@ def by_articulated_bodies(
     """The same for deep trees, M da = rest solved by articulated bodies. light: the tree that they are of."""
     rest, chosen = forced(tree, q, v, tau, external, parallel)
     return [x + chosen.get(i, 0.0) for i, x in enumerate(solved(light or tree, q, rest))]
+
+
+def deep(tree: Tree) -> bool:
+    """Rates with many others above them, each of one joint alone: the factors of M cost the square of that."""
+    above, total = [0] * len(tree), 0
+    for i, b in enumerate(tree.bodies):
+        above[i] = (above[b.parent] if b.parent >= 0 else 0) + b.nv
+        total += sum(d * d for d in range(above[i] - b.nv + 1, above[i] + 1))
+    alone = len({b.v for b in tree.bodies}) == len(tree)
+    return alone and total > DEEP * tree.nv

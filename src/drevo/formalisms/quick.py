@@ -23,7 +23,6 @@ from .search import Plan, accelerations, articulated
 
 Vector = Sequence[Scalar]
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
-DEEP = 50  # mean square of the rates above one: beyond it articulated bodies beat the factors of M
 
 
 def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Compute]:
@@ -51,7 +50,7 @@ def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Comp
 
 def _forward(tree: Tree, names: Sequence[str], plan: Plan, made: dict[Plan, Tree]) -> Compute:
     """Accelerations, from what the list has for them."""
-    if deep(tree) and "mass_matrix" not in names:
+    if khalil_forward.deep(tree) and "mass_matrix" not in names:
         return articulated(plan)
     if "bias" in names:
         return _on(made, plan, _from_bias, plan.options("mass_matrix"))
@@ -81,13 +80,3 @@ def _on(made: dict[Plan, Tree], plan: Plan, compute: Compute, options: Mapping[s
         return compute(made[plan], *state, **extra, **options)
 
     return run
-
-
-def deep(tree: Tree) -> bool:
-    """Rates with many others above them, each of one joint alone: the factors of M cost the square of that."""
-    above, total = [0] * len(tree), 0
-    for i, b in enumerate(tree.bodies):
-        above[i] = (above[b.parent] if b.parent >= 0 else 0) + b.nv
-        total += sum(d * d for d in range(above[i] - b.nv + 1, above[i] + 1))
-    alone = len({b.v for b in tree.bodies}) == len(tree)
-    return alone and total > DEEP * tree.nv

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..algorithms import articulated_body
 from ..errors import TraceError
+from ..graph import regroup
 from ..graph.program import Program
 from ..mechanics.reduce import gauged, linear_rates
 from ..mechanics.scalar import Scalar
@@ -22,6 +23,7 @@ from ..model.description import Model
 from ..quantities import CATALOGUE, names_of
 from ..trace import COMPUTE, trace
 from . import alyushin, khalil_derivatives, kovalchuk, planar, telegin_lagrange, vereshchagin, zaremba
+from .khalil_forward import deep
 from .search import NODES, OBJECTIVES, Counts, Plan, Search, accelerations, articulated, traced
 
 Compute = Callable[..., Any]
@@ -64,6 +66,9 @@ FORMALISMS: dict[str, Mapping[str, Compute]] = {
     "zaremba": _ZAREMBA,
     "alyushin": {"kinetic_energy": alyushin.kinetic_energy},
 }
+REGROUPED = ("auto", "khalil")  # the formalisms of the papers are written out as they are
+REGROUP = 40_000  # nodes: beyond it regrouping takes longer than all the rest, for one operation in a hundred
+CLOSE = 1.05  # times the best price: what may win by regrouping
 LEAN = ("khalil", "planar", "newton_euler", "articulated_body")
 
 
@@ -73,6 +78,15 @@ class Variant(NamedTuple):
     formalism: str
     compute: Compute
     prepare: Prepare | None = None
+
+
+class Entry(NamedTuple):
+    """A program that competes: its price, and its place among those tried, which decides between equals."""
+
+    price: int
+    at: int
+    formalism: str
+    program: Program
 
 
 class Competition(NamedTuple):
@@ -101,7 +115,7 @@ def compete(
     """
     (name,) = names_of(quantity)
     price = price_of(objective)
-    tried: list[tuple[int, int, str, Program]] = []
+    tried: list[Entry] = []
     refused: TraceError | None = None
     for v in candidates(model, name, objective, formalism, external, snap):
         try:
@@ -114,15 +128,29 @@ def compete(
                 raise
             refused = error
             continue
-        tried.append((price(program.counts), len(tried), v.formalism, program))
+        tried.append(Entry(price(program.counts), len(tried), v.formalism, program))
     if not tried:
         raise refused or TraceError(f"no formalism gives {name} for robot {model.name!r}")
+    if formalism in REGROUPED:
+        near = CLOSE * min(t[0] for t in tried)
+        tried = [_tightened(t, price) if t[0] <= near else t for t in tried]
     tried.sort(key=lambda t: t[:2])
     best = {f: (f, p, program.counts) for p, _, f, program in reversed(tried)}
     ranking = tuple(sorted(best.values(), key=lambda r: r[1]))
     _, _, winner, program = tried[0]
     about = {**program.meta, "objective": objective, "ranking": tuple((f, p) for f, p, _ in ranking)}
     return Competition(winner, replace(program, meta=about), ranking)
+
+
+def _tightened(entry: Entry, price: Price) -> Entry:
+    """With the sums of its program regrouped, as often as it saves something."""
+    while len(entry.program.order()) <= REGROUP:
+        program = regroup.regrouped(entry.program)
+        now = price(program.counts)
+        if now >= entry.price:
+            break
+        entry = entry._replace(price=now, program=program)
+    return entry
 
 
 def price_of(objective: str) -> Price:
@@ -220,12 +248,14 @@ def _run(name: str, plan: Plan) -> Compute:
 def _accelerations(tree: Tree, objective: str, external: bool) -> Iterator[Variant]:
     """Bias and inertia matrix each after its own preparation; their trigonometry must be shared."""
     h = plan_of(tree, "loads", objective, external, NODES // 2)
+    if len({b.v for b in tree.bodies}) == len(tree):  # articulated bodies cannot carry a shared coordinate
+        yield Variant("khalil", articulated(h))
+    if deep(tree):
+        return
     M = plan_of(tree, "mass_matrix", objective, external, NODES // 2)
     same = h._replace(holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
     for matrix in dict.fromkeys((M, same)):
         yield Variant("khalil", accelerations(h, matrix))
-    if len({b.v for b in tree.bodies}) == len(tree):  # articulated bodies cannot carry a shared coordinate
-        yield Variant("khalil", articulated(h))
 
 
 __all__ = [

@@ -1,0 +1,152 @@
+"""A program over a new graph, some of its sums and products made otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from .node import Graph
+from .ops import ADD, CONST, DIV, INPUT, MUL
+from .program import Program
+
+Labels = tuple[tuple[str, int], ...]
+
+
+def rebuilt(
+    program: Program,
+    sums: Mapping[int, Sequence[int]],
+    products: Mapping[int, tuple[int, int]],
+    early: bool = False,
+) -> Program:
+    """The program with these nodes made from these edges; nodes keep their order and their sections.
+
+    New nodes, with numbers beyond those of the graph, are made at their first use. early: every term is added as
+    soon as it is made, so that a sum never keeps more than itself alive; its parts may then stand in the section
+    of another.
+    """
+    copy = (_Eager if early else _Copy)(program, sums, products)
+    copy.run()
+    new = copy.new
+    return replace(
+        program,
+        graph=copy.graph,
+        inputs=tuple(p._replace(nodes=tuple(new[n] >> 1 for n in p.nodes)) for p in program.inputs),
+        parameters=tuple(p._replace(node=new[p.node] >> 1) for p in program.parameters),
+        outputs=tuple(o._replace(edges=tuple(new[e >> 1] ^ (e & 1) for e in o.edges)) for o in program.outputs),
+        labels=copy.labels(),
+        sections=tuple((copy.starts[at], title) for at, title in program.sections),
+        units=tuple(tuple(new[n] >> 1 for n in unit) for unit in program.units),
+    )
+
+
+class _Copy:
+    """new: old node -> its edge in the new graph. starts: where the sections open there."""
+
+    def __init__(
+        self, program: Program, sums: Mapping[int, Sequence[int]], products: Mapping[int, tuple[int, int]]
+    ) -> None:
+        self.program, self.old, self.sums, self.products = program, program.graph, sums, products
+        self.graph = Graph()
+        self.new: dict[int, int] = {}
+        self.starts: dict[int, int] = {}
+
+    def run(self) -> None:
+        leaves = {n for p in self.program.inputs for n in p.nodes} | {p.node for p in self.program.parameters}
+        opens = sorted({at for at, _ in self.program.sections}, reverse=True)
+        for n in sorted({n for n in self.needed() if n < len(self.old)} | leaves):
+            while opens and opens[-1] <= n:
+                self.starts[opens.pop()] = len(self.graph)
+            self.edge(2 * n)
+        self.starts.update(dict.fromkeys(opens, len(self.graph)))
+
+    def needed(self) -> Iterator[int]:
+        """What the outputs reach by the new way."""
+        seen: set[int] = set()
+        stack = [e >> 1 for e in self.program.output_edges]
+        while stack:
+            n = stack.pop()
+            if n not in seen:
+                seen.add(n)
+                yield n
+                stack += [e >> 1 for e in self.sums.get(n) or self.products.get(n) or self.old.operands(n)]
+
+    def edge(self, e: int) -> int:
+        n = e >> 1
+        if n not in self.new:
+            self.new[n] = self.made(n)
+        return self.new[n] ^ (e & 1)
+
+    def made(self, n: int) -> int:
+        g = self.graph
+        if n in self.sums:
+            first, *rest = [self.edge(e) for e in self.sums[n]]
+            for e in rest:
+                first = self.whole(g.add(first, e))
+            return first
+        if n in self.products:
+            a, b = self.products[n]
+            return self.whole(g.mul(self.edge(a), self.edge(b)))
+        return self.copied(n)
+
+    def copied(self, n: int) -> int:
+        g, old, op = self.graph, self.old, self.old.op[n]
+        if op == CONST:
+            return g.edge(old.constants[old.a[n]])
+        if op <= INPUT:
+            return (g.input if op == INPUT else g.parameter)(old.names[old.a[n]]).edge
+        x, *rest = [self.edge(e) for e in old.operands(n)]
+        rules = {ADD: g.add, MUL: g.mul, DIV: g.div}
+        if op in rules:
+            return self.whole(rules[op](x, *rest))
+        return self.whole(g.atan2(x, *rest) if rest else g.unary(op, x))
+
+    def whole(self, x: int | float) -> int:
+        """An edge even of what folded to a number."""
+        return self.graph.edge(x) if isinstance(x, float) else x
+
+    def labels(self) -> dict[int, Labels]:
+        out: dict[int, Labels] = {}
+        for n, names in self.program.labels.items():
+            if n in self.new:
+                e = self.new[n]
+                out[e >> 1] = out.get(e >> 1, ()) + tuple((name, sign ^ (e & 1)) for name, sign in names)
+        return out
+
+
+class _Eager(_Copy):
+    """Sums grow as their terms are made."""
+
+    def run(self) -> None:
+        self.users: dict[int, list[tuple[int, int]]] = {}
+        self.missing: dict[int, int] = {}
+        self.total: dict[int, int] = {}
+        reached = set(self.needed())
+        for n in sorted(reached & (self.sums.keys() | self.products.keys())):
+            terms = self.sums.get(n) or self.products[n]
+            self.missing[n] = len(terms)
+            for e in terms:
+                self.users.setdefault(e >> 1, []).append((n, e))
+        super().run()
+
+    def edge(self, e: int) -> int:
+        n = e >> 1
+        if n not in self.new:
+            self.put(n, self.copied(n))
+        return self.new[n] ^ (e & 1)
+
+    def put(self, n: int, edge: int) -> None:
+        """A node is made: all that waited for it goes on."""
+        done = [(n, edge)]
+        while done:
+            n, edge = done.pop()
+            self.new[n] = edge
+            for user, e in self.users.get(n, ()):
+                self.missing[user] -= 1
+                if user in self.sums:
+                    mine, before = edge ^ (e & 1), self.total.get(user)
+                    self.total[user] = mine if before is None else self.whole(self.graph.add(before, mine))
+                if not self.missing[user]:
+                    done.append((user, self.total[user] if user in self.sums else self.made(user)))
+
+
+__all__ = ["rebuilt"]

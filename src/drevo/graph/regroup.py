@@ -1,0 +1,150 @@
+"""Sums regrouped: common factors taken out, and what several sums have in common added once.
+
+A sum is flat: its terms may be added in any order. First, of the products in a sum the factor that most of them
+have is taken out, a b + a c = a (b + c). Then, of all pairs of terms the one that most sums contain becomes a term
+of its own. Each step saves at least one operation, and both go on until nothing more is found. Sums and products
+with a name keep it; sums of angles, and work on parameters alone, stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import combinations
+
+from .ops import ADD, MUL
+from .program import Program
+from .rebuild import rebuilt
+
+LONGEST = 40  # terms: pairs grow with the square
+Pair = tuple[int, int]
+
+
+def regrouped(program: Program, early: bool = False) -> Program:
+    """The same program with regrouped sums; the program itself where nothing is saved. early: see `rebuilt`."""
+    sums = _Sums(program)
+    sums.factor()
+    sums.share()
+    return rebuilt(program, sums.terms, sums.products, early) if sums.changed or early else program
+
+
+class _Sums:
+    """terms: sum -> the edges that it adds. products: new node -> the edges that it multiplies. New nodes have
+    numbers beyond those of the graph."""
+
+    def __init__(self, program: Program) -> None:
+        g = self.graph = program.graph
+        order = program.order()
+        self.next, self.changed = len(g), False
+        uses = Counter(e >> 1 for n in order for e in g.operands(n))
+        kept = {e >> 1 for e in program.output_edges} | program.labels.keys() | program.angle_sums
+        self.once = {n for n in order if uses[n] == 1 and n not in kept and g.level[n] == 2}
+        flat = {n for n in order if g.op[n] == ADD and g.level[n] == 2 and n not in program.angle_sums}
+        inner = {e >> 1 for n in flat for e in g.operands(n) if e >> 1 in flat and e >> 1 in self.once}
+        self.terms = {n: list(self._flat(n, inner)) for n in order if n in flat and n not in inner}
+        self.products: dict[int, Pair] = {}
+
+    def _flat(self, n: int, inner: set[int]) -> Iterator[int]:
+        stack = [2 * n]
+        while stack:
+            e = stack.pop()
+            if e >> 1 == n or e >> 1 in inner:
+                stack += [x ^ (e & 1) for x in reversed(self.graph.operands(e >> 1))]
+            else:
+                yield e
+
+    def fresh(self) -> int:
+        self.next, self.changed = self.next + 1, True
+        return self.next - 1
+
+    # -- a b + a c = a (b + c) ------------------------------------------------------------------------------
+
+    def factor(self) -> None:
+        todo = list(self.terms)
+        while todo:
+            n = todo.pop()
+            common = self._common(self.terms[n]) if n in self.terms else None  # it may have been opened
+            if common is not None:
+                todo += [n, self._take_out(n, common)]
+
+    def _common(self, terms: list[int]) -> int | None:
+        """The factor of the most products that nothing else uses, if there are two."""
+        often = Counter(f for e in terms for f in set(self._factors(e)))
+        best = max(often, key=lambda f: (often[f], -f), default=None)
+        return best if best is not None and often[best] > 1 else None
+
+    def _factors(self, e: int) -> tuple[int, ...]:
+        """The nodes of a product that may be taken apart."""
+        n, g = e >> 1, self.graph
+        return (g.a[n] >> 1, g.b[n] >> 1) if n in self.once and g.op[n] == MUL else ()
+
+    def _take_out(self, n: int, factor: int) -> int:
+        """Replaces the products with the factor in the sum n by one; gives the sum of the others."""
+        terms, inside = self.terms[n], self.fresh()
+        mine = [e for e in terms if factor in self._factors(e)]
+        others: list[int] = []
+        for e in mine:
+            a, b = self.graph.operands(e >> 1)
+            a, b = (b, a) if b >> 1 == factor else (a, b)
+            others += self._opened(b ^ (a & 1) ^ (e & 1))
+        self.terms[inside] = others
+        product = self.fresh()
+        self.products[product] = (2 * factor, 2 * inside)
+        at = terms.index(mine[0])
+        rest = [e for e in terms if e not in mine]
+        self.terms[n] = [*rest[:at], 2 * product, *rest[at:]]
+        return inside
+
+    def _opened(self, e: int) -> list[int]:
+        """The terms of a sum that only the dissolved product used; other edges as they are."""
+        n = e >> 1
+        return [x ^ (e & 1) for x in self.terms.pop(n)] if n in self.once and n in self.terms else [e]
+
+    # -- pairs of terms -------------------------------------------------------------------------------------
+
+    def share(self) -> None:
+        """The pair that the most sums have becomes a sum of its own, until no two share one."""
+        users: dict[Pair, set[int]] = defaultdict(set)
+        heap: list[tuple[int, Pair]] = []  # (minus the number of sums, pair); outdated ones stay in it
+
+        def enter(n: int) -> None:
+            for pair in _pairs(self.terms[n]):
+                users[pair].add(n)
+                if len(users[pair]) > 1:
+                    heappush(heap, (-len(users[pair]), pair))
+
+        for n in self.terms:
+            enter(n)
+        while heap:
+            often, pair = heappop(heap)
+            if len(users[pair]) < 2:
+                continue
+            if len(users[pair]) != -often:  # others took terms of its sums: back in line
+                heappush(heap, (-len(users[pair]), pair))
+                continue
+            node = self.fresh()
+            for n in sorted(users[pair]):
+                for p in _pairs(self.terms[n]):
+                    users[p].discard(n)
+                self._replace(n, pair, node)
+                enter(n)
+            self.terms[node] = list(pair)
+
+    def _replace(self, n: int, pair: Pair, node: int) -> None:
+        terms = self.terms[n]
+        sign = 0 if pair[0] in terms else 1
+        at = min(terms.index(e ^ sign) for e in pair)
+        rest = [e for e in terms if e ^ sign not in pair]
+        self.terms[n] = [*rest[:at], 2 * node + sign, *rest[at:]]
+
+
+def _pairs(terms: Iterable[int]) -> list[Pair]:
+    """Pairs of the terms as edges of which the first is positive: a - b and b - a are one."""
+    listed = sorted(terms)
+    if len(listed) > LONGEST or len({e >> 1 for e in listed}) < len(listed):
+        return []
+    return [(a & ~1, b ^ (a & 1)) for a, b in combinations(listed, 2)]
+
+
+__all__ = ["regrouped"]
