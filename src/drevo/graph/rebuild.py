@@ -15,7 +15,7 @@ Labels = tuple[tuple[str, int], ...]
 def rebuilt(
     program: Program,
     sums: Mapping[int, Sequence[int]],
-    products: Mapping[int, tuple[int, int]],
+    products: Mapping[int, tuple[int, ...]],
     early: bool = False,
 ) -> Program:
     """The program with these nodes made from these edges; nodes keep their order and their sections.
@@ -43,7 +43,7 @@ class _Copy:
     """new: old node -> its edge in the new graph. starts: where the sections open there."""
 
     def __init__(
-        self, program: Program, sums: Mapping[int, Sequence[int]], products: Mapping[int, tuple[int, int]]
+        self, program: Program, sums: Mapping[int, Sequence[int]], products: Mapping[int, tuple[int, ...]]
     ) -> None:
         self.program, self.old, self.sums, self.products = program, program.graph, sums, products
         self.graph = Graph()
@@ -84,8 +84,10 @@ class _Copy:
                 first = self.whole(g.add(first, e))
             return first
         if n in self.products:
-            a, b = self.products[n]
-            return self.whole(g.mul(self.edge(a), self.edge(b)))
+            first, *rest = [self.edge(e) for e in self.products[n]]
+            for e in rest:
+                first = self.whole(g.mul(first, e))
+            return first
         return self.copied(n)
 
     def copied(self, n: int) -> int:

@@ -43,7 +43,7 @@ class _Sums:
         flat = {n for n in order if g.op[n] == ADD and g.level[n] == 2 and n not in program.angle_sums}
         inner = {e >> 1 for n in flat for e in g.operands(n) if e >> 1 in flat and e >> 1 in self.once}
         self.terms = {n: list(self._flat(n, inner)) for n in order if n in flat and n not in inner}
-        self.products: dict[int, Pair] = {}
+        self.products: dict[int, tuple[int, ...]] = {}
 
     def _flat(self, n: int, inner: set[int]) -> Iterator[int]:
         stack = [2 * n]
@@ -74,10 +74,26 @@ class _Sums:
         best = max(often, key=lambda f: (often[f], -f), default=None)
         return best if best is not None and often[best] > 1 else None
 
-    def _factors(self, e: int) -> tuple[int, ...]:
-        """The nodes of a product that may be taken apart."""
-        n, g = e >> 1, self.graph
-        return (g.a[n] >> 1, g.b[n] >> 1) if n in self.once and g.op[n] == MUL else ()
+    def _factors(self, e: int) -> list[int]:
+        """The nodes of a product that may be taken apart, and of products in it that only it uses."""
+        g, out, stack = self.graph, [], [e >> 1]
+        while stack:
+            n = stack.pop()
+            if n in self.once and g.op[n] == MUL:
+                stack += (g.b[n] >> 1, g.a[n] >> 1)
+            else:
+                out.append(n)
+        return out if len(out) > 1 else []
+
+    def _sign(self, e: int) -> int:
+        """The sign of such a product."""
+        g, sign, stack = self.graph, e & 1, [e >> 1]
+        while stack:
+            n = stack.pop()
+            if n in self.once and g.op[n] == MUL:
+                sign ^= (g.a[n] ^ g.b[n]) & 1
+                stack += (g.b[n] >> 1, g.a[n] >> 1)
+        return sign
 
     def _take_out(self, n: int, factor: int) -> int:
         """Replaces the products with the factor in the sum n by one; gives the sum of the others."""
@@ -85,9 +101,9 @@ class _Sums:
         mine = [e for e in terms if factor in self._factors(e)]
         others: list[int] = []
         for e in mine:
-            a, b = self.graph.operands(e >> 1)
-            a, b = (b, a) if b >> 1 == factor else (a, b)
-            others += self._opened(b ^ (a & 1) ^ (e & 1))
+            left = self._factors(e)
+            left.remove(factor)
+            others += self._opened(2 * self._product(left) + self._sign(e))
         self.terms[inside] = others
         product = self.fresh()
         self.products[product] = (2 * factor, 2 * inside)
@@ -95,6 +111,14 @@ class _Sums:
         rest = [e for e in terms if e not in mine]
         self.terms[n] = [*rest[:at], 2 * product, *rest[at:]]
         return inside
+
+    def _product(self, factors: list[int]) -> int:
+        """The node of what is left of a product."""
+        if len(factors) == 1:
+            return factors[0]
+        node = self.fresh()
+        self.products[node] = tuple(2 * n for n in factors)
+        return node
 
     def _opened(self, e: int) -> list[int]:
         """The terms of a sum that only the dissolved product used; other edges as they are."""
