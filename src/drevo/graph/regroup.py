@@ -75,25 +75,20 @@ class _Sums:
         return best if best is not None and often[best] > 1 else None
 
     def _factors(self, e: int) -> list[int]:
-        """The nodes of a product that may be taken apart, and of products in it that only it uses."""
-        g, out, stack = self.graph, [], [e >> 1]
-        while stack:
-            n = stack.pop()
-            if n in self.once and g.op[n] == MUL:
-                stack += (g.b[n] >> 1, g.a[n] >> 1)
-            else:
-                out.append(n)
-        return out if len(out) > 1 else []
+        """The nodes of a product that may be taken apart; none of anything else."""
+        return self._apart(e)[1]
 
-    def _sign(self, e: int) -> int:
-        """The sign of such a product."""
-        g, sign, stack = self.graph, e & 1, [e >> 1]
+    def _apart(self, e: int) -> tuple[int, list[int]]:
+        """The sign of a product and its factors, those of products in it that only it uses among them."""
+        g, sign, out, stack = self.graph, e & 1, list[int](), [e >> 1]
         while stack:
             n = stack.pop()
             if n in self.once and g.op[n] == MUL:
                 sign ^= (g.a[n] ^ g.b[n]) & 1
                 stack += (g.b[n] >> 1, g.a[n] >> 1)
-        return sign
+            else:
+                out.append(n)
+        return sign, out if len(out) > 1 else []
 
     def _take_out(self, n: int, factor: int) -> int:
         """Replaces the products with the factor in the sum n by one; gives the sum of the others."""
@@ -101,9 +96,9 @@ class _Sums:
         mine = [e for e in terms if factor in self._factors(e)]
         others: list[int] = []
         for e in mine:
-            left = self._factors(e)
+            sign, left = self._apart(e)
             left.remove(factor)
-            others += self._opened(2 * self._product(left) + self._sign(e))
+            others += self._opened(2 * self._product(left) + sign)
         self.terms[inside] = others
         product = self.fresh()
         self.products[product] = (2 * factor, 2 * inside)
