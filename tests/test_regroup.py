@@ -40,17 +40,20 @@ def work(p: Program) -> tuple[int, int]:
     return p.counts["add"], p.counts["mul"]
 
 
+@pytest.mark.counts
 def test_a_common_factor_is_taken_out() -> None:
     before = program(4, lambda g, x, p: [x[0] * x[1] + x[3] - x[0] * x[2]])
     after = regrouped(before)
     assert work(before) == (2, 2) and work(after) == (2, 1) and values(before) == values(after)
 
 
+@pytest.mark.counts
 def test_factors_of_a_factor() -> None:
     before = program(5, lambda g, x, p: [x[0] * (x[1] + x[2]) + x[4] + x[0] * x[3]])
     assert work(regrouped(before)) == (3, 1) and values(before) == values(regrouped(before))
 
 
+@pytest.mark.counts
 def test_common_pairs_are_added_once_whatever_their_sign() -> None:
     before = program(5, lambda g, x, p: [x[0] + x[1] - x[2], x[3] - (x[4] - x[2]) - x[1], (x[2] + x[3]) - x[1]])
     after = regrouped(before)
@@ -74,6 +77,7 @@ def test_what_is_used_twice_or_has_a_name_stays() -> None:
     assert work(after) == (1, 2)
 
 
+@pytest.mark.counts
 def test_work_on_parameters_is_hoisted() -> None:
     before = program(2, lambda g, x, p: [p[0] * x[0] + x[1] + p[1] * x[0]], parameters=2)
     after = regrouped(before)
