@@ -48,7 +48,7 @@ def bind(name: str, inputs: Sequence[Port], args: Sequence[Any], kwargs: Mapping
 
 
 def number_array(x: Any, what: str, dtype: np.dtype[Any]) -> Array:
-    """Real numbers as an array of the function's type; anything else is refused by name."""
+    """Real numbers as an aligned array of this very dtype; anything else is refused by name."""
     try:
         found = np.asarray(x)
     except (ValueError, TypeError) as error:
@@ -56,8 +56,9 @@ def number_array(x: Any, what: str, dtype: np.dtype[Any]) -> Array:
     if found.dtype.kind not in "fiub":
         kind = "None" if x is None else f"values of type {found.dtype}"
         raise InputError(f"{what} must hold real numbers, it holds {kind}")
-    if found.dtype == dtype and found.dtype.isnative and found.flags.aligned:
-        return found
+    if found.dtype == dtype and found.flags.aligned:
+        # what came through pickle, or has metadata, has an equal dtype of its own
+        return found if found.dtype is dtype else found.view(dtype)
     if dtype.itemsize >= found.dtype.itemsize:
         return np.array(found, dtype, order="C")
     with np.errstate(over="ignore"):  # too large for float32: the finite check of the result speaks up

@@ -109,7 +109,7 @@ class Function:
         """A plain function: what the builtin calls for whatever is not a conforming array.
 
         Inputs that need only be made plain arrays go back to the builtin, and so does a list of result arrays, as
-        a tuple, which nobody can change meanwhile; what it refused as such never does.
+        a tuple, which nobody can change meanwhile; what is plain and came here all the same never does.
         """
 
         def slow(*args: Any, **kwargs: Any) -> Any:
@@ -117,7 +117,7 @@ class Function:
                 return self.fast(*args, **{**kwargs, "out": tuple(kwargs["out"])})
             if self.fast is not None and not kwargs and len(args) == len(self.inputs):
                 plain = [self._plain(x, port) for x, port in zip(args, self.inputs)]
-                if any(x is not y for x, y in zip(plain, args)):
+                if all(map(self._is_plain, plain)) and not all(map(self._is_plain, args)):
                     return self.fast(*plain)
             return self.general(args, kwargs)
 
@@ -125,10 +125,13 @@ class Function:
 
     def _plain(self, x: Any, port: Port) -> Array:
         """An argument as a plain array; the same object if it is one."""
-        if type(x) is np.ndarray and x.dtype is self.dtype and x.flags.c_contiguous and x.flags.aligned:
-            return x
+        if self._is_plain(x):
+            return x  # type: ignore[no-any-return]
         found = number_array(x, f"{self.name}: {port[0]}", self.dtype)
         return np.ascontiguousarray(found).reshape(found.shape)
+
+    def _is_plain(self, x: Any) -> bool:
+        return type(x) is np.ndarray and x.dtype is self.dtype and x.flags.c_contiguous and x.flags.aligned
 
     def _builtin(self) -> Callable[..., Any] | None:
         if self._code is None or selftest.wanted() != "native" or native.layout() is None:
@@ -144,7 +147,7 @@ class Function:
         about = self.meta.get("robot", "a program")
         doc = f"{self.name}({names}, out=None, threads=1)\n--\n\n{self.name} of {about}."
         threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
-        made = native.builtin(self._code, self.name, doc, self._slow(), self.dtype, several, threshold)
+        made = native.builtin(self._code, self, self.name, doc, self._slow(), self.dtype, several, threshold)
         return made if selftest.trusted(self, made) else None
 
     def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_obje
 from functools import lru_cache
 from importlib import import_module
 from threading import RLock
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,14 +232,23 @@ class _MethodDef(ctypes.Structure):
 
 
 class Holder:
-    """Owns everything that a builtin points to; it is the builtin's self."""
+    """Owns everything that a builtin points to; it is the builtin's self, by which it pickles."""
 
-    def __init__(self, code: Code, definition: _MethodDef, *kept: object) -> None:
-        self.code, self.definition, self.kept = code, definition, kept
+    def __init__(self, code: Code, definition: _MethodDef, owner: object, *kept: object) -> None:
+        self.code, self.definition, self.owner, self.kept = code, definition, owner, kept
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened, (self.definition.name.decode(), self.owner)
+
+
+def _opened(name: str, owner: Any) -> SimpleNamespace:
+    """What a pickled builtin is the attribute of."""
+    return SimpleNamespace(**{name: owner.fast or owner})
 
 
 def builtin(
     code: Code,
+    owner: object,
     name: str,
     doc: str,
     slow: Callable[..., Any],
@@ -246,7 +256,7 @@ def builtin(
     results: object,
     threshold: int,
 ) -> Callable[..., Any]:
-    """The entry of loaded code as a Python builtin; `slow` takes the calls that it does not."""
+    """The entry of loaded code as a Python builtin of a Function; `slow` takes the calls that it does not."""
     out = sys.intern("out")
     value = _functions() | {
         "ndarray": id(np.ndarray), "dtype": id(dtype), "slow": id(slow), "none": id(None), "out": id(out),
@@ -255,7 +265,7 @@ def builtin(
     table = (c_void_p * len(TABLE)).from_address(code.table_address)
     table[:] = [value[key] for key in TABLE]
     definition = _MethodDef(name.encode(), code.entry_address, _FASTCALL_KEYWORDS, doc.encode())
-    holder = Holder(code, definition, slow, dtype, results, out)
+    holder = Holder(code, definition, owner, slow, dtype, results, out)
     make = ctypes.PYFUNCTYPE(py_object, c_void_p, py_object, c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
     return make(ctypes.addressof(definition), holder, None)  # type: ignore[no-any-return]
 
