@@ -15,8 +15,9 @@ import pytest
 from drevo.graph.node import Graph
 from drevo.graph.program import Input, Output, Program
 from drevo.runtime import cache
-from drevo.runtime.build import full_key, parse_manifest
+from drevo.runtime.build import parse_manifest
 from drevo.runtime.function import Function, Spec, obtain
+from drevo.runtime.key import key as full_key
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 SPEC = Spec()

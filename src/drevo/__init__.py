@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import time as _time
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
@@ -15,6 +16,7 @@ from .errors import (
 )
 
 __version__ = "0.1.0"
+_LOADED = _time()  # sources that change later are not what this process runs
 
 # public name -> module that defines it; nothing is imported before it is used
 _LAZY = {

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import EmitError, InputError, TraceError
@@ -46,6 +43,7 @@ def compile(
     Raises TraceError, EmitError, InputError.
     """
     from .runtime.function import Spec, obtain
+    from .runtime.key import request
 
     model = robot if isinstance(robot, Model) else robot.model
     if target != "cpu":
@@ -60,8 +58,8 @@ def compile(
     hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
-        key = "\n".join([stamp(), digest(model), repr(sorted(recipe.items()))])
-        function = obtain(key, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
+        asked = request(model, sorted(recipe.items()))
+        function = obtain(asked, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
     again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": packed, "check": check}
     again.pop("options")
     function.recipe = (_again, (model, again))
@@ -85,7 +83,7 @@ def _rolled(
     (name,) = recipe["quantity"]
     smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
     return rolled_function(
-        model, name, spec, external=recipe["external"], stamp=stamp(), extra=hook, cache=cache, smallest=smallest
+        model, name, spec, external=recipe["external"], extra=hook, cache=cache, smallest=smallest
     )
 
 
@@ -189,26 +187,3 @@ def _forces_hook(
         return made[links](*args, **{f"f_ext:{k}": w for k, w in zip(links, wrenches)}, **kwargs)
 
     return call
-
-
-def digest(model: Model) -> str:
-    """A digest of everything in the model that can change a number or a name."""
-    text = repr((model.links, model.joints, model.gravity, model.name))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-_STAMP: list[str] = []
-
-
-def stamp() -> str:
-    """Version, and the state of the sources that make code: an edited checkout never meets its old cache."""
-    if not _STAMP:
-        from . import __version__
-
-        here = Path(__file__).parent
-        rooms = ("graph", "mechanics", "algorithms", "formalisms", "emit", "runtime")
-        files = [e for room in rooms for e in os.scandir(here / room) if e.name.endswith(".py")]
-        seen = sorted((e.path[len(str(here)) :], e.stat().st_size, e.stat().st_mtime_ns) for e in files)
-        seen += [(name, 0, os.stat(here / name).st_mtime_ns) for name in ("compiler.py", "trace.py", "rolled.py")]
-        _STAMP.append(f"{__version__} {hashlib.sha256(repr(seen).encode()).hexdigest()}")
-    return _STAMP[0]

@@ -67,15 +67,17 @@ def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Arra
 
 def constraint_function(robot: Robot, found: tuple[Constraint, ...]) -> Function:
     """The compiled function of a set, made once per robot."""
-    from .compiler import digest, stamp
     from .runtime.function import Spec, obtain
+    from .runtime.key import request
 
     made = _MADE.setdefault(robot, {})
     if found not in made:
-        key = "\n".join([stamp(), digest(robot.model), "constraints", repr(found)])
         spec = Spec(dtype="float64", layout="rows", packed=False, parameters=False, check=True)
         made[found] = obtain(
-            key, lambda: constraint_program(robot.model, found), spec, cache=all(map(is_lasting, found))
+            request(robot.model, "constraints", found),
+            lambda: constraint_program(robot.model, found),
+            spec,
+            cache=all(map(is_lasting, found)),
         )
     return made[found]
 

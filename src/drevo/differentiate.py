@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 from math import factorial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .algorithms.higher import motion, moved, variables
-from .compiler import digest, stamp
 from .errors import InputError
 from .formalisms import zaremba
 from .formalisms.quick import quick
@@ -67,16 +64,16 @@ def derivative(
     places. High orders have few: of the 32768 entries of d3M/dq3 of a Panda 1163. Raises InputError, TraceError.
     """
     from .runtime.function import Spec, obtain
+    from .runtime.key import request
 
     model = robot if isinstance(robot, Model) else robot.model
     x = found_quantity(quantity)
     axes = (wrt,) if isinstance(wrt, str) else tuple(wrt)
     _refuse(x, axes, method)
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
-    recipe = repr(("derivative", x.name, axes, method, packed, sorted(chosen.items())))
-    key = "\n".join([stamp(), _own_stamp(), digest(model), recipe])
+    asked = request(model, "derivative", x.name, axes, method, packed, sorted(chosen.items()))
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=False, check=check)
-    function = obtain(key, lambda: derivative_program(model, x, axes, method, chosen, packed), spec)
+    function = obtain(asked, lambda: derivative_program(model, x, axes, method, chosen, packed), spec)
     again = {"method": method, "dtype": dtype, "layout": layout, "packed": packed, "check": check, **chosen}
     function.recipe = (_again, (model, x.name, axes, again))
     return function
@@ -85,10 +82,6 @@ def derivative(
 def _again(model: Model, quantity: str, wrt: tuple[str, ...], rest: dict[str, Any]) -> Function:
     """Rebuilds a pickled Function."""
     return derivative(model, quantity, wrt, **rest)
-
-
-def _own_stamp() -> str:
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:

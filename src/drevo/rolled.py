@@ -288,10 +288,10 @@ def _pivots_back(kind: Kind) -> Step:
     return t.step()
 
 
-def require_regular(model: Model, columns: Columns, stamp: str, cache: bool) -> None:
+def require_regular(model: Model, columns: Columns, cache: bool) -> None:
     """Raises ModelError where M has no inverse at any of some configurations; O(n)."""
     spec, rng, best, name = Spec(check=False), np.random.default_rng(0), 0.0, ""
-    pivots = _made(model, columns, "pivots", spec, (), stamp, None, cache)
+    pivots = _made(model, columns, "pivots", spec, (), None, cache)
     if pivots is None:  # no machine code can be made, so no loop either
         return
     for _ in range(TRIES):
@@ -395,7 +395,6 @@ def rolled_function(
     spec: Spec,
     *,
     external: Sequence[str] = (),
-    stamp: str = "",
     extra: Extra | None = None,
     cache: bool = True,
     smallest: int = SMALLEST,
@@ -403,7 +402,7 @@ def rolled_function(
     """The rolled Function of a model, or None where straight-line code is the right form.
 
     None: up to `smallest` bodies, mimic joints, another quantity, layout or option than this form has.
-    stamp: text that changes with the sources; the code is kept under it and the kinds of joints.
+    The code is kept under the kinds of joints.
     external: links that take a wrench. Raises ModelError where M is found singular.
     """
     plain = spec.layout == "rows" and not spec.packed and not spec.parameters
@@ -415,8 +414,8 @@ def rolled_function(
         return None
     columns = columns_of(model)
     if CATALOGUE[quantity].inverse:
-        require_regular(model, columns, stamp, cache)
-    return _made(model, columns, quantity, spec, external, stamp, extra, cache)
+        require_regular(model, columns, cache)
+    return _made(model, columns, quantity, spec, external, extra, cache)
 
 
 def _made(
@@ -425,7 +424,6 @@ def _made(
     quantity: str,
     spec: Spec,
     links: Sequence[str],
-    stamp: str,
     extra: Extra | None,
     cache: bool,
 ) -> Function | None:
@@ -433,13 +431,13 @@ def _made(
     integers, slots = integers_of(columns, quantity, number, links)
     result = "ratio" if quantity == "pivots" else CATALOGUE[quantity].outputs[0][0]
     sizes = Sizes(quantity, _state(quantity), result, columns.nq, columns.nv, slots, tuple(links))
-    key = "\n".join(["rolled", stamp, quantity, repr(kinds), "loaded" if links else ""])
+    request = "\n".join(["rolled", quantity, repr(kinds), "loaded" if links else ""])
     about = {"robot": model.name, "quantity": quantity, "formalism": "newton_euler", "form": "rolled"}
     units = tuple((0, tuple(range(at, at + 4))) for at in _quaternions(columns))
     table = numbers_of(columns, quantity, links)
     return function_of(
-        sizes, lambda: rolled_program(quantity, kinds, bool(links)), table, integers, spec, key=key, meta=about,
-        units=units, extra=extra, cache=cache,
+        sizes, lambda: rolled_program(quantity, kinds, bool(links)), table, integers, spec, request=request,
+        meta=about, units=units, extra=extra, cache=cache,
     )  # fmt: skip
 
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from ..emit.objects import Layout
 from ..errors import DrevoWarning, EmitError, InputError
 from . import cache, native
+from .key import key
 
 if TYPE_CHECKING:
     from ..graph.program import Program
 
-FORMAT = 3  # of the manifest and the code
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
 _LENGTH = struct.Struct("<Q")
@@ -80,24 +77,10 @@ class Built(NamedTuple):
     program: Program | None = None
 
 
-def full_key(key: str, spec: Spec) -> str:
-    """What was asked, and everything in this process that code depends on."""
-    where = native.layout()
-    parts = [
-        key,
-        repr(spec),
-        f"format {FORMAT}",
-        native.machine(),
-        sys.implementation.cache_tag or "",
-        repr(where),
-    ]
-    return "\n".join([*parts, f"numpy {np.__version__}"])
-
-
-def obtain_code(key: str, make: Callable[[], Program], spec: Spec, use_cache: bool) -> Built:
+def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache: bool) -> Built:
     """From the cache, or made now and stored. Without LLVM: the program alone."""
     try:
-        name = full_key(key, spec)
+        name = key(request, spec)
     except (ImportError, OSError) as error:
         return _uncompiled(make(), spec, error)
     found = cache.read(name) if use_cache else None
@@ -189,4 +172,4 @@ def _manifest(program: Program, low: Any, room: int, lanes: int) -> Manifest:
     return parse_manifest(fresh.text())  # cold and warm alike
 
 
-__all__ = ["Built", "Manifest", "Spec", "build", "describe", "full_key", "obtain_code", "parse_manifest"]
+__all__ = ["Built", "Manifest", "Spec", "build", "describe", "obtain_code", "parse_manifest"]

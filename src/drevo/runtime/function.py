@@ -32,14 +32,14 @@ _PIECE = 200_000.0  # ns of work that a thread takes at a time
 
 
 def obtain(
-    key: str, make: Callable[[], Program], spec: Spec, *, extra: Extra | None = None, cache: bool = True
+    request: str, make: Callable[[], Program], spec: Spec, *, extra: Extra | None = None, cache: bool = True
 ) -> Function:
     """The function of a program, from the cache if it is there: then `make` is not called.
 
-    key: any text that identifies what was asked; machine, compiler and interpreter are added here.
+    request: any text that identifies what was asked (`key.request`); sources and machine are added here.
     extra: takes the calls with keywords that the function does not know, as (args, kwargs).
     """
-    return Function(obtain_code(key, make, spec, cache), spec, extra)
+    return Function(obtain_code(request, make, spec, cache), spec, extra)
 
 
 class Function:

@@ -14,8 +14,9 @@ import numpy as np
 from ..emit.objects import Layout
 from ..errors import EmitError
 from . import cache, native
-from .build import DTYPES, Built, Manifest, Spec, full_key, parse_manifest
+from .build import DTYPES, Built, Manifest, Spec, parse_manifest
 from .function import Extra, Function
+from .key import key
 
 if TYPE_CHECKING:
     from ..emit.llvm_rolled import Rolled
@@ -82,7 +83,7 @@ def function_of(
     integers: Array,
     spec: Spec,
     *,
-    key: str,
+    request: str,
     meta: dict[str, Any],
     units: tuple[tuple[int, tuple[int, ...]], ...] = (),
     extra: Extra | None = None,
@@ -93,10 +94,10 @@ def function_of(
     None where no machine code can be made.
     """
     try:
-        loops = _kept(full_key(key, spec), cache, lambda: _loops(make(), spec))
+        loops = _kept(key(request, spec), cache, lambda: _loops(make(), spec))
         bodies = len(integers) - len(sizes.loads)
-        shape = f"{key}\nentry {sizes.nq} {sizes.nv} {sizes.slots} {bodies} {len(sizes.loads)}"
-        entry = _kept(full_key(shape, spec), cache, lambda: _entry(sizes, bodies, spec))
+        shape = f"{request}\nentry {sizes.nq} {sizes.nv} {sizes.slots} {bodies} {len(sizes.loads)}"
+        entry = _kept(key(shape, spec), cache, lambda: _entry(sizes, bodies, spec))
         code = RolledCode(entry, loops, table.astype(spec.dtype), np.ascontiguousarray(integers), sizes)
     except (EmitError, ImportError, OSError, RuntimeError) as error:
         if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
@@ -105,13 +106,13 @@ def function_of(
     return Function(Built(_manifest(sizes, bodies, spec, meta, units), code), spec, extra)
 
 
-def _kept(key: str, use: bool, make: Callable[[], bytes]) -> bytes:
+def _kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
     """Object code from the cache, or made now and stored."""
-    found = cache.read(key) if use else None
+    found = cache.read(name) if use else None
     if found is None:
         found = make()
         if use:
-            cache.write(key, found)
+            cache.write(name, found)
     return found
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from ..emit import llvm_stream as text
 from ..errors import EmitError
 from . import cache, native
-from .build import Spec, full_key
+from .build import Spec
 from .function import Function
+from .key import key
 
 Array = np.ndarray[Any, Any]
 BLOCK = 2**18  # samples of one call: milliseconds of work, and what the order of the sums rests on
@@ -70,11 +71,11 @@ def _loop() -> native.Loaded:
 
     host = native.host()
     ir = text.stream(Lanes("double", host.bytes // 8, host.splat), host.fma)
-    key = full_key(ir, Spec())
-    found = cache.read(key)
+    name = key(ir, Spec())
+    found = cache.read(name)
     if found is None:
         found = native.compile_text(ir)
-        cache.write(key, found)
+        cache.write(name, found)
     return native.Loaded(found)
 
 

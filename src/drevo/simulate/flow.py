@@ -6,19 +6,18 @@ import ctypes
 import struct
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..check import require_regular
-from ..compiler import digest, stamp
 from ..errors import DrevoWarning, EmitError
 from ..graph.program import Program
 from ..mechanics.configuration import slices
 from ..model.description import Model
 from ..runtime import cache, native
-from ..runtime.build import Spec, full_key
+from ..runtime.build import Spec
+from ..runtime.key import key, request
 from . import engine
 from .control import Control
 from .motion import Rule, motion
@@ -49,8 +48,7 @@ class Flow:
 
 def _payload(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> bytes:
     """Sizes and object code; those without a law of the user's own are kept on disk."""
-    made = [p.stat().st_mtime_ns for p in sorted(Path(__file__).parent.glob("*.py"))]
-    name = full_key("\n".join([stamp(), digest(model), f"motion {driven} {rule} {made}"]), Spec())
+    name = key(request(model, "motion", driven, rule), Spec())
     lasting = control is None and (rule is None or rule.lasting)
     found = cache.read(name) if lasting else None
     if found is not None and len(found) > _HEAD.size:
