@@ -122,8 +122,9 @@ def make_program(
         from .mechanics.tree import build_tree
 
         compute = quick(build_tree(model), quantity, bool(external))
+    given: dict[str, Any] = {"parameters": parameters, "shared": False, "external": external, "options": options}
     program = trace(
-        model, quantity, parameters=parameters, external=external, options=options, compute=compute,
+        model, quantity, **given, compute=compute,
         meta={"formalism": "khalil" if compute else "newton_euler"},
     )  # fmt: skip
     if formalism == "auto" and len(program.order()) <= REGROUP:
@@ -131,7 +132,7 @@ def make_program(
     if verify.level() >= 1:
         verify.legal(program)
     if verify.level() >= 2 and compute:
-        plain = trace(model, quantity, parameters=parameters, external=external, options=options)
+        plain = trace(model, quantity, **given)
         verify.require_twins(program, plain)
     return program
 
@@ -150,8 +151,9 @@ def _by_formalism(
     if len(quantity) != 1:
         raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(quantity)}")
     return compete(
-        model, quantity[0], formalism=formalism, parameters=parameters, external=external, options=options
-    ).program
+        model, quantity[0], formalism=formalism, parameters=parameters, shared=False, external=external,
+        options=options,
+    ).program  # fmt: skip
 
 
 def _takes_forces(wanted: Sequence[str]) -> bool:
@@ -163,10 +165,11 @@ def _forces_hook(
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
     """What a call does with f_ext={link: wrench}: the function of those links, made once."""
     made: dict[tuple[str, ...], Any] = {}
+    states = tuple(dict.fromkeys(s for w in recipe["quantity"] for s in CATALOGUE[w].state))
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if "f_ext" not in kwargs:
-            known = {"q", "v", "a", "tau", "out", "threads"}
+            known = {*states, "parameters", "out", "threads"}
             unknown = ", ".join(repr(k) for k in kwargs if k not in known)
             raise InputError(
                 f"{recipe['quantity'][0]} takes no argument {unknown}; it takes f_ext, out and threads"
@@ -181,9 +184,9 @@ def _forces_hook(
                 formalism=recipe["formalism"], dtype=spec.dtype, layout=spec.layout, packed=spec.packed,
                 check=spec.check, **recipe["options"],
             )  # fmt: skip
-        wrenches = [forces[k] for k in links]
-        if kwargs.keys() <= {"out", "threads"}:
-            return made[links](*args, *wrenches, **kwargs)
+        wrenches, n = [forces[k] for k in links], len(states)
+        if len(args) >= n:  # they come between the state and the parameters
+            return made[links](*args[:n], *wrenches, *args[n:], **kwargs)
         return made[links](*args, **{f"f_ext:{k}": w for k, w in zip(links, wrenches)}, **kwargs)
 
     return call

@@ -69,29 +69,29 @@ class GraphContext(Context):
 
 @dataclass(slots=True)
 class Symbols:
-    """Which numbers of the model stay symbols; equal lengths share one symbol."""
+    """Which numbers of the model stay symbols. shared: equal lengths are one symbol, whatever their signs."""
 
     graph: Graph
     patterns: tuple[str, ...]
+    shared: bool = True
     made: dict[str, Parameter] = field(default_factory=dict)
     lengths: dict[float, Expr] = field(default_factory=dict)
     matched: set[str] = field(default_factory=set)
 
     def value(self, name: str, number: float) -> Any:
-        hits = {p for p in self.patterns if fnmatch.fnmatchcase(name, p) or name.startswith(p + ".")}
+        hits = {p for p in self.patterns if f"{name}.".startswith(f"{p}.") or fnmatch.fnmatchcase(name, p)}
         self.matched |= hits
         if not hits:
             return number
-        if ".origin." in name and abs(number) in self.lengths:
-            symbol = self.lengths[abs(number)]
-            return symbol if number > 0 else -symbol
-        size = abs(number) if ".origin." in name else number
-        symbol = self.graph.parameter(name)
-        self.made[name] = Parameter(name, symbol.edge >> 1, size)
-        if ".origin." in name:
+        length = self.shared and ".origin." in name
+        size = abs(number) if length else number
+        symbol = self.lengths.get(size) if length else None
+        if symbol is None:
+            symbol = self.graph.parameter(name)
+            self.made[name] = Parameter(name, symbol.edge >> 1, size)
+        if length:
             self.lengths[size] = symbol
-            return symbol if number > 0 else -symbol
-        return symbol
+        return symbol if size == number else -symbol
 
     def check(self) -> None:
         """Every pattern must have met a parameter."""
@@ -108,6 +108,7 @@ def trace(
     name: str | Sequence[str] | Quantity,
     *,
     parameters: Sequence[str] = (),
+    shared: bool = True,
     external: Sequence[str] = (),
     compute: Compute | Mapping[str, Compute] | None = None,
     prepare: Callable[[Tree], Tree] | None = None,
@@ -118,13 +119,14 @@ def trace(
     """The program of one quantity, or of several that share their work.
 
     parameters: names or patterns of model scalars that stay symbols ("*" is all of them).
+    shared: among these equal lengths are one symbol, as on a page; else each scalar is its own, sign and all.
     external: links with a wrench (force, moment at the link's origin, world axes) as an input "f_ext:LINK".
     compute, prepare: a formalism's own algorithm (or those of some of the quantities, by name) and what it does
     to the tree before.
     """
     wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
     graph = Graph()
-    context, symbols = GraphContext(graph), Symbols(graph, tuple(parameters))
+    context, symbols = GraphContext(graph), Symbols(graph, tuple(parameters), shared)
     tree = build_tree(model, symbols.value if parameters else _number, context, snap)
     symbols.check()
     if prepare is not None:

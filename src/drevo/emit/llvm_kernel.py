@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..graph.ops import ADD, DIV, MUL, SQRT
+from ..graph.ops import ADD, ATAN2, DIV, MUL, SQRT
 from .cut import Cut, Run
 from .llvm_math import Lanes
 from .llvm_target import Arena, Target
@@ -252,6 +252,9 @@ class Body:
         elif op == FMA:
             x, y, z = self.operand(a), self.operand(b), self.operand(c)
             self.out.append(f"  %t{to} = call {t} @llvm.fma.{l.suffix}({t} {x}, {t} {y}, {t} {z})")
+        elif op == ATAN2:
+            x, y = self.operand(a), self.operand(b)
+            self.out.append(f"  %t{to} = call {t} @atan2_{l.lanes}({t} {x}, {t} {y})")
         elif op == SQRT:
             self.out.append(f"  %t{to} = call {t} @llvm.sqrt.{l.suffix}({t} {self.operand(a)})")
         else:

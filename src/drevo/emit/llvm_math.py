@@ -1,4 +1,4 @@
-"""sin and cos as one branch-free LLVM function, the same bits for every width."""
+"""sin and cos as one branch-free LLVM function, and atan2; the same bits for every width."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ _C64 = (0.041666666666666595, -0.0013888888888873325, 2.4801587288983675e-05,
         -2.755731421007175e-07, 2.0875704270305578e-09, -1.1358683284375575e-11)  # fmt: skip
 _S32 = (-0.16666655242443085, 0.008332188241183758, -0.0001951809535967186)
 _C32 = (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05)
+# atan x = x + x z P(z) / Q(z), z = x^2, |x| < 0.66: the Cephes library
+_ATAN_P = (-64.85021904942025, -122.88666844901362, -75.00855792314705, -16.157537187333652, -0.8750608600031904)
+_ATAN_Q = (194.5506571482614, 485.3903996359137, 432.88106049129027, 165.02700983169885, 24.858464901423062, 1.0)
+_TAN_PI_8 = 0.4142135623730951
 
 # pi/2 in parts: with fma two or three roundings suffice; without it n * part must be exact
 _PARTS = {
@@ -112,15 +116,22 @@ class _Text:
         f, i = self.l.type, self.l.many(f"i{8 * self.l.size}")
         return self.let(f"bitcast {i} {x} to {f}" if back else f"bitcast {f} {x} to {i}")
 
+    def size(self, x: str) -> str:
+        return self.let(f"call {self.l.type} @llvm.fabs.{self.l.suffix}({self.l.type} {x})")
+
+    def compare(self, how: str, a: str, b: str) -> str:
+        return self.let(f"fcmp {how} {self.l.type} {a}, {b}")
+
     def select(self, flag: str, a: str, b: str) -> str:
         t = self.l.type
         return self.let(f"select {self.l.many('i1')} {flag}, {t} {a}, {t} {b}")
 
 
 def sines(text: str, widths: Iterable[Lanes], fma: bool) -> str:
-    """The functions of sine and cosine that a text calls."""
-    every = product({l.lanes: l for l in widths}.values(), (1, 2))
-    return "".join(sincos(l, fma, k) for l, k in every if f"@{_name(l, k)}(" in text)
+    """The functions of this file that a text calls."""
+    lanes = {l.lanes: l for l in widths}.values()
+    pairs = "".join(sincos(l, fma, k) for l, k in product(lanes, (1, 2)) if f"@{_name(l, k)}(" in text)
+    return pairs + "".join(atan2(l, fma) for l in lanes if f"@atan2_{l.lanes}(" in text)
 
 
 def _name(lanes: Lanes, angles: int) -> str:
@@ -147,8 +158,7 @@ def _one(t: _Text, x: str) -> tuple[str, str]:
     r = x
     for part in _PARTS[lanes.scalar, fma]:
         r = t.fma(n, c(-part), r)
-    size = t.let(f"call {lanes.type} @llvm.fabs.{lanes.suffix}({lanes.type} {x})")
-    good = t.let(f"fcmp ole {lanes.type} {size}, {c(limit(lanes.scalar, fma))}")
+    good = t.compare("ole", t.size(x), c(limit(lanes.scalar, fma)))
     s, k = _polynomials(t, t.select(good, r, c(float("nan")))), t.cast(turn)
     swap = t.let(f"icmp ne {lanes.many(f'i{8 * lanes.size}')} {t.iop('and', k, lanes.integer(1))}, {_zero(lanes)}")
     sin, cos = t.select(swap, s[1], s[0]), t.select(swap, s[0], s[1])
@@ -170,6 +180,38 @@ def _signed(t: _Text, sin: str, cos: str, quadrant: str) -> tuple[str, str]:
     low = t.iop("shl", quadrant, t.l.integer(top))
     sin, cos = t.iop("xor", t.cast(sin), high), t.iop("xor", t.iop("xor", t.cast(cos), high), low)
     return t.cast(sin, back=True), t.cast(cos, back=True)
+
+
+def atan2(lanes: Lanes, fma: bool) -> str:
+    """The text of @atan2_<lanes>: of (y, x); 0 where both are."""
+    t = _Text(lanes, fma)
+    value = _signed_angle(t, _first_octant(t, *(t.size(x) for x in ("%y", "%x"))))
+    body = "\n".join([*t.lines, f"  ret {lanes.type} {value}"])
+    given = f"{lanes.type} %y, {lanes.type} %x"
+    return f"define internal {lanes.type} @atan2_{lanes.lanes}({given}) noinline {{\n{body}\n}}\n"
+
+
+def _first_octant(t: _Text, y: str, x: str) -> str:
+    """The angle of (x, y), both at least 0: by the smaller over the larger, and beyond tan(pi/8) from pi/4 on."""
+    c, one = t.l.const, t.l.const(1.0)
+    steep = t.compare("ogt", y, x)
+    low, high = t.select(steep, x, y), t.select(steep, y, x)
+    high = t.select(t.compare("oeq", high, c(0.0)), one, high)
+    far = t.compare("ogt", low, t.op("fmul", high, c(_TAN_PI_8)))
+    above, below = (t.select(far, t.op(f, low, high), z) for f, z in (("fsub", low), ("fadd", high)))
+    r = t.op("fdiv", above, below)
+    z = t.op("fmul", r, r)
+    ratio = t.op("fdiv", t.op("fmul", z, t.horner(z, _ATAN_P)), t.horner(z, _ATAN_Q))
+    angle = t.op("fadd", t.select(far, c(0.7853981633974483), c(0.0)), t.fma(r, ratio, r))
+    return t.select(steep, t.op("fsub", c(1.5707963267948966), angle), angle)
+
+
+def _signed_angle(t: _Text, angle: str) -> str:
+    """The angle of (%x, %y) from that of their sizes."""
+    left = t.compare("olt", "%x", t.l.const(0.0))
+    angle = t.select(left, t.op("fsub", t.l.const(3.141592653589793), angle), angle)
+    top = t.l.integer(1 << 8 * t.l.size - 1)
+    return t.cast(t.iop("xor", t.cast(angle), t.iop("and", t.cast("%y"), top)), back=True)
 
 
 def _zero(lanes: Lanes) -> str:

@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 
 from ..errors import EmitError
 from ..graph.node import Graph
-from ..graph.ops import ADD, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
+from ..graph.ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
 from ..graph.program import Output, Program
 
-FMA, SINCOS = 9, 10
+FMA, SINCOS = len(OPS), len(OPS) + 1  # beside the operations of the graph
 Order = Literal["auto", "create", "column", "greedy"]
 ORDERS = ("auto", "create", "column", "greedy")
 ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
@@ -237,7 +237,7 @@ def operands(step: Step) -> tuple[int, ...]:
     op = step[0]
     if op == FMA:
         return step[2:]
-    return step[2:4] if op in (ADD, MUL, DIV) else step[2:3]
+    return step[2:4] if op in BINARY else step[2:3]
 
 
 def results(step: Step) -> tuple[int, ...]:
@@ -248,13 +248,13 @@ def results(step: Step) -> tuple[int, ...]:
 def ends(low: Lowered) -> set[int]:
     """Outputs to test for all: any other enters one of these so that, if it is not finite, neither is that.
 
-    Sums, products, roots, sines and numerators hand on what is not finite; denominators do not.
+    Sums, products, roots, sines and numerators hand on what is not finite; denominators and angles do not.
     """
     stored = {e >> 1 for edges in low.stores for e in edges}
     within: set[int] = set()
     for step in reversed(low.steps):
         if any(v in stored or v in within for v in results(step)):
-            within.update(e >> 1 for e in operands(step)[: 1 if step[0] == DIV else None])
+            within.update(e >> 1 for e in operands(step)[: {DIV: 1, ATAN2: 0}.get(step[0])])
     return stored - within
 
 

@@ -78,9 +78,8 @@ def joined_name(run: str, number: str) -> str:
 def apart(x: Scalar, y: Scalar) -> Scalar:
     """x - y of two parameters; rounding left-overs of numbers are zero."""
     d = x - y
-    if isinstance(d, float) and abs(d) <= 1e-14 * (abs(x) + abs(y)):
-        return 0.0
-    return d
+    known = isinstance(x, float) and isinstance(y, float)
+    return 0.0 if known and abs(d) <= 1e-14 * (abs(x) + abs(y)) else d
 
 
 def body_wrench(body: Body, r: Rates) -> Force:

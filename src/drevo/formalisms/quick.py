@@ -27,8 +27,8 @@ OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
 
 def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Compute]:
     """The algorithm of every quantity that has a better one than the common algorithm."""
-    plan = Plan(frames=True, unit=not external, parallel=False, sums=False)
-    common = Plan(frames=True, unit=False)
+    plan = Plan(frames=True, unit=not external, parallel=False, sums=False, hoisted=False)
+    common = Plan(frames=True, unit=False, hoisted=False)
     made: dict[Plan, Tree] = {}
     found: dict[str, Compute] = {}
     for name in names:

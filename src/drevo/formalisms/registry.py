@@ -104,6 +104,7 @@ def compete(
     *,
     formalism: str = "auto",
     parameters: Sequence[str] = (),
+    shared: bool = True,
     external: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     snap: float = TINY,
@@ -120,8 +121,8 @@ def compete(
     for v in candidates(model, name, objective, formalism, external, snap):
         try:
             program = trace(
-                model, name, parameters=parameters, external=external, compute=v.compute, prepare=v.prepare,
-                snap=snap, options=options, meta={"formalism": v.formalism},
+                model, name, parameters=parameters, shared=shared, external=external, compute=v.compute,
+                prepare=v.prepare, snap=snap, options=options, meta={"formalism": v.formalism},
             )  # fmt: skip
         except TraceError as error:
             if formalism != "auto" or v.formalism == "newton_euler":

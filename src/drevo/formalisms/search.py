@@ -71,7 +71,8 @@ RECURSIVE = ("inverse_dynamics", "bias", "gravity", "loads")
 class Plan(NamedTuple):
     """frames: body frames by estimate first; moves: then these; holders: see reduce.gauged.
 
-    parallel: runs of parallel axes in the recursion; carried, meeting, sums: see khalil_matrix.
+    parallel: runs of parallel axes in the recursion; carried, meeting, sums: see khalil_matrix. hoisted: work on
+    parameters alone is done once, so leaf phases and the unit of length may be made of them.
     """
 
     frames: bool = False
@@ -84,6 +85,7 @@ class Plan(NamedTuple):
     carried: bool = False
     meeting: int = 0
     sums: bool = True
+    hoisted: bool = True
 
     def framed(self, tree: Tree) -> Tree:
         """The tree with its frames moved, before the gauge that counts."""
@@ -98,8 +100,8 @@ class Plan(NamedTuple):
     def reduced(self, tree: Tree) -> Tree:
         """The framed tree with its inertias gauged, leaf phases and unit of length."""
         tree = gauged(tree, self.gauge, self.holders)
-        tree = leaf_phase(tree) if self.phase else tree
-        return length_unit(tree) if self.unit else tree
+        tree = leaf_phase(tree, self.hoisted) if self.phase else tree
+        return length_unit(tree, self.hoisted) if self.unit else tree
 
     def prepare(self, tree: Tree) -> Tree:
         """All of it."""

@@ -122,22 +122,28 @@ def leaves(tree: Tree) -> list[int]:
     return [i for i in range(len(tree)) if i not in carriers]
 
 
-def leaf_phase(tree: Tree) -> Tree:
+def leaf_phase(tree: Tree, symbols: bool = True) -> Tree:
     """Turns every last hinged body about its axis until h has one transverse component; q + phase in its angle.
 
-    Without a first moment the principal axes of the transverse second moments serve: S_xy = 0.
+    Without a first moment the principal axes of the transverse second moments serve: S_xy = 0. symbols: the phase
+    may be one; a function of parameters would find its arc tangent, sine and cosine anew for every sample.
     """
     for i in leaves(tree):
-        b = tree.bodies[i]
-        x, y = (b.axis + 1) % 3, (b.axis + 2) % 3
-        h, S = b.inertia.h, b.inertia.S.mat
-        if b.kind != "revolute":
-            continue
-        if not is_zero(h[x]) and not is_zero(h[y]):
-            tree = turned_about_axis(tree, i, atan2(h[y], h[x]))
-        elif is_zero(h[x]) and is_zero(h[y]) and not is_zero(S[x][y]):
-            tree = turned_about_axis(tree, i, 0.5 * atan2(2.0 * S[x][y], S[x][x] - S[y][y]))
+        phase = _phase(tree.bodies[i])
+        if isinstance(phase, (int, float)) or symbols:
+            tree = tree if is_zero(phase) else turned_about_axis(tree, i, phase)
     return tree
+
+
+def _phase(b: TreeBody) -> Scalar:
+    """The angle by which `leaf_phase` turns a last body."""
+    x, y = (b.axis + 1) % 3, (b.axis + 2) % 3
+    h, S = b.inertia.h, b.inertia.S.mat
+    if b.kind != "revolute" or is_zero(h[x]) != is_zero(h[y]):
+        return 0.0
+    if not is_zero(h[x]):
+        return atan2(h[y], h[x])
+    return 0.0 if is_zero(S[x][y]) else 0.5 * atan2(2.0 * S[x][y], S[x][x] - S[y][y])
 
 
 def turned_about_axis(tree: Tree, i: int, angle: Scalar) -> Tree:
@@ -161,11 +167,12 @@ def turned_about_axis(tree: Tree, i: int, angle: Scalar) -> Tree:
 # -- the unit of length -------------------------------------------------------------------------------------
 
 
-def length_unit(tree: Tree) -> Tree:
+def length_unit(tree: Tree, symbols: bool = True) -> Tree:
     """Lengths in the offset component that occurs most often; the unit of mass absorbs the rest. Spec section 6.
 
     Angles and moments hold no length; sliding coordinates and forces are converted on the way, `linear_rates`.
     A coordinate that both slides and turns, by a mimic joint, has no unit to change: such a tree stays as it is.
+    symbols: the unit may be one; where it is an argument of the function it may be zero.
     """
     kinds = {(b.v, b.kind == "prismatic") for b in tree.bodies}
     if len(kinds) > len({v for v, _ in kinds}):
@@ -175,7 +182,7 @@ def length_unit(tree: Tree) -> Tree:
     values: dict[object, Scalar] = {}
     for b in tree.bodies:
         for x in b.p if b.parent >= 0 else ():
-            if not is_short(x, size):
+            if not is_short(x, size) and (symbols or isinstance(x, float)):
                 key = abs(x) if isinstance(x, float) else x.edge >> 1
                 found[key] += 1
                 values.setdefault(key, abs(x) if isinstance(x, float) else x)

@@ -1,0 +1,227 @@
+"""Compiled functions that take model scalars as arguments, against robots rebuilt with the new values."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies
+from reference import Reference, close, robot_shown
+
+import drevo
+from drevo import robots
+from drevo.errors import TraceError
+from drevo.formalisms.registry import giving
+from drevo.graph.node import Graph
+from drevo.graph.program import Output, Parameter, Program
+from drevo.mechanics.configuration import random
+from drevo.model.description import Link, Model
+from drevo.quantities import CATALOGUE
+from drevo.runtime.function import Spec, obtain
+from drevo.trace import trace
+
+TREES = 200 if "DREVO_TREES" in os.environ else 8  # all of them every night
+TOGETHER = ("mass_matrix", "inverse_dynamics", "forward_dynamics", "gravity", "kinetic_energy", "center_of_mass")
+DERIVED = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
+STATE = {"q": 0, "v": 1, "a": 2, "tau": 2}
+ROWS = 3
+
+
+def rebuilt(model: Model, values: dict[str, float]) -> Model:
+    """The model with other numbers, by the names of its parameters."""
+
+    def vector(old: Any, name: str) -> Any:
+        return tuple(values.get(f"{name}.{a}", x) for a, x in zip("xyz", old))
+
+    def link(l: Link) -> Link:
+        if l.inertial is None:
+            return l
+        tensor = [
+            [values.get(f"{l.name}.inertia.{'xyz'[min(i, j)]}{'xyz'[max(i, j)]}", x) for j, x in enumerate(row)]
+            for i, row in enumerate(l.inertial.tensor)
+        ]
+        mass = values.get(f"{l.name}.mass", l.inertial.mass)
+        com = vector(l.inertial.com, f"{l.name}.com")
+        return replace(
+            l, inertial=replace(l.inertial, mass=mass, com=com, tensor=strategies.mat(np.array(tensor)))
+        )
+
+    joints = tuple(
+        replace(j, origin=vector(j.origin, f"{j.name}.origin"), lead=values.get(f"{j.name}.lead", j.lead))
+        for j in model.joints
+    )
+    return replace(
+        model, links=tuple(map(link, model.links)), joints=joints, gravity=vector(model.gravity, "gravity")
+    )
+
+
+def subset(model: Model, rng: np.random.Generator, kind: int) -> list[str]:
+    """Patterns and names of every kind, by number."""
+    every = [p.name for p in trace(model, "mass_matrix", parameters=["*"], shared=False).parameters]
+    patterns: list[list[str]] = [
+        ["*"],
+        *([p] for p in ("*.mass", "*.com.*", "*.inertia.*", "*.origin.*", "gravity")),
+    ]
+    patterns = [p for p in patterns if p == ["*"] or any(_hits(p[0], x) for x in every)]
+    one = [str(rng.choice(every))]
+    half = [x for x in every if rng.random() < 0.5] or one
+    link = [one[0].split(".")[0]]
+    return (*patterns, one, half, link)[kind % (len(patterns) + 3)]
+
+
+def _hits(pattern: str, name: str) -> bool:
+    return pattern.strip("*.") in name.split(".")
+
+
+def compare(model: Model, parameters: list[str], wanted: Any, seed: int = 0, **how: Any) -> None:
+    """Every row has parameters of its own, within a few per cent of the model's."""
+    rng = np.random.default_rng(seed)
+    f = drevo.compile(model, wanted, parameters=parameters, cache=False, **how)
+    q = np.array([random(model, rng) for _ in range(ROWS)])
+    v, a = rng.normal(size=(2, ROWS, model.nv))
+    x = np.array([p for _, p in f.parameters]) * (1.0 + 0.03 * rng.uniform(-1.0, 1.0, (ROWS, len(f.parameters))))
+    state = [(q, v, a)[STATE[n]] for n, _ in f.inputs[:-1]]
+    got = f(*state, x)
+    names = [wanted] if isinstance(wanted, str) else wanted
+    for r in range(ROWS):
+        other = Reference(rebuilt(model, dict(zip((n for n, _ in f.parameters), x[r]))))
+        expected: list[Any] = []
+        for n in names:
+            found = other.compute(n, *((q, v, a)[STATE[s]][r] for s in CATALOGUE[n].state))
+            expected += list(found) if isinstance(found, tuple) else [found]
+        least = 1e-6 * max(float(np.max(np.abs(x))) for x in expected)  # of what all but vanishes
+        for (n, _), mine, its in zip(f.outputs, got if isinstance(got, tuple) else [got], expected):
+            close(f"{n} with parameters", mine[r], its, 1e-9, max(least, float(np.max(np.abs(its)))))
+
+
+@pytest.mark.parametrize("seed", range(TREES))
+def test_parameters_of_random_trees(seed: int) -> None:
+    """A function of some of the parameters gives what a robot rebuilt with their values gives."""
+    model = strategies.robot(seed, n=2 + seed % 5)
+    if not model.nv:
+        return
+    with robot_shown(model):
+        kinds = range(9) if TREES > 100 else (seed, seed + 5)
+        for kind in kinds:
+            compare(model, subset(model, np.random.default_rng(seed + kind), kind), TOGETHER, seed)
+        compare(model, subset(model, np.random.default_rng(seed), 7), DERIVED[seed % 2], seed)
+
+
+@pytest.mark.parametrize("name", sorted(robots.EMBEDDED))
+def test_parameters_of_embedded_robots(name: str) -> None:
+    """The same on every embedded robot."""
+    model = robots.model(name)
+    rng = np.random.default_rng(1)
+    for kind in range(9) if TREES > 100 else (len(name) % 9, 7):
+        compare(model, subset(model, rng, kind), ("mass_matrix", "inverse_dynamics"))
+
+
+def two_bodies() -> Model:
+    """Two hinges on parallel axes."""
+    b = drevo.Builder("two")
+    inertia = np.diag([0.1, 0.2, 0.25])
+    b.body("a", parent="world", joint="revolute", axis=(0, 0, 1), mass=1.0, com=(0.1, 0.2, 0.3), inertia=inertia)
+    b.body("w", parent="a", joint="revolute", axis=(0, 0, 1), origin=(0.1, 0, 0.2), mass=2.0,
+           com=(0.2, 0.1, 0.05), inertia=inertia)  # fmt: skip
+    model: Model = b.robot().model
+    return model
+
+
+@pytest.mark.parametrize("quantity", ["mass_matrix", "inverse_dynamics", "forward_dynamics"])
+def test_parameters_by_every_formalism(quantity: str) -> None:
+    """Phases and amplitudes made of parameters: every formalism, one parameter and all."""
+    for formalism in ("auto", *giving(quantity)):
+        for parameters in (["w.mass"], ["*"]):
+            compare(two_bodies(), parameters, quantity, formalism=formalism)
+
+
+@pytest.mark.parametrize("how", [{"layout": "batch_last"}, {"dtype": "float32"}, {"packed": True}])
+def test_parameters_in_every_layout(how: dict[str, Any]) -> None:
+    """The issue's own robot at its known value, by every kind of function and call."""
+    f = drevo.compile(two_bodies(), "mass_matrix", parameters=["w.mass"], formalism="khalil", cache=False, **how)
+    for batch in (0, 1, 3, 17):
+        q, x = np.array([0.4, 0.7]), np.array([3.0])
+        if batch:
+            q, x = (np.tile(y, (batch, 1)).astype(f.dtype) for y in (q, x))
+        got = f(q.T, x.T).T if how.get("layout") == "batch_last" else f(q, x)
+        first = np.asarray(got).reshape(max(1, batch), -1)[-1][0]
+        assert abs(first - 0.783128) < 2e-6
+
+
+def test_every_operation_of_the_graph_has_code() -> None:
+    """Angles of parameters, in all four quadrants and on the axes, single and in batches, both precisions."""
+    g = Graph()
+    y, x = g.parameter("y"), g.parameter("x")
+    made = (Parameter("y", y.edge >> 1, 1.0), Parameter("x", x.edge >> 1, 1.0))
+    p = Program("angle", g, (), made, (Output("angle", (1,), (y.atan2(x).edge,)),))
+    grid = [0.0, 1.0, -1.0, 0.3, -2.5, 1e-8, -1e-8, 7e5, 1e-300]
+    pairs = np.array([(y, x) for y in grid for x in grid])
+    for dtype, tolerance in (("float64", 5e-16), ("float32", 4e-7)):
+        f = obtain("angles", lambda: p, Spec(dtype=dtype, parameters=True), cache=False)
+        given = pairs.astype(dtype)
+        expected = np.arctan2(given[:, 0].astype(float), given[:, 1].astype(float))
+        assert np.max(np.abs(f(given).ravel() - expected)) < tolerance
+        assert np.array_equal([f(x).ravel()[0] for x in given], f(given).ravel())
+
+
+def test_lengths_of_a_compiled_function_are_their_own() -> None:
+    """Equal lengths share a symbol on a page; as arguments each joint has its own, with its sign."""
+    b = drevo.Builder("arm")
+    for k, x in enumerate((0.3, -0.3, 0.3)):
+        b.body(f"l{k}", parent=f"l{k - 1}" if k else "world", joint="revolute", axis=(0, 1, 0), origin=(x, 0, 0.3),
+               mass=1.0, com=(0.1, 0, 0.2), inertia=np.eye(3) * 0.1)  # fmt: skip
+    model = b.robot().model
+    f = drevo.compile(model, "mass_matrix", parameters=["*.origin.*"])
+    assert len(f.parameters) == 6 and dict(f.parameters)["l1_joint.origin.x"] == -0.3
+    compare(model, ["*.origin.*"], "mass_matrix")
+    compare(model, ["l1_joint.origin.x", "l2_joint.origin.x"], "inverse_dynamics")
+    zero = np.array([x for _, x in f.parameters]) * 0.0
+    expected = Reference(rebuilt(model, {n: 0.0 for n, _ in f.parameters})).mass_matrix(np.ones(3))
+    close("mass matrix at length 0", f(np.ones(3), zero), expected, 1e-12)
+
+
+def test_parameters_and_wrenches() -> None:
+    """Wrenches go between the state and the parameters, however many there are of either."""
+    model = two_bodies()
+    robot = drevo.Robot(model)
+    f = drevo.compile(robot, "inverse_dynamics", parameters=["w.com", "w.inertia"])
+    q, v, a, w = np.random.default_rng(0).normal(size=(4, 2)), *(np.ones(2),) * 2, np.arange(6.0)
+    x = 1.1 * np.array([p for _, p in f.parameters])
+    other = drevo.Robot(rebuilt(model, dict(zip((n for n, _ in f.parameters), x))))
+    expected = other.inverse_dynamics(q, v, a, f_ext={"w": w})
+    assert len(x) == 6
+    close("wrenches", f(q, v, a, x, f_ext={"w": w}), expected, 1e-12)
+    close("wrenches by name", f(q=q, v=v, a=a, parameters=x, f_ext={"w": w}), expected, 1e-12)
+    close("no wrench", f(q, v, a, x, f_ext=None), other.inverse_dynamics(q, v, a), 1e-12)
+
+
+def test_names_with_brackets_are_names() -> None:
+    """A name is taken as it stands before it is taken as a pattern."""
+    b = drevo.Builder("odd")
+    b.body("link[0]", parent="world", joint="revolute", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
+    robot = b.robot()
+    assert drevo.compile(robot, "mass_matrix", parameters=["link[0].mass"]).parameters == (("link[0].mass", 1.0),)
+    with pytest.raises(TraceError, match="names nothing"):
+        drevo.compile(robot, "mass_matrix", parameters=["link[1].mass"])
+
+
+@pytest.mark.parametrize("quantity", ["mass_matrix", "inverse_dynamics"])
+def test_written_out_with_some_symbols(quantity: str) -> None:
+    """A page with part of the parameters as symbols, at other values than the robot's own."""
+    for seed in range(2):
+        model = strategies.robot(seed + 40, n=3, mimics=0.0)
+        rng = np.random.default_rng(seed)
+        q, v, a = strategies.state(model, seed)
+        for kind in (1, 2, 6):
+            names = subset(model, rng, kind)
+            d = drevo.write_out(drevo.Robot(model), quantity, symbols=names)
+            x = {p.name: p.value * (1.0 + 0.05 * rng.random()) for p in d.program.parameters}
+            if any(".origin." in n for n in x):
+                continue  # shared among equal lengths
+            given = {"q": q, "v": v, "a": a}
+            state = {s: given[s] for s in CATALOGUE[quantity].state}
+            expected = Reference(rebuilt(model, x)).compute(quantity, *state.values())
+            close("page with symbols", d.evaluate(**state, parameters=x), expected, 1e-9)
