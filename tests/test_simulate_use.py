@@ -98,7 +98,7 @@ def test_tables_are_saved(tmp_path: Path, pendulum: Robot) -> None:
     table.save(tmp_path / "m.npz")
     with np.load(tmp_path / "m.npz") as file:
         assert np.array_equal(file["v"], table.v)
-    with pytest.raises(InputError, match=r"\.npz, \.csv, \.parquet"):
+    with pytest.raises(InputError, match=r"\.npz, \.csv or \.parquet"):
         table.save(tmp_path / "m.xls")
     with pytest.raises(InputError, match="batch"):
         simulate(pendulum, np.zeros((2, 2)), duration=0.01).save(tmp_path / "b.csv")

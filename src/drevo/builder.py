@@ -53,6 +53,9 @@ class Builder:
         self._loops: list[Loop] = []
         self._contacts: list[Contact] = []
 
+    def __repr__(self) -> str:
+        return f"<Builder {self.name!r}: {len(self._links) - 1} bodies>"
+
     def body(
         self,
         name: str,

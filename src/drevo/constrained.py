@@ -19,6 +19,7 @@ from .constraint import Constraint, Contact, collect, labels
 from .constraint_solve import RANK, Split, cholesky, pseudoinverse, times
 from .constraint_terms import Terms, constraint_terms, oriented
 from .errors import InputError, NumericsError
+from .io.brief import brief
 from .mechanics.configuration import slices
 from .mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from .model.description import Model
@@ -35,7 +36,7 @@ STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 
 FAR = 1e2  # rad or m: a Newton step that leads nowhere
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class OnRows:
     """rows: the names of contacts, constraints, then the robot's own loops; jacobian: their Gamma (..., m, nv)."""
 
@@ -43,7 +44,8 @@ class OnRows:
     jacobian: Array
 
 
-@dataclass(frozen=True, kw_only=True)
+@brief
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ConstrainedMotion(OnRows):
     """a (..., nv), N (..., m) acting on the robot, rank of Gamma, gamma (..., m).
 
@@ -59,7 +61,8 @@ class ConstrainedMotion(OnRows):
     rate: Array
 
 
-@dataclass(frozen=True, kw_only=True)
+@brief
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ConstrainedEfforts(OnRows):
     """tau (..., nv), zero where nothing drives, and N (..., m): M a + h = tau + Gamma^T N."""
 
@@ -68,7 +71,8 @@ class ConstrainedEfforts(OnRows):
     gamma: Array
 
 
-@dataclass(frozen=True, kw_only=True)
+@brief
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Impact(OnRows):
     """Velocity after an impact (..., nv), impulses (..., m), rank of Gamma; M (v+ - v) = Gamma^T impulses."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
@@ -19,10 +19,15 @@ from .emit.markdown import markdown
 from .emit.matlab import matlab
 from .emit.python import python
 from .emit.reading import read
-from .emit.sequence import LONGEST, Port, Result, Sequence, write_sequence
+from .emit.sequence import LONGEST, Sequence, write_sequence
 from .emit.symbolic import sympy
-from .errors import EmitError, InputError, NumericsError
+from .errors import InputError
 from .graph.program import Program
+from .io.saving import saving
+from .model.sentences import cut
+
+if TYPE_CHECKING:
+    from .runtime.build import Manifest
 
 Array = np.ndarray[Any, Any]
 
@@ -37,13 +42,12 @@ SUFFIXES = {
     ".m": matlab,
 }
 NUMERIC = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "atan2": np.arctan2}
-UNIT = 1e-6  # how far the length of a quaternion may be from 1
 NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Derivation:
-    """The written-out equations of one quantity.
+    """The written-out equations of one quantity; two are equal where their texts are.
 
     checks: rows of what it was compared with, the worst difference, over how many states.
     digits: significant digits of numbers in LaTeX, Markdown and HTML; code has all of them.
@@ -53,6 +57,18 @@ class Derivation:
     sequence: Sequence
     checks: tuple[Check, ...] = ()
     digits: int = 6
+
+    def __repr__(self) -> str:
+        by = f" by {self.formalism}" if self.formalism else ""
+        return f"<Derivation of {self.about.title}{by}: {self.about.totals}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Derivation):
+            return NotImplemented
+        return (self.sequence, self.about) == (other.sequence, other.about)
+
+    def __hash__(self) -> int:
+        return hash((self.about.title, self.formalism, *self.counts.values()))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -108,13 +124,12 @@ class Derivation:
         return sympy(self.sequence)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the text that the suffix names: .tex .md .html .py .c .cu .m."""
-        path = Path(path)
-        writer = SUFFIXES.get(path.suffix.lower())
-        if writer is None:
-            raise EmitError(f"save: suffix {path.suffix!r} of {str(path)!r} is none of {' '.join(SUFFIXES)}")
-        path.write_text(writer(self.sequence, self.about), encoding="utf-8", newline="\n")
-        return path
+        """Writes the text that the ending names: .tex .md .html .htm .py .c .cu .m."""
+        with saving("a derivation", path, SUFFIXES) as file:
+            file.write_text(
+                SUFFIXES[file.suffix.lower()](self.sequence, self.about), encoding="utf-8", newline="\n"
+            )
+        return file
 
     def _repr_html_(self) -> str:
         text = fragment(self.sequence, self.about)
@@ -130,72 +145,78 @@ class Derivation:
 
     # -- numbers --------------------------------------------------------------------------------------------
 
-    def evaluate(self, *, parameters: Mapping[str, float] | None = None, **state: Any) -> Any:
+    def evaluate(self, *args: Any, parameters: Mapping[str, float] | None = None, **state: Any) -> Any:
         """Numbers from the written-out sequence itself: q=, v=, a= or tau=; leading batch dimensions broadcast.
 
         f_ext: {link: (..., 6)} where the program has such inputs. parameters: other values, by the model's names.
-        Returns an array, or a tuple of them for several results.
+        Returns an array, or a tuple of them for several results. InputError for arguments that do not fit,
+        NumericsError where the numbers have no answer.
         """
-        arrays = self._arguments(state)
-        batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
-        self._check_units(arrays)
-        if parameters and not self.sequence.symbols:
-            raise InputError(f"evaluate: no parameter is symbolic here, {', '.join(parameters)} cannot be set")
-        columns = [np.ascontiguousarray(np.moveaxis(x, -1, 0)) for x in arrays]
-        values = read(self.sequence, columns, self._values(parameters or {}), NUMERIC)
-        made = [_stacked(v, r, batch) for v, r in zip(values, self.sequence.results)]
+        from .runtime import arguments, diagnose
+
+        m = self._manifest
+        given = arguments.gather(m.name, m.inputs, self._arguments(args, state), np.dtype(float), rows=True)
+        chosen = self._values(parameters)
+        with np.errstate(all="ignore"):  # what is not finite is said below
+            values = read(self.sequence, list(map(np.transpose, given.arrays)), chosen, NUMERIC)
+        flat = [_stacked(v, given.samples) for v in values]
+        diagnose.report(m, given.arrays, flat, rows=True)
+        made = [x.reshape((*given.lead, *r.shape)) for x, r in zip(flat, self.sequence.results)]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _values(self, given: Mapping[str, float]) -> list[np.float64]:
-        known = {s.parameter.name for s in self.sequence.symbols}
-        for name in given:
+    @cached_property
+    def _manifest(self) -> Manifest:
+        """What is said of the arguments and results when they are checked, as of compiled code."""
+        from .runtime.build import Manifest
+
+        places = {n: (k, j) for k, port in enumerate(self.program.inputs) for j, n in enumerate(port.nodes)}
+        units = tuple((places[u[0]][0], tuple(places[n][1] for n in u)) for u in self.program.units)
+        inputs = tuple((p.source, (len(p.scalars),)) for p in self.sequence.inputs)
+        outputs = tuple((r.source, r.shape) for r in self.sequence.results)
+        return Manifest("evaluate", inputs, outputs, None, units, {}, (0, 0.0), 0, 0, 1, (), {})
+
+    def _values(self, given: Mapping[str, float] | None) -> list[np.float64]:
+        """The values of the parameters, the model's own where none is given."""
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"evaluate: parameters must be {{name: number}}, not {type(given).__name__}")
+        known = {s.parameter.name: s.parameter.value for s in self.sequence.symbols}
+        for name, x in (given or {}).items():
             if name not in known:
-                there = ", ".join(sorted(known))
-                raise InputError(f"evaluate: parameter {name!r} is not symbolic here; there are {there}")
-        return [np.float64(given.get(s.parameter.name, s.parameter.value)) for s in self.sequence.symbols]
+                there = f"symbolic are {cut(sorted(known))}" if known else "no parameter is symbolic: see symbols="
+                raise InputError(f"evaluate: parameter {name!r} cannot be set; {there}")
+            if isinstance(x, bool) or not isinstance(x, SupportsFloat) or not np.isfinite(float(x)):
+                raise InputError(f"evaluate: parameter {name!r} must be a finite number, not {x!r}")
+            known[name] = float(x)
+        return [np.float64(x) for x in known.values()]
 
-    def _arguments(self, state: Mapping[str, Any]) -> list[Array]:
-        forces = state.get("f_ext") or {}
-        given = {k: v for k, v in state.items() if k != "f_ext"}
-        given.update((f"f_ext:{k}", v) for k, v in forces.items())
+    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The state arguments in the order of the inputs."""
         names = [p.source for p in self.sequence.inputs]
-        for name in given:
+        usage = f"evaluate({', '.join(names)})"
+        forces = named.pop("f_ext", None) or {}
+        if not isinstance(forces, Mapping):
+            raise InputError(f"{usage}: f_ext must be {{link: wrench}}, not {type(forces).__name__}")
+        if len(args) > len(names):
+            raise InputError(f"{usage} takes {len(names)} arguments, {len(args)} were given")
+        given = dict(zip(names, args))
+        for name, x in {**named, **{f"f_ext:{link}": w for link, w in forces.items()}}.items():
             if name not in names:
-                there = ", ".join(names)
-                raise InputError(f"evaluate: {name!r} is no argument of {self.program.name}; it takes {there}")
-        return [_array(p, given) for p in self.sequence.inputs]
-
-    def _check_units(self, arrays: list[Array]) -> None:
-        where = {n: (k, j) for k, port in enumerate(self.program.inputs) for j, n in enumerate(port.nodes)}
-        for unit in self.program.units:
-            k, j = where[unit[0]]
-            length = np.linalg.norm(arrays[k][..., j : j + 4], axis=-1)
-            wrong = np.argwhere(~(np.abs(length - 1.0) <= UNIT))
-            if len(wrong):
-                at = tuple(int(i) for i in wrong[0])
-                row = f" in row {at if len(at) > 1 else at[0]}" if at else ""
-                found = f"{length[at]:.9g}"
-                raise NumericsError(f"q[{j}:{j + 4}]{row} is a quaternion of length {found}, which must be 1")
+                raise InputError(f"{usage} takes no argument {name!r}")
+            if name in given:
+                raise InputError(f"{usage} was given {name!r} twice")
+            given[name] = x
+        missing = [repr(name) for name in names if name not in given]
+        if missing:
+            raise InputError(f"{usage}: {', '.join(missing)} is missing")
+        return [given[name] for name in names]
 
 
-def _array(port: Port, given: Mapping[str, Any]) -> Array:
-    if port.source not in given:
-        raise InputError(f"evaluate: argument {port.source!r} is missing")
-    try:
-        x = np.asarray(given[port.source], float)
-    except (TypeError, ValueError):
-        raise InputError(f"evaluate: {port.source!r} is no array of numbers") from None
-    if x.ndim == 0 or x.shape[-1] != len(port.scalars):
-        raise InputError(f"evaluate: {port.source!r} must have shape (..., {len(port.scalars)}), not {x.shape}")
-    return x
-
-
-def _stacked(entries: list[Any], result: Result, batch: tuple[int, ...]) -> Array:
-    """Scalars and arrays over the batch as one array with the batch first."""
-    out = np.empty((*batch, len(entries)))
+def _stacked(entries: list[Any], samples: int) -> Array:
+    """Scalars and arrays over the samples as one array with the samples first."""
+    out = np.empty((samples, len(entries)))
     for k, x in enumerate(entries):
-        out[..., k] = x
-    return out.reshape((*batch, *result.shape))
+        out[:, k] = x
+    return out
 
 
 def write_out_program(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .algorithms.higher import motion, moved, variables
-from .errors import InputError
+from .errors import InputError, one_of
 from .formalisms import zaremba
 from .formalisms.quick import quick
 from .formalisms.search import Plan
@@ -85,8 +85,7 @@ def _again(model: Model, quantity: str, wrt: tuple[str, ...], rest: dict[str, An
 
 
 def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:
-    if method not in METHODS:
-        raise InputError(f"derivative: method {method!r} is none of {', '.join(METHODS)}")
+    one_of("derivative: method", method, METHODS, InputError)
     if not wrt:
         raise InputError(f"derivative of {x.name}: wrt is empty; name at least one of {', '.join(x.state)}")
     if "t" in wrt:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 
 class DrevoError(Exception):
     """The base of everything that Drevo raises on purpose."""
@@ -29,3 +32,20 @@ class InputError(DrevoError):
 
 class DrevoWarning(UserWarning):
     """A description that can be computed but is doubtful; one per file, naming every doubtful element."""
+
+
+def one_of(
+    what: str, value: Any, names: Iterable[str], error: type[DrevoError] = TraceError, hint: str = ""
+) -> str:
+    """`value`, if it is one of the names; otherwise the error says which was probably meant, or all there are."""
+    known = list(names)
+    if isinstance(value, str) and value in known:
+        return value
+    from difflib import get_close_matches
+
+    near = get_close_matches(value[:80], known, 1) if isinstance(value, str) else []
+    there = (
+        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
+    )
+    said = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
+    raise error(f"{what} {said} is not known{hint}; {there}")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .errors import TraceError
+from .errors import TraceError, one_of
 
 FRAMES = ("local_world_aligned", "local", "world")
 
@@ -82,17 +81,16 @@ OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classica
 
 def quantity(name: str) -> Quantity:
     """A quantity by its name or alias."""
-    found = CATALOGUE.get(ALIASES.get(name, name))
-    if found is None:
-        near = difflib.get_close_matches(name, [*CATALOGUE, *ALIASES], 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise TraceError(f"quantity {name!r} is not in the catalogue{hint}; there are {', '.join(CATALOGUE)}")
-    return found
+    found = one_of("quantity", name, (*CATALOGUE, *ALIASES))
+    return CATALOGUE[ALIASES.get(found, found)]
 
 
 def names_of(quantities: str | Sequence[str]) -> tuple[str, ...]:
     """Names without aliases, of one quantity or several."""
-    return tuple(quantity(n).name for n in ([quantities] if isinstance(quantities, str) else quantities))
+    many: Sequence[Any] = quantities if isinstance(quantities, (list, tuple)) else [quantities]
+    if not many:
+        raise TraceError("no quantity is asked for: name one, such as 'inverse_dynamics'")
+    return tuple(quantity(n).name for n in many)
 
 
 def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[str]) -> dict[str, str]:
@@ -107,8 +105,6 @@ def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[s
 
 def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
     allowed = list(links) if option == "link" else list(OPTION_VALUES[option])
-    if value not in allowed:
-        near = difflib.get_close_matches(str(value), allowed, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(allowed[:40])}"
-        raise TraceError(f"{name}: {option} {value!r} is not known{hint}")
-    return str(value)
+    if value is None:
+        raise TraceError(f"{name} is of one link: say which by {option}=; links are {', '.join(allowed[:40])}")
+    return one_of(f"{name}: {option}", value, allowed)

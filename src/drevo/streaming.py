@@ -15,6 +15,7 @@ import numpy as np
 
 from .compiler import compile
 from .errors import InputError, NumericsError
+from .io.brief import brief
 from .mechanics import configuration
 from .model.description import Model
 from .runtime.stream import Source, Worker, folded, reduced
@@ -30,7 +31,8 @@ PIECE = 4096  # samples evaluated at a time when one that failed is sought
 _FIXED = ("dtype", "layout", "packed", "target")
 
 
-@dataclass(frozen=True, slots=True)
+@brief
+@dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
     """Of one result over all samples; arrays have the shape of the result."""
 

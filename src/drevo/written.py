@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .derivation import Derivation, write_out_program
-from .errors import TraceError
+from .errors import InputError, TraceError, one_of
 from .formalisms import telegin
 from .formalisms.registry import compete
 from .inexact import inexact_energy
@@ -19,7 +19,7 @@ from .lagrange import TERMS, lagrange_equations
 from .mechanics.configuration import random
 from .mechanics.tree import build_tree
 from .model.description import Model
-from .quantities import names_of, options_of, quantity
+from .quantities import options_of, quantity
 from .trace import COMPUTE, trace
 
 if TYPE_CHECKING:
@@ -66,13 +66,16 @@ def write_out(
     not exact; the document says so, with the error at sample states. None is exact.
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     """
-    model = robot if isinstance(robot, Model) else robot.model
-    patterns = () if symbols is None else ("*",) if symbols == "all" else tuple(symbols)
-    if isinstance(symbols, str) and symbols != "all":
-        patterns = (symbols,)
+    model, patterns = _model(robot), _patterns(symbols)
     if name == TERMS.name:
+        for option, given in {"mode": mode, "sequence": sequence, **options}.items():
+            if given is not None:
+                raise TraceError(f"{name} takes no option {option!r}")
+        one_of(f"{name}: formalism", formalism, ("auto", "telegin"))
         return lagrange_equations(model, patterns)
-    (wanted,) = names_of(name)
+    if not isinstance(name, str):
+        raise TraceError(f"write_out takes one quantity by its name, not {name!r}: call it for each")
+    wanted = quantity(name).name
     if mode is not None:
         return inexact_energy(model, wanted, formalism, mode, patterns)
     chosen = options_of([wanted], options, [l.name for l in model.links])
@@ -84,6 +87,24 @@ def write_out(
         ).program
     derivation = write_out_program(described(program, model))
     return derivation.with_checks([check_row(model, wanted, derivation, chosen)])
+
+
+def _model(robot: Any) -> Model:
+    """The description behind what was given."""
+    found = robot if isinstance(robot, Model) else getattr(robot, "model", None)
+    if not isinstance(found, Model):
+        raise InputError(f"write_out takes a robot, not {str(robot)[:60]!r}: make one with drevo.load")
+    return found
+
+
+def _patterns(symbols: Any) -> tuple[str, ...]:
+    """Which parameters stay symbols, as patterns of their names."""
+    if symbols is None:
+        return ()
+    many = [symbols] if isinstance(symbols, str) else symbols
+    if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
+        raise InputError(f"write_out: symbols must be 'all' or names such as ['*.mass'], not {str(symbols)[:60]}")
+    return tuple("*" if s == "all" else s for s in many)
 
 
 def _stacked(value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -99,8 +120,7 @@ def _stacked(value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 def sequence_program(model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str]) -> Program:
     """Telegin's elements of the mass matrix in one of his orders of work."""
-    if sequence not in telegin.SEQUENCES:
-        raise TraceError(f"sequence {sequence!r} is none of {', '.join(telegin.SEQUENCES)}")
+    one_of("sequence", sequence, telegin.SEQUENCES)
     if name != "mass_matrix" or formalism not in ("auto", "telegin"):
         raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to {name} by {formalism}")
     about = {"formalism": "telegin", **telegin.META.get(sequence, {})}

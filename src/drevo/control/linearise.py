@@ -26,6 +26,7 @@ from ..errors import InputError
 from ..graph.derivative import partial
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
+from ..io.brief import brief
 from ..io.packages import package
 from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Modes:
     """Natural frequencies rad/s (rising), damping ratios, and shapes (states, modes) of a linear model."""
 
@@ -48,7 +50,8 @@ class Modes:
     shapes: Array
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class LinearModel:
     """dx' = A dx + B du."""
 
@@ -74,7 +77,8 @@ class LinearModel:
         return Modes(size, damping, vectors[:, order])
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Reduced(LinearModel):
     """The model on the motions that the constraints leave: dx = basis z. About rest it is exact; in motion the
     basis itself turns, and its rate is not in A."""
@@ -82,7 +86,8 @@ class Reduced(LinearModel):
     basis: Array
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Linearisation(LinearModel):
     """A (2 nv, 2 nv) and B (2 nv, driven rates) of the state (dq, dv); about accelerations a, reactions N.
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
+from ..io.brief import brief
 from ..io.packages import package
 from .linearise import Linearisation, LinearModel, linearise
 
@@ -22,7 +23,8 @@ Array = np.ndarray[Any, Any]
 UNDRIVEN = 1e-6  # of the largest effort: what an idle joint may seem to need by rounding of a plan
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Regulator:
     """tau = tau_0 - K dx (driven rates), the poles of the closed loop, and the cost dx^T P dx still to come."""
 
@@ -91,7 +93,8 @@ def weights(name: str, given: ArrayLike, size: int) -> Array:
     return x
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Tracker:
     """tau = tau_p - K (dq, dv) along a trajectory: a law (t, q, v) for `simulate`, batches allowed.
 

@@ -24,6 +24,7 @@ from ..constraint import Constraint, Weld, all_rows, collect
 from ..errors import InputError
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
+from ..io.brief import brief
 from ..mechanics.scalar import Scalar, dot
 from ..mechanics.tree import Tree, build_tree
 
@@ -36,7 +37,8 @@ THIN = 1e-6  # a pivot this far below its diagonal leaves 10 digits of a Gram ma
 Wish = Callable[[Any, Any, Any], Any]
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Stabiliser:
     """The law (3.1): efforts from (t, q, v), leading batch dimensions allowed; one compiled kernel.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..algorithms.energy import potential_energy
 from ..errors import InputError, TraceError
 from ..formalisms.telegin import elements
+from ..io.brief import several
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from . import expressions
@@ -79,7 +80,7 @@ class Conditions:
         return "\n".join(f"body {body}: {'; '.join(rows)}" for body, rows in self.by_body.items())
 
     def __repr__(self) -> str:
-        return f"<{len(self)} conditions: {'; '.join(self.equations[:3])}{'; ...' if len(self) > 3 else ''}>"
+        return several("conditions", self.equations)
 
     @property
     def equations(self) -> tuple[str, ...]:
@@ -361,8 +362,7 @@ def _free(parameters: Parameters, free: Sequence[str] | None) -> frozenset[int]:
 def _solve(parameters: Parameters, demands: Sequence[Demand], free: frozenset[int]) -> Space:
     """Solved for free parameters first; what holds fixed ones only must hold by the robot's numbers."""
     values = parameters.values()
-    order: Callable[[int], object] = lambda k: (k not in free, k)  # noqa: E731
-    found, fixed = Space(order), Space(order)
+    found, fixed = Space(free), Space(free)
     for d in demands:
         pivot = found.add(d.row)
         if pivot is not None and pivot not in free:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ..io.brief import brief
 from ..model.description import Model
 from . import expressions
 from .expressions import Node
@@ -35,6 +36,7 @@ class Wrong:
         return f"{self.printed}: off by {self.error:.2g} of the largest value{mend}"
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """Names of the elements that are printed right, and what is wrong with the others."""

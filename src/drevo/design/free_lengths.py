@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InputError
+from ..io.brief import brief, several
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from . import expressions
@@ -34,6 +35,7 @@ def lengths_of(model: Model, names: Sequence[str]) -> frozenset[int]:
     return frozenset(out)
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What given equations are worth against the conditions. Texts, as given or as found.
@@ -63,6 +65,9 @@ class PolynomialConditions:
 
     def __str__(self) -> str:
         return "\n".join(self.equations)
+
+    def __repr__(self) -> str:
+        return several("conditions", self.equations)
 
     @property
     def equations(self) -> tuple[str, ...]:

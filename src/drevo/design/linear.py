@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
 Row = dict[int, Fraction]
 
 
 class Space:
-    """A row space in reduced echelon form; `rank_of(column)` says which column a row is solved for first."""
+    """A row space in reduced echelon form; a row is solved for one of the columns in `first` if it has any."""
 
-    def __init__(self, key: Callable[[int], object] = lambda c: c) -> None:
-        self.key = key
+    def __init__(self, first: Collection[int] = ()) -> None:
+        self.first = first
         self.rows: dict[int, Row] = {}  # by pivot, each with 1 there
 
     def __len__(self) -> int:
@@ -30,7 +30,7 @@ class Space:
         rest = self.reduced(row)
         if not rest:
             return None
-        pivot = min(rest, key=self.key)  # type: ignore[arg-type]
+        pivot = min(rest, key=lambda c: (c not in self.first, c))
         scale = rest[pivot]
         rest = {c: x / scale for c, x in rest.items()}
         for other in self.rows.values():
@@ -53,9 +53,9 @@ def add(into: Row, row: Row, factor: Fraction) -> None:
             into.pop(c, None)
 
 
-def space(rows: Iterable[Row], key: Callable[[int], object] = lambda c: c) -> Space:
+def space(rows: Iterable[Row]) -> Space:
     """The row space of rows."""
-    out = Space(key)
+    out = Space()
     for row in rows:
         out.add(row)
     return out

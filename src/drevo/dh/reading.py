@@ -34,7 +34,7 @@ ZERO = 1e-14  # m or rad: left over from rounding
 HERE: Frame = (np.eye(3), np.zeros(3))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table(Sequence[Mapping[str, Any]]):
     """Rows for `drevo.from_dh`, which takes the whole table back: the same dynamics, the same q.
 
@@ -54,6 +54,9 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def __getitem__(self, k: Any) -> Any:
         return self.rows[k]
+
+    def __repr__(self) -> str:
+        return f"<Table of {self.name!r}: {len(self)} rows, {self.convention} convention>"
 
     def __str__(self) -> str:
         return self.text()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..graph.program import CONVENTION, Program
+from ..io.brief import brief
 from .drawing import Picture
 from .names import plain
 from .sequence import Section, Sequence
@@ -107,6 +108,7 @@ class Inputs(NamedTuple):
     values: Mapping[str, float]
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class About:
     """All texts are one line each and may hold any printable character: whoever prints them escapes them.

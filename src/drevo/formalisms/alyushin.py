@@ -19,7 +19,7 @@ import numpy as np
 
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
-from ..errors import InputError, TraceError
+from ..errors import InputError, TraceError, one_of
 from ..mechanics.jet import Jet, jet
 from ..mechanics.joints import Motion
 from ..mechanics.scalar import Scalar, cos, is_zero, sin
@@ -98,8 +98,8 @@ def rigid_body_energy(
 
 def known(mode: str | None) -> None:
     """Raises InputError unless the mode is None or one of MODES."""
-    if mode is not None and mode not in MODES:
-        raise InputError(f"mode {mode!r} is not known; there are None (exact), " + ", ".join(MODES))
+    if mode is not None:
+        one_of("mode", mode, MODES, InputError, " (None is exact)")
 
 
 def _energy(translation: float, cross: float, rotation: float, exact: float, mode: str | None) -> Energy:

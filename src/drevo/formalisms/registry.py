@@ -13,7 +13,7 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 from ..algorithms import articulated_body
-from ..errors import TraceError
+from ..errors import TraceError, one_of
 from ..graph import regroup
 from ..graph.program import Program
 from ..mechanics.reduce import gauged, linear_rates
@@ -156,9 +156,7 @@ def _tightened(entry: Entry, price: Price) -> Entry:
 
 def price_of(objective: str) -> Price:
     """What a program costs under an objective."""
-    if objective not in OBJECTIVES:
-        raise TraceError(f"objective {objective!r} is none of {', '.join(OBJECTIVES)}")
-    return OBJECTIVES[objective]
+    return OBJECTIVES[one_of("objective", objective, OBJECTIVES)]
 
 
 def giving(name: str) -> list[str]:
@@ -176,8 +174,7 @@ def candidates(
 ) -> list[Variant]:
     """The ways to a quantity that are worth tracing for this robot, or the one of a named formalism."""
     if formalism != "auto":
-        if formalism not in FORMALISMS:
-            raise TraceError(f"formalism {formalism!r} is not known; there are auto, {', '.join(FORMALISMS)}")
+        one_of("formalism", formalism, ("auto", *FORMALISMS))
         if name not in FORMALISMS[formalism]:
             raise TraceError(f"formalism {formalism!r} does not give {name}; these do: {', '.join(giving(name))}")
         takes = "external" in signature(FORMALISMS[formalism][name]).parameters

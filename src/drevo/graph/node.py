@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from threading import RLock
-from typing import Union
+from typing import Any, Union
 
 from ..errors import TraceError
 from .ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, PARAMETER, SIN, SQRT
@@ -38,6 +38,17 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.op)
+
+    def __repr__(self) -> str:
+        return f"<Graph: {len(self)} nodes>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the lock, which belongs to a process."""
+        return {key: x for key, x in self.__dict__.items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = RLock()
 
     # -- leaves ---------------------------------------------------------------------------------------------
 

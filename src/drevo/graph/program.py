@@ -47,7 +47,7 @@ class Output(NamedTuple):
     edges: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """What every emitter and evaluator reads. `labels`: node -> names, each with the sign it was given with.
 
@@ -66,6 +66,10 @@ class Program:
     sections: tuple[tuple[int, str], ...] = ()
     units: tuple[tuple[int, ...], ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]
+        return f"<Program {self.name!r}: {sizes[0]} -> {sizes[1]}, {len(self.order())} nodes>"
 
     @property
     def output_edges(self) -> list[int]:

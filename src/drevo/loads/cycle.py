@@ -14,6 +14,8 @@ from ..constrained import Contacts
 from ..constraint import Constraint
 from ..emit.plot import Curve, Panel, plot
 from ..errors import InputError
+from ..io.brief import brief
+from ..io.saving import saving
 from ..mechanics.configuration import slices
 from ..robot import Robot
 from .external import Surroundings
@@ -25,6 +27,7 @@ from .trajectory import Trajectory, write_csv
 Array = np.ndarray[Any, Any]
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Envelope:
     """Loads (n, k, 6) at n times in k sections of a link, and their extremes."""
@@ -73,15 +76,13 @@ class Envelope:
     def save(self, path: str | Path) -> None:
         """.csv for FEA: a row for each section, its place in link axes, then least and largest of each component;
         .svg: the picture."""
-        file = Path(path)
-        if file.suffix.lower() == ".svg":
-            file.write_text(self.svg(), encoding="utf-8")
-        elif file.suffix.lower() == ".csv":
+        with saving("an envelope", path, (".csv", ".svg")) as file:
+            if file.suffix.lower() == ".svg":
+                file.write_text(self.svg(), encoding="utf-8")
+                return
             both = np.stack([self.low, self.high], axis=-1).reshape(len(self.s), -1)
             heads = ["s", "x", "y", "z", *(f"{c}_{w}" for c in COMPONENTS for w in ("least", "largest"))]
             write_csv(file, heads, np.column_stack([self.s, self.loads.span.points(self.s), both]))
-        else:
-            raise InputError(f"an envelope is saved as .csv or .svg, not {str(path)!r}")
 
     def save_history(self, path: str | Path) -> None:
         """.csv with a row for each time and section: t, s and the six components."""
@@ -89,7 +90,8 @@ class Envelope:
         rows = np.column_stack(
             [np.repeat(self.trajectory.t, k), np.tile(self.s, n), self.loads.total.reshape(-1, 6)]
         )
-        write_csv(Path(path), ["t", "s", *COMPONENTS], rows)
+        with saving("a history of loads", path, (".csv",)) as file:
+            write_csv(file, ["t", "s", *COMPONENTS], rows)
 
     def svg(self) -> str:
         """Six panels over the link: the band between least and largest, and the band of what is static."""
@@ -146,6 +148,7 @@ def _sections(robot: Robot, link: str, sections: int | ArrayLike, span: Spanned,
     return spread(robot.model, link, line, sections)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Drives:
     """What each rate of the robot is driven with over a motion: effort (n, nv) N m or N, its static part, power W.
@@ -209,14 +212,12 @@ class Drives:
 
     def save(self, path: str | Path) -> None:
         """.csv: t, then effort and power of each rate; .svg: the picture."""
-        file = Path(path)
-        if file.suffix.lower() == ".svg":
-            file.write_text(self.svg(), encoding="utf-8")
-        elif file.suffix.lower() == ".csv":
+        with saving("the table of drives", path, (".csv", ".svg")) as file:
+            if file.suffix.lower() == ".svg":
+                file.write_text(self.svg(), encoding="utf-8")
+                return
             heads = ["t", *(f"{kind}:{name}" for kind in ("effort", "power") for name in self.names)]
             write_csv(file, heads, np.column_stack([self.trajectory.t, self.effort, self.power]))
-        else:
-            raise InputError(f"the drives are saved as .csv or .svg, not {str(path)!r}")
 
     def svg(self) -> str:
         """A panel for each drive: effort and its static part over time."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..io.brief import brief
 from ..model.description import Inertial, Link, Model, Shape
 from ..model.sentences import meant
 from . import solids
@@ -28,6 +29,7 @@ USUAL = 2.0  # a stretch beyond this or below its inverse: the shapes do not tel
 ROUNDING = 1e-9  # of the largest second moment: printed tensors of flat bodies are this far from flat
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Distribution:
     """The solids of one link in its axes; their masses, centre and inertia together are the link's own.

@@ -24,6 +24,7 @@ from ..compiler import compile
 from ..constrained import Contacts
 from ..constraint import Constraint
 from ..errors import InputError, NumericsError
+from ..io.brief import brief
 from ..model.description import Model
 from ..robot import Robot
 from ..runtime.function import Function
@@ -36,6 +37,7 @@ Spanned = Span | Sequence[ArrayLike] | None
 COMPONENTS = ("axial", "shear_y", "shear_z", "torsion", "bending_y", "bending_z")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class SectionMotion:
     """Of a section's centre and axes: pose (..., 4, 4) world from section; velocity and classical acceleration
@@ -46,6 +48,7 @@ class SectionMotion:
     acceleration: Array
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class SectionLoads:
     """What the inboard piece exerts on the outboard one at each section, (..., k, 6) N and N m, in section axes:

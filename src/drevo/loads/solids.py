@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
+from ..io.brief import brief
 
 Array = np.ndarray[Any, Any]
 
 NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Solid:
     """A uniform solid of a mass [kg]: the image of its unit solid under `affine` (4x4), in link axes, metres.

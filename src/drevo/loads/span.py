@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
+from ..io.brief import brief
 from ..model.description import Model
 from .masses import Distribution
 
@@ -19,6 +20,7 @@ JUMP = 1e-6  # of the span: how near to a joint its two sides are
 PARALLEL = 1e-3  # of |axis x direction|
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Span:
     """From `start` along x of `rotation` (3x3, columns: section axes x, y, z in link axes) over `length` metres.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
+from ..io.brief import brief
 from ..mechanics.configuration import slices
 from ..model.description import Joint
 from ..model.sentences import meant
@@ -32,6 +33,7 @@ LAWS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard devia
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Spring:
     """A section of a link that gives way: outboard moves against inboard by -C W; C (6, 6) from force and moment
@@ -44,6 +46,7 @@ class Spring:
     distribution: Given = "auto"
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Accuracy:
     """Errors of a tool point (..., 6): linear m, angular rad, world axes.
@@ -110,6 +113,7 @@ class Accuracy:
         return MonteCarlo(self.chain.errors(unit * self.tolerance))
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class MonteCarlo:
     """Errors (count, 6) of drawn robots: position, and rotation vector from the wanted orientation; world axes."""

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from ..constrained import constrained_dynamics
 from ..errors import InputError
+from ..io.brief import brief
+from ..io.saving import saving
 from ..mechanics.configuration import slices
 from ..robot import Robot
 
@@ -22,6 +24,7 @@ STENCIL = 5  # points of a derivative that a file leaves out: its error is of th
 IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """t (n,) s rising, q (n, nq), v and a (n, nv) of a robot; InputError says what is wrong with them."""
@@ -148,14 +151,12 @@ class Trajectory:
 
     def save(self, path: str | Path) -> None:
         """As .npz or .csv, which `read` takes back."""
-        file = Path(path)
-        if file.suffix.lower() == ".npz":
-            np.savez(file, t=self.t, q=self.q, v=self.v, a=self.a)
-        elif file.suffix.lower() == ".csv":
+        with saving("a trajectory", path, (".npz", ".csv")) as file:
+            if file.suffix.lower() == ".npz":
+                np.savez(file, t=self.t, q=self.q, v=self.v, a=self.a)
+                return
             heads = ["t", *(name for kind in "qva" for name in columns(self.robot, kind))]
             write_csv(file, heads, np.column_stack([self.t, self.q, self.v, self.a]))
-        else:
-            raise InputError(f"a trajectory is saved as .npz or .csv, not {str(path)!r}")
 
 
 def columns(robot: Robot, kind: str) -> list[str]:

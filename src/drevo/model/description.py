@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..io.brief import brief
+
 Vec = tuple[float, float, float]
 Mat = tuple[Vec, Vec, Vec]
 
@@ -121,6 +123,7 @@ class Loop:
     rotation: Mat | None = None
 
 
+@brief
 @dataclass(frozen=True, slots=True)
 class Model:
     """A valid robot: one root (links[0]), every other link the child of exactly one joint, unique names.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..emit.objects import Layout
-from ..errors import DrevoWarning, EmitError, InputError
+from ..errors import DrevoWarning, EmitError, InputError, one_of
 from . import cache, native
 from .key import key
 
@@ -34,10 +34,8 @@ class Spec:
     order: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise InputError(f"dtype {self.dtype!r} is none of {', '.join(DTYPES)}")
-        if self.layout not in LAYOUTS:
-            raise InputError(f"layout {self.layout!r} is none of {', '.join(LAYOUTS)}")
+        one_of("dtype", self.dtype, DTYPES, InputError)
+        one_of("layout", self.layout, LAYOUTS, InputError)
 
 
 class Manifest(NamedTuple):

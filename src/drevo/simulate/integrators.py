@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import InputError
+from ..errors import InputError, one_of
 
 Row = tuple[float, ...]
 
@@ -140,12 +139,7 @@ def integrator(method: str | Integrator) -> Integrator:
     """An integrator by its name, or itself."""
     if isinstance(method, Integrator):
         return method
-    found = METHODS.get(method)
-    if found is None:
-        near = difflib.get_close_matches(str(method), METHODS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(METHODS)}"
-        raise InputError(f"method {method!r} is not known; {hint}")
-    return found
+    return METHODS[one_of("method", method, METHODS, InputError)]
 
 
 __all__ = ["DOP853", "GAUSS4", "GAUSS6", "METHODS", "MIDPOINT", "RK4", "SEMI_IMPLICIT_EULER", "Integrator",

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..io.brief import brief
+from ..io.saving import saving
 from ..mechanics.configuration import slices
 from ..robot import Robot
 from .constraints import Held
@@ -22,7 +24,8 @@ Efforts = Callable[[float, Array, Array], Array]
 MANY = 4096  # states whose reactions are found at a time
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Occurrence:
     """An event that happened: which one (its name), when, and the state then."""
 
@@ -164,11 +167,9 @@ class Table:
 
     def save(self, path: str | Path) -> None:
         """By the ending: .npz (any shape), .csv or .parquet (one motion; Parquet needs pyarrow)."""
-        ending = Path(path).suffix.lower()
         writers = {".npz": self._npz, ".csv": self._csv, ".parquet": self._parquet}
-        if ending not in writers:
-            raise InputError(f"a table is saved as {', '.join(writers)}, not {ending or 'without an ending'!r}")
-        writers[ending](Path(path))
+        with saving("a table", path, writers) as file:
+            writers[file.suffix.lower()](file)
 
     def _npz(self, path: Path) -> None:
         more: dict[str, Any] = {"reactions": self.reactions, "rows": np.array(self.rows)} if self.rows else {}

@@ -12,6 +12,7 @@ import numpy as np
 from ..constraint import Contact, contact
 from ..constraint_terms import constraint_terms
 from ..errors import InputError, NumericsError
+from ..io.brief import brief
 from ..mechanics.configuration import slices
 from ..model.description import Model
 from ..model.sentences import meant
@@ -26,7 +27,8 @@ NEWTON = 40
 STEEP = 0.9  # |y| of a unit axis: above it a joint of the upright robot is a pitch joint
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Leg:
     """A leg of six joints and its sole.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import NumericsError
+from ..io.brief import brief
 from ..robot import Robot
 from .feet import BASE, Array, Leg, hull, margin
 
@@ -53,7 +54,8 @@ def total(reactions: Array, middles: Array) -> Array:
     return np.asarray(np.concatenate([reactions[..., :3], moments], -1).sum(axis=-2))
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Support:
     """The feet on the ground, their middles (feet, 3), and the polygon that their corners span (k, 2)."""
 

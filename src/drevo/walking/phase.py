@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..constraint_terms import constraint_terms
+from ..io.brief import brief
 from ..robot import Robot
 from .feet import Array, Leg, stand
 from .ground import Support, needed, share
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Phase:
     """A time without change of structure: which feet stand, and the motion wished for at every tick.
 
@@ -59,7 +61,8 @@ class Phase:
         return self.q[k], d + over * (rate + over * acceleration / 2), rate + over * acceleration, acceleration
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Phases one after the other; the name is for messages."""
 

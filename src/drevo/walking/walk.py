@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import NumericsError
+from ..io.brief import brief
 from ..mechanics.configuration import slices
 from ..robot import Robot
 from .control import computed_torque, leaning
@@ -26,7 +27,8 @@ LATE = 0.1  # s after its time: a foot that has not landed by then does not
 Record = tuple[float, Array, Array]  # t since the phase began, q, v
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Landing:
     """A foot struck the ground: when, with what speed, m/s, and the impulses (feet, 6) N s, N m s of all feet."""
 
@@ -36,7 +38,8 @@ class Landing:
     impulses: Array
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Stage:
     """A phase as it went: (n,) t, (n, nq) q, (n, nv) v, tau; reactions (n, feet, 6) about the middles.
 
@@ -56,7 +59,8 @@ class Stage:
     slip: Array
 
 
-@dataclass(frozen=True)
+@brief
+@dataclass(frozen=True, eq=False)
 class Walk:
     """What a walk gave: stages one after the other, landings between them."""
 

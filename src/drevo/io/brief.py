@@ -1,0 +1,61 @@
+"""A repr of one line for objects that hold much: arrays and long values by their sizes, the rest as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import fields
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=type)
+LONGEST = 40  # characters of a value that is shown as it is
+MOST = 160  # characters of the fields
+
+
+def brief(cls: C) -> C:
+    """Gives a dataclass the repr `<Name: matrix[6, 6], name='...', count=3>`; fields that are empty are left out.
+
+    Not for classes whose repr is part of a cache key.
+    """
+    shown = [f.name for f in fields(cls) if f.repr and not f.name.startswith("_")]
+
+    def line(self: Any) -> str:
+        return f"<{type(self).__name__}: {told((name, getattr(self, name)) for name in shown)}>"
+
+    cls.__repr__ = line  # type: ignore[assignment]
+    return cls
+
+
+def told(values: Iterable[tuple[str, Any]]) -> str:
+    """`A[6, 6], name='...'`: names with their values, as many as fit on a line."""
+    text = ""
+    for part in (_one(name, x) for name, x in values if not _empty(x)):
+        if len(text) + len(part) > MOST:
+            return f"{text}, ..."
+        text += f", {part}" if text else part
+    return text
+
+
+def several(what: str, texts: Sequence[str], shown: int = 3) -> str:
+    """`<7 conditions: a = 0; b = 0; c = 0; ...>`."""
+    return f"<{len(texts)} {what}: {'; '.join([*texts[:shown], *(['...'] if len(texts) > shown else [])])}>"
+
+
+def _empty(x: Any) -> bool:
+    return x is None or (isinstance(x, Sized) and not hasattr(x, "shape") and not len(x))
+
+
+def _one(name: str, x: Any) -> str:
+    shape = getattr(x, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{name}{list(shape)}"
+    if isinstance(x, float) or shape == ():
+        return f"{name}={x:.6g}"
+    text = repr(x)
+    if len(text) <= LONGEST and "\n" not in text:
+        return f"{name}={text}"
+    if isinstance(x, str):
+        return f"{name}={x[: LONGEST - 3]!r}..."
+    return f"{name}[{len(x)}]" if isinstance(x, Sized) else f"{name}={type(x).__name__}"
+
+
+__all__ = ["brief", "several", "told"]
