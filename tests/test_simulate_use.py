@@ -132,7 +132,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"tau": np.zeros((3, 2))}, InputError, "tau has 3 rows; 100 steps"),
     ({"tau": np.zeros((100, 2)), "method": "dop853"}, InputError, "chooses its steps"),
     ({"tau": [np.nan, 0.0]}, NumericsError, "tau is not finite"),
-    ({"tau": lambda t, q, v: np.zeros(7)}, InputError, "gave shape"),
+    ({"tau": lambda t, q, v: np.zeros(7)}, InputError, "has shape"),
     ({"tau": Control(lambda t, q, v: [0.0])}, InputError, "gives 1 efforts"),
     ({"q0": [0.0, np.inf]}, NumericsError, "'lower_joint' is not finite at t = 0 s"),
     ({"q0": np.zeros((2, 2)), "events": [Event(lambda t, q, v: 1.0)]}, InputError, "events are of one motion"),

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
 from ..robot import Robot
+from .checks import require_room, sized
 from .constraints import Held
-from .control import Control
+from .control import Control, traced
 from .flow import Flow, flow, owners
 from .motion import Rates, numeric_rates, quaternions
 
@@ -24,26 +25,17 @@ Law = Callable[[float, Array, Array], Array]
 UNIT = 1e-6  # of a quaternion's length
 
 
-def positive(name: str, value: float | None) -> float | None:
-    if value is not None and not (math.isfinite(value) and value > 0.0):
-        raise InputError(f"{name} is {value}; it must be a positive number of seconds")
-    return value
-
-
-def tolerance(name: str, value: float) -> float:
-    if not (math.isfinite(value) and value > 0.0):
-        raise InputError(f"{name} is {value}; it must be positive")
-    return value
-
-
-def start(robot: Robot, q0: ArrayLike, v0: ArrayLike | None) -> tuple[tuple[int, ...], Array, Array]:
-    """Leading dimensions, and states (count, n) that are finite and on the manifold."""
+def start(
+    robot: Robot, q0: ArrayLike, v0: ArrayLike | None, records: float
+) -> tuple[tuple[int, ...], Array, Array]:
+    """Leading dimensions, and states (count, n) that are finite and on the manifold; there is room for records."""
     q = sized("q0", q0, robot.nq)
     v = np.zeros((*q.shape[:-1], robot.nv)) if v0 is None else sized("v0", v0, robot.nv)
     try:
         lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     except ValueError:
         raise InputError(f"q0 has shape {q.shape} and v0 {v.shape}: leading dimensions must agree") from None
+    require_room(records, (*lead, robot.nq + robot.nv))
     q = np.broadcast_to(q, (*lead, robot.nq)).reshape(math.prod(lead), robot.nq).copy()
     v = np.broadcast_to(v, (*lead, robot.nv)).reshape(math.prod(lead), robot.nv).copy()
     _finite(robot, q, v, "at t = 0 s")
@@ -59,16 +51,6 @@ def start(robot: Robot, q0: ArrayLike, v0: ArrayLike | None) -> tuple[tuple[int,
     for k in quaternions(robot.model):
         q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=-1, keepdims=True)
     return lead, q, v
-
-
-def sized(name: str, x: ArrayLike, size: int) -> Array:
-    try:
-        array = np.asarray(x, float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is no array of numbers") from None
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
-    return array
 
 
 def _finite(robot: Robot, q: Array, v: Array, when: str) -> None:
@@ -126,7 +108,7 @@ def compiled(robot: Robot, control: Control | None, driven: bool, under: Held | 
     if under is not None and rule is None:
         return None
     made = _FLOWS.setdefault(robot, {})
-    key = (control, driven, rule)
+    key = (traced(robot.model, control), driven, rule)
     if key not in made:
         made[key] = flow(robot.model, control, driven, rule)
     return made[key]
@@ -148,10 +130,13 @@ def _checked(robot: Robot, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
 
     def checked(t: float, q: Array, v: Array) -> Array:
-        given = np.asarray(efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv)), float)
-        if given.shape[-1:] != (robot.nv,):
-            raise InputError(f"tau(t, q, v) gave shape {given.shape}; its last dimension must be {robot.nv}")
-        return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
+        given = sized("tau(t, q, v)", efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv)), robot.nv)
+        try:
+            return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
+        except ValueError:
+            raise InputError(
+                f"tau(t, q, v) has shape {given.shape}; it is (..., nv) with leading dimensions {lead}"
+            ) from None
 
     return checked
 
@@ -165,4 +150,4 @@ def _numeric(robot: Robot, law: Law, under: Held | None) -> Rates:
     return numeric_rates(robot.model, law, lambda t, q, v, tau: np.asarray(forward(q, v, tau)))
 
 
-__all__ = ["Efforts", "Moves", "compiled", "moves_of", "positive", "start", "tolerance"]
+__all__ = ["Efforts", "Moves", "compiled", "moves_of", "start"]

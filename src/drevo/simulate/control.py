@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError
+import numpy as np
+
+from ..errors import DrevoError, InputError
+from ..graph.node import Expr, Graph
+from ..model.description import Model
+from ..runtime.arguments import number_array
 
 Scalar = Any  # float, array or graph node
 Law = Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
@@ -23,6 +29,24 @@ class Control:
 
     def __call__(self, t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sequence[Scalar]:
         return self.law(t, q, v)
+
+    def traced(self, graph: Graph, t: Expr, q: Sequence[Expr], v: Sequence[Expr]) -> list[Scalar]:
+        """The law on nodes of a graph; InputError where it is no law over scalars."""
+        try:
+            found = list(self.law(t, q, v))
+            for x in found:
+                graph.edge(x)
+        except DrevoError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"the control law cannot be traced ({type(error).__name__}: {error}): a law(t, q, v) gives one "
+                "effort for each freedom by + - * / and sin, cos, sqrt of drevo.mechanics.scalar, without "
+                "branches; anything else is a plain function tau(t, q, v) of arrays"
+            ) from error
+        if len(found) != len(v):
+            raise InputError(f"the control law gives {len(found)} efforts for {len(v)} freedoms")
+        return found
 
 
 def damping(coefficients: float | Sequence[float]) -> Control:
@@ -51,12 +75,29 @@ def pd(
     return Control(law)
 
 
+def traced(model: Model, control: Control | None) -> str:
+    """What a law traces to, as a digest: laws that do the same are the same, whoever made them."""
+    if control is None:
+        return ""
+    graph = Graph()
+    t, q, v = ([graph.input(f"{name}[{i}]") for i in range(n)] for name, n in _sizes(model))
+    edges = [graph.edge(x) for x in control.traced(graph, t[0], q, v)]
+    text = repr((edges, graph.op, graph.a, graph.b, graph.constants))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sizes(model: Model) -> tuple[tuple[str, int], ...]:
+    return ("t", 1), ("q", model.nq), ("v", model.nv)
+
+
 def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:
-    if isinstance(value, (int, float)):
-        return [float(value)] * n
-    if len(value) != n:
-        raise InputError(f"{name}: {len(value)} numbers for {n} freedoms; give one, or {n}")
-    return [float(x) for x in value]
+    """n finite numbers, from one for all or from n."""
+    found = number_array(value, name, np.dtype(float))
+    if found.shape not in ((), (n,)):
+        raise InputError(f"{name}: {found.size} numbers for {n} freedoms; give one, or {n}")
+    if not np.isfinite(found).all():
+        raise InputError(f"{name} is {value!r}; it must be finite")
+    return [float(x) for x in np.broadcast_to(found, (n,))]
 
 
-__all__ = ["Control", "Law", "damping", "pd"]
+__all__ = ["Control", "Law", "damping", "pd", "traced"]

@@ -19,7 +19,7 @@ from ..runtime import cache, native
 from ..runtime.build import Spec
 from ..runtime.key import key, request
 from . import engine
-from .control import Control
+from .control import Control, traced
 from .motion import Rule, motion
 
 Array = np.ndarray[Any, Any]
@@ -47,9 +47,9 @@ class Flow:
 
 
 def _payload(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> bytes:
-    """Sizes and object code; those without a law of the user's own are kept on disk."""
-    name = key(request(model, "motion", driven, rule), Spec())
-    lasting = control is None and (rule is None or rule.lasting)
+    """Sizes and object code; kept on disk where their text says all about them."""
+    name = key(request(model, "motion", driven, rule, traced(model, control)), Spec())
+    lasting = rule is None or rule.lasting
     found = cache.read(name) if lasting else None
     if found is not None and len(found) > _HEAD.size:
         return found

@@ -31,8 +31,11 @@ class Integrator:
     def __post_init__(self) -> None:
         s = len(self.weights)
         for rows in (self.rows, self.q_rows or self.rows):
-            if len(rows) != s or any(len(row) != s for row in rows):
+            if not s or len(rows) != s or any(len(row) != s for row in rows):
                 raise InputError(f"integrator {self.name!r}: {s} weights need {s} rows of {s} numbers")
+        numbers = [*self.rows, self.weights, *(self.q_rows or ()), self.q_weights or (), *self.errors]
+        if not all(isinstance(x, (int, float)) and math.isfinite(x) for row in numbers for x in row):
+            raise InputError(f"integrator {self.name!r}: every entry must be a finite number")
 
     @property
     def stages(self) -> int:

@@ -16,7 +16,6 @@ from ..algorithms.constraints import Kinematics, Rows
 from ..algorithms.inertia_matrix import Factors, elimination_order
 from ..algorithms.schur import Schur
 from ..constraint import Constraint, all_rows, anchored, anchors, is_lasting
-from ..errors import InputError
 from ..formalisms.quick import quick
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
@@ -92,7 +91,7 @@ def motion(model: Model, control: Control | None, driven: bool, rule: Rule | Non
     if rule is not None:
         sizes["given"] = rule.given
     given = {name: [graph.input(f"{name}[{i}]") for i in range(n)] for name, n in sizes.items()}
-    q, v, tau = united(model, given["q"]), given["v"], _efforts(model, control, given)
+    q, v, tau = united(model, given["q"]), given["v"], _efforts(graph, model, control, given)
     more: Ports = ()
     if rule is None:
         fast = quick(tree, ["forward_dynamics"], False)
@@ -105,13 +104,11 @@ def motion(model: Model, control: Control | None, driven: bool, rule: Rule | Non
     return Program("motion", graph, inputs, (), outputs, meta={"robot": model.name})
 
 
-def _efforts(model: Model, control: Control | None, given: dict[str, list[Any]]) -> list[Scalar]:
+def _efforts(graph: Graph, model: Model, control: Control | None, given: dict[str, list[Any]]) -> list[Scalar]:
     held = given["tau"] or [0.0] * model.nv
     if control is None:
         return held
-    law = list(control(given["t"][0], given["q"], given["v"]))
-    if len(law) != model.nv:
-        raise InputError(f"the control law gives {len(law)} efforts; {model.name} has {model.nv} freedoms")
+    law = control.traced(graph, given["t"][0], given["q"], given["v"])
     return [x + y for x, y in zip(held, law)]
 
 

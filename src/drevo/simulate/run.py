@@ -18,7 +18,8 @@ from ..errors import InputError, NumericsError
 from ..robot import Robot
 from . import words
 from .adaptive import Adaptive, Node
-from .ask import Efforts, Moves, moves_of, positive, start, tolerance
+from .ask import Efforts, Moves, moves_of, start
+from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded, number, seconds, whole
 from .constraints import Held
 from .control import Control
 from .flow import Flow, owners
@@ -29,6 +30,7 @@ from .table import Occurrence, Table
 Array = np.ndarray[Any, Any]
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
 CHUNKS = 100  # of a long march: between them interrupts and the progress bar have their turn
+FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
 ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
 
 
@@ -40,6 +42,13 @@ class Event:
     terminal: bool = False
     direction: int = 0
     name: str = "event"
+
+    def __post_init__(self) -> None:
+        if not callable(self.function) or self.direction not in (-1, 0, 1):
+            raise InputError(
+                f"event {self.name!r}: it takes a function(t, q, v) and a direction -1, 0 or 1, not "
+                f"{type(self.function).__name__} and {self.direction!r}"
+            )
 
 
 def simulate(
@@ -54,6 +63,7 @@ def simulate(
     every: int = 1,
     rtol: float = 1e-9,
     atol: float | None = None,
+    max_steps: int | None = None,
     events: Sequence[Event] = (),
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
@@ -66,6 +76,7 @@ def simulate(
     into the motion; or any function (t, q, v) of Python's, called at every stage and some hundred times slower.
     step: of a fixed-step method (1 ms), with a record every `every` steps; of an adaptive one (dop853) the
     distance of the records, None for its own steps. rtol, atol (None: rtol): of an adaptive method.
+    max_steps: how many steps a motion may take; None: 10,000,000 of a fixed step, 100,000 that a method chooses.
     contacts, constraints: as constrained_dynamics takes them, and the robot's own loops: compiled into the motion,
     the state put back on them after every step. Contacts hold their point where it is at the start.
     stabilise: (gamma1, gamma0), a number or one per row: f'' + gamma1 f' + gamma0 f = 0 (Baumgarte) instead.
@@ -73,21 +84,37 @@ def simulate(
     progress: told the part that is done. Raises InputError, NumericsError (time and joint).
     """
     chosen = integrator(method)
-    interval = positive("step", step if step is not None else None if chosen.adaptive else 1e-3)
-    end = positive("duration", duration) or 0.0
-    lead, q, v = start(robot, q0, v0)
-    if every < 1:
-        raise InputError(f"every is {every}; a record is kept every 1, 2, ... steps")
-    if events and lead:
-        raise InputError("events are of one motion; of a batch simulate each row by itself")
-    under = Held.of(robot, contacts, constraints, stabilise, q)
-    if under is not None:
-        under, q, v = under.start(q, v)
-    moves = moves_of(robot, tau, lead, under)
-    run = _Run(robot, chosen, moves, under, lead, q, v, end, interval, every, tuple(events), progress)
+    interval = None if step is None and chosen.adaptive else seconds("step", 1e-3 if step is None else step)
+    end = seconds("duration", duration)
+    every = whole("every", every, "a record is kept every 1, 2, ... steps")
+    usual = ADAPTIVE_STEPS if chosen.adaptive else STEPS
+    most = whole("max_steps", usual if max_steps is None else max_steps, "the most steps that a motion may take")
+    if interval is not None:
+        bounded(end, interval, most, "records" if chosen.adaptive else "steps")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is a function that is told the part that is done, not {progress!r}")
+    # of an adaptive method without a distance of records nobody knows yet how many there will be
+    records = 1.0 if interval is None else end / interval / (1 if chosen.adaptive else every) + 1.0
+    lead, q, v = start(robot, q0, v0, records)
+    run = _Run(robot, chosen, lead, q, v, end, interval, every, most, _events(events, lead), progress)
+    run.prepare(Held.of(robot, contacts, constraints, stabilise, q), tau)
     if chosen.adaptive:
-        return run.adaptive(tolerance("rtol", rtol), tolerance("atol", rtol if atol is None else atol))
+        finest = number("rtol", rtol, FINEST)
+        return run.adaptive(finest, finest if atol is None else number("atol", atol))
     return run.fixed()
+
+
+def _events(events: Sequence[Event], lead: tuple[int, ...]) -> tuple[Event, ...]:
+    found = tuple(events) if isinstance(events, (list, tuple)) else (events,)
+    for x in found:
+        if not isinstance(x, Event):
+            raise InputError(
+                f"events holds {type(x).__name__}; it is a list of Event, as in "
+                "events=[drevo.simulate.Event(function, terminal=True)]"
+            )
+    if found and lead:
+        raise InputError("events are of one motion; of a batch simulate each row by itself")
+    return found
 
 
 # -- running ------------------------------------------------------------------------------------------------
@@ -99,17 +126,24 @@ class _Run:
 
     robot: Robot
     method: Integrator
-    moves: Moves
-    under: Held | None
     lead: tuple[int, ...]
     q: Array
     v: Array
     end: float
     step: float | None
     every: int
+    most: int
     events: tuple[Event, ...]
     progress: Callable[[float], None] | None
+    moves: Moves = field(init=False)
+    under: Held | None = None
     found: list[Occurrence] = field(default_factory=list)
+
+    def prepare(self, under: Held | None, tau: Any) -> None:
+        """The right-hand side, and the state put on its constraints."""
+        if under is not None:
+            under, self.q, self.v = under.start(self.q, self.v)
+        self.under, self.moves = under, moves_of(self.robot, tau, self.lead, under)
 
     def job(self, rows: slice, step: float) -> Job:
         """A job of some rows at the start."""
@@ -215,6 +249,11 @@ class _Run:
         ahead = 1
         for node in control.nodes():
             t = node[0]
+            if control.steps + control.rejected > self.most:
+                raise NumericsError(
+                    f"simulate: {self.method.name} has used up max_steps={self.most} at t = {t:.6g} s of "
+                    f"{self.end:g} s: loosen rtol={rtol:g} or atol={atol:g}, or give more of max_steps"
+                )
             ended = bool(self.events) and self._look(nodes[-1], node, 1)
             if ended:
                 last = self.found[-1]
@@ -309,7 +348,10 @@ class _Run:
 
 
 def _value(event: Event, node: Node) -> float:
-    value = float(event.function(node[0], node[1][0], node[2][0]))
+    given = np.asarray(event.function(node[0], node[1][0], node[2][0]))
+    if given.size != 1 or given.dtype.kind not in "iufb":
+        raise InputError(f"event {event.name!r}: its function(t, q, v) must give one number")
+    value = float(given.reshape(()))
     if not math.isfinite(value):
         raise NumericsError(f"simulate: event {event.name!r} gave {value} at t = {node[0]:.6g} s")
     return value
@@ -337,6 +379,9 @@ def _stopped(robot: Robot, job: Job, rows: slice, under: Held | None) -> str:
             f"{job.method.name}: the step shrank to nothing at t = {when:.6g} s; joint {name!r}{where} is the "
             "fastest; the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
         )
+    fastest = float(np.abs(job.v).max(initial=0.0))
+    if not fastest < FAST:
+        return f"simulate: the motion overflows at t = {when:.6g} s: joint {name!r}{where} moves at {fastest:.3g}"
     return (
         f"simulate: the motion is not finite after t = {when:.6g} s at joint {name!r}{where}: "
         f"the step {job.h:g} s is too long for {job.method.name}, the efforts are too large, "

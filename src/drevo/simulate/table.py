@@ -72,8 +72,8 @@ class Table:
         """(q, v) at any time of the motion, by a shorter step of its own method, so of the same order."""
         if self.dense is None:
             raise InputError("this table was read back from a pickle and knows its records only")
-        if not self.t[0] <= t <= self.t[-1]:
-            raise InputError(f"t is {t:g} s; the motion goes from {self.t[0]:g} to {self.t[-1]:g} s")
+        if not (isinstance(t, (int, float, np.number)) and self.t[0] <= t <= self.t[-1]):
+            raise InputError(f"t is {t!r} s; the motion goes from {self.t[0]:g} to {self.t[-1]:g} s")
         q, v = self.dense(float(t))
         return q.reshape(self.q.shape[1:]), v.reshape(self.v.shape[1:])
 

@@ -1,0 +1,99 @@
+"""simulate refuses what would never end or cannot be meant, in a sentence; a law is compiled once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drevo.errors import InputError, NumericsError
+from drevo.robot import Robot
+from drevo.robots import rod_chain
+from drevo.simulate import Control, Event, Integrator, damping, flow, simulate
+
+
+@pytest.fixture(scope="module")
+def chain() -> Robot:
+    return rod_chain(3)
+
+
+def half(*_: object) -> float:
+    return 0.5
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "too many steps": ({"duration": 1e8}, r"1e\+11 of them, more than max_steps=10000000"),
+    "no step at all": ({"step": 1e-300}, "max_steps"),
+    "too many records": ({"method": "dop853", "step": 1e-9}, "max_steps=100000"),
+    "rtol below doubles": ({"method": "dop853", "rtol": 1e-20}, "rtol is 1e-20; .* from 1e-14"),
+    "max_steps": ({"max_steps": 0}, "max_steps is 0; it must be a whole number from 1"),
+    "a function for an event": ({"events": [half]}, r"Event\(function"),
+    "one event": ({"events": 3}, "events holds int"),
+    "every": ({"every": 2.5}, "every is 2.5; it must be a whole number"),
+    "duration": ({"duration": "1"}, "duration is '1'; it must be a positive number of seconds"),
+    "no duration": ({"duration": None}, "duration is None"),
+    "complex duration": ({"duration": 1j}, "duration is 1j"),
+    "step nan": ({"step": float("nan")}, "step is nan"),
+    "step negative": ({"step": -1e-3}, "step is -0.001"),
+    "method": ({"method": "euler"}, "method 'euler' is not known"),
+    "method in a list": ({"method": ["rk4"]}, "method .* is not known"),
+    "progress": ({"progress": 3}, "progress"),
+    "size": ({"q0": [0.0, 0.0]}, r"q0 has shape \(2,\)"),
+    "complex state": ({"q0": np.full(3, 1j)}, "q0 must hold real numbers"),
+    "efforts": ({"tau": lambda t, q, v: "x"}, "must hold real numbers"),
+    "a law that branches": ({"tau": Control(lambda t, q, v: [1.0 if x > 0 else 0.0 for x in q])}, "law"),
+    "a law of a wrong size": ({"tau": Control(lambda t, q, v: [q[0]])}, "1 efforts for 3 freedoms"),
+    "damping": ({"tau": damping(float("nan"))}, "coefficients is nan"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_arguments_are_refused(chain: Robot, case: str) -> None:
+    given, sentence = WRONG[case]
+    given = {"q0": np.full(3, 0.1), "duration": 0.01, **given}
+    with pytest.raises(InputError, match=sentence):
+        simulate(chain, given.pop("q0"), **given)
+
+
+def test_memory_that_cannot_be_had(chain: Robot) -> None:
+    """A hundred million robots, given without memory of their own, are refused before they are copied."""
+    with pytest.raises(InputError, match=r"records of 600000000 numbers need .* GB"):
+        simulate(chain, np.broadcast_to(np.zeros(3), (10**8, 3)), duration=1.0)
+
+
+def test_an_adaptive_motion_ends_at_its_bound(chain: Robot) -> None:
+    with pytest.raises(NumericsError, match=r"max_steps=20 at t = .* s of 100 s: loosen rtol=1e-09"):
+        simulate(chain, np.full(3, 0.1), duration=100.0, method="dop853", max_steps=20)
+    assert simulate(chain, np.full(3, 0.1), duration=0.1, method="dop853").steps < 20
+
+
+def test_a_speed_that_overflows_is_named(chain: Robot) -> None:
+    with pytest.raises(NumericsError, match=r"overflows at t = 0 s: joint 'joint1' moves at 1e\+200"):
+        simulate(chain, np.zeros(3), np.full(3, 1e200), duration=0.01)
+
+
+def test_events_and_integrators_are_checked() -> None:
+    with pytest.raises(InputError, match="direction -1, 0 or 1"):
+        Event(half, direction=7)
+    for weights in ((float("nan"),), ("x",), ()):
+        with pytest.raises(InputError, match="integrator 'own'"):
+            Integrator("own", 1, ((0.0,),) if weights else (), weights, "")
+
+
+def test_a_table_that_cannot_be_written(chain: Robot) -> None:
+    with pytest.raises(InputError, match="a table cannot be saved as"):
+        simulate(chain, np.zeros(3), duration=0.002).save("/no such folder/x.npz")
+
+
+def test_a_law_is_known_by_what_it_traces_to(chain: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the docs write it, tau=damping(0.1) is a new object at every call; it is made once."""
+    made = []
+    build = flow._payload
+    monkeypatch.setattr(flow, "_payload", lambda *x: made.append(x) or build(*x))
+    tables = [simulate(chain, np.full(3, 0.1), duration=0.01, tau=damping(0.1)) for _ in range(3)]
+    law = Control(lambda t, q, v: [-0.1 * x for x in v])
+    tables.append(simulate(chain, np.full(3, 0.1), duration=0.01, tau=law))
+    assert len(made) == 1 and all(np.array_equal(x.q, tables[0].q) for x in tables)
+    other = simulate(chain, np.full(3, 0.1), duration=0.01, tau=damping(0.2))
+    assert len(made) == 2 and not np.array_equal(other.q, tables[0].q)
