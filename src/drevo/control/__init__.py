@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .linearise import Linearisation, LinearModel, Modes, linearise
+from .linearise import Linearisation, Reduced, linearise
+from .model import LinearModel, Modes
 from .regulate import Regulator, Tracker, lqr, track, tracking_lqr
 from .stabilise import Stabiliser, stabilise
 
@@ -10,6 +11,7 @@ __all__ = [
     "LinearModel",
     "Linearisation",
     "Modes",
+    "Reduced",
     "Regulator",
     "Stabiliser",
     "Tracker",

@@ -10,7 +10,8 @@ the printed (4.1) leaves out. dq is on the tangent space.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -19,71 +20,35 @@ from numpy.typing import ArrayLike
 
 from ..algorithms.constraints import Kinematics
 from ..algorithms.higher import moved, variables
-from ..constrained import RANK, Contacts, constrained_dynamics, driven_rates
+from ..constrained import CONSISTENT, RANK, ConstrainedMotion, Contacts, constrained_dynamics, driven_rates
 from ..constraint import Constraint, all_rows, collect
 from ..differentiate import at_zero
-from ..errors import InputError
+from ..errors import NumericsError
 from ..graph.derivative import partial
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
 from ..io.brief import brief
-from ..io.packages import package
 from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
 from ..mechanics.tree import build_tree
 from ..model.description import Model
+from .model import LinearModel, expect_robot, matrix
 
 if TYPE_CHECKING:
     from ..robot import Robot
     from ..runtime.function import Function
 
 Array = np.ndarray[Any, Any]
-
-
-@brief
-@dataclass(frozen=True, eq=False)
-class Modes:
-    """Natural frequencies rad/s (rising), damping ratios, and shapes (states, modes) of a linear model."""
-
-    frequencies: Array
-    damping: Array
-    shapes: Array
-
-
-@brief
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """dx' = A dx + B du."""
-
-    A: Array
-    B: Array
-
-    def discretised(self, dt: float) -> LinearModel:
-        """Exact for inputs that are constant over dt: exp of [[A, B], [0, 0]] dt."""
-        n, m = self.B.shape
-        block = np.zeros((n + m, n + m))
-        block[:n, :n], block[:n, n:] = self.A, self.B
-        whole = package("scipy.linalg", "an exact discretisation").expm(block * dt)
-        return LinearModel(whole[:n, :n], whole[:n, n:])
-
-    def modes(self) -> Modes:
-        """Eigenvalues -damping w +- i w sqrt(1 - damping^2), one of each pair; not of a discretised model."""
-        values, vectors = np.linalg.eig(self.A)
-        keep = values.imag >= 0.0
-        values, vectors = values[keep], vectors[:, keep]
-        order = np.argsort(np.abs(values), kind="stable")
-        size = np.abs(values[order])
-        damping = np.divide(-values.real[order], size, out=np.zeros_like(size), where=size > 0.0)
-        return Modes(size, damping, vectors[:, order])
+CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Reduced(LinearModel):
-    """The model on the motions that the constraints leave: dx = basis z. About rest it is exact; in motion the
-    basis itself turns, and its rate is not in A."""
+    """The model on the motions that the constraints leave: dx = basis z, which is also its output. About rest it
+    is exact; in motion the basis itself turns, and its rate is not in A."""
 
-    basis: Array
+    basis: Array = field(kw_only=True)
 
 
 @brief
@@ -91,27 +56,41 @@ class Reduced(LinearModel):
 class Linearisation(LinearModel):
     """A (2 nv, 2 nv) and B (2 nv, driven rates) of the state (dq, dv); about accelerations a, reactions N.
 
-    reactions_state, reactions_input: dN = reactions_state dx + reactions_input dtau. reduced: the same model
-    on the motions that the constraints leave; without constraints its basis is the identity. driven: which rates
-    the columns of B belong to, (nv,) of bool.
+    rank: of the constraints, how many motions they take. reactions_state, reactions_input: dN = reactions_state dx
+    + reactions_input dtau. driven: which rates the columns of B belong to, (nv,) of bool. basis: see `reduced`.
+    off: why the state is none of the constraints' own, or "".
     """
 
-    a: Array
-    reactions: Array
-    reactions_state: Array
-    reactions_input: Array
-    reduced: Reduced
-    driven: Array
+    a: Array = field(kw_only=True)
+    reactions: Array = field(kw_only=True)
+    reactions_state: Array = field(kw_only=True)
+    reactions_input: Array = field(kw_only=True)
+    driven: Array = field(kw_only=True)
+    rank: int = field(kw_only=True)
+    basis: Array = field(kw_only=True)
+    off: str = field(default="", kw_only=True, repr=False)
 
-    @property
-    def C(self) -> Array:
-        """The output is the state."""
-        return np.eye(len(self.A))
+    @cached_property
+    def reduced(self) -> Reduced:
+        """The same on the motions that the constraints leave; without constraints its basis is the identity.
 
-    @property
-    def D(self) -> Array:
-        """No input passes straight to the output."""
-        return np.zeros_like(self.B)
+        Raises NumericsError where the state does not keep the constraints.
+        """
+        if self.off:
+            raise NumericsError(f"reduced: {self.off}")
+        T, back = self.basis, np.linalg.pinv(self.basis)
+        names = _named([(f"motion{i + 1}", "") for i in range(T.shape[1] // 2)], "qv")
+        return Reduced(
+            back @ self.A @ T,
+            back @ self.B,
+            self.C @ T,
+            self.D,
+            self.dt,
+            names,
+            self.inputs,
+            self.outputs,
+            basis=T,
+        )
 
 
 def linearise(
@@ -128,35 +107,91 @@ def linearise(
 
     actuated: names of the driven joints, by default all but a floating base or trunk; B has a column for each of
     their rates. Of ball and free joints dq is in body axes, carried along with the motion: dq' = dv - v x dq.
-    Dependent constraints are allowed. Raises InputError, NumericsError.
+    States are named joint.q and joint.v, inputs joint.tau, with [i] of joints of more freedoms. Dependent
+    constraints are allowed. Raises InputError; NumericsError at a dead point, where the constraints lose rank.
     """
-    x, u, force = _state(robot, q, v, tau)
-    now = constrained_dynamics(robot, x, u, force, contacts=contacts, constraints=constraints, t=t)
-    dID_dq, dID_dv, M = robot.inverse_dynamics_derivatives(x, u, now.a)
-    found = collect(robot.model, contacts, constraints)
-    hessian, second_q, second_v, rate_q = _constraint_derivatives(robot, found, x, u, now.a, now.reactions, t)
+    expect_robot("linearise", robot)
+    sizes = (("q", q, (robot.nq,)), ("v", v, (robot.nv,)), ("tau", tau, (robot.nv,)), ("t", t, ()))
+    x, u, force, time = (matrix(name, given, shape, "linearise") for name, given, shape in sizes)
     moved_by = driven_rates(robot.model, actuated)
+    now = constrained_dynamics(robot, x, u, force, contacts=contacts, constraints=constraints, t=time)
+    found = collect(robot.model, contacts, constraints)
+    dID_dq, dID_dv, M = robot.inverse_dynamics_derivatives(x, u, now.a)
+
+    def terms(N: Array) -> tuple[Array, ...]:
+        return _constraint_derivatives(robot, found, x, u, now.a, N, time)
+
+    hessian, second_q, second_v, rate_q = terms(now.reactions)
+    Z = motions_left(now, terms(np.eye(len(now.rows)))[0])
     S = np.eye(robot.nv)[:, moved_by]
     force_side = np.hstack([hessian - dID_dq, -dID_dv, S])  # (4.1): columns dq, dv, dtau
     motion_side = np.hstack([second_q, second_v, np.zeros((len(second_q), S.shape[1]))])
     da, dN = _solved(M, now.jacobian, force_side, motion_side)
     n = robot.nv
-    A = np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]])
-    B = np.vstack([np.zeros_like(S), da[:, 2 * n :]])
-    reduced = _reduced(A, B, now.jacobian, rate_q)
-    return Linearisation(A, B, now.a, now.reactions, dN[:, : 2 * n], dN[:, 2 * n :], reduced, moved_by)
+    names = [name for j, _, sv in slices(robot.model) for name in _freedoms(j.name, sv.stop - sv.start)]
+    states = _named(names, "qv")
+    return Linearisation(
+        np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
+        np.vstack([np.zeros_like(S), da[:, 2 * n :]]),
+        states=states,
+        inputs=_named([name for name, driven in zip(names, moved_by) if driven], ["tau"]),
+        outputs=states,
+        a=now.a,
+        reactions=now.reactions,
+        reactions_state=dN[:, : 2 * n],
+        reactions_input=dN[:, 2 * n :],
+        driven=moved_by,
+        rank=now.rank,
+        basis=_basis(Z, now.jacobian, rate_q),
+        off=_off(now, u),
+    )
 
 
-def _state(robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> list[Array]:
-    out = []
-    for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("tau", tau, robot.nv)):
-        array = np.asarray(x, float)
-        if array.shape != (size,):
-            raise InputError(
-                f"linearise: {name} has shape {array.shape}; it must be ({size},), one state at a time"
+def _freedoms(joint: str, count: int) -> list[tuple[str, str]]:
+    """A joint's name, and the index of each of its freedoms if there are more than one."""
+    return [(joint, "")] if count == 1 else [(joint, f"[{i}]") for i in range(count)]
+
+
+def _named(freedoms: Sequence[tuple[str, str]], parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{joint}.{part}{index}" for part in parts for joint, index in freedoms)
+
+
+def motions_left(now: ConstrainedMotion, hessians: Array) -> Array:
+    """Z (nv, freedoms) with Gamma Z = 0, at a state where the rank lasts; hessians: d2f/dq2 (rows, nv, nv).
+
+    Rows u with u^T Gamma = 0 that follow from the others have u^T d2f/dq2 = 0 on Z; where it is not, they hold a
+    motion nearby that they do not hold here: a dead point.
+    """
+    G, r = now.jacobian, now.rank
+    if not G.size:
+        return np.eye(G.shape[1])
+    size = np.maximum(np.abs(G).max(axis=1), np.abs(hessians).max(axis=(1, 2)))  # a row's own unit
+    size = np.where(size > 0.0, size, 1.0)
+    U, s, Vt = np.linalg.svd(G / size[:, None])
+    Z = Vt[r:].T
+    forms = np.einsum("mk,m...->k...", U[:, r:] / size[:, None], hessians)
+    unheld = np.abs(Z.T @ forms @ Z).max(axis=(1, 2), initial=0.0)
+    lost, condition = float(unheld.max(initial=0.0)), s[0] / s[r - 1] if r else 1.0
+    if lost > CONSISTENT or condition > CONDITION:
+        at = r + int(unheld.argmax()) if lost > CONSISTENT else r - 1
+        raise NumericsError(
+            f"linearise: a dead point of the constraints, or close to one: {r} of {len(G)} rows are independent "
+            f"here, their condition is {condition:.1e}, and {now.rows[int(np.abs(U[:, at]).argmax())]} loses its "
+            "hold; no linear model has digits there, take a state further away"
+        )
+    return np.asarray(Z)
+
+
+def _off(now: ConstrainedMotion, v: Array) -> str:
+    """A sentence on a state that is not one of the constraints'."""
+    for what, x, size in (("is off by", now.value, 1.0), ("moves at", now.rate, np.abs(v).max(initial=1.0))):
+        if np.abs(x).max(initial=0.0) > CONSISTENT * size:
+            i = int(np.argmax(np.abs(x)))
+            return (
+                f"the state does not keep the constraints, {now.rows[i]} {what} {abs(x[i]):.3g} (SI); linearise "
+                "at one that does: drevo.constrained.hold(robot, q, v, ...) gives the nearest"
             )
-        out.append(array)
-    return out
+    return ""
 
 
 def _solved(M: Array, G: Array, force: Array, gamma: Array) -> tuple[Array, Array]:
@@ -175,15 +210,10 @@ def pseudo_inverse(A: Array) -> Array:
     return np.asarray(np.linalg.pinv(A, rcond=RANK))
 
 
-def _reduced(A: Array, B: Array, G: Array, rate_q: Array) -> Reduced:
-    """dq = Z x, dv = Z y + W x with Gamma Z = 0 and Gamma W + (df'/dq) Z = 0."""
-    n = G.shape[1]
-    _, s, Vt = np.linalg.svd(G) if G.size else (0, np.zeros(0), np.eye(n))
-    Z = Vt[np.count_nonzero(s > RANK * max(s, default=0.0)) :].T
+def _basis(Z: Array, G: Array, rate_q: Array) -> Array:
+    """Of the motions left: dq = Z x, dv = Z y + W x with Gamma W + (df'/dq) Z = 0."""
     W = -pseudo_inverse(G) @ rate_q @ Z
-    T = np.block([[Z, np.zeros_like(Z)], [W, Z]])
-    back = np.linalg.pinv(T)
-    return Reduced(back @ A @ T, back @ B, T)
+    return np.block([[Z, np.zeros_like(Z)], [W, Z]])
 
 
 def carried(model: Model, v: Array) -> Array:
@@ -208,7 +238,7 @@ _MADE: WeakKeyDictionary[Any, dict[tuple[Constraint, ...], Function]] = WeakKeyD
 
 
 def _constraint_derivatives(
-    robot: Robot, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: float
+    robot: Robot, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
 ) -> tuple[Array, Array, Array, Array]:
     """d(Gamma^T N)/dq, d(Gamma a + gamma)/dq, dgamma/dv and df'/dq."""
     n = robot.nv
@@ -219,7 +249,7 @@ def _constraint_derivatives(
         from ..runtime.function import Spec, obtain
 
         made[found] = obtain("", lambda: constraint_program(robot.model, found), Spec(), cache=False)
-    result: Mapping[int, Array] = made[found](q, v, a, N, np.array([t]))
+    result: Mapping[int, Array] = made[found](q, v, a, N, np.reshape(t, 1))
     return result[0], result[1], result[2], result[3]
 
 
@@ -251,4 +281,4 @@ def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     return Program("constraint_derivatives", graph, inputs, (), outputs, {}, (), units, about)
 
 
-__all__ = ["LinearModel", "Linearisation", "Modes", "Reduced", "linearise"]
+__all__ = ["Linearisation", "Reduced", "linearise"]

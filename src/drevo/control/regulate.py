@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..io.packages import package
-from .linearise import Linearisation, LinearModel, linearise
+from .linearise import Linearisation, linearise
+from .model import LinearModel, expect_robot, finite, seconds
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -20,75 +21,150 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+UNSEEN = 1e-10  # of the largest: below it a rate or a singular value is rounding
+EVEN = 1e-13  # the same of an eigenvalue of a weight
 UNDRIVEN = 1e-6  # of the largest effort: what an idle joint may seem to need by rounding of a plan
 
 
 @brief
 @dataclass(frozen=True, eq=False)
 class Regulator:
-    """tau = tau_0 - K dx (driven rates), the poles of the closed loop, and the cost dx^T P dx still to come."""
+    """tau = tau_0 - K dx (driven rates), the poles of the closed loop, and the cost dx^T P dx still to come.
+
+    poles: eigenvalues s of a continuous model, z of a discrete one.
+    """
 
     K: Array
     poles: Array
     P: Array
 
 
-def lqr(model: Linearisation | LinearModel, Q: ArrayLike, R: ArrayLike) -> Regulator:
-    """The linear-quadratic regulator of an infinite horizon: least integral of dx^T Q dx + du^T R du.
+def lqr(model: LinearModel, Q: ArrayLike, R: ArrayLike) -> Regulator:
+    """The linear-quadratic regulator of an infinite horizon.
 
-    Q (2 nv, 2 nv), R (driven, driven), or their diagonals. With constraints it is the regulator of `.reduced`;
-    K still takes the full (dq, dv). Raises NumericsError where the drives cannot steady the robot.
+    Of a continuous model it has the least integral of dx^T Q dx + du^T R du, of a discrete one the least sum.
+    Q (states, states), R (inputs, inputs), their diagonals, or a number. With constraints it is the regulator of
+    `.reduced`; K still takes the full (dq, dv). Raises InputError; NumericsError where no gain steadies the model.
     """
-    solve = package("scipy.linalg", "a linear-quadratic regulator").solve_continuous_are
-    Qm, Rm = weights("Q", Q, len(model.A)), weights("R", R, model.B.shape[1])
-    plain: LinearModel = model
-    T = np.eye(len(model.A))
-    if isinstance(model, Linearisation):
-        plain, T = model.reduced, model.reduced.basis
-    try:
-        P = solve(plain.A, plain.B, T.T @ Qm @ T, Rm)
-        K = np.linalg.solve(Rm, plain.B.T @ P)
-        poles = np.linalg.eigvals(plain.A - plain.B @ K)
-    except (np.linalg.LinAlgError, ValueError):
-        poles = np.zeros(1)
-    if not np.max(poles.real, initial=-np.inf) < 0.0:
-        raise NumericsError(
-            "lqr: no gain steadies this model: an undamped motion is beyond the drives, or Q leaves it unweighted"
-            "; drive more joints, or weigh every state"
+    if not isinstance(model, LinearModel):
+        raise InputError(
+            f"lqr: a linear model is needed, as robot.linearise(q, v, tau) gives one, not {type(model).__name__}"
         )
+    Qm, Rm = weights("Q", Q, len(model.A)), weights("R", R, model.B.shape[1], definite=True)
+    if not len(Rm):
+        raise InputError(
+            "lqr: the model has no inputs, so that there is nothing to regulate with; actuate a joint"
+        )
+    plain, T = model, np.eye(len(model.A))
+    if isinstance(model, Linearisation):
+        plain, T = model.reduced, model.basis
+    K, P = riccati(plain, T.T @ Qm @ T, Rm)
+    poles = np.linalg.eigvals(plain.A - plain.B @ K)
+    if not plain.decays(poles):
+        raise NumericsError(f"lqr: no gain steadies this model: {_obstacle(plain, T.T @ Qm @ T, T, model.states)}")
     back = np.linalg.pinv(T)
     return Regulator(K @ back, poles, back.T @ P @ back)
+
+
+def riccati(model: LinearModel, Q: Array, R: Array) -> tuple[Array, Array]:
+    """K and P of the algebraic Riccati equation of the model's own time; zero where it has no answer."""
+    linalg = package("scipy.linalg", "a linear-quadratic regulator")
+    A, B = model.A, model.B
+    try:
+        if model.dt is None:
+            P = linalg.solve_continuous_are(A, B, Q, R)
+            return np.linalg.solve(R, B.T @ P), P
+        P = linalg.solve_discrete_are(A, B, Q, R)
+        return np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), P
+    except (np.linalg.LinAlgError, ValueError):
+        return np.zeros(B.shape[::-1]), np.zeros_like(A)
+
+
+def _obstacle(model: LinearModel, Q: Array, basis: Array, names: Sequence[str]) -> str:
+    """Why, by the test of Popov, Belevitch and Hautus: a motion that does not decay and that the inputs do not
+    reach, or that is not weighted."""
+    values, shapes = np.linalg.eig(model.A)
+    size = max(1.0, float(np.abs(model.A).max(initial=0.0)))
+    for k in np.argsort(-values.real if model.dt is None else -np.abs(values)):
+        growth = values[k].real if model.dt is None else abs(values[k]) - 1.0
+        if growth < -UNSEEN * size:
+            break
+        pencil = model.A - values[k] * np.eye(len(values))
+        where = names[int(np.argmax(np.abs(basis @ shapes[:, k])))]
+        told = f"motion of {where} with the eigenvalue {values[k]:.3g}"
+        if _thin(np.hstack([pencil, model.B])):
+            return f"the inputs do not reach the {told}, which does not decay; actuate another joint"
+        if abs(growth) < UNSEEN * size and _thin(np.vstack([pencil, Q])):
+            return f"Q gives no weight to the {told}, which neither decays nor grows; weigh every state"
+    return "Riccati's equation has no answer in these numbers; bring Q and R closer together"
+
+
+def _thin(pencil: Array) -> bool:
+    """Whether a pencil has lost rank, or all but."""
+    s = np.linalg.svd(pencil, compute_uv=False)
+    return bool(s[-1] <= UNSEEN * s[0])
 
 
 def tracking_lqr(
     models: Sequence[LinearModel], dt: float, Q: ArrayLike, R: ArrayLike, final: ArrayLike | None = None
 ) -> Array:
-    """Gains (steps, driven, 2 nv) of the regulator along a trajectory: Riccati's recursion from the end back.
+    """Gains (steps, inputs, states) of the regulator along a trajectory: Riccati's recursion from the end back.
 
-    models: the linearisations at the steps, dt apart, each discretised exactly. final: the weight of the last
-    state, Q by default.
+    models: those at the steps, dt apart; continuous ones are discretised exactly, discrete ones have that dt.
+    final: the weight of the last state, Q by default.
     """
-    Qm, Rm = weights("Q", Q, len(models[0].A)), weights("R", R, models[0].B.shape[1])
+    step = seconds("tracking_lqr: dt", dt)
+    given = list(models) if isinstance(models, Sequence) else []
+    if not given or not all(isinstance(m, LinearModel) for m in given):
+        raise InputError("tracking_lqr: models must be a list of linear models, one for each step")
+    if any(m.A.shape != given[0].A.shape or m.B.shape != given[0].B.shape for m in given):
+        raise InputError("tracking_lqr: the models must have the same states and inputs at every step")
+    if {m.dt for m in given} not in ({None}, {step}):
+        raise InputError(
+            f"tracking_lqr: dt is {step:g} s, of the models {', '.join(sorted({str(m.dt) for m in given}))}; give "
+            "continuous models (None), or discrete ones of that step"
+        )
+    Qm, Rm = weights("Q", Q, len(given[0].A)), weights("R", R, given[0].B.shape[1], definite=True)
     P = Qm if final is None else weights("final", final, len(Qm))
     gains = []
-    for model in reversed(models):
-        step = model.discretised(dt)
-        BP = step.B.T @ P
-        K = np.linalg.solve(Rm * dt + BP @ step.B, BP @ step.A)
-        P = Qm * dt + step.A.T @ P @ (step.A - step.B @ K)
+    for model in reversed(given):
+        m = model.discretised(step) if model.dt is None else model
+        BP = m.B.T @ P
+        K = np.linalg.solve(Rm * step + BP @ m.B, BP @ m.A)
+        P = Qm * step + m.A.T @ P @ (m.A - m.B @ K)
         P = 0.5 * (P + P.T)
         gains.append(K)
     return np.array(gains[::-1])
 
 
-def weights(name: str, given: ArrayLike, size: int) -> Array:
-    """A weight as a matrix, from its diagonal, one number or itself."""
-    x = np.asarray(given, float)
-    if x.ndim < 2 and x.shape in ((), (size,)):
-        return np.diag(np.broadcast_to(x, (size,)))
+def weights(name: str, given: ArrayLike, size: int, definite: bool = False) -> Array:
+    """A weight as a symmetric matrix, from its diagonal, one number or itself; definite: no direction is free."""
+    x = finite(name, given, "lqr")
+    if x.ndim < 2 and x.shape in ((), (1,), (size,)):
+        x = np.diag(np.broadcast_to(x, (size,)))
     if x.shape != (size, size):
         raise InputError(
             f"lqr: {name} has shape {x.shape}; it must be ({size}, {size}), or its diagonal ({size},)"
+        )
+    uneven = np.abs(x - x.T)
+    if uneven.max(initial=0.0) > UNSEEN * np.abs(x).max(initial=0.0):
+        i, j = np.unravel_index(int(uneven.argmax()), x.shape)
+        raise InputError(
+            f"lqr: {name} is not symmetric, {name}[{i}, {j}] is {x[i, j]:g} and {name}[{j}, {i}] {x[j, i]:g}; "
+            f"give ({name} + {name}.T) / 2"
+        )
+    x = 0.5 * (x + x.T)
+    scale = np.sqrt(np.maximum(np.diag(x), np.finfo(float).tiny)) if definite else np.ones(size)
+    least = np.linalg.eigvalsh(x / scale / scale[:, None]).min(initial=np.inf)
+    if definite and not least > EVEN:
+        raise InputError(
+            f"lqr: {name} must be positive definite, its least eigenvalue is {np.linalg.eigvalsh(x)[0]:.3g}; give "
+            "every input a cost above 0"
+        )
+    if least < -EVEN * np.abs(x).max(initial=0.0):
+        raise InputError(
+            f"lqr: {name} must not be negative, its least eigenvalue is {least:.3g}; give every state a weight of "
+            "0 or more"
         )
     return x
 
@@ -138,22 +214,22 @@ def track(
     The efforts of the motion come from inverse dynamics; joints without a drive must need none. Q, R, final: see
     tracking_lqr. Raises InputError.
     """
-    x, u, w = (np.asarray(given, float) for given in (q, v, a))
+    expect_robot("track", robot)
+    step = seconds("track: dt", dt)
+    x, u, w = (finite(name, given, "track") for name, given in (("q", q), ("v", v), ("a", a)))
     for name, given, size in (("q", x, robot.nq), ("v", u, robot.nv), ("a", w, robot.nv)):
         if given.ndim != 2 or given.shape != (len(x), size) or len(x) < 2:
             raise InputError(f"track: {name} has shape {given.shape}; it must be (N, {size}) with N at least 2")
-    if not dt > 0.0:
-        raise InputError(f"track: dt is {dt}; the samples must be some positive time apart")
     tau = np.asarray(robot.inverse_dynamics(x, u, w))
     models = [linearise(robot, *state, actuated=actuated) for state in zip(x[:-1], u[:-1], tau[:-1])]
     driven = models[0].driven
-    idle, most = np.abs(tau[:, ~driven]).max(initial=0.0), np.abs(tau).max()
+    idle, most = np.abs(tau[:, ~driven]).max(initial=0.0), np.abs(tau).max(initial=0.0)
     if idle > UNDRIVEN * most:
         raise InputError(
             f"track: the motion asks {idle:.3g} of a joint without a drive (of all at most {most:.3g}); drive it "
             "too, or plan a motion that it makes by itself"
         )
-    return Tracker(robot, dt, x, u, tau, tracking_lqr(models, dt, Q, R, final), driven)
+    return Tracker(robot, step, x, u, tau, tracking_lqr(models, step, Q, R, final), driven)
 
 
 __all__ = ["Regulator", "Tracker", "lqr", "track", "tracking_lqr", "weights"]
