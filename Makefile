@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BYTECODE := @$(BIN)/python -m compileall -q src
 WORKERS ?= auto
 
-.PHONY: demo test bench bench-others bench-check nightly check setup clean
+.PHONY: demo test bench bench-others bench-check nightly check replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
@@ -35,10 +35,17 @@ nightly: $(VENV)/.test         ## what needs longer
 	  echo "without $$lever"; $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" --without=$$lever || exit 1; done
 
 check: $(VENV)/.dev            ## style, types, layers
-	$(BIN)/ruff format --check src tests benchmarks docs examples
-	$(BIN)/ruff check src tests benchmarks docs examples
+	$(BIN)/ruff format --check src tests benchmarks docs examples tools
+	$(BIN)/ruff check src tests benchmarks docs examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+BASE ?= HEAD
+replay: $(VENV)/.test          ## what the working tree makes of fifty robots against what BASE made, to the bit
+	rm -rf build/replay && mkdir -p build/replay && git archive $(BASE) src | tar -x -C build/replay
+	PYTHONPATH=build/replay/src $(BIN)/python tools/replay.py record build/replay/before.json
+	PYTHONPATH=src $(BIN)/python tools/replay.py record build/replay/after.json
+	$(BIN)/python tools/replay.py compare build/replay/before.json build/replay/after.json
 
 setup: $(VENV)/.test $(VENV)/.dev
 
