@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import NumericsError
+from .engine import FIRST, GROW, ORDER, SAFETY, SHRINK, TINY
 from .flow import Flow
 from .job import Job
-from .pursuit import FIRST, GROW, ORDER, SAFETY, SHRINK, TINY
 from .words import TOO_SMALL
 
 Array = np.ndarray[Any, Any]

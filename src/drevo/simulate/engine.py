@@ -1,134 +1,179 @@
-"""The engine of every Runge-Kutta method, as LLVM text beside the kernel of the derivative.
+"""The engine of every Runge-Kutta method, in machine code beside the kernel of the derivative.
 
-`i64 @march(job)` runs many steps without leaving machine code: stages, the iteration of implicit ones, a
-compensated update, unit quaternions, constraints, records. The tableau is data, so one module serves every method.
+`i64 @integrate(job)` runs many steps of one length, `i64 @integrate_adaptive(job)` steps whose length follows
+their error estimate, without leaving machine code: stages, the iteration of implicit ones, a compensated update,
+unit quaternions, constraints, records. The tableau is data, so one module serves every method.
 """
 
 from __future__ import annotations
 
+import math
+
+from ..emit.ir import F64, I1, I64, PTR, VOID, Function, Module, Value
 from ..emit.llvm_target import Target
 from ..emit.lower import Lowered
-from .pieces import pieces
-from .pursuit import pursuit
-from .sums import sums
-from .words import UNSETTLED, get
+from .rk_sums import add_sums
+from .steps import add_steps
+from .words import NOT_FINITE, TOO_SMALL, UNSETTLED, Words
 
 SETTLED = 1e-10  # of the largest rate: below it an iteration that no longer gains has converged
+SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0  # of the choice of the next step
+FIRST = 1e-3  # s: the first guess of a step
+TINY = 64.0  # units of the last place of t: below it a step is none
+ORDER = 8  # the exponent 1/8 is three square roots; methods of other orders go on in Python
 
 
 def machine(low: Lowered, target: Target) -> str:
     """Everything the engine adds to a module."""
-    l = target.of(target.lanes)
-    timed = low.inputs[3].size > 0
-    return "".join((sums(l), pieces(l, timed, held=len(low.inputs) > 4), _MARCH, pursuit(l)))
+    m, l = Module(), target.of(target.lanes)
+    add_sums(m, l)
+    add_steps(m, l, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)
+    _settle(m)
+    _step(m)
+    _integrate(m)
+    _attempt(m)
+    _integrate_adaptive(m)
+    return m.text()
 
 
-_MARCH = f"""define i64 @march(ptr %job) {{
-entry:
-{get("K_q", "K_v", "Z_q", "Z_v", "tau", "tau_step", "t0", "h", "k", "stages", "sweeps", "every", "records")}\
-{get("pad_q", "pad_v", "best", "code")}\
-  %rv = alloca i64
-  %ev = alloca i64
-  %sv = alloca i64
-  %wv = alloca i64
-  %last = alloca double
-  %best1 = getelementptr double, ptr %best, i64 1
-  %explicit = icmp eq i64 %sweeps, 0
-  store i64 0, ptr %rv
-  br label %record
-record:
-  %r = load i64, ptr %rv
-  %more_records = icmp slt i64 %r, %records
-  store i64 0, ptr %ev
-  br i1 %more_records, label %step, label %end
-step:
-  %e = load i64, ptr %ev
-  %more_steps = icmp slt i64 %e, %every
-  br i1 %more_steps, label %begin, label %keep
-begin:
-  %k_now = load i64, ptr %at_k
-  %k_real = sitofp i64 %k_now to double
-  %elapsed = fmul double %k_real, %h
-  %now = fadd double %t0, %elapsed
-  store i64 0, ptr %wv
-  store double 0.0, ptr %last
-  br label %sweep
-sweep:
-  store double 0.0, ptr %best
-  store double 0.0, ptr %best1
-  store i64 0, ptr %sv
-  br label %stage
-stage:
-  %s = load i64, ptr %sv
-  %more_stages = icmp slt i64 %s, %stages
-  br i1 %more_stages, label %work, label %swept
-work:
-  %upto = select i1 %explicit, i64 %s, i64 %stages
-  %kq_at = mul i64 %s, %pad_q
-  %kv_at = mul i64 %s, %pad_v
-  %kq = getelementptr double, ptr %K_q, i64 %kq_at
-  %kv = getelementptr double, ptr %K_v, i64 %kv_at
-  %new_q = select i1 %explicit, ptr %kq, ptr %Z_q
-  %new_v = select i1 %explicit, ptr %kv, ptr %Z_v
-  %bad = call i1 @stage(ptr %job, i64 %s, i64 %upto, double %now, double %h, ptr %new_q, ptr %new_v)
-  br i1 %bad, label %fail, label %good
-good:
-  %s2 = add i64 %s, 1
-  store i64 %s2, ptr %sv
-  br i1 %explicit, label %stage, label %compare
-compare:
-  call void @distance(ptr %kq, ptr %Z_q, i64 %pad_q, ptr %best)
-  call void @distance(ptr %kv, ptr %Z_v, i64 %pad_v, ptr %best)
-  br label %stage
-swept:
-  br i1 %explicit, label %advance, label %judge
-judge:
-  %w0 = load i64, ptr %wv
-  %w = add i64 %w0, 1
-  store i64 %w, ptr %wv
-  %delta = load double, ptr %best
-  %size = load double, ptr %best1
-  %before = load double, ptr %last
-  store double %delta, ptr %last
-  %limit = fmul double %size, {SETTLED:.1e}
-  %small = fcmp ole double %delta, %limit
-  %stuck = fcmp oge double %delta, %before
-  %still = fcmp oeq double %delta, 0.0
-  %late = icmp sge i64 %w, %sweeps
-  %enough = icmp sge i64 %w, 3
-  %ended = or i1 %stuck, %late
-  %stop0 = and i1 %ended, %small
-  %stop1 = and i1 %stop0, %enough
-  %stop = or i1 %stop1, %still
-  br i1 %stop, label %advance, label %unsure
-unsure:
-  br i1 %late, label %fail, label %sweep
-advance:
-  %k_next = add i64 %k_now, 1
-  %k_real2 = sitofp i64 %k_next to double
-  %elapsed2 = fmul double %k_real2, %h
-  %then = fadd double %t0, %elapsed2
-  %lost = call i64 @land(ptr %job, double %h, double %then)
-  store i64 %k_next, ptr %at_k
-  %tau_now = load ptr, ptr %at_tau
-  %tau_next = getelementptr i8, ptr %tau_now, i64 %tau_step
-  store ptr %tau_next, ptr %at_tau
-  %e2 = add i64 %e, 1
-  store i64 %e2, ptr %ev
-  %held = icmp eq i64 %lost, 0
-  br i1 %held, label %step, label %fail
-keep:
-  call void @keep(ptr %job, i64 %r)
-  %r2 = add i64 %r, 1
-  store i64 %r2, ptr %rv
-  br label %record
-fail:
-  %why = phi i64 [1, %work], [{UNSETTLED}, %unsure], [%lost, %advance]
-  store i64 %why, ptr %at_code
-  ret i64 %r
-end:
-  ret i64 %r
-}}
-"""
+def _rates_of(job: Words, s: Value) -> tuple[Value, Value]:
+    """Where the rates of stage s stand."""
+    return job.K_q.at(s * job.pad_q), job.K_v.at(s * job.pad_v)
 
-__all__ = ["SETTLED", "machine"]
+
+def _clear_best(f: Function, job: Words) -> None:
+    for k in range(2):
+        job.best.at(k).store(f.zero(F64))
+
+
+def _explicit_stages(f: Function, job: Words, now: Value, h: Value, failed: Value) -> None:
+    """Every stage once, each from those before it; returns `failed` where a rate is not finite."""
+    with (
+        f.loop(job.stages, some=True) as s,
+        f.when(f.call(I1, "stage", f.job, s.i, s.i, now, h, *_rates_of(job, s.i))),
+    ):
+        f.ret(failed)
+
+
+def _settle(m: Module) -> None:
+    """The stages of an implicit method, by fixed-point iteration until they no longer change; 0, or why not."""
+    f = m.function("settle", I64, job=PTR, now=F64)
+    job = Words(f)
+    with f.loop(job.sweeps, some=True, last=f.zero(F64)) as sweep:
+        _clear_best(f, job)
+        with f.loop(job.stages, some=True) as s:
+            with f.when(f.call(I1, "stage", f.job, s.i, job.stages, f.now, job.h, job.Z_q, job.Z_v)):
+                f.ret(f.const(I64, NOT_FINITE))
+            at_q, at_v = _rates_of(job, s.i)
+            f.call(VOID, "distance", at_q, job.Z_q, job.pad_q, job.best)
+            f.call(VOID, "distance", at_v, job.Z_v, job.pad_v, job.best)
+        change, rate = job.best.load(), job.best.at(1).load()
+        done = sweep.i + 1
+        ended = (change >= sweep.last) | (done >= job.sweeps)
+        settled = ended & (change <= rate * SETTLED) & (done >= 3)
+        with f.when(settled | change.equals(0.0)):
+            f.ret(f.zero(I64))
+        sweep.last = change
+    f.ret(f.const(I64, UNSETTLED))
+
+
+def _step(m: Module) -> None:
+    """One step of the length h; 0, or why the job stops."""
+    f = m.function("step", I64, job=PTR)
+    job = Words(f)
+    at_k, at_tau = job.at("k"), job.at("tau")
+    k = at_k.load(I64)
+    now = job.t0 + k.cast("sitofp", F64) * job.h
+    with f.when(job.sweeps.equals(0)):
+        _explicit_stages(f, job, now, job.h, f.const(I64, NOT_FINITE))
+    with f.when(job.sweeps.differs(0)):
+        unsettled = f.call(I64, "settle", f.job, now)
+        with f.when(unsettled.differs(0)):
+            f.ret(unsettled)
+    following = k + 1
+    lost = f.call(I64, "finish_step", f.job, job.h, job.t0 + following.cast("sitofp", F64) * job.h)
+    at_k.store(following)
+    at_tau.store(at_tau.load(PTR).at(job.tau_step, "i8"))
+    f.ret(lost)
+
+
+def _integrate(m: Module) -> None:
+    """Records, one each `every` steps; how many were made."""
+    f = m.function("integrate", I64, public=True, job=PTR)
+    job = Words(f)
+    with f.loop(job.records) as record:
+        with f.loop(job.every):
+            code = f.call(I64, "step", f.job)
+            with f.when(code.differs(0)):
+                job.at("code").store(code)
+                f.ret(record.i)
+        f.call(VOID, "record", f.job, record.i)
+    f.ret(job.records)
+
+
+def _attempt(m: Module) -> None:
+    """A step of h from t: its error over its tolerance, 1 is just right, inf where a rate is not finite.
+
+    Hairer, Norsett, Wanner 1993, II.10: the estimates of orders 5 and 3 together.
+    """
+    f = m.function("attempt", F64, job=PTR, t=F64, h=F64)
+    job = Words(f)
+    _explicit_stages(f, job, f.t, f.h, f.const(F64, math.inf))
+    _clear_best(f, job)
+    for y, rates, b, pad in ((job.q, job.K_q, job.b_q, job.pad_q), (job.v, job.K_v, job.b_v, job.pad_v)):
+        f.call(VOID, "estimate", job.best, y, rates, b, job.e_5, job.e_3, job.stages, pad, f.h, job.rtol, job.atol)
+    fifth, third = job.best.load(), job.best.at(1).load()
+    numbers = (job.n_q + job.n_v).cast("sitofp", F64)
+    below = f.call(F64, "llvm.sqrt.f64", (fifth + third * 0.01) * numbers)
+    f.ret(f.select(below.equals(0.0), f.zero(F64), f.h * fifth / below))
+
+
+def _integrate_adaptive(m: Module) -> None:
+    """On until the end or until all records, one an accepted step, are full; how many were made."""
+    f = m.function("integrate_adaptive", I64, public=True, job=PTR)
+    job = Words(f)
+    with f.loop(t=job.t0, h=job.h, r=f.zero(I64)) as on:
+        t, wanted, r = on.t, on.h, on.r
+        on.leave((t >= job.t_end) | (r >= job.records))
+        rest = job.t_end - t
+        last = wanted >= rest
+        h = f.select(last, rest, _smaller(f, wanted, rest * 0.5))  # two equal steps rather than a tiny last one
+        error = f.call(F64, "attempt", f.job, t, h)
+        following, fine = h * _factor(f, error), error <= 1.0
+        then = f.select(last, job.t_end, t + h)
+        with f.when(fine):
+            lost = f.call(I64, "finish_step", f.job, h, then)
+            job.at("code").store(lost)
+            on.leave(lost.differs(0))
+            job.to_t.at(r).store(then)
+            f.call(VOID, "record", f.job, r)
+        on.h = following
+        with f.when(~fine):
+            job.at("rejected").store(job.at("rejected").load(I64) + 1)
+            clock = f.select(t > FIRST, t, f.const(F64, FIRST))
+            vanished = h <= clock * (TINY * 2.0**-52)
+            job.at("code").store(f.select(vanished, f.const(I64, TOO_SMALL), f.zero(I64)))
+            on.leave(vanished)
+        on.t = f.select(fine, then, t)
+        on.r = r + fine.cast("zext", I64)
+    job.at("t0").store(on.t)
+    job.at("h").store(on.h)
+    f.ret(on.r)
+
+
+def _smaller(f: Function, x: Value, y: Value) -> Value:
+    return f.select(x > y, y, x)
+
+
+def _factor(f: Function, error: Value) -> Value:
+    """What a step is multiplied by: SAFETY / error^(1/8), between SHRINK and GROW; of a NaN SHRINK."""
+    root = error
+    for _ in range(3):
+        root = f.call(F64, "llvm.sqrt.f64", root)
+    raw = f.const(F64, SAFETY) / root
+    grow, shrink = f.const(F64, GROW), f.const(F64, SHRINK)
+    capped = f.select(raw >= grow, grow, raw)
+    return f.select(capped > shrink, capped, shrink)
+
+
+__all__ = ["FIRST", "GROW", "ORDER", "SAFETY", "SETTLED", "SHRINK", "TINY", "machine"]

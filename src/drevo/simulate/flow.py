@@ -35,7 +35,7 @@ class Flow:
         self.arena, self.scratch = _HEAD.unpack_from(payload)
         self._code = native.Code(payload[_HEAD.size :])
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-        self._march, self._pursue = (kind(self._code.address(n)) for n in ("march", "pursue"))
+        self._march, self._pursue = (kind(self._code.address(n)) for n in ("integrate", "integrate_adaptive"))
 
     def march(self, words: Array) -> int:
         """Runs a job without the GIL; the number of records that were made."""

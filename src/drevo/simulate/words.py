@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..emit.ir import Function, Value
+
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent
 WORDS = (
@@ -22,16 +24,30 @@ INTEGERS = (
 NOT_FINITE, UNSETTLED, TOO_SMALL, DEPENDENT, OPEN = 1, 2, 3, 4, 5
 
 
-def get(*words: str) -> str:
-    """LLVM text: %word of every word, from %job."""
-    return "".join(
-        f"  %at_{w} = getelementptr i64, ptr %job, i64 {WORDS.index(w)}\n  %{w} = load {_type(w)}, ptr %at_{w}\n"
-        for w in words
-    )
+class Words:
+    """The words of a function's argument `job`, as values: read once, at its start. `at`: where one stands."""
+
+    _f: Function
+
+    def __init__(self, f: Function) -> None:
+        self.__dict__["_f"] = f
+
+    def __getattr__(self, word: str) -> Value:
+        if word not in WORDS:
+            raise AttributeError(word)
+        kind = _type(word)
+        value: Value = self._f.let(kind, f"load {kind}, ptr {self.at(word).text}", first=True)
+        self.__dict__[word] = value
+        return value
+
+    def at(self, word: str) -> Value:
+        """The address of a word."""
+        place = f"getelementptr i64, ptr {self._f.job.text}, i64 {WORDS.index(word)}"
+        return self._f.let("ptr", place, first=True)
 
 
 def _type(word: str) -> str:
     return "double" if word in DOUBLES else "i64" if word in INTEGERS else "ptr"
 
 
-__all__ = ["DEPENDENT", "DOUBLES", "INTEGERS", "NOT_FINITE", "OPEN", "TOO_SMALL", "UNSETTLED", "WORDS", "get"]
+__all__ = ["DEPENDENT", "DOUBLES", "INTEGERS", "NOT_FINITE", "OPEN", "TOO_SMALL", "UNSETTLED", "WORDS", "Words"]

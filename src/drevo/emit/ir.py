@@ -1,0 +1,345 @@
+"""LLVM text by typed values, operators and structured loops: a function is written as the loops that it is.
+
+Straight-line kernels, where the cost of an instruction counts, stay f-strings (`llvm_kernel`); whatever has
+control flow is written with this. Values are in SSA form; a loop carries what is given to it by name.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+PTR, I1, I8, I32, I64, F64 = "ptr", "i1", "i8", "i32", "i64", "double"
+VOID = "void"
+_FLOAT = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_INT = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl", ">>": "lshr"}
+_ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+
+
+def floating(kind: str) -> bool:
+    """Of floats, or a vector of them."""
+    return "double" in kind or "float" in kind
+
+
+def lanes_of(kind: str) -> tuple[int, str]:
+    """How many elements a type has side by side, and of which type they are."""
+    if not kind.startswith("<"):
+        return 1, kind
+    count, _, element = kind.strip("<>").split()
+    return int(count), element
+
+
+def like(kind: str, element: str) -> str:
+    """The type with as many lanes as `kind`, of another element."""
+    count = lanes_of(kind)[0]
+    return element if count == 1 else f"<{count} x {element}>"
+
+
+def literal(x: float, kind: str = F64) -> str:
+    """A float of a type, exactly; rounded once for "float"."""
+    if kind == "float":
+        x = struct.unpack("f", struct.pack("f", x))[0]
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+class Value(NamedTuple):
+    """An SSA value of a function. Operators emit the instruction of its type; integers are signed."""
+
+    f: Function
+    type: str
+    text: str
+
+    def _two(self, sign: str, other: Operand) -> Value:
+        name = _FLOAT[sign] if floating(self.type) else _INT[sign]
+        return self.f.let(self.type, f"{name} {self.type} {self.text}, {self.f.text_of(other, self.type)}")
+
+    def _compare(self, sign: str, other: Operand) -> Value:
+        order = _ORDER[sign]
+        if floating(self.type):
+            name = f"fcmp {'une' if order == 'ne' else 'o' + order}"
+        else:
+            name = f"icmp {order if order in ('eq', 'ne') else 's' + order}"
+        text = f"{name} {self.type} {self.text}, {self.f.text_of(other, self.type)}"
+        return self.f.let(like(self.type, I1), text)
+
+    def __add__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self._two("+", other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self._two("-", other)
+
+    def __mul__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self._two("*", other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self._two("/", other)
+
+    def __and__(self, other: Operand) -> Value:
+        return self._two("&", other)
+
+    def __or__(self, other: Operand) -> Value:
+        return self._two("|", other)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self._two("^", other)
+
+    def __lshift__(self, other: Operand) -> Value:
+        return self._two("<<", other)
+
+    def __rshift__(self, other: Operand) -> Value:
+        """Zeros come in from the left."""
+        return self._two(">>", other)
+
+    def __lt__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self._compare("<", other)
+
+    def __le__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self._compare(">", other)
+
+    def __ge__(self, other: Operand) -> Value:  # type: ignore[override]
+        return self._compare(">=", other)
+
+    def __invert__(self) -> Value:
+        return self ^ (1 if self.type == I1 else -1)
+
+    def equals(self, other: Operand) -> Value:
+        """Equal, lane by lane; a NaN equals nothing."""
+        return self._compare("==", other)
+
+    def differs(self, other: Operand) -> Value:
+        """Not equal; a NaN differs from all."""
+        return self._compare("!=", other)
+
+    def is_nan(self) -> Value:
+        """Lane by lane."""
+        return self.f.let(like(self.type, I1), f"fcmp uno {self.type} {self.text}, {self.text}")
+
+    def at(self, index: Operand, kind: str = F64) -> Value:
+        """The address of an element of this pointer; `kind` I8 counts in bytes."""
+        return self.f.let(PTR, f"getelementptr {kind}, ptr {self.text}, i64 {self.f.text_of(index, I64)}")
+
+    def load(self, kind: str = F64, align: int = 0) -> Value:
+        """What this pointer points to."""
+        return self.f.let(kind, f"load {kind}, ptr {self.text}{_aligned(align)}")
+
+    def store(self, x: Value, align: int = 0, hint: str = "") -> None:
+        """Puts a value where this pointer points to."""
+        self.f.put(f"store {x.type} {x.text}, ptr {self.text}{_aligned(align)}{hint}")
+
+    def cast(self, how: str, kind: str) -> Value:
+        """sitofp, zext, bitcast, ptrtoint, .. to another type."""
+        return self.f.let(kind, f"{how} {self.type} {self.text} to {kind}")
+
+    def splat(self, lanes: int) -> Value:
+        """The scalar in every lane."""
+        if lanes == 1:
+            return self
+        kind = f"<{lanes} x {self.type}>"
+        one = self.f.let(kind, f"insertelement {kind} poison, {self.type} {self.text}, i32 0")
+        return self.f.let(kind, f"shufflevector {kind} {one.text}, {kind} poison, <{lanes} x i32> zeroinitializer")
+
+
+Operand = Value | int | float | str
+
+
+def _aligned(align: int) -> str:
+    return f", align {align}" if align else ""
+
+
+class Loop:
+    """A loop under construction. Attributes are what it carries: read the present value, assign the next one.
+
+    After the loop they are the last values; `i` is the counter, if there is one.
+    """
+
+    _f: Function
+    _end: str  # the label after the loop
+    _now: dict[str, Value]
+    _exits: list[tuple[str, dict[str, Value]]]  # the blocks that lead there, with the values at their ends
+
+    def __init__(self, f: Function, end: str, carried: Mapping[str, Value]) -> None:
+        self.__dict__.update(_f=f, _end=end, _now=dict(carried), _exits=[])
+
+    def __getattr__(self, name: str) -> Value:
+        found: Value = self.__dict__["_now"][name]
+        return found
+
+    def __setattr__(self, name: str, x: Value) -> None:
+        if name not in self._now:
+            raise AttributeError(f"the loop does not carry {name}")
+        self._now[name] = x
+
+    def leave(self, where: Value) -> None:
+        """Ends the loop here if `where` holds, with the values of now."""
+        f, label = self._f, self._f.fresh("go")
+        self._exits.append((f.block, dict(self._now)))
+        f.put(f"br i1 {where.text}, label %{self._end}, label %{label}")
+        f.label(label)
+
+
+class Function:
+    """A function under construction: `f.x` is its argument x."""
+
+    arguments: dict[str, Value]
+
+    def __init__(self, name: str, result: str, attributes: str, arguments: dict[str, str]) -> None:
+        given = ", ".join(f"{kind} %{x}" for x, kind in arguments.items())
+        self.head = f"define {result} @{name}({given}){attributes}"
+        self.result, self.lines, self.entry = result, list[str](), list[str]()
+        self.block, self.count = "entry", 0
+        self.arguments = {x: Value(self, kind.split()[0], f"%{x}") for x, kind in arguments.items()}
+
+    def __getattr__(self, name: str) -> Value:
+        try:
+            found: Value = self.__dict__["arguments"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return found
+
+    # -- instructions ---------------------------------------------------------------------------------------
+
+    def fresh(self, stem: str) -> str:
+        """A name that this function has not used."""
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def put(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def let(self, kind: str, text: str, first: bool = False) -> Value:
+        """The value of an instruction. first: it stands in the entry block, before everything else."""
+        name = f"%{self.fresh('x')}"
+        (self.entry if first else self.lines).append(f"  {name} = {text}")
+        return Value(self, kind, name)
+
+    def text_of(self, x: Operand, kind: str) -> str:
+        """An operand as text: a value, a number of a scalar type, or a literal as it stands."""
+        if isinstance(x, Value):
+            return x.text
+        return literal(float(x), kind) if floating(kind) and not isinstance(x, str) else str(x)
+
+    def const(self, kind: str, x: float | str) -> Value:
+        """A number of a scalar type, or a literal of any."""
+        return Value(self, kind, self.text_of(x, kind))
+
+    def zero(self, kind: str) -> Value:
+        return self.const(kind, "zeroinitializer" if "<" in kind else 0)
+
+    def select(self, where: Value, x: Value, y: Value) -> Value:
+        """x where it holds, else y; lane by lane."""
+        return self.let(x.type, f"select {where.type} {where.text}, {x.type} {x.text}, {y.type} {y.text}")
+
+    def call(self, result: str, name: str, *given: Value, flags: str = "") -> Value:
+        """A call; of a void function the value is of no use."""
+        text = f"call {flags}{result} @{name}({', '.join(f'{x.type} {x.text}' for x in given)})"
+        if result != VOID:
+            return self.let(result, text)
+        self.put(text)
+        return self.const(VOID, "")
+
+    def variable(self, start: Value) -> Value:
+        """The address of a place on the stack, for what no loop carries."""
+        place = self.let(PTR, f"alloca {start.type}", first=True)
+        place.store(start)
+        return place
+
+    def ret(self, x: Value | None = None) -> None:
+        self.put(f"ret {x.type} {x.text}" if x else "ret void")
+        self.block = ""  # nothing follows
+
+    # -- control flow ---------------------------------------------------------------------------------------
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    @contextmanager
+    def when(self, where: Value) -> Iterator[None]:
+        """The body only where it holds; values made in it end with it."""
+        then, after = self.fresh("then"), self.fresh("after")
+        self.put(f"br i1 {where.text}, label %{then}, label %{after}")
+        self.label(then)
+        yield
+        if self.block:
+            self.put(f"br label %{after}")
+        self.label(after)
+
+    @contextmanager
+    def loop(
+        self, stop: Operand | None = None, *, step: int = 1, some: bool = False,
+        carry: Mapping[str, Value] | None = None, **carried: Value,
+    ) -> Iterator[Loop]:  # fmt: skip
+        """The body for i = 0, step, .. below `stop`; without `stop` until it leaves.
+
+        some: it is known to run once at least, which saves a test. carried, carry: values from turn to turn.
+        """
+        carried |= carry or {}
+        body, loop = self.fresh("loop"), Loop(self, self.fresh("done"), carried)
+        if stop is None or some:
+            self.put(f"br label %{body}")
+        else:
+            none = self.let(I1, f"icmp sgt i64 {self.text_of(stop, I64)}, 0")
+            self.put(f"br i1 {none.text}, label %{body}, label %{loop._end}")
+            loop._exits.append((self.block, dict(carried)))
+        before = self.block
+        self.label(body)
+        here = len(self.lines)
+        first = {**carried, "i": self.zero(I64)}
+        phis = {name: Value(self, x.type, f"%{self.fresh(name)}") for name, x in first.items()}
+        loop._now.update(phis)
+        yield loop
+        if self.block:
+            loop._now["i"] = phis["i"] + step
+            self.lines[here:here] = [
+                f"  {phis[n].text} = phi {x.type} [{x.text}, %{before}], [{loop._now[n].text}, %{self.block}]"
+                for n, x in first.items()
+            ]
+            if stop is None:
+                self.put(f"br label %{body}")
+            else:
+                loop._exits.append((self.block, dict(loop._now)))
+                more = loop._now["i"] < stop
+                self.put(f"br i1 {more.text}, label %{body}, label %{loop._end}")
+        self.label(loop._end)
+        for name in carried:
+            loop._now[name] = self._joined([(block, now[name]) for block, now in loop._exits])
+
+    def _joined(self, sources: Sequence[tuple[str, Value]]) -> Value:
+        kind = sources[0][1].type
+        return self.let(kind, f"phi {kind} " + ", ".join(f"[{x.text}, %{block}]" for block, x in sources))
+
+    def text(self) -> str:
+        return "\n".join([f"{self.head} {{", "entry:", *self.entry, *self.lines, "}", ""])
+
+
+class Module:
+    """Functions, and the declarations of what they call from outside, each once."""
+
+    def __init__(self) -> None:
+        self.functions: list[Function] = []
+        self.declared: dict[str, str] = {}
+
+    def function(
+        self, name: str, result: str = VOID, *, public: bool = False, inline: bool = False, **arguments: str
+    ) -> Function:
+        """A new function with typed arguments, internal unless `public`."""
+        found = Function(
+            name, ("" if public else "internal ") + result, "" if inline or public else " noinline", arguments
+        )
+        self.functions.append(found)
+        return found
+
+    def declare(self, result: str, name: str, *kinds: str) -> None:
+        """A function of LLVM's or of another part of the text."""
+        self.declared[name] = f"declare {result} @{name}({', '.join(kinds)})"
+
+    def text(self) -> str:
+        return "\n".join([*self.declared.values(), *(f.text() for f in self.functions)])
+
+
+__all__ = ["F64", "I1", "I8", "I32", "I64", "PTR", "VOID", "Function", "Loop", "Module", "Value", "literal"]
