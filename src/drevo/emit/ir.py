@@ -177,7 +177,7 @@ class Loop:
     def leave(self, where: Value) -> None:
         """Ends the loop here if `where` holds, with the values of now."""
         f, label = self._f, self._f.fresh("go")
-        self._exits.append((f.block, dict(self._now)))
+        self._exits.append((f._block, dict(self._now)))
         f.put(f"br i1 {where.text}, label %{self._end}, label %{label}")
         f.label(label)
 
@@ -189,9 +189,9 @@ class Function:
 
     def __init__(self, name: str, result: str, attributes: str, arguments: dict[str, str]) -> None:
         given = ", ".join(f"{kind} %{x}" for x, kind in arguments.items())
-        self.head = f"define {result} @{name}({given}){attributes}"
-        self.result, self.lines, self.entry = result, list[str](), list[str]()
-        self.block, self.count = "entry", 0
+        self._head = f"define {result} @{name}({given}){attributes}"
+        self.result, self._lines, self._entry = result, list[str](), list[str]()
+        self._block, self._count = "entry", 0
         self.arguments = {x: Value(self, kind.split()[0], f"%{x}") for x, kind in arguments.items()}
 
     def __getattr__(self, name: str) -> Value:
@@ -205,38 +205,46 @@ class Function:
 
     def fresh(self, stem: str) -> str:
         """A name that this function has not used."""
-        self.count += 1
-        return f"{stem}{self.count}"
+        self._count += 1
+        return f"{stem}{self._count}"
 
     def put(self, text: str) -> None:
-        self.lines.append(f"  {text}")
+        self._lines.append(f"  {text}")
 
     def let(self, kind: str, text: str, first: bool = False) -> Value:
         """The value of an instruction. first: it stands in the entry block, before everything else."""
         name = f"%{self.fresh('x')}"
-        (self.entry if first else self.lines).append(f"  {name} = {text}")
+        (self._entry if first else self._lines).append(f"  {name} = {text}")
         return Value(self, kind, name)
 
     def text_of(self, x: Operand, kind: str) -> str:
-        """An operand as text: a value, a number of a scalar type, or a literal as it stands."""
-        if isinstance(x, Value):
-            return x.text
-        return literal(float(x), kind) if floating(kind) and not isinstance(x, str) else str(x)
+        """An operand as text: a value, a number (in every lane), or a literal as it stands."""
+        if isinstance(x, (Value, str)):
+            return x.text if isinstance(x, Value) else x
+        count, element = lanes_of(kind)
+        text = literal(float(x), element) if floating(kind) else str(x)
+        return text if count == 1 else f"<{', '.join([f'{element} {text}'] * count)}>"
 
     def const(self, kind: str, x: float | str) -> Value:
-        """A number of a scalar type, or a literal of any."""
+        """A number (in every lane), or a literal."""
         return Value(self, kind, self.text_of(x, kind))
 
     def zero(self, kind: str) -> Value:
         return self.const(kind, "zeroinitializer" if "<" in kind else 0)
 
+    def counting(self, kind: str, first: int = 0) -> Value:
+        """first, first + 1, .. in the lanes of an integer type."""
+        count, element = lanes_of(kind)
+        return self.const(kind, f"<{', '.join(f'{element} {first + k}' for k in range(count))}>")
+
     def select(self, where: Value, x: Value, y: Value) -> Value:
         """x where it holds, else y; lane by lane."""
         return self.let(x.type, f"select {where.type} {where.text}, {x.type} {x.text}, {y.type} {y.text}")
 
-    def call(self, result: str, name: str, *given: Value, flags: str = "") -> Value:
-        """A call; of a void function the value is of no use."""
-        text = f"call {flags}{result} @{name}({', '.join(f'{x.type} {x.text}' for x in given)})"
+    def call(self, result: str, callee: str | Value, *given: Value, flags: str = "") -> Value:
+        """A call by name or address; of a void function the value is of no use."""
+        name = callee.text if isinstance(callee, Value) else f"@{callee}"
+        text = f"call {flags}{result} {name}({', '.join(f'{x.type} {x.text}' for x in given)})"
         if result != VOID:
             return self.let(result, text)
         self.put(text)
@@ -250,13 +258,13 @@ class Function:
 
     def ret(self, x: Value | None = None) -> None:
         self.put(f"ret {x.type} {x.text}" if x else "ret void")
-        self.block = ""  # nothing follows
+        self._block = ""  # nothing follows
 
     # -- control flow ---------------------------------------------------------------------------------------
 
     def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-        self.block = name
+        self._lines.append(f"{name}:")
+        self._block = name
 
     @contextmanager
     def when(self, where: Value) -> Iterator[None]:
@@ -265,7 +273,7 @@ class Function:
         self.put(f"br i1 {where.text}, label %{then}, label %{after}")
         self.label(then)
         yield
-        if self.block:
+        if self._block:
             self.put(f"br label %{after}")
         self.label(after)
 
@@ -285,24 +293,24 @@ class Function:
         else:
             none = self.let(I1, f"icmp sgt i64 {self.text_of(stop, I64)}, 0")
             self.put(f"br i1 {none.text}, label %{body}, label %{loop._end}")
-            loop._exits.append((self.block, dict(carried)))
-        before = self.block
+            loop._exits.append((self._block, dict(carried)))
+        before = self._block
         self.label(body)
-        here = len(self.lines)
+        here = len(self._lines)
         first = {**carried, "i": self.zero(I64)}
         phis = {name: Value(self, x.type, f"%{self.fresh(name)}") for name, x in first.items()}
         loop._now.update(phis)
         yield loop
-        if self.block:
+        if self._block:
             loop._now["i"] = phis["i"] + step
-            self.lines[here:here] = [
-                f"  {phis[n].text} = phi {x.type} [{x.text}, %{before}], [{loop._now[n].text}, %{self.block}]"
+            self._lines[here:here] = [
+                f"  {phis[n].text} = phi {x.type} [{x.text}, %{before}], [{loop._now[n].text}, %{self._block}]"
                 for n, x in first.items()
             ]
             if stop is None:
                 self.put(f"br label %{body}")
             else:
-                loop._exits.append((self.block, dict(loop._now)))
+                loop._exits.append((self._block, dict(loop._now)))
                 more = loop._now["i"] < stop
                 self.put(f"br i1 {more.text}, label %{body}, label %{loop._end}")
         self.label(loop._end)
@@ -314,7 +322,7 @@ class Function:
         return self.let(kind, f"phi {kind} " + ", ".join(f"[{x.text}, %{block}]" for block, x in sources))
 
     def text(self) -> str:
-        return "\n".join([f"{self.head} {{", "entry:", *self.entry, *self.lines, "}", ""])
+        return "\n".join([f"{self._head} {{", "entry:", *self._entry, *self._lines, "}", ""])
 
 
 class Module:
