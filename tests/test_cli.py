@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ from typer.testing import CliRunner
 
 from drevo import robots
 from drevo.cli import write_out as write_out_verb
-from drevo.cli.main import app
+from drevo.cli.main import VERBS, app
 
 URDF = """<robot name="pendulum">
   <link name="base"/>
@@ -179,6 +181,110 @@ def test_broken_files_are_refused(verb: str, tmp_path: Path) -> None:
     assert "broken.urdf" in refused(verb, str(path))
     path.write_text(URDF.format(mass=-1.0, izz=0.001))
     assert "negative mass" in refused(verb, str(path))
+
+
+EXAMPLES = {name: example for name, _, example in VERBS}
+STOPS = "t,q:joint1,q:joint2,q:joint3\n0,0,0,0\n1,1,0.5,0.2\n"
+
+
+@pytest.mark.parametrize("verb", EXAMPLES)
+def test_help_has_an_example_that_runs(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text(URDF.format(mass=1.0, izz=0.001))
+    Path("stops.csv").write_text(STOPS)
+    Path("formulas.txt").write_text("H_33 = I_3^d\n")
+    text = " ".join(run(verb, "--help").stdout.split())
+    assert f"Example: {EXAMPLES[verb]}" in text
+    result = run(*EXAMPLES[verb].split()[1:])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("words", [[], *([verb] for verb in EXAMPLES)])
+@pytest.mark.parametrize("columns", ["40", "200"])
+def test_help_fits_the_terminal(words: list[str], columns: str) -> None:
+    env = {"COLUMNS": columns, "TERMINAL_WIDTH": columns, "NO_COLOR": "1"}
+    result = CliRunner().invoke(app, [*words, "--help"], env=env)
+    assert result.exit_code == 0 and max(map(len, result.stdout.splitlines())) <= int(columns)
+    assert "\x1b" not in result.stdout
+
+
+USAGE = [
+    (["inf"], "Did you mean 'info'"),
+    (["info"], "Missing argument 'ROBOT' (see drevo info --help)"),
+    (["info", "puma560", "more"], "unexpected extra argument"),
+    (["info", "--fast"], "No such option: --fast"),
+    (["simulate", "puma560", "--every", "x"], "'--every'"),
+    (["bench", "--states", "0"], "'--states'"),
+    (["check", "puma560", "--states", "1" + 20 * "0"], "'--states'"),
+    (["accuracy", "puma560", "--link", "link6", "--seed", "-1"], "'--seed'"),
+    (["info", "5"], "'5' is neither a file nor"),
+    (["info", ""], "file"),
+    (
+        ["write-out", "three-link", "gravity", "-o", "x.xyz"],
+        "saved as .tex, .md, .html, .htm, .py, .c, .h, .cu or .m",
+    ),
+    (["write-out", "three-link", "gravity", "-o", "no/x.md"], "there is no folder 'no'"),
+    (["write-out", "three-link", "gravity", "-o", "."], "not as '.'"),
+    (["linearise", "puma560", "-o", "x.txt"], "a linear model is saved as .npz"),
+    (["linearise", "puma560", "-o", "no/x.npz"], "there is no folder 'no'"),
+    (["simulate", "puma560", "-o", "x"], "a table is saved as .npz, .csv or .parquet"),
+    (["simulate", "puma560", "-o", "no/x.csv"], "there is no folder 'no'"),
+    (["simulate", "puma560", "--n", "3"], "--n is the number of bodies of rod-chain"),
+    (["loads", "puma560", "--trajectory", "x.csv", "-o", "no/x.csv"], "there is no folder 'no'"),
+    (["check-formulas", "puma560", "none.txt"], "none.txt: no such file or directory"),
+    (["check-formulas", "puma560", "."], "is a directory"),
+]
+
+
+@pytest.mark.parametrize("words, sentence", USAGE, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_wrong_usage_is_one_sentence(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert sentence in refused(*words)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_named_format_allows_any_ending(tmp_path: Path) -> None:
+    path = tmp_path / "m.txt"
+    assert run("write-out", "three-link", "gravity", "--to", "c", "-o", str(path)).exit_code == 0
+    assert "void gravity" in path.read_text()
+
+
+def test_a_verb_alone_prints_help() -> None:
+    result = run()
+    assert result.exit_code == 0 and "Usage: drevo" in result.stdout
+
+
+def test_fifty_problems_stay_readable(tmp_path: Path) -> None:
+    bodies = "".join(f'<link name="a{k}"><inertial><mass value="-1"/></inertial></link>' for k in range(50))
+    path = tmp_path / "many.urdf"
+    path.write_text(f'<robot name="many">{bodies}</robot>')
+    result = run("info", str(path))
+    lines = result.stderr.splitlines()
+    assert result.exit_code == 2 and 3 <= len(lines) <= 12 and all(len(line) < 240 for line in lines)
+
+
+def shell(command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = command.replace("drevo", f"{shlex.quote(sys.executable)} -m drevo")
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env={**os.environ, **env})
+    assert "Traceback" not in done.stderr and "Errno" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    "command", ["write-out puma560 inverse_dynamics", "info puma560", "--help", "info --help"]
+)
+def test_a_reader_may_go_away(command: str) -> None:
+    done = shell(f"drevo {command} | head -c 1")
+    assert done.stderr == "" and len(done.stdout) == 1
+
+
+def test_any_locale_will_do() -> None:
+    done = shell("drevo write-out three-link bias --to python", PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert done.returncode == 0 and "rad/s" in done.stdout
+    done = shell("drevo info --help", PYTHONIOENCODING="latin-1", COLUMNS="40")
+    assert done.returncode == 0 and "Example" in done.stdout
 
 
 def test_starts_without_numpy_and_llvm() -> None:

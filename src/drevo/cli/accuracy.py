@@ -1,4 +1,4 @@
-"""drevo accuracy: how exactly a robot places its tool."""
+"""drevo accuracy: how accurately a robot places its tool."""
 
 from __future__ import annotations
 
@@ -11,27 +11,34 @@ from .common import Base, Json, RobotName, guarded, load, numbers, say, table
 if TYPE_CHECKING:
     from ..loads import Accuracy, MonteCarlo
 
-SHOWN = 8  # sources of error in the table
+SOURCES = 8  # of error in the table
 
 
 @guarded
 def accuracy(
     robot: RobotName,
-    link: Annotated[str, typer.Option(help="The tool's link.")],
-    q: Annotated[str | None, typer.Option("--q", help="Configuration, numbers with commas; neutral.")] = None,
-    point: Annotated[str, typer.Option(help="The tool's point, x,y,z in link axes.")] = "0,0,0",
-    joint_error: Annotated[float, typer.Option(help="Tolerance of every joint, rad or m.")] = 0.0,
-    frame_error: Annotated[str | None, typer.Option(help="Tolerance of every joint's place: m,rad.")] = None,
-    stiffness: Annotated[float | None, typer.Option(help="Of every drive, N m/rad or N/m.")] = None,
+    link: Annotated[str, typer.Option(help="The link that carries the tool.")],
+    q: Annotated[
+        str | None, typer.Option("--q", help="Configuration: numbers separated by commas; by default neutral.")
+    ] = None,
+    point: Annotated[str, typer.Option(help="The tool's point in link axes: x,y,z in metres.")] = "0,0,0",
+    joint_error: Annotated[float, typer.Option(help="Tolerance of every joint, in rad or m.")] = 0.0,
+    frame_error: Annotated[
+        str | None, typer.Option(help="Tolerance of every joint frame's placement: two numbers, m,rad.")
+    ] = None,
+    stiffness: Annotated[float | None, typer.Option(help="Stiffness of every drive, in N m/rad or N/m.")] = None,
     law: Annotated[
-        str, typer.Option(help="uniform within the tolerances, or normal with three sigma.")
+        str,
+        typer.Option(
+            help="Distribution of errors: uniform within the tolerances, or normal (the tolerance is three sigma)."
+        ),
     ] = "uniform",
-    monte_carlo: Annotated[int, typer.Option(help="Robots to draw as a check.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the drawing.")] = 0,
+    monte_carlo: Annotated[int, typer.Option(help="Check the result on so many robots with random errors.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random errors.")] = 0,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Print the worst case and the standard deviation of a tool's place from tolerances, and its sag."""
+    """Show how accurately a robot places its tool: sag, worst case and standard deviation."""
     import numpy as np
 
     from ..loads import accuracy as of
@@ -54,10 +61,12 @@ def accuracy(
     rows = [(unit, *(f"{c[k]:.4g}" for c in columns)) for k, unit in enumerate(units)]
     print(f"{made.name}: errors of {link}, world axes")
     table("", heads, rows)
-    shares = list(found.shares().items())[:SHOWN]
+    shares = list(found.shares().items())[:SOURCES]
     if shares:
         table(
-            "\nshare of the variance of the position", ("source", "%"), [(n, f"{100 * x:.3g}") for n, x in shares]
+            "\nwhere the variance of the position comes from",
+            ("source", "%"),
+            [(n, f"{100 * x:.3g}") for n, x in shares],
         )
 
 

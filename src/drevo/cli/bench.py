@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, progress, say, table
+from .common import MANY, Base, Json, RobotName, guarded, load, progress, said, say, table
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -22,10 +22,10 @@ WINDOWS = 7
 def bench(
     robot: RobotName = "puma560",
     base: Base = "fixed",
-    states: Annotated[int, typer.Option(min=1, help="States in a batch.")] = 100_000,
+    states: Annotated[int, typer.Option(min=1, max=MANY, help="How many states a batch has.")] = 100_000,
     as_json: Json = False,
 ) -> None:
-    """Measure the main quantities: building, one call, a batch. Peers are compared by `make bench`."""
+    """Measure how fast the main functions run here: preparing them, one call, and a batch, on one core."""
     loaded = load(robot, base)
     rows = measure(loaded, states)
     if as_json:
@@ -53,7 +53,7 @@ def measure(robot: Robot, states: int) -> list[dict[str, Any]]:
             try:
                 rows.append(_measure_one(robot, name, state))
             except DrevoError as error:
-                print(f"{name} is left out: {error}", file=sys.stderr)
+                print(f"{name} is left out: {said(error)}", file=sys.stderr)
     return rows
 
 

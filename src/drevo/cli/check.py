@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, progress, say, table
+from .common import MANY, Base, Json, RobotName, guarded, load, progress, say, table
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -19,25 +19,22 @@ FAILED = 1
 def check(
     robot: RobotName,
     base: Base = "fixed",
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse doubtful descriptions.")] = False,
-    states: Annotated[int, typer.Option(min=1, help="How many random states.")] = 256,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a description that is merely doubtful.")
+    ] = False,
+    states: Annotated[int, typer.Option(min=1, max=MANY, help="How many random states to test.")] = 256,
     as_json: Json = False,
 ) -> None:
-    """Load a robot, say what is doubtful, and check its equations of motion on random states."""
+    """Load a robot, report what is doubtful, and test its equations of motion on random states.
+
+    The exit code is 1 if a test fails.
+    """
     loaded = load(robot, base, strict)
     rows = examine(loaded, states)
     good = all(row["ok"] for row in rows)
     if as_json:
-        say(
-            {
-                "robot": robot,
-                "base": base,
-                "states": states,
-                "ok": good,
-                "checks": rows,
-                "notes": list(loaded.notes),
-            }
-        )
+        facts = {"robot": robot, "base": base, "states": states, "ok": good, "checks": rows}
+        say({**facts, "notes": list(loaded.notes)})
     else:
         cells = [
             (r["check"], f"{r['worst']:.1e}", f"{r['limit']:.0e}", "ok" if r["ok"] else "FAILED") for r in rows

@@ -16,11 +16,17 @@ FAILED = 1
 @guarded
 def check_formulas(
     robot: RobotName,
-    file: Annotated[Path, typer.Argument(help="Text: one formula a line, H_22 = I_2^d + H_33 + 2*L_3*m_33^e.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A text file with one formula a line, such as H_22 = I_2^d + H_33 + 2*L_3*m_33^e."),
+    ],
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Check printed formulas of the elements of the inertia matrix; the exit code is 1 where one is wrong."""
+    """Check printed formulas for elements of the mass matrix, and suggest how to correct the wrong ones.
+
+    The exit code is 1 if a formula is wrong.
+    """
     from ..design.formulas import check_formulas as check
     from ..errors import InputError
 

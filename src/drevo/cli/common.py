@@ -1,10 +1,11 @@
-"""What the verbs share: loading, refusals as one line, tables, progress. Imports nothing heavy by itself."""
+"""What the verbs share: loading, refusals as one sentence, tables, progress. Imports nothing heavy by itself."""
 
 from __future__ import annotations
 
 import functools
 import io
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +22,21 @@ T = TypeVar("T")
 
 PIPED = 240  # columns where no terminal says how wide it is: cells are never folded
 REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
+MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
+SHOWN = 10  # problems of one file that are listed
 
-RobotName = Annotated[str, typer.Argument(metavar="ROBOT", help="A robot file, or an embedded robot's name.")]
-Base = Annotated[str, typer.Option(help="What it stands on: fixed, floating or trunk.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a machine to read.")]
+RobotName = Annotated[
+    str,
+    typer.Argument(
+        metavar="ROBOT", help="A robot file (.urdf, .xml, .sdf, .toml, .json) or an embedded robot's name."
+    ),
+]
+Base = Annotated[str, typer.Option(help="What the robot stands on: fixed, floating or trunk.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def guarded(verb: Callable[P, T]) -> Callable[P, T]:
-    """Turns a DrevoError into one line on stderr and the exit code 2."""
+    """Turns what a user can cause into one sentence on stderr and the exit code 2."""
 
     @functools.wraps(verb)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -36,10 +44,18 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
 
         try:
             with _warnings_as_lines():
-                return verb(*args, **kwargs)
-        except (DrevoError, OSError) as error:
-            print(f"drevo: {_one_line(error)}", file=sys.stderr)
-            raise typer.Exit(REFUSED) from None
+                result = verb(*args, **kwargs)
+                sys.stdout.flush()  # a reader that has gone is met here
+                return result
+        except BrokenPipeError:  # as of `drevo ... | head`: nobody reads on, and nothing is wrong
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit from None
+        except OSError as error:
+            what = f"{error.filename}: " if error.filename else ""
+            print(f"drevo: {what}{(error.strerror or str(error)).lower()}", file=sys.stderr)
+        except (DrevoError, MemoryError) as error:
+            print(f"drevo: {said(error) or 'there is not enough memory'}", file=sys.stderr)
+        raise typer.Exit(REFUSED)
 
     return run
 
@@ -47,15 +63,18 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"warning: {_one_line(message)}", file=sys.stderr)
+        print(f"warning: {said(message)}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
 
 
-def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
+def said(message: object) -> str:
+    """A sentence on one line; the problems of a file each on a line of its own, the first of them."""
+    lines = [" ".join(line.split()) for line in str(message).splitlines()]
+    more = [f"and {len(lines) - 1 - SHOWN} more"] if len(lines) > 1 + SHOWN else []
+    return "\n  ".join([*lines[: 1 + SHOWN], *more])
 
 
 def load(robot: str, base: str = "fixed", strict: bool = False) -> Robot:

@@ -12,20 +12,22 @@ if TYPE_CHECKING:
     from ..design.conditions import Conditions
     from ..design.free_lengths import PolynomialConditions
 
-WHAT = "mass_matrix, potential_energy, or elements by commas: H_21,H_33."
+WHAT = "mass_matrix, potential_energy, or elements separated by commas (H_21,H_33)."
 
 
 @guarded
 def conditions(
     robot: RobotName,
-    constant: Annotated[str, typer.Option(help=f"What must not vary: {WHAT}")] = "",
-    zero: Annotated[str, typer.Option(help="Elements that must vanish, by commas.")] = "",
-    diagonal: Annotated[bool, typer.Option("--diagonal", help="All others must vanish.")] = False,
-    free: Annotated[str, typer.Option(help="Parameters to solve for, by commas: d_*, I_3^*, L_2.")] = "",
+    constant: Annotated[str, typer.Option(help=f"What must be constant: {WHAT}")] = "",
+    zero: Annotated[str, typer.Option(help="Elements that must be zero, separated by commas.")] = "",
+    diagonal: Annotated[
+        bool, typer.Option("--diagonal", help="All elements off the diagonal must be zero.")
+    ] = False,
+    free: Annotated[str, typer.Option(help="Parameters to solve for, separated by commas: d_*, I_3^*, L_2.")] = "",
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Print the necessary and sufficient conditions for a constant matrix, and the matrix under them."""
+    """Find what the parameters must satisfy so that a matrix is constant, and the equations of motion then."""
     from ..design.conditions import Conditions
     from ..design.conditions import conditions as find
 
@@ -39,7 +41,7 @@ def conditions(
     rows = [(body, text) for body, texts in _bodies(found).items() for text in texts]
     table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
     if whole:
-        print("\nEquations of motion under them:", *whole.motion, sep="\n")
+        print("\nEquations of motion when they hold:", *whole.motion, sep="\n")
 
 
 def _words(text: str) -> list[str]:

@@ -15,14 +15,21 @@ COLUMNS = ("mul", "add", "div", "trig", "angle_sums", "hoisted")
 @guarded
 def counts(
     robot: RobotName,
-    quantities: Annotated[list[str] | None, typer.Argument(metavar="[QUANTITY]...", help="All main ones.")] = None,
-    formalism: Annotated[str, typer.Option(help="auto lets all that are worth it compete.")] = "auto",
-    objective: Annotated[str, typer.Option(help="add+mul, mul, fma or add+mul+trig.")] = "add+mul",
+    quantities: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[QUANTITY]...", help="Which quantities; by default the six main ones."),
+    ] = None,
+    formalism: Annotated[
+        str, typer.Option(help="A formalism by name; auto compares all that suit the robot.")
+    ] = "auto",
+    objective: Annotated[
+        str, typer.Option(help="What to minimise: add+mul, mul, fma or add+mul+trig.")
+    ] = "add+mul",
     symbols: Annotated[bool, typer.Option("--symbols", help="Keep all parameters as symbols.")] = False,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Print how many operations each quantity takes by each formalism, the fewest first."""
+    """Count the operations of each quantity by each formalism, fewest first."""
     from ..graph.program import CONVENTION
     from ..quantities import names_of
 

@@ -1,4 +1,4 @@
-"""drevo demo: the main job from end to end; leaves pages to read, prints checks and speeds."""
+"""drevo demo: the main job from end to end; writes pages of equations, prints checks and speeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .bench import shortest
-from .common import guarded, load, progress, table
+from .common import MANY, guarded, load, progress, table
 
 if TYPE_CHECKING:
     from ..derivation import Derivation
@@ -49,10 +49,12 @@ class Report:
 
 @guarded
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the pages go.")] = Path("demo"),
-    states: Annotated[int, typer.Option(min=SAMPLES, help="Random states of the Puma 560.")] = STATES,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the pages.")] = Path("demo"),
+    states: Annotated[
+        int, typer.Option(min=SAMPLES, max=MANY, help="How many random states of the Puma 560 to compute.")
+    ] = STATES,
 ) -> None:
-    """Write out the equations of two robots, compile a third, check and measure everything."""
+    """Write out the equations of two robots, compile a third, and check and time the results."""
     start = time.perf_counter()
     report = Report()
     output.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @guarded
 def info(robot: RobotName, base: Base = "fixed", as_json: Json = False) -> None:
-    """Print sizes, joints in the order of q, masses and what the file held besides."""
+    """Show a robot: its size and mass, its joints in the order of q, and what in its file was not read."""
     data = describe(load(robot, base))
     if as_json:
         say(data)

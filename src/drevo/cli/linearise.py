@@ -15,23 +15,35 @@ ROUNDING = 1e-12  # of the largest eigenvalue: a real part below it is none
 @guarded
 def linearise(
     robot: RobotName,
-    q: Annotated[str | None, typer.Option("--q", help="Configuration, numbers with commas; neutral.")] = None,
-    v: Annotated[str | None, typer.Option("--v", help="Rates, numbers with commas; rest.")] = None,
-    tau: Annotated[
-        str | None, typer.Option("--tau", help="Efforts with commas, or one for all; what keeps the rates.")
+    q: Annotated[
+        str | None, typer.Option("--q", help="Configuration: numbers separated by commas; by default neutral.")
     ] = None,
-    actuated: Annotated[str | None, typer.Option(help="Driven joints, with commas; all but a free base.")] = None,
+    v: Annotated[
+        str | None, typer.Option("--v", help="Rates: numbers separated by commas; by default at rest.")
+    ] = None,
+    tau: Annotated[
+        str | None,
+        typer.Option(
+            "--tau",
+            help="Efforts: numbers separated by commas, or one for all; by default those of no acceleration.",
+        ),
+    ] = None,
+    actuated: Annotated[
+        str | None, typer.Option(help="Driven joints, separated by commas; by default all but a free base.")
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", help="Save A, B, eigenvalues and the state as .npz.")
+        Path | None, typer.Option("-o", help="Save A, B, the eigenvalues and the state as .npz.")
     ] = None,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Print the natural frequencies of a robot about a state; with --json or -o also A and B of (dq, dv)."""
+    """Linearise a robot about a state and show its natural frequencies; --json and -o also give A and B."""
     import numpy as np
 
-    from ..errors import InputError
+    from ..io.saving import ready, saving
 
+    if output is not None:
+        ready("a linear model", output, (".npz",))
     made = load(robot, base)
     driven = [x.strip() for x in actuated.split(",")] if actuated else None
     at = made.neutral() if q is None else np.array(numbers("--q", q))
@@ -48,18 +60,19 @@ def linearise(
     values = values[np.lexsort((-values.imag, np.abs(values)))]
     facts = {"q": at, "v": rates, "tau": efforts, "a": found.a, "A": found.A, "B": found.B}
     if output is not None:
-        if output.suffix.lower() != ".npz":
-            raise InputError(f"a linear model is saved as .npz, not {str(output)!r}")
-        np.savez(output, **facts, eigenvalues=values)  # type: ignore[arg-type]
+        with saving("a linear model", output, (".npz",)) as file:
+            np.savez(file, **facts, eigenvalues=values)  # type: ignore[arg-type]
     if as_json:
         pairs = [[float(x.real), float(x.imag)] for x in values]
         say({"robot": made.name, **{k: x.tolist() for k, x in facts.items()}, "eigenvalues": pairs})
         return
-    print(f"{made.name}: motions about the state")
+    print(f"{made.name}: natural motions about the state")
     table("", ("rad/s", "Hz", "damping", "eigenvalue"), _rows(values), left=0)
     growing = int((values.real > 0.0).sum())
     still = float(np.abs(found.a).max(initial=0.0))
-    print(f"A {found.A.shape}, B {found.B.shape}; {growing} motions grow; accelerations here up to {still:.3g}")
+    print(
+        f"A {found.A.shape}, B {found.B.shape}; {growing} unstable motions; largest acceleration here {still:.3g}"
+    )
     if output is not None:
         print(f"saved {output}")
 

@@ -1,4 +1,4 @@
-"""drevo loads: what a motion asks of the drives and of a link's sections."""
+"""drevo loads: what a motion demands of the drives and of a link's sections."""
 
 from __future__ import annotations
 
@@ -17,27 +17,36 @@ if TYPE_CHECKING:
 @guarded
 def loads(
     robot: RobotName,
-    trajectory: Annotated[Path, typer.Option(help="A .csv or .npz with t, q and, if known, v and a.")],
+    trajectory: Annotated[Path, typer.Option(help="A .csv or .npz file with t, q and, if known, v and a.")],
     waypoints: Annotated[
-        bool, typer.Option("--waypoints", help="The rows are stops, joined by quintics.")
+        bool, typer.Option("--waypoints", help="The rows are stops, to be joined by smooth motions (quintics).")
     ] = False,
-    link: Annotated[str | None, typer.Option(help="Whose sections; without it the drives only.")] = None,
+    link: Annotated[
+        str | None, typer.Option(help="The link whose sections are loaded; without it only the drives are shown.")
+    ] = None,
     sections: Annotated[int, typer.Option(help="How many sections along the link.")] = 41,
-    start: Annotated[str | None, typer.Option("--from", help="Where the span starts: x,y,z in link axes.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Where it ends.")] = None,
-    distribution: Annotated[str, typer.Option(help="Of the link's mass: auto, shapes or box.")] = "auto",
-    plot: Annotated[bool, typer.Option("--plot", help="Draw ROBOT-LINK.svg, or ROBOT-drives.svg.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", help="Save as .csv (for FEA) or .svg.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", help="Where the cut line starts: x,y,z in link axes.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Where the cut line ends: x,y,z in link axes.")] = None,
+    distribution: Annotated[
+        str, typer.Option(help="How the link's mass is distributed: auto, shapes or box.")
+    ] = "auto",
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw ROBOT-LINK.svg, or ROBOT-drives.svg.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", help="Save as .csv (for finite elements) or .svg.")] = None,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Print what a motion asks of the drives, and the largest loads in the sections of a link."""
+    """Show what a motion demands of the drives and, with --link, the largest loads in that link's sections."""
     from ..errors import InputError
+    from ..io.saving import ready
     from ..loads import Trajectory, drives, envelope
 
+    if output is not None:
+        ready("an envelope" if link else "the table of drives", output, (".csv", ".svg"))
     made = load(robot, base)
     if (start is None) != (end is None):
-        raise InputError("a span has both ends: give --from and --to")
+        raise InputError("a line has two ends: give --from and --to, or neither")
     moved = Trajectory.read(made, trajectory, waypoints)
     driven = drives(made, moved)
     found = None
@@ -88,5 +97,5 @@ def _print_sections(found: Envelope) -> None:
         (f"{c['extreme']} {c['component']}", f"{c[c['component']]:.5g}", f"{c['s']:.4g}", f"{c['t']:.4g}")
         for c in found.cases()
     ]
-    print("what inboard exerts on outboard, section axes:")
+    print("what the inboard piece exerts on the outboard one, in section axes:")
     table("", ("load", "N, N m", "s, m", "t, s"), rows)

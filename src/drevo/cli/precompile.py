@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 def precompile(
     robot: RobotName,
     quantities: Annotated[
-        str, typer.Option(help="Names by commas; by default every quantity that is not of one link.")
+        str, typer.Option(help="Names separated by commas; by default every quantity that is not of one link.")
     ] = "",
     link: Annotated[
-        list[str] | None, typer.Option(help="A link whose pose and other quantities are wanted; may be repeated.")
+        list[str] | None, typer.Option(help="A link whose pose, velocity and so on are wanted; may be repeated.")
     ] = None,
-    layout: Annotated[
-        str, typer.Option(help="rows, as the methods of a robot take them, or batch_last.")
-    ] = "rows",
+    layout: Annotated[str, typer.Option(help="rows, which the methods of a robot take, or batch_last.")] = "rows",
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
-    packed: Annotated[bool, typer.Option("--packed", help="Structural non-zeros only.")] = False,
+    packed: Annotated[
+        bool, typer.Option("--packed", help="Compute only the entries that are not always zero.")
+    ] = False,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
     """Compile a robot's functions into the cache, so that the next process starts warm.
 
-    A later process finds what it asks for if all is as here: the robot's description, the options, the version
-    of Drevo, LLVM, NumPy and Python, and the kind of processor. The cache is a private directory of the user
-    (DREVO_CACHE_DIR sets it); with an image or a shared home, run this on the machine that will compute.
+    A later process finds them if everything is the same: the robot's description, the options, the versions of
+    Drevo, LLVM, NumPy and Python, and the kind of processor. The cache is a private folder of the user, which the
+    environment variable DREVO_CACHE_DIR names; run this on the machine that will compute.
     """
     loaded = load(robot, base)
     spec = {"layout": layout, "dtype": dtype, "packed": packed}
@@ -79,7 +79,9 @@ def _jobs(robot: Robot, wanted: Sequence[str], links: Sequence[str]) -> Iterator
             yield name, {}
             continue
         if wanted and not links:
-            raise InputError(f"{name} is of a link: name it by --link; links are {', '.join(robot.link_names)}")
+            raise InputError(
+                f"{name} is of one link: say which by --link; links are {', '.join(robot.link_names)}"
+            )
         yield from ((name, {"link": link}) for link in links)
 
 

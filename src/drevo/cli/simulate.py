@@ -1,4 +1,4 @@
-"""drevo simulate: a motion, its energy drift, a plot and a table."""
+"""drevo simulate: a motion from rest, its energy, a plot and a table."""
 
 from __future__ import annotations
 
@@ -20,24 +20,38 @@ MARKS = "*o+x"  # of the joints in a plot, the first over the others
 @guarded
 def simulate(
     robot: RobotName,
-    n: Annotated[int | None, typer.Option("--n", help="Bodies of rod-chain.")] = None,
-    time: Annotated[float, typer.Option("--time", help="Seconds.")] = 10.0,
-    step: Annotated[float | None, typer.Option(help="Seconds: 0.001; of dop853 between records.")] = None,
+    n: Annotated[int | None, typer.Option("--n", help="How many bodies rod-chain has.")] = None,
+    time: Annotated[float, typer.Option("--time", help="How long the motion lasts, in seconds.")] = 10.0,
+    step: Annotated[
+        float | None, typer.Option(help="Step in seconds, by default 0.001; for dop853 the time between records.")
+    ] = None,
     method: Annotated[
-        str, typer.Option(help="rk4, dop853, gauss4, gauss6, midpoint, semi_implicit_euler.")
+        str, typer.Option(help="Integrator: rk4, dop853, gauss4, gauss6, midpoint or semi_implicit_euler.")
     ] = "rk4",
-    rtol: Annotated[float, typer.Option(help="Of dop853.")] = 1e-9,
-    every: Annotated[int, typer.Option(help="Steps from record to record.")] = 10,
-    q: Annotated[str | None, typer.Option("--q", help="Start, numbers with commas; rod-chain: -1 rad.")] = None,
-    v: Annotated[str | None, typer.Option("--v", help="Rates at the start, numbers with commas.")] = None,
+    rtol: Annotated[float, typer.Option(help="Relative tolerance of dop853.")] = 1e-9,
+    every: Annotated[int, typer.Option(help="Record every so many steps.")] = 10,
+    q: Annotated[
+        str | None,
+        typer.Option(
+            "--q",
+            help="Start: numbers separated by commas; by default neutral (rod-chain: first joint at -1 rad).",
+        ),
+    ] = None,
+    v: Annotated[
+        str | None,
+        typer.Option("--v", help="Rates at the start: numbers separated by commas; by default at rest."),
+    ] = None,
     base: Base = "fixed",
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the first coordinates.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", help="Save as .csv, .npz or .parquet.")] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Plot the first coordinates in the terminal.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", help="Save the table as .csv, .npz or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Let a robot move from rest under gravity and report how its energy kept."""
+    """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
+    from ..io.saving import ready
     from ..simulate.run import simulate as run
 
+    if output is not None:
+        ready("a table", output, (".npz", ".csv", ".parquet"))
     made = _robot(robot, n, base)
     with portion(made.name, method) as part:
         moved = run(
@@ -50,10 +64,10 @@ def simulate(
         say(_facts(moved))
         return
     print(repr(moved)[1:-1])
-    print(f"energy {moved.energy[0]:.10g} J at the start, at most {moved.energy_drift:.3g} J away from it")
+    print(f"energy: {moved.energy[0]:.10g} J at the start, later off by at most {moved.energy_drift:.3g} J")
     if moved.rows:
         kept, rate = moved.constraint_drift, moved.constraint_rate_drift
-        print(f"constraints kept to {kept:.3g} m or rad, their rates to {rate:.3g} a second")
+        print(f"constraints are met to {kept:.3g} m or rad, their rates to {rate:.3g} m/s or rad/s")
     if plot:
         print("\n".join(_drawn(moved)))
     if output is not None:
@@ -67,7 +81,7 @@ def _robot(name: str, n: int | None, base: str) -> Robot:
     if n is None:
         return load(name, base)
     if name != "rod-chain":
-        raise InputError(f"--n is the number of bodies of rod-chain; {name} has as many as it has")
+        raise InputError(f"--n is the number of bodies of rod-chain, not of {name!r}")
     return rod_chain(n)
 
 

@@ -1,4 +1,4 @@
-"""drevo walk: so many steps, with what the ground and the drives do."""
+"""drevo walk: a number of steps, and what the ground and the drives do meanwhile."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 @guarded
 def walk(
     robot: RobotName,
-    steps: Annotated[int, typer.Option("--steps", help="Steps, one foot after the other.")] = 6,
-    gait: Annotated[str, typer.Option(help="dynamic or static.")] = "dynamic",
-    length: Annotated[float | None, typer.Option(help="Of a step, m.")] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw reactions and drives as ROBOT-GAIT.svg.")] = False,
+    steps: Annotated[int, typer.Option("--steps", help="How many steps, one foot after the other.")] = 6,
+    gait: Annotated[str, typer.Option(help="Kind of gait: dynamic or static.")] = "dynamic",
+    length: Annotated[float | None, typer.Option(help="Length of a step, in metres.")] = None,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Also draw reactions and drives as ROBOT-GAIT.svg.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Walk from standing to standing and report reactions, zero-moment point and drives."""
+    """Let a biped walk from standing to standing, and report its balance, ground reactions and drives."""
     from dataclasses import replace
 
     from ..errors import InputError

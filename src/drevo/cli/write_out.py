@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,21 +20,41 @@ SUFFIXES = {
 @guarded
 def write_out(
     robot: RobotName,
-    quantity: Annotated[str, typer.Argument(help="mass_matrix, inverse_dynamics, pose, ...")],
-    formalism: Annotated[str, typer.Option(help="auto takes the one with the fewest operations.")] = "auto",
-    symbols: Annotated[str, typer.Option(help="Parameters to keep: all, or names by commas.")] = "",
-    to: Annotated[str, typer.Option(help=f"{', '.join(TARGETS)}; by default what the file's name says.")] = "",
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file, not the terminal.")] = None,
-    link: Annotated[str, typer.Option(help="The link, for pose, jacobian, velocity, acceleration.")] = "",
-    frame: Annotated[str, typer.Option(help="local_world_aligned, local or world, likewise.")] = "",
-    sequence: Annotated[str, typer.Option(help="Of Telegin's mass matrix: paper, reuse or merged.")] = "",
-    mode: Annotated[str, typer.Option(help="Of Alyushin's kinetic energy, not exact: A, B or C.")] = "",
+    quantity: Annotated[str, typer.Argument(help="What to write out: mass_matrix, inverse_dynamics, pose, ...")],
+    formalism: Annotated[
+        str, typer.Option(help="A formalism by name; auto takes the one with the fewest operations.")
+    ] = "auto",
+    symbols: Annotated[
+        str, typer.Option(help="Parameters to keep as symbols: all, or names separated by commas.")
+    ] = "",
+    to: Annotated[
+        str, typer.Option(help=f"Format: {', '.join(TARGETS)}; by default what the file's ending says.")
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help=f"Write to a file: {', '.join(SUFFIXES)}.")
+    ] = None,
+    link: Annotated[
+        str, typer.Option(help="The link, for quantities of one link such as pose and jacobian.")
+    ] = "",
+    frame: Annotated[
+        str, typer.Option(help="The frame of velocity, jacobian, ...: local_world_aligned, local or world.")
+    ] = "",
+    sequence: Annotated[
+        str, typer.Option(help="Order of work in Telegin's mass matrix: paper, reuse or merged.")
+    ] = "",
+    mode: Annotated[
+        str, typer.Option(help="Approximation in Alyushin's kinetic energy: A, B or C (not exact).")
+    ] = "",
     base: Base = "fixed",
 ) -> None:
     """Write out the equations of a quantity, with operation counts and a numeric check."""
+    from ..io.saving import ready, saving
     from ..written import write_out as derive
 
     target = _target(to, output)
+    endings = (output.suffix.lower(),) if output and to else tuple(SUFFIXES)
+    if output is not None:
+        ready("a derivation", output, endings)
     given = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
     options: dict[str, Any] = {key: value for key, value in given if value}
     with progress(2, "writing out") as step:
@@ -46,7 +65,8 @@ def write_out(
     if output is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         return
-    output.write_text(text, encoding="utf-8")
+    with saving("a derivation", output, endings) as file:
+        file.write_text(text, encoding="utf-8", newline="\n")
     print(f"{output}: {target}, {d.counts['mul']} mul, {d.counts['add']} add, by {d.formalism}", file=sys.stderr)
 
 
@@ -57,11 +77,7 @@ def _symbols(given: str) -> str | list[str] | None:
 
 
 def _target(to: str, output: Path | None) -> str:
-    from ..errors import EmitError
+    from ..errors import EmitError, one_of
 
-    target = to or (SUFFIXES.get(output.suffix.lower(), "markdown") if output else "markdown")
-    if target not in TARGETS:
-        near = difflib.get_close_matches(target, TARGETS, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise EmitError(f"there is no target {target!r}{hint}; there are {', '.join(TARGETS)}")
-    return target
+    by_ending = SUFFIXES.get(output.suffix.lower()) if output else None
+    return one_of("format", to or by_ending or "markdown", TARGETS, EmitError)

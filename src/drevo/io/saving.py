@@ -13,9 +13,7 @@ from ..errors import InputError
 @contextmanager
 def saving(what: str, path: Any, endings: Collection[str]) -> Iterator[Path]:
     """The path to write `what` to, which ends with one of `endings`; InputError where that cannot be."""
-    file = ended(what, path, endings)
-    if not file.parent.is_dir():
-        raise InputError(f"{what} cannot be saved as {str(file)!r}: there is no folder {str(file.parent)!r}")
+    file = ready(what, path, endings)
     try:
         yield file
     except OSError as error:
@@ -24,8 +22,8 @@ def saving(what: str, path: Any, endings: Collection[str]) -> Iterator[Path]:
         ) from None
 
 
-def ended(what: str, path: Any, endings: Collection[str]) -> Path:
-    """A path whose ending is one of those that `what` can be saved as."""
+def ready(what: str, path: Any, endings: Collection[str]) -> Path:
+    """A path in a folder that exists, whose ending is one of those that `what` can be saved as."""
     try:
         file = Path(path)
     except TypeError:
@@ -33,7 +31,9 @@ def ended(what: str, path: Any, endings: Collection[str]) -> Path:
     if file.suffix.lower() not in endings or "\0" in str(file):
         kinds = " or ".join(", ".join(endings).rsplit(", ", 1))
         raise InputError(f"{what} is saved as {kinds}, not as {str(path)!r}")
+    if not file.parent.is_dir():
+        raise InputError(f"{what} cannot be saved as {str(file)!r}: there is no folder {str(file.parent)!r}")
     return file
 
 
-__all__ = ["ended", "saving"]
+__all__ = ["ready", "saving"]
