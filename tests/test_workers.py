@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -96,3 +99,52 @@ def test_methods_pickle() -> None:
     for x in (r.mass_matrix, drevo.load("two-arm-planar").mass_matrix, r.function("mass_matrix")):
         again = pickle.loads(pickle.dumps(x))  # noqa: S301
         assert bits(again(q)) == bits(want) and not isinstance(again, np.ndarray)
+
+
+# -- forks while another thread compiles -------------------------------------------------------------------
+
+FORKS = """
+import os, signal, sys, threading, time
+import numpy as np, drevo
+
+moment = sys.argv[1]
+first, second = drevo.load("two-arm-planar"), drevo.load("three-link")
+busy = threading.Event()
+
+def work():
+    if moment == "import":
+        busy.set()  # the late imports of a first call begin now
+        first.simulate(np.zeros(first.nq), duration=0.01, step=0.01)
+        return
+    from drevo.runtime import native
+    emit = native.compile_text
+    def compile_text(*given):
+        busy.set()
+        return emit(*given)
+    native.compile_text = compile_text
+    for _ in range(3):
+        drevo.compile(first, "forward_dynamics_derivatives", cache=False)
+
+thread = threading.Thread(target=work)
+thread.start()
+busy.wait()
+for pause in (0.0, 0.01, 0.04, 0.1):
+    time.sleep(pause)
+    if not (child := os.fork()):
+        signal.alarm(30)  # ends a child that hangs
+        second.simulate(np.zeros(3), duration=0.01, step=0.01)
+        drevo.compile(second, "mass_matrix", cache=False)(np.zeros(3))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, "a child hung"
+thread.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.parametrize("moment", ["import", "llvm"])
+def test_a_fork_while_another_thread_compiles(moment: str, tmp_path: Path) -> None:
+    env = dict(os.environ, DREVO_CACHE_DIR=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, moment], env=env, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from .errors import (
     NumericsError,
     TraceError,
 )
+from .runtime import lock as _lock  # noqa: F401 - before the first late import: a fork waits for those under way
 
 __version__ = "0.1.0"
 _LOADED = _time()  # sources that change later are not what this process runs

@@ -13,6 +13,7 @@ from ..emit.objects import Layout
 from ..errors import DrevoWarning, EmitError, InputError, one_of
 from . import cache, native
 from .key import key
+from .lock import LOCK
 
 if TYPE_CHECKING:
     from ..graph.program import Program
@@ -86,7 +87,8 @@ def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache
         built = _unpack(found)
         if built is not None:
             return built
-    return _make(name, make(), spec, use_cache)
+    with LOCK:
+        return _make(name, make(), spec, use_cache)
 
 
 def _unpack(payload: bytes) -> Built | None:

@@ -1,6 +1,6 @@
 """Machine code in this process: the host, LLVM, the objects' layout, and the builtin that Python calls.
 
-llvmlite is imported at the first use; one lock stands around all of LLVM.
+llvmlite is imported at the first use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from contextlib import suppress
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
 from functools import lru_cache
 from importlib import import_module
-from threading import RLock
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -21,8 +20,8 @@ import numpy as np
 from ..emit.objects import TABLE, Layout
 from ..errors import EmitError
 from . import image
+from .lock import LOCK
 
-LOCK = RLock()
 _FASTCALL_KEYWORDS = 0x82
 _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
 _NEW, _RETURN, _TYPE, _VERSION = 93, 76, 2, 0
@@ -288,4 +287,4 @@ def _address(name: str) -> int:
     return int(ctypes.cast(getattr(ctypes.pythonapi, pick), c_void_p).value or 0)
 
 
-__all__ = ["LOCK", "Code", "Host", "Layout", "Loaded", "builtin", "compile_text", "host", "layout", "machine"]
+__all__ = ["Code", "Host", "Layout", "Loaded", "builtin", "compile_text", "host", "layout", "machine"]

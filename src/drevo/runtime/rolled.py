@@ -17,6 +17,7 @@ from . import cache, native
 from .build import DTYPES, Built, Manifest, Spec, parse_manifest
 from .function import Extra, Function
 from .key import key
+from .lock import LOCK
 
 if TYPE_CHECKING:
     from ..emit.llvm_rolled import Rolled
@@ -110,7 +111,8 @@ def _kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
     """Object code from the cache, or made now and stored."""
     found = cache.read(name) if use else None
     if found is None:
-        found = make()
+        with LOCK:
+            found = make()
         if use:
             cache.write(name, found)
     return found

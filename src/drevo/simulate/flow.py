@@ -18,6 +18,7 @@ from ..model.description import Model
 from ..runtime import cache, native
 from ..runtime.build import Spec
 from ..runtime.key import key, request
+from ..runtime.lock import LOCK
 from . import engine
 from .control import Control, traced
 from .motion import Rule, motion
@@ -53,8 +54,9 @@ def _payload(model: Model, control: Control | None, driven: bool, rule: Rule | N
     found = cache.read(name) if lasting else None
     if found is not None and len(found) > _HEAD.size:
         return found
-    require_regular(model)
-    payload = _build(motion(model, control, driven, rule))
+    with LOCK:
+        require_regular(model)
+        payload = _build(motion(model, control, driven, rule))
     if lasting:
         cache.write(name, payload)
     return payload
