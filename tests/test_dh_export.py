@@ -45,7 +45,7 @@ def pose(k: int, angle: float, along: float) -> np.ndarray:
 
 
 def same_dynamics(robot: Robot, convention: str, seed: int = 0) -> Table:
-    """tau, M and h of the robot and of its table read back, at random states."""
+    """tau of the robot and of its table read back at random states, and where every link is."""
     made = table(robot, convention)
     back = drevo.from_dh(made)
     assert (back.nq, back.nv) == (robot.nq, robot.nv) and back.name == robot.name
@@ -54,6 +54,10 @@ def same_dynamics(robot: Robot, convention: str, seed: int = 0) -> Table:
     v, a = rng.normal(size=(2, 20, robot.nv))
     right, found = robot.inverse_dynamics(q, v, a), back.inverse_dynamics(q, v, a)
     assert np.abs(found - right).max() <= DYNAMICS * np.abs(right).max()
+    assert sorted(back.link_names) == sorted({*robot.link_names, *(row["name"] for row in made)})
+    assert back.link_names[0] == robot.link_names[0]
+    for link in robot.link_names:
+        assert np.abs(back.pose(q, link) - robot.pose(q, link)).max() <= 1e-12, link
     return made
 
 

@@ -191,13 +191,10 @@ def test_standard_dh_against_the_product_of_its_matrices() -> None:
     robot, q, T = drevo.from_dh(table()), [0.5, 0.6, 0.7, 0.8], np.eye(4)
     for k, (row, kind) in enumerate(zip(ROWS, KINDS)):
         theta, d = moved(row, kind, q[k])
-        joint = T @ turn_z(theta) @ shift(0, 0, d)
-        assert robot.pose(q, f"link{k + 1}") == pytest.approx(joint, abs=1e-14)
-        T = joint @ shift(row[2], 0, 0) @ turn_x(row[3])
-    com = T @ [0.1, 0.2, 0.3, 1.0]
+        T = T @ turn_z(theta) @ shift(0, 0, d) @ shift(row[2], 0, 0) @ turn_x(row[3])
+        assert robot.pose(q, f"link{k + 1}") == pytest.approx(T, abs=1e-14)
     body = robot.model.links[-1].inertial
-    assert body is not None
-    assert robot.pose(q, "link4") @ [*body.com, 1.0] == pytest.approx(com, abs=1e-14)
+    assert body is not None and body.com == (0.1, 0.2, 0.3)
 
 
 def test_modified_dh_against_the_product_of_its_matrices() -> None:
@@ -217,7 +214,8 @@ def test_branches_with_auxiliary_frames() -> None:
         assert [j.parent for j in robot.model.joints] == ["world", "link1", "link1", "link3"]
         row = ROWS[0]
         main = turn_z(row[0]) @ shift(0, 0, row[1]) @ shift(row[2], 0, 0) @ turn_x(row[3])
-        expected = main @ M @ turn_z(ROWS[2][0]) @ shift(0, 0, ROWS[2][1])
+        row = ROWS[2]
+        expected = main @ M @ turn_z(row[0]) @ shift(0, 0, row[1]) @ shift(row[2], 0, 0) @ turn_x(row[3])
         assert robot.pose(np.zeros(4), "link3") == pytest.approx(expected, abs=1e-14)
 
 
@@ -253,3 +251,43 @@ def test_a_row_of_the_wrong_length_is_refused(row: list[float]) -> None:
 def test_unknown_convention_is_refused() -> None:
     with pytest.raises(drevo.ModelError, match="'standard' or 'modified'"):
         drevo.from_dh([], "craig")
+
+
+BODY = {"mass": 1.0, "inertia": np.eye(3)}
+
+
+@pytest.mark.parametrize(
+    "table,words",
+    [
+        ("puma560", "a DH table is a list of rows.*not .puma560.; a robot is read by"),
+        (None, "a DH table is a list of rows"),
+        (5, "a DH table is a list of rows"),
+        ({"a": 1.0}, "a DH table is a list of rows"),
+        ([], "the DH table has no rows"),
+        ([5], "row 1 is 5; a row is a mapping of columns or a list of them"),
+        ([BODY, None], "row 2 is None; a row"),
+        (["R"], "row 1 is 'R'; a row"),
+        ([{**BODY, 3: 1}], "row 1 has the unknown column 3; columns are parent"),
+        ([{**BODY, "name": 5}], "row 1: name 5 is not a name"),
+        ([{**BODY, "parent": 0.0}], "row 1 has the parent 0.0"),
+        ([{**BODY, "parent": [1]}], r"row 1 has the parent \[1\]"),
+        ([{**BODY, "joint": None}], "row 1 has the joint None"),
+        ([{**BODY, "mass": "x"}], "row 1: mass 'x' is not a number"),
+        ([{**BODY, "M": {"xyz": (0, 0, 0), "rot": 1}}], "row 1: the frame M has the unknown key 'rot'"),
+        ([{**BODY, "M": np.diag([1, 1, 1, 2.0])}], "row 1: the frame M is not"),
+        ([{**BODY, "mimic": 5}], "mimic is a joint's name"),
+        ([{**BODY, "limit": "ab"}], "limit"),
+        ([BODY, {**BODY, "name": "link1"}], "'link1' already exists"),
+    ],
+)
+def test_what_is_no_table_is_refused_in_a_sentence(table: object, words: str) -> None:
+    with pytest.raises(drevo.ModelError, match=words):
+        drevo.from_dh(table)
+
+
+@pytest.mark.parametrize("robot", ["puma560", None, 5])
+def test_a_table_is_of_a_robot(robot: object) -> None:
+    with pytest.raises(drevo.ModelError, match=r"takes a robot, as .* gives it"):
+        drevo.dh.table(robot)
+    with pytest.raises(drevo.ModelError, match="the table is in the standard convention, not the modified one"):
+        drevo.from_dh(drevo.dh.table(drevo.load("scara")), "modified")

@@ -45,10 +45,11 @@ class Builder:
     >>> robot = b.robot()  # doctest: +SKIP
     """
 
-    def __init__(self, name: str = "robot", gravity: Numbers = GRAVITY) -> None:
+    def __init__(self, name: str = "robot", gravity: Numbers = GRAVITY, root: str = WORLD) -> None:
+        """root: the name of the link that is the ground."""
         self.name = _checked("the robot", "name", values.name, name)
         self._gravity = _checked("the robot", "gravity", values.vector, gravity)
-        self._links = {WORLD: Link(WORLD)}
+        self._links = {root: Link(_checked("the robot", "root", values.name, root))}
         self._joints: dict[str, Joint] = {}
         self._loops: list[Loop] = []
         self._contacts: list[Contact] = []
@@ -59,7 +60,7 @@ class Builder:
     def body(
         self,
         name: str,
-        parent: str = WORLD,
+        parent: str | None = None,
         joint: str = "revolute",
         axis: Numbers = (0.0, 0.0, 1.0),
         origin: Numbers = ORIGIN,
@@ -75,8 +76,13 @@ class Builder:
         limit: Limit | Sequence[float] | None = None,
         mimic: Mimic | Sequence[Any] | str | None = None,
         joint_name: str | None = None,
+        child_origin: Numbers = ORIGIN,
+        child_rotation: Numbers = None,
     ) -> Builder:
-        """Add a body. Its frame is that of its joint after the motion; q is in the order of these calls.
+        """Add a body; q is in the order of these calls.
+
+        Its frame is that of its joint after the motion, or stands in that by `child_origin` and `child_rotation`
+        (3x3): mass, contacts, wrenches and further bodies are then given in it. parent: by default the ground.
 
         The joint is placed in the parent by `origin` and `rotation` (3x3) or `rpy`, and moves about or along
         `axis` (`axis2` too for a universal one; `lead`, metres per revolution, for a helical one and
@@ -86,6 +92,7 @@ class Builder:
         is called NAME_joint by default.
         """
         who = f"body {name!r}"
+        parent = next(iter(self._links)) if parent is None else parent
         _checked(who, "name", values.name, name)
         joint_name = _checked(
             who, "joint_name", values.name, f"{name}_joint" if joint_name is None else joint_name
@@ -104,6 +111,8 @@ class Builder:
             _lead(who, joint, lead),
             _limit(who, limit),
             _mimic(who, mimic),
+            child_origin=_checked(who, "child_origin", values.vector, child_origin),
+            child_rotation=_rotation(who, child_rotation, None),
         )
         return self
 
@@ -230,8 +239,9 @@ def _limit(who: str, limit: Limit | Sequence[float] | None) -> Limit | None:
 def _mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:
     if mimic is None or isinstance(mimic, Mimic):
         return mimic
-    joint, *ratio = (mimic,) if isinstance(mimic, str) else tuple(mimic) or ("",)
-    if len(ratio) > 2:
+    given = (mimic,) if isinstance(mimic, str) else tuple(mimic) if isinstance(mimic, (tuple, list)) else ()
+    joint, *ratio = given or ("",)
+    if not given or len(ratio) > 2:
         raise ModelError(f"{who}: mimic is a joint's name, or (name, multiplier, offset)")
     numbers = [_checked(who, "mimic", values.scalar, part) for part in ratio]
     return Mimic(_checked(who, "mimic", values.name, joint), *numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .building import CONVENTIONS, Constants, builder, from_dh, place_modified, place_standard
+from .building import CONVENTIONS, Constants, builder, from_dh, place_standard
 from .reading import Table, table
 
-__all__ = ["CONVENTIONS", "Constants", "Table", "builder", "from_dh", "place_modified", "place_standard", "table"]
+__all__ = ["CONVENTIONS", "Constants", "Table", "builder", "from_dh", "place_standard", "table"]

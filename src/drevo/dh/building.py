@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, sin
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..builder import WORLD, Builder
+import numpy as np
+
+from ..builder import Builder
 from ..errors import ModelError
 from ..model import values
 from ..model.description import IDENTITY, ORIGIN, Mat, Vec
-from ..model.rotations import add, apply, from_rpy, matmul, turn_tensor
+from ..model.rotations import add, apply, from_rpy, matmul, transpose, turn_tensor
+from ..model.sentences import meant
 from ..model.validation import GRAVITY
-from .reading import Table
+from .reading import CONVENTIONS, Table, convention_of
 
 if TYPE_CHECKING:
     from ..robot import Robot
 
+T = TypeVar("T")
 Row = Mapping[str, Any] | Sequence[Any]
 Frame = tuple[Mat, Vec]
 
-CONVENTIONS = ("standard", "modified")
 COLUMNS = ("parent", "theta", "d", "a", "alpha", "joint", "mass", "com", "inertia", "M")
 LEAST = 5  # columns of a row without names: to alpha
 EXTRAS = ("name", "joint_name", "lead", "limit", "mimic")
@@ -30,6 +32,7 @@ SHORT = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}
 BALLS = ("spherical", "free")
 ALLOWED = ("revolute", "continuous", "prismatic", "helical", "fixed", *BALLS)
 ROUNDING = 1e-15
+HERE: Frame = (IDENTITY, ORIGIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ def from_dh(
     """A Robot from the rows of a Denavit-Hartenberg table; SI units, radians.
 
     The convention is "standard" if nothing is said; a `Table`, as `drevo.dh.table` makes them of robots, brings
-    its own, and its name and gravity.
+    its own, and its name, gravity, loops and contacts; every link of that robot gets its own frame again, and what
+    was welded is welded.
 
     A row is a mapping with any of `parent theta d a alpha joint mass com inertia M`, or a list in this order,
     and of `name joint_name lead limit mimic`. `parent` is the number of a row counted from 1, 0 for the
@@ -64,10 +68,11 @@ def from_dh(
     standard (distal):   A = Rz(theta) Tz(d) Tx(a) Rx(alpha); the row's frame is past the joint, on its body
     modified (proximal): A = Rx(alpha) Tx(a) Rz(theta) Tz(d); the row's frame is at the joint
 
-    `com` and `inertia` (3x3, about the centre of mass) are in the row's frame. `M` is an auxiliary frame of
-    the parent, from which the row starts instead of the parent's own: {"xyz": ..., "rpy": ...}, a 4x4 matrix
-    or a pair (rotation, xyz). Links of the Robot have the frames of their joints: with the modified
-    convention the row's own, with the standard one the row's frame less Tx(a) Rx(alpha).
+    The link of a row has the row's frame, the product of the A from the base on: poses, velocities, wrenches
+    and points of the Robot's link are of that frame or in it, `com` and `inertia` (3x3, about the centre of mass)
+    too. `M` is an auxiliary frame of the parent, from which the row starts instead of the parent's own:
+    {"xyz": ..., "rpy": ...}, a 4x4 matrix or a pair (rotation, xyz). Raises ModelError for what is no such
+    table, with the row and the column.
     """
     return builder(table, convention, name=name, gravity=gravity).robot(strict)
 
@@ -80,16 +85,24 @@ def builder(
     gravity: Sequence[float] | None = None,
 ) -> Builder:
     """The same as a Builder, for contacts, loops and further bodies."""
-    if isinstance(table, Table):
-        convention, name = convention or table.convention, name or table.name
-        gravity = table.gravity if gravity is None else gravity
-    convention = "standard" if convention is None else convention
-    if convention not in CONVENTIONS:
-        raise ModelError(f"the convention is 'standard' or 'modified', not {convention!r}")
-    b = Builder(name or "robot", GRAVITY if gravity is None else gravity)
-    done: dict[str, Constants] = {WORLD: Constants()}
-    for k, row in enumerate(table, 1):
-        _add(b, done, k, _columns(row, k), convention)
+    convention = None if convention is None else convention_of(convention)
+    given = table if isinstance(table, Table) else Table(_rows(table), convention or "standard", "robot", GRAVITY)
+    convention = convention or given.convention
+    if convention != given.convention:
+        raise ModelError(
+            f"the table is in the {given.convention} convention, not the {convention} one; leave the convention "
+            f"out, or ask for drevo.dh.table(robot, {convention!r})"
+        )
+    b = Builder(given.name if name is None else name, given.gravity if gravity is None else gravity, given.root)
+    done: dict[str, Frame] = {given.root: HERE}
+    _weld(b, given, done, 0)
+    for k, row in enumerate(given.rows, 1):
+        _add(b, done, k, _columns(row, k), convention, given.frames)
+        _weld(b, given, done, k)
+    for contact in given.contacts:
+        b.contact(contact.link, contact.point)
+    for x in given.loops:
+        b.loop(x.kind, x.link_a, x.point_a, x.link_b, x.point_b, x.rotation)
     return b
 
 
@@ -99,14 +112,6 @@ def place_standard(row: Constants, parent: Constants, frame: Frame = (IDENTITY, 
     twist = rx(parent.alpha)
     to_joint = add(at, apply(turn, (0.0, 0.0, row.d)))
     return matmul(matmul(twist, turn), rz(row.theta)), add((parent.a, 0.0, 0.0), apply(twist, to_joint))
-
-
-def place_modified(row: Constants, frame: Frame = (IDENTITY, ORIGIN)) -> Frame:
-    """Rotation and origin of the row's frame in the parent's, modified convention."""
-    turn, at = frame
-    s, c = sin_cos(row.alpha)
-    turned = matmul(turn, matmul(rx(row.alpha), rz(row.theta)))
-    return turned, add(at, apply(turn, (row.a, -row.d * s, row.d * c)))
 
 
 def body_standard(row: Constants, com: Vec, inertia: Mat) -> tuple[Vec, Mat]:
@@ -138,21 +143,43 @@ def rz(angle: float) -> Mat:
 # --- reading rows ----------------------------------------------------------
 
 
-def _add(b: Builder, done: dict[str, Constants], k: int, row: Mapping[str, Any], convention: str) -> None:
-    who, name = f"row {k}", str(row.get("name", f"link{k}"))
+def _rows(table: object) -> tuple[Row, ...]:
+    """The rows of what should be a table: a list of them, or an array."""
+    if isinstance(table, (str, bytes, Mapping)) or not hasattr(table, "__iter__"):
+        raise ModelError(
+            f"a DH table is a list of rows, or what drevo.dh.table gives, not {values.short(table)}; a robot is "
+            "read by drevo.load"
+        )
+    rows = tuple(table)
+    if not rows:
+        raise ModelError("the DH table has no rows; give one for every joint")
+    return rows
+
+
+def _add(
+    b: Builder,
+    done: dict[str, Frame],
+    k: int,
+    row: Mapping[str, Any],
+    convention: str,
+    frames: Mapping[str, tuple[int, Any]],
+) -> None:
+    """The body of a row. `done`: where the row's frame stands in its link's own."""
+    who = f"row {k}"
+    name = _read(who, "name", values.name, row.get("name", f"link{k}"))
     parent = _parent(row.get("parent", k - 1), k, done)
-    row_constants = Constants(*(_number(who, key, row.get(key, 0.0)) for key in ("theta", "d", "a", "alpha")))
+    theta, d, a, alpha = (
+        _read(who, key, values.scalar, row.get(key, 0.0)) for key in ("theta", "d", "a", "alpha")
+    )
     kind = _joint(who, row.get("joint", "revolute"))
-    if kind in BALLS and row_constants != Constants():
+    if kind in BALLS and (theta, d, a, alpha) != (0.0, 0.0, 0.0, 0.0):
         raise ModelError(f"{who} has the joint {kind!r} and a constant that is not 0; place it by M instead")
-    frame = _frame(who, row.get("M"))
-    com = _vector(who, "com", row.get("com", ORIGIN))
-    inertia = _tensor(who, row.get("inertia"))
-    if convention == "standard":
-        rotation, origin = place_standard(row_constants, done[parent], frame)
-        com, inertia = body_standard(row_constants, com, inertia)
-    else:
-        rotation, origin = place_modified(row_constants, frame)
+    turn, shift = (rz(theta), (0.0, 0.0, d)), (rx(alpha), (a, 0.0, 0.0))
+    start = _after(done[parent], _frame(who, row.get("M")))
+    own = _frame(who, frames[name][1]) if name in frames else HERE
+    back = _inverse(own)
+    rotation, origin = _after(start, turn if convention == "standard" else _after(shift, turn))
+    child_rotation, child_origin = _after(shift, own) if convention == "standard" else own
     b.body(
         name,
         parent,
@@ -160,19 +187,38 @@ def _add(b: Builder, done: dict[str, Constants], k: int, row: Mapping[str, Any],
         (0.0, 0.0, 1.0),
         origin,
         rotation,
-        mass=_number(who, "mass", row.get("mass", 0.0)),
-        com=com,
-        inertia=inertia,
+        mass=_read(who, "mass", values.scalar, row.get("mass", 0.0)),
+        com=_after(back, (IDENTITY, _read(who, "com", values.vector, row.get("com", ORIGIN))))[1],
+        inertia=turn_tensor(back[0], _read(who, "inertia", _tensor, row.get("inertia"))),
         lead=row.get("lead"),
         limit=row.get("limit"),
         mimic=row.get("mimic"),
         joint_name=row.get("joint_name", f"joint{k}"),
+        child_origin=child_origin,
+        child_rotation=child_rotation,
     )
-    done[name] = row_constants
+    done[name] = back
 
 
-def _columns(row: Row, k: int) -> Mapping[str, Any]:
+def _weld(b: Builder, given: Table, done: Mapping[str, Frame], k: int) -> None:
+    """What is welded to a row, 0 for the ground, where the table says so."""
+    carrier = list(done)[k]
+    moving = {row["name"] for row in given.rows if given.frames}
+    taken = {row.get("joint_name") for row in given.rows if given.frames}
+    for link, (row, where) in given.frames.items():
+        if row != k or link in moving or link == given.root:
+            continue
+        joint = f"{link}_fixed"
+        while joint in taken:
+            joint += "_"
+        turn, at = _after(done[carrier], _frame(f"link {link!r}", where))
+        b.body(link, carrier, "fixed", origin=at, rotation=turn, joint_name=joint)
+
+
+def _columns(row: object, k: int) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
+        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
+            raise ModelError(f"row {k} is {values.short(row)}; a row is a mapping of columns or a list of them")
         if not LEAST <= len(row) <= len(COLUMNS):
             raise ModelError(
                 f"row {k} has {len(row)} columns; a list has {LEAST} to {len(COLUMNS)} of them, in this order: "
@@ -182,17 +228,16 @@ def _columns(row: Row, k: int) -> Mapping[str, Any]:
     known = (*COLUMNS, *EXTRAS)
     for key in row:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; columns are {', '.join(known)}"
+            hint = meant(str(key), known) or f"; columns are {', '.join(known)}"
             raise ModelError(f"row {k} has the unknown column {key!r}{hint}")
     return row
 
 
-def _parent(parent: object, k: int, done: Mapping[str, Constants]) -> str:
+def _parent(parent: object, k: int, done: Mapping[str, object]) -> str:
     """The name of the parent; `done` holds the world and the rows before, in order."""
     if isinstance(parent, str) and parent in done:
         return parent
-    number = -1 if isinstance(parent, (str, bool)) or not hasattr(parent, "__index__") else parent.__index__()
+    number = int(parent) if isinstance(parent, (int, np.integer)) and not isinstance(parent, bool) else -1
     if not 0 <= number < k:
         raise ModelError(f"row {k} has the parent {parent!r}; give 0 for the base, or a row before this one")
     return list(done)[number]
@@ -208,43 +253,46 @@ def _joint(who: str, joint: object) -> str:
 
 def _frame(who: str, given: Any) -> Frame:
     """The auxiliary frame of the parent: rotation and origin."""
-    if given is None:
-        return IDENTITY, ORIGIN
-    try:
-        if isinstance(given, Mapping):
-            return from_rpy(*values.vector(given.get("rpy", ORIGIN))), values.vector(given.get("xyz", ORIGIN))
-        rows = list(given)
-        if len(rows) == 2:
-            return values.rotation(rows[0]), values.vector(rows[1])
-        if len(rows) == 4:
-            turn, at = [list(r)[:3] for r in rows[:3]], [list(r)[3] for r in rows[:3]]
-            return values.rotation(turn), values.vector(at)
-    except (ValueError, TypeError, IndexError) as error:
-        raise ModelError(f"{who}: the frame M {error}; correct it") from None
-    raise ModelError(f'{who}: the frame M is {{"xyz", "rpy"}}, a 4x4 matrix or a pair (rotation, xyz)')
+    return HERE if given is None else _read(who, "the frame M", _placed, given)
 
 
-def _number(who: str, key: str, value: object) -> float:
+def _placed(given: Any) -> Frame:
+    if isinstance(given, Mapping):
+        if set(given) - {"xyz", "rpy"}:
+            raise ValueError(f"has the unknown key {min(map(str, set(given) - {'xyz', 'rpy'}))!r}")
+        return from_rpy(*values.vector(given.get("rpy", ORIGIN))), values.vector(given.get("xyz", ORIGIN))
+    rows = [] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+    if len(rows) == 2:
+        return values.rotation(rows[0]), values.vector(rows[1])
+    if len(rows) == 4:
+        full = [values.sequence(row) for row in rows]
+        if {len(row) for row in full} == {4} and full[3] == (0.0, 0.0, 0.0, 1.0):
+            return values.rotation([row[:3] for row in full[:3]]), values.vector([row[3] for row in full[:3]])
+    raise ValueError('is not {"xyz", "rpy"}, a 4x4 matrix with the last row 0 0 0 1 or a pair (rotation, xyz)')
+
+
+def _tensor(value: object) -> Mat:
+    return (ORIGIN, ORIGIN, ORIGIN) if value is None else values.tensor(value)
+
+
+def _read(who: str, key: str, check: Callable[[object], T], value: object) -> T:
     try:
-        return values.scalar(value)
+        return check(value)
     except ValueError as error:
         raise ModelError(f"{who}: {key} {error}; correct it") from None
 
 
-def _vector(who: str, key: str, value: object) -> Vec:
-    try:
-        return values.vector(value)
-    except ValueError as error:
-        raise ModelError(f"{who}: {key} {error}; correct it") from None
+def _after(a: Frame, b: Frame) -> Frame:
+    """The frame b of the frame a."""
+    if b == HERE:
+        return a
+    return (b[0] if a[0] == IDENTITY else matmul(a[0], b[0])), add(a[1], apply(a[0], b[1]))
 
 
-def _tensor(who: str, value: object) -> Mat:
-    if value is None:
-        return (ORIGIN, ORIGIN, ORIGIN)
-    try:
-        return values.tensor(value)
-    except ValueError as error:
-        raise ModelError(f"{who}: inertia {error}; correct it") from None
+def _inverse(a: Frame) -> Frame:
+    back = transpose(a[0])
+    x, y, z = apply(back, a[1])
+    return back, (0.0 - x, 0.0 - y, 0.0 - z)
 
 
-__all__ = ["CONVENTIONS", "Constants", "builder", "from_dh", "place_modified", "place_standard"]
+__all__ = ["CONVENTIONS", "Constants", "builder", "from_dh", "place_standard"]

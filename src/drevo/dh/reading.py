@@ -19,7 +19,8 @@ from ..emit.dh_text import latex, markdown, text
 from ..errors import ModelError
 from ..mechanics.spatial import UNIT
 from ..mechanics.tree import Tree, TreeBody, build_tree
-from ..model.description import Model
+from ..model import values
+from ..model.description import Contact, Loop, Model
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -36,18 +37,21 @@ HERE: Frame = (np.eye(3), np.zeros(3))
 
 @dataclass(frozen=True, eq=False)
 class Table(Sequence[Mapping[str, Any]]):
-    """Rows for `drevo.from_dh`, which takes the whole table back: the same dynamics, the same q.
+    """Rows for `drevo.from_dh`, which takes the whole table back: the same dynamics, the same q, links and frames.
 
     rows: mappings with `name parent joint theta d a alpha mass com inertia` and where needed `M joint_name lead
-    limit mimic`. frames: (row, 4x4) of every link that is no row's own frame: where it stands in the row's
-    frame at that row's convention; row 0 is the base.
+    limit mimic`. frames: (row, 4x4) of every link: where it stands in the frame of the row that holds it; row 0 is
+    the base, whose link is the root.
     """
 
-    rows: tuple[Mapping[str, Any], ...]
+    rows: tuple[Any, ...]
     convention: str
     name: str
     gravity: tuple[float, float, float]
     frames: Mapping[str, tuple[int, Array]] = field(default_factory=dict)
+    root: str = "world"
+    loops: tuple[Loop, ...] = ()
+    contacts: tuple[Contact, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -83,10 +87,18 @@ def table(robot: Robot | Model, convention: str = "standard") -> Table:
     centres of mass and central inertias are in the rows' frames, kg, m, kg m^2. Raises ModelError for an
     unknown convention.
     """
-    if convention not in CONVENTIONS:
-        raise ModelError(f"the convention is 'standard' or 'modified', not {convention!r}")
-    model = robot if isinstance(robot, Model) else robot.model
+    convention_of(convention)
+    model = robot if isinstance(robot, Model) else getattr(robot, "model", None)
+    if not isinstance(model, Model):
+        raise ModelError(f"drevo.dh.table takes a robot, as drevo.load gives it, not {values.short(robot)}")
     return _Export(model, build_tree(model), convention).table()
+
+
+def convention_of(name: object) -> str:
+    """A known convention, or ModelError."""
+    if not isinstance(name, str) or name not in CONVENTIONS:
+        raise ModelError(f"the convention is 'standard' or 'modified', not {values.short(name)}")
+    return name
 
 
 class _Export:
@@ -110,19 +122,18 @@ class _Export:
         frames: dict[str, tuple[int, Array]] = {}
         for link, at in self.tree.frames.items():
             where = _after(_inverse(self.frame[at.body]), (np.array(at.R, float), np.array(at.p, float)))
-            if any(np.abs(x - y).max() > ZERO for x, y in zip(where, HERE)):
-                frames[link] = (self.row[at.body], _matrix(where))
-        convention = "standard" if self.standard else "modified"
-        return Table(rows, convention, self.model.name, self.model.gravity, frames)
+            frames[link] = (self.row[at.body], _matrix(where))
+        model, convention = self.model, "standard" if self.standard else "modified"
+        return Table(rows, convention, model.name, model.gravity, frames, model.root, model.loops, model.contacts)
 
     def _names(self) -> Iterator[str]:
         """Links, and for the steps of one joint the link with the step's letter; unique."""
-        taken = {"world", *(b.link for b in self.tree.bodies)}
+        taken = {link.name for link in self.model.links}
         last = {b.joint: i for i, b in enumerate(self.tree.bodies)}
         for i in self.order:
             b = self.tree.bodies[i]
             name = b.link if last[b.joint] == i else f"{b.link}_{b.number[-1]}"
-            while (last[b.joint] != i or name == "world") and name in taken:
+            while last[b.joint] != i and name in taken:
                 name += "_"
             taken.add(name)
             yield name

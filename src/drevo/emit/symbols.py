@@ -64,6 +64,8 @@ def _symbol(kind: str, number: str, entry: str) -> str:
 
 
 def _meaning(owner: str, kind: str, entry: str) -> str:
+    if kind == "origin" and owner.endswith(".child"):
+        return f"distance of the link that {owner[:-6]} carries along {entry} of the moved joint"
     table = {
         "mass": f"mass of {owner}",
         "com": f"centre of mass of {owner}, {entry} in its own axes",

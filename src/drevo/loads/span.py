@@ -79,30 +79,40 @@ class Span:
 def span_of(model: Model, link: str, mass: Distribution) -> Span:
     """The span of a link that nobody stated.
 
-    Towards the middle of its children's joints; where they are at its origin, or it has none, along the link axis
-    in which its mass reaches furthest: away from the origin on a last link, towards it on others. It covers the
-    mass and all joints. The parent holds the link at its origin, or at the start where the joint's axis is along
+    Towards the middle of its children's joints; where they are at its own, or it has none, along the link axis
+    in which its mass reaches furthest: away from the joint on a last link, towards it on others. It covers the
+    mass and all joints. The parent holds the link at its joint, or at the start where the joint's axis is along
     the span (a shaft is held from its end).
     """
     joints = [np.array(j.origin) for j in model.joints if j.parent == link]
-    middle = np.mean(joints, axis=0) if joints else np.zeros(3)
-    direction = middle if np.linalg.norm(middle) > SHORT else _longest(mass, bool(joints))
+    own, axis = _own_joint(model, link)
+    middle = np.mean(joints, axis=0) - own if joints else np.zeros(3)
+    direction = middle if np.linalg.norm(middle) > SHORT else _longest(mass, own, bool(joints))
     if np.linalg.norm(direction) <= SHORT:
         raise InputError(
             f"link {link!r} has no length: no mass and no joint away from its origin; give span=Span.between(...)"
         )
     R = _axes(direction, None)
     d = R[:, 0]
-    ends = [0.0, *(float(p @ d) for p in joints), *mass.reach(d)]
+    held = float(own @ d)
+    ends = [held, *(float(p @ d) for p in joints), *mass.reach(d)]
     low, high = min(ends), max(ends)
-    axes = [np.array(j.axis) for j in model.joints if j.child == link and j.kind != "fixed"]
-    shaft = any(np.linalg.norm(np.cross(a, d)) < PARALLEL for a in axes)
-    return Span(low * d, R, high - low, 0.0 if shaft else -low)
+    shaft = axis is not None and np.linalg.norm(np.cross(axis, d)) < PARALLEL
+    return Span(own + (low - held) * d, R, high - low, 0.0 if shaft else held - low)
 
 
-def _longest(mass: Distribution, carries: bool) -> Array:
-    """Along the link axis in which the mass reaches furthest, away from the origin or, of a carrier, to it."""
-    reaches = [max(mass.reach(sign * e)) for e in np.eye(3) for sign in (1.0, -1.0)]
+def _own_joint(model: Model, link: str) -> tuple[Array, Array | None]:
+    """Where the parent holds a link, and the joint's axis where it moves; link axes."""
+    joint = next((j for j in model.joints if j.child == link), None)
+    if joint is None or joint.kind == "fixed":
+        return np.zeros(3), None
+    back = np.array(joint.child_rotation).T
+    return 0.0 - back @ joint.child_origin, back @ joint.axis
+
+
+def _longest(mass: Distribution, own: Array, carries: bool) -> Array:
+    """Along the link axis in which the mass reaches furthest, away from its joint or, of a carrier, to it."""
+    reaches = [max(mass.reach(sign * e)) - sign * float(own @ e) for e in np.eye(3) for sign in (1.0, -1.0)]
     k = int(np.argmax(reaches))
     if reaches[k] <= SHORT:
         return np.zeros(3)

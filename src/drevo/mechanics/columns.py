@@ -1,7 +1,8 @@
 """The bodies of a tree as columns of numbers: what a loop over the bodies of a large robot reads.
 
-A plain robot (no welds, one-step joints about coordinate axes) goes there at once, by arrays; any other by way
-of its Tree. The arithmetic of inertias is that of `spatial`, whose scalars may be arrays.
+A plain robot (no welds, one-step joints about coordinate axes, links in the frames of their joints) goes there
+at once, by arrays; any other by way of its Tree. The arithmetic of inertias is that of `spatial`, whose scalars
+may be arrays.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class Columns:
 def columns_of(model: Model) -> Columns:
     """The columns of a robot without mimic joints."""
     kinds = [_NUMBER.get(j.kind, -1) for j in model.joints]
-    found = _plain(model, np.array(kinds, np.int64)) if min(kinds, default=0) >= 0 else None
+    simple = min(kinds, default=0) >= 0 and not any(j.apart for j in model.joints)
+    found = _plain(model, np.array(kinds, np.int64)) if simple else None
     return found or _of_tree(build_tree(model))
 
 

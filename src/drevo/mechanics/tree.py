@@ -176,7 +176,8 @@ class _Builder:
 def build_tree(model: Model, value: Value = numbers, context: Context | None = None, snap: float = TINY) -> Tree:
     """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
     "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
-    "<joint>.lead", "gravity.z". Rotation entries within `snap` of 0 or +-1 are taken as such.
+    "<joint>.child.origin.x" of a link apart from its joint, "<joint>.lead", "gravity.z". Rotation entries within
+    `snap` of 0 or +-1 are taken as such.
     """
     state = _Builder(model, value, snap)
     offsets = _offsets(model)
@@ -229,7 +230,7 @@ def _attach(
 ) -> None:
     """Adds the bodies of one joint (none for a weld) and the frame of its child link."""
     parent = state.frames[joint.parent]
-    origin = Vec(*(state.value(f"{joint.name}.origin.{a}", x) if x else 0.0 for a, x in zip("xyz", joint.origin)))
+    origin = _lengths(state, f"{joint.name}.origin", joint.origin)
     R = snapped(_times(parent.R, snapped(_matrix(joint.rotation), state.snap)), state.snap)
     p = origin if parent.R == IDENTITY and parent.p.zero else parent.p + parent.R @ origin
     if joint.kind == "fixed":
@@ -252,7 +253,14 @@ def _attach(
         state.inertias.append(NOTHING)
         body = len(state.bodies) - 1
         R, p = IDENTITY if A is IDENTITY else A.T, ZERO  # the joint's moved frame, seen from the body
+    if joint.apart:
+        p = R @ _lengths(state, f"{joint.name}.child.origin", joint.child_origin)
+        R = snapped(_times(R, snapped(_matrix(joint.child_rotation), state.snap)), state.snap)
     state.frames[joint.child] = LinkFrame(body, R, p)
+
+
+def _lengths(state: _Builder, name: str, origin: Sequence[float]) -> Vec:
+    return Vec(*(state.value(f"{name}.{a}", x) if x else 0.0 for a, x in zip("xyz", origin)))
 
 
 def _times(a: Mat, b: Mat) -> Mat:

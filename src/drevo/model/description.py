@@ -69,7 +69,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A rigid body; its frame is the frame of its joint after the motion."""
+    """A rigid body; its frame is that of its joint after the motion, or stands in it as the joint says."""
 
     name: str
     inertial: Inertial | None = None
@@ -79,20 +79,30 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A joint between two links, placed in the parent by origin and rotation, then moved along or about axis."""
+    """A joint between two links, placed in the parent by origin and rotation, then moved along or about axis.
+
+    The child's frame stands in the moved frame as child_origin and child_rotation say; a weld has none of these.
+    """
 
     name: str
     kind: str
     parent: str
     child: str
     origin: Vec = ORIGIN
-    rotation: Mat = IDENTITY  # columns: child axes at q = 0 in parent axes
-    axis: Vec = (1.0, 0.0, 0.0)  # unit, in the child frame
+    rotation: Mat = IDENTITY  # columns: axes of the joint at q = 0 in parent axes
+    axis: Vec = (1.0, 0.0, 0.0)  # unit, in the frame of the joint
     axis2: Vec | None = None  # universal: the second axis, carried by the first
     lead: float = 0.0  # helical: metres per revolution
     limit: Limit | None = None
     mimic: Mimic | None = None
     line: int = 0
+    child_origin: Vec = ORIGIN
+    child_rotation: Mat = IDENTITY  # columns: child axes in axes of the moved joint
+
+    @property
+    def apart(self) -> bool:
+        """The child's frame is not that of the joint."""
+        return self.child_origin != ORIGIN or self.child_rotation != IDENTITY
 
     @property
     def nq(self) -> int:

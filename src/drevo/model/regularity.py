@@ -235,6 +235,8 @@ def _motions(run: list[Joint], com: Array, into: dict[str, Joint]) -> Array:
     )  # the pose of the end, seen from the frame that we have climbed to
     joint, stop = run[0], run[-1]
     while True:
+        apart = np.array(joint.child_rotation)
+        turn, place = apart @ turn, np.array(joint.child_origin) + apart @ place
         for linear, angular in _freedoms(joint):
             columns.append(np.concatenate([turn.T @ (linear + np.cross(angular, place)), turn.T @ angular]))
         moved, shift = _displacement(joint)

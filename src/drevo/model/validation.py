@@ -16,8 +16,21 @@ import numpy as np
 
 from drevo.errors import DrevoWarning
 from drevo.model.base import with_base
-from drevo.model.description import JOINT_SIZES, Contact, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Vec
-from drevo.model.rotations import unit
+from drevo.model.description import (
+    IDENTITY,
+    JOINT_SIZES,
+    ORIGIN,
+    Contact,
+    Inertial,
+    Joint,
+    Limit,
+    Link,
+    Loop,
+    Mimic,
+    Model,
+    Vec,
+)
+from drevo.model.rotations import add, apply, matmul, unit
 from drevo.model.sentences import at, cut, listed, meant, refuse
 
 GRAVITY: Vec = (0.0, 0.0, -9.81)
@@ -177,12 +190,21 @@ def _checked_joint(draft: Draft, joint: Joint) -> Joint:
         )
         return replace(joint, kind="fixed", mimic=None)
     kind, limit = KINDS[joint.kind], _uncrossed(draft, joint)
+    if kind == "fixed" and joint.apart:
+        joint = _at_its_link(joint)
     axis: Vec = (1.0, 0.0, 0.0) if kind in NO_AXIS else _unit(draft, joint, "axis", joint.axis)
     if kind == "universal":
         return _with_second_axis(draft, replace(joint, kind=kind, limit=limit, axis=axis))
     if (kind, limit, axis, None) == (joint.kind, joint.limit, joint.axis, joint.axis2):
         return joint  # a copy costs more than all of these checks
     return replace(joint, kind=kind, limit=limit, axis=axis, axis2=None)
+
+
+def _at_its_link(joint: Joint) -> Joint:
+    """A weld has its child's frame."""
+    place = add(joint.origin, apply(joint.rotation, joint.child_origin))
+    turn = matmul(joint.rotation, joint.child_rotation)
+    return replace(joint, origin=place, rotation=turn, child_origin=ORIGIN, child_rotation=IDENTITY)
 
 
 def _unit(draft: Draft, joint: Joint, what: str, axis: Vec) -> Vec:

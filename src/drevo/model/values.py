@@ -24,13 +24,13 @@ def scalar(value: object, bound: float = MAX_LENGTH) -> float:
     if type(value) is float and -bound <= value <= bound:  # nearly always so: the rest is for what is not
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{_short(value)} is not a number")
+        raise ValueError(f"{short(value)} is not a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{_short(value)} is not finite")
+        raise ValueError(f"{short(value)} is not finite")
     if abs(number) > bound:
         raise ValueError(f"{number:g} is beyond {bound:g}, the largest that is allowed")
     return number
@@ -45,7 +45,7 @@ def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
     """Three numbers."""
     parts = sequence(value, bound)
     if len(parts) != 3:
-        raise ValueError(f"{_short(value)} has {len(parts)} numbers, 3 needed")
+        raise ValueError(f"{short(value)} has {len(parts)} numbers, 3 needed")
     return (parts[0], parts[1], parts[2])
 
 
@@ -53,7 +53,7 @@ def matrix(value: object, bound: float = MAX_LENGTH) -> Mat:
     """Three rows of three numbers."""
     rows = _parts(value, "a 3x3 matrix")
     if len(rows) != 3:
-        raise ValueError(f"{_short(value)} has {len(rows)} rows, 3 needed")
+        raise ValueError(f"{short(value)} has {len(rows)} rows, 3 needed")
     return (vector(rows[0], bound), vector(rows[1], bound), vector(rows[2], bound))
 
 
@@ -65,11 +65,11 @@ def rotation(value: object) -> Mat:
             dot = sum(x * y for x, y in zip(r[i], r[j], strict=True))
             if abs(dot - (i == j)) > ROUNDING:
                 raise ValueError(
-                    f"{_short(value)} is not a rotation: its rows are not orthogonal and of length one"
+                    f"{short(value)} is not a rotation: its rows are not orthogonal and of length one"
                 )
     (a, b, c), (d, e, f), (g, h, i_) = r
     if a * (e * i_ - f * h) - b * (d * i_ - f * g) + c * (d * h - e * g) < 0.0:
-        raise ValueError(f"{_short(value)} is a reflection (determinant -1), not a rotation")
+        raise ValueError(f"{short(value)} is a reflection (determinant -1), not a rotation")
     return r
 
 
@@ -80,7 +80,7 @@ def tensor(value: object) -> Mat:
     for i in range(3):
         for j in range(i):
             if abs(t[i][j] - t[j][i]) > ROUNDING * size:
-                raise ValueError(f"{_short(value)} is not symmetric: {t[i][j]:g} against {t[j][i]:g}")
+                raise ValueError(f"{short(value)} is not symmetric: {t[i][j]:g} against {t[j][i]:g}")
     return symmetric(t)
 
 
@@ -89,25 +89,26 @@ def _parts(value: object, what: str) -> list[Any]:
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind == "f":
         return list(value.tolist())
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"{_short(value)} is not {what}")
+        raise ValueError(f"{short(value)} is not {what}")
     return list(value)
 
 
 def name(value: object) -> str:
     """A name: text that is not empty."""
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
-        raise ValueError(f"{_short(value)} is not a name (text of 1 to {MAX_NAME} characters)")
+        raise ValueError(f"{short(value)} is not a name (text of 1 to {MAX_NAME} characters)")
     return value
 
 
 def text(value: object) -> str:
     """Any text."""
     if not isinstance(value, str):
-        raise ValueError(f"{_short(value)} is not text")
+        raise ValueError(f"{short(value)} is not text")
     return value
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """How a sentence shows a value: on one line, cut."""
     try:
         shown = " ".join(repr(value).split())
     except Exception:  # an integer of a million digits, or a foreign object

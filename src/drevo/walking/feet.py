@@ -14,7 +14,7 @@ from ..constraint_terms import constraint_terms
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..mechanics.configuration import slices
-from ..model.description import Model
+from ..model.description import Joint, Model
 from ..model.sentences import meant
 from ..robot import Robot
 
@@ -111,12 +111,18 @@ def _leg(robot: Robot, link: str, corners: Array) -> Leg:
             f"the leg of {link!r} has {len(joints)} joints, {len(pitch)} of them pitch joints; a leg that "
             "walks has six, with a pitch joint at hip, knee and ankle"
         )
-    hip, knee, ankle = (robot.pose(q, chain[k].child)[:3, 3] for k in pitch)
+    hip, knee, ankle = (_at(robot, q, chain[k]) for k in pitch)
     pose, middle = robot.pose(q, link), corners.mean(axis=0)
     sole = pose[:3, :3] @ middle + pose[:3, 3]
     sizes = (float(np.linalg.norm(hip - knee)), float(np.linalg.norm(knee - ankle)))
     signs = np.sign(turns[pitch])
     return Leg(link, corners, middle, pose[:3, :3], joints, joints[pitch], signs, hip, ankle - sole, *sizes)
+
+
+def _at(robot: Robot, q: Array, joint: Joint) -> Array:
+    """Where a joint is in the world."""
+    T = robot.pose(q, joint.parent)
+    return np.asarray(T[:3, :3] @ joint.origin + T[:3, 3])
 
 
 def _path(model: Model, link: str) -> list[Any]:

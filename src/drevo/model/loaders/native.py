@@ -234,8 +234,8 @@ _READERS: dict[type, Fields] = {
     Link: {"name": values.name, "inertial": _one(Inertial), "shapes": _each(_one(Shape))},
     Joint: {
         **{key: values.name for key in ("name", "kind", "parent", "child")},
-        **{key: values.vector for key in ("origin", "axis", "axis2")},
-        "rotation": values.rotation,
+        **{key: values.vector for key in ("origin", "axis", "axis2", "child_origin")},
+        **{key: values.rotation for key in ("rotation", "child_rotation")},
         "lead": values.scalar,
         "limit": _one(Limit),
         "mimic": _one(Mimic),

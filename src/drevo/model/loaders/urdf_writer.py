@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
 from drevo.errors import ModelError
+from drevo.model.carriers import with_carriers
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat, Model, Shape, Vec
 from drevo.model.rotations import to_rpy
 
@@ -20,6 +21,7 @@ def to_urdf(model: Model) -> str:
     """
     if model.loops:
         raise ModelError(f"robot {model.name!r} has closed loops, which URDF cannot hold; save it as JSON or TOML")
+    model = with_carriers(model)
     lines = [f"<robot{_attributes(name=model.name)}>"]
     for link in model.links:
         lines += [f"  {line}" for line in _link(link)]
