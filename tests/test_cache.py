@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -151,6 +153,90 @@ def test_not_private_is_not_used(folder: Path) -> None:
     assert cache.directory() is None
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes are POSIX")
+def test_parents_that_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outer = tmp_path / "shared"
+    where = outer / "mine" / "cache"
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(where))
+    where.mkdir(parents=True)
+    for mode, used in ((0o755, True), (0o777, False), (0o1777, True), (0o757, False), (0o711, True)):
+        outer.chmod(mode)
+        assert (cache.directory() is not None) == used, oct(mode)
+        assert cache.write("k", b"x") == used and (cache.read("k") == b"x") == used, oct(mode)
+    linked = tmp_path / "linked"
+    linked.symlink_to(where)
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(linked))
+    assert cache.read("k") == b"x"
+    outer.chmod(0o777)
+    assert cache.read("k") is None
+    outer.chmod(0o755)
+    if os.getuid() == 0:
+        os.chown(outer, 12345, -1)
+        assert cache.read("k") is None and cache.directory() is None
+
+
+def test_what_was_not_written_here_is_not_read(folder: Path, tmp_path: Path) -> None:
+    """Another user's entry, however well made: its digest wants the secret."""
+    assert cache.write("k", b"good")
+    path = entry(folder)
+    good, body = path.read_bytes(), path.read_bytes()[:-32].replace(b"good", b"evil")
+    for forged in (hashlib.sha256(body), hashlib.blake2b(body, digest_size=32)):
+        path.write_bytes(body + forged.digest())
+        assert cache.read("k") is None and not path.exists()
+    other = tmp_path / "other.bin"
+    other.write_bytes(good)
+    other.chmod(0o600)
+    path.symlink_to(other)
+    assert cache.read("k") is None
+    path.unlink()
+    os.mkfifo(path)  # does not block
+    assert cache.read("k") is None
+    path.unlink()
+    shutil.copy(other, path)
+    assert cache.read("k") == b"good"
+    path.chmod(0o622)
+    assert cache.read("k") is None
+    if os.getuid() == 0:
+        path.chmod(0o600)
+        os.chown(path, 12345, -1)
+        assert cache.read("k") is None
+
+
+def test_a_lost_secret_costs_time_only(folder: Path) -> None:
+    fetch()
+    secret = folder / "secret"
+    assert secret.stat().st_mode & 0o777 == 0o600 and len(secret.read_bytes()) == 32
+    for harm in (secret.unlink, lambda: secret.write_bytes(b""), lambda: secret.write_bytes(bytes(32))):
+        harm()
+        make = Maker()
+        fetch(make=make), fetch(make=make)
+        assert make.calls == 1
+
+
+def test_without_descriptors_of_directories(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows."""
+    monkeypatch.setattr(cache, "_WINDOWS", True)
+    make = Maker()
+    fetch(make=make), fetch(make=make)
+    assert make.calls == 1 and cache.writable() == folder and cache.clear() == 1
+
+
+def test_a_directory_swapped_while_in_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read is what was checked: files are reached by the directory's descriptor, not by its path."""
+    assert cache.write("k", b"good")
+    moved, load = folder.with_name("moved"), cache.Folder.load
+
+    def swapped(found: cache.Folder, name: str) -> bytes:
+        if not moved.exists():
+            folder.rename(moved)
+            shutil.copytree(moved, folder)
+            entry(folder).write_bytes(b"evil")
+        return load(found, name)
+
+    monkeypatch.setattr(cache.Folder, "load", swapped)
+    assert cache.read("k") == b"good"
+
+
 def test_no_place_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     for bad in (tmp_path / "file", tmp_path / "file" / "below", "/proc/nowhere", "bad\0name"):
@@ -162,8 +248,7 @@ def test_no_place_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_deleted_between_calls(folder: Path) -> None:
     fetch()
-    entry(folder).unlink()
-    folder.rmdir()
+    shutil.rmtree(folder)
     make = Maker()
     fetch(make=make)
     assert make.calls == 1 and entry(folder).exists()
@@ -189,7 +274,7 @@ def test_unreadable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **kwargs: object) -> None:
         raise OSError(errno.EIO, "no")
 
-    monkeypatch.setattr("builtins.open", fail)
+    monkeypatch.setattr(cache.os, "open", fail)
     assert cache.read(full_key("key", SPEC)) is None
 
 

@@ -64,7 +64,8 @@ def _directory() -> Path:
     if where is None:
         raise EmitError(
             f"the cache {cache.base_directory()} cannot be written (it must be a private directory of this user, "
-            "with room on the disk), so nothing would be kept: set DREVO_CACHE_DIR to one that can"
+            "below directories that nobody else may write, with room on the disk), so nothing would be kept: "
+            "set DREVO_CACHE_DIR to one that can"
         )
     return where
 
