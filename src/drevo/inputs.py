@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .emit.about import Inputs
+from .emit.about import Coordinate, Inputs
 from .emit.expression import Call, Factor, Group, Name, Number, Term, Terms
 from .emit.sequence import Section, Statement
 from .formalisms.telegin import split
@@ -24,11 +24,69 @@ AXES = "xyz"
 TURNING = ("revolute", "helical", "prismatic")
 
 
+TURN, SHIFT = ("angle", "rad"), ("displacement", "m")
+PLACE = tuple((f"position {x}", "m") for x in AXES)
+SPIN = tuple((f"angular velocity {x}", "rad") for x in AXES)
+QUATERNION = tuple((f"quaternion {x}", "") for x in "xyzw")
+PARTS = {  # what the coordinates of a joint are, with their units
+    "prismatic": (SHIFT,),
+    "cylindrical": (SHIFT, TURN),
+    "universal": (("angle about axis", "rad"), ("angle about axis2", "rad")),
+    "planar": (*PLACE[:2], TURN),
+    "spherical": QUATERNION,
+    "free": (*PLACE, *QUATERNION),
+}
+RATES = {"spherical": SPIN, "free": (*((f"velocity {x}", "m") for x in AXES), *SPIN)}  # where they are others
+PER = {"q": "", "v": "/s", "a": "/s²", "x": "/s²"}
+WRENCH = tuple((f"{what} {x}", unit) for what, unit in (("force", "N"), ("moment", "N m")) for x in AXES)
+
+
+def coordinates(program: Program, model: Model) -> dict[str, tuple[Coordinate, ...]]:
+    """What every scalar of the inputs is: its joint (or link), kind and unit, in their order."""
+    tree = build_tree(model, snap=SNAP)
+    return {p.name: tuple(_coordinates(p.name, model, tree)) for p in program.inputs}
+
+
+def _coordinates(source: str, model: Model, tree: Tree) -> Iterator[Coordinate]:
+    if source.startswith("f_ext:"):
+        yield from (Coordinate(source[6:], "", what, unit) for what, unit in WRENCH)
+        return
+    numbers = {j.name: [b.number for b in tree.bodies if b.joint == j.name] for j in model.moving_joints}
+    for joint in model.moving_joints:
+        number = " ".join(numbers[joint.name])
+        parts = PARTS.get(joint.kind, (TURN,))
+        for what, unit in parts if source == "q" else RATES.get(joint.kind, parts):
+            if source == "tau":
+                yield Coordinate(
+                    joint.name, number, f"{joint.kind}, {_effort(what)}", "N" if unit == "m" else "N m"
+                )
+            else:
+                yield Coordinate(
+                    joint.name, number, f"{joint.kind}, {_rate(what, source)}", unit + PER.get(source, "")
+                )
+
+
+def _rate(what: str, source: str) -> str:
+    """ "angle" of q is "rate of angle" of v; an angular velocity stays one, and has an acceleration."""
+    if "velocity" in what:
+        return what if source == "v" else what.replace("velocity", "acceleration")
+    words = {"q": "", "v": "rate of ", "a": "acceleration of ", "x": "rate or acceleration of "}
+    return words.get(source, "") + what
+
+
+def _effort(what: str) -> str:
+    """The force or moment along or about it."""
+    turning = "ang" in what
+    which = what.rsplit(" ", 1)[-1] if what[-1] in AXES or "axis" in what else ""
+    return f"{'moment' if turning else 'force'} {which}".strip()
+
+
 def described(program: Program, model: Model) -> Program:
-    """The program with what a document of it shows of the robot: a drawing, and by Telegin the inputs."""
+    """The program with what a document of it shows of the robot: joints, a drawing, and by Telegin the inputs."""
+    meta: dict[str, object] = {**program.meta, "coordinates": coordinates(program, model)}
     if not 0 < len(model.moving_joints) <= MOST:
-        return program
-    meta: dict[str, object] = {**program.meta, "picture": picture(model)}
+        return replace(program, meta=meta)
+    meta["picture"] = picture(model)
     if program.meta.get("formalism") == "telegin":
         tree = build_tree(model, snap=SNAP)
         numbers = {b.link: b.number for b in tree.bodies}

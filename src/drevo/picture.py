@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SNAP = 1e-9
 MOST = 40  # bodies: a drawing of more is a scribble
+TURNING = ("revolute", "helical")
 BENT = (0.3, -0.55, 0.45, 0.35)  # rad, by turns: hinges in a line would hide each other
 ASIDE, ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and above it
 STRAIGHT = 1e-9
@@ -31,7 +32,8 @@ def picture(robot: Robot | Model) -> Picture:
     """The places that a drawing of a robot shows."""
     model = robot if isinstance(robot, Model) else robot.model
     tree = build_tree(model, snap=SNAP)
-    poses = body_poses(tree, _bent(tree, model))
+    q = _bent(tree, model)
+    poses = body_poses(tree, q)
     axes = [_axis(tree, i, pose) for i, pose in enumerate(poses)]
     right, up = _view(tree, axes)
     masses, moments = augmented(tree)
@@ -42,7 +44,14 @@ def picture(robot: Robot | Model) -> Picture:
         axis = axes[i]
         point = None if axis is None else _point(axis)
         parts.append(Part(b.number, b.parent, _point(pose.p), b.kind, point, own, star))
-    return Picture(tuple(parts), _point(right), _point(up))
+    return Picture(tuple(parts), _point(right), _point(up), _posture(tree, q))
+
+
+def _posture(tree: Tree, q: list[float]) -> tuple[str, ...]:
+    """The turned coordinates, by the joint each belongs to."""
+    joints = {b.q: b.joint for b in reversed(tree.bodies) if b.kind in TURNING}  # not those that follow it
+    turned = [f"q_{k + 1} = {q[k]:g} rad ({joints[k]})" for k in sorted(joints) if q[k]]
+    return (*turned, *(["others neutral"] if turned and len(turned) < len(q) else []))
 
 
 def augmented(tree: Tree) -> tuple[list[float], list[Vec]]:
@@ -64,7 +73,7 @@ def _carries(tree: Tree, i: int) -> bool:
 def _bent(tree: Tree, model: Model) -> list[float]:
     q = [float(x) for x in neutral(model)]
     for k, b in enumerate(tree.bodies):
-        if b.kind in ("revolute", "helical"):
+        if b.kind in TURNING:
             q[b.q] = BENT[k % len(BENT)]
         elif b.kind == "prismatic":
             q[b.q] = 0.0

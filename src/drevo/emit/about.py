@@ -96,9 +96,24 @@ _WORDS = {
 ASSUMPTIONS = (
     "SI units and radians; linear parts before angular ones.",
     "The frame of a body is the frame of its joint after the motion; first moments and inertias are taken in it.",
-    "Letters with a joint number belong to the body of that joint; x, y, z are its own axes.",
+    "Letters with the number of a joint belong to the body that it carries; x, y, z are its own axes.",
     "s_i and c_i are the sine and cosine of the angle of joint i, s_ij and c_ij of the sum of those of i and j.",
 )
+
+
+class Coordinate(NamedTuple):
+    """What one scalar of an input is: the joint (or link) it belongs to, its number, its kind and its unit."""
+
+    joint: str
+    number: str
+    kind: str
+    unit: str
+
+    @property
+    def told(self) -> str:
+        """On one line."""
+        number = f" ({self.number})" if self.number else ""
+        return ", ".join([f"{self.joint}{number}", self.kind, *filter(None, [self.unit])])
 
 
 class Inputs(NamedTuple):
@@ -127,6 +142,7 @@ class About:
     notes: Mapping[str, str] = field(default_factory=dict)
     inputs: Inputs | None = None
     picture: Picture | None = None
+    coordinates: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -149,6 +165,8 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
     meta = program.meta
     formalism = str(meta.get("formalism", ""))
     notes, inputs, picture = meta.get("notes"), meta.get("inputs"), meta.get("picture")
+    given = meta.get("coordinates")
+    given = given if isinstance(given, Mapping) else {}
     return About(
         robot=plain(str(meta.get("robot", "robot"))),
         quantity=plain(str(meta.get("quantity", program.name))),
@@ -161,6 +179,7 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
         notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
         inputs=inputs if isinstance(inputs, Inputs) else None,
         picture=picture if isinstance(picture, Picture) else None,
+        coordinates={str(k): tuple(Coordinate(*map(plain, x)) for x in rows) for k, rows in given.items()},
     )
 
 
@@ -189,7 +208,10 @@ def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> lis
     """
     name = sequence.identifiers
     lines = [f"{facts.title}, by {facts.book}." if facts.formalism else f"{facts.title}.", ""]
-    lines += [f"{name[p.name]}: ({len(p.scalars)},) {meaning(facts, p.source)}" for p in sequence.inputs]
+    for p in sequence.inputs:
+        lines.append(f"{name[p.name]}: ({len(p.scalars)},) {meaning(facts, p.source)}")
+        known = zip(p.scalars, facts.coordinates.get(p.source, ()))
+        lines += [f"  {name[s]}: {c.told}" for s, c in known]
     lines += [f"-> {name[r.name]}: {_shape(r.shape)} {meaning(facts, r.source)}" for r in sequence.results]
     lines += [layout, "", f"Operations: {facts.totals}.", *_wrapped(CONVENTION)]
     if sequence.symbols:

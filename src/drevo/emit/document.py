@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ..graph.program import CONVENTION
-from .about import About, meaning
+from .about import About, Coordinate, meaning
 from .expression import Name, Number, Term
 from .layout import entry_name
 from .sequence import Result, Section, Sequence
@@ -42,6 +42,11 @@ def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[flo
 def arguments(sequence: Sequence, facts: About) -> list[Row]:
     """The state arguments."""
     return [Row(p.scalars, meaning(facts, p.source)) for p in sequence.inputs]
+
+
+def inputs(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:
+    """Every scalar of the arguments, with the joint (or link) it belongs to."""
+    return [x for p in sequence.inputs for x in zip(p.scalars, facts.coordinates.get(p.source, ()))]
 
 
 def results(sequence: Sequence, facts: About) -> list[Row]:

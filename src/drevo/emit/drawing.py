@@ -11,6 +11,9 @@ from html import escape
 from math import hypot
 from typing import NamedTuple
 
+from .names import plain
+from .paint import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
+
 Point = tuple[float, float, float]
 Flat = tuple[float, float]
 
@@ -21,16 +24,24 @@ TOWARDS = 0.25  # an axis whose projection is shorter than this is drawn as a do
 SAME = 5.0  # pixels: poles nearer than this share a circle and a label
 AROUND = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (1, 0), (-1, 0), (0, 1))
 
-STYLE = """<style>
-.m-bg{fill:var(--paper,#fff)}.m-link{stroke:var(--ink,#1b2430);stroke-width:4;stroke-linecap:round}
-.m-arm{stroke:var(--soft,#5b6776);stroke-width:1;stroke-dasharray:2 3}
-.m-pole{fill:var(--paper,#fff);stroke:var(--ink,#1b2430);stroke-width:2}.m-dot{fill:var(--mark,#0b6e6e)}
-.m-axis{stroke:var(--mark,#0b6e6e);stroke-width:1.6;fill:none}.m-mass{stroke:#b3452c;stroke-width:1.8}
-.m-star{fill:#c98a1b}.m-ground{stroke:var(--soft,#5b6776);stroke-width:1.4}
-.m-svg text{font:italic 13px Georgia,"Times New Roman",serif;fill:var(--ink,#1b2430);text-anchor:middle}
-.m-svg text.m-c{fill:#b3452c;font-size:11px}.m-svg text.m-d{fill:#a87212;font-size:11px}
-.m-svg text.m-key{font:12px system-ui,sans-serif;text-anchor:start;fill:var(--soft,#5b6776)}
-</style>"""
+FONT = 'font-family="Georgia,Times New Roman,serif" font-size="13" font-style="italic" text-anchor="middle"'
+KEY = {"font-family": "system-ui,sans-serif", "font-size": "12", "font-style": "normal", "text-anchor": "start"}
+LETTER, LINE = 6.4, 18.0  # pixels of the key: of a letter, from line to line
+LOOKS = {
+    "m-bg": {"fill": PAPER},
+    "m-text": {"fill": INK},
+    "m-c": {"fill": RED, "font-size": "11"},
+    "m-d": {"fill": "#a87212", "font-size": "11"},
+    "m-key": {"fill": SOFT, **KEY},
+    "m-link": {"stroke": INK, "stroke-width": "4", "stroke-linecap": "round"},
+    "m-arm": {"stroke": SOFT, "stroke-width": "1", "stroke-dasharray": "2 3"},
+    "m-pole": {"fill": PAPER, "stroke": INK, "stroke-width": "2"},
+    "m-dot": {"fill": MARK},
+    "m-axis": {"fill": "none", "stroke": MARK, "stroke-width": "1.6"},
+    "m-mass": {"stroke": RED, "stroke-width": "1.8"},
+    "m-star": {"fill": GOLD},
+    "m-ground": {"stroke": SOFT, "stroke-width": "1.4"},
+}
 
 
 class Part(NamedTuple):
@@ -49,11 +60,15 @@ class Part(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """The bodies, bases first, and the directions in space that go right and up on the page."""
+    """The bodies, bases first, and the directions in space that go right and up on the page.
+
+    posture: the coordinates there, such as "q_1 = 0.3 rad (hip)", "others neutral".
+    """
 
     parts: tuple[Part, ...]
     right: Point
     up: Point
+    posture: tuple[str, ...] = ()
 
     def flat(self, v: Point) -> Flat:
         """Orthographic projection, up being positive."""
@@ -104,8 +119,7 @@ class _Canvas:
         self.taken += [(x - half / 2, y), (x, y), (x + half / 2, y)] * 2
         text = " ".join(f'{base}<tspan dy="3" font-size="10">{escape(s)}</tspan><tspan dy="-3">&#8203;</tspan>'
                         for s in subs) if base else escape(",".join(subs))  # fmt: skip
-        kind = f' class="{style}"' if style else ""
-        self.marks.append(f'<text{kind} x="{x:.1f}" y="{y + 4:.1f}">{text}</text>')
+        self.marks.append(f'<text {_look(style or "m-text")} x="{x:.1f}" y="{y + 4:.1f}">{text}</text>')
 
     def _crowd(self, p: Flat, half: float) -> float:
         near = (max(abs(x - p[0]) - half, 0.0) + abs(y - p[1]) for x, y in self.taken)
@@ -113,7 +127,7 @@ class _Canvas:
 
 
 def svg(picture: Picture) -> str:
-    """The drawing; inside a page it takes the page's colours."""
+    """The drawing, with a key and the posture that it shows."""
     c = _Canvas(picture)
     for part in picture.parts:
         _link(c, part)
@@ -127,13 +141,33 @@ def svg(picture: Picture) -> str:
         for style, place in (("m-c", part.center), ("m-d", part.augmented)):
             if place is not None:
                 c.label(c.at(place), "", [part.number], style, 10.0)
-    height = c.height + LEGEND
+    said = _posture(picture.posture)
+    height = c.height + LEGEND + LINE * len(said)
+    texts = "".join(_words(20.0, c.height + LEGEND + LINE * k, line) for k, line in enumerate(said))
     return (
         f'<svg class="m-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height:.0f}" '
-        f'width="{WIDTH:.0f}" height="{height:.0f}" role="img" aria-label="drawing of the mechanism">{STYLE}'
-        f'<rect class="m-bg" width="{WIDTH:.0f}" height="{height:.0f}"/>'
-        f"{''.join(c.lines)}{''.join(c.marks)}{_legend(c.height + 12.0)}</svg>\n"
+        f'width="{WIDTH:.0f}" height="{height:.0f}" {FONT} role="img" aria-label="drawing of the mechanism">'
+        f'{dark(LOOKS)}<rect {_look("m-bg")} width="{WIDTH:.0f}" height="{height:.0f}"/>'
+        f"{''.join(c.lines)}{''.join(c.marks)}{_legend(c.height + 12.0)}{texts}</svg>\n"
     )
+
+
+def _posture(coordinates: Sequence[str]) -> list[str]:
+    """At which coordinates the robot is drawn, in lines that fit."""
+    lines = ["drawn at "]
+    for item in coordinates or ("its neutral posture",):
+        if len(lines[-1]) + len(item) > (WIDTH - 2 * 20.0) / LETTER:
+            lines.append("")
+        lines[-1] += f"{item}, "
+    return [line.removesuffix(", ") + "," * (k + 1 < len(lines)) for k, line in enumerate(lines)]
+
+
+def _look(kind: str) -> str:
+    return look(LOOKS, kind)
+
+
+def _words(x: float, y: float, text: str) -> str:
+    return f'<text {_look("m-key")} x="{x:.0f}" y="{y + 4:.1f}">{escape(plain(text))}</text>'
 
 
 def _places(picture: Picture) -> Iterator[Point]:
@@ -194,9 +228,9 @@ def _joint(c: _Canvas, group: list[Part]) -> None:
         c.line("m-axis", tail, tip)
         c.lines.append(_arrowhead(tip, (dx, -dy)))
     slides = all(p.kind == "prismatic" for p in group)
-    shape = (f'<rect class="m-pole" x="{x - 6:.1f}" y="{y - 6:.1f}" width="12" height="12"/>' if slides
-             else f'<circle class="m-pole" cx="{x:.1f}" cy="{y:.1f}" r="6"/>')  # fmt: skip
-    c.mark(shape + (f'<circle class="m-dot" cx="{x:.1f}" cy="{y:.1f}" r="2"/>' if dot else ""), at)
+    shape = (f'<rect {_look("m-pole")} x="{x - 6:.1f}" y="{y - 6:.1f}" width="12" height="12"/>' if slides
+             else f'<circle {_look("m-pole")} cx="{x:.1f}" cy="{y:.1f}" r="6"/>')  # fmt: skip
+    c.mark(shape + (f'<circle {_look("m-dot")} cx="{x:.1f}" cy="{y:.1f}" r="2"/>' if dot else ""), at)
 
 
 def _arrowhead(tip: Flat, along: Flat) -> str:
@@ -204,7 +238,7 @@ def _arrowhead(tip: Flat, along: Flat) -> str:
     (x, y), (u, v) = tip, (along[0] / n, along[1] / n)
     back = [(x - 7 * u + s * 3.4 * v, y - 7 * v - s * 3.4 * u) for s in (1, -1)]
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in (back[0], tip, back[1]))
-    return f'<polyline class="m-axis" points="{points}"/>'
+    return f'<polyline {_look("m-axis")} points="{points}"/>'
 
 
 def _centers(c: _Canvas, part: Part) -> None:
@@ -226,16 +260,18 @@ def _star(at: Flat) -> str:
     outer = ((0.0, -7.0), (6.66, -2.16), (4.11, 5.66), (-4.11, 5.66), (-6.66, -2.16))
     inner = ((1.65, -2.27), (2.66, 0.87), (0.0, 2.8), (-2.66, 0.87), (-1.65, -2.27))
     points = " ".join(f"{at[0] + x:.1f},{at[1] + y:.1f}" for pair in zip(outer, inner) for x, y in pair)
-    return f'<polygon class="m-star" points="{points}"/>'
+    return f'<polygon {_look("m-star")} points="{points}"/>'
 
 
 def _line(style: str, a: Flat, b: Flat) -> str:
-    return f'<line class="{style}" x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"/>'
+    return f'<line {_look(style)} x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"/>'
 
 
 def _legend(y: float) -> str:
     """What the signs mean."""
-    pole = f'<circle class="m-pole" cx="30" cy="{y:.1f}" r="6"/><circle class="m-dot" cx="30" cy="{y:.1f}" r="2"/>'
+    pole = "".join(
+        f'<circle {_look(kind)} cx="30" cy="{y:.1f}" r="{r}"/>' for kind, r in (("m-pole", 6), ("m-dot", 2))
+    )
     axis = _line("m-axis", (150, y), (176, y)) + _arrowhead((176, y), (1.0, 0.0))
     words = (
         (42, "pole, axis to you"),
@@ -243,7 +279,7 @@ def _legend(y: float) -> str:
         (284, "centre of mass"),
         (410, "of the augmented body"),
     )
-    texts = "".join(f'<text class="m-key" x="{x}" y="{y + 4:.1f}">{text}</text>' for x, text in words)
+    texts = "".join(_words(x, y, text) for x, text in words)
     return pole + axis + _cross((272, y)) + _star((398, y)) + texts
 
 

@@ -13,6 +13,7 @@ from .document import (
     counted,
     equal_entries,
     input_sections,
+    inputs,
     is_symmetric,
     note_of,
     results,
@@ -124,6 +125,8 @@ def _head(facts: About) -> str:
 def _parts(sequence: Sequence, facts: About) -> list[Part]:
     style = html_style(facts.digits)
     parts: list[Part] = [("symbols", "Symbols", _rows([*arguments(sequence, facts), *results(sequence, facts)]))]
+    if facts.coordinates:
+        parts.append(("inputs", "Inputs", _inputs(sequence, facts)))
     if facts.picture is not None:
         parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.picture)}</div>'))
     for k, (section, values) in enumerate(input_sections(facts)):
@@ -158,6 +161,13 @@ def _rows(rows: list[Row]) -> str:
         if r.names
     )
     return f'<table class="legend">{body}</table>'
+
+
+def _inputs(sequence: Sequence, facts: About) -> str:
+    heads = ("symbol", "joint", "number", "kind", "unit")
+    rows = [(_math(mathml_name(s)), *map(escape, c)) for s, c in inputs(sequence, facts)]
+    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+    return f'<table class="legend"><tr><th>{"</th><th>".join(heads)}</th></tr>{body}</table>'
 
 
 def _parameters(sequence: Sequence, style: Style) -> str:

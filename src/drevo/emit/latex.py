@@ -12,6 +12,7 @@ from .document import (
     counted,
     equal_entries,
     input_sections,
+    inputs,
     is_symmetric,
     note_of,
     results,
@@ -68,6 +69,7 @@ def latex(sequence: Sequence, facts: About) -> str:
     lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(counted(facts)), ""]
     lines.append(r"\section*{Symbols}")
     lines += _rows([*arguments(sequence, facts), *results(sequence, facts)])
+    lines += _inputs(sequence, facts)
     for given, values in input_sections(facts):
         lines += _aligned(given, [defined(x, v, style) for x, v in zip(given.statements, values)])
     lines += _parameters(sequence, style)
@@ -84,6 +86,13 @@ def latex(sequence: Sequence, facts: About) -> str:
 def _rows(rows: list[Row]) -> list[str]:
     body = [rf"${_names(r)}$ & {latex_text(r.meaning)} \\" for r in rows if r.names]
     return [r"\begin{longtable}[l]{@{}ll@{}}", *body, r"\end{longtable}"] if body else []
+
+
+def _inputs(sequence: Sequence, facts: About) -> list[str]:
+    rows = [rf"${latex_name(s)}$ & {' & '.join(map(latex_text, c))} \\" for s, c in inputs(sequence, facts)]
+    head = r"symbol & joint & number & kind & unit \\ \midrule \endhead"
+    table = [r"\begin{longtable}[l]{@{}lllll@{}}", head, *rows, r"\end{longtable}"]
+    return [r"\section*{Inputs}", *table] if rows else []
 
 
 def _names(row: Row) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .about import About
-from .document import CITE, Row, arguments, counted, input_sections, is_symmetric, results, spelled
+from .document import CITE, Row, arguments, counted, input_sections, inputs, is_symmetric, results, spelled
 from .expression import Style
 from .latex import defined, latex_style, noted, same_lines
 from .names import latex_name, plain
@@ -19,6 +19,7 @@ def markdown(sequence: Sequence, facts: About) -> str:
     lines = [f"# {escaped(facts.title)}", "", f"{by}Operations: **{facts.totals}**.", ""]
     lines += [escaped(counted(facts)), ""]
     lines += ["## Symbols", "", *_rows([*arguments(sequence, facts), *results(sequence, facts)])]
+    lines += _inputs(sequence, facts)
     for given, values in input_sections(facts):
         rows = [defined(x, v, style) for x, v in zip(given.statements, values)]
         lines += [f"### {escaped(given.title)}", "", *_aligned(rows)]
@@ -43,6 +44,12 @@ def _rows(rows: list[Row]) -> list[str]:
     named = [(spelled(latex_name, r.names, r"\dots"), r.meaning) for r in rows if r.names]
     body = [f"| ${names}$ | {escaped(text)} |" for names, text in named]
     return ["| symbol | meaning |", "|---|---|", *body, ""]
+
+
+def _inputs(sequence: Sequence, facts: About) -> list[str]:
+    cells = [(f"${latex_name(s)}$", *map(escaped, c)) for s, c in inputs(sequence, facts)]
+    head = ["## Inputs", "", "| symbol | joint | number | kind | unit |", "|---|---|---|---|---|"]
+    return [*head, *(f"| {' | '.join(row)} |" for row in cells), ""] if cells else []
 
 
 def _parameters(sequence: Sequence, style: Style) -> list[str]:

@@ -1,4 +1,4 @@
-"""Plots as SVG without a library: panels of curves and bands in a grid; inside a page they take its colours."""
+"""Plots as SVG without a library: panels of curves and bands in a grid, in plain colours."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from .paint import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 Array = np.ndarray[Any, Any]
 Limits = tuple[float, float]
@@ -23,15 +25,20 @@ FINE = 0.25  # points nearer than this to the line between their neighbours are 
 FLAT = 1e-9  # N, N m, m, s: what varies less is rounding, and no curve
 ROOM = 0.04  # of an ordinate's range is left free at each end
 
-COLOURS = ("var(--mark,#0b6e6e)", "#c98a1b", "#b3452c", "#4a5fa5", "#7a9a3a", "#8a4f9e", "var(--soft,#5b6776)")
-STYLE = f"""<style>
-.p-bg{{fill:var(--paper,#fff)}}.p-frame{{fill:none;stroke:var(--soft,#5b6776);stroke-width:1}}
-.p-grid{{stroke:var(--soft,#5b6776);stroke-width:.5;opacity:.35}}.p-zero{{stroke:var(--soft,#5b6776);stroke-width:1}}
-.p-area{{fill:var(--ink,#1b2430);fill-opacity:.09}}
-{"".join(f".p-{k}{{stroke:{c};fill:{c}}}" for k, c in enumerate(COLOURS))}
-.p-svg .p-line{{fill:none;stroke-width:1.5}}.p-band{{stroke-width:1;fill-opacity:.22}}
-.p-svg text{{font:11px system-ui,sans-serif;fill:var(--ink,#1b2430)}}.p-svg text.p-title{{font-size:14px}}
-</style>"""
+COLOURS = (MARK, GOLD, RED, "#4a5fa5", "#7a9a3a", "#8a4f9e", SOFT)
+LOOKS = {
+    "p-svg": {"fill": INK, "font-family": "system-ui,sans-serif", "font-size": "11"},
+    "p-bg": {"fill": PAPER},
+    "p-frame": {"fill": "none", "stroke": SOFT, "stroke-width": "1"},
+    "p-grid": {"stroke": SOFT, "stroke-width": "0.5", "opacity": "0.35"},
+    "p-zero": {"stroke": SOFT, "stroke-width": "1"},
+    "p-area": {"fill": INK, "fill-opacity": "0.09"},
+    **{f"p-line-{k}": {"fill": "none", "stroke": c, "stroke-width": "1.5"} for k, c in enumerate(COLOURS)},
+    **{
+        f"p-band-{k}": {"fill": c, "fill-opacity": "0.22", "stroke": c, "stroke-width": "1"}
+        for k, c in enumerate(COLOURS)
+    },
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +114,15 @@ def plot(title: str, panels: Sequence[Panel], across: int = 1, abscissa: str = "
         parts.append(f'<text x="{PAGE - RIGHT:.0f}" y="{y - 10:.1f}" text-anchor="end">{escape(abscissa)}</text>')
         parts.append(f'<g transform="translate({LEFT:.0f} {y - 14:.1f})">{_key(names[0] if one else (), 0.0)}</g>')
     return (
-        f'<svg class="p-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PAGE:.0f} {y:.0f}" '
-        f'width="{PAGE:.0f}" height="{y:.0f}" role="img" aria-label="{escape(title)}">{STYLE}'
-        f'<rect class="p-bg" width="{PAGE:.0f}" height="{y:.0f}"/>'
-        f'<text class="p-title" x="{LEFT:.0f}" y="20">{escape(title)}</text>{"".join(parts)}</svg>\n'
+        f'<svg {_look("p-svg")} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PAGE:.0f} {y:.0f}" '
+        f'width="{PAGE:.0f}" height="{y:.0f}" role="img" aria-label="{escape(title)}">{dark(LOOKS)}'
+        f'<rect {_look("p-bg")} width="{PAGE:.0f}" height="{y:.0f}"/>'
+        f'<text font-size="14" x="{LEFT:.0f}" y="20">{escape(title)}</text>{"".join(parts)}</svg>\n'
     )
+
+
+def _look(kind: str) -> str:
+    return look(LOOKS, kind)
 
 
 def _frames(panels: Sequence[Panel], wide: float, shared: bool) -> list[_Frame]:
@@ -133,18 +144,20 @@ def _equal(x: Limits, y: Limits, wide: float) -> _Frame:
 
 
 def _panel(panel: Panel, f: _Frame, title: float) -> str:
-    parts = [f'<text x="0" y="{-title:.0f}" style="font-weight:600">{escape(panel.title)}</text>']
-    parts += [f'<polygon class="p-area" points="{_text(f.at(*np.asarray(a, float).T))}"/>' for a in panel.areas]
+    parts = [f'<text x="0" y="{-title:.0f}" font-weight="600">{escape(panel.title)}</text>']
+    parts += [f'<polygon {_look("p-area")} points="{_text(f.at(*np.asarray(a, float).T))}"/>' for a in panel.areas]
     parts += _numbers(f, panel.log)
     for k, curve in enumerate(panel.curves):
-        kind = f"p-{k % len(COLOURS)}"
+        colour = k % len(COLOURS)
         for x, *edges in _pieces(curve.edges(panel.log)):
             low, *high = (_thinned(f.at(x, y)) for y in edges)
             if high:
-                parts.append(f'<polygon class="p-band {kind}" points="{_text(low)} {_text(high[0][::-1])}"/>')
+                parts.append(
+                    f'<polygon {_look(f"p-band-{colour}")} points="{_text(low)} {_text(high[0][::-1])}"/>'
+                )
             else:
-                parts.append(f'<polyline class="p-line {kind}" points="{_text(low)}"/>')
-    parts.append(f'<rect class="p-frame" width="{f.wide:.1f}" height="{f.high:.1f}"/>')
+                parts.append(f'<polyline {_look(f"p-line-{colour}")} points="{_text(low)}"/>')
+    parts.append(f'<rect {_look("p-frame")} width="{f.wide:.1f}" height="{f.high:.1f}"/>')
     return "".join(parts)
 
 
@@ -154,11 +167,11 @@ def _numbers(f: _Frame, log: bool) -> Iterator[str]:
         if log and y != round(y):
             continue
         _, v = f.at(f.x[0], y)
-        yield f'<path class="{"p-grid" if y or log else "p-zero"}" d="M0 {v:.1f}h{f.wide:.1f}"/>'
+        yield f'<path {_look("p-grid" if y or log else "p-zero")} d="M0 {v:.1f}h{f.wide:.1f}"/>'
         yield f'<text x="-5" y="{v + 4:.1f}" text-anchor="end">{10.0**y if log else y:.4g}</text>'
     for x in _ticks(*f.x, max(3, round(f.wide / 80))):
         u, _ = f.at(x, f.y[0])
-        yield f'<path class="p-grid" d="M{u:.1f} 0v{f.high:.1f}"/>'
+        yield f'<path {_look("p-grid")} d="M{u:.1f} 0v{f.high:.1f}"/>'
         yield f'<text x="{u:.1f}" y="{f.high + 14:.1f}" text-anchor="middle">{x:.4g}</text>'
 
 
@@ -173,7 +186,7 @@ def _ticks(low: float, high: float, count: int) -> list[float]:
 def _key(names: Sequence[str], y: float) -> str:
     out, x = "", 0.0
     for k, name in enumerate(names):
-        out += f'<rect class="p-band p-{k % len(COLOURS)}" x="{x:.0f}" y="{y - 3:.0f}" width="22" height="7"/>'
+        out += f'<rect {_look(f"p-band-{k % len(COLOURS)}")} x="{x:.0f}" y="{y - 3:.0f}" width="22" height="7"/>'
         out += f'<text x="{x + 28:.0f}" y="{y + 4:.0f}">{escape(name)}</text>'
         x += APART + LETTER * len(name)
     return out

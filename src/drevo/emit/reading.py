@@ -14,16 +14,18 @@ def read(
     arguments: Iterable[Iterable[Any]],
     parameters: Iterable[Any],
     functions: Mapping[str, Callable[..., Any]],
+    number: Callable[[float], Any] | None = None,
 ) -> list[list[Any]]:
     """The entries of every result, row-major.
 
     arguments: per state argument its scalars; parameters: a value per symbol; functions: sin, cos, sqrt, atan2.
+    number: what a constant becomes; itself by default.
     """
     known: dict[str, Any] = {}
     for port, scalars in zip(sequence.inputs, arguments):
         known.update(zip(port.scalars, scalars))
     known.update(zip([s.name for s in sequence.symbols], parameters))
-    reader = _Reader(known, functions)
+    reader = _Reader(known, functions, number)
     for s in sequence.statements():
         known[s.name] = reader.total(s.terms)
     return [[reader.total((entry,)) for entry in r.entries] for r in sequence.results]
@@ -32,8 +34,13 @@ def read(
 class _Reader:
     """Works from left to right, as every notation does."""
 
-    def __init__(self, known: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]) -> None:
-        self.known, self.functions = known, functions
+    def __init__(
+        self,
+        known: Mapping[str, Any],
+        functions: Mapping[str, Callable[..., Any]],
+        number: Callable[[float], Any] | None,
+    ) -> None:
+        self.known, self.functions, self.number = known, functions, number
 
     def total(self, terms: Terms) -> Any:
         total: Any = None
@@ -55,7 +62,7 @@ class _Reader:
         if isinstance(factor, Group):
             return self.total(factor.terms)
         if isinstance(factor, Number):
-            return factor.value
+            return self.number(factor.value) if self.number else factor.value
         assert isinstance(factor, Call)
         arguments = [self.total(x) for x in (factor.terms, factor.second) if x]
         return self.functions[factor.function](*arguments)
