@@ -318,15 +318,19 @@ def test_stabilisation(gains: Any) -> None:
     assert worst(f2 + 3.0 * got.rate + 2.0 * got.value, [0.0]) <= 1e-13 and abs(got.value[0]) > 0.1
 
 
-def test_weld_holds_its_first_orientation() -> None:
-    """rotation=None: the turn at first use is what stabilisation returns to."""
+def two_bodies() -> Robot:
     b = drevo.Builder("two", gravity=(0, 0, 0))
     for name in ("a", "b"):
         b.body(name, joint="free", mass=1.0, inertia=np.diag([0.1, 0.2, 0.3]))
-    r = b.robot()
+    return b.robot()
+
+
+def test_weld_holds_the_orientation_of_a_configuration() -> None:
+    """at=q: the turn there is what stabilisation returns to."""
+    r = two_bodies()
     rng = np.random.default_rng(0)
     q, v = r.random(rng), np.zeros(r.nv)
-    held = [constraint.weld("a", (0.1, 0, 0), "b", (0, 0.2, 0))]
+    held = [constraint.weld("a", (0.1, 0, 0), "b", (0, 0.2, 0), at=q)]
     first = constrained_dynamics(r, q, v, v, constraints=held, stabilise=(0.0, 1.0))
     assert abs(first.value[3:]).max() <= 1e-15
     d = 1e-4 * rng.normal(size=r.nv)
@@ -334,6 +338,39 @@ def test_weld_holds_its_first_orientation() -> None:
     second = constrained_dynamics(r, moved, v, v, constraints=held, stabilise=(0.0, 1.0))
     turn = r.pose(q, "a")[:3, :3] @ d[3:6] - r.pose(q, "b")[:3, :3] @ d[9:12]
     assert worst(second.value[3:] * 1e4, turn * 1e4) <= 1e-3
+
+
+def test_weld_without_an_orientation_remembers_nothing() -> None:
+    """rotation=None: the same call gives the same, whatever was called before; each row keeps its own turn."""
+    r = two_bodies()
+    q = r.random(np.random.default_rng(1), 3)
+    v = np.zeros((3, r.nv))
+    held = [constraint.weld("a", (0.1, 0, 0), "b", (0, 0.2, 0))]
+    given: Any = {"constraints": held, "stabilise": (2.0, 1.0)}
+    many = constrained_dynamics(r, q, v, v, **given)
+    assert abs(many.value[:, 3:]).max() <= 1e-15
+    met = hold(r, q, v, constraints=held)[0]
+    for k in (2, 0, 1):
+        one, fresh = (constrained_dynamics(x, q[k], v[k], v[k], **given) for x in (r, two_bodies()))
+        assert np.array_equal(one.a, fresh.a) and worst(many.a[k], one.a) <= 1e-12
+        for found in (met[k], r.assemble(q[k], constraints=held), two_bodies().assemble(q[k], constraints=held)):
+            assert worst(turned(r, found), turned(r, q[k])) <= 1e-11
+
+
+def turned(r: Robot, q: Array) -> Array:
+    return np.asarray(r.pose(q, "a")[:3, :3].T @ r.pose(q, "b")[:3, :3])
+
+
+def test_contacts_stay_where_they_are_while_others_close() -> None:
+    """hold and assemble keep the place of a contact and the orientation of a foot that have no anchor."""
+    r = drevo.load("biped", base="floating")
+    q, v = r.integrate(r.neutral(), 0.1 * np.random.default_rng(2).normal(size=r.nv)), np.zeros(r.nv)
+    foot = [{"link": "left_foot", "point": (0.02, 0.03, 0), "rows": 6}]
+    away = r.pose(q, "right_foot")[:3, 3] + (0.05, 0.03, 0.08)
+    reach = [constraint.point_to_point("right_foot", (0, 0, 0), "world", away)]
+    for x in (hold(r, q, v, foot, reach)[0], r.assemble(q, contacts=foot, constraints=reach)):
+        assert worst(r.pose(x, "left_foot"), r.pose(q, "left_foot")) <= 1e-11
+        assert worst(r.pose(x, "right_foot")[:3, 3], away) <= 1e-11
 
 
 def test_loops_of_the_robot() -> None:

@@ -6,13 +6,18 @@ the functions given to `function`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from .algorithms import constraints as rows_of
 from .algorithms.constraints import NO_ROWS, Kinematics, Rows
+from .constraint_functions import asked, numbers, short
 from .errors import InputError
+from .mechanics import configuration
+from .mechanics.jet import Jet, jet
 from .mechanics.scalar import Scalar, cos, sin, sqrt
 from .mechanics.spatial import Mat, Vec
 from .model import values
@@ -87,13 +92,14 @@ class PointToPoint:
 
 @dataclass(frozen=True, slots=True)
 class Weld:
-    """r_a = r_b and R_a R_ab = R_b. Without R_ab the orientation at first use holds."""
+    """r_a = r_b and R_a R_ab = R_b. R_ab may be given, or be that of a configuration `at`, or be left open."""
 
     link_a: str
     point_a: Triple
     link_b: str
     point_b: Triple
     rotation: Turn | None = None
+    at: tuple[float, ...] | None = None
     size: int = 6
 
     @property
@@ -102,6 +108,8 @@ class Weld:
 
     def rows(self, k: Kinematics, t: Scalar) -> Rows:
         turn = None if self.rotation is None else Mat.of(self.rotation)
+        if self.at is not None:
+            turn = rows_of.orientation(k.tree, self.at, *self.links)
         return rows_of.weld(k, self.link_a, self.point_a, self.link_b, self.point_b, turn)
 
 
@@ -156,7 +164,15 @@ class PoseTracking:
         return (self.link,)
 
     def rows(self, k: Kinematics, t: Scalar) -> Rows:
-        return rows_of.pose_tracking(k, t, self.link, self.point, self.program)
+        return rows_of.pose_tracking(k, t, self.link, self.point, self.checked)
+
+    def checked(self, t: Scalar) -> Sequence[Sequence[Scalar]]:
+        """The program, with what it gives checked."""
+        who = f"pose_tracking of {self.link!r}"
+        found = asked(who, lambda: self.program(t))
+        if not isinstance(found, Iterable) or len(rows := list(found)) != 4:
+            raise InputError(f"{who}: the program gives a 4x4 pose, four rows of four numbers, not {short(found)}")
+        return [numbers(f"{who}: row {i} of the pose", row, 4) for i, row in enumerate(rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +187,22 @@ class Traced:
         return ()
 
     def rows(self, k: Kinematics, t: Scalar) -> Rows:
-        found = rows_of.function(k, t, self.f)
-        if len(found.value) != self.size:
-            name = getattr(self.f, "__name__", "f")
-            raise InputError(f"function constraint {name!r} gave {len(found.value)} values, size is {self.size}")
-        return found
+        return rows_of.function(k, t, self._values(k))
+
+    def _values(self, k: Kinematics) -> Given:
+        """The function, with what it asks for and gives checked."""
+        who = f"function constraint {getattr(self.f, '__name__', 'f')!r}"
+
+        def values(pose: Callable[[str], Any], q: Sequence[Scalar], t: Scalar) -> Sequence[Scalar]:
+            def known(link: str) -> Any:
+                if link not in k.tree.frames:
+                    raise InputError(f"link {link!r} is not in the robot{meant(str(link), k.tree.frames)}")
+                return pose(link)
+
+            found = asked(who, lambda: self.f(known, q, t))
+            return numbers(who, found, self.size)
+
+        return values
 
 
 KINDS = (Contact, PointOnPlane, PointToPoint, Weld, Distance, Gear, PoseTracking, Traced)
@@ -192,7 +219,7 @@ def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, ro
     from link) are what stabilisation returns to; without them only the velocity is stabilised.
     """
     who = f"contact of {link!r}"
-    if rows not in (3, 6):
+    if not isinstance(rows, Real) or rows not in (3, 6):
         raise InputError(f"{who}: rows is 3 (a point) or 6 (a foot), not {rows!r}")
     at = None if anchor is None else _checked(who, "anchor", values.vector, anchor)
     turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
@@ -234,15 +261,21 @@ def point_to_point(
     return PointToPoint(link_a, a, link_b, b, W)
 
 
-def weld(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None) -> Weld:
+def weld(
+    link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None, at: Numbers = None
+) -> Weld:
     """Two links move as one: rows r_a - r_b, then omega_a - omega_b.
 
-    rotation: the axes of b in those of a; None holds the orientation at first use.
+    rotation: the axes of b in those of a; or at: a configuration (nq,) in which they stand so. With neither the
+    weld holds the orientation that each call begins with: of `simulate`, `assemble` and `hold` that of their first
+    configuration, of calls about one state that state's own, so that the orientation is never off.
     """
     who = f"weld between {link_a!r} and {link_b!r}"
     a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    if rotation is not None and at is not None:
+        raise InputError(f"{who}: rotation and at say the same thing; give one of them")
     turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-    return Weld(link_a, a, link_b, b, turn)
+    return Weld(link_a, a, link_b, b, turn, None if at is None else _checked(who, "at", values.sequence, at))
 
 
 def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, length: float) -> Distance:
@@ -278,7 +311,19 @@ def pose_tracking(
     who = f"pose_tracking of {link!r}"
     if not callable(program):
         raise InputError(f"{who}: program must be callable as program(t) and give a 4x4 pose")
-    return PoseTracking(link, program, _checked(who, "point", values.vector, point))
+    made = PoseTracking(link, program, _checked(who, "point", values.vector, point))
+    _refuse_deformation(made)
+    return made
+
+
+def _refuse_deformation(c: PoseTracking) -> None:
+    """InputError where the pose at t = 0, if there is one, does not turn but stretch."""
+    try:
+        turn = [[float(jet(x).x) for x in row[:3]] for row in c.checked(Jet(0.0, 1.0))[:3]]
+    except InputError:  # it may begin later; what cannot be traced is said at its first use
+        return
+    if all(math.isfinite(x) for row in turn for x in row):
+        _checked(f"pose_tracking of {c.link!r}", "rotation at t = 0", values.rotation, turn)
 
 
 def function(f: Given, size: int) -> Traced:
@@ -316,14 +361,23 @@ def collect(
     constraints: Sequence[Constraint] | None,
 ) -> tuple[Constraint, ...]:
     """Contacts, then constraints, then the model's own loops; every name checked against the model."""
-    found: list[Constraint] = [_contact(c) for c in contacts or ()]
-    found += constraints or ()
+    found: list[Constraint] = [_contact(c) for c in several("contacts", contacts, "contact")]
+    found += several("constraints", constraints, "constraint")
     found += [_loop(loop) for loop in model.loops]
     for c in found:
         if not isinstance(c, KINDS):
             raise InputError(f"constraints: {c!r} is none; make it with drevo.constraint")
         _check_names(model, c)
     return tuple(found)
+
+
+def several(what: str, given: Any, one: str) -> list[Any]:
+    """The members of a list, None for an empty one; a single member or anything else is refused."""
+    if given is None:
+        return []
+    if isinstance(given, (str, Mapping, *KINDS)) or not isinstance(given, Iterable):
+        raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
+    return list(given)
 
 
 def _contact(given: Contact | Mapping[str, Any]) -> Contact:
@@ -350,6 +404,8 @@ def _check_names(model: Model, c: Constraint) -> None:
         if link not in links:
             what = "contact" if isinstance(c, Contact) else type(c).__name__
             raise InputError(f"{what}: link {link!r} is not in robot {model.name!r}{meant(str(link), links)}")
+    if isinstance(c, Weld) and c.at is not None:
+        configuration.state(model, f"{_label(c)}: at", q=c.at)
     if isinstance(c, Gear):
         joints = {j.name: j.nv for j in model.joints}
         for name in (c.joint_a, c.joint_b):
@@ -360,8 +416,15 @@ def _check_names(model: Model, c: Constraint) -> None:
 
 
 def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """A name for each row, for messages."""
-    return tuple(f"{_label(c)}[{r}]" for c in constraints for r in range(c.size))
+    """A name for each row, for messages: contact(foot)[0], ..., of the next one like it contact(foot)#2[0], ..."""
+    out: list[str] = []
+    seen: dict[str, int] = {}
+    for c in constraints:
+        name = _label(c)
+        seen[name] = seen.get(name, 0) + 1
+        name += f"#{seen[name]}" if seen[name] > 1 else ""
+        out += [f"{name}[{r}]" for r in range(c.size)]
+    return tuple(out)
 
 
 def _label(c: Constraint) -> str:
@@ -381,32 +444,6 @@ def _label(c: Constraint) -> str:
 def is_lasting(c: Constraint) -> bool:
     """Whether its text says all about it: a Python function has no name that lasts."""
     return not isinstance(c, (PoseTracking, Traced))
-
-
-def anchors(constraints: Sequence[Constraint]) -> int:
-    """How many numbers say where contacts without an anchor, and feet without an orientation, are held."""
-    return sum(3 * _placeless(c) + 9 * _turnless(c) for c in constraints)
-
-
-def anchored(constraints: Sequence[Constraint], numbers: Sequence[Scalar]) -> tuple[Constraint, ...]:
-    """The same with these numbers in place of what their contacts leave open; scalars of any kind."""
-    rest, out = list(numbers), list(constraints)
-    for k, c in enumerate(out):
-        if isinstance(c, Contact) and _placeless(c):
-            c, rest = replace(c, anchor=(rest[0], rest[1], rest[2])), rest[3:]
-        if isinstance(c, Contact) and _turnless(c):
-            turn = tuple((rest[i], rest[i + 1], rest[i + 2]) for i in (0, 3, 6))
-            c, rest = replace(c, rotation=turn), rest[9:]  # type: ignore[arg-type]
-        out[k] = c
-    return tuple(out)
-
-
-def _placeless(c: Constraint) -> bool:
-    return isinstance(c, Contact) and c.anchor is None
-
-
-def _turnless(c: Constraint) -> bool:
-    return isinstance(c, Contact) and c.rotation is None and c.size == 6
 
 
 def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Rows:

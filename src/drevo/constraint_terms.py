@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .algorithms.constraints import Kinematics
-from .constraint import Constraint, Weld, all_rows, is_lasting
+from .algorithms.constraints import Kinematics, orientation
+from .algorithms.kinematics import pose
+from .constraint import Constraint, Contact, Weld, all_rows, is_lasting, labels
+from .errors import NumericsError
 from .graph.node import Graph
 from .graph.program import Input, Output, Program
+from .mechanics.scalar import Scalar
 from .mechanics.tree import build_tree
 from .model.description import Model
 
@@ -23,8 +27,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-_MADE: WeakKeyDictionary[Any, dict[tuple[Constraint, ...], Function]] = WeakKeyDictionary()
-_HELD: WeakKeyDictionary[Any, dict[Weld, Weld]] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[Any, dict[tuple[tuple[Constraint, ...], bool], Function]] = WeakKeyDictionary()
 
 
 class Terms(NamedTuple):
@@ -37,15 +40,25 @@ class Terms(NamedTuple):
 
 
 def constraint_terms(
-    robot: Robot, found: tuple[Constraint, ...], q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0
+    robot: Robot,
+    found: tuple[Constraint, ...],
+    q: ArrayLike,
+    v: ArrayLike,
+    t: ArrayLike = 0.0,
+    held: Array | None = None,
 ) -> Terms:
-    """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `constraint.collect` has checked."""
-    time = np.asarray(t, float)[..., None]
-    if found:
-        return Terms(*constraint_function(robot, found)(q, v, time))
-    lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
-    none = np.zeros((*lead, 0))
-    return Terms(none, none, np.zeros((*lead, 0, robot.nv)), none)
+    """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `constraint.collect` has checked.
+
+    held (..., anchors): `held_at` of the configuration whose places and orientations hold where the constraints
+    leave them open; without it they are taken as met.
+    """
+    if not found:
+        lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
+        none = np.zeros((*lead, 0))
+        return Terms(none, none, np.zeros((*lead, 0, robot.nv)), none)
+    given = [q, v, np.asarray(t, float)[..., None]]
+    placed = held is not None and held.shape[-1] > 0
+    return Terms(*constraint_function(robot, found, placed)(*given, *([held] if placed else [])))
 
 
 def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> Terms:
@@ -56,39 +69,46 @@ def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Arra
     if not found:
         none = np.zeros((len(q), 0))
         return Terms(none, none, np.zeros((len(q), 0, model.nv)), none)
-    rows = all_rows(found, Kinematics(build_tree(model), list(q.T), list(v.T)), t)
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        rows = all_rows(found, Kinematics(build_tree(model), list(q.T), list(v.T)), t)
 
     def filled(values: Sequence[Any]) -> Array:
         return np.stack([np.broadcast_to(np.asarray(x, float), (len(q),)) for x in values], -1)
 
     jacobian = np.stack([filled(row) for row in rows.jacobian], -2)
-    return Terms(filled(rows.value), filled(rows.rate), jacobian, filled(rows.bias))
+    terms = Terms(filled(rows.value), filled(rows.rate), jacobian, filled(rows.bias))
+    sides = np.stack([terms.value, terms.rate, terms.gamma, *np.moveaxis(jacobian, -1, 0)])
+    if not np.isfinite(sides).all():
+        row = int((~np.isfinite(sides)).any((0, 1)).argmax())
+        raise NumericsError(f"{labels(found)[row]} or a rate of it is not finite at this state")
+    return terms
 
 
-def constraint_function(robot: Robot, found: tuple[Constraint, ...]) -> Function:
-    """The compiled function of a set, made once per robot."""
+def constraint_function(robot: Robot, found: tuple[Constraint, ...], placed: bool = False) -> Function:
+    """The compiled function of a set, made once per robot; placed: with the numbers left open as an input."""
     from .runtime.function import Spec, obtain
     from .runtime.key import request
 
     made = _MADE.setdefault(robot, {})
-    if found not in made:
+    if (found, placed) not in made:
         spec = Spec(dtype="float64", layout="rows", packed=False, parameters=False, check=True)
-        made[found] = obtain(
-            request(robot.model, "constraints", found),
-            lambda: constraint_program(robot.model, found),
+        made[found, placed] = obtain(
+            request(robot.model, "constraints", found, placed),
+            lambda: constraint_program(robot.model, found, placed),
             spec,
             cache=all(map(is_lasting, found)),
         )
-    return made[found]
+    return made[found, placed]
 
 
-def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
-    """The program of f, f', Gamma and gamma with inputs q, v and t."""
+def constraint_program(model: Model, found: tuple[Constraint, ...], placed: bool = False) -> Program:
+    """The program of f, f', Gamma and gamma with inputs q, v, t and, if placed, the numbers left open."""
     graph, tree = Graph(), build_tree(model)
-    sizes = {"q": model.nq, "v": model.nv, "t": 1}
+    sizes = {"q": model.nq, "v": model.nv, "t": 1} | ({"held": anchors(found)} if placed else {})
     state = {s: [graph.input(f"{s}[{i}]") for i in range(n)] for s, n in sizes.items()}
     inputs = tuple(Input(s, (n,), tuple(x.edge >> 1 for x in state[s])) for s, n in sizes.items())
-    rows = all_rows(found, Kinematics(tree, state["q"], state["v"]), state["t"][0])
+    there = anchored(found, state["held"]) if placed else found
+    rows = all_rows(there, Kinematics(tree, state["q"], state["v"]), state["t"][0])
     m = len(rows.value)
     jacobian = [x for row in rows.jacobian for x in row]
     parts = (("f", rows.value), ("rate", rows.rate), ("jacobian", jacobian), ("gamma", rows.bias))
@@ -102,20 +122,61 @@ def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     return Program("constraints", graph, inputs, (), outputs, {}, (), units, about)
 
 
-def oriented(robot: Robot, found: tuple[Constraint, ...], q: Array) -> tuple[Constraint, ...]:
-    """Welds without a rotation get the one they had at first use."""
-    memory = _HELD.setdefault(robot, {})
-    out: list[Constraint] = []
-    for c in found:
-        if isinstance(c, Weld) and c.rotation is None:
-            if c not in memory:
-                first = q.reshape(-1, robot.nq)[0]
-                Ra, Rb = (robot.pose(first, link)[:3, :3] for link in (c.link_a, c.link_b))
-                turn = tuple(tuple(float(x) for x in row) for row in Ra.T @ Rb)
-                memory[c] = Weld(c.link_a, c.point_a, c.link_b, c.point_b, turn)  # type: ignore[arg-type]
-            c = memory[c]
-        out.append(c)
+# -- what a configuration decides ---------------------------------------------------------------------------
+
+
+def anchors(constraints: Sequence[Constraint]) -> int:
+    """How many numbers say what is left open: places and orientations of contacts, orientations of welds."""
+    return sum(3 * _placeless(c) + 9 * _turnless(c) for c in constraints)
+
+
+def anchored(constraints: Sequence[Constraint], numbers: Sequence[Scalar]) -> tuple[Constraint, ...]:
+    """The same with these numbers in place of what they leave open; scalars of any kind."""
+    rest, out = list(numbers), list(constraints)
+    for k, c in enumerate(out):
+        if isinstance(c, Contact) and _placeless(c):
+            c, rest = replace(c, anchor=(rest[0], rest[1], rest[2])), rest[3:]
+        if isinstance(c, (Contact, Weld)) and _turnless(c):
+            turn = tuple((rest[i], rest[i + 1], rest[i + 2]) for i in (0, 3, 6))
+            c, rest = replace(c, rotation=turn), rest[9:]  # type: ignore[arg-type]
+        out[k] = c
     return tuple(out)
 
 
-__all__ = ["Terms", "constraint_function", "constraint_program", "constraint_terms", "numeric_terms", "oriented"]
+def held_at(model: Model, constraints: Sequence[Constraint], q: Array) -> Array:
+    """The numbers for `anchored` where q (..., nq) says what is left open, (..., anchors)."""
+    if not anchors(constraints):
+        return np.zeros((*q.shape[:-1], 0))
+    tree, x, out = build_tree(model), list(np.moveaxis(q, -1, 0)), list[Scalar]()
+    for c in constraints:
+        if isinstance(c, Contact) and (_placeless(c) or _turnless(c)):
+            T = pose(tree, x, c.link)[:3]
+            if _placeless(c):
+                out += [row[3] + sum(a * b for a, b in zip(row, c.point)) for row in T]
+            if _turnless(c):
+                out += [a for row in T for a in row[:3]]
+        elif isinstance(c, Weld) and _turnless(c):
+            out += [a for row in orientation(tree, x, *c.links) for a in row]
+    return np.stack([np.broadcast_to(a, q.shape[:-1]) for a in out], -1)
+
+
+def _placeless(c: Constraint) -> bool:
+    return isinstance(c, Contact) and c.anchor is None
+
+
+def _turnless(c: Constraint) -> bool:
+    if isinstance(c, Weld):
+        return c.rotation is None and c.at is None
+    return isinstance(c, Contact) and c.size == 6 and c.rotation is None
+
+
+__all__ = [
+    "Terms",
+    "anchored",
+    "anchors",
+    "constraint_function",
+    "constraint_program",
+    "constraint_terms",
+    "held_at",
+    "numeric_terms",
+]

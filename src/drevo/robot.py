@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InputError
 from .mechanics import configuration
 from .mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from .model.description import Model
@@ -244,15 +243,8 @@ class Robot:
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Array:
         """The configuration reached from q by the tangent vector dv, (..., nq)."""
-        return configuration.integrate(self.model, self._sized(q, "q", self.nq), self._sized(dv, "dv", self.nv))
+        return configuration.integrate(self.model, *configuration.state(self.model, "integrate", q=q, dv=dv))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The tangent vector from q0 to q1, (..., nv): integrate(q0, difference(q0, q1)) = q1."""
-        return configuration.difference(self.model, self._sized(q0, "q0", self.nq), self._sized(q1, "q1", self.nq))
-
-    @staticmethod
-    def _sized(x: ArrayLike, name: str, size: int) -> Array:
-        array = np.asarray(x, float)
-        if array.ndim == 0 or array.shape[-1] != size:
-            raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
-        return array
+        return configuration.difference(self.model, *configuration.state(self.model, "difference", q0=q0, q1=q1))

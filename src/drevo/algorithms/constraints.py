@@ -184,6 +184,12 @@ def weld(
     return point_to_point(k, link_a, point_a, link_b, point_b, None) + turn._replace(x=error).rows()
 
 
+def orientation(tree: Tree, q: Sequence[Scalar], link_a: str, link_b: str) -> Mat:
+    """The axes of b in those of a at a configuration."""
+    Ra, Rb = (Mat.of(row[:3] for row in pose(_silent(tree), q, link)[:3]) for link in (link_a, link_b))
+    return Ra.T.mul(Rb)
+
+
 def rotation_error(Ra: Mat, Rb: Mat, rotation: Mat) -> Vec:
     """2 n tan(angle / 2) of R_a R_ab R_b^T: to second order the turn whose rate is omega_a - omega_b.
 
@@ -260,5 +266,10 @@ def _followed(k: Kinematics, v: Sequence[Scalar], t: Jet, f: Given) -> Sequence[
     q: list[Scalar] = list(k.q)
     for b in k.tree.bodies:
         q[b.q : b.q + b.nq] = along(k.q[b.q : b.q + b.nq], b.kind, v[b.v : b.v + b.nv])
-    silent = Tree(k.tree.bodies, k.tree.frames, k.tree.gravity, k.tree.nq, k.tree.nv, k.tree.joint_names)
+    silent = _silent(k.tree)
     return f(lambda link: pose(silent, q, link), q, t)
+
+
+def _silent(tree: Tree) -> Tree:
+    """The same tree without names and sections of a derivation."""
+    return Tree(tree.bodies, tree.frames, tree.gravity, tree.nq, tree.nv, tree.joint_names)

@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..errors import InputError, NumericsError
 from ..model.description import Joint, Model
+from ..runtime.arguments import finite_array
 
 Array = np.ndarray[Any, Any]
 SMALL = 1e-4  # rad: below it the series to the sixth order are exact to the last bit
+UNIT = 2e-6  # of |q|^2: how far a quaternion may be from unit length, as in compiled code
 UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit
 
 
@@ -71,6 +75,49 @@ def _bounds(j: Joint) -> tuple[Array, Array]:
     return low, high
 
 
+def state(model: Model, who: str, **given: ArrayLike) -> list[Array]:
+    """What a caller gives, checked: (..., nq) where the name begins with q, times (...,) for t, else (..., nv).
+
+    Real, finite, quaternions of unit length, leading dimensions that broadcast; the arrays are not copied where
+    that is not needed. Raises InputError, NumericsError with the argument's name.
+    """
+    out = []
+    for name, x in given.items():
+        array, size = finite_array(x, f"{who}: {name}"), model.nq if name[0] == "q" else model.nv
+        if name == "t":
+            out.append(array)
+            continue
+        if array.ndim == 0 or array.shape[-1] != size:
+            raise InputError(f"{who}: {name} has shape {array.shape}; its last dimension must be {size}")
+        if name[0] == "q":
+            _refuse_quaternions(model, f"{who}: {name}", array)
+        out.append(array)
+    try:
+        leads = [x.shape if name == "t" else x.shape[:-1] for name, x in zip(given, out)]
+        np.broadcast_shapes(*leads)
+    except ValueError:
+        said = ", ".join(f"{name} {lead}" for name, lead in zip(given, leads))
+        raise InputError(f"{who}: the leading (batch) dimensions do not agree: {said}") from None
+    return out
+
+
+def _refuse_quaternions(model: Model, what: str, q: Array) -> None:
+    """NumericsError for the first that is not of unit length."""
+    for j, sq, _ in slices(model):
+        if j.nq < 4:
+            continue
+        with np.errstate(over="ignore"):
+            square = np.sum(q[..., sq.stop - 4 : sq.stop] ** 2, -1)
+        wrong = np.abs(square - 1.0) > UNIT
+        if wrong.any():
+            at = int(wrong.argmax())
+            where = f" in row {at}" if wrong.ndim else ""
+            raise NumericsError(
+                f"{what}: the quaternion of joint {j.name!r}{where} has length {math.sqrt(square.flat[at]):.9g}; "
+                "it must be 1 to 1e-6: normalise it"
+            )
+
+
 def integrate(model: Model, q: Array, dv: Array) -> Array:
     """q (+) dv: the configuration reached from q by moving along dv for unit time."""
     return _joined(model, q, dv, model.nq, lambda sq, sv: (sq, sv), lambda sq, sv: sq, _exp_free, _exp, np.add)
@@ -88,13 +135,19 @@ def difference(model: Model, q0: Array, q1: Array) -> Array:
 def _joined(
     model: Model, a: Array, b: Array, size: int, read: Any, write: Any, free: Any, ball: Any, plain: Any
 ) -> Array:
-    """Applies one of three rules joint by joint."""
+    """Applies one of three rules joint by joint. NumericsError where numbers of this size have no result."""
     lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     out = np.empty((*lead, size))
     rules: dict[int, Callable[[Array, Array], Array]] = {7: free, 4: ball}
-    for j, sq, sv in slices(model):
-        ra, rb = read(sq, sv)
-        out[..., write(sq, sv)] = rules.get(j.nq, plain)(a[..., ra], b[..., rb])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for j, sq, sv in slices(model):
+            ra, rb = read(sq, sv)
+            out[..., write(sq, sv)] = rules.get(j.nq, plain)(a[..., ra], b[..., rb])
+    if not np.isfinite(out).all():
+        largest = max(float(np.abs(x).max(initial=0.0)) for x in (a, b))
+        raise NumericsError(
+            f"a motion of the size {largest:.3g} ends beyond the largest number; give a smaller one"
+        )
     return out
 
 

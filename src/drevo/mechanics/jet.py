@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import TraceError
 from .rotation import from_quaternion
 from .scalar import Scalar, cos, sin, sqrt
 from .spatial import Vec
@@ -53,10 +54,24 @@ class Jet:
         return Jet(o) / self
 
     def __pow__(self, n: int) -> Jet:
+        if n != int(n):
+            raise TraceError(f"a traced value is raised to whole powers only, not to {n!r}; sqrt is a function")
         out = Jet(1.0)
-        for _ in range(n):
+        for _ in range(abs(int(n))):
             out = out * self
-        return out
+        return out if n >= 0 else 1.0 / out
+
+    def _branched(self, *_: object) -> bool:
+        raise TraceError(
+            "a traced value has no truth and no order: the function branches on it (if, min, abs, clip)"
+        )
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = _branched
+
+    def __float__(self) -> float:
+        raise TraceError(
+            "a traced value is no float: a function of Python's math or an array of floats asked for one"
+        )
 
     def sin(self) -> Jet:
         s, c = sin(self.x), cos(self.x)

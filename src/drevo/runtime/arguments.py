@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, NumericsError
 
 Array = np.ndarray[Any, Any]
 Port = tuple[str, tuple[int, ...]]
@@ -63,6 +63,17 @@ def number_array(x: Any, what: str, dtype: np.dtype[Any]) -> Array:
         return np.array(found, dtype, order="C")
     with np.errstate(over="ignore"):  # too large for float32: the finite check of the result speaks up
         return np.array(found, dtype, order="C")
+
+
+def finite_array(x: Any, what: str) -> Array:
+    """Finite real numbers in double precision: the door of every method that is not compiled."""
+    found = number_array(x, what, np.dtype(float))
+    bad = ~np.isfinite(found)
+    if bad.any():
+        at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), found.shape))
+        where = f" at index {', '.join(map(str, at))}" if at else ""
+        raise NumericsError(f"{what} holds a value that is not finite: {found[at]}{where}")
+    return found
 
 
 class Batch(NamedTuple):
@@ -146,4 +157,4 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
         raise InputError(f"{name}: out is read-only")
 
 
-__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "gather", "number_array"]
+__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "finite_array", "gather", "number_array"]

@@ -12,7 +12,7 @@ from .build import Manifest
 
 Array = np.ndarray[Any, Any]
 TOLERANCE = 2e-6  # of |q|^2, as in the compiled check
-_LARGE = 1e3
+_HUGE = (1e75, 1e9)  # in double, in single precision: the fourth power is at the end of all numbers
 _SINGULAR = {  # by output
     "Lambda": "the task is singular there, the link cannot move in all six directions; what moves is in "
     "inverse_operational_inertia"
@@ -90,11 +90,26 @@ def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool
         entry = f"{name}[{index}]"
     else:
         entry = _entry(name, shape, k)
-    largest = max((float(np.abs(x[r]).max()) for x in ins if x.shape[1]), default=0.0)
-    why = _SINGULAR.get(m.outputs[i][0], "the mass matrix or another divisor is singular there")
-    if largest > _LARGE:
-        why = f"an input is as large as {largest:.3g} (angles are limited to 2^40, in float32 to 2^20)"
+    why = _too_large(m, ins, r) or _SINGULAR.get(
+        m.outputs[i][0], "the mass matrix or another divisor is singular there"
+    )
     return f"{entry}{_row(r, many)} is {float(outs[i][r, k])}: {why}"
+
+
+def _too_large(m: Manifest, ins: Sequence[Array], r: int) -> str | None:
+    """The largest input of a row, where angles of that size have no sine or its powers are beyond all numbers."""
+    sizes = [(float(np.abs(x[r]).max()), int(np.abs(x[r]).argmax()), i) for i, x in enumerate(ins) if x.shape[1]]
+    if not sizes:
+        return None
+    largest, k, i = max(sizes)
+    name, shape = m.inputs[i]
+    said = f"{_entry(name, shape, k)} is as large as {largest:.3g}"
+    single = ins[i].dtype == np.float32
+    if name == "q" and largest > 2.0 ** (20 if single else 40):
+        return f"{said}, and angles are limited to 2^40, in float32 to 2^20"
+    if largest > _HUGE[single]:
+        return f"{said}, and what is computed from it is beyond the largest number"
+    return None
 
 
 __all__ = ["bad_quaternion", "report"]

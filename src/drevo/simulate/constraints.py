@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constrained import ConstrainedMotion, Contacts, accelerations, closed
-from ..constraint import Constraint, Contact, anchored, anchors, collect, labels
+from ..constraint import Constraint, collect, labels
+from ..constraint_checks import TermsAt, feedback
 from ..constraint_solve import cholesky, independent, spanned
-from ..constraint_terms import Terms, constraint_terms, numeric_terms, oriented
+from ..constraint_terms import Terms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..robot import Robot
 from . import words
@@ -30,8 +31,8 @@ NEAR = 1e-2  # of a pivot over its diagonal: a motion that fails there fails bec
 class Held:
     """Contacts and constraints of one simulation, the robot's own loops among them.
 
-    places (count, anchors): where the contacts of each row of the batch are held. rule: which rows machine code
-    holds, and the diagonal of D then (count, kept); None where no choice of rows does for the whole batch.
+    places (count, anchors): where contacts, and how welds, of each row of the batch are held. rule: which rows
+    machine code holds, and the diagonal of D then (count, kept); None where no choice does for the whole batch.
     feedback: (gamma1, gamma0) of every row in place of projection.
     """
 
@@ -46,13 +47,13 @@ class Held:
     def of(
         robot: Robot, contacts: Contacts, constraints: Sequence[Constraint] | None, stabilise: Any, q: Array
     ) -> Held | None:
-        """None if nothing is held. Contacts without an anchor get the place of their point at the start."""
+        """None if nothing is held. What contacts and welds leave open is as it stands at the start."""
         if not (contacts or constraints or robot.model.loops):
             if stabilise is not None:
                 raise InputError("stabilise is given, but there are no contacts, constraints or loops")
             return None
-        found = oriented(robot, collect(robot.model, contacts, constraints), q)
-        return Held(robot, found, _places(robot, found, q), _feedback(stabilise, labels(found)))
+        found = collect(robot.model, contacts, constraints)
+        return Held(robot, found, held_at(robot.model, found, q), _feedback(stabilise, labels(found)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,10 +77,8 @@ class Held:
         return Terms(*(x.reshape(*lead, *x.shape[1:]) for x in c))
 
     def terms_in_flight(self, t: float, q: Array, v: Array) -> Terms:
-        """The same by compiled code where that can say where the contacts are."""
-        if self.places.shape[-1] and len(self.places) > 1:
-            return self.terms(t, q, v)
-        return constraint_terms(self.robot, anchored(self.found, self.places[0].tolist()), q, v, t)
+        """The same by compiled code."""
+        return constraint_terms(self.robot, self.found, q, v, t, self.places)
 
     # -- the start ------------------------------------------------------------------------------------------
 
@@ -90,7 +89,8 @@ class Held:
         """
         c = self.terms(0.0, q, v)
         one = 0 if len(q) == 1 else slice(None)  # a single motion is told of no batch
-        self.solved(Terms(*(x[one] for x in c)), q[one], v[one], np.zeros_like(v[one]))  # refuses contradictions
+        first = replace(self, places=self.places[one])
+        self.solved(partial(first.terms, 0.0), q[one], v[one], np.zeros_like(v[one]))  # refuses contradictions
         if self.feedback is None:
             self._refuse_distance(
                 "q0", c.value, "robot.assemble(q0) finds one that does, or says why there is none"
@@ -129,13 +129,13 @@ class Held:
     def accelerations(self, t: float, q: Array, v: Array, tau: Array) -> Array:
         """a of every row, the constraints' reactions in."""
         try:
-            return self.solved(self.terms_in_flight(t, q, v), q, v, tau).a
+            return self.solved(partial(self.terms_in_flight, t), q, v, tau).a
         except NumericsError as error:
             raise NumericsError(f"simulate: at t = {t:.6g} s: {error}") from None
 
-    def solved(self, c: Terms, q: Array, v: Array, tau: Array) -> ConstrainedMotion:
+    def solved(self, terms: TermsAt, q: Array, v: Array, tau: Array) -> ConstrainedMotion:
         """Accelerations and reactions of any states."""
-        return accelerations(self.robot, q, v, tau, c, self.names, None, self.feedback)
+        return accelerations(self.robot, q, v, tau, terms, self.names, None, self.feedback)
 
     def project(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """The nearest state that keeps the constraints; with feedback the state as it is."""
@@ -200,31 +200,18 @@ def _pivots(L: Array, jacobian: Array) -> tuple[Array, Array]:
     return pivots, diagonal
 
 
-def _places(robot: Robot, found: Sequence[Constraint], q: Array) -> Array:
-    """Numbers for `anchored`: places and orientations of contacts at q (count, nq)."""
-    parts = [np.zeros((len(q), 0))]
-    for c in found:
-        if isinstance(c, Contact) and anchors([c]):
-            pose = robot.pose(q, c.link)
-            if c.anchor is None:
-                parts.append(pose[:, :3, :3] @ np.array(c.point) + pose[:, :3, 3])
-            if c.rotation is None and c.size == 6:
-                parts.append(pose[:, :3, :3].reshape(len(q), 9))
-    return np.concatenate(parts, -1)
-
-
 def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | None:
     """Gains (gamma1, gamma0), a number for each row."""
     if stabilise is None:
         return None
-    try:
-        gamma1, gamma0 = (np.broadcast_to(np.asarray(g, float), (len(names),)) for g in stabilise)
-    except (TypeError, ValueError):
+    gains = feedback(stabilise, len(names))
+    if any(g.ndim == 2 for g in gains):
         raise InputError(
-            f"stabilise is (gamma1, gamma0), each a number or one for each of the {len(names)} rows"
-        ) from None
+            f"stabilise: a motion takes a number, or one for each of the {len(names)} rows, no matrix"
+        )
+    gamma1, gamma0 = (np.broadcast_to(g, (len(names),)) for g in gains)
     for gain in (gamma1, gamma0):
-        if not (np.isfinite(gain).all() and (gain > 0.0).all()):
+        if not (gain > 0.0).all():
             raise InputError(
                 "stabilise: the gains must be positive, or f'' + gamma1 f' + gamma0 f = 0 does not decay"
             )

@@ -15,7 +15,8 @@ import numpy as np
 from ..algorithms.constraints import Kinematics, Rows
 from ..algorithms.inertia_matrix import Factors, elimination_order
 from ..algorithms.schur import Schur
-from ..constraint import Constraint, all_rows, anchored, anchors, is_lasting
+from ..constraint import Constraint, all_rows, is_lasting
+from ..constraint_terms import anchored, anchors
 from ..formalisms.quick import quick
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,8 @@ class Table:
         step = max(1, MANY // q.shape[1])
         for k in range(0, len(q), step):
             some = slice(k, k + step)
-            c = self.under.terms(self.t[some, None], q[some], v[some])
-            parts.append(self.under.solved(c, q[some], v[some], tau[some]).reactions)
+            terms = partial(self.under.terms, self.t[some, None])
+            parts.append(self.under.solved(terms, q[some], v[some], tau[some]).reactions)
         return np.concatenate(parts).reshape(*self.q.shape[:-1], len(self.rows))
 
     def _flat(self) -> tuple[Array, Array]:
