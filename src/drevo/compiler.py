@@ -83,7 +83,14 @@ def _rolled(
     (name,) = recipe["quantity"]
     smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
     return rolled_function(
-        model, name, spec, external=recipe["external"], extra=hook, cache=cache, smallest=smallest
+        model,
+        name,
+        spec,
+        external=recipe["external"],
+        options=recipe["options"],
+        extra=hook,
+        cache=cache,
+        smallest=smallest,
     )
 
 

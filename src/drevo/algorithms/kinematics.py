@@ -133,7 +133,11 @@ def acceleration(
 
     classical: the second derivative of the position of the frame's origin; spatial: less w x v.
     """
-    at, m, acc = _state(tree, q, v, a, link)
+    return express_acceleration(*_state(tree, q, v, a, link), frame, kind)
+
+
+def express_acceleration(at: Pose, m: Motion, acc: Motion, frame: str, kind: str) -> list[Scalar]:
+    """Linear, angular of a link at a pose; m, acc: velocity and classical acceleration of its origin."""
     spatial = Motion(acc.w, acc.v - m.w.cross(m.v))
     linear, angular = express(spatial, at, frame)
     if kind == "classical":

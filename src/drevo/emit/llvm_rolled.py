@@ -7,27 +7,22 @@ size; slot 0 is the ground, set afresh before every loop.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .cut import cut
 from .llvm_kernel import Body, Kernel
 from .llvm_math import Lanes, sines
-from .llvm_rows import Rows
+from .llvm_rows import Rows, width_of
 from .llvm_target import Target, arena
 from .lower import Lowered
 
-INTEGERS = ("kind", "parent", "own", "q", "v")  # per body, i32; parent and own: first scalar of the slot
-MODEL = (
-    "table",
-    "integers",
-    "bodies",
-    "nq",
-    "nv",
-    "state",
-    "lock",
-    "slots",
-    "loads",
-)  # words behind the model pointer
+# per body, i32; parent and own: first scalar of the slot; up: number of the parent, or -1
+INTEGERS = ("kind", "parent", "own", "q", "v", "up")
+MODEL = (  # words behind the model pointer; sizes of the results; first: where a walk up a path begins
+    "ground", "table", "integers", "bodies", "rows", "nq", "nv", "state", "lock", "slots", "loads", "first",
+    "size0", "size1", "size2",
+)  # fmt: skip
 LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
 _NAMES = re.compile(r"%(t|n|in|out)(\d)")
 
@@ -35,7 +30,9 @@ _NAMES = re.compile(r"%(t|n|in|out)(\d)")
 class Place(NamedTuple):
     """Where a port of a step lies, and its first scalar there.
 
-    base: "table"; "own" or "parent", the slots; "sines", "cosines", of q; "arg0", ..; "result".
+    base: "table"; "own", "parent" or "ground", the slots; "sines", "cosines", of q; "arg0", ..; "out0", .. from
+    its start; "result", the last at the body's v, "rates", the first at its q; "row0", .. of a matrix, at v; in a
+    loop over pairs "upper", the slot of the other, and "pair0", "mirror0", .. of the results (v, v).
     """
 
     base: str
@@ -51,11 +48,18 @@ class Step(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """One sweep over all bodies, or over all loads; `steps` by kind."""
+    """One sweep; `steps` by kind.
+
+    over: "bodies"; "rows", which follow them in the tables (loads, links, freedoms); "path", from the body `first`
+    up to the ground; "once". fresh: the ground's slot is set before it. inner: of every row with itself and those
+    on its way up.
+    """
 
     backward: bool
     steps: tuple[Step, ...]
-    loads: bool = False
+    over: str = "bodies"
+    fresh: bool = True
+    inner: Step | None = None
 
 
 class Rolled(NamedTuple):
@@ -64,6 +68,7 @@ class Rolled(NamedTuple):
     turning: sines and cosines of all q are formed before the sweeps, many at once, into the end of the state.
     loaded: external wrenches, six numbers each, are a last argument, gathered after the sines and cosines.
     tiled: batches go many lanes at a time; without, sample by sample, and half as much code is made.
+    results: scalars of each, 0 where that depends on the model. zeroed: what no step writes is 0.
     """
 
     loops: tuple[Loop, ...]
@@ -73,6 +78,12 @@ class Rolled(NamedTuple):
     turning: bool = True
     loaded: bool = False
     tiled: bool = True
+    results: tuple[int, ...] = (0,)
+    zeroed: bool = False
+
+    @property
+    def outs(self) -> list[str]:
+        return [f"out{i}" for i in range(len(self.results))]
 
 
 class _Block(Body):
@@ -120,7 +131,8 @@ class _Block(Body):
 
     def sink(self, v: int) -> None:
         """Only results are tested: what is not finite in a state reaches them."""
-        self.checked = any(self.at.outputs[i].base == "result" for i, _, _ in self.k.sinks.get(v, ()))
+        places = [self.at.outputs[i].base for i, _, _ in self.k.sinks.get(v, ())]
+        self.checked = any(x not in ("own", "parent", "ground") for x in places)
         super().sink(v)
 
     def test(self, value: str) -> None:
@@ -150,16 +162,25 @@ def _field(name: str, word: str, kind: str = "ptr") -> list[str]:
 def kernel(rolled: Rolled, target: Target, lanes: int) -> str:
     """void @bodies_<lanes>(model, state, arguments, result, status)."""
     l = target.of(lanes)
-    given = ", ".join(f"ptr %{a}" for a in ("model", "state", *_pointers(rolled), "result", "status"))
-    out = [f"define internal void @bodies_{lanes}({given}) noinline{_aligned(lanes)} {{", "start:"]
-    out += [*_field("table", "table"), *_field("integers", "integers"), *_field("n", "bodies", "i64")]
-    out += [*_field("loads", "loads", "i64"), "  %rows = add i64 %n, %loads"]
-    out += [f"  %numbers = getelementptr {l.scalar}, ptr %table, i64 {rolled.ground}", *_angles(rolled, l)]
+    names = ("model", "state", *_pointers(rolled), *rolled.outs, "status")
+    out = [f"define internal void @bodies_{lanes}({_given(names)}) noinline{_aligned(lanes)} {{", "start:"]
+    out += [*_field("ground", "ground"), *_field("numbers", "table"), *_field("integers", "integers")]
+    out += [*_field("n", "bodies", "i64"), *_field("more", "rows", "i64"), "  %rows = add i64 %n, %more"]
+    out += [*_field("nv", "nv", "i64"), *_field("first", "first", "i64"), *_angles(rolled, l)]
+    for i, name in enumerate(rolled.outs if rolled.zeroed else ()):
+        out += [*_field(f"size{i}", f"size{i}", "i64"), f"  %bytes{i} = mul i64 %size{i}, {l.bytes}"]
+        out.append(f"  call void @llvm.memset.p0.i64(ptr %{name}, i8 0, i64 %bytes{i}, i1 false)")
     out += ["  %last = sub i64 %n, 1", "  br label %g0"]
     for k, loop in enumerate(rolled.loops):
-        out += [f"g{k}:", f"  call void @ground_{lanes}(ptr %table, ptr %state)", f"  br label %l{k}"]
+        out += [f"g{k}:"]
+        if loop.fresh:
+            out.append(f"  call void @ground_{lanes}(ptr %ground, ptr %state)")
         out += _loop(rolled, loop, k, target, lanes)
     return "\n".join([*out, f"g{len(rolled.loops)}:", "  ret void", "}\n"])
+
+
+def _given(names: Iterable[str]) -> str:
+    return ", ".join(f"ptr %{name}" for name in names)
 
 
 def _angles(rolled: Rolled, l: Lanes) -> list[str]:
@@ -209,7 +230,7 @@ def _pointers(rolled: Rolled) -> list[str]:
 
 
 def ground(rolled: Rolled, l: Lanes) -> str:
-    """void @ground_<lanes>(table, state)."""
+    """void @ground_<lanes>(numbers, state)."""
     out = [f"define internal void @ground_{l.lanes}(ptr %table, ptr %state) noinline {{"]
     for k in range(rolled.ground):
         out += [f"  %a{k} = getelementptr {l.scalar}, ptr %table, i64 {k}"]
@@ -225,40 +246,73 @@ def ground(rolled: Rolled, l: Lanes) -> str:
 
 def _loop(rolled: Rolled, loop: Loop, k: int, target: Target, lanes: int) -> list[str]:
     """Head with the pointers of a body, a switch over the kinds, and the way to the next body."""
-    first, step, stop = ("%last", "-1", "-1") if loop.backward else ("0", "1", "%n")
-    if loop.loads:
-        first, stop = "%n", "%rows"
-    cases = " ".join(f"i64 {c}, label %l{k}c{c}" for c in range(1, len(loop.steps)))
-    jump = f"switch i64 %l{k}_kind, label %l{k}c0 [{cases}]" if cases else f"br label %l{k}c0"
-    out = [f"l{k}:", f"  %l{k}_i = phi i64 [{first}, %g{k}], [%l{k}_j, %l{k}end]"]
-    out += [*_body_pointers(rolled, f"l{k}", target.of(lanes)), f"  {jump}"]
+    x, l = f"l{k}", target.of(lanes)
+    first, stop = {"rows": ("%n", "%rows"), "once": ("0", "1"), "path": ("%first", "-1")}.get(
+        loop.over, ("%last", "-1") if loop.backward else ("0", "%n")
+    )
+    cases = " ".join(f"i64 {c}, label %{x}c{c}" for c in range(1, len(loop.steps)))
+    jump = f"switch i64 %{x}_kind, label %{x}c0 [{cases}]" if cases else f"br label %{x}c0"
+    out = [f"  %{x}_some = icmp ne i64 {first}, {stop}", f"  br i1 %{x}_some, label %{x}, label %g{k + 1}"]
+    out += [f"{x}:", f"  %{x}_i = phi i64 [{first}, %g{k}], [%{x}_j, %{x}end]"]
+    out += [*_integers(x, f"%{x}_i"), *_bases(rolled, x, loop.steps, l), f"  {jump}"]
+    after = f"{x}in" if loop.inner else f"{x}end"
     for c, body in enumerate(loop.steps):
-        out += [f"l{k}c{c}:", *_Block(body, target, lanes, f"l{k}c{c}_").text(f"l{k}"), f"  br label %l{k}end"]
-    out += [f"l{k}end:", f"  %l{k}_j = add i64 %l{k}_i, {step}"]
-    return [
-        *out,
-        f"  %l{k}_more = icmp ne i64 %l{k}_j, {stop}",
-        f"  br i1 %l{k}_more, label %l{k}, label %g{k + 1}",
-    ]
+        out += [f"{x}c{c}:", *_Block(body, target, lanes, f"{x}c{c}_").text(x), f"  br label %{after}"]
+    if loop.inner:
+        out += _inner(rolled, loop.inner, x, target, lanes)
+    following = (
+        f"add i64 %{x}_at_up, 0" if loop.over == "path" else f"add i64 %{x}_i, {-1 if loop.backward else 1}"
+    )
+    out += [f"{x}end:", f"  %{x}_j = {following}", f"  %{x}_more = icmp ne i64 %{x}_j, {stop}"]
+    return [*out, f"  br i1 %{x}_more, label %{x}, label %g{k + 1}"]
 
 
-def _body_pointers(rolled: Rolled, x: str, l: Lanes) -> list[str]:
-    out = [f"  %{x}_ints = getelementptr [{len(INTEGERS)} x i32], ptr %integers, i64 %{x}_i"]
+def _inner(rolled: Rolled, step: Step, x: str, target: Target, lanes: int) -> list[str]:
+    """Of the row %<x>_i: the rows from itself up its way."""
+    y = f"{x}in"
+    out = [f"{y}:", f"  %{y}_i = phi i64 [%{x}_i, %{x}c0], [%{y}_j, %{y}]", *_integers(y, f"%{y}_i")]
+    out += [f"  %{y}_line = mul i64 %{x}_at_v, %nv", f"  %{y}_entry = add i64 %{y}_line, %{y}_at_v"]
+    out += [f"  %{y}_column = mul i64 %{y}_at_v, %nv", f"  %{y}_mirrored = add i64 %{y}_column, %{x}_at_v"]
+    out += [*_bases(rolled, y, [step], target.of(lanes)), *_Block(step, target, lanes, f"{y}_").text(y)]
+    out += [f"  %{y}_j = add i64 %{y}_at_up, 0", f"  %{y}_more = icmp ne i64 %{y}_j, -1"]
+    return [*out, f"  br i1 %{y}_more, label %{y}, label %{x}end"]
+
+
+def _integers(x: str, index: str) -> list[str]:
+    out = [f"  %{x}_ints = getelementptr [{len(INTEGERS)} x i32], ptr %integers, i64 {index}"]
     for i, name in enumerate(INTEGERS):
         out += [
             f"  %{x}_p{i} = getelementptr i32, ptr %{x}_ints, i64 {i}",
             f"  %{x}_w{i} = load i32, ptr %{x}_p{i}",
         ]
-        out += [f"  %{x}_{name if name == 'kind' else f'at_{name}'} = zext i32 %{x}_w{i} to i64"]
-    out += [f"  %{x}_table = getelementptr [{rolled.table} x {l.scalar}], ptr %numbers, i64 %{x}_i"]
-    for name in ("own", "parent"):
-        out.append(f"  %{x}_{name} = getelementptr {l.type}, ptr %state, i64 %{x}_at_{name}")
-    for i, name in enumerate([*rolled.arguments, "loads"][: len(_pointers(rolled))]):
-        at = "q" if name == "q" else "v"
-        out.append(f"  %{x}_arg{i} = getelementptr {l.type}, ptr %arg{i}, i64 %{x}_at_{at}")
-    for name in ("sines", "cosines"):
-        out.append(f"  %{x}_{name} = getelementptr {l.type}, ptr %{name}, i64 %{x}_at_q")
-    return [*out, f"  %{x}_result = getelementptr {l.type}, ptr %result, i64 %{x}_at_v"]
+        wider = "sext" if name == "up" else "zext"
+        out += [f"  %{x}_{name if name == 'kind' else f'at_{name}'} = {wider} i32 %{x}_w{i} to i64"]
+    return out
+
+
+def _bases(rolled: Rolled, x: str, steps: Sequence[Step], l: Lanes) -> list[str]:
+    """The pointers that some steps count their places from."""
+    names = dict.fromkeys(place.base for s in steps for place in (*s.inputs, *s.outputs))
+    return [line for name in names for line in _base(rolled, x, name, l)]
+
+
+def _base(rolled: Rolled, x: str, name: str, l: Lanes) -> list[str]:
+    if name == "table":
+        return [f"  %{x}_table = getelementptr [{rolled.table} x {l.scalar}], ptr %numbers, i64 %{x}_i"]
+    if name.startswith("row"):  # of a matrix with nv columns
+        out = [f"  %{x}_{name}_o = mul i64 %nv, {name[3:]}", f"  %{x}_{name}_c = add i64 %{x}_{name}_o, %{x}_at_v"]
+        return [*out, f"  %{x}_{name} = getelementptr {l.type}, ptr %out0, i64 %{x}_{name}_c"]
+    at = f"%{x}_at_v"
+    if name.startswith("arg"):
+        given = [*rolled.arguments, "loads"][int(name[3:])]
+        return [f"  %{x}_{name} = getelementptr {l.type}, ptr %{name}, i64 %{x}_at_{'q' if given == 'q' else 'v'}"]
+    pointer, index = {
+        "own": ("state", f"%{x}_at_own"), "parent": ("state", f"%{x}_at_parent"), "ground": ("state", "0"),
+        "upper": ("state", f"%{x}_at_own"), "sines": ("sines", f"%{x}_at_q"), "cosines": ("cosines", f"%{x}_at_q"),
+        "result": (rolled.outs[-1], at), "rates": ("out0", f"%{x}_at_q"),
+    }.get(name, (name.replace("pair", "out").replace("mirror", "out"), "0"))  # fmt: skip
+    index = {"pair": f"%{x}_entry", "mirr": f"%{x}_mirrored"}.get(name[:4], index)
+    return [f"  %{x}_{name} = getelementptr {l.type}, ptr %{pointer}, i64 {index}"]
 
 
 # -- the module ---------------------------------------------------------------------------------------------
@@ -272,17 +326,26 @@ def emit(rolled: Rolled, target: Target) -> str:
         parts += [angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
     if rolled.loaded:
         parts += [_room(one), _room(many), _gather(one), Rows(many, 4).text(), _load_wrenches(many)]
-    text = "\n".join([*parts, Rows(many, many.lanes).text(), _single(rolled, one), _batch(rolled, target)])
+    if rolled.tiled:
+        widths = {many.lanes, *(_width(n, many) for n in rolled.results)} - ({4} if rolled.loaded else set())
+        parts += [Rows(many, w).text() for w in sorted(widths)]
+    text = "\n".join([*parts, _single(rolled, one), _batch(rolled, target)])
     return "\n".join([_declarations(target), sines(text, (one, many), target.fma), text])
 
 
 def _declarations(target: Target) -> str:
     out = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)", "declare i64 @llvm.smin.i64(i64, i64)"]
+    out.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     for l in (target.of(1), target.of(target.lanes)):
         t = l.type
         out.append(f"declare {t} @llvm.fma.{l.suffix}({t}, {t}, {t})")
         out += [f"declare {t} @llvm.{f}.{l.suffix}({t})" for f in ("fabs", "sqrt")]
     return "\n".join(out) + "\n"
+
+
+def _width(size: int, l: Lanes) -> int:
+    """Of the blocks that a result is stored in."""
+    return width_of(size, l.lanes) if size else l.lanes
 
 
 def _room(l: Lanes) -> str:
@@ -333,10 +396,10 @@ def _single(rolled: Rolled, l: Lanes) -> str:
     Wrenches come as one argument, an array of pointers to them.
     """
     names = _pointers(rolled)
-    given = ", ".join(f"ptr %{a}" for a in ("model", *names, "result", "status"))
+    given = _given(("model", *names, *rolled.outs, "status"))
     if rolled.loaded:
         names = [*names[:-1], "room"]
-    passed = ", ".join(f"ptr %{a}" for a in ("model", "state", *names, "result", "status"))
+    passed = _given(("model", "state", *names, *rolled.outs, "status"))
     lock = f"  %lock = getelementptr i64, ptr %model, i64 {MODEL.index('lock')}"
     out = [f"define void @single({given}) {{", "start:", lock, *_field("state", "state"), "  br label %wait"]
     out += ["wait:", "  %taken = atomicrmw xchg ptr %lock, i64 1 acquire", "  %busy = icmp ne i64 %taken, 0"]
@@ -354,13 +417,16 @@ def _batch(rolled: Rolled, target: Target) -> str:
     one, many = target.of(1), target.of(target.lanes)
     n = len(rolled.arguments)
     out = ["define i32 @batch(ptr %model, ptr %pointers, ptr %strides, i64 %count, ptr %arena) {", "start:"]
-    out += [*_field("loads", "loads", "i64"), f"  %at_result = add i64 %loads, {n}"]
-    for i, at in enumerate([*range(n), "%at_result"]):
+    out += _field("loads", "loads", "i64")
+    out += [f"  %at_out{i} = add i64 %loads, {n + i}" for i in range(len(rolled.results))]
+    for i, at in enumerate([*range(n), *(f"%at_{x}" for x in rolled.outs)]):
         out += [f"  %a{i} = getelementptr ptr, ptr %pointers, i64 {at}", f"  %p{i} = load ptr, ptr %a{i}"]
         out += [f"  %b{i} = getelementptr i64, ptr %strides, i64 {at}", f"  %s{i} = load i64, ptr %b{i}"]
     out += [f"  %w_pointers = getelementptr ptr, ptr %pointers, i64 {n}"]
     out += [f"  %w_strides = getelementptr i64, ptr %strides, i64 {n}"]
     out += [*_field("n", "bodies", "i64"), *_field("nq", "nq", "i64"), *_field("nv", "nv", "i64")]
+    for i in range(len(rolled.results)):
+        out += _field(f"size{i}", f"size{i}", "i64")
     out += [
         f"  %status = getelementptr {many.type}, ptr %arena, i64 0",
         "  %from = getelementptr i8, ptr %arena, i64 64",
@@ -387,10 +453,11 @@ def _samples(rolled: Rolled) -> list[str]:
         room = ["ptr %row"]
         out.append("  %row = call ptr @room_1(ptr %model, ptr %from)")
         out.append("  call void @gather(ptr %w_pointers, ptr %w_strides, i64 %k, i64 %loads, ptr %row)")
-    for i in range(n + 1):
+    every = range(n + len(rolled.results))
+    for i in every:
         out += [f"  %o{i} = mul i64 %k, %s{i}", f"  %r{i} = getelementptr i8, ptr %p{i}, i64 %o{i}"]
-    arguments = [f"ptr %r{i}" for i in range(n)]
-    given = ", ".join(["ptr %model", "ptr %from", *arguments, *room, f"ptr %r{n}", "ptr %status"])
+    rows = [f"ptr %r{i}" for i in every]
+    given = ", ".join(["ptr %model", "ptr %from", *rows[:n], *room, *rows[n:], "ptr %status"])
     out += [f"  call void @bodies_1({given})", "  %k2 = add i64 %k, 1"]
     return [*out, "  %on = icmp slt i64 %k2, %count", "  br i1 %on, label %samples, label %done"]
 
@@ -398,7 +465,8 @@ def _samples(rolled: Rolled) -> list[str]:
 def _tiles(rolled: Rolled, l: Lanes) -> list[str]:
     """Rows into tiles, the loops over the bodies, the tile of results back into rows."""
     n, room = len(rolled.arguments), []
-    sizes = ["%nq" if a == "q" else "%nv" for a in rolled.arguments] + ["%nv"]
+    sizes = ["%nq" if a == "q" else "%nv" for a in rolled.arguments]
+    sizes += [f"%size{i}" for i in range(len(rolled.results))]
     out, at = ["tiles:", "  %end = sub i64 %count, 1"], "%from"
     for i, size in enumerate(sizes):
         out += [
@@ -416,29 +484,30 @@ def _tiles(rolled: Rolled, l: Lanes) -> list[str]:
         out.append(f"  %tiled = call ptr @room_{l.lanes}(ptr %model, ptr {at})")
         moved = "ptr %w_pointers, ptr %w_strides, i64 %b, i64 %end, i64 %loads, ptr %tiled"
         out.append(f"  call void @wrenches({moved})")
-    arguments = [f"ptr %t{i}" for i in range(n)]
-    given = ["ptr %model", f"ptr {at}", *arguments, *room, f"ptr %t{n}", "ptr %status"]
+    tiles = [f"ptr %t{i}" for i in range(len(sizes))]
+    given = ["ptr %model", f"ptr {at}", *tiles[:n], *room, *tiles[n:], "ptr %status"]
     out.append(f"  call void @bodies_{l.lanes}({', '.join(given)})")
-    out.append(f"  call void @store_{l.lanes}(ptr %p{n}, i64 %s{n}, i64 %b, i64 %end, ptr %t{n}, i64 %nv)")
+    for i, fixed in enumerate(rolled.results, n):
+        moved = f"ptr %p{i}, i64 %s{i}, i64 %b, i64 %end, ptr %t{i}, i64 {sizes[i]}"
+        out.append(f"  call void @store_{_width(fixed, l)}({moved})")
     out += [f"  %c = add i64 %b, {l.lanes}", "  %left = icmp slt i64 %c, %count"]
     return [*out, "  br i1 %left, label %tile, label %done"]
 
 
-def forward_text(arguments: int, loads: int) -> str:
+def forward_text(arguments: int, loads: int, results: int = 1) -> str:
     """@one and @drive, as the Python entry calls them, passed on to loaded code by the addresses in @rolled.
 
     loads: how many external wrenches follow the arguments; @one passes on one array of pointers to them.
     """
-    ports = [f"ptr %arg{i}" for i in range(arguments)]
-    given = [*ports, *(f"ptr %w{i}" for i in range(loads)), "ptr %result"]
-    out = ["@rolled = global [3 x ptr] zeroinitializer"]
-    out += [f"define internal void @one({', '.join([*given, 'ptr %scratch', 'ptr %status'])}) {{"]
+    ports, outs = [f"arg{i}" for i in range(arguments)], [f"out{i}" for i in range(results)]
+    given = _given([*ports, *(f"w{i}" for i in range(loads)), *outs, "scratch", "status"])
+    out = ["@rolled = global [3 x ptr] zeroinitializer", f"define internal void @one({given}) {{"]
     if loads:
-        ports.append("ptr %wrenches")
+        ports.append("wrenches")
         out.append(f"  %wrenches = alloca ptr, i64 {loads}")
         for i in range(loads):
             out += [f"  %to{i} = getelementptr ptr, ptr %wrenches, i64 {i}", f"  store ptr %w{i}, ptr %to{i}"]
-    out += [*_loaded("0"), f"  call void %f({', '.join(['ptr %model', *ports, 'ptr %result, ptr %status'])})"]
+    out += [*_loaded("0"), f"  call void %f({_given(['model', *ports, *outs, 'status'])})"]
     out += ["  ret void", "}"]
     moved = "ptr %pointers, ptr %strides, i64 %count, ptr %arena"
     out += [f"define i32 @drive({moved}, i64 %all) {{", *_loaded("1"), f"  %r = call i32 %f(ptr %model, {moved})"]

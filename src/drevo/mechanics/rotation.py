@@ -22,6 +22,18 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
     )
 
 
+def coordinate_rates(raw: Sequence[Scalar], unit: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """dq/dt of one joint; unit: its coordinates, the quaternion made unit. A quaternion's rate is q w / 2."""
+    if len(raw) < 4:
+        return list(v)
+    x, y, z, s = (0.5 * e for e in raw[-4:])
+    a, b, c = v[-3:]
+    turning = [s * a + y * c - z * b, s * b + z * a - x * c, s * c + x * b - y * a, -(x * a + y * b + z * c)]
+    if len(raw) == 4:
+        return turning
+    return [*(from_quaternion(*unit[-4:]) @ Vec(*v[:3])), *turning]
+
+
 def about(k: int, s: Scalar, c: Scalar) -> Mat:
     """Rotation about coordinate axis k."""
     i, j = (k + 1) % 3, (k + 2) % 3

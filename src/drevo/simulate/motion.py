@@ -21,18 +21,16 @@ from ..formalisms.quick import quick
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
 from ..mechanics.configuration import slices
-from ..mechanics.rotation import from_quaternion
+from ..mechanics.rotation import coordinate_rates as joint_rates
 from ..mechanics.scalar import Scalar, dot, is_zero, sqrt
-from ..mechanics.spatial import Vec
 from ..mechanics.tree import Tree, build_tree
-from ..model.description import Joint, Model
+from ..model.description import Model
 from ..trace import COMPUTE, GraphContext
 from .control import Control
 
 Array = np.ndarray[Any, Any]
 Rates = Callable[[float, Array, Array], tuple[Array, Array]]
 Ports = tuple[tuple[str, Sequence[Scalar]], ...]
-_HALF = 0.5
 CLOSED = 1e-12  # m or rad: what Newton's last step starts from
 APART = 1e-8  # m or rad: how far a row that follows from the others may be off before it does not follow
 PIVOT = 1e-10  # of D over its diagonal: there six digits of a reaction are left
@@ -172,25 +170,9 @@ def coordinate_rates(
 ) -> list[Scalar]:
     """dq/dt of rates v; unit: raw with unit quaternions."""
     out: list[Scalar] = []
-    for j, sq, sv in slices(model):
-        out += _joint_rates(j, raw[sq], unit[sq], v[sv])
+    for _, sq, sv in slices(model):
+        out += joint_rates(raw[sq], unit[sq], v[sv])
     return out
-
-
-def _joint_rates(j: Joint, raw: Sequence[Scalar], unit: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    if j.nq < 4:
-        return list(v)
-    turning = _quaternion_rate(raw[-4:], v[-3:])
-    if j.nq == 4:
-        return turning
-    return [*(from_quaternion(*unit[-4:]) @ Vec(*v[:3])), *turning]
-
-
-def _quaternion_rate(q: Sequence[Scalar], w: Sequence[Scalar]) -> list[Scalar]:
-    """q w / 2 with w in body axes; (x, y, z, w)."""
-    x, y, z, s = (_HALF * e for e in q)
-    a, b, c = w
-    return [s * a + y * c - z * b, s * b + z * a - x * c, s * c + x * b - y * a, -(x * a + y * b + z * c)]
 
 
 def numeric_rates(

@@ -1,0 +1,152 @@
+"""Large trees: every quantity that a loop can give, against the algorithms on numbers, laws and closed forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies
+from test_rolled import states
+from tolerances import DYNAMICS
+
+import drevo.rolled as module
+from drevo import rolled as rolled_room
+from drevo.mechanics.tree import build_tree
+from drevo.model.description import Inertial, Joint, Link, Model
+from drevo.robot import Robot
+from drevo.rolled import rolled_function
+from drevo.runtime.build import Spec
+from drevo.trace import COMPUTE
+
+Array = np.ndarray[Any, Any]
+AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+WHOLE = ("gravity", "kinetic_energy", "potential_energy", "center_of_mass", "momentum", "poses", "mass_matrix")
+COUNT = 11
+FRAMES = ("local_world_aligned", "local", "world")
+
+
+def chain(n: int, axes: tuple[tuple[float, float, float], ...] = AXES) -> Robot:
+    """Equal bodies in a row, half a metre apart."""
+    tensor = ((2e-3, 0.0, 0.0), (0.0, 3e-3, 0.0), (0.0, 0.0, 4e-3))
+    body = Inertial(0.3, (0.2, 0.0, 0.0), tensor)
+    links = [Link("world"), *(Link(f"l{i}", body) for i in range(n))]
+    joints = [
+        Joint(f"j{i}", "revolute", links[i].name, f"l{i}", (0.5, 0.0, 0.0), axis=axes[i % len(axes)])
+        for i in range(n)
+    ]
+    return Robot(Model(f"chain-{n}", tuple(links), tuple(joints)))
+
+
+def expected(model: Model, quantity: str, args: list[Array], options: dict[str, str]) -> Array:
+    """The algorithm on arrays, samples first."""
+
+    def stacked(x: Any) -> Array:
+        if isinstance(x, (list, tuple)):
+            return np.stack([stacked(y) for y in x])
+        return np.broadcast_to(np.asarray(x, float), (COUNT,))
+
+    return np.moveaxis(stacked(COMPUTE[quantity](build_tree(model), *(list(x.T) for x in args), **options)), -1, 0)
+
+
+def compared(model: Model, quantity: str, **options: str) -> None:
+    """Values, and the same bits alone, in a batch and over threads."""
+    args = states(model, COUNT, quantity)
+    f = rolled_function(model, quantity, Spec(), options=options, smallest=0)
+    assert f is not None and f.meta["form"] == "rolled"
+    found, right = np.asarray(f(*args)), expected(model, quantity, args, options)
+    assert found.shape == right.shape
+    assert np.abs(found - right).max() <= DYNAMICS * np.abs(right).max(), (quantity, options)
+    assert np.array_equal(found, [f(*(x[k] for x in args)) for k in range(COUNT)])
+    many = [np.tile(x, (30, 1)) for x in args]
+    assert np.array_equal(np.asarray(f(*many, threads=2)), np.tile(found, (30, *[1] * (found.ndim - 1))))
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize(("seed", "n"), [(1, 25), (2, 40), (3, 80)])
+def test_quantities_of_all_bodies(seed: int, n: int, base: str) -> None:
+    model = strategies.robot(seed, strategies.EVERY, n, base, welds=0.1, mimics=0.0)
+    for quantity in WHOLE:
+        compared(model, quantity)
+
+
+@pytest.mark.parametrize(("seed", "base"), [(4, "fixed"), (5, "floating")])
+def test_quantities_of_one_link(seed: int, base: str) -> None:
+    """By the walk up its path: a link far out, one that is welded, and the root, which has no path."""
+    model = strategies.robot(seed, strategies.EVERY, 40, base, welds=0.15, mimics=0.0)
+    welded = next(j.child for j in model.joints if j.kind == "fixed")
+    for link in (model.links[-1].name, welded, model.root):
+        compared(model, "pose", link=link)
+        for frame in FRAMES:
+            for quantity in ("velocity", "jacobian"):
+                compared(model, quantity, link=link, frame=frame)
+            for kind in ("classical", "spatial"):
+                compared(model, "acceleration", link=link, frame=frame, kind=kind)
+
+
+def test_float32() -> None:
+    model = strategies.robot(7, strategies.EVERY, 30, "floating", welds=0.1, mimics=0.0)
+    for quantity in ("momentum", "mass_matrix"):
+        args, f = states(model, COUNT, quantity), rolled_function(model, quantity, Spec("float32"), smallest=0)
+        right = expected(model, quantity, args, {})
+        assert f is not None and np.abs(np.asarray(f(*args)) - right).max() <= 2e-4 * np.abs(right).max()
+
+
+def test_a_chain_of_three_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Public calls of a large robot trace one step per kind of joint, whatever the size and the link."""
+    steps: list[str] = []
+    make = module.rolled_program
+    monkeypatch.setattr(
+        rolled_room, "rolled_program", lambda quantity, *x: steps.append(quantity) or make(quantity, *x)
+    )
+    n = 3000
+    robot, rng = chain(n), np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, n)) / np.sqrt(n)
+    T, V, c = robot.kinetic_energy(q, v), robot.potential_energy(q), robot.center_of_mass(q)
+    assert np.isclose(V, 0.3 * n * 9.81 * c[2], rtol=1e-12)
+    tau, h = robot.inverse_dynamics(q, v, a), robot.bias(q, v)
+    M = robot.mass_matrix(q)
+    assert np.array_equal(M, M.T) and np.isclose(T, 0.5 * v @ M @ v, rtol=1e-12)
+    assert np.abs(M @ a + h - tau).max() <= 1e-12 * np.abs(tau).max()
+    assert np.abs(robot.gravity(q) - robot.bias(q, 0 * v)).max() <= 1e-12 * np.abs(tau).max()
+    poses = robot.poses(q)
+    for k in (0, 1, 1234, n - 1):
+        assert np.abs(robot.pose(q, f"l{k}")[:3] - poses[k]).max() <= 1e-12 * n
+        J, J_v = robot.jacobian(q, f"l{k}"), robot.velocity(q, v, f"l{k}")
+        assert np.abs(J @ v - J_v).max() <= 1e-12 * np.abs(J_v).max() + 1e-300
+        assert not J[:, k + 1 :].any()
+    links = J_v[None] * 0 + [robot.velocity(q, v, f"l{k}") for k in range(0, n, 100)]
+    assert np.isfinite(links).all()
+    assert len(steps) == len(set(steps)) <= 14  # a step for a quantity, none again for another link
+
+
+def test_a_straight_chain_in_closed_form() -> None:
+    """All axes alike, straight, one speed: every body turns about the base with its sum of speeds."""
+    n = 100
+    robot = chain(n, (AXES[2],))
+    v = np.zeros(n)
+    v[0] = 2.0
+    q = np.zeros(n)
+    x = 0.5 * np.arange(1, n + 1) + 0.2  # of the centres of mass
+    about = 0.5 * 4.0 * (n * 4e-3 + 0.3 * ((x - 0.5) ** 2).sum())
+    assert np.isclose(robot.kinetic_energy(q, v), about, rtol=1e-13)
+    assert np.allclose(robot.center_of_mass(q), (x.mean(), 0.0, 0.0), rtol=1e-13)
+    assert np.allclose(robot.pose(q, f"l{n - 1}")[:3, 3], (0.5 * n, 0.0, 0.0), rtol=1e-13)
+    J = robot.jacobian(q, f"l{n - 1}")
+    assert np.allclose(J[1], 0.5 * np.arange(n - 1, -1, -1), rtol=1e-13) and (J[5] == 1.0).all()
+    acceleration = robot.acceleration(q, v, 0 * v, f"l{n - 1}")
+    assert np.allclose(acceleration[:3], (-4.0 * 0.5 * (n - 1), 0.0, 0.0), rtol=1e-13)
+
+
+def test_free_boxes_do_not_meet() -> None:
+    """Sixty bodies on the ground by themselves: the matrix has their blocks and nothing else."""
+    tensor = ((0.1, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.0, 0.3))
+    links = [Link("world"), *(Link(f"b{i}", Inertial(1.0 + i, (0.1, 0.2, 0.3), tensor)) for i in range(60))]
+    joints = [Joint(f"j{i}", "free", "world", f"b{i}") for i in range(60)]
+    robot = Robot(Model("boxes", tuple(links), tuple(joints)))
+    assert robot.function("mass_matrix").meta["form"] == "rolled"
+    M = robot.mass_matrix(robot.random(np.random.default_rng(0)))
+    blocks = M.reshape(60, 6, 60, 6).transpose(0, 2, 1, 3)
+    assert not blocks[~np.eye(60, dtype=bool)].any()
+    assert np.allclose([np.trace(blocks[i, i][:3, :3]) for i in range(60)], 3.0 * (1.0 + np.arange(60)))
+    assert np.allclose(blocks[7, 7], blocks[7, 7].T)
