@@ -7,7 +7,9 @@ from typing import Any
 
 
 class DrevoError(Exception):
-    """The base of everything that Drevo raises on purpose."""
+    """The base of everything that Drevo raises on purpose; `problems` holds all where the text counts some."""
+
+    problems: tuple[str, ...] = ()
 
 
 class ModelError(DrevoError):
@@ -31,7 +33,12 @@ class InputError(DrevoError):
 
 
 class DrevoWarning(UserWarning):
-    """A description that can be computed but is doubtful; one per file, naming every doubtful element."""
+    """A description that can be computed but is doubtful, or acts in ways that are not read.
+
+    One per file, naming the elements; `problems` holds all of them where the text counts some.
+    """
+
+    problems: tuple[str, ...] = ()
 
 
 def one_of(

@@ -1,13 +1,13 @@
-"""load: a robot from a file or by the name of an embedded one."""
+"""load: a robot from a file, by the name of an embedded one, or by the name of one that a package holds."""
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import ModelError
+from .model import values
 from .model.loaders import load_model
 from .robot import Robot
 
@@ -18,32 +18,40 @@ def load(
     gravity: Sequence[float] | None = None,
     strict: bool = False,
 ) -> Robot:
-    """A Robot from a description (.urdf .xml .mjcf .toml .json) or by the name of an embedded robot.
+    """A Robot from a description (.urdf .xml .mjcf .sdf .toml .json) or by name.
 
+    A name is that of an embedded robot ("puma560"), or of one that an installed package holds ("panda"):
+    `example-robot-data` or `robot_descriptions`; nothing is imported or downloaded.
     base: "fixed", "floating" (a free joint before the root) or "trunk" (three prismatic, three revolute).
-    gravity: m/s^2, world axes; by default (0, 0, -9.81) for files and each embedded robot's own.
-    What cannot be computed is refused with ModelError; what is doubtful loads with one DrevoWarning per file,
-    and is refused with strict=True.
+    gravity: m/s^2, world axes; by default the file's or the embedded robot's, (0, 0, -9.81) where it has none.
+    What cannot be computed is refused with ModelError; what is doubtful, or acts on the motion and is not read,
+    loads with one DrevoWarning per file, and is refused with strict=True.
     """
-    name = os.fspath(source)
-    if not Path(name).suffix and os.sep not in name and not Path(name).exists():
-        return _embedded(name, base, gravity)
-    g = (0.0, 0.0, -9.81) if gravity is None else (float(gravity[0]), float(gravity[1]), float(gravity[2]))
-    return Robot(load_model(name, base=base, gravity=g, strict=strict))
+    name = values.path(source)
+    if isinstance(source, str) and not Path(name).suffix and os.sep not in name and not os.path.lexists(name):
+        from . import robots
+
+        if name in robots.EMBEDDED:
+            return Robot(robots.model(name, base, gravity))
+        name = _installed(name)
+    return Robot(load_model(name, base=base, gravity=gravity, strict=strict))
 
 
-def _embedded(name: str, base: str, gravity: Sequence[float] | None) -> Robot:
-    from dataclasses import replace
+def _installed(name: str) -> str:
+    """The path of a robot that a package holds."""
+    from difflib import get_close_matches
 
-    from . import robots
-    from .model.base import with_base
+    from .io import installed
+    from .robots import EMBEDDED
 
-    if name not in robots.EMBEDDED:
-        near = difflib.get_close_matches(name, robots.EMBEDDED, 1)
+    found = installed.find(name)
+    if found is None:
+        others = installed.names()
+        near = get_close_matches(name.lower(), [*EMBEDDED, *others], 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        known = ", ".join(robots.EMBEDDED)
-        raise ModelError(f"{name!r} is neither a file nor an embedded robot{hint}; embedded are {known}")
-    model = robots.model(name)
-    if gravity is not None:
-        model = replace(model, gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])))
-    return Robot(with_base(model, base))
+        more = "" if others else f"; {installed.GET}"
+        raise ModelError(
+            f"{values.short(name)} is neither a file nor a known robot{hint}; "
+            f"embedded are {', '.join(EMBEDDED)}{more}"
+        )
+    return str(found)

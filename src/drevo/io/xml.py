@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -17,6 +18,10 @@ MAX_ELEMENTS = 200_000
 MAX_ATTRIBUTES = 256
 MAX_ATTRIBUTE = 4096
 MAX_NAME = 256
+# what takes longest to read of a robot, so that the largest file is read in seconds
+MOST = {"link": 20_000, "body": 20_000, "joint": 20_000, "freejoint": 20_000, "frame": 20_000, "geom": 30_000}
+MOST |= {"visual": 50_000, "collision": 50_000}
+BULKY = ("hfield", "mesh", "flex", "skin", "texture")  # of MuJoCo: arrays as attributes, which nobody reads here
 
 MAX_LENGTH = 1e6  # metres; also the bound of every plain number (angles, axes, ratios)
 MAX_MASS = 1e9  # kilograms
@@ -25,6 +30,7 @@ ANY = math.inf
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _SPACE = re.compile(r"[ \t\r\n]+")  # str.split() would also split on Unicode spaces
+_LATE = re.compile(rb"(?:\xef\xbb\xbf)?\s+<\?xml\s[^>]*\?>")
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
 
@@ -71,6 +77,7 @@ class _Tree:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
+        self.kinds: Counter[str] = Counter()
         self.parser = parser = expat.ParserCreate("utf-8")  # overrides what the file declares
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
@@ -97,6 +104,10 @@ class _Tree:
         """Refuse the element that passes a limit."""
         if self.count > MAX_ELEMENTS:
             self.refuse(f"the file has more than {MAX_ELEMENTS} elements")
+        if tag in MOST:
+            self.kinds[tag] += 1
+            if self.kinds[tag] > MOST[tag]:
+                self.refuse(f"the file has more than {MOST[tag]} elements <{tag}>")
         if len(self.open) >= MAX_DEPTH:
             self.refuse(f"elements are nested deeper than {MAX_DEPTH}")
         if len(found) > MAX_ATTRIBUTES:
@@ -104,7 +115,7 @@ class _Tree:
         if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in found):
             self.refuse(f"a name that begins with {tag[:40]!r} is longer than {MAX_NAME} characters")
         for name, value in found.items():
-            if len(value) > MAX_ATTRIBUTE:
+            if len(value) > MAX_ATTRIBUTE and tag not in BULKY:
                 self.refuse(f"{name} of <{tag}> has {len(value)} characters, {MAX_ATTRIBUTE} are allowed")
 
     def refuse(self, what: str) -> None:
@@ -125,9 +136,15 @@ class _Tree:
         )
 
 
-def parse(data: bytes) -> Element:
-    """The root element of an XML document in UTF-8; ModelError where it is broken, hostile or too big."""
+def parse(data: bytes, doubt: Callable[[str], object] = lambda sentence: None) -> Element:
+    """The root element of an XML document in UTF-8; ModelError where it is broken, hostile or too big.
+
+    `doubt` takes a sentence about what XML forbids and every reader of robots allows.
+    """
     _check_bytes(data)
+    if late := _LATE.match(data):  # lines are kept, so that those of the elements stay
+        doubt("there is white space before <?xml, which must be the very first of a file; remove it")
+        data = b"\n" * data.count(b"\n", 0, late.end()) + data[late.end() :]
     tree = _Tree()
     try:
         # one feed: in pieces, a long attribute would be scanned anew with every piece
@@ -140,11 +157,16 @@ def parse(data: bytes) -> Element:
     return tree.root
 
 
+def too_many_bytes(count: int) -> str:
+    """How a file that is too large is refused."""
+    return f"the file has {count} bytes, more than {MAX_BYTES} bytes, the most that a robot description may have"
+
+
 def _check_bytes(data: bytes) -> None:
     if not data.strip():
         raise ModelError("the file is empty (line 1): a robot description needs at least one element")
     if len(data) > MAX_BYTES:
-        raise ModelError(f"the file has more than {MAX_BYTES} bytes, the most that a robot description may have")
+        raise ModelError(too_many_bytes(len(data)))
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -38,6 +38,7 @@ class _Group:
     into: Joint | None  # the moving joint that carries it
     up: int  # the group that carries it
     links: list[Link] = field(default_factory=list)
+    below: list[int] = field(default_factory=list)  # the groups that hang from it
     mass: float = 0.0
     turns: bool = False  # some link has a tensor
     all_mass: float = 0.0  # the same with everything outboard
@@ -73,6 +74,7 @@ def _weld(model: Model) -> list[_Group]:
     for joint in model.joints:
         here = of[joint.parent]
         if joint.kind != "fixed":
+            groups[here].below.append(len(groups))
             groups.append(_Group(joint, here))
             here = len(groups) - 1
         of[joint.child] = here
@@ -134,12 +136,11 @@ def _unresisted(model: Model, groups: list[_Group]) -> list[str]:
 
 
 def _outboard(groups: list[_Group], k: int) -> list[str]:
-    """The links of a group and of all that hang from it."""
-    below = {k}
-    for i in range(k + 1, len(groups)):
-        if groups[i].up in below:
-            below.add(i)
-    return [link.name for i in sorted(below) for link in groups[i].links]
+    """The links of a group and of all that hang from it, walking over these alone."""
+    found = [k]
+    for i in found:
+        found += groups[i].below
+    return [link.name for i in sorted(found) for link in groups[i].links]
 
 
 def _redundant(model: Model, groups: list[_Group]) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from drevo.errors import ModelError
 from drevo.model.description import Joint, Link
 
-MOST_PROBLEMS = 100
+LINES = "\n  - "
+MOST_PROBLEMS = 10  # that a message spells out; `problems` of the error holds all
 
 
 def at(thing: Link | Joint, noun: str = "") -> str:
@@ -22,10 +23,15 @@ def listed(names: Iterable[str], most: int = 6) -> str:
     return cut([repr(name) for name in names], most)
 
 
-def cut(parts: Sequence[str], most: int = 6, glue: str = ", ") -> str:
+def cut(parts: Sequence[str], most: int = 6, glue: str = ", ", last: str = " ") -> str:
     """The parts in a row, a long row cut short."""
-    more = f" and {len(parts) - most} more" if len(parts) > most else ""
+    more = f"{last}and {len(parts) - most} more" if len(parts) > most else ""
     return glue.join(parts[:most]) + more
+
+
+def counted(tags: Mapping[str, int], most: int = 40) -> str:
+    """Names with how often they occur, a long list cut short."""
+    return cut([f"{tag} ({count})" for tag, count in tags.items()], most)
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -36,12 +42,10 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def refuse(where: str, problems: Sequence[str]) -> None:
-    """Raise one ModelError that holds every problem; nothing where there is none."""
+    """Raise one ModelError for all problems, the first of them spelt out; nothing where there is none."""
     if not problems:
         return
-    if len(problems) == 1:
-        raise ModelError(f"{where}: {problems[0]}")
-    shown = list(problems[:MOST_PROBLEMS])
-    if len(problems) > MOST_PROBLEMS:
-        shown.append(f"and {len(problems) - MOST_PROBLEMS} more")
-    raise ModelError(f"{where}: {len(problems)} problems:\n  - " + "\n  - ".join(shown))
+    several = f"{len(problems)} problems:{LINES}" if len(problems) > 1 else ""
+    error = ModelError(f"{where}: {several}{cut(problems, MOST_PROBLEMS, LINES, LINES)}")
+    error.problems = tuple(problems)
+    raise error

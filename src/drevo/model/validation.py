@@ -31,7 +31,7 @@ from drevo.model.description import (
     Vec,
 )
 from drevo.model.rotations import add, apply, matmul, unit
-from drevo.model.sentences import at, cut, listed, meant, refuse
+from drevo.model.sentences import MOST_PROBLEMS, at, cut, listed, meant, refuse
 
 GRAVITY: Vec = (0.0, 0.0, -9.81)
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
@@ -46,8 +46,9 @@ ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again
 class Draft:
     """A description as it was read, right or wrong; `finish` makes a Model of it.
 
-    Loaders add to `problems` what they could not read and to `doubts` what they had to choose. `ordered` says
-    that the order of the joints is the order of q (hand-made robots); otherwise it becomes depth first.
+    Loaders add to `problems` what they could not read, to `doubts` what they had to choose, and with `ignore`
+    what acts on the motion and is not read. `ordered` says that the order of the joints is the order of q
+    (hand-made robots); otherwise it becomes depth first.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    unread: dict[str, list[str]] = field(default_factory=dict)  # what -> where it stands
     source: str = ""
     noun: str = "link"  # what the user calls a link
     ordered: bool = False
@@ -66,6 +68,10 @@ class Draft:
     def meant(self, name: str, known: Iterable[str]) -> str:
         """A hint at the name that was meant, for the first problems only: each costs a search."""
         return meant(name, known) if len(self.problems) < 20 else ""
+
+    def ignore(self, what: str, label: str) -> None:
+        """Enter something that acts on the motion and is not read."""
+        self.unread.setdefault(what, []).append(label)
 
     @property
     def where(self) -> str:
@@ -89,17 +95,44 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     _check_closures(draft)
     draft.joints = _resolve_mimics(draft)
     if strict:
-        draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts]
+        draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts + _unread(draft)]
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base)
-    if draft.doubts:
-        warnings.warn(_doubtful(draft), DrevoWarning, stacklevel=3)
+    if draft.doubts or draft.unread:
+        warnings.warn(_doubtful(draft), stacklevel=4)
     return model
 
 
-def _doubtful(draft: Draft) -> str:
-    count = f"{len(draft.doubts)} doubtful element" + ("s" if len(draft.doubts) > 1 else "")
-    return f"{draft.where}: {count}, computed all the same (strict=True refuses): " + "; ".join(draft.doubts)
+def _doubtful(draft: Draft) -> DrevoWarning:
+    """One warning: what is doubtful, and what acts on the motion and is not read."""
+    parts, count = [], len(draft.doubts)
+    if count:
+        parts.append(
+            f"{count} doubtful element{'s' * (count > 1)}, computed all the same (strict=True refuses): "
+            + cut(draft.doubts, MOST_PROBLEMS, "; ", "; ")
+        )
+    if draft.unread:
+        what = "; ".join(f"{what} of {cut(labels, 12)}" for what, labels in _together(draft.unread))
+        parts.append(f"this changes the dynamics and is not read (strict=True refuses): {what}")
+    warning = DrevoWarning(f"{draft.where}: {'; '.join(parts)}")
+    warning.problems = (*draft.doubts, *_unread(draft))
+    return warning
+
+
+def _unread(draft: Draft) -> list[str]:
+    """A sentence for everything that acts on the motion and is not read."""
+    return [
+        f"{what} of {', '.join(labels)}, not read, though it changes the dynamics"
+        for what, labels in _together(draft.unread)
+    ]
+
+
+def _together(unread: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
+    """What the same elements have is said once."""
+    same: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for what, labels in unread.items():
+        same[tuple(labels)].append(what)
+    return [(", ".join(whats), list(labels)) for labels, whats in same.items()]
 
 
 def _assemble(draft: Draft) -> Model:
@@ -134,7 +167,8 @@ def _check_names(draft: Draft) -> None:
             lines[thing.name].append(thing.line)
         for name, found in lines.items():
             if len(found) > 1:
-                where = f" (lines {cut([str(line) for line in found])})" if any(found) else ""
+                lines_known = [str(line) for line in found if line]  # an element that a loader made has none
+                where = f" (line{'s' * (len(lines_known) > 1)} {cut(lines_known)})" if lines_known else ""
                 draft.problems.append(
                     f"{noun} {name!r} is defined {len(found)} times{where}; names must be unique: rename "
                     "all but one"

@@ -6,16 +6,20 @@ Each function raises ValueError with the middle of a sentence; the caller knows 
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from drevo.errors import ModelError
 from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
 from drevo.model.description import Mat, Vec
 from drevo.model.rotations import symmetric
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
 
 
@@ -84,9 +88,29 @@ def tensor(value: object) -> Mat:
     return symmetric(t)
 
 
+def gravity(value: object) -> Vec:
+    """Gravity as an argument; ModelError where it is not three finite numbers."""
+    try:
+        return vector(value)
+    except ValueError as error:
+        raise ModelError(
+            f"gravity is three numbers, m/s^2 along the world's axes, such as (0, 0, -9.81): {error}"
+        ) from None
+
+
+def path(value: object) -> str:
+    """A path as text; ModelError where it is none."""
+    found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
+    if not isinstance(found, str) or not found.strip():
+        raise ModelError(f"a robot is named by the path of its file or by its name, not by {short(value)}")
+    return found
+
+
 def _parts(value: object, what: str) -> list[Any]:
     """The elements of a list, tuple or array; those of an array as Python numbers."""
-    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind == "f":
+    if hasattr(value, "__array__") and not isinstance(value, np.ndarray):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiu":
         return list(value.tolist())
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError(f"{short(value)} is not {what}")
@@ -97,20 +121,22 @@ def name(value: object) -> str:
     """A name: text that is not empty."""
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
         raise ValueError(f"{short(value)} is not a name (text of 1 to {MAX_NAME} characters)")
-    return value
+    return text(value)
 
 
 def text(value: object) -> str:
     """Any text."""
     if not isinstance(value, str):
         raise ValueError(f"{short(value)} is not text")
+    if _SURROGATE.search(value):
+        raise ValueError(f"{short(value)} has half of a surrogate pair, which is no character and cannot be saved")
     return value
 
 
 def short(value: object) -> str:
     """How a sentence shows a value: on one line, cut."""
     try:
-        shown = " ".join(repr(value).split())
+        text = " ".join(repr(value).split())
     except Exception:  # an integer of a million digits, or a foreign object
-        shown = f"a {type(value).__name__}"
-    return shown if len(shown) <= 80 else shown[:77] + "..."
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -7,10 +7,12 @@ Every robot stands on the ground; `model(name, base)` and `drevo.load(name, base
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
+from ..model import values
 from ..model.base import with_base
 from ..model.description import Model
 from .arms import puma560_model, rx90_model, scara_model, stanford_model
@@ -161,11 +163,12 @@ def two_arm() -> Robot:
     return _robot(two_arm_model())
 
 
-def model(name: str, base: str = "fixed") -> Model:
-    """The Model of an embedded robot by its name ("puma560"), on a base: "fixed", "floating" or "trunk"."""
+def model(name: str, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
+    """The Model of an embedded robot by its name ("puma560"), on a base; with its own gravity or another."""
     if name not in EMBEDDED:
         raise ModelError(f"there is no embedded robot {name!r}; there are {', '.join(EMBEDDED)}")
-    return with_base(EMBEDDED[name](), base)
+    made = EMBEDDED[name]()
+    return with_base(made if gravity is None else replace(made, gravity=values.gravity(gravity)), base)
 
 
 def _robot(model: Model) -> Robot:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
+import stat
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from drevo.errors import ModelError
 from drevo.io import xml
-from drevo.model.description import Model, Vec
-from drevo.model.validation import GRAVITY, Draft, finish
+from drevo.model import values
+from drevo.model.description import Model
+from drevo.model.sentences import listed
+from drevo.model.validation import Draft, finish
 
 XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf")
 SUFFIXES = (*XML_SUFFIXES, ".json", ".toml")
@@ -20,60 +23,88 @@ LOADERS = {"robot": "urdf", "mujoco": "mjcf", "sdf": "sdf"}
 
 
 def load_model(
-    path: str | os.PathLike[str],
-    base: str = "fixed",
-    gravity: Sequence[float] = GRAVITY,
-    strict: bool = False,
+    path: str | os.PathLike[str], base: str = "fixed", gravity: Any = None, strict: bool = False
 ) -> Model:
     """The Model that a file describes, on a base: "fixed", "floating" or "trunk".
 
     What cannot be computed or is ambiguous is refused with a ModelError that holds every problem; what is
-    doubtful gives one DrevoWarning, or with `strict` a ModelError. The file's own gravity, where the format
-    has one, yields to the argument unless that is the default. Nothing but this file is opened.
+    doubtful, or acts on the motion and is not read, gives one DrevoWarning, or with `strict` a ModelError.
+    `gravity` is the file's, (0, 0, -9.81) where it has none, unless another is given. Nothing but this file is
+    opened.
     """
-    where, suffix = os.fspath(path), Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ModelError(
-            f"{where}: a robot file ends in {', '.join(SUFFIXES)}, this one in {suffix or 'nothing'!r}"
-        )
-    down, data = _gravity(gravity), _read(where)
+    where, suffix = values.path(path), Path(path).suffix.lower()
+    down = None if gravity is None else values.gravity(gravity)
+    data = _read(where, suffix)
     try:
-        return finish(_draft(data, suffix, down, where), base, strict)
+        draft = _draft(data, suffix, where)
+        draft.gravity = draft.gravity if down is None else down
+        return finish(draft, base, strict)
     except ModelError as error:
-        raise (error if str(error).startswith(where) else ModelError(f"{where}: {error}")) from None
+        if str(error).startswith(where):
+            raise
+        placed = ModelError(f"{where}: {error}")
+        placed.problems = error.problems
+        raise placed from None
 
 
-def _draft(data: bytes, suffix: str, gravity: Vec, source: str) -> Draft:
+def _draft(data: bytes, suffix: str, source: str) -> Draft:
     if suffix not in XML_SUFFIXES:
         native = import_module("drevo.model.loaders.native")
-        made: Draft = native.draft_of(native.read(data, suffix), gravity, source)
+        made: Draft = native.draft_of(native.read(data, suffix), source)
         return made
-    root = xml.parse(data)
+    doubts: list[str] = []
+    root = xml.parse(data, doubts.append)
     if root.tag not in LOADERS:
         known = " or ".join(f"<{tag}>" for tag in LOADERS)
         raise ModelError(f"the root element is <{root.tag[:40]}> on line {root.line}; {known} is needed")
-    draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, gravity, source)
+    draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, source)
+    draft.doubts[:0] = doubts
     return draft
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, suffix: str) -> bytes:
     """The bytes of a plain file, one more than allowed at most."""
+    if os.path.isdir(path):
+        raise ModelError(f"{path}: a directory{_robots_in(path)}; name a robot file")
+    if suffix not in SUFFIXES:
+        raise ModelError(
+            f"{path}: a robot file ends in {', '.join(SUFFIXES)}, this one in {suffix or 'nothing'!r}"
+        )
     try:
-        if not os.path.isfile(path):  # a pipe or a device would never end
-            raise ModelError(
-                f"{path}: there is no such file" if not os.path.exists(path) else f"{path}: not a file"
-            )
-        with open(path, "rb") as file:
-            return file.read(xml.MAX_BYTES + 1)
+        # a pipe or a device would block or never end, also one that takes the place of a file at this moment
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                raise ModelError(f"{path}: not a file but a pipe or a device; name a robot file")
+            if found.st_size > xml.MAX_BYTES:
+                raise ModelError(f"{path}: {xml.too_many_bytes(found.st_size)}")
+            return file.read(xml.MAX_BYTES + 1) or b""
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file{_meant(path)}") from None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: cannot be read ({error}); give a file that can") from None
+        why = getattr(error, "strerror", None) or error
+        raise ModelError(f"{path}: cannot be read ({why}); give a file that can") from None
 
 
-def _gravity(gravity: Sequence[float]) -> Vec:
+def _robots_in(folder: str) -> str:
+    """The robot files of a folder, as the middle of a sentence."""
+    found = [name for name in _names(folder) if name.lower().endswith(SUFFIXES)]
+    return f" with {listed(found)}" if found else " without a robot file"
+
+
+def _meant(path: str) -> str:
+    """The file in the same folder that was probably meant, or the part of the path that is missing."""
+    folder, name = os.path.split(path)
+    if folder and not os.path.isdir(folder):
+        return f": there is no folder {folder!r}"
+    close = get_close_matches(name, _names(folder or "."), 1)
+    return f" (did you mean {os.path.join(folder, close[0])!r}?)" if close else ""
+
+
+def _names(folder: str, most: int = 2000) -> list[str]:
     try:
-        x, y, z = (float(component) for component in gravity)
-    except (TypeError, ValueError):
-        raise ModelError(f"gravity is three numbers in m/s^2, not {gravity!r}") from None
-    if not all(math.isfinite(component) for component in (x, y, z)):
-        raise ModelError(f"gravity has a component that is not finite: {gravity!r}")
-    return (x, y, z)
+        with os.scandir(folder) as found:
+            return sorted(entry.name for entry, _ in zip(found, range(most)))
+    except OSError:
+        return []

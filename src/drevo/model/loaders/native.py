@@ -20,13 +20,14 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from drevo.errors import ModelError
-from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS
+from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
-from drevo.model.description import Contact, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape, Vec
+from drevo.model.description import Contact, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape
 from drevo.model.sentences import refuse
-from drevo.model.validation import GRAVITY, Draft, finish
+from drevo.model.validation import Draft, finish
 
 VERSION = 1
+MOST_ROWS = MOST["link"]
 _NOT_KEPT = ("line", "source", "about")
 _DOTTED = re.compile(r"(?:\.[\w\s\"'-]*){16}")  # keys that tomllib would take quadratic time over; we use none
 
@@ -90,12 +91,12 @@ def _toml(value: Any) -> str:
 
 def from_json(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
     """The Model that JSON text describes."""
-    return finish(draft_of(read(_utf8(text), ".json"), GRAVITY, source), base, strict)
+    return finish(draft_of(read(_utf8(text), ".json"), source), base, strict)
 
 
 def from_toml(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
     """The Model that TOML text describes."""
-    return finish(draft_of(read(_utf8(text), ".toml"), GRAVITY, source), base, strict)
+    return finish(draft_of(read(_utf8(text), ".toml"), source), base, strict)
 
 
 def _utf8(text: str | bytes) -> bytes:
@@ -105,7 +106,7 @@ def _utf8(text: str | bytes) -> bytes:
 def read(data: bytes, suffix: str) -> dict[str, object]:
     """The dictionary that a file's bytes hold."""
     if len(data) > MAX_BYTES:
-        raise ModelError(f"the file has more than {MAX_BYTES} bytes, the most that a robot description may have")
+        raise ModelError(too_many_bytes(len(data)))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -144,14 +145,14 @@ def _read_toml(text: str) -> object:
     return tomllib.loads(text.replace("\r\n", "\n"))
 
 
-def draft_of(plain: dict[str, object], gravity: Vec = GRAVITY, source: str = "") -> Draft:
-    """What the dictionary says, each value checked; a gravity other than the default outdoes the file's."""
+def draft_of(plain: dict[str, object], source: str = "") -> Draft:
+    """What the dictionary says, each value checked."""
     problems: list[str] = []
     top = {key: value for key, value in plain.items() if key not in ("drevo", *_LISTS)}
     head = _decode(Model, {**top, "links": [], "joints": []}, "the robot", problems)
     lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
     refuse(source or "robot", problems)
-    draft = Draft(head.name, gravity=head.gravity if gravity == GRAVITY else gravity, source=source, ordered=True)
+    draft = Draft(head.name, gravity=head.gravity, source=source, ordered=True)
     draft.links, draft.joints, draft.loops, draft.contacts = lists.values()
     draft.notes = list(head.notes)
     return draft
@@ -161,6 +162,8 @@ def _list(rows: object, key: str, problems: list[str]) -> list[Any]:
     if not isinstance(rows, list):
         problems.append(f"{key} is not a list")
         return []
+    if len(rows) > MOST_ROWS:
+        raise ModelError(f"the file has {len(rows)} {key}, and a robot may have at most {MOST_ROWS}")
     return [_decode(_LISTS[key], row, f"{key}[{i}]", problems) for i, row in enumerate(rows)]
 
 

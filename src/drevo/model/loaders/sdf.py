@@ -15,7 +15,9 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat, Mimic, Shape, Vec
+from drevo.model.loaders import unread
 from drevo.model.rotations import add, apply, from_quaternion, from_rpy, matmul, transpose, turn_tensor
+from drevo.model.sentences import counted, listed
 from drevo.model.validation import GRAVITY, Draft
 
 Placement = tuple[Vec, Mat]
@@ -58,12 +60,12 @@ class _File:
         return self.placed[next(iter(chain), name)]
 
 
-def draft_of(root: Element, gravity: Vec = GRAVITY, source: str = "") -> Draft:
-    """What the elements say, not yet judged; a gravity other than the default outdoes the file's."""
+def draft_of(root: Element, source: str = "") -> Draft:
+    """What the elements say, not yet judged."""
     model, world = _only_model(root)
-    draft = Draft(model.get("name") or "robot", gravity=gravity, source=source)
+    draft = Draft(model.get("name") or "robot", source=source)
     reader = Reader(draft.problems.append, "world")
-    if world and gravity == GRAVITY:
+    if world:
         draft.gravity = _vec(_numbers(reader, world.first("gravity"), GRAVITY))
     file = _File(draft, _version(root) < 1.5)
     _place(file, model)
@@ -72,7 +74,10 @@ def draft_of(root: Element, gravity: Vec = GRAVITY, source: str = "") -> Draft:
     _stand(file, model)
     unused = Counter(child.tag for child in model.children if child.tag not in KNOWN)
     if unused:
-        draft.notes.append("tags not used: " + ", ".join(f"{tag} ({n})" for tag, n in unused.items()))
+        draft.notes.append("tags not used: " + counted(unused))
+    for element in (*([world] if world else ()), model, *model.children):
+        if element.tag in unread.SDF:
+            unread.note(draft, unread.SDF[element.tag], element, f"{element.tag} {element.get('name')!r}")
     return draft
 
 
@@ -93,11 +98,13 @@ def _only_model(root: Element) -> tuple[Element, Element | None]:
         if element.tag == "include":
             raise ModelError(f"<include> on line {element.line} names another file, not read; save one full model")
     worlds = root.all("world")
-    models = [(model, None) for model in root.all("model")]
-    held = [(model, world) for world in worlds for model in world.all("model") if _text(model, "static") != "true"]
-    found: list[tuple[Element, Element | None]] = [*models, *held]
+    models: list[tuple[Element, Element | None]] = [(model, None) for model in root.all("model")]
+    models += [(model, world) for world in worlds for model in world.all("model")]
+    found = [held for held in models if not unread.true(_text(held[0], "static"))]
     if len(found) != 1:
-        raise ModelError(f"the file has {len(found)} models that can move; it must hold exactly one")
+        static = listed(model.get("name") for model, _ in models if unread.true(_text(model, "static")))
+        why = f" ({static} {'is' if len(models) == 1 else 'are'} static)" if static else ""
+        raise ModelError(f"the file has {len(found)} models that can move{why}; it must hold exactly one")
     model = found[0][0]
     if model.first("model") or model.get("placement_frame"):
         raise ModelError(
@@ -166,7 +173,7 @@ def _pose(reader: Reader, element: Element | None) -> Placement:
             return HERE
         return _vec(v), from_quaternion(*v[3:])
     v = _numbers(reader, element, (0.0,) * 6)
-    angles = [math.radians(x) for x in v[3:]] if element.get("degrees") == "true" else v[3:]
+    angles = [math.radians(x) for x in v[3:]] if unread.true(element.get("degrees")) else v[3:]
     return _vec(v), from_rpy(*angles) if any(angles) else IDENTITY
 
 
@@ -212,7 +219,7 @@ def _key(element: Element) -> str:
 
 def _inertial(file: _File, element: Element, owner: str) -> Inertial:
     reader = Reader(file.draft.problems.append, owner)
-    if element.get("auto") == "true":
+    if unread.true(element.get("auto")):
         reader.report(f"{owner}: <inertial auto='true'> on line {element.line} is not read; write the inertia out")
     pose = element.first("pose")
     if pose and pose.get("relative_to"):
@@ -309,7 +316,7 @@ def _axis(file: _File, reader: Reader, element: Element | None, here: Placement)
         return (0.0, 0.0, 1.0)
     axis = _vec(_numbers(reader, xyz, (0.0, 0.0, 1.0)))
     frame = xyz.get("expressed_in")
-    if file.old_axes or _text(element, "use_parent_model_frame") in ("true", "1"):
+    if file.old_axes or unread.true(_text(element, "use_parent_model_frame")):
         frame = MODEL
     if not frame:
         return axis

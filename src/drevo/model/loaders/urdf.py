@@ -25,8 +25,9 @@ from drevo.model.description import (
     Shape,
     Vec,
 )
+from drevo.model.loaders import unread
 from drevo.model.rotations import from_quaternion, from_rpy, turn_tensor
-from drevo.model.sentences import cut
+from drevo.model.sentences import counted, cut
 from drevo.model.validation import GRAVITY, Draft, finish
 
 Placement = tuple[Vec, Mat]
@@ -55,22 +56,26 @@ def parse_urdf(
     data: bytes, base: str = "fixed", gravity: Vec = GRAVITY, strict: bool = False, source: str = ""
 ) -> Model:
     """The Model that a URDF file's bytes describe."""
-    return finish(draft_of(xml.parse(data), gravity, source), base, strict)
+    doubts: list[str] = []
+    draft = draft_of(xml.parse(data, doubts.append), source)
+    draft.gravity, draft.doubts = gravity, doubts + draft.doubts
+    return finish(draft, base, strict)
 
 
-def draft_of(root: Element, gravity: Vec = GRAVITY, source: str = "") -> Draft:
+def draft_of(root: Element, source: str = "") -> Draft:
     """What the elements say, not yet judged as a whole."""
     if root.tag != "robot":
         raise ModelError(
             f"the root element is <{root.tag[:40]}> on line {root.line}; a URDF file begins with <robot>"
         )
     _refuse_xacro(root)
-    draft = Draft(root.get("name") or "robot", gravity=gravity, source=source)
+    draft = Draft(root.get("name") or "robot", source=source)
     if not root.get("name"):
         draft.notes.append("the robot has no name in the file; it is called 'robot'")
     draft.links = [_link(draft, element) for element in root.all("link")]
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
     _note_unused(draft, root)
+    _warn_unread(draft, root)
     return draft
 
 
@@ -92,14 +97,16 @@ def _note_unused(draft: Draft, root: Element) -> None:
         if child.tag not in KNOWN[element.tag]
     )
     if unused:
-        draft.notes.append("tags not used: " + ", ".join(f"{tag} ({n})" for tag, n in unused.items()))
-    damped = sum(_damps(joint.first("dynamics")) for joint in root.all("joint"))
-    if damped:
-        draft.notes.append(f"damping and friction of joints are not modelled: dynamics ({damped})")
+        draft.notes.append("tags not used: " + counted(unused))
 
 
-def _damps(dynamics: Element | None) -> bool:
-    return dynamics is not None and any(dynamics.get(a, "0").strip(" 0.") for a in ("damping", "friction"))
+def _warn_unread(draft: Draft, root: Element) -> None:
+    """What acts on the motion and is not read: of joints, and of extensions by what they refer to."""
+    for element in root.children:
+        if element.tag in unread.URDF:
+            name = element.get("name") or element.get("reference")
+            label = f"{element.tag} {name!r}" if name else f"{element.tag} on line {element.line}"
+            unread.note(draft, unread.URDF[element.tag], element, label)
 
 
 def _name(draft: Draft, element: Element) -> str:
@@ -267,6 +274,9 @@ def _limit(draft: Draft, element: Element | None, owner: str) -> Limit | None:
     if element is None:
         return None
     reader = Reader(lambda fault: draft.doubts.append(f"{fault} (left out)"), f"{owner}, its limit")
+    for attribute in ("lower", "upper", "velocity", "effort"):
+        if element.get(attribute).strip().lower().lstrip("+-") == "nan":
+            draft.problems.append(f"{owner}: {attribute} of <limit> on line {element.line} is nan; correct it")
     return Limit(*(_finite(reader, element, a) for a in ("lower", "upper", "velocity", "effort")))
 
 

@@ -1,0 +1,199 @@
+"""What holds for a whole MJCF file: settings, flags, default classes; and how MJCF writes orientations."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from drevo.errors import ModelError
+from drevo.io.xml import Element, Reader
+from drevo.model.description import IDENTITY, ORIGIN, Mat, Vec
+from drevo.model.loaders import unread
+from drevo.model.rotations import (
+    add,
+    apply,
+    from_axis_angle,
+    from_quaternion,
+    from_z_to,
+    matmul,
+    transpose,
+    unit,
+)
+from drevo.model.validation import Draft
+
+TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
+DEFAULTED = {  # what we read of an element that has defaults
+    **unread.DEFAULTED,
+    "joint": ("type", "pos", "axis", "range", "limited", "ref", *unread.DEFAULTED["joint"]),
+    "geom": (
+        *("type", "pos", *TURNS, "fromto", "size", "mass", "density", "group", "mesh", "shellinertia"),
+        *("contype", "conaffinity", *unread.DEFAULTED["geom"]),
+    ),
+}
+MOST_CLASSES = 10_000
+
+
+Classes = dict[str, dict[str, dict[str, str]]]  # class -> tag -> attributes
+Placement = tuple[Vec, Mat]
+HERE: Placement = (ORIGIN, IDENTITY)
+
+
+class Held(NamedTuple):
+    """What stands in a body, or in the frames in it: its default class, and where the frames put it."""
+
+    element: Element
+    childclass: str
+    frame: Placement = HERE
+
+
+@dataclass(slots=True)
+class File:
+    """What holds for the whole file: settings, default classes, and the draft that grows."""
+
+    draft: Draft
+    root: Element
+    compiler: Element  # all of them in one
+    flags: unread.Flags
+    classes: Classes
+    names: set[str] = field(default_factory=set)
+    taken: Counter[str] = field(default_factory=Counter)
+    groups: tuple[float, ...] = ()  # of geoms that count for inertias
+    medium: bool = False  # it has a density or a viscosity
+
+    @property
+    def radian(self) -> bool:
+        return self.compiler.get("angle", "degree") == "radian"
+
+    def angle(self, value: float) -> float:
+        return value if self.radian else math.radians(value)
+
+    def unused(self, name: str) -> str:
+        """The name itself, or with a number where another element has it."""
+        found = name
+        while found in self.names:
+            self.taken[name] += 1
+            found = f"{name}_{self.taken[name] + 1}"
+        self.names.add(found)
+        return found
+
+    def attributes(self, element: Element, childclass: str, tag: str = "") -> Element:
+        """The element with what its default class says filled in."""
+        name = element.get("class") or childclass or "main"
+        if name not in self.classes:
+            self.draft.problems.append(
+                f"<{element.tag}> on line {element.line} has the unknown class {name!r}; define it"
+            )
+            return element
+        usual = self.classes[name].get(tag or element.tag)
+        if not usual:
+            return element
+        if any(turn in element.attributes for turn in TURNS):  # its own orientation is the one that holds
+            usual = {key: value for key, value in usual.items() if key not in TURNS}
+        return Element(element.tag, {**usual, **element.attributes}, element.line)
+
+
+def read_defaults(file: File, top: Element) -> None:
+    """Every class with what it inherits, outer classes first; classes share what they do not change."""
+    stack: list[tuple[Element, str, dict[str, dict[str, str]]]] = [(top, top.get("class") or "main", {})]
+    while stack:
+        element, name, above = stack.pop()
+        own = dict(file.classes.get(name) or above)
+        for child in element.children:
+            read = DEFAULTED.get(child.tag, ())
+            if given := {a: child.attributes[a] for a in read if a in child.attributes}:
+                own[child.tag] = {**own.get(child.tag, {}), **given}
+        file.classes[name] = own
+        if len(file.classes) > MOST_CLASSES:
+            raise ModelError(f"line {element.line}: the file has more than {MOST_CLASSES} default classes")
+        if element is top:
+            file.classes["main"] = own
+        stack += [(child, child.get("class"), own) for child in element.all("default")]
+
+
+# --- frames and orientation -----------------------------------------------------------
+
+
+def held_in(file: File, top: Element, childclass: str) -> list[Held]:
+    """The children of an element in file order, frames opened; a frame only places what it holds."""
+    found: list[Held] = []
+    stack = [Held(child, childclass) for child in reversed(top.children)]
+    while stack:
+        element, childclass, frame = stack.pop()
+        if element.tag != "frame":
+            found.append(Held(element, childclass, frame))
+            continue
+        reader = Reader(file.draft.problems.append, f"<frame> (line {element.line})")
+        frame = placed_in(frame, (vector(reader, element, "pos", ORIGIN), turn_of(file, reader, element)))
+        childclass = element.get("childclass") or childclass
+        stack += [Held(child, childclass, frame) for child in reversed(element.children)]
+    return found
+
+
+def placed_in(frame: Placement, inner: Placement) -> Placement:
+    """A placement that is given in a frame, outside of it."""
+    if frame == HERE:
+        return inner
+    return add(frame[0], apply(frame[1], inner[0])), matmul(frame[1], inner[1])
+
+
+def vector(reader: Reader, element: Element, attribute: str, default: Vec) -> Vec:
+    x, y, z = reader.vector(element, attribute, default)
+    return (x, y, z)
+
+
+def minus(a: Vec, b: Vec) -> Vec:
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+def turn_of(file: File, reader: Reader, element: Element) -> Mat:
+    """The one of quat, euler, axisangle, xyaxes, zaxis that the element has."""
+    given = [a for a in TURNS if a in element.attributes]
+    if not given:
+        return IDENTITY
+    if len(given) > 1:
+        reader.report(f"{reader.owner}: <{element.tag}> has {' and '.join(given)}; keep one orientation")
+    values = reader.vector(
+        element,
+        given[0],
+        {"quat": (1.0, 0, 0, 0), "axisangle": (0, 0, 1.0, 0), "xyaxes": (1.0, 0, 0, 0, 1, 0)}.get(
+            given[0], (0.0, 0.0, 1.0) if given[0] == "zaxis" else ORIGIN
+        ),
+    )
+    try:
+        return _matrix(file, given[0], values)
+    except ZeroDivisionError:
+        reader.report(
+            f"{reader.owner}: {given[0]} of <{element.tag}> on line {element.line} has no direction; correct it"
+        )
+        return IDENTITY
+
+
+def _matrix(file: File, given: str, v: tuple[float, ...]) -> Mat:
+    if given == "quat":
+        return from_quaternion(v[1], v[2], v[3], v[0])
+    if given == "axisangle":
+        return from_axis_angle((v[0], v[1], v[2]), file.angle(v[3]))
+    if given == "zaxis":
+        return from_z_to((v[0], v[1], v[2]))
+    return _from_xy((v[0], v[1], v[2]), (v[3], v[4], v[5])) if given == "xyaxes" else _from_euler(file, v)
+
+
+def _from_xy(x: Vec, y: Vec) -> Mat:
+    """Columns x, y made orthogonal to x, and z."""
+    x = unit(x)
+    along = sum(a * b for a, b in zip(x, y, strict=True))
+    y = unit((y[0] - along * x[0], y[1] - along * x[1], y[2] - along * x[2]))
+    z = (x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0])
+    return transpose((x, y, z))
+
+
+def _from_euler(file: File, angles: tuple[float, ...]) -> Mat:
+    """Turns in the order of eulerseq: a small letter about the moved axis, a capital about the fixed one."""
+    axes: dict[str, Vec] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+    turn = IDENTITY
+    for letter, angle in zip(file.compiler.get("eulerseq", "xyz"), angles, strict=False):
+        one = from_axis_angle(axes.get(letter.lower(), ORIGIN), file.angle(angle))
+        turn = matmul(turn, one) if letter.islower() else matmul(one, turn)
+    return turn
