@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -239,3 +241,92 @@ def test_exact_numbers() -> None:
     with pytest.raises(TraceError):
         Poly.parameter(0) * Poly.parameter(1)
     assert linear.rank([{0: Fraction(1), 1: Fraction(2)}, {0: Fraction(2), 1: Fraction(4)}, {}]) == 1
+
+
+@pytest.mark.parametrize("free", [["L_2"], ["L_4"], ["L_5"], ["L_7"], ["L_2", "L_5"], ["L_2", "L_4", "L_7"]])
+def test_lengths_that_are_kept_stand_by_their_names(two_arm: Model, free: list[str]) -> None:
+    """Any subset of the lengths may be free: the others are numbers, and are printed and read as lengths."""
+    c = conditions(two_arm, constant="mass_matrix", free=free)
+    kept = {f"L_{k}" for k in (2, 4, 5, 7)} - {*free}
+    assert not any("/" in x or "." in x for x in c.equations)
+    assert all(x in " ".join(c.equations) for x in kept & {"L_4", "L_7"})
+    verdict = c.compare(c.equations)
+    assert verdict.rank == len(c) and not verdict.missing and not verdict.superfluous
+    assert not c.compare(conditions(two_arm, constant="mass_matrix").equations).missing  # the robot's own lengths
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_free_lengths_of_random_robots(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the robot's own length put in for the free one, they are the linear conditions."""
+    monkeypatch.setattr("drevo.design.conditions._possible", lambda *a: None)
+    model = hinged(np.random.default_rng(seed), 3, planar=seed % 2 == 0)
+    plain = conditions(model, constant="mass_matrix")
+    for name in ("L_2", "L_3"):
+        try:
+            c = conditions(model, constant="mass_matrix", free=[name])
+        except InputError as error:
+            assert "no length that can be solved for" in str(error)
+            continue
+        length = c.parameters.length(name)
+        found = linear.Space()
+        for row in c.rows:
+            put: linear.Row = {}
+            for column, x in row.items():
+                powers, k = c.columns[column]
+                linear.add(put, {k: x * length ** sum(a for _, a, _ in powers)}, Fraction(1))
+            assert plain.space.holds(put)
+            found.add(put)
+        assert len(found) == len(plain)
+
+
+WRONG = [
+    (dict(constant="mass_matrix", free=5), "free: 5 is no text"),
+    (dict(constant="mass_matrix", free=["L_2", "nonsense"]), "'nonsense' names no inertial parameter"),
+    (dict(constant="mass_matrix", free=["L_99"]), "'L_99' is no length"),
+    (dict(constant="mass_matrix", free=["L_x"]), "'L_x' is no length"),
+    (dict(constant="mass_matrix", free=[None]), "free: None is no text"),
+    (dict(constant=5), "constant is 5; give a name"),
+    (dict(constant=[None]), "element None is not in the matrix"),
+    (dict(constant="banana"), "element 'banana' is not in the matrix"),
+    (dict(zero=7), "zero is 7"),
+    (dict(zero="H_99"), "element 'H_99' is not in the matrix"),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), WRONG)
+def test_wrong_requests_are_answered_in_a_sentence(two_arm: Model, asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        conditions(two_arm, **asked)
+
+
+def test_wrong_arguments_of_conditions(found: Conditions, two_arm: Model) -> None:
+    with pytest.raises(InputError, match=r"takes a robot, as drevo.load gives it, not 'puma560'"):
+        conditions("puma560", constant="mass_matrix")
+    for given in (5, [5], None):
+        with pytest.raises(InputError, match=r"compare: .* is no text"):
+            found.compare(given)
+    c = conditions(two_arm, constant="mass_matrix", free=["L_4", "L_7"])
+    for text in ("d_x4", "d_x4 = sin(0)", "d_x4 = 1/0", "0/0 = 0", "d_x4/d_x3 = 0", "foo = 0", "q"):
+        with pytest.raises(InputError):
+            c.compare([text])
+    assert c.compare(["d_x2/2 = 0"]).implied == ("d_x2/2 = 0",)
+
+
+@pytest.mark.parametrize(("asked", "words"), [
+    (dict(reach=0.0), "reach is 0.0; it is a positive number of metres"), (dict(reach="1"), "reach is '1'"),
+    (dict(reach=float("nan")), "reach is nan"), (dict(bodies=[5.0]), "bodies: 5.0 is no text"),
+    (dict(bodies=7), "bodies: 7 is no text"), (dict(bodies="link9"), "'link9' is no moving link"),
+])  # fmt: skip
+def test_wrong_arguments_of_realise(found: Conditions, asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        found.realise(**asked)
+
+
+@pytest.mark.parametrize("name", ["scipy", "sympy"])
+def test_packages_that_are_absent(
+    found: Conditions, two_arm: Model, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [m for m in sys.modules if m.split(".")[0] == name] + [name]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=f"needs the package {name}, which is not installed: pip install {name}"):
+        found.realise() if name == "scipy" else conditions(two_arm, constant="mass_matrix", free="L_4")

@@ -287,7 +287,7 @@ def test_what_is_no_table_is_refused_in_a_sentence(table: object, words: str) ->
 
 @pytest.mark.parametrize("robot", ["puma560", None, 5])
 def test_a_table_is_of_a_robot(robot: object) -> None:
-    with pytest.raises(drevo.ModelError, match=r"takes a robot, as .* gives it"):
+    with pytest.raises(drevo.DrevoError, match=r"takes a robot, as .* gives it"):
         drevo.dh.table(robot)
     with pytest.raises(drevo.ModelError, match="the table is in the standard convention, not the modified one"):
         drevo.from_dh(drevo.dh.table(drevo.load("scara")), "modified")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,21 @@ from ..formalisms.telegin import elements
 from ..io.brief import several
 from ..mechanics.tree import build_tree
 from ..model.description import Model
+from ..model.sentences import model_of
+from ..model.values import short
 from . import expressions
-from .free_lengths import Comparison, PolynomialConditions, lengths_of, polynomial_conditions
+from .free_lengths import (
+    Comparison,
+    PolynomialConditions,
+    lengths_of,
+    polynomial_conditions,
+    sides_of,
+    snapped,
+    texts,
+)
 from .linear import Row, Space, space
 from .parameters import SNAP, Coefficients, Parameters
-from .polynomial import NUMBER, ONE, Form, Monomial, Poly, Scalar, forms, rational
+from .polynomial import NUMBER, ONE, Form, Monomial, Poly, Scalar, forms
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -173,7 +183,7 @@ class Conditions:
         """Which of the given equations ("d_x4 = d_y4 = 0", "I_3^y - I_3^x = m_4*L_4^2") the conditions contain."""
         given = Space()
         implied, superfluous = [], []
-        for text in [equations] if isinstance(equations, str) else equations:
+        for text in texts("compare", equations):
             for name, row in self._read(text):
                 needed = self.space.holds(row)
                 fresh = given.add(row) is not None
@@ -189,20 +199,17 @@ class Conditions:
 
     def _read(self, text: str) -> list[tuple[str, Row]]:
         """The rows of a chain of equalities, each with its own text."""
-        sides = expressions.read(text)
-        if len(sides) < 2:
-            raise InputError(f"condition {text.strip()!r} has no '='")
-        if any(x.kind in expressions.FUNCTIONS for s in sides for x in expressions.nodes(s)):
-            raise InputError(f"condition {text.strip()!r}: sines and cosines have no place among parameters")
+        sides = sides_of(text)
         try:
             values = [expressions.value(s, self._name, lambda t: _exactly(Fraction(t))) for s in sides]
         except ZeroDivisionError:
             raise InputError(f"condition {text.strip()!r} divides by zero") from None
         last = expressions.text(sides[-1])
         out = []
+        known = {abs(c) for row in self.space.rows.values() for c in row.values()}
         for side, x in zip(sides[:-1], values):
             row = forms(x - values[-1]).get(ONE, {})
-            row = {k: self._snapped(c) for k, c in row.items()}
+            row = {k: snapped(c, known) for k, c in row.items()}
             if NUMBER in row:
                 raise InputError(f"condition {text.strip()!r} has a term without inertial parameters")
             out.append((f"{expressions.text(side)} = {last}", row))
@@ -215,25 +222,13 @@ class Conditions:
         body = known.by_number.get(re.sub(r"^[A-Za-z]+_o?", "", name), -1)
         if name.startswith("m_o") and body >= 0:
             return Poly({ONE: known.own_mass(body)})
-        if name.startswith("L_") and body >= 0:
-            p = known.tree.bodies[body].p
-            return _number(sum(x * x for x in p) ** 0.5)
-        cosine = re.fullmatch(r"([xyz])_(\d+?),?(\d+?)\^e", name) or re.fullmatch(r"([xyz])_(\d),?(\d+)\^e", name)
-        if cosine and cosine[3] in known.by_number:
-            p = known.tree.bodies[known.by_number[cosine[3]]].p
-            return _number(p["xyz".index(cosine[1])] / (sum(x * x for x in p) ** 0.5 or 1.0))
+        length = known.length(name)
+        if length is not None:
+            return _exactly(length)
         raise InputError(
             f"condition: {name!r} is no parameter here; there are m_4, m_o4, d_x3, I_3^x, I_3^yz, L_4 and x_23^e, "
             f"with the bodies {', '.join(known.by_number)}"
         )
-
-    def _snapped(self, x: Fraction) -> Fraction:
-        """A coefficient that rounding of printed numbers moved is the one that stands in the conditions."""
-        for row in self.space.rows.values():
-            for c in row.values():
-                if abs(abs(x) - abs(c)) <= CLOSE * abs(c):
-                    return abs(c) if x > 0 else -abs(c)
-        return x
 
     def realise(
         self, bodies: Sequence[str] | None = None, counterweights: bool = True, reach: float = 0.5
@@ -242,10 +237,6 @@ class Conditions:
         from .realise import realise
 
         return realise(self, bodies, counterweights, reach)
-
-
-def _number(x: float) -> Scalar:
-    return _exactly(rational(x))
 
 
 def _exactly(x: Fraction) -> Scalar:
@@ -267,16 +258,17 @@ def conditions(
     no quarter turn is taken as the nearest rotation with rational entries. With lengths such as "L_2" among the
     free, these and all inertial parameters are, and the conditions are polynomials.
     """
-    model = robot if isinstance(robot, Model) else robot.model
-    letters = [x for x in ([free] if isinstance(free, str) else free or ()) if re.fullmatch(r"L_\d+", x)]
+    model = model_of(robot, "conditions")
+    free = None if free is None else texts("free", free)
+    letters = [x for x in free or () if x.startswith("L_")]
     parameters = Parameters(model, lengths_of(model, letters))
+    solved = _free(parameters, None if free is None else [x for x in free if x not in letters])
     H = {key: forms(x) for key, x in elements(parameters.symbolic, parameters.q, "paper").items()}
     V = forms(potential_energy(parameters.symbolic, parameters.q))
     varied, vanish = _wanted(parameters, constant, zero, diagonal)
     demands = _demands(parameters, H, V, varied, vanish)
     if letters:
         return polynomial_conditions(parameters, [(d.element, d.monomial, d.row, d.wholly) for d in demands])
-    solved = _free(parameters, free)
     _possible(parameters, demands)
     found = _solve(parameters, demands, solved)
     _possible(parameters, [Demand("the matrix", ONE, row) for row in found.rows.values()])
@@ -290,7 +282,7 @@ def _wanted(
     parameters: Parameters, constant: str | Sequence[Any] | None, zero: Sequence[Any], diagonal: bool
 ) -> tuple[set[object], set[object]]:
     """Elements that must be constant ("V" is the potential energy), and those that must vanish."""
-    asked = [constant] if isinstance(constant, str) else list(constant or ())
+    asked = _elements("constant", constant)
     n = parameters.tree.nv
     varied: set[object] = set()
     for x in asked:
@@ -300,12 +292,21 @@ def _wanted(
             varied.add("V")
         else:
             varied.add(parameters.element(x))
-    vanish: set[object] = {parameters.element(x) for x in ([zero] if isinstance(zero, str) else zero)}
+    vanish: set[object] = {parameters.element(x) for x in _elements("zero", zero)}
     if diagonal:
         vanish |= {(r, c) for r in range(n) for c in range(r)}
     if not varied | vanish:
         raise InputError(f"conditions: say what must be constant ({', '.join(CONSTANT)} or elements) or zero")
     return varied, vanish
+
+
+def _elements(name: str, given: object) -> list[object]:
+    """What was asked for, as a list: one label, or several."""
+    if given is None or isinstance(given, str):
+        return [] if given is None else [given]
+    if not isinstance(given, Iterable):
+        raise InputError(f"conditions: {name} is {short(given)}; give a name such as 'H_21', or a list of them")
+    return list(given)
 
 
 def _demands(
@@ -348,7 +349,7 @@ def _free(parameters: Parameters, free: Sequence[str] | None) -> frozenset[int]:
     if free is None:
         return frozenset(range(len(parameters.all)))
     out: set[int] = set()
-    for pattern in [free] if isinstance(free, str) else free:
+    for pattern in free:
         hits = {k for name, k in parameters.index.items() if fnmatch.fnmatchcase(name, pattern)}
         if not hits:
             raise InputError(

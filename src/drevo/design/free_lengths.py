@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..errors import InputError
 from ..io.brief import brief, several
+from ..io.packages import package
 from ..mechanics.tree import build_tree
 from ..model.description import Model
+from ..model.values import short
 from . import expressions
 from .linear import Row, Space
-from .parameters import SNAP, Parameters
-from .polynomial import ONE, Form, Monomial, rational
+from .parameters import SNAP, Coefficients, Parameters
+from .polynomial import ONE, Form, Monomial
 
+CLOSE = 1e-12  # of a coefficient: printed numbers are rounded
 Column = tuple[Monomial, int]  # powers of lengths, parameter
 
 
@@ -51,6 +53,33 @@ class Comparison:
     superfluous: tuple[str, ...]
 
 
+def texts(name: str, given: object) -> list[str]:
+    """One text, or several, as a list."""
+    listed: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    for x in listed:
+        if not isinstance(x, str):
+            raise InputError(f"{name}: {short(x)} is no text; give one or a list of them")
+    return listed
+
+
+def sides_of(text: str) -> list[expressions.Node]:
+    """The sides of an equation among parameters."""
+    sides = expressions.read(text)
+    if len(sides) < 2:
+        raise InputError(f"condition {text.strip()!r} has no '='")
+    if any(x.kind in expressions.FUNCTIONS for s in sides for x in expressions.nodes(s)):
+        raise InputError(f"condition {text.strip()!r}: sines and cosines have no place among parameters")
+    return sides
+
+
+def snapped(x: Fraction, known: Iterable[Fraction]) -> Fraction:
+    """A coefficient that rounding of printed numbers moved is the one that stands in the conditions."""
+    for c in known:
+        if abs(abs(x) - c) <= CLOSE * c:
+            return c if x > 0 else -c
+    return x
+
+
 @dataclass(slots=True)
 class PolynomialConditions:
     """Conditions of which each is linear in the inertial parameters, with powers of the free lengths."""
@@ -58,7 +87,6 @@ class PolynomialConditions:
     parameters: Parameters
     columns: list[Column]
     rows: list[Row]
-    _symbols: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -75,73 +103,109 @@ class PolynomialConditions:
         return tuple(f"{self._text(row)} = 0" for row in self.rows)
 
     def _text(self, row: Row) -> str:
+        known, names = self.parameters.all, Coefficients(self.parameters)
+        lengths = {c: known[self.columns[c][1]].length + sum(a for _, a, _ in self.columns[c][0]) for c in row}
         out = ""
-        for c in sorted(row, key=lambda c: (self.parameters.all[self.columns[c][1]].body, self.columns[c])):
+        for c in sorted(row, key=lambda c: (known[self.columns[c][1]].body, self.columns[c])):
             powers, k = self.columns[c]
-            size = [] if abs(row[c]) == 1 else [str(abs(row[c]))]
-            name = "*".join([*size, *self._letters(powers), self.parameters.all[k].name])
-            sign = "-" if row[c] < 0 else "+"
-            out += f" {sign} {name}" if out else (f"-{name}" if sign == "-" else name)
+            size = names.text(abs(row[c]), max(lengths.values()) - lengths[c], known[k].body)
+            negative = (row[c] < 0) != size.startswith("-")  # a length component may be along minus an axis
+            size = size.removeprefix("-")
+            name = "*".join([*([] if size == "1" else [size]), *self._letters(powers), known[k].name])
+            sign = "-" if negative else "+"
+            out += f" {sign} {name}" if out else (f"-{name}" if negative else name)
         return out
 
     def _letters(self, powers: Monomial) -> list[str]:
-        first, bodies = self.parameters.tree.nq, self.parameters.tree.bodies
-        return [f"L_{bodies[k - first].number}" + (f"^{a}" if a > 1 else "") for k, a, _ in powers]
+        return [f"{self._letter(k)}^{a}" if a > 1 else self._letter(k) for k, a, _ in powers]
+
+    def _letter(self, k: int) -> str:
+        return f"L_{self.parameters.tree.bodies[k - self.parameters.tree.nq].number}"
 
     def compare(self, equations: Sequence[str]) -> Comparison:
         """Which of the given equations follow from the conditions, and which conditions they leave out."""
-        own = [self._polynomial(x) for x in self.equations]
+        own = [self.polynomial(row) for row in self.rows]
         given: list[Any] = []
         implied, superfluous, rank = [], [], 0
-        for text in [equations] if isinstance(equations, str) else equations:
+        for text in texts("compare", equations):
             for name, p in self._read(text):
-                needed, fresh = self._follows(p, own), not self._follows(p, given)
+                needed, fresh = follows(p, own), not follows(p, given)
                 implied += [name] if needed else []
                 superfluous += [name] if not (needed and fresh) else []
                 rank += fresh
                 given.append(p)
         missing = []
         for name, p in zip(self.equations, own):
-            if not self._follows(p, given):
+            if not follows(p, given):
                 missing.append(name)
                 given.append(p)
         return Comparison(rank, tuple(implied), tuple(missing), tuple(superfluous))
 
-    def _follows(self, p: Any, ideal: Sequence[Any]) -> bool:
-        import sympy
-
-        letters = sorted(set().union(*(x.free_symbols for x in (p, *ideal))), key=str)
-        if p == 0 or not ideal or not letters:
-            return bool(p == 0)
-        return bool(sympy.groebner(ideal, *letters, order="grevlex").contains(p))
+    def polynomial(self, row: Row) -> Any:
+        """A condition in SymPy's terms."""
+        out = _sympy().Integer(0)
+        for c, x in row.items():
+            powers, k = self.columns[c]
+            letters = [_sympy().Symbol(self._letter(l)) ** a for l, a, _ in powers]
+            out += _sympy().Mul(_exact(x), *letters, _sympy().Symbol(self.parameters.all[k].name))
+        return out
 
     def _read(self, text: str) -> list[tuple[str, Any]]:
-        sides = expressions.read(text)
-        if len(sides) < 2:
-            raise InputError(f"condition {text.strip()!r} has no '='")
-        values = [self._value(s) for s in sides]
-        last = expressions.text(sides[-1])
-        return [(f"{expressions.text(s)} = {last}", (x - values[-1]).expand()) for s, x in zip(sides[:-1], values)]
-
-    def _polynomial(self, text: str) -> Any:
-        return self._read(text)[0][1]
-
-    def _value(self, node: expressions.Node) -> Any:
-        import sympy
-
-        return sympy.sympify(expressions.value(node, self._named, lambda t: sympy.Rational(str(Fraction(t)))))
+        """The polynomials of a chain of equalities, each with its own text."""
+        sides = sides_of(text)
+        values = [
+            _sympy().sympify(expressions.value(s, self._named, lambda t: _exact(Fraction(t)))) for s in sides
+        ]
+        last, known = expressions.text(sides[-1]), {abs(c) for row in self.rows for c in row.values()}
+        out = []
+        for side, x in zip(sides[:-1], values):
+            p = _sympy().together(x - values[-1])
+            numerator, below = _sympy().fraction(p)
+            if p.has(_sympy().zoo, _sympy().nan, _sympy().oo) or below.free_symbols:
+                raise InputError(f"condition {text.strip()!r} divides by zero or by a parameter")
+            terms = (numerator / below).expand().as_coefficients_dict()
+            p = _sympy().Add(*(_exact(snapped(Fraction(int(c.p), int(c.q)), known)) * m for m, c in terms.items()))
+            out.append((f"{expressions.text(side)} = {last}", p))
+        return out
 
     def _named(self, name: str) -> Any:
-        import sympy
-
-        free = {x for powers, _ in self.columns for x in self._letters(powers)}
-        if name in self.parameters.index or name in free:
-            return self._symbols.setdefault(name, sympy.Symbol(name))
-        body = self.parameters.by_number.get(re.sub(r"^L_", "", name), -1)
-        if body < 0:
+        if name in self.parameters.index or name in map(self._letter, self._free):
+            return _sympy().Symbol(name)
+        length = self.parameters.length(name)
+        if length is None:
             raise InputError(f"condition: {name!r} is neither an inertial parameter nor a length here")
-        (length,) = [abs(x) for x in self.parameters.tree.bodies[body].p if x] or [0.0]
-        return sympy.Rational(str(rational(length))) if length else sympy.Integer(0)
+        return _exact(length)
+
+    @property
+    def _free(self) -> list[int]:
+        return [self.parameters.tree.nq + i for i in self.parameters.letters]
+
+
+def _sympy() -> Any:
+    return package("sympy", "conditions with free lengths")
+
+
+def _exact(x: Fraction) -> Any:
+    return _sympy().Rational(x.numerator, x.denominator)
+
+
+def follows(p: Any, ideal: Sequence[Any]) -> bool:
+    """Whether p is in the ideal. Generators that share no inertial parameter with p, nor with one that does, say
+    nothing about it: they vanish where their own parameters do."""
+    if p == 0:
+        return True
+    bodily = {x: {s for s in x.free_symbols if not s.name.startswith("L_")} for x in ideal}
+    near = {s for s in p.free_symbols if not s.name.startswith("L_")}
+    chosen: list[Any] = []
+    waiting = list(bodily)
+    while meeting := [x for x in waiting if bodily[x] & near or x.subs(dict.fromkeys(bodily[x], 0)) != 0]:
+        chosen += meeting
+        waiting = [x for x in waiting if x not in meeting]
+        near |= {s for x in meeting for s in bodily[x]}
+    letters = sorted(set().union(p.free_symbols, *(x.free_symbols for x in chosen)), key=str)
+    if not chosen or not letters:
+        return any(x.is_number and x != 0 for x in chosen)
+    return bool(_sympy().groebner(chosen, *letters, order="grevlex", domain=_sympy().QQ).contains(p))
 
 
 def polynomial_conditions(
@@ -176,8 +240,8 @@ def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
     kept: list[Row] = []
     ideal: list[Any] = []
     for row in sorted(conditions.rows, key=degree):
-        p = conditions._polynomial(conditions._text(row) + " = 0")
-        if not conditions._follows(p, ideal):
+        p = conditions.polynomial(row)
+        if not follows(p, ideal):
             kept.append(row)
             ideal.append(p)
     body = [min(conditions.parameters.all[conditions.columns[c][1]].body for c in row) for row in kept]
@@ -185,4 +249,13 @@ def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
     return PolynomialConditions(conditions.parameters, conditions.columns, [kept[k] for k in order])
 
 
-__all__ = ["Comparison", "PolynomialConditions", "lengths_of", "polynomial_conditions"]
+__all__ = [
+    "Comparison",
+    "PolynomialConditions",
+    "follows",
+    "lengths_of",
+    "polynomial_conditions",
+    "sides_of",
+    "snapped",
+    "texts",
+]

@@ -58,6 +58,7 @@ class Parameters:
                     f"joint {b.joint!r} is {b.kind}: conditions cover hinges and slides, whose inertia matrix is "
                     "a polynomial in sines, cosines and displacements"
                 )
+        self.letters = frozenset(symbols)
         n = len(self.tree)
         self.children = children_of(self.tree.parents)
         self.all = [
@@ -124,6 +125,17 @@ class Parameters:
                 out.append(getattr(inertia.S, p.kind))
         return out
 
+    def length(self, name: str) -> Fraction | None:
+        """L_4 or x_23^e as the robot has it; None where there is no such body."""
+        whole = re.fullmatch(r"L_(.+)", name)
+        if whole and whole[1] in self.by_number:
+            return rational(_size(self.tree.bodies[self.by_number[whole[1]]].p))
+        part = re.fullmatch(r"([xyz])_(\d+?),?(\d+?)\^e", name) or re.fullmatch(r"([xyz])_(\d),?(\d+)\^e", name)
+        if part and part[3] in self.by_number:
+            p = self.tree.bodies[self.by_number[part[3]]].p
+            return rational(p["xyz".index(part[1])] / (_size(p) or 1.0))
+        return None
+
     def element(self, label: object) -> tuple[int, int]:
         """Rates of an element named "H_32", or given by the numbers (3, 2)."""
         found = re.fullmatch(r"H_?\{?(\d)(\d)\}?|H_?\{?(\d+),(\d+)\}?", label) if isinstance(label, str) else None
@@ -147,6 +159,10 @@ class Parameters:
         for j in self.children[i]:
             add(row, {self.at[j, "m"]: Fraction(1)}, Fraction(-1))
         return row
+
+
+def _size(p: Vec) -> float:
+    return max(map(abs, p)) if sum(1 for x in p if x) == 1 else math.hypot(*p)
 
 
 def exact_rotation(R: Mat) -> Mat:
@@ -207,11 +223,11 @@ def lengths(parameters: Parameters) -> list[Length]:
 
 
 class Coefficients:
-    """Numbers as people write them: products of the robot's lengths where they are that."""
+    """Numbers as people write them: products of the robot's lengths where they are that; not of free lengths."""
 
     def __init__(self, parameters: Parameters) -> None:
-        self.known = lengths(parameters)
-        bodies = [b for b in parameters.tree.bodies if b.parent >= 0]
+        self.known = [x for x in lengths(parameters) if x.body not in parameters.letters]
+        bodies = [b for i, b in enumerate(parameters.tree.bodies) if b.parent >= 0 and i not in parameters.letters]
         self.squares = [(sum(rational(x) ** 2 for x in b.p), f"L_{b.number}^2") for b in bodies if any(b.p)]
 
     def text(self, x: Fraction, power: int, body: int) -> str:

@@ -6,6 +6,7 @@ linear in them: the least added mass that meets the conditions is a linear progr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -14,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, NumericsError
+from ..io.packages import package
 from ..mechanics.spatial import NOTHING, Body, Sym, Vec
 from ..mechanics.topology import ancestors
 from ..model.description import Inertial, Model
+from ..model.values import short
+from .free_lengths import texts
 from .parameters import Parameters
 from .polynomial import NUMBER
 
@@ -42,6 +46,8 @@ def realise(
     """
     from ..robot import Robot
 
+    if isinstance(reach, bool) or not isinstance(reach, (int, float)) or not 0.0 < reach < math.inf:
+        raise InputError(f"realise: reach is {short(reach)}; it is a positive number of metres")
     known = conditions.parameters
     chosen = _bodies(known, bodies)
     kept = known.tree
@@ -68,7 +74,7 @@ def _bodies(known: Parameters, names: Sequence[str] | None) -> list[int]:
     if names is None:
         return list(range(len(known.tree)))
     out = []
-    for name in [names] if isinstance(names, str) else names:
+    for name in texts("realise: bodies", names):
         found = [i for i, b in enumerate(known.tree.bodies) if str(name) in (b.link, b.number)]
         if not found:
             raise InputError(
@@ -111,8 +117,7 @@ def _least(
     A: Array, b: Array, places: Sequence[tuple[int, Vec]], floor: Sequence[tuple[int, float]], reach: float
 ) -> Array:
     """Non-negative masses with A m = b, least in sum; each body of `floor` at least that heavy."""
-    from scipy.optimize import linprog  # type: ignore[import-untyped,unused-ignore]
-
+    linprog = package("scipy.optimize", "realise").linprog
     owner = np.asarray([i for i, _ in places])
     low = np.zeros(len(places))
     G, h = np.zeros((len(floor), len(places))), np.zeros(len(floor))

@@ -21,6 +21,7 @@ from ..mechanics.spatial import UNIT
 from ..mechanics.tree import Tree, TreeBody, build_tree
 from ..model import values
 from ..model.description import Contact, Loop, Model
+from ..model.sentences import model_of
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -88,9 +89,7 @@ def table(robot: Robot | Model, convention: str = "standard") -> Table:
     unknown convention.
     """
     convention_of(convention)
-    model = robot if isinstance(robot, Model) else getattr(robot, "model", None)
-    if not isinstance(model, Model):
-        raise ModelError(f"drevo.dh.table takes a robot, as drevo.load gives it, not {values.short(robot)}")
+    model = model_of(robot, "drevo.dh.table")
     return _Export(model, build_tree(model), convention).table()
 
 

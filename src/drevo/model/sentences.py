@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from drevo.errors import ModelError
-from drevo.model.description import Joint, Link
+from drevo.errors import InputError, ModelError
+from drevo.model.description import Joint, Link, Model
+from drevo.model.values import short
 
 LINES = "\n  - "
 MOST_PROBLEMS = 10  # that a message spells out; `problems` of the error holds all
@@ -39,6 +40,14 @@ def meant(name: str, known: Iterable[str]) -> str:
     known = [other for other in known if len(other) <= 64]
     close = get_close_matches(name, known, n=1) if len(known) <= 200 and len(name) <= 64 else []
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def model_of(robot: object, what: str) -> Model:
+    """The Model of a Robot, or the Model itself; InputError where `what` was given something else."""
+    model = robot if isinstance(robot, Model) else getattr(robot, "model", None)
+    if not isinstance(model, Model):
+        raise InputError(f"{what} takes a robot, as drevo.load gives it, not {short(robot)}")
+    return model
 
 
 def refuse(where: str, problems: Sequence[str]) -> None:
