@@ -17,6 +17,7 @@ from drevo.model.description import Inertial, Joint, Link, Model
 from drevo.robot import Robot
 from drevo.rolled import rolled_function
 from drevo.runtime.build import Spec
+from drevo.simulate import Control, damping, motion, simulate
 from drevo.trace import COMPUTE
 
 Array = np.ndarray[Any, Any]
@@ -62,26 +63,33 @@ def compared(model: Model, quantity: str, **options: str) -> None:
     assert np.array_equal(np.asarray(f(*many, threads=2)), np.tile(found, (30, *[1] * (found.ndim - 1))))
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
-@pytest.mark.parametrize(("seed", "n"), [(1, 25), (2, 40), (3, 80)])
-def test_quantities_of_all_bodies(seed: int, n: int, base: str) -> None:
-    model = strategies.robot(seed, strategies.EVERY, n, base, welds=0.1, mimics=0.0)
+@pytest.mark.parametrize(
+    ("n", "base", "kinds"), [(25, "floating", strategies.EVERY), (80, "fixed", ("revolute",))]
+)
+def test_quantities_of_all_bodies(n: int, base: str, kinds: tuple[str, ...]) -> None:
+    model = strategies.robot(1, kinds, n, base, welds=0.1, mimics=0.0)
     for quantity in WHOLE:
         compared(model, quantity)
 
 
-@pytest.mark.parametrize(("seed", "base"), [(4, "fixed"), (5, "floating")])
-def test_quantities_of_one_link(seed: int, base: str) -> None:
+OF_LINK: tuple[tuple[str, dict[str, str]], ...] = (
+    ("pose", {}),
+    *(("jacobian", {"frame": frame}) for frame in FRAMES),
+    ("velocity", {"frame": "local"}),
+    ("velocity", {"frame": "world"}),
+    ("acceleration", {"frame": "local_world_aligned", "kind": "classical"}),
+    ("acceleration", {"frame": "world", "kind": "spatial"}),
+)
+
+
+@pytest.mark.parametrize("part", [slice(0, 4), slice(4, 8)])
+def test_quantities_of_one_link(part: slice) -> None:
     """By the walk up its path: a link far out, one that is welded, and the root, which has no path."""
-    model = strategies.robot(seed, strategies.EVERY, 40, base, welds=0.15, mimics=0.0)
+    model = strategies.robot(4, strategies.EVERY, 24, "floating", welds=0.15, mimics=0.0)
     welded = next(j.child for j in model.joints if j.kind == "fixed")
     for link in (model.links[-1].name, welded, model.root):
-        compared(model, "pose", link=link)
-        for frame in FRAMES:
-            for quantity in ("velocity", "jacobian"):
-                compared(model, quantity, link=link, frame=frame)
-            for kind in ("classical", "spatial"):
-                compared(model, "acceleration", link=link, frame=frame, kind=kind)
+        for quantity, options in OF_LINK[part]:
+            compared(model, quantity, link=link, **options)
 
 
 def test_float32() -> None:
@@ -150,3 +158,44 @@ def test_free_boxes_do_not_meet() -> None:
     assert not blocks[~np.eye(60, dtype=bool)].any()
     assert np.allclose([np.trace(blocks[i, i][:3, :3]) for i in range(60)], 3.0 * (1.0 + np.arange(60)))
     assert np.allclose(blocks[7, 7], blocks[7, 7].T)
+
+
+# -- motion -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unrolled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Motions that were traced in one piece."""
+    traced: list[str] = []
+    make = motion.motion
+    monkeypatch.setattr("drevo.simulate.flow.motion", lambda m, *x: traced.append(m.name) or make(m, *x))
+    return traced
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853", "gauss4"])
+def test_motion_of_a_large_tree(method: str, unrolled: list[str]) -> None:
+    """Over the loops as with a law of Python's, one and in a batch; held efforts, quaternions, energy."""
+    model = strategies.robot(11, ("revolute",), 70, "floating", welds=0.1, mimics=0.0)
+    robot, rng = Robot(model), np.random.default_rng(4)
+    q, v, tau = robot.random(rng), 0.1 * rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+    given: dict[str, Any] = {"duration": 0.01, "step": 2e-3, "method": method}
+    moved, slow = simulate(robot, q, v, tau, **given), simulate(robot, q, v, lambda *_: tau, **given)
+    assert np.abs(moved.q - slow.q).max() <= 1e-12 and np.abs(moved.v - slow.v).max() <= 1e-11
+    batch = simulate(robot, np.tile(q, (9, 1)), v, tau, **given)
+    assert np.abs(batch.q[:, 4] - moved.q).max() <= 1e-12 and np.array_equal(batch.q[:, 4], batch.q[:, 8])
+    free = simulate(robot, q, v, **given)
+    assert free.energy_drift <= 1e-6 * abs(free.energy[0]) and not unrolled
+
+
+def test_laws_and_constraints_of_a_large_tree(unrolled: list[str]) -> None:
+    robot = chain(80)
+    q = np.full(80, 0.01)
+    given: dict[str, Any] = {"duration": 4e-3, "step": 1e-3}
+    compiled, plain = (
+        simulate(robot, q, tau=tau, **given) for tau in (damping(0.1), lambda t, q, v: -0.1 * np.asarray(v))
+    )
+    assert np.abs(compiled.v - plain.v).max() <= 1e-13 * np.abs(plain.v).max()
+    timed = simulate(robot, q, tau=Control(lambda t, q, v: [t * x for x in q]), **given)
+    assert not np.array_equal(timed.v, compiled.v)
+    foot = simulate(robot, q, contacts=[{"link": "l79", "point": (0.0, 0.0, 0.0)}], **given)
+    assert foot.constraint_drift <= 1e-10 and not unrolled

@@ -330,10 +330,11 @@ def emit(rolled: Rolled, target: Target) -> str:
         widths = {many.lanes, *(_width(n, many) for n in rolled.results)} - ({4} if rolled.loaded else set())
         parts += [Rows(many, w).text() for w in sorted(widths)]
     text = "\n".join([*parts, _single(rolled, one), _batch(rolled, target)])
-    return "\n".join([_declarations(target), sines(text, (one, many), target.fma), text])
+    return "\n".join([declarations(target), sines(text, (one, many), target.fma), text])
 
 
-def _declarations(target: Target) -> str:
+def declarations(target: Target) -> str:
+    """What every module of loops calls."""
     out = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)", "declare i64 @llvm.smin.i64(i64, i64)"]
     out.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     for l in (target.of(1), target.of(target.lanes)):
@@ -519,4 +520,16 @@ def _loaded(slot: str) -> list[str]:
     return [*out, "  %b = getelementptr ptr, ptr @rolled, i64 2", "  %model = load ptr, ptr %b"]
 
 
-__all__ = ["INTEGERS", "LONG", "MODEL", "Loop", "Place", "Rolled", "Step", "emit", "forward_text", "kernel"]
+__all__ = [
+    "INTEGERS",
+    "LONG",
+    "MODEL",
+    "Loop",
+    "Place",
+    "Rolled",
+    "Step",
+    "declarations",
+    "emit",
+    "forward_text",
+    "kernel",
+]

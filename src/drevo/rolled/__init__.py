@@ -190,6 +190,6 @@ def _anywhere(columns: Columns, rng: np.random.Generator) -> Array:
 
 
 __all__ = [
-    "QUANTITIES", "SMALLEST", "columns_of", "is_large", "kinds_of", "prepared", "require_regular",
+    "QUANTITIES", "SMALLEST", "Tables", "columns_of", "is_large", "kinds_of", "prepared", "require_regular",
     "rolled_function", "rolled_program",
 ]  # fmt: skip

@@ -109,7 +109,7 @@ def loops_of(request: str, make: Callable[[], Rolled], spec: Spec, cache: bool) 
     name = key(request, spec)
     found = _LOOPS.get(name)
     if found is None:
-        found = _LOOPS[name] = native.Code(_kept(name, cache, lambda: _loops(make(), spec)))
+        found = _LOOPS[name] = native.Code(kept(name, cache, lambda: _loops(make(), spec)))
     return found
 
 
@@ -132,7 +132,7 @@ def function_of(
     try:
         loops = loops_of(request, make, spec, cache)
         shape = f"{request}\nentry {sizes._replace(loads=('',) * len(sizes.loads))}"
-        entry = _kept(key(shape, spec), cache, lambda: _entry(sizes, spec))
+        entry = kept(key(shape, spec), cache, lambda: _entry(sizes, spec))
         code = RolledCode(entry, loops, data, spec.dtype, sizes)
     except (EmitError, ImportError, OSError, RuntimeError) as error:
         if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
@@ -141,7 +141,7 @@ def function_of(
     return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra)
 
 
-def _kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
+def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
     """Object code from the cache, or made now and stored."""
     found = cache.read(name) if use else None
     if found is None:
@@ -152,7 +152,8 @@ def _kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
     return found
 
 
-def _target(spec: Spec) -> Any:
+def target_of(spec: Spec) -> Any:
+    """This machine, as the emitters know it."""
     from ..emit.llvm import Target
 
     host, scalar = native.host(), DTYPES[spec.dtype]
@@ -162,7 +163,7 @@ def _target(spec: Spec) -> Any:
 def _loops(rolled: Rolled, spec: Spec) -> bytes:
     from ..emit.llvm_rolled import emit
 
-    return native.compile_text(emit(rolled, _target(spec)))
+    return native.compile_text(emit(rolled, target_of(spec)))
 
 
 def _entry(sizes: Sizes, spec: Spec) -> bytes:
@@ -174,7 +175,7 @@ def _entry(sizes: Sizes, spec: Spec) -> bytes:
     ins = tuple(Port(*p) for p in sizes.ports)
     outs = tuple(Port(*p) for p in sizes.results)
     low = Lowered((), ins, outs, {}, {}, ((),) * len(outs), (), None, (0, 0.0))
-    target = _target(spec)
+    target = target_of(spec)
     room = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
     text = llvm_entry.entry(low, target, room, 0, "rows", native.layout() or Layout())
     return native.compile_text(forward_text(len(sizes.arguments), len(sizes.loads), len(outs)) + text)
@@ -183,7 +184,7 @@ def _entry(sizes: Sizes, spec: Spec) -> bytes:
 def _manifest(
     sizes: Sizes, spec: Spec, meta: dict[str, Any], units: tuple[tuple[int, tuple[int, ...]], ...]
 ) -> Manifest:
-    target = _target(spec)
+    target = target_of(spec)
     room = sizes.arena(target.lanes, target.of(1).size)
     steps = sizes.bodies * _STEPS.get(sizes.quantity, _USUAL) + sum(sizes.lengths)
     fresh = Manifest(
@@ -193,4 +194,4 @@ def _manifest(
     return parse_manifest(fresh.text())
 
 
-__all__ = ["Data", "RolledCode", "Sizes", "function_of", "loops_of"]
+__all__ = ["Data", "RolledCode", "Sizes", "function_of", "kept", "loops_of", "target_of"]

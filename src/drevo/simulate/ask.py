@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
 from ..robot import Robot
+from ..rolled import is_large
 from .checks import require_room, sized
 from .constraints import Held
-from .control import Control, traced
+from .control import Control, law_function, traced
 from .flow import Flow, flow, owners
 from .motion import Rates, numeric_rates, quaternions
 
@@ -107,6 +108,8 @@ def compiled(robot: Robot, control: Control | None, driven: bool, under: Held | 
     rule = under.rule if under else None
     if under is not None and rule is None:
         return None
+    if (control is not None or rule is not None) and is_large(robot.model):
+        return None  # a motion in one piece would take minutes to compile; its parts are compiled
     made = _FLOWS.setdefault(robot, {})
     key = (traced(robot.model, control), driven, rule)
     if key not in made:
@@ -117,9 +120,14 @@ def compiled(robot: Robot, control: Control | None, driven: bool, under: Held | 
 def _law(robot: Robot, control: Control | None) -> Efforts:
     """A law of control, or no efforts, as a function on arrays."""
 
+    made = law_function(robot.model, control) if control is not None and is_large(robot.model) else None
+
     def efforts(t: float, q: Array, v: Array) -> Array:
         if control is None:
             return np.zeros(robot.nv)
+        if made is not None:
+            found: Array = made(np.array([t]), q, v)
+            return found
         parts = control(t, list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0)))
         return np.stack([np.broadcast_to(x, v.shape[:-1]) for x in parts], -1)
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from ..errors import DrevoError, InputError
 from ..graph.node import Expr, Graph
+from ..graph.program import Input, Output, Program
 from ..model.description import Model
 from ..runtime.arguments import number_array
+from ..runtime.function import Function, Spec, obtain
 
 Scalar = Any  # float, array or graph node
 Law = Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
@@ -77,12 +79,28 @@ def pd(
 
 def traced(model: Model, control: Control | None) -> str:
     """What a law traces to, as a digest: laws that do the same are the same, whoever made them."""
-    if control is None:
-        return ""
+    return "" if control is None else _digest(_law_program(model, control))
+
+
+def law_function(model: Model, control: Control) -> Function:
+    """A law by itself as machine code, tau of (t, q, v): for motions that are not compiled in one piece."""
+    program = _law_program(model, control)
+    return obtain(f"law {_digest(program)}", lambda: program, Spec(check=False))
+
+
+def _law_program(model: Model, control: Control) -> Program:
     graph = Graph()
     t, q, v = ([graph.input(f"{name}[{i}]") for i in range(n)] for name, n in _sizes(model))
-    edges = [graph.edge(x) for x in control.traced(graph, t[0], q, v)]
-    text = repr((edges, graph.op, graph.a, graph.b, graph.constants))
+    edges = tuple(graph.edge(x) for x in control.traced(graph, t[0], q, v))
+    inputs = tuple(
+        Input(name, (n,), tuple(x.edge >> 1 for x in nodes)) for (name, n), nodes in zip(_sizes(model), (t, q, v))
+    )
+    return Program("law", graph, inputs, (), (Output("tau", (len(edges),), edges),))
+
+
+def _digest(program: Program) -> str:
+    g = program.graph
+    text = repr((program.inputs, program.output_edges, g.op, g.a, g.b, g.constants))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -100,4 +118,4 @@ def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:
     return [float(x) for x in np.broadcast_to(found, (n,))]
 
 
-__all__ = ["Control", "Law", "damping", "pd", "traced"]
+__all__ = ["Control", "Law", "damping", "law_function", "pd", "traced"]

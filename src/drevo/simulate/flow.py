@@ -15,6 +15,7 @@ from ..errors import DrevoWarning, EmitError
 from ..graph.program import Program
 from ..mechanics.configuration import slices
 from ..model.description import Model
+from ..rolled import is_large
 from ..runtime import cache, native
 from ..runtime.build import Spec
 from ..runtime.key import key, request
@@ -28,13 +29,22 @@ _HEAD = struct.Struct("<QQ")
 
 
 class Flow:
-    """A derivative and its engine, loaded. `march` runs a job."""
+    """A derivative and its engine, loaded. `march` runs a job.
+
+    large: the derivative is a loop over the bodies, whose efforts are always an input.
+    """
 
     def __init__(self, model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> None:
         self.model, self.rule = model, rule
-        payload = _payload(model, control, driven, rule)
-        self.arena, self.scratch = _HEAD.unpack_from(payload)
-        self._code = native.Code(payload[_HEAD.size :])
+        self.large = control is None and rule is None and is_large(model)
+        if self.large:
+            from .rolled_flow import rolled_motion
+
+            (self._code, self.arena), self.scratch = rolled_motion(model), 0
+        else:
+            payload = _payload(model, control, driven, rule)
+            self.arena, self.scratch = _HEAD.unpack_from(payload)
+            self._code = native.Code(payload[_HEAD.size :])
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         self._march, self._pursue = (kind(self._code.address(n)) for n in ("integrate", "integrate_adaptive"))
 

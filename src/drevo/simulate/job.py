@@ -38,6 +38,8 @@ class Job:
         self.after: Callable[[float, Array, Array], tuple[Array, Array]] | None = None  # every step, in Python
         self.given: Array | None = None  # (count, n): what the rule of the motion reads of the start
         self.tau: Array | None = None  # (steps, count, nv), held over each step; (1, ...) is a constant
+        if isinstance(moves, Flow) and moves.large:
+            self.tau = np.zeros((1, count, model.nv))
         self.words = np.zeros(len(words.WORDS), np.int64)
         self._kept: dict[str, Array] = {}
         s, pads = method.stages, [-(-count * n // _PAD) * _PAD for n in (model.nq, model.nv)]

@@ -182,13 +182,19 @@ def numeric_rates(
 ) -> Rates:
     """The same right-hand side on arrays: efforts(t, q, v), and accelerations forward(t, q, v, tau)."""
 
+    turning = [(sq, sv) for j, sq, sv in slices(model) if j.nq >= 4]
+    plain = [(sq, sv) for j, sq, sv in slices(model) if j.nq < 4]
+    to, source = (np.r_[(np.r_[0:0], *(np.r_[x[k]] for x in plain))].astype(int) for k in (0, 1))
+
     def rates(t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        unit = q.copy()
+        unit, dq = q.copy(), np.empty(q.shape)
         for k in quaternions(model):
             unit[:, k : k + 4] /= np.linalg.norm(unit[:, k : k + 4], axis=-1, keepdims=True)
         a = forward(t, unit, v, efforts(t, unit, v))
-        columns = coordinate_rates(model, list(q.T), list(unit.T), list(v.T))
-        return np.stack(np.broadcast_arrays(*columns), -1), a
+        dq[:, to] = v[:, source]
+        for sq, sv in turning:
+            dq[:, sq] = np.stack(joint_rates(list(q[:, sq].T), list(unit[:, sq].T), list(v[:, sv].T)), -1)
+        return dq, a
 
     return rates
 

@@ -1,0 +1,57 @@
+"""The motion of a large tree: the engine as it is, over a right-hand side that is a loop over the bodies."""
+
+from __future__ import annotations
+
+from ..emit.ir import I32, I64, PTR, VOID, Function, Module, Value
+from ..emit.llvm_rolled import declarations
+from ..emit.lower import Lowered, Port
+from ..model.description import Model
+from ..rolled import Tables, prepared, require_regular, rolled_program
+from ..runtime import native
+from ..runtime.build import Spec
+from ..runtime.key import key
+from ..runtime.rolled import RolledCode, kept, loops_of, target_of
+from . import engine
+
+_PORTS = ("q", "v", "tau", "t", "to_q", "to_v")  # of the engine; the loops have no t
+_TAKEN = (0, 1, 2, 4, 5)
+
+
+def rolled_motion(model: Model) -> tuple[native.Code, int]:
+    """The engine with the loops that it calls, and the bytes of the arena. Efforts are always an input."""
+    require_regular(model)
+    spec, tables = Spec(), Tables.of(model)
+    sizes, request, data = prepared(tables, "motion", (), {})
+    loops = loops_of(request, lambda: rolled_program("motion", tables.kinds), spec, True)
+    text = kept(key("engine over loops", spec), True, lambda: native.compile_text(_text(spec)))
+    code = RolledCode(text, loops, data, spec.dtype, sizes)
+    return code, sizes.arena(target_of(spec).lanes, 8)
+
+
+def _text(spec: Spec) -> str:
+    """Sizes are words of a job, so one module serves all large robots."""
+    target, m = target_of(spec), Module()
+    ports = tuple(Port(name, (int(name != "t"),)) for name in _PORTS)
+    low = Lowered((), ports[:4], ports[4:], {}, {}, ((), ()), (), None, (0, 0.0))
+    f = m.function("one", q=PTR, v=PTR, tau=PTR, t=PTR, to_q=PTR, to_v=PTR, scratch=PTR, status=PTR)
+    f.call(VOID, _word(f, 0), _word(f, 2), *(getattr(f, _PORTS[k]) for k in _TAKEN), f.status)
+    f.ret()
+    f = m.function("drive", I32, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)
+    taken = [_without_t(f, f.pointers, PTR), _without_t(f, f.strides, I64)]
+    f.ret(f.call(I32, _word(f, 1), _word(f, 2), *taken, f.count, f.arena))
+    head = "@rolled = global [3 x ptr] zeroinitializer\n"  # as RolledCode fills it
+    return "\n".join([declarations(target), head, m.text(), engine.machine(low, target)])
+
+
+def _word(f: Function, k: int) -> Value:
+    return Value(f, PTR, "@rolled").at(k, PTR).load(PTR)
+
+
+def _without_t(f: Function, words: Value, kind: str) -> Value:
+    room = f.let(PTR, f"alloca {kind}, i64 {len(_TAKEN)}", first=True)
+    for to, k in enumerate(_TAKEN):
+        room.at(to, kind).store(words.at(k, kind).load(kind))
+    return room
+
+
+__all__ = ["rolled_motion"]
