@@ -30,7 +30,7 @@ bench-check: $(VENV)/.bench    ## fails where a ratio to a peer has fallen below
 	$(BIN)/python benchmarks/peers.py --check
 
 nightly: $(VENV)/.test         ## what needs longer
-	DREVO_TREES=10000 $(BIN)/python -m pytest -n $(WORKERS)
+	DREVO_TREES=10000 DREVO_WORDS=300 $(BIN)/python -m pytest -n $(WORKERS)
 	for lever in $$($(BIN)/python -c 'import sys; sys.path.insert(0, "tests"); import levers; print(*levers.LEVERS)'); do \
 	  echo "without $$lever"; $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" --without=$$lever || exit 1; done
 

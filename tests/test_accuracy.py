@@ -142,6 +142,12 @@ def test_sag_of_a_drive() -> None:
     assert np.array_equal(named.sag, found.sag)
 
 
+def test_without_tolerances_nothing_has_a_share() -> None:
+    robot = drevo.load("three-link")
+    assert loads.accuracy(robot, robot.neutral(), "link3").shares() == {}
+    assert loads.accuracy(robot, np.zeros((4, 3)), "link3").shares() == {}
+
+
 @pytest.mark.parametrize("law", ["uniform", "normal"])
 def test_monte_carlo_agrees(law: str) -> None:
     """Five standard errors of a sample covariance, C_ii C_jj + C_ij^2 over n of normal errors (fewer of uniform

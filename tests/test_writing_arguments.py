@@ -44,7 +44,7 @@ def test_write_out_takes_a_robot(robot: Any) -> None:
         drevo.write_out(robot, "mass_matrix")
 
 
-@pytest.mark.parametrize("name", [None, 3, [], ["mass_matrix", "gravity"], {}])
+@pytest.mark.parametrize("name", [None, 3, [], ["mass_matrix", "gravity"], {}, np.zeros((2, 3))])
 def test_write_out_takes_one_quantity(name: Any) -> None:
     with pytest.raises(drevo.DrevoError, match="one quantity by its name"):
         drevo.write_out(drevo.load("three-link"), name)
@@ -67,6 +67,7 @@ EVALUATE: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((Q,), {"parameters": {"link1.mass": None}}, "'link1.mass' must be a finite number"),
     ((Q,), {"parameters": {"link1.mass": "2"}}, "'link1.mass' must be a finite number"),
     ((Q,), {"parameters": {"link1.mass": np.nan}}, "'link1.mass' must be a finite number"),
+    ((Q,), {"parameters": {"link1.mass": 10**400}}, "'link1.mass' must be a finite number"),
     ((Q,), {"parameters": {"link1.weight": 2.0}}, "'link1.weight' cannot be set; symbolic are "),
     ((Q,), {"f_ext": {"link1": np.zeros(6)}}, "takes no argument 'f_ext:link1'"),
     ((Q,), {"f_ext": 5}, "f_ext must be {link: wrench}"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,7 +49,7 @@ NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
 class Derivation:
     """The written-out equations of one quantity; two are equal where their texts are.
 
-    checks: rows of what it was compared with, the worst difference, over how many states.
+    checks: what the equations were compared with, the worst difference, and over how many states.
     digits: significant digits of numbers in LaTeX, Markdown and HTML; code has all of them.
     """
 
@@ -77,7 +77,7 @@ class Derivation:
 
     @property
     def formalism(self) -> str:
-        """The book by which the equations were derived."""
+        """The formalism by which the equations were derived; each rests on a book or paper."""
         return self.about.formalism
 
     @cached_property
@@ -86,7 +86,7 @@ class Derivation:
         return about(self.program, self.checks, self.digits)
 
     def with_checks(self, checks: Iterable[Check]) -> Derivation:
-        """The same with further checks passed."""
+        """The same derivation with further checks."""
         return replace(self, checks=(*self.checks, *checks))
 
     # -- texts ----------------------------------------------------------------------------------------------
@@ -100,11 +100,11 @@ class Derivation:
         return markdown(self.sequence, self.about)
 
     def html(self) -> str:
-        """One page that needs no network."""
+        """An HTML page that needs no network, with the Python and C texts."""
         return html(self.sequence, self.about)
 
     def python(self) -> str:
-        """A module of straight-line scalar assignments."""
+        """A Python module of straight-line scalar assignments."""
         return python(self.sequence, self.about)
 
     def c(self) -> str:
@@ -116,11 +116,11 @@ class Derivation:
         return cuda(self.sequence, self.about)
 
     def matlab(self) -> str:
-        """A MATLAB function file."""
+        """A MATLAB (or Octave) function file."""
         return matlab(self.sequence, self.about)
 
     def sympy(self) -> dict[str, Any]:
-        """Results by name as SymPy matrices (needs sympy)."""
+        """The results by name, as SymPy matrices and expressions (needs sympy)."""
         return sympy(self.sequence)
 
     def save(self, path: str | Path) -> Path:
@@ -146,9 +146,10 @@ class Derivation:
     # -- numbers --------------------------------------------------------------------------------------------
 
     def evaluate(self, *args: Any, parameters: Mapping[str, float] | None = None, **state: Any) -> Any:
-        """Numbers from the written-out sequence itself: q=, v=, a= or tau=; leading batch dimensions broadcast.
+        """Numbers from the written-out sequence itself, for q, v, a or tau in the order of the inputs, or by name.
 
-        f_ext: {link: (..., 6)} where the program has such inputs. parameters: other values, by the model's names.
+        Arguments are (..., nq) or (..., nv); leading batch dimensions broadcast. f_ext: {link: (..., 6)} where the
+        program has such inputs. parameters: other values for symbolic parameters, {"link2.mass": 3.0}.
         Returns an array, or a tuple of them for several results. InputError for arguments that do not fit,
         NumericsError where the numbers have no answer.
         """
@@ -184,9 +185,9 @@ class Derivation:
             if name not in known:
                 there = f"symbolic are {cut(sorted(known))}" if known else "no parameter is symbolic: see symbols="
                 raise InputError(f"evaluate: parameter {name!r} cannot be set; {there}")
-            if isinstance(x, bool) or not isinstance(x, SupportsFloat) or not np.isfinite(float(x)):
-                raise InputError(f"evaluate: parameter {name!r} must be a finite number, not {x!r}")
-            known[name] = float(x)
+            known[name] = _finite(x)
+            if not np.isfinite(known[name]):
+                raise InputError(f"evaluate: parameter {name!r} must be a finite number, not {str(x)[:60]}")
         return [np.float64(x) for x in known.values()]
 
     def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -209,6 +210,14 @@ class Derivation:
         if missing:
             raise InputError(f"{usage}: {', '.join(missing)} is missing")
         return [given[name] for name in names]
+
+
+def _finite(x: Any) -> float:
+    """A number as a float, NaN where it is none."""
+    try:
+        return np.nan if isinstance(x, (bool, str, bytes)) else float(x)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
 
 
 def _stacked(entries: list[Any], samples: int) -> Array:

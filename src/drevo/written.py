@@ -54,27 +54,31 @@ def write_out(
     mode: str | None = None,
     **options: Any,
 ) -> Derivation:
-    """The written-out equations of a quantity: as LaTeX, Markdown, HTML, Python, C, CUDA, MATLAB.
+    """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
 
-    name: a quantity of the catalogue, or "lagrange_equations": inertia, centrifugal, Coriolis, gyroscopic and
-    gravity terms apart.
-    symbols: None (numbers), "all", or names and patterns such as "*.mass", "link2.com".
+    name: a quantity of the catalogue, or "lagrange_equations", with inertia, centrifugal, Coriolis, gyroscopic and
+    gravity terms separate.
+    symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
+    "link2.com".
     formalism: "auto" takes the one with the fewest operations under `objective`
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
-    sequence: of Telegin's mass matrix, "paper" (as his examples count), "reuse" or "merged" (amplitude and phase).
-    mode: of the kinetic energy by formalism="alyushin", "A", "B" or "C": his constant polar moments, which are
-    not exact; the document says so, with the error at sample states. None is exact.
+    sequence: the order of work in Telegin's mass matrix: "paper" (as his examples count), "reuse" or "merged"
+    (amplitude and phase).
+    mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
+    constant, which is not exact; the document says so, with the error at sample states. None is exact.
+    options: link, frame, kind, where the quantity takes them.
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
+    Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
     """
     model, patterns = _model(robot), _patterns(symbols)
+    if not isinstance(name, str):
+        raise TraceError(f"write_out takes one quantity by its name, not {str(name)[:60]}: call it for each")
     if name == TERMS.name:
         for option, given in {"mode": mode, "sequence": sequence, **options}.items():
             if given is not None:
                 raise TraceError(f"{name} takes no option {option!r}")
         one_of(f"{name}: formalism", formalism, ("auto", "telegin"))
         return lagrange_equations(model, patterns)
-    if not isinstance(name, str):
-        raise TraceError(f"write_out takes one quantity by its name, not {name!r}: call it for each")
     wanted = quantity(name).name
     if mode is not None:
         return inexact_energy(model, wanted, formalism, mode, patterns)

@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[float], str]:
-    """How numbers are shown; `scientific` takes mantissa and exponent."""
+    """A function that shows a number; `scientific` takes mantissa and exponent."""
 
     def show(x: float) -> str:
         mantissa, _, exponent = f"{x:.{digits}g}".partition("e")

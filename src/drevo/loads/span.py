@@ -77,7 +77,7 @@ class Span:
 
 
 def span_of(model: Model, link: str, mass: Distribution) -> Span:
-    """The span of a link that nobody stated.
+    """The span of a link for which none is given.
 
     Towards the middle of its children's joints; where they are at its own, or it has none, along the link axis
     in which its mass reaches furthest: away from the joint on a last link, towards it on others. It covers the

@@ -36,8 +36,9 @@ AXES = ("x", "y", "z", "rx", "ry", "rz")
 @brief
 @dataclass(frozen=True, eq=False)
 class Spring:
-    """A section of a link that gives way: outboard moves against inboard by -C W; C (6, 6) from force and moment
-    to translation [m] and rotation [rad] in section axes, at s metres along the link's span."""
+    """An elastic section of a link: the outboard piece moves relative to the inboard one by -C W; the compliance
+    C (6, 6) takes force and moment to translation [m] and rotation [rad] in section axes, at s metres along the
+    link's span."""
 
     link: str
     s: float
@@ -91,7 +92,7 @@ class Accuracy:
         parts = ((self.jacobian[..., :3, :] * self.sigma) ** 2).sum(axis=-2)
         whole = np.maximum(parts.sum(axis=-1, keepdims=True), 1e-300)
         part = parts / whole
-        order = np.argsort(-part.reshape(-1, part.shape[-1]).mean(axis=0))
+        order = np.argsort(-part.mean(axis=tuple(range(part.ndim - 1))))
         return {self.sources[k]: part[..., k][()] for k in order}
 
     def monte_carlo(self, count: int = 10_000, rng: np.random.Generator | None = None) -> MonteCarlo:

@@ -39,7 +39,7 @@ class Occurrence:
 class Table:
     """t (n,) s; q (n, ..., nq) and v (n, ..., nv); method and steps say how they came about.
 
-    energy: T + V, J, (n, ...). drift: energy less what it was at the start; of use where nothing drives or brakes.
+    energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
     """
 
     robot: Robot
