@@ -129,7 +129,7 @@ def make_program(
         from .mechanics.tree import build_tree
 
         compute = quick(build_tree(model), quantity, bool(external))
-    given: dict[str, Any] = {"parameters": parameters, "shared": False, "external": external, "options": options}
+    given: dict[str, Any] = {"parameters": parameters, "compiled": True, "external": external, "options": options}
     program = trace(
         model, quantity, **given, compute=compute,
         meta={"formalism": "khalil" if compute else "newton_euler"},
@@ -158,7 +158,7 @@ def _by_formalism(
     if len(quantity) != 1:
         raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(quantity)}")
     return compete(
-        model, quantity[0], formalism=formalism, parameters=parameters, shared=False, external=external,
+        model, quantity[0], formalism=formalism, parameters=parameters, compiled=True, external=external,
         options=options,
     ).program  # fmt: skip
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .errors import NumericsError
+from .graph.program import FLOOR
+from .runtime.diagnose import first_lost
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -79,14 +81,35 @@ def pseudoinverse(A: Array, size: Array) -> Array:
 
 
 def cholesky(robot: Robot, q: Array) -> Array:
-    """L of M = L L^T."""
+    """L of M = L L^T; NumericsError where rounding is all that is left of a pivot, which is the square of L_kk."""
+    M = robot.mass_matrix(q)
+    diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     try:
-        return np.linalg.cholesky(robot.mass_matrix(q))
+        L = np.linalg.cholesky(M)
+        if np.all(np.diagonal(L, axis1=-2, axis2=-1) ** 2 > FLOOR[8] * diagonal):
+            return L
     except np.linalg.LinAlgError:
-        raise NumericsError(
-            f"robot {robot.name!r}: the mass matrix is not positive definite at this configuration, so the "
-            "motion is not determined; give the bodies mass, or leave the singular configuration"
-        ) from None
+        pass
+    names = [j.name for j in robot.model.moving_joints for _ in range(j.nv)]
+    lost = first_lost(
+        _pivots(M).reshape(-1, robot.nv)[:, ::-1] / diagonal.reshape(-1, robot.nv)[:, ::-1], names[::-1]
+    )
+    where = f" in row {lost.row} of the batch" if M.ndim > 2 else ""
+    raise NumericsError(
+        f"robot {robot.name!r}: the mass matrix is singular to working precision{where} at joint {lost.joint!r}, "
+        "so the motion is not determined; give the bodies beside it mass, or leave the singular configuration"
+    )
+
+
+def _pivots(M: Array) -> Array:
+    """D of M = L^T D L, from the last rate to the first."""
+    rest, out = np.array(M), np.zeros(M.shape[:-1])
+    for k in range(M.shape[-1] - 1, -1, -1):
+        row = rest[..., k, :].copy()
+        out[..., k] = pivot = row[..., k]
+        share = np.divide(row, pivot[..., None], out=np.zeros_like(row), where=pivot[..., None] > 0.0)
+        rest -= share[..., :, None] * row[..., None, :]
+    return out
 
 
 def independent(L: Array, jacobian: Array, least: float) -> tuple[int, ...]:

@@ -119,7 +119,7 @@ def constraint_program(model: Model, found: tuple[Constraint, ...], placed: bool
     starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
     units = tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts)
     about = {"robot": model.name, "quantity": "constraints", "formalism": "newton_euler"}
-    return Program("constraints", graph, inputs, (), outputs, {}, (), units, about)
+    return Program("constraints", graph, inputs, (), outputs, {}, (), units, meta=about)
 
 
 # -- what a configuration decides ---------------------------------------------------------------------------

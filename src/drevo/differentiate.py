@@ -22,11 +22,11 @@ from .graph.program import Input, Output, Program
 from .mechanics import scalar
 from .mechanics.scalar import Scalar, is_zero
 from .mechanics.series import coefficient
-from .mechanics.tree import Tree, build_tree
+from .mechanics.tree import Tree, build_tree, carried_inertia
 from .model.description import Model
 from .quantities import Quantity, names_of, options_of
 from .quantities import quantity as found_quantity
-from .trace import COMPUTE, Compute
+from .trace import COMPUTE, Compute, GraphContext
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -121,7 +121,10 @@ def derivative_program(
         from .check import require_regular
 
         require_regular(model)
-    graph, tree = Graph(), build_tree(model)
+    graph = Graph()
+    context = GraphContext(graph)
+    tree = build_tree(model, context=context)
+    tree = tree.but(carried=carried_inertia(tree))
     state, inputs = {}, []
     order = wrt.count("t")
     for s in _moving(x, order) if order else x.state:
@@ -148,7 +151,10 @@ def derivative_program(
     units = tuple(tuple(e.edge >> 1 for e in state["q"][k : k + 4]) for k in starts)
     about: dict[str, object] = {"robot": model.name, "quantity": _title(x.name, wrt), "formalism": how}
     about |= {"wrt": axes, "even": evens, "shapes": [o.shape for o in outputs]}
-    return Program(_title(x.name, wrt), graph, tuple(inputs), (), tuple(outputs), {}, (), units, about)
+    return Program(
+        _title(x.name, wrt), graph, tuple(inputs), (), tuple(outputs),
+        units=units, guards=tuple(context.guards), meta=about,
+    )  # fmt: skip
 
 
 def _title(name: str, wrt: Sequence[str]) -> str:

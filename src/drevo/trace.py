@@ -17,8 +17,8 @@ from .algorithms import kinematics as kin
 from .algorithms import operational, reactions
 from .errors import TraceError
 from .graph.node import Expr, Graph
-from .graph.program import Input, Output, Parameter, Program
-from .mechanics.tree import TINY, Context, Tree, build_tree
+from .graph.program import Guard, Input, Output, Parameter, Program
+from .mechanics.tree import TINY, Context, Tree, build_tree, carried_inertia
 from .model.description import Model
 from .quantities import CATALOGUE, Quantity, names_of, options_of, quantity
 
@@ -57,11 +57,16 @@ class GraphContext(Context):
         self.graph = graph
         self.labels: dict[int, list[tuple[str, int]]] = {}
         self.sections: list[tuple[int, str]] = []
+        self.guards: list[Guard] = []
         self.notes: dict[str, str] = {}  # what an algorithm says beside a name: "H_33": "statement 3, (8)"
 
     def name(self, label: str, x: Any) -> None:
         if isinstance(x, Expr):
             self.labels.setdefault(x.edge >> 1, []).append((label, x.edge & 1))
+
+    def guard(self, pivot: Any, scale: Any, joint: str) -> None:
+        if isinstance(pivot, Expr) and not (isinstance(scale, Expr) and scale.edge == pivot.edge):
+            self.guards.append(Guard(pivot.edge, self.graph.edge(scale), joint))
 
     def section(self, title: str) -> None:
         self.sections.append((len(self.graph), title))
@@ -108,7 +113,7 @@ def trace(
     name: str | Sequence[str] | Quantity,
     *,
     parameters: Sequence[str] = (),
-    shared: bool = True,
+    compiled: bool = False,
     external: Sequence[str] = (),
     compute: Compute | Mapping[str, Compute] | None = None,
     prepare: Callable[[Tree], Tree] | None = None,
@@ -119,16 +124,19 @@ def trace(
     """The program of one quantity, or of several that share their work.
 
     parameters: names or patterns of model scalars that stay symbols ("*" is all of them).
-    shared: among these equal lengths are one symbol, as on a page; else each scalar is its own, sign and all.
+    compiled: for machine code each of them is its own, sign and all, and pivots of M are guarded; else, as on a
+    page, equal lengths are one symbol.
     external: links with a wrench (force, moment at the link's origin, world axes) as an input "f_ext:LINK".
     compute, prepare: a formalism's own algorithm (or those of some of the quantities, by name) and what it does
     to the tree before.
     """
     wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
     graph = Graph()
-    context, symbols = GraphContext(graph), Symbols(graph, tuple(parameters), shared)
+    context, symbols = GraphContext(graph), Symbols(graph, tuple(parameters), not compiled)
     tree = build_tree(model, symbols.value if parameters else _number, context, snap)
     symbols.check()
+    if compiled:
+        tree = tree.but(carried=carried_inertia(tree))
     if prepare is not None:
         tree = prepare(tree)
     inputs, state = _inputs(graph, tree, wanted)
@@ -163,6 +171,7 @@ def trace(
         labels,
         tuple(context.sections),
         _units(tree, state),
+        tuple(context.guards) if compiled else (),
         about,
     )
 

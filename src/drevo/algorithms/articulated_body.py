@@ -159,9 +159,19 @@ def joint_of(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Sequence[S
     b = tree.bodies[i]
     S = [s * b.factor for s in tree.columns(b)]
     U = [inertia.times(s) for s in S]
-    D: Rows = [{l: S[k].dot(U[l]) for l in range(k + 1)} for k in range(len(S))]
     u = [tau[b.v + k] - s.dot(p) for k, s in enumerate(S)]
-    return Joint(S, U, Factors(D, range(len(S))), u, c)
+    return Joint(S, U, pivots_of(tree, i, inertia, S, U), u, c)
+
+
+def pivots_of(tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: Sequence[Force]) -> Factors:
+    """The factors of D = S^T U, its pivots guarded by what the body carries, turned about any axis or shifted."""
+    D: Rows = [{l: S[k].dot(U[l]) for l in range(k + 1)} for k in range(len(S))]
+    factors = Factors(D, range(len(S)))
+    for k, pivot in enumerate(factors.pivots):
+        v = tree.bodies[i].v + k
+        block = inertia.M if S[k].w.zero else inertia.A
+        tree.guard(pivot, tree.carried[v] if tree.carried else block.trace, v)
+    return factors
 
 
 def passed_on(inertia: Articulated, p: Force, j: Joint) -> tuple[Articulated, Force]:

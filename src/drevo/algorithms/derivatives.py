@@ -17,7 +17,7 @@ from ..mechanics.spatial import NOTHING, ZERO, Body, Mat, Vec, skew
 from ..mechanics.topology import ancestors
 from ..mechanics.tree import Tree
 from .forward_dynamics import forward_dynamics
-from .inertia_matrix import Factors, Rows, add_entry, dense, elimination_order, wrench_of
+from .inertia_matrix import Rows, add_entry, dense, factorised, wrench_of
 from .inverse_dynamics import NO_FORCE
 from .kinematics import body_poses
 
@@ -163,7 +163,7 @@ def forward_dynamics_derivatives(
     """da/dq = -M^-1 dtau/dq, da/dv = -M^-1 dtau/dv, and M^-1; each (nv, nv)."""
     a = forward_dynamics(tree, q, v, tau)
     dq, dv, M = _derivatives(tree, q, v, a)
-    f, n = Factors(M, elimination_order(tree)), tree.nv
+    f, n = factorised(tree, M), tree.nv
     unit = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
     parts = [_transposed([f.solve([-A[i][k] for i in range(n)]) for k in range(n)]) for A in (dq, dv)]
     return parts[0], parts[1], [[unit[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]

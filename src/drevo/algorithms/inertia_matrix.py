@@ -100,7 +100,7 @@ class SingularError(TraceError, ZeroDivisionError):
 
 
 class Factors:
-    """M = L^T D L from the last joint to the first, over structural non-zeros; pivots are D."""
+    """M = L^T D L from the last joint to the first, over structural non-zeros; pivots: D; diagonal: of M."""
 
     def __init__(self, M: Rows, order: Sequence[int]) -> None:
         place = {v: i for i, v in enumerate(order)}
@@ -110,6 +110,7 @@ class Factors:
                 i, j = place[r], place[c]
                 H[max(i, j)][min(i, j)] = x
         self.order = order
+        self.diagonal: list[Scalar] = [row.get(k, 0.0) for k, row in enumerate(H)]
         self.pivots: list[Scalar] = [0.0] * len(order)
         self.inverse: list[Scalar] = [0.0] * len(order)
         self.L: Rows = [{} for _ in order]
@@ -153,6 +154,14 @@ class Factors:
         return out
 
 
+def factorised(tree: Tree, M: Rows) -> Factors:
+    """The factors of a tree's M, its pivots guarded."""
+    f = Factors(M, elimination_order(tree))
+    for v, pivot, diagonal in zip(f.order, f.pivots, f.diagonal):
+        tree.guard(pivot, diagonal, v)
+    return f
+
+
 def factors(tree: Tree, q: Sequence[Scalar]) -> Factors:
     """The factors of M(q)."""
-    return Factors(mass_matrix_rows(tree, q), elimination_order(tree))
+    return factorised(tree, mass_matrix_rows(tree, q))

@@ -10,7 +10,7 @@ from ..errors import TraceError
 from ..mechanics.scalar import Scalar, dot, is_zero, sqrt
 from ..mechanics.topology import ancestors
 from ..mechanics.tree import Tree
-from .inertia_matrix import Factors, Rows, elimination_order, mass_matrix_rows
+from .inertia_matrix import Rows, factorised, mass_matrix_rows
 from .kinematics import jacobian
 
 Matrix = list[list[Scalar]]
@@ -26,7 +26,7 @@ def inverse_operational_inertia(
 
     M = L^T D L, so it is Y D^-1 Y^T with Y = J L^-1. M: rows that are there already.
     """
-    f = Factors(mass_matrix_rows(tree, q) if M is None else M, elimination_order(tree))
+    f = factorised(tree, mass_matrix_rows(tree, q) if M is None else M)
     Y = [f.down(row) for row in jacobian(tree, q, link, frame)]
     moved = [[y * x for y, x in zip(row, f.inverse)] for row in Y]
     lower = [[dot(moved[i], Y[j]) for j in range(i + 1)] for i in range(6)]

@@ -278,7 +278,7 @@ def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
     units = tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts)
     about = {"robot": model.name, "quantity": "constraint derivatives", "formalism": "graph"}
-    return Program("constraint_derivatives", graph, inputs, (), outputs, {}, (), units, about)
+    return Program("constraint_derivatives", graph, inputs, (), outputs, {}, (), units, meta=about)
 
 
 __all__ = ["Linearisation", "Reduced", "linearise"]

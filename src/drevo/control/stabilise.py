@@ -138,7 +138,7 @@ def law_program(s: Stabiliser) -> Program:
     starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
     units = tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts)
     about = {"robot": model.name, "quantity": "stabilising control", "formalism": "newton_euler"}
-    return Program("stabilise", graph, inputs, (), outputs, {}, (), units, about)
+    return Program("stabilise", graph, inputs, (), outputs, {}, (), units, meta=about)
 
 
 def stabilise(

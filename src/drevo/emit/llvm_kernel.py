@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, DIV, MUL, SQRT
+from ..graph.program import FLOOR
 from .cut import Cut, Run
 from .llvm_math import Lanes
 from .llvm_target import Arena, Target
-from .lower import FMA, SINCOS, Lowered, Step, ends, operands, results
+from .lower import FMA, GUARD, SINCOS, Lowered, Step, ends, operands, results
 from .repeat import sinks_of
 
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
@@ -104,6 +105,7 @@ class Body:
         self.bad: str | None = None
         self.part: str | None = None  # tests that are not in `bad` yet
         self.parts = 0
+        self.least: str | None = None  # of what the pivots are above their floors
 
     def lines(self, run: Sequence[Step]) -> list[str]:
         if self.index == 0:
@@ -111,6 +113,7 @@ class Body:
         for step in self.sines(run) if self.k.scalar and self.l.lanes == 1 else self.paired(run):
             self.step(step)
         self.gather()
+        self.hold()
         if self.bad is not None:
             self.out.append(f"  store {self.l.type} {self.bad}, ptr %status, align {self.l.bytes}")
         return self.out
@@ -244,7 +247,9 @@ class Body:
     def step(self, step: Step) -> None:
         op, to, a, b, c = step
         t, l = self.l.type, self.l
-        if op == SINCOS:
+        if op == GUARD:
+            self.guard(a, b)
+        elif op == SINCOS:
             pair = f"{{{t}, {t}}}"
             both = self.fresh(f"call {pair} @sincos_{l.lanes}({t} {self.operand(a)})")
             self.out.append(f"  %t{to} = extractvalue {pair} {both}, 0")
@@ -316,6 +321,32 @@ class Body:
             self.bad = self.fresh(f"fadd {self.l.type} {self.part}, {self.status()}")
             self.part, self.parts = None, 0
 
+    def guard(self, pivot: int, scale: int) -> None:
+        """The least of pivot - FLOOR * scale."""
+        if not self.k.target.check:
+            return
+        t, l = self.l.type, self.l
+        x, y, floor = self.operand(pivot), self.operand(scale), l.const(-FLOOR[l.size])
+        if self.k.target.fma:
+            above = self.fresh(f"call {t} @llvm.fma.{l.suffix}({t} {y}, {t} {floor}, {t} {x})")
+        else:
+            above = self.fresh(f"fadd {t} {self.fresh(f'fmul {t} {y}, {floor}')}, {x}")
+        if self.least is not None:
+            less = self.fresh(f"fcmp olt {t} {above}, {self.least}")
+            above = self.fresh(f"select {l.many('i1')} {less}, {t} {above}, {t} {self.least}")
+        self.least = above
+
+    def hold(self) -> None:
+        """A pivot that is not above its floor spoils the status."""
+        if self.least is not None:
+            self.spoil(self.fresh(f"fcmp ogt {self.l.type} {self.least}, {self.l.const(0.0)}"))
+
+    def spoil(self, good: str) -> None:
+        """Where a flag does not hold the status becomes NaN."""
+        t, l = self.l.type, self.l
+        flag = self.fresh(f"select {l.many('i1')} {good}, {t} {l.const(0.0)}, {t} {l.const(float('nan'))}")
+        self.bad = self.fresh(f"fadd {t} {flag}, {self.status()}")
+
     def unit(self, values: Sequence[int]) -> None:
         """A quaternion that is not of unit length spoils the status."""
         t, l = self.l.type, self.l
@@ -324,10 +355,7 @@ class Body:
             x = self.operand(2 * v)
             total = self.fresh(f"fadd {t} {self.fresh(f'fmul {t} {x}, {x}')}, {total}")
         size = self.fresh(f"call {t} @llvm.fabs.{l.suffix}({t} {total})")
-        good = self.fresh(f"fcmp ole {t} {size}, {l.const(UNIT_TOLERANCE)}")
-        zero, nan = l.const(0.0), l.const(float("nan"))
-        flag = self.fresh(f"select {l.many('i1')} {good}, {t} {zero}, {t} {nan}")
-        self.bad = self.fresh(f"fadd {t} {flag}, {self.status()}")
+        self.spoil(self.fresh(f"fcmp ole {t} {size}, {l.const(UNIT_TOLERANCE)}"))
 
 
 def _constant_runs(edges: Sequence[int], constants: dict[int, float]) -> Iterator[tuple[int, list[float]]]:

@@ -17,7 +17,7 @@ from ..graph.node import Graph
 from ..graph.ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
 from ..graph.program import Output, Program
 
-FMA, SINCOS = len(OPS), len(OPS) + 1  # beside the operations of the graph
+FMA, SINCOS, GUARD = range(len(OPS), len(OPS) + 3)  # beside the operations of the graph
 Order = Literal["auto", "create", "column", "greedy"]
 ORDERS = ("auto", "create", "column", "greedy")
 ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
@@ -27,7 +27,7 @@ REGISTERS = 28
 WORTH = 0.95
 
 # (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
-# SINCOS: sin goes to `to`, cos to the *value* b; a is the argument.
+# SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
 Step = tuple[int, int, int, int, int]
 
 
@@ -76,14 +76,17 @@ def lower(
     if parameters and program.parameters:
         where |= {x.node: (len(inputs), k) for k, x in enumerate(program.parameters)}
         inputs.append(Port("parameters", (len(program.parameters),)))
-        constants = _constants(program.graph, program.order())
+        constants = _constants(program.graph, program.graph.live(program.ends))
     else:
         constants = _folded(program)
     kept = [_kept(o, constants, packed) for o in program.outputs]
     stores = tuple(tuple(o.edges[k] for k in ks) for o, ks in zip(program.outputs, kept))
     roots = [e for port in stores for e in port]
     wanted = _by_column(program.outputs, kept)
-    steps = _ordered(_steps(program.graph, roots, constants, fma), roots, wanted, order)
+    guards = _guards(program, roots, constants)
+    tested = [e for g in guards for e in g[2:4]]
+    steps = _steps(program.graph, roots + tested, constants, fma)
+    steps = _guarded(_ordered(steps, roots + tested, wanted and wanted + tested, order), guards)
     live = live_numbers(steps, where, roots)
     units = tuple(u for u in program.units if all(n in where for n in u))
     outputs = tuple(Port(o.name, (len(ks),) if packed else o.shape) for o, ks in zip(program.outputs, kept))
@@ -101,7 +104,7 @@ def _constants(graph: Graph, order: Iterable[int]) -> dict[int, float]:
 
 def _folded(program: Program) -> dict[int, float]:
     """Values of everything that does not depend on the state, at the robot's own parameters."""
-    g, order = program.graph, program.order()
+    g, order = program.graph, program.graph.live(program.ends)
     value = _constants(g, order) | {p.node: p.value for p in program.parameters}
     for n in order:
         if g.level[n] < 2 and n not in value:
@@ -183,6 +186,25 @@ def _steps(g: Graph, roots: Sequence[int], constants: dict[int, float], fma: boo
     return steps
 
 
+def _guards(program: Program, roots: Sequence[int], constants: dict[int, float]) -> list[Step]:
+    """Tests of the pivots that the outputs need, each in the section of its pivot."""
+    if not program.guards:
+        return []
+    reached = set(_reached(program.graph, roots, constants))
+    return [(GUARD, p >> 1, p, s, 0) for p, s, _ in program.guards if p >> 1 in reached]
+
+
+def _guarded(steps: list[Step], guards: Sequence[Step]) -> list[Step]:
+    """Every guard follows the later of the steps that make its pivot and its scale."""
+    if not guards:
+        return steps
+    maker = _maker(steps)
+    after: dict[int, list[Step]] = {}
+    for g in guards:
+        after.setdefault(max(maker.get(e >> 1, 0) for e in operands(g)), []).append(g)
+    return [s for k, step in enumerate(steps) for s in (step, *after.get(k, ()))]
+
+
 def _reached(g: Graph, roots: Sequence[int], constants: dict[int, float]) -> list[int]:
     """Operations that the roots need, in the order of their making; folded values end the search."""
     mark, stack = set(), [e >> 1 for e in roots]
@@ -237,11 +259,13 @@ def operands(step: Step) -> tuple[int, ...]:
     op = step[0]
     if op == FMA:
         return step[2:]
-    return step[2:4] if op in BINARY else step[2:3]
+    return step[2:4] if op in BINARY or op == GUARD else step[2:3]
 
 
 def results(step: Step) -> tuple[int, ...]:
     """The values that a step makes."""
+    if step[0] == GUARD:
+        return ()
     return (step[1], step[3]) if step[0] == SINCOS else (step[1],)
 
 
@@ -420,6 +444,6 @@ def live_numbers(
 
 
 __all__ = [
-    "CHUNK", "FMA", "ONE_FUNCTION", "SINCOS", "Lowered", "Order", "Port", "Step", "ends", "live_numbers", "lower",
-    "operands", "results",
+    "CHUNK", "FMA", "GUARD", "ONE_FUNCTION", "SINCOS", "Lowered", "Order", "Port", "Step", "ends", "live_numbers",
+    "lower", "operands", "results",
 ]  # fmt: skip

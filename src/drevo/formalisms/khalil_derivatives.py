@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, elimination_order
+from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, factorised
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..mechanics.joints import Force, Motion, Placement
 from ..mechanics.scalar import Scalar, is_zero
@@ -268,7 +268,7 @@ def forward_dynamics_derivatives(
     Each column is solved as soon as it is complete, so that few of them are alive at a time.
     """
     a = forward_dynamics(tree, q, v, tau, parallel=False, sums=False)
-    f = Factors(mass_matrix_rows(tree, q, sums=False), elimination_order(tree))
+    f = factorised(tree, mass_matrix_rows(tree, q, sums=False))
     inverse, n, s, known = Inverse(f), tree.nv, sweep(tree, q, v, a), empty(tree.nv)
     dq, dv = carried_by_base(s)
     for j in columnwise(s, known):

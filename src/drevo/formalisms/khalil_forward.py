@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..algorithms.articulated_body import solved
-from ..algorithms.inertia_matrix import Factors, elimination_order
+from ..algorithms.inertia_matrix import factorised
 from ..algorithms.inverse_dynamics import External
 from ..mechanics.scalar import Scalar, is_zero
 from ..mechanics.spatial import UNIT
@@ -104,7 +104,7 @@ def forward_dynamics(
     """Accelerations, (nv,) rad/s^2 or m/s^2: loads, M and branch-sparse L^T D L. matrix: the tree that M is of."""
     rest, chosen = forced(tree, q, v, tau, external, parallel)
     rows = mass_matrix_rows(matrix or tree, q, carried, meeting, sums)
-    a = Factors(rows, elimination_order(tree)).solve(rest)
+    a = factorised(tree, rows).solve(rest)
     return [x + chosen.get(i, 0.0) for i, x in enumerate(a)]
 
 

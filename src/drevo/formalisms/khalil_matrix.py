@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, elimination_order
+from ..algorithms.inertia_matrix import Rows, add_entry, dense, factorised
 from ..mechanics.joints import Force, Motion, Placement
 from ..mechanics.reduce import linear_coordinates, linear_rates, scaled
 from ..mechanics.reframe import renames
@@ -207,6 +207,6 @@ def inverse_mass_matrix(
     tree: Tree, q: Sequence[Scalar], carried: bool = False, meeting: Meeting = 0, sums: bool = True
 ) -> list[list[Scalar]]:
     """M(q)^-1, (nv, nv), column by column."""
-    f, n = Factors(mass_matrix_rows(tree, q, carried, meeting, sums), elimination_order(tree)), tree.nv
+    f, n = factorised(tree, mass_matrix_rows(tree, q, carried, meeting, sums)), tree.nv
     columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]

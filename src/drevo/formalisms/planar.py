@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import Factors, Rows, dense, elimination_order
+from ..algorithms.inertia_matrix import Factors, Rows, dense, factorised
 from ..errors import TraceError
 from ..mechanics.scalar import Scalar, atan2, cos, is_zero, sin, sqrt
 from ..mechanics.spatial import IDENTITY, Vec
@@ -192,7 +192,10 @@ def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: 
     for b in bodies:
         if b.parent >= 0:
             T[b.parent] = T[b.parent] - b.factor * tau[b.v]
-    A = Factors(H, range(len(bodies))).solve([t - x for t, x in zip(T, h)])
+    f = Factors(H, range(len(bodies)))
+    for b, pivot, diagonal in zip(bodies, f.pivots, f.diagonal):
+        tree.guard(pivot, diagonal, b.v)
+    A = f.solve([t - x for t, x in zip(T, h)])
     out: list[Scalar] = [0.0] * tree.nv
     for b, acc in zip(bodies, A):
         out[b.v] = b.factor * (acc - A[b.parent] if b.parent >= 0 else acc)
@@ -201,6 +204,6 @@ def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: 
 
 def inverse_mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
     """M(q)^-1, (nv, nv), column by column."""
-    f, n = Factors(mass_matrix_rows(tree, q), elimination_order(tree)), tree.nv
+    f, n = factorised(tree, mass_matrix_rows(tree, q)), tree.nv
     columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
     return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..algorithms.inertia_matrix import Factors, elimination_order
+from ..algorithms.inertia_matrix import factorised
 from ..algorithms.inverse_dynamics import External
 from ..mechanics.reduce import linear_rates
 from ..mechanics.scalar import Scalar
@@ -61,7 +61,7 @@ def _from_bias(
     tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None, **how: Any
 ) -> list[Scalar]:
     h = khalil_forward.bias(tree, q, v, external, parallel=False)
-    factors = Factors(khalil_matrix.mass_matrix_rows(tree, q, **how), elimination_order(tree))
+    factors = factorised(tree, khalil_matrix.mass_matrix_rows(tree, q, **how))
     return factors.solve([t - x for t, x in zip(tau, h)])
 
 

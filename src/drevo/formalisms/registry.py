@@ -104,7 +104,7 @@ def compete(
     *,
     formalism: str = "auto",
     parameters: Sequence[str] = (),
-    shared: bool = True,
+    compiled: bool = False,
     external: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     snap: float = TINY,
@@ -121,7 +121,7 @@ def compete(
     for v in candidates(model, name, objective, formalism, external, snap):
         try:
             program = trace(
-                model, name, parameters=parameters, shared=shared, external=external, compute=v.compute,
+                model, name, parameters=parameters, compiled=compiled, external=external, compute=v.compute,
                 prepare=v.prepare, snap=snap, options=options, meta={"formalism": v.formalism},
             )  # fmt: skip
         except TraceError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..algorithms.articulated_body import NO_MATRIX, Articulated, refuse_shared
+from ..algorithms.articulated_body import NO_MATRIX, Articulated, pivots_of, refuse_shared
 from ..algorithms.inertia_matrix import Factors
 from ..algorithms.inverse_dynamics import External
 from ..algorithms.kinematics import Pose, body_poses
@@ -116,7 +116,7 @@ def solve(
     for k in range(len(parts) - 1, -1, -1):
         b, S = tree.bodies[k], parts[k].S
         MS = [M[k].times(s) for s in S]
-        U[k] = Factors([{l: S[j].dot(MS[l]) for l in range(j + 1)} for j in range(len(S))], range(len(S)))
+        U[k] = pivots_of(tree, k, M[k], S, MS)
         if b.parent < 0:
             continue
         free = Q[k] - M[k].times(parts[k].bias)

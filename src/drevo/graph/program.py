@@ -47,12 +47,25 @@ class Output(NamedTuple):
     edges: tuple[int, ...]
 
 
+FLOOR = {8: 1e-13, 4: 1e-6}  # of its scale, by bytes of a scalar: below it a pivot is what rounding left
+
+
+class Guard(NamedTuple):
+    """A pivot and the scale of what it is left of, as edges: where rounding is all that is left, none of the
+    outputs means anything. joint: where, for people."""
+
+    pivot: int
+    scale: int
+    joint: str
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """What every emitter and evaluator reads. `labels`: node -> names, each with the sign it was given with.
 
     `sections`: (node count when opened, title), in order: nodes made after it belong to it.
-    `units`: quadruples of INPUT nodes that must be unit quaternions (x, y, z, w).
+    `units`: quadruples of INPUT nodes that must be unit quaternions (x, y, z, w). `guards`: what machine code
+    tests beside its outputs; they are no operations of the quantity.
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
     where a sequence writes 2x as a product and counts it so.
     """
@@ -65,6 +78,7 @@ class Program:
     labels: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     sections: tuple[tuple[int, str], ...] = ()
     units: tuple[tuple[int, ...], ...] = ()
+    guards: tuple[Guard, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -74,6 +88,11 @@ class Program:
     @property
     def output_edges(self) -> list[int]:
         return [e for o in self.outputs for e in o.edges]
+
+    @property
+    def ends(self) -> list[int]:
+        """All that machine code computes: outputs and guards."""
+        return self.output_edges + [e for g in self.guards for e in g[:2]]
 
     def order(self) -> list[int]:
         """Live nodes in the order of their making (the algorithm's own order: limb by limb)."""

@@ -36,6 +36,7 @@ def rebuilt(
         labels=copy.labels(),
         sections=tuple((copy.starts[at], title) for at, title in program.sections),
         units=tuple(tuple(new[n] >> 1 for n in unit) for unit in program.units),
+        guards=tuple(g._replace(pivot=copy.edge(g.pivot), scale=copy.edge(g.scale)) for g in copy.guards),
     )
 
 
@@ -63,12 +64,16 @@ class _Copy:
         """What the outputs reach by the new way."""
         seen: set[int] = set()
         stack = [e >> 1 for e in self.program.output_edges]
+        self.guards = list(self.program.guards)
         while stack:
             n = stack.pop()
             if n not in seen:
                 seen.add(n)
                 yield n
                 stack += [e >> 1 for e in self.sums.get(n) or self.products.get(n) or self.old.operands(n)]
+            if not stack:
+                self.guards = [g for g in self.guards if g.pivot >> 1 in seen]
+                stack = [g.scale >> 1 for g in self.guards if g.scale >> 1 not in seen]
 
     def edge(self, e: int) -> int:
         n = e >> 1

@@ -38,7 +38,7 @@ class _Sums:
         order = program.order()
         self.next, self.changed = len(g), False
         uses = Counter(e >> 1 for n in order for e in g.operands(n))
-        kept = {e >> 1 for e in program.output_edges} | program.labels.keys() | program.angle_sums
+        kept = {e >> 1 for e in program.ends} | program.labels.keys() | program.angle_sums
         self.once = {n for n in order if uses[n] == 1 and n not in kept and g.level[n] == 2}
         flat = {n for n in order if g.op[n] == ADD and g.level[n] == 2 and n not in program.angle_sums}
         inner = {e >> 1 for n in flat for e in g.operands(n) if e >> 1 in flat and e >> 1 in self.once}

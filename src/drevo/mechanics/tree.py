@@ -65,11 +65,13 @@ class LinkFrame(NamedTuple):
 
 
 class Context:
-    """What tracing adds to an algorithm: names and sections. On numbers both do nothing."""
+    """What tracing adds to an algorithm: names, sections, guards. On numbers they do nothing."""
 
     def name(self, label: str, x: Scalar) -> None: ...
 
     def section(self, title: str) -> None: ...
+
+    def guard(self, pivot: Scalar, scale: Scalar, joint: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Tree:
     nv: int
     joint_names: tuple[str, ...]  # of each elementary coordinate, for messages
     context: Context = field(default_factory=Context)
+    carried: Sequence[Scalar] = ()  # by rate, see `carried_inertia`
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
 
     def __len__(self) -> int:
@@ -148,12 +151,35 @@ class Tree:
                     self.context.name(f"{label}_{self.bodies[i].number}{a}{b}", x)
         return m
 
+    def guard(self, pivot: Scalar, scale: Scalar, v: int) -> None:
+        """Machine code says where a pivot of rate v is lost in the rounding of what it is left of."""
+        self.context.guard(pivot, scale, self.joint_names[v])
+
     def section(self, i: int, title: str = "") -> None:
         self.context.section(f"{title or 'link'} {self.bodies[i].number} ({self.bodies[i].link})")
 
     def but(self, **changes: object) -> Tree:
         """A copy with some fields replaced."""
         return replace(self, **changes)  # type: ignore[arg-type]
+
+
+def carried_inertia(tree: Tree) -> list[Scalar]:
+    """By rate, the size of what a body carries, kg or kg m^2: its own and half of what each of its children does.
+
+    The same in every configuration, to be kept before inertias are regrouped. Halves, since the whole of a long
+    chain would hide a pivot that is sound.
+    """
+    mass = [b.inertia.m for b in tree.bodies]
+    turned = [2.0 * b.inertia.S.trace for b in tree.bodies]
+    out: list[Scalar] = [0.0] * tree.nv
+    for i in range(len(tree) - 1, -1, -1):
+        b = tree.bodies[i]
+        if b.parent >= 0:
+            mass[b.parent] = mass[b.parent] + 0.5 * mass[i]
+            turned[b.parent] = turned[b.parent] + 0.5 * turned[i] + mass[i] * b.p.dot(b.p)
+        for k, s in enumerate(tree.columns(b)):
+            out[b.v + k] = mass[i] if s.w.zero else turned[i]
+    return out
 
 
 def numbers(name: str, value: float) -> Scalar:

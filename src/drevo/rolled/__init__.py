@@ -25,6 +25,7 @@ from .step import TURNING, WORLD, Kind
 from .tables import Tables, kinds_of, quaternions_of
 
 if TYPE_CHECKING:
+    from ..runtime.diagnose import Pivot
     from ..runtime.function import Extra, Function
 
 Array = np.ndarray[Any, Any]
@@ -133,9 +134,13 @@ def _made(
     columns, kinds = tables.columns, tables.kinds
     about = {"robot": model.name, "quantity": quantity, "formalism": "newton_euler", "form": "rolled"}
     units = tuple((0, tuple(range(at, at + 4))) for at in quaternions_of(columns))
+
+    def weakest(ins: Sequence[Array]) -> Pivot | None:
+        return _weakest(model, tables, ins[0], cache) if CATALOGUE[quantity].inverse else None
+
     return function_of(
         sizes, lambda: rolled_program(quantity, kinds, bool(loads), options), data, spec, request=request,
-        meta=about, units=units, extra=extra, cache=cache,
+        meta=about, units=units, extra=extra, weakest=weakest, cache=cache,
     )  # fmt: skip
 
 
@@ -179,6 +184,15 @@ def require_regular(model: Model, cache: bool = True) -> None:
         if pivot >= best:
             best, name = pivot, [j.name for j in model.moving_joints for _ in range(j.nv)][worst]
     refuse_singular(model, best, name)
+
+
+def _weakest(model: Model, tables: Tables, q: Array, cache: bool) -> Pivot | None:
+    """After a failed check: the pivot that is nearest to none, the joints from the last to the first."""
+    from ..runtime.diagnose import first_lost
+
+    pivots = _made(model, tables, "pivots", Spec(check=False), (), {}, None, cache)
+    joints = [j.name for j in model.moving_joints for _ in range(j.nv)]
+    return None if pivots is None else first_lost(pivots(q.astype(float))[:, ::-1].astype(q.dtype), joints[::-1])
 
 
 def _anywhere(columns: Columns, rng: np.random.Generator) -> Array:

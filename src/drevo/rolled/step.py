@@ -14,6 +14,7 @@ from ..mechanics.joints import Force, Motion, Placement, place
 from ..mechanics.scalar import Scalar, dot, sqrt
 from ..mechanics.spatial import IDENTITY, ZERO, Body, Mat, Sym, Vec
 from ..mechanics.tree import Tree, TreeBody
+from ..trace import GraphContext
 
 Kind = tuple[str, int, bool]  # of joint, its axis, and whether its frame stands parallel to the parent's
 TURNING = ("revolute", "helical")
@@ -36,7 +37,9 @@ class Tracer:
         self.body = TreeBody(
             "body", "joint", "1", -1, name, axis, R, Vec(*x[9:12]), x[22], 0, 0, x[23], inertia,  # type: ignore[arg-type]
         )  # fmt: skip
-        self.tree = Tree((self.body,), {}, ZERO, self.body.nq, self.body.nv, ("joint",))
+        self.context = GraphContext(self.graph)
+        names = ("joint",) * self.body.nv
+        self.tree = Tree((self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context)
 
     def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
         k = len(self.inputs)
@@ -58,7 +61,8 @@ class Tracer:
         ]
         outs = [Output(f"{b}{i}", (len(x),), tuple(x)) for i, (b, _, x) in enumerate(self.outputs)]
         checked = tuple(tuple(x.edge >> 1 for x in u) for u in units)
-        program = Program("step", self.graph, tuple(ins), (), tuple(outs), units=checked)
+        guards = tuple(self.context.guards)
+        program = Program("step", self.graph, tuple(ins), (), tuple(outs), units=checked, guards=guards)
         given = tuple(Place(b, o) for b, o, _ in self.inputs)
         return Step(lower(program), given, tuple(Place(b, o) for b, o, _ in self.outputs))
 

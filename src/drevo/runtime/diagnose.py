@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import NumericsError
+from ..graph.evaluate import evaluate_edges
+from ..graph.program import FLOOR, Program
 from .build import Manifest
 
 Array = np.ndarray[Any, Any]
@@ -19,14 +21,72 @@ _SINGULAR = {  # by output
 }
 
 
-def report(m: Manifest, inputs: Sequence[Array], outputs: Sequence[Array], rows: bool) -> None:
+ROWS = 1024  # of which the pivots are looked at together
+
+
+class Pivot(NamedTuple):
+    """The pivot at a joint, relative to what it is left of."""
+
+    row: int
+    joint: str
+    ratio: float
+    lost: bool
+
+
+Weakest = Callable[[Sequence[Array]], "Pivot | None"]  # by inputs (B, n)
+
+
+def report(
+    m: Manifest, inputs: Sequence[Array], outputs: Sequence[Array], rows: bool, weakest: Weakest | None = None
+) -> None:
     """Raises NumericsError for the first bad row; returns if the numbers are in order after all."""
     ins = [x if rows else x.T for x in inputs]
     outs = [x if rows else x.T for x in outputs]
     many = len(outs[0]) > 1 if outs else False
-    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many) or _output(m, ins, outs, many)
+    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many)
+    finite = all(np.isfinite(x).all() for x in outs)
+    if not sentence and weakest is not None:
+        with np.errstate(all="ignore"):
+            sentence = _pivot(weakest(ins), finite, many)
+    sentence = sentence or _output(m, ins, outs, many)
     if sentence:
         raise NumericsError(f"{m.name}: {sentence}")
+
+
+def weakest(program: Program, ins: Sequence[Array]) -> Pivot | None:
+    """The first guard that fails, or the one nearest to it; of a row the outermost joint. None without guards."""
+    found: list[Pivot] = []
+    kind = ins[0].dtype.type
+    for start in range(0, len(ins[0]), ROWS) if program.guards else ():
+        part = [x[start : start + ROWS] for x in ins]
+        leaves = {n: x[:, k] for port, x in zip(program.inputs, part) for k, n in enumerate(port.nodes)}
+        given = len(part) > len(program.inputs)
+        leaves |= {p.node: part[-1][:, k] if given else kind(p.value) for k, p in enumerate(program.parameters)}
+        values = evaluate_edges(program.graph, [e for g in program.guards for e in g[:2]], leaves, kind)
+        ratio = np.stack([np.broadcast_to(p / s, len(part[0])) for p, s in zip(values[::2], values[1::2])], 1)
+        found.append(first_lost(ratio, [g.joint for g in program.guards], start))
+        if found[-1].lost:
+            break
+    return min(found, key=lambda p: (not p.lost, p.ratio), default=None)
+
+
+def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
+    """Of pivots relative to their scales, (B, n), the first that is lost, or the least."""
+    lost = ~(ratio > FLOOR[ratio.dtype.itemsize])
+    at = int(lost.argmax()) if lost.any() else int(ratio.argmin())
+    r, k = divmod(at, len(joints))
+    return Pivot(start + r, joints[k], float(ratio[r, k]), bool(lost[r, k]))
+
+
+def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
+    """What the kernel's test found; where results are not finite only if that is why."""
+    if found is None or not (found.lost or finite):
+        return None
+    return (
+        f"the mass matrix is singular to working precision at joint {found.joint!r}{_row(found.row, many)}: "
+        f"{abs(found.ratio):.1e} of the inertia that it moves is left to it, so no digit of the result would be "
+        "right; leave this configuration, or give the bodies beside the joint inertia"
+    )
 
 
 def _row(r: int, many: bool) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from ..graph.program import Program
+    from .diagnose import Weakest
     from .fallback import Reference
 
 Extra = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -40,7 +41,14 @@ def obtain(
     request: any text that identifies what was asked (`key.request`); sources and machine are added here.
     extra: takes the calls with keywords that the function does not know, as (args, kwargs).
     """
-    return Function(obtain_code(request, make, spec, cache), spec, extra)
+    return Function(obtain_code(request, make, spec, cache), spec, extra, lambda ins: _weakest(make(), ins))
+
+
+def _weakest(program: Program, ins: Sequence[Array]) -> Any:
+    """After a failed check: the pivot that is nearest to none."""
+    from . import diagnose
+
+    return diagnose.weakest(program, ins)
 
 
 class Function:
@@ -51,9 +59,11 @@ class Function:
     the call, or None. Raises InputError, NumericsError.
     """
 
-    def __init__(self, built: Built, spec: Spec, extra: Extra | None = None) -> None:
+    def __init__(
+        self, built: Built, spec: Spec, extra: Extra | None = None, weakest: Weakest | None = None
+    ) -> None:
         m = built.manifest
-        self.manifest, self.spec, self.extra = m, spec, extra
+        self.manifest, self.spec, self.extra, self._weakest = m, spec, extra, weakest
         self.name, self.inputs, self.outputs = m.name, m.inputs, m.outputs
         self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
         self.counts, self.meta, self.live = m.counts, m.meta, m.live
@@ -203,7 +213,7 @@ class Function:
         if self._run(inputs, outputs, count, threads) and self.spec.check:
             from . import diagnose
 
-            diagnose.report(self.manifest, inputs, outputs, self.layout == "rows")
+            diagnose.report(self.manifest, inputs, outputs, self.layout == "rows", self._weakest)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> bool:
         """True if something is not finite or no unit quaternion."""
@@ -248,7 +258,10 @@ class Function:
         turned = [[x if self.layout == "rows" else x.T for x in arrays] for arrays in (inputs, outputs)]
         self._reference.run(*turned)
         finite = all(np.isfinite(x).all() for x in outputs)
-        return not finite or diagnose.bad_quaternion(self.manifest, turned[0]) is not None
+        if not finite or diagnose.bad_quaternion(self.manifest, turned[0]) is not None:
+            return True
+        found = diagnose.weakest(self._reference.program, turned[0])
+        return found is not None and found.lost
 
 
 def _reference(built: Built, spec: Spec) -> Reference | None:

@@ -23,6 +23,7 @@ from .lock import LOCK
 
 if TYPE_CHECKING:
     from ..emit.llvm_rolled import Rolled
+    from .diagnose import Weakest
 
 Array = np.ndarray[Any, Any]
 _STEPS = {  # of one body, by its time, where it is not _USUAL: for estimates
@@ -123,6 +124,7 @@ def function_of(
     meta: dict[str, Any],
     units: tuple[tuple[int, tuple[int, ...]], ...] = (),
     extra: Extra | None = None,
+    weakest: Weakest | None = None,
     cache: bool = True,
 ) -> Function | None:
     """The Function of a model's data; `make` is called only where the code of its kinds is not in the cache.
@@ -138,7 +140,7 @@ def function_of(
         if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
             raise
         return None
-    return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra)
+    return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra, weakest)
 
 
 def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:

@@ -1,0 +1,157 @@
+"""Accelerations near a configuration where M is singular: right to some digits, or the joint is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies
+
+import drevo
+from drevo import constraint
+from drevo.compiler import make_program
+from drevo.errors import NumericsError
+from drevo.formalisms.registry import giving
+from drevo.graph.evaluate import evaluate
+from drevo.mechanics.configuration import random
+
+ANGLES = (0.3, 1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-12)
+INVERSE = (
+    "forward_dynamics",
+    "inverse_mass_matrix",
+    "forward_dynamics_derivatives",
+    "inverse_operational_inertia",
+)
+
+
+def wrist(links: int = 0, first: str = "z") -> drevo.Robot:
+    """Three axes through one point, the first two bodies without mass, and some links that hang on the third."""
+    b = drevo.Builder("wrist", gravity=(0, 0, -9.81))
+    b.body("a", joint="revolute", axis={"x": (1, 0, 0), "z": (0, 0, 1)}[first])
+    b.body("b", parent="a", joint="revolute", axis=(0, 1, 0))
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.02, 0.3), "inertia": np.diag([0.1, 0.2, 0.25])}
+    b.body("c", parent="b", joint="revolute", axis=(0, 0, 1), **solid)
+    for k in range(links):
+        b.body(
+            f"d{k}",
+            parent=f"d{k - 1}" if k else "c",
+            joint="revolute",
+            axis=(0, 1, 0),
+            origin=(0.3, 0, 0),
+            **solid,
+        )
+    return b.robot()
+
+
+def state(f: Any, nq: int, angle: float) -> list[np.ndarray]:
+    given = {"q": np.full(nq, 0.3), "v": np.full(nq, 0.1), "tau": np.ones(nq), "parameters": np.ones(1)}
+    given["q"][1] = angle
+    return [given[n].astype(f.dtype) for n, _ in f.inputs]
+
+
+@pytest.mark.parametrize("quantity", INVERSE)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_near_a_singular_configuration(quantity: str, dtype: str) -> None:
+    """By every formalism, for one state and in a batch: at least a digit is right, or the joint is named."""
+    robot = wrist()
+    options = {"link": "c", "frame": "local"} if "operational" in quantity else {}
+    plain = make_program(robot.model, [quantity], [], "newton_euler", [], options)
+    for formalism in ("auto", *(f for f in giving(quantity) if f != "planar")):
+        f = drevo.compile(robot, quantity, formalism=formalism, dtype=dtype, cache=False, **options)
+        refused = []
+        for angle in ANGLES:
+            args = state(f, 3, angle)
+            rows = [np.tile(x, (5, 1)) for x in args]
+            rows[0][:3, 1] = 0.5
+            try:
+                got = f(*args)
+                f(*rows)
+            except NumericsError as error:
+                refused.append(angle)
+                assert "'a_joint'" in str(error) and "singular" in str(error)
+                with pytest.raises(NumericsError, match=r"'a_joint' in row 3"):
+                    f(*rows)
+                continue
+            precisely = {n: x.astype(np.longdouble) for (n, _), x in zip(f.inputs, args)}
+            precise = evaluate(plain, precisely, dtype=np.longdouble)
+            for mine, right in zip(got if isinstance(got, tuple) else [got], precise.values()):
+                assert np.max(np.abs(mine - right)) < 0.1 * np.max(np.abs(right)), (formalism, angle)
+        assert refused[-3:] == [1e-8, 1e-9, 1e-12] and (len(refused) < 5 or dtype == "float32")
+
+
+@pytest.mark.parametrize("how", [{"layout": "batch_last"}, {"packed": True}, {"parameters": ["c.mass"]}])
+def test_singular_in_every_layout(how: dict[str, Any]) -> None:
+    """Other ways to ask for the same."""
+    f = drevo.compile(wrist(), "inverse_mass_matrix", cache=False, **how)
+    for angle, batch in ((0.3, 0), (1e-9, 0), (0.3, 9), (1e-9, 9)):
+        args = state(f, 3, angle)
+        if batch:
+            args = [np.tile(x, (batch, 1)) for x in args]
+            args = [np.ascontiguousarray(x.T) for x in args] if how.get("layout") else args
+        if angle == 0.3:
+            f(*args)
+            continue
+        with pytest.raises(NumericsError, match="'a_joint'"):
+            f(*args)
+    unchecked = drevo.compile(wrist(), "inverse_mass_matrix", check=False, cache=False)
+    assert np.isfinite(unchecked(*state(unchecked, 3, 1e-9))).all()
+
+
+def test_rolled_near_a_singular_configuration() -> None:
+    """A loop over the bodies tests its pivots too."""
+    f = wrist(70).forward_dynamics
+    x = [np.full((7, 73), 0.3), np.full((7, 73), 0.1), np.ones((7, 73))]
+    x[0][3, 1] = 1e-5
+    assert np.isfinite(f(*x)).all() and np.isfinite(f(*(y[3] for y in x))).all()
+    x[0][4, 1] = 1e-9
+    with pytest.raises(NumericsError, match=r"'a_joint' in row 4"):
+        f(*x)
+    with pytest.raises(NumericsError, match="'a_joint'"):
+        f(*(y[4] for y in x))
+
+
+def test_derivatives_near_a_singular_configuration() -> None:
+    """Derivatives of accelerations by the graph and by the recursion."""
+    for wrt in (("q",), ("tau",)):
+        d = wrist().derivative("forward_dynamics", wrt=wrt)
+        assert np.isfinite(d(*state(d, 3, 1e-4))).all()
+        with pytest.raises(NumericsError, match="'a_joint'"):
+            d(*state(d, 3, 1e-9))
+
+
+def test_constrained_near_a_singular_configuration() -> None:
+    """The small dense solve refuses the same configurations."""
+    robot, held = wrist(2), [constraint.point_on_plane("d1", (0, 0, 0), normal=(0, 1, 0))]
+    q, v, tau = np.full(5, 0.3), np.zeros(5), np.zeros(5)
+    assert np.isfinite(robot.constrained_dynamics(q, v, tau, constraints=held).a).all()
+    q[1] = 1e-9
+    with pytest.raises(NumericsError, match="'a_joint'"):
+        robot.constrained_dynamics(q, v, tau, constraints=held)
+
+
+def test_sound_robots_are_never_refused() -> None:
+    """Random trees, thin bodies, light hands on heavy arms, long chains: all have accelerations."""
+    b = drevo.Builder("thin")
+    for k, m in enumerate((1e3, 1.0, 1e-3, 1e-6)):
+        b.body(f"l{k}", parent=f"l{k - 1}" if k else "world", axis=(0, 0, 1) if k % 2 else (1, 0, 0),
+               origin=(0, 0, 0.5), mass=m, com=(0, 0, 0.25), inertia=m * np.diag([0.02, 0.02, 1e-4]))  # fmt: skip
+    models = [b.robot().model, drevo.load("rod-chain").model, *(strategies.robot(s, n=6) for s in range(6))]
+    for model in models:
+        for dtype in ("float64", "float32"):
+            f = drevo.compile(model, "forward_dynamics", dtype=dtype, cache=False)
+            rng = np.random.default_rng(0)
+            q = np.array([random(model, rng) for _ in range(20)])
+            assert np.isfinite(f(q, *rng.normal(size=(2, 20, model.nv)))).all()
+
+
+def test_guards_are_no_operations() -> None:
+    """What is counted and written is the quantity alone."""
+    model = wrist(2).model
+    f = drevo.compile(model, "forward_dynamics")
+    program = make_program(model, ["forward_dynamics"], [], "auto", [], {})
+    assert len(program.guards) >= 3 and f.counts == program.counts
+    reached = program.graph.live(program.output_edges)
+    assert (
+        program.order() == reached and not drevo.write_out(drevo.Robot(model), "forward_dynamics").program.guards
+    )
