@@ -265,7 +265,7 @@ AXIS = '<joint name="j" type="revolute"><parent>b</parent><child>a</child><axis>
         (
             "r.sdf",
             SDF % (LINK, "<velocity_decay><linear>1</linear></velocity_decay>", AXIS % ""),
-            "linear of link 'a'",
+            "velocity_decay of link 'a'",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -48,7 +49,7 @@ class Builder:
     def __init__(self, name: str = "robot", gravity: Numbers = GRAVITY, root: str = WORLD) -> None:
         """root: the name of the link that is the ground."""
         self.name = _checked("the robot", "name", values.name, name)
-        self._gravity = _checked("the robot", "gravity", values.vector, gravity)
+        self._gravity = values.gravity(gravity)
         self._links = {root: Link(_checked("the robot", "root", values.name, root))}
         self._joints: dict[str, Joint] = {}
         self._loops: list[Loop] = []
@@ -228,12 +229,25 @@ def _lead(who: str, kind: str, lead: float | None) -> float:
 
 
 def _limit(who: str, limit: Limit | Sequence[float] | None) -> Limit | None:
-    if limit is None or isinstance(limit, Limit):
-        return limit
-    bounds = _checked(who, "limit", lambda value: values.sequence(value, ANY), limit)
+    """Bounds; an infinite one is none."""
+    if limit is None:
+        return None
+    if isinstance(limit, Limit):
+        return Limit(*(_bound(who, x) for x in (limit.lower, limit.upper, limit.velocity, limit.effort)))
+    bounds = limit.tolist() if hasattr(limit, "tolist") else limit
+    if not isinstance(bounds, (tuple, list)):
+        raise ModelError(
+            f"{who}: limit {values.short(limit)} is not a list of numbers; give (lower, upper), or a Limit"
+        )
     if len(bounds) != 2:
         raise ModelError(f"{who}: limit has {len(bounds)} numbers; give (lower, upper), or a Limit")
-    return Limit(*bounds)
+    return Limit(_bound(who, bounds[0]), _bound(who, bounds[1]))
+
+
+def _bound(who: str, value: object) -> float | None:
+    if value is None or (isinstance(value, float) and math.isinf(value)):
+        return None
+    return _checked(who, "limit", lambda x: values.scalar(x, ANY), value)
 
 
 def _mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:

@@ -34,7 +34,25 @@ def load(
         if name in robots.EMBEDDED:
             return Robot(robots.model(name, base, gravity))
         name = _installed(name)
-    return Robot(load_model(name, base=base, gravity=gravity, strict=strict))
+    try:
+        return Robot(load_model(name, base=base, gravity=gravity, strict=strict))
+    except ModelError as error:
+        if os.path.lexists(name):
+            raise
+        raise ModelError(f"{error}{_elsewhere(Path(name).stem)}") from None
+
+
+def _elsewhere(name: str) -> str:
+    """Where a robot may be had whose file does not exist."""
+    from .io import installed
+    from .robots import EMBEDDED
+
+    try:
+        if name in EMBEDDED or installed.find(name):
+            return f"; drevo.load({name!r}) knows one of this name"
+    except ModelError:
+        return ""
+    return "" if installed.names() else f"; {installed.GET}"
 
 
 def _installed(name: str) -> str:

@@ -16,6 +16,8 @@ from .model.description import Model
 from .quantities import ALIASES, CATALOGUE
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from .constrained import ConstrainedEfforts, ConstrainedMotion, Impact
     from .control.linearise import Linearisation
     from .runtime.function import Function
@@ -229,6 +231,28 @@ class Robot:
             self.__dict__["_topology"] = Topology.of(self.model)
         found: Topology = self.__dict__["_topology"]
         return found
+
+    # -- as files ---------------------------------------------------------------------------------------------
+
+    def to_urdf(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as URDF text, also saved to `path` (.urdf). Closed loops are refused with ModelError.
+
+        One DrevoWarning says what the file does not hold: gravity other than (0, 0, -9.81), contact points.
+        """
+        return self._written(".urdf", path)
+
+    def to_toml(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as TOML text, every number exact, also saved to `path` (.toml); `drevo.load` reads it back."""
+        return self._written(".toml", path)
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as JSON text, every number exact, also saved to `path` (.json); `drevo.load` reads it back."""
+        return self._written(".json", path)
+
+    def _written(self, suffix: str, path: str | PathLike[str] | None) -> str:
+        from .model.loaders import write_model
+
+        return write_model(self.model, suffix, path)
 
     # -- the configuration manifold -------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ def find(name: str) -> Path | None:
     for key in (USUAL.get(wanted, wanted), wanted):
         found = [f for f in files if _plain(f.stem) == key] or [f for f in files if _folder(f) == key]
         found = [f for f in found if _plain(f.stem) == _folder(f)] or found
+        found = [f for f in found if all(other.stem.startswith(f.stem) for other in found)] or found
         if len(found) == 1:
             return found[0]
         if found:

@@ -20,7 +20,9 @@ def transpose(a: Mat) -> Mat:
 
 def apply(a: Mat, v: Vec) -> Vec:
     """The vector a v."""
-    return tuple(sum(x * y for x, y in zip(row, v, strict=True)) for row in a)  # type: ignore[return-value]
+    (a0, a1, a2), (b0, b1, b2), (c0, c1, c2) = a
+    x, y, z = v  # 0.0 first: a sum is never -0.0
+    return (0.0 + a0 * x + a1 * y + a2 * z, 0.0 + b0 * x + b1 * y + b2 * z, 0.0 + c0 * x + c1 * y + c2 * z)
 
 
 def add(a: Vec, b: Vec) -> Vec:

@@ -137,7 +137,7 @@ def _together(unread: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
 
 def _assemble(draft: Draft) -> Model:
     """Links in the order of the joints that carry them, after the root."""
-    joints = draft.joints if draft.ordered else _depth_first(draft)
+    joints = draft.joints if draft.ordered else depth_first(draft)
     links = {link.name: link for link in draft.links}
     for joint in joints:
         links[joint.child] = links.pop(joint.child)
@@ -351,7 +351,7 @@ def _check_order(draft: Draft, roots: list[Link]) -> None:
         placed.add(joint.child)
 
 
-def _depth_first(draft: Draft) -> list[Joint]:
+def depth_first(draft: Draft) -> list[Joint]:
     """The joints depth first, children in file order."""
     below: defaultdict[str, list[Joint]] = defaultdict(list)
     for joint in draft.joints:

@@ -20,6 +20,7 @@ from drevo.model.description import Mat, Vec
 from drevo.model.rotations import symmetric
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_PATH = 4096  # characters
 ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
 
 
@@ -101,7 +102,7 @@ def gravity(value: object) -> Vec:
 def path(value: object) -> str:
     """A path as text; ModelError where it is none."""
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
-    if not isinstance(found, str) or not found.strip():
+    if not isinstance(found, str) or not found.strip() or "\0" in found or len(found) > MAX_PATH:
         raise ModelError(f"a robot is named by the path of its file or by its name, not by {short(value)}")
     return found
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from drevo.errors import ModelError
 from drevo.io import xml
+from drevo.io.saving import saving
 from drevo.model import values
 from drevo.model.description import Model
 from drevo.model.sentences import listed
@@ -32,10 +33,11 @@ def load_model(
     `gravity` is the file's, (0, 0, -9.81) where it has none, unless another is given. Nothing but this file is
     opened.
     """
-    where, suffix = values.path(path), Path(path).suffix.lower()
+    name, suffix = values.path(path), Path(path).suffix.lower()
+    where = name.encode("utf-8", "backslashreplace").decode()  # a path may hold bytes that are no text
     down = None if gravity is None else values.gravity(gravity)
-    data = _read(where, suffix)
     try:
+        data = _read(name, suffix)
         draft = _draft(data, suffix, where)
         draft.gravity = draft.gravity if down is None else down
         return finish(draft, base, strict)
@@ -45,6 +47,22 @@ def load_model(
         placed = ModelError(f"{where}: {error}")
         placed.problems = error.problems
         raise placed from None
+
+
+WRITERS = {".urdf": ("urdf_writer", "to_urdf"), ".toml": ("native", "to_toml"), ".json": ("native", "to_json")}
+
+
+def write_model(model: Model, suffix: str, path: Any = None) -> str:
+    """The model as text in the format of a suffix, as `load_model` reads it; also in a file, if it is named."""
+    module, name = WRITERS[suffix]
+    text: str = getattr(import_module(f"drevo.model.loaders.{module}"), name)(model)
+    data = text.encode()
+    if len(data) > xml.MAX_BYTES:
+        raise ModelError(f"robot {model.name!r} as {suffix[1:].upper()}: {xml.too_many_bytes(len(data))}")
+    if path is not None:
+        with saving("a robot", path, (suffix,)) as file:
+            file.write_bytes(data)
+    return text
 
 
 def _draft(data: bytes, suffix: str, source: str) -> Draft:
@@ -65,26 +83,24 @@ def _draft(data: bytes, suffix: str, source: str) -> Draft:
 def _read(path: str, suffix: str) -> bytes:
     """The bytes of a plain file, one more than allowed at most."""
     if os.path.isdir(path):
-        raise ModelError(f"{path}: a directory{_robots_in(path)}; name a robot file")
+        raise ModelError(f"a directory{_robots_in(path)}; name a robot file")
+    if not os.path.lexists(path):
+        raise ModelError(f"there is no such file{_meant(path)}")
     if suffix not in SUFFIXES:
-        raise ModelError(
-            f"{path}: a robot file ends in {', '.join(SUFFIXES)}, this one in {suffix or 'nothing'!r}"
-        )
+        raise ModelError(f"a robot file ends in {', '.join(SUFFIXES)}, this one in {suffix or 'nothing'!r}")
     try:
         # a pipe or a device would block or never end, also one that takes the place of a file at this moment
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(handle, "rb") as file:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):
-                raise ModelError(f"{path}: not a file but a pipe or a device; name a robot file")
+                raise ModelError("not a file but a pipe or a device; name a robot file")
             if found.st_size > xml.MAX_BYTES:
-                raise ModelError(f"{path}: {xml.too_many_bytes(found.st_size)}")
+                raise ModelError(xml.too_many_bytes(found.st_size))
             return file.read(xml.MAX_BYTES + 1) or b""
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file{_meant(path)}") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ModelError(f"{path}: cannot be read ({why}); give a file that can") from None
+        raise ModelError(f"cannot be read ({why}); give a file that can") from None
 
 
 def _robots_in(folder: str) -> str:

@@ -205,9 +205,7 @@ def _joints(file: File, body: Element, name: str, parent: str, place: Placement,
             _check_free(file, body, name, element, parent == "world" and len(joints) == 1)
             origin, turn = ORIGIN, IDENTITY
         step = minus(at, anchor)
-        origin = tuple(
-            o + sum(r * s for r, s in zip(row, step, strict=True)) for o, row in zip(origin, turn, strict=True)
-        )  # type: ignore[assignment]
+        origin = add(origin, apply(turn, step))
         origin, turn = _from_reference(file, element, joint, origin, turn)
         file.draft.joints.append(replace(joint, parent=parent, child=child, origin=origin, rotation=turn))
         if child != name:

@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from typing import Any
 
 from drevo.errors import ModelError
@@ -30,6 +31,9 @@ VERSION = 1
 MOST_ROWS = MOST["link"]
 _NOT_KEPT = ("line", "source", "about")
 _DOTTED = re.compile(r"(?:\.[\w\s\"'-]*){16}")  # keys that tomllib would take quadratic time over; we use none
+
+_ENDLESS = re.compile(r"[0-9_]{1000}")
+MOST_TOKENS = 500_000  # a reader takes up to ten microseconds for each
 
 Fields = dict[str, Callable[[object], Any]]
 
@@ -60,7 +64,10 @@ def to_toml(model: Model) -> str:
     for key, rows in tables.items():
         for row in rows:
             lines += ["", f"[[{key}]]", *(f"{name} = {_toml(value)}" for name, value in row.items())]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if tokens(text) > MOST_TOKENS:
+        raise ModelError(f"robot {model.name!r} is too large for TOML, whose readers are slow; save it as JSON")
+    return text
 
 
 def _plain(model: Model) -> dict[str, Any]:
@@ -134,15 +141,21 @@ def _read_json(text: str) -> object:
 
 
 def _read_toml(text: str) -> object:
-    if sys.version_info < (3, 11):
-        raise ModelError("TOML needs Python 3.11 or newer; use JSON")
-    import tomllib
-
+    if tokens(text) > MOST_TOKENS:
+        raise ModelError(f"the file has more than {MOST_TOKENS} values, keys and lines; TOML is slow: use JSON")
+    if _ENDLESS.search(text):
+        raise ModelError("the file has a number of thousands of digits, which is none of a robot")
     if _DOTTED.search(text):
         raise ModelError(
             "the file has keys with many dots, which a Drevo robot does not use; write nested tables out"
         )
-    return tomllib.loads(text.replace("\r\n", "\n"))
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    return toml.loads(text.replace("\r\n", "\n"))
+
+
+def tokens(text: str) -> int:
+    """How much a TOML reader has to do, from above."""
+    return sum(map(text.count, ",={[.\n"))
 
 
 def draft_of(plain: dict[str, object], source: str = "") -> Draft:
@@ -173,7 +186,8 @@ def _decode(kind: type, plain: object, where: str, problems: list[str]) -> Any:
         return _build(kind, plain)
     except ValueError as error:
         name = plain.get("name") if isinstance(plain, dict) else None
-        problems.append(f"{where}{f' ({name})' if isinstance(name, str) else ''}: {error}")
+        said = f" ({name.encode('utf-8', 'backslashreplace').decode()})" if isinstance(name, str) else ""
+        problems.append(f"{where}{said}: {error}")
 
 
 def _build(kind: type, plain: object) -> Any:

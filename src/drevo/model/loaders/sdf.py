@@ -151,10 +151,14 @@ def _vec(values: tuple[float, ...]) -> Vec:
 
 
 def _compose(a: Placement, b: Placement) -> Placement:
+    if HERE in (a, b):
+        return a if b == HERE else b
     return add(a[0], apply(a[1], b[0])), b[1] if a[1] == IDENTITY else matmul(a[1], b[1])
 
 
 def _inverse(a: Placement) -> Placement:
+    if a == HERE:
+        return a
     back = transpose(a[1])
     x, y, z = apply(back, a[0])
     return (-x, -y, -z), back

@@ -153,9 +153,8 @@ SDF: dict[str, dict[str, Acts]] = {
         "gravity": false,
         "kinematic": true,
         "enable_wind": true,
-        "velocity_decay/linear": nonzero,
-        "velocity_decay/angular": nonzero,
-        **{f"inertial/fluid_added_mass/{a}{b}": nonzero for i, a in enumerate("xyzpqr") for b in "xyzpqr"[i:]},
+        "velocity_decay": nonzero,
+        "inertial/fluid_added_mass": nonzero,
     },
     "model": {"enable_wind": true},
     "world": {"joint": known},
@@ -200,11 +199,13 @@ def note(draft: Draft, table: Mapping[str, Acts], element: Element, label: str) 
 
 
 def _at(element: Element, path: str) -> str | None:
-    """The text (or after @ the attribute) at the end of a path of first children; None where there is none."""
+    """All text (or after @ the attribute) at the end of a path of first children; None where there is none."""
     tags, _, attribute = path.partition("@")
     for tag in tags.split("/") if tags else ():
         child = element.first(tag)
         if child is None:
             return None
         element = child
-    return element.attributes.get(attribute) if attribute else element.text
+    if attribute:
+        return element.attributes.get(attribute)
+    return " ".join([found.text for found in element.walk()]) if element.children else element.text

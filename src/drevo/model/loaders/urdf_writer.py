@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-from drevo.errors import ModelError
+from drevo.errors import DrevoWarning, ModelError
 from drevo.model.carriers import with_carriers
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat, Model, Shape, Vec
 from drevo.model.rotations import to_rpy
+from drevo.model.validation import GRAVITY, Draft, depth_first
 
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _TYPES = {"free": "floating"}
 _SIZES = {"cylinder": ("radius", "length"), "capsule": ("radius", "length"), "sphere": ("radius",)}
 
 
 def to_urdf(model: Model) -> str:
-    """URDF text of the model; gravity and contact points, which URDF cannot hold, are left out.
+    """URDF text of the model.
 
-    A model with loops is refused: without them it would be another robot.
+    What URDF cannot hold, and what `load` can be told, is left out with one DrevoWarning: gravity, contact points,
+    an order of q that is not depth first. A model with loops is refused: without them it would be another robot.
     """
     if model.loops:
         raise ModelError(f"robot {model.name!r} has closed loops, which URDF cannot hold; save it as JSON or TOML")
+    for name in (model.name, *(link.name for link in model.links), *(joint.name for joint in model.joints)):
+        if _NOT_XML.search(name):
+            raise ModelError(f"the name {name!r} has a character that XML cannot hold; save it as JSON or TOML")
     model = with_carriers(model)
+    if lost := list(_lost(model)):
+        warnings.warn(f"robot {model.name!r} as URDF: {'; '.join(lost)}", DrevoWarning, stacklevel=4)
     lines = [f"<robot{_attributes(name=model.name)}>"]
     for link in model.links:
         lines += [f"  {line}" for line in _link(link)]
     for joint in model.joints:
         lines += [f"  {line}" for line in _joint(joint)]
     return "\n".join([*lines, "</robot>", ""])
+
+
+def _lost(model: Model) -> Iterator[str]:
+    """What a reader of the text will not find in it."""
+    if model.gravity != GRAVITY:
+        yield f"its gravity is not in the file, load it with gravity={model.gravity}"
+    if model.contacts:
+        yield f"its {len(model.contacts)} contact points are not in the file"
+    order = depth_first(Draft(model.name, list(model.links), list(model.joints)))
+    if [joint.name for joint in order if joint.nq] != [joint.name for joint in model.moving_joints]:
+        yield "its coordinates are read in another order, depth first; go by the names of the joints"
 
 
 def _attributes(**pairs: str | float | tuple[float, ...]) -> str:
