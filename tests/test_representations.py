@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,19 @@ def test_derivations_are_equal_where_their_texts_are() -> None:
     assert (again.evaluate(q=q, parameters=heavier) == d.evaluate(q, parameters=heavier)).all()
     assert d != derived() and d != derived(symbols="*.mass") and len({d, again}) == 1
     assert repr(d).startswith("<Derivation of mass matrix of three-link by ")
+
+
+def test_what_is_not_at_its_default_is_told() -> None:
+    """Cache keys are made of it."""
+    joint = robot().model.joints[0]
+    assert "mimic" not in repr(joint) and "lead" not in repr(joint)
+    for change in (
+        {"lead": 1e-300},
+        {"lead": -0.0},
+        {"child_origin": (0.0, 0.0, 1.0)},
+        {"axis": (1.0, 0.0, -0.0)},
+    ):
+        assert repr(replace(joint, **change)) != repr(joint)
 
 
 def test_results_of_several_arrays_show_their_sizes() -> None:

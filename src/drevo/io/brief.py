@@ -25,6 +25,18 @@ def brief(cls: C) -> C:
     return cls
 
 
+def concise(cls: C) -> C:
+    """Gives a dataclass the repr `Name(field=value, ...)` of all fields that are not at their defaults."""
+    defaults = {f.name: repr(f.default) for f in fields(cls)}
+
+    def line(self: Any) -> str:
+        texts = ((name, repr(getattr(self, name))) for name in defaults)
+        return f"{type(self).__name__}({', '.join(f'{n}={x}' for n, x in texts if x != defaults[n])})"
+
+    cls.__repr__ = line  # type: ignore[assignment]
+    return cls
+
+
 def told(values: Iterable[tuple[str, Any]]) -> str:
     """`A[6, 6], name='...'`: names with their values, as many as fit on a line."""
     text = ""
@@ -58,4 +70,4 @@ def _one(name: str, x: Any) -> str:
     return f"{name}[{len(x)}]" if isinstance(x, Sized) else f"{name}={type(x).__name__}"
 
 
-__all__ = ["brief", "several", "told"]
+__all__ = ["brief", "concise", "several", "told"]

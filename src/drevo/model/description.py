@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..io.brief import brief
+from ..io.brief import brief, concise
 
 Vec = tuple[float, float, float]
 Mat = tuple[Vec, Vec, Vec]
@@ -27,6 +27,7 @@ JOINT_SIZES: dict[str, tuple[int, int]] = {
 }
 
 
+@concise
 @dataclass(frozen=True, slots=True)
 class Inertial:
     """Mass [kg], centre of mass [m] and inertia tensor about it [kg m^2], both in link axes."""
@@ -36,6 +37,7 @@ class Inertial:
     tensor: Mat = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
+@concise
 @dataclass(frozen=True, slots=True)
 class Limit:
     """Bounds of a joint coordinate; None where the file says nothing."""
@@ -46,6 +48,7 @@ class Limit:
     effort: float | None = None
 
 
+@concise
 @dataclass(frozen=True, slots=True)
 class Mimic:
     """q of the joint = multiplier * q of `joint` + offset."""
@@ -55,6 +58,7 @@ class Mimic:
     offset: float = 0.0
 
 
+@concise
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A primitive that a link shows or collides with; for drawings and for loads in a section."""
@@ -67,6 +71,7 @@ class Shape:
     role: str = "visual"  # or collision
 
 
+@concise
 @dataclass(frozen=True, slots=True)
 class Link:
     """A rigid body; its frame is that of its joint after the motion, or stands in it as the joint says."""
@@ -77,6 +82,7 @@ class Link:
     line: int = 0
 
 
+@concise
 @dataclass(frozen=True, slots=True)
 class Joint:
     """A joint between two links, placed in the parent by origin and rotation, then moved along or about axis.
