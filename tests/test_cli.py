@@ -293,3 +293,21 @@ def test_starts_without_numpy_and_llvm() -> None:
     code = f"import sys, drevo.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_tables_stay_whole_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows may wrap; names in cells are not cut into pieces."""
+    from drevo.cli.common import table
+
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    table("", ("quantity", "formalism", *"abcdefgh"), [("inverse_dynamics", "newton_euler", *range(8))], left=2)
+    assert "newton_euler" in capsys.readouterr().out
+
+
+def test_drawings_are_files_of_this_folder() -> None:
+    from drevo.cli.common import drawing
+
+    assert str(drawing("../a/b", "link 1")) == ".._a_b-link_1.svg"

@@ -18,7 +18,9 @@ def check_formulas(
     robot: RobotName,
     file: Annotated[
         Path,
-        typer.Argument(help="A text file with one formula a line, such as H_22 = I_2^d + H_33 + 2*L_3*m_33^e."),
+        typer.Argument(
+            metavar="FILE", help="A text file with one formula a line, such as H_22 = I_2^d + H_33 + 2*L_3*m_33^e."
+        ),
     ],
     base: Base = "fixed",
     as_json: Json = False,

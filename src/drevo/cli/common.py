@@ -6,10 +6,12 @@ import functools
 import io
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PIPED = 240  # columns where no terminal says how wide it is: cells are never folded
+PIPED = 240  # columns that a table may take: its cells are never folded
 REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
 MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
 SHOWN = 10  # problems of one file that are listed
@@ -96,6 +98,11 @@ def numbers(option: str, text: str | None) -> list[float] | None:
         raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
 
 
+def drawing(*words: str) -> Path:
+    """The file of a drawing, in this folder, whatever the words hold."""
+    return Path(re.sub(r"[^\w.-]+", "_", "-".join(words)) + ".svg")
+
+
 def say(data: Any) -> None:
     """JSON on stdout."""
     print(json.dumps(data, indent=1, ensure_ascii=False))
@@ -112,7 +119,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], 
     for row in rows:
         grid.add_row(*("" if cell is None else str(cell) for cell in row))
     if sys.stdout.isatty():
-        Console(highlight=False, markup=False).print(grid)
+        Console(highlight=False, markup=False, width=PIPED).print(grid)  # rows wrap; cells would fold into pieces
         return
     text = io.StringIO()
     Console(file=text, highlight=False, markup=False, width=PIPED).print(grid)

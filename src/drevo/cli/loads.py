@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, numbers, say, table
+from .common import Base, Json, RobotName, drawing, guarded, load, numbers, say, table
 
 if TYPE_CHECKING:
     from ..loads import Drives, Envelope
@@ -55,7 +54,7 @@ def loads(
         found = envelope(made, moved, link, sections, span=span, distribution=distribution)  # type: ignore[arg-type]
     saved = [output] if output else []
     if plot:
-        saved.append(Path(re.sub(r"[^\w.-]+", "_", f"{made.name}-{link or 'drives'}") + ".svg"))
+        saved.append(drawing(made.name, link or "drives"))
     for path in saved:
         (driven if found is None else found).save(path)
     if as_json:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, RobotName, guarded, load, portion, say
+from .common import Json, RobotName, drawing, guarded, load, portion, say
 
 if TYPE_CHECKING:
     from ..walking import Walk
@@ -44,7 +43,7 @@ def walk(
     else:
         _tell(facts)
     if plot:
-        path = Path(f"{made.name}-{gait}.svg")
+        path = drawing(made.name, gait)
         path.write_text(draw(walked, f"{made.name}: {steps} steps, {gait} gait"), encoding="utf-8")
         if not as_json:
             print(f"drawn {path}")

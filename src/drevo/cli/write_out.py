@@ -20,7 +20,7 @@ SUFFIXES = {
 @guarded
 def write_out(
     robot: RobotName,
-    quantity: Annotated[str, typer.Argument(help="What to write out: mass_matrix, inverse_dynamics, pose, ...")],
+    quantity: Annotated[str, typer.Argument(metavar="QUANTITY", help="mass_matrix, inverse_dynamics, pose, ...")],
     formalism: Annotated[
         str, typer.Option(help="A formalism by name; auto takes the one with the fewest operations.")
     ] = "auto",
