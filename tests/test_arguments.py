@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from program_cases import LANES, X, arm, bits, flat, make, state
 
+import drevo
 from drevo.emit.lower import lower
-from drevo.errors import EmitError, InputError, NumericsError
+from drevo.errors import DrevoError, EmitError, InputError, NumericsError
 from drevo.graph.node import Graph
 from drevo.graph.program import Input, Output, Program
 from drevo.runtime.function import Spec, obtain
@@ -242,3 +243,63 @@ def test_calls_leak_nothing() -> None:
         r = f(q, v)
     assert sys.getrefcount(r) == 2
     assert [sys.getrefcount(x) for x in (q, v, out)] == counts
+
+
+# -- a Robot's own calls -----------------------------------------------------------------------------------
+
+ROBOT_CALLS = [
+    (lambda r, q: r.function(["mass_matrix", "gravity", None]), "quantity None is not known"),
+    (lambda r, q: r.random(5), "random: rng must be a generator .*, not 5; how many is said by shape="),
+    (lambda r, q: r.random(rng="x"), "random: rng must be a generator"),
+    (lambda r, q: r.random(shape=2.5), "random: shape must be whole numbers from 0, not 2.5"),
+    (lambda r, q: r.random(shape=(2, -1)), "random: shape must be whole numbers from 0"),
+    (lambda r, q: r.random(shape=2**64), "random: there is no memory for this batch"),
+    (lambda r, q: r.integrate(q, "x"), "integrate: dv must hold real numbers, it holds values of type <U1"),
+    (lambda r, q: r.integrate(q, q * 1j), "integrate: dv must hold real numbers, it holds values of type complex"),
+    (lambda r, q: r.integrate([object()] * 3, q), "integrate: q must hold real numbers"),
+    (lambda r, q: r.integrate(np.zeros((2, 3)), np.zeros((4, 3))), r"do not agree: q \(2,\), dv \(4,\)"),
+    (lambda r, q: r.difference(q, [[1], [2, 3]]), "difference: q1 is no array of numbers"),
+    (lambda r, q: r.difference(q, q[:2]), r"difference: q1 has shape \(2,\); its last dimension must be 3"),
+    (lambda r, q: r.pose(q, q), "pose: link array.* is not known"),
+    (lambda r, q: r.derivative("pose", "q"), "pose is of one link: say which by link="),
+    (lambda r, q: r.derivative("mass_matrix", 2), "derivative of mass_matrix: wrt must be a name or a list"),
+    (lambda r, q: r.derivative("mass_matrix", ("q", 2)), "wrt must be a name or a list"),
+    (lambda r, q: r.inverse_dynamics(q, q, q, f_ext={1: q, "a": q}), "f_ext: links must be a name or a list"),
+    (lambda r, q: drevo.compile(r, "mass_matrix", parameters=[1]), "parameters must be a name or a list of names"),
+    (lambda r, q: drevo.compile(r, "mass_matrix", external=3), "external must be a name or a list of names"),
+    (lambda r, q: drevo.compile(r, "mass_matrix", packed=q), "packed is True or False, not array"),
+    (lambda r, q: drevo.Robot("puma560"), "Robot takes a robot, as .*, not 'puma560'"),
+    (
+        lambda r, q: drevo.compile("puma560", "bias"),
+        "compile takes a robot, as .*, not 'puma560'",
+    ),
+    (lambda r, q: drevo.stream(None, "bias", 10), "stream takes a robot, as .*, not None"),
+    (
+        lambda r, q: drevo.conditions("puma560", constant="mass_matrix"),
+        "conditions takes a robot, as .*, not 'puma560'",
+    ),
+    (
+        lambda r, q: drevo.check_formulas(3, "H_11 = 0"),
+        "check_formulas takes a robot, as .*, not 3",
+    ),
+]
+
+
+@pytest.mark.parametrize("call, sentence", ROBOT_CALLS)
+def test_wrong_calls_of_a_robot(call: object, sentence: str) -> None:
+    with pytest.raises(DrevoError, match=sentence):
+        call(drevo.load("three-link"), np.zeros(3))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+def test_batches_that_no_memory_holds(layout: str) -> None:
+    f, several = make("arm", layout=layout), make("every", layout=layout)
+    q, v = state(1)
+    for count in (10**13, 2**45):
+        x = np.broadcast_to(X[0], (count, 9)) if layout == "rows" else np.broadcast_to(X[0][:, None], (9, count))
+        for call in (lambda x=x: f(x, x), lambda x=x: f(x, v=x)):
+            with pytest.raises(InputError, match="there is no memory for this batch"):
+                call()
+        rows = [np.broadcast_to(y, (count, y.shape[1])) for y in (q, v)]
+        with pytest.raises(InputError, match="there is no memory for this batch, compute it in parts"):
+            several(*(rows if layout == "rows" else [y.T for y in rows]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import EmitError, InputError, TraceError
 from .model.description import Model
+from .model.sentences import model_of, names_in
 from .quantities import CATALOGUE, names_of, options_of
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ def compile(
     *,
     dtype: str = "float64",
     target: str = "cpu",
-    parameters: Sequence[str] = (),
+    parameters: str | Sequence[str] = (),
     layout: str = "rows",
     packed: bool = False,
     formalism: str = "auto",
-    external: Sequence[str] = (),
+    external: str | Sequence[str] = (),
     check: bool = True,
     cache: bool = True,
     **options: Any,
@@ -33,7 +34,8 @@ def compile(
     """A compiled Function of one quantity, or of several that share their work.
 
     quantity: a name of the catalogue (`drevo.quantities()`), or a list of them: then f returns a tuple.
-    dtype: "float64" | "float32". target: "cpu" ("cuda" needs the gpu extra).
+    dtype: "float64" | "float32". target: "cpu", the only one that runs here; `write_out(...).cuda()` gives kernels
+    as text.
     layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
     packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
     parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.
@@ -45,16 +47,16 @@ def compile(
     from .runtime.function import Spec, obtain
     from .runtime.key import request
 
-    model = robot if isinstance(robot, Model) else robot.model
+    model = model_of(robot, "compile")
     if target != "cpu":
         raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
     wanted = names_of(quantity)
     options = options_of(wanted, options, [l.name for l in model.links])
     recipe: dict[str, Any] = {
-        "quantity": wanted, "parameters": tuple(parameters), "formalism": formalism,
-        "external": tuple(external), "options": options,
+        "quantity": wanted, "parameters": names_in(parameters, "compile: parameters"), "formalism": formalism,
+        "external": names_in(external, "compile: external"), "options": options,
     }  # fmt: skip
-    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(parameters), check=check)
+    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(recipe["parameters"]), check=check)
     hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
@@ -184,7 +186,7 @@ def _forces_hook(
         forces = kwargs.pop("f_ext") or {}
         if not isinstance(forces, Mapping):
             raise InputError(f"f_ext is a dictionary of links and wrenches, not {type(forces).__name__}")
-        links = tuple(sorted(forces))
+        links = tuple(sorted(names_in(list(forces), "f_ext: links")))
         if links not in made:
             made[links] = compile(
                 robot, recipe["quantity"], external=links, parameters=recipe["parameters"],

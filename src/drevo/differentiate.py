@@ -24,6 +24,7 @@ from .mechanics.scalar import Scalar, is_zero
 from .mechanics.series import coefficient
 from .mechanics.tree import Tree, build_tree, carried_inertia
 from .model.description import Model
+from .model.sentences import model_of, names_in
 from .quantities import Quantity, names_of, options_of
 from .quantities import quantity as found_quantity
 from .trace import COMPUTE, Compute, GraphContext
@@ -66,9 +67,9 @@ def derivative(
     from .runtime.function import Spec, obtain
     from .runtime.key import request
 
-    model = robot if isinstance(robot, Model) else robot.model
+    model = model_of(robot, "derivative")
     x = found_quantity(quantity)
-    axes = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    axes = names_in(wrt, f"derivative of {x.name}: wrt")
     _refuse(x, axes, method)
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
     asked = request(model, "derivative", x.name, axes, method, packed, sorted(chosen.items()))

@@ -11,6 +11,7 @@ from .mechanics.configuration import neutral
 from .mechanics.spatial import UNIT, Vec
 from .mechanics.tree import Tree, build_tree
 from .model.description import Model
+from .model.sentences import model_of
 
 if TYPE_CHECKING:
     from .robot import Robot
@@ -30,7 +31,7 @@ def draw(robot: Robot | Model) -> str:
 
 def picture(robot: Robot | Model) -> Picture:
     """The places that a drawing of a robot shows."""
-    model = robot if isinstance(robot, Model) else robot.model
+    model = model_of(robot, "picture")
     tree = build_tree(model, snap=SNAP)
     q = _bent(tree, model)
     poses = body_poses(tree, q)

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .errors import InputError
 from .mechanics import configuration
 from .mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from .model.description import Model
+from .model.sentences import model_of
+from .model.values import short
 from .quantities import ALIASES, CATALOGUE
+from .runtime.arguments import in_memory
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -37,7 +41,7 @@ class Robot:
     """
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self.model = model = model_of(model, "Robot")
         self.name = model.name
         self.nq, self.nv = model.nq, model.nv
         self.joint_names = tuple(j.name for j in model.moving_joints)
@@ -82,7 +86,7 @@ class Robot:
 
     def function(self, quantity: str, **options: Any) -> Function:
         """The compiled Function behind a method: sizes, counts, pattern."""
-        key = (quantity, *(str(x) for item in sorted(options.items()) for x in item))
+        key = (str(quantity), *(str(x) for item in sorted(options.items()) for x in item))
         if key not in self._made:
             from .compiler import compile
 
@@ -262,13 +266,25 @@ class Robot:
 
     def random(self, rng: np.random.Generator | None = None, shape: int | tuple[int, ...] = ()) -> Array:
         """Random configurations, (*shape, nq): inside finite limits, else +-pi or +-1 m."""
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return configuration.random(self.model, rng or np.random.default_rng(), shape)
+        rng = np.random.default_rng() if rng is None else rng
+        if not isinstance(rng, (np.random.Generator, np.random.RandomState)):
+            raise InputError(
+                f"random: rng must be a generator such as numpy.random.default_rng(0), not {short(rng)}; "
+                "how many is said by shape="
+            )
+        sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
+            raise InputError(f"random: shape must be whole numbers from 0, not {short(shape)}")
+        with in_memory("random"):
+            return configuration.random(self.model, rng, tuple(map(int, sizes)))
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Array:
         """The configuration reached from q by the tangent vector dv, (..., nq)."""
-        return configuration.integrate(self.model, *configuration.state(self.model, "integrate", q=q, dv=dv))
+        with in_memory("integrate"):
+            return configuration.integrate(self.model, *configuration.state(self.model, "integrate", q=q, dv=dv))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The tangent vector from q0 to q1, (..., nv): integrate(q0, difference(q0, q1)) = q1."""
-        return configuration.difference(self.model, *configuration.state(self.model, "difference", q0=q0, q1=q1))
+        with in_memory("difference"):
+            q0, q1 = configuration.state(self.model, "difference", q0=q0, q1=q1)
+            return configuration.difference(self.model, q0, q1)

@@ -18,6 +18,7 @@ from .errors import InputError, NumericsError
 from .io.brief import brief
 from .mechanics import configuration
 from .model.description import Model
+from .model.sentences import model_of
 from .runtime.stream import Source, Worker, folded, reduced
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _prepared(
     for o in _FIXED:
         if o in options:
             raise InputError(f"stream takes no {o!r}: it computes in float64 and hands back no array of samples")
-    model = robot if isinstance(robot, Model) else robot.model
+    model = model_of(robot, "stream")
     function = compile(robot, quantity, layout="batch_last", **options)
     given = dict(ranges or {})
     rows = [_range(function, model, n, prod(shape), given.pop(n, None)) for n, shape in function.inputs]

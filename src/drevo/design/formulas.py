@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..io.brief import brief
 from ..model.description import Model
+from ..model.sentences import model_of
 from . import expressions
 from .expressions import Node
 from .formula_values import POSES, Array, Values
@@ -57,7 +58,7 @@ def check_formulas(robot: Robot | Model, text: str) -> Judgement:
     paper's notation; LaTeX braces may stand and the sign of multiplication be left out. A line may define a name
     of its own ("a = x_14^e"). Names mean what they mean in `drevo.formalisms.telegin`.
     """
-    check = _Check(Values(robot if isinstance(robot, Model) else robot.model))
+    check = _Check(Values(model_of(robot, "check_formulas")))
     for line in text.replace(";", "\n").splitlines():
         line = line.strip().strip(",.").strip()
         if line and not line.startswith(("#", "%")):

@@ -339,12 +339,13 @@ class _Entry:
         return named
 
     def out_of_memory(self, x: str, made: list[str]) -> None:
-        """Without x there is an exception set: give back what was made and let Python see it."""
+        """Without x there is an exception set: give back what was made; `slow` has a sentence for it."""
         missing, after = self.new(), self.new()
         self.put(f"br i1 {self.equal('ptr', x, 'null')}, label %{missing}, label %{after}")
         self.label(missing)
         self.release(made)
-        self.put("ret ptr null")
+        self.call("PyErr_Clear", "void")
+        self.put("br label %slow")
         self.label(after)
 
     def scalar(self, x: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple",
          "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread",
          "Py_IncRef", "Py_DecRef", "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem",
-         "PyMem_RawMalloc", "PyMem_RawFree")  # fmt: skip
+         "PyMem_RawMalloc", "PyMem_RawFree", "PyErr_Clear")  # fmt: skip
 
 
 class Layout(NamedTuple):

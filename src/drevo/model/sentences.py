@@ -50,6 +50,14 @@ def model_of(robot: object, what: str) -> Model:
     return model
 
 
+def names_in(given: object, what: str) -> tuple[str, ...]:
+    """One name or several; InputError where `what` was given something else."""
+    many = [given] if isinstance(given, str) else given
+    if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
+        raise InputError(f"{what} must be a name or a list of names, not {short(given)}")
+    return tuple(many)
+
+
 def refuse(where: str, problems: Sequence[str]) -> None:
     """Raise one ModelError for all problems, the first of them spelt out; nothing where there is none."""
     if not problems:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
@@ -74,6 +75,19 @@ def finite_array(x: Any, what: str) -> Array:
         where = f" at index {', '.join(map(str, at))}" if at else ""
         raise NumericsError(f"{what} holds a value that is not finite: {found[at]}{where}")
     return found
+
+
+@contextmanager
+def in_memory(name: str) -> Iterator[None]:
+    """A batch that no memory holds is refused in a sentence."""
+    try:
+        yield
+    except (MemoryError, ValueError) as error:  # NumPy has both for arrays that are too large
+        said = str(error)
+        if isinstance(error, ValueError) and "too big" not in said and "dimension exceeded" not in said:
+            raise
+        said = said or "not enough is left"
+        raise InputError(f"{name}: there is no memory for this batch, compute it in parts: {said}") from None
 
 
 class Batch(NamedTuple):
@@ -157,4 +171,4 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
         raise InputError(f"{name}: out is read-only")
 
 
-__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "finite_array", "gather", "number_array"]
+__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "finite_array", "gather", "in_memory", "number_array"]

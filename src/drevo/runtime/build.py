@@ -35,6 +35,9 @@ class Spec:
     order: str = "auto"
 
     def __post_init__(self) -> None:
+        for name in ("packed", "parameters", "check"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is True or False, not {getattr(self, name)!r}")
         one_of("dtype", self.dtype, DTYPES, InputError)
         one_of("layout", self.layout, LAYOUTS, InputError)
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..io.brief import told
 from . import native, selftest
-from .arguments import Array, Call, Port, bind, check_out, distinct, gather, number_array
+from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory, number_array
 from .build import Built, Manifest, Spec, obtain_code
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ class Function:
             if self.fast is not None and self._several is not None and type(kwargs.get("out")) is list:
                 return self.fast(*args, **{**kwargs, "out": tuple(kwargs["out"])})
             if self.fast is not None and not kwargs and len(args) == len(self.inputs):
-                plain = [self._plain(x, port) for x, port in zip(args, self.inputs)]
+                with in_memory(self.name):
+                    plain = [self._plain(x, port) for x, port in zip(args, self.inputs)]
                 if all(map(self._is_plain, plain)) and not all(map(self._is_plain, args)):
                     return self.fast(*plain)
             return self.general(args, kwargs)
@@ -165,7 +166,10 @@ class Function:
         """Any call at all."""
         if kwargs and self.extra is not None and not self._known.issuperset(kwargs):
             return self.extra(args, dict(kwargs))
-        call = bind(self.name, self.inputs, args, kwargs)
+        with in_memory(self.name):
+            return self._computed(bind(self.name, self.inputs, args, kwargs))
+
+    def _computed(self, call: Call) -> Any:
         rows = self.layout == "rows"
         batch = gather(self.name, self.inputs, call.values, self.dtype, rows)
         shapes = [(*batch.lead, *s) if rows else (n, *batch.lead) for (_, s), n in zip(self.outputs, self._sizes)]

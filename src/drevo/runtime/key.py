@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..model.description import Model
     from .build import Spec
 
-FORMAT = 3  # of the manifest and the code
+FORMAT = 4  # of the manifest and the code
 _CODE = (".py", ".pyc", ".so", ".pyd")
 
 
