@@ -368,10 +368,21 @@ CLASSES = "<default>%s</default>"
         (mjcf("", CLASSES % "".join(f'<default class="{i}"/>' for i in range(10_001))), ".xml", "10000 default"),
         (b"drevo = 1\na = [" + b"1," * 500_000 + b"]", ".toml", "more than 500000 values"),
         (b"drevo = 1\n" + b"[[links]]\n" * 300_000, ".toml", "more than 500000 values"),
+        (b'drevo = 1\na = "' + b"\\n" * 600_000 + b'"', ".toml", "more than 500000 values"),
         (b"drevo = 1\na = " + b"1" * 6_000_000, ".toml", "thousands of digits"),
         (b'{"drevo": 1, "name": "r", "links": [' + b"0," * 1_000_000 + b"0]}", ".json", "1000001 links"),
+        (
+            b'{"drevo": 1, "links": [{"name": "a", "shapes": [' + b"{}," * 200_000 + b"{}]}]}",
+            ".json",
+            "150000 objects",
+        ),
+        (
+            b'{"drevo": 1, "name": "r", "gravity": [' + b"1," * 1_000_000 + b"1]}",
+            ".json",
+            "1000001 numbers, 3 needed",
+        ),
     ],
-    ids=["bodies", "geoms", "classes", "array", "tables", "digits", "rows"],
+    ids=["bodies", "geoms", "classes", "array", "tables", "escapes", "digits", "rows", "objects", "numbers"],
 )
 def test_what_would_take_minutes_is_refused_at_once(tmp_path: Path, data: bytes, suffix: str, says: str) -> None:
     assert says in load_bytes(data, suffix, tmp_path)

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable
 from numbers import Real
+from reprlib import Repr
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
 from drevo.model.description import Mat, Vec
 from drevo.model.rotations import symmetric
 
+_SHORT = Repr()  # of the first elements only: the rest may be millions
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 30
+_SHORT.maxstring = _SHORT.maxother = 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH = 4096  # characters
 ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
@@ -48,10 +52,10 @@ def sequence(value: object, bound: float = MAX_LENGTH) -> tuple[float, ...]:
 
 def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
     """Three numbers."""
-    parts = sequence(value, bound)
+    parts = _parts(value, "a list of numbers")
     if len(parts) != 3:
         raise ValueError(f"{short(value)} has {len(parts)} numbers, 3 needed")
-    return (parts[0], parts[1], parts[2])
+    return (scalar(parts[0], bound), scalar(parts[1], bound), scalar(parts[2], bound))
 
 
 def matrix(value: object, bound: float = MAX_LENGTH) -> Mat:
@@ -137,7 +141,7 @@ def text(value: object) -> str:
 def short(value: object) -> str:
     """How a sentence shows a value: on one line, cut."""
     try:
-        text = " ".join(repr(value).split())
+        text = " ".join(_SHORT.repr(value).split())
     except Exception:  # an integer of a million digits, or a foreign object
         text = f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."

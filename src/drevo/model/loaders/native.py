@@ -33,6 +33,7 @@ _NOT_KEPT = ("line", "source", "about")
 _DOTTED = re.compile(r"(?:\.[\w\s\"'-]*){16}")  # keys that tomllib would take quadratic time over; we use none
 
 _ENDLESS = re.compile(r"[0-9_]{1000}")
+MOST_OBJECTS = 150_000  # of JSON
 MOST_TOKENS = 500_000  # a reader takes up to ten microseconds for each
 
 Fields = dict[str, Callable[[object], Any]]
@@ -137,6 +138,8 @@ def _read_json(text: str) -> object:
             raise ValueError(f"a key is given twice in {{{', '.join(repr(key) for key, _ in pairs[:8])}}}")
         return found
 
+    if text.count("{") > MOST_OBJECTS:
+        raise ModelError(f"the file has more than {MOST_OBJECTS} objects, more than any robot")
     return json.loads(text, object_pairs_hook=once)
 
 
@@ -155,7 +158,7 @@ def _read_toml(text: str) -> object:
 
 def tokens(text: str) -> int:
     """How much a TOML reader has to do, from above."""
-    return sum(map(text.count, ",={[.\n"))
+    return sum(map(text.count, ",={[.\\\n"))
 
 
 def draft_of(plain: dict[str, object], source: str = "") -> Draft:
