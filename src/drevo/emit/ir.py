@@ -7,7 +7,7 @@ control flow is written with this. Values are in SSA form; a loop carries what i
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -131,6 +131,14 @@ class Value(NamedTuple):
         """Puts a value where this pointer points to."""
         self.f.put(f"store {x.type} {x.text}, ptr {self.text}{_aligned(align)}{hint}")
 
+    def shuffle(self, other: Value | None, lanes: Iterable[int]) -> Value:
+        """The named lanes of this vector, and of another, whose lanes count on."""
+        items = [f"i32 {k}" for k in lanes]
+        kind = f"<{len(items)} x {lanes_of(self.type)[1]}>"
+        second = other.text if other else "poison"
+        mask = f"<{len(items)} x i32> <{', '.join(items)}>"
+        return self.f.let(kind, f"shufflevector {self.type} {self.text}, {self.type} {second}, {mask}")
+
     def cast(self, how: str, kind: str) -> Value:
         """sitofp, zext, bitcast, ptrtoint, .. to another type."""
         return self.f.let(kind, f"{how} {self.type} {self.text} to {kind}")
@@ -187,7 +195,8 @@ class Function:
 
     arguments: dict[str, Value]
 
-    def __init__(self, name: str, result: str, attributes: str, arguments: dict[str, str]) -> None:
+    def __init__(self, module: Module, name: str, result: str, attributes: str, arguments: dict[str, str]) -> None:
+        self.module = module
         given = ", ".join(f"{kind} %{x}" for x, kind in arguments.items())
         self._head = f"define {result} @{name}({given}){attributes}"
         self.result, self._lines, self._entry = result, list[str](), list[str]()
@@ -225,7 +234,7 @@ class Function:
         text = literal(float(x), element) if floating(kind) else str(x)
         return text if count == 1 else f"<{', '.join([f'{element} {text}'] * count)}>"
 
-    def const(self, kind: str, x: float | str) -> Value:
+    def const(self, kind: str, x: Operand) -> Value:
         """A number (in every lane), or a literal."""
         return Value(self, kind, self.text_of(x, kind))
 
@@ -249,6 +258,11 @@ class Function:
             return self.let(result, text)
         self.put(text)
         return self.const(VOID, "")
+
+    def smaller(self, x: Value, y: Operand) -> Value:
+        """Of two integers, signed."""
+        self.module.declare(x.type, f"llvm.smin.{x.type}", x.type, x.type)
+        return self.call(x.type, f"llvm.smin.{x.type}", x, self.const(x.type, y))
 
     def variable(self, start: Value) -> Value:
         """The address of a place on the stack, for what no loop carries."""
@@ -279,10 +293,10 @@ class Function:
 
     @contextmanager
     def loop(
-        self, stop: Operand | None = None, *, step: int = 1, some: bool = False,
+        self, stop: Operand | None = None, *, start: Operand = 0, step: int = 1, some: bool = False,
         carry: Mapping[str, Value] | None = None, **carried: Value,
     ) -> Iterator[Loop]:  # fmt: skip
-        """The body for i = 0, step, .. below `stop`; without `stop` until it leaves.
+        """The body for i = start, start + step, .. below `stop`; without `stop` until it leaves.
 
         some: it is known to run once at least, which saves a test. carried, carry: values from turn to turn.
         """
@@ -291,13 +305,13 @@ class Function:
         if stop is None or some:
             self.put(f"br label %{body}")
         else:
-            none = self.let(I1, f"icmp sgt i64 {self.text_of(stop, I64)}, 0")
-            self.put(f"br i1 {none.text}, label %{body}, label %{loop._end}")
+            any_ = self.const(I64, start) < stop
+            self.put(f"br i1 {any_.text}, label %{body}, label %{loop._end}")
             loop._exits.append((self._block, dict(carried)))
         before = self._block
         self.label(body)
         here = len(self._lines)
-        first = {**carried, "i": self.zero(I64)}
+        first = {**carried, "i": self.const(I64, start)}
         phis = {name: Value(self, x.type, f"%{self.fresh(name)}") for name, x in first.items()}
         loop._now.update(phis)
         yield loop
@@ -326,28 +340,45 @@ class Function:
 
 
 class Module:
-    """Functions, and the declarations of what they call from outside, each once."""
+    """Functions, and the declarations of what they call from outside, each once.
 
-    def __init__(self) -> None:
+    given: names that another part of the text declares.
+    """
+
+    def __init__(self, given: Iterable[str] = ()) -> None:
         self.functions: list[Function] = []
+        self.given = frozenset(given)
         self.declared: dict[str, str] = {}
+        self.data: dict[str, str] = {}
 
     def function(
-        self, name: str, result: str = VOID, *, public: bool = False, inline: bool = False, **arguments: str
-    ) -> Function:
-        """A new function with typed arguments, internal unless `public`."""
-        found = Function(
-            name, ("" if public else "internal ") + result, "" if inline or public else " noinline", arguments
-        )
+        self, name: str, result: str = VOID, given: Mapping[str, str] | None = None, *,
+        public: bool = False, attributes: str = "", **arguments: str,
+    ) -> Function:  # fmt: skip
+        """A new function with typed arguments; internal and never inlined, unless it is public."""
+        head, tail = ("", "") if public else ("internal ", " noinline")
+        found = Function(self, name, head + result, tail + attributes, {**(given or {}), **arguments})
         self.functions.append(found)
         return found
 
     def declare(self, result: str, name: str, *kinds: str) -> None:
         """A function of LLVM's or of another part of the text."""
-        self.declared[name] = f"declare {result} @{name}({', '.join(kinds)})"
+        if name not in self.given:
+            self.declared[name] = f"declare {result} @{name}({', '.join(kinds)})"
+
+    def constant(self, name: str, kind: str, values: Sequence[str]) -> None:
+        """A table of constants @name."""
+        items = ", ".join(f"{kind} {x}" for x in values)
+        self.data[name] = f"@{name} = private constant [{len(values)} x {kind}] [{items}]"
+
+    def past_caches(self) -> str:
+        """The hint of a store that no cache shall keep."""
+        self.data["!0"] = "!0 = !{i32 1}"
+        return ", !nontemporal !0"
 
     def text(self) -> str:
-        return "\n".join([*self.declared.values(), *(f.text() for f in self.functions)])
+        parts = [*self.declared.values(), *(f.text() for f in self.functions), *self.data.values(), ""]
+        return "\n".join(parts)
 
 
 __all__ = ["F64", "I1", "I8", "I32", "I64", "PTR", "VOID", "Function", "Loop", "Module", "Value", "literal"]

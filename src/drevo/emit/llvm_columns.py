@@ -8,6 +8,10 @@ Panda: 93 ns a sample became 19 at 1,024 samples, 88 became 25 at 100,000.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .ir import I1, I8, I64, PTR, VOID, Function, Module, Value
 from .llvm_math import Lanes
 from .llvm_rows import MOVED
 from .llvm_target import BEYOND, LINE, Arena
@@ -17,132 +21,120 @@ ALIGNED_FROM = 8  # tiles: one more of them pays if the others write whole cache
 FOLD = 2048  # bytes between rows: 64 lines of 64 bytes in the first cache of most processors, so two are used
 
 
-class Columns:
-    """The text of the batch-last loop: a first tile that reaches a cache line, staged runs of tiles, tiles."""
+class Ports(NamedTuple):
+    """Where a batch stands: the caller's arrays with the bytes between their rows, and what lies in the arena."""
 
-    def __init__(self, low: Lowered, l: Lanes, room: Arena) -> None:
-        self.low, self.l, self.room = low, l, room
+    arrays: Sequence[Value]
+    strides: Sequence[Value]
+    tiles: Sequence[Value]
+    scratch: Value
+    status: Value
+    last: Value  # the number of the last sample
+
+
+class Columns:
+    """The batch-last loop: a first tile that reaches a cache line, staged runs of tiles, tiles."""
+
+    def __init__(self, f: Function, low: Lowered, l: Lanes, room: Arena, ports: Ports) -> None:
+        self.f, self.low, self.l, self.room, self.ports = f, low, l, room, ports
         self.n = len(low.inputs)
-        self.ports = range(self.n + len(low.outputs))
         sizes = [p.size for p in low.outputs]
         self.widest = sizes.index(max(sizes)) if sizes else None
         self.fixed = [i for i in range(len(sizes)) if constants(low, i)]
 
-    def functions(self) -> str:
-        """What the loop calls."""
-        fills = "".join(_fill(i, constants(self.low, i), self.l) for i in self.fixed)
-        copies = _copy_few(self.l, "load") + _copy_few(self.l, "store")
-        return copies + fills + (_spill(self.l, self.room) if self.room.run else "")
-
-    def small(self) -> list[str]:
+    def small(self) -> None:
         """One tile over the arena, for fewer samples than lanes."""
-        every = [*self.low.inputs, *self.low.outputs]
+        self._narrow("load", range(self.n))
+        self.many(self.ports.tiles, [self.f.const(I64, self.l.bytes)] * len(self.ports.tiles))
+        self._narrow("store", range(self.n, len(self.ports.arrays)))
 
-        def move(way: str, i: int) -> str:
-            given = f"ptr %p{i}, i64 %s{i}, i64 0, i64 %last, ptr %tile{i}, i64 {every[i].size}"
-            return f"  call void @{way}_narrow({given})"
+    def _narrow(self, way: str, ports: range) -> None:
+        f, p, every = self.f, self.ports, [*self.low.inputs, *self.low.outputs]
+        for i in (i for i in ports if every[i].size):
+            given = (p.arrays[i], p.strides[i], f.zero(I64), p.last, p.tiles[i], f.const(I64, every[i].size))
+            f.call(VOID, f"{way}_narrow", *given)
 
-        tiles = [(f"%tile{i}", f"{self.l.bytes}") for i in self.ports]
-        moves = [[move(way, i) for i in part if every[i].size] for way, part in
-                 (("load", self.ports[: self.n]), ("store", self.ports[self.n :]))]  # fmt: skip
-        return [*moves[0], self.many(tiles), *moves[1]]
-
-    def many(self, places: list[tuple[str, str]]) -> str:
+    def many(self, places: Sequence[Value], steps: Sequence[Value]) -> None:
         """The call of the kernel with a pointer and the step of the rows per port."""
-        given = [f"ptr {p}, i64 {s}" for p, s in places]
-        return f"  call void @many({', '.join([*given, 'ptr %scratch', 'ptr %status'])})"
+        pairs = [x for pair in zip(places, steps) for x in pair]
+        self.f.call(VOID, "many", *pairs, self.ports.scratch, self.ports.status)
 
-    def at(self, names: str, index: str, ports: range) -> list[str]:
-        """%<names><i>: where sample `index` stands in each port."""
-        out = [f"  %{names}_at = mul i64 {index}, {self.l.size}"]
-        return out + [f"  %{names}{i} = getelementptr i8, ptr %p{i}, i64 %{names}_at" for i in ports]
+    def at(self, sample: Value, ports: slice = slice(None)) -> list[Value]:
+        """Where a sample stands in each port."""
+        offset = sample * self.l.size
+        return [p.at(offset, I8) for p in self.ports.arrays[ports]]
 
-    def loop(self) -> list[str]:
-        """From %wide to %exit."""
-        run, w = self.room.run, self.l.lanes
-        staged = self.room.run > 0
-        out = ["wide:", *self.first_tile(), *(self.prepare() if staged else [])]
-        out += ["  br label %body", "body:"]
-        sources = ["[0, %ready]" if staged else "[0, %wide]", "[%next, %tile]"]
-        out.append(f"  %b0 = phi i64 {', '.join([*sources, '[%after, %spill]'] if staged else sources)}")
-        if staged:
-            out += ["  %whole_run = icmp sle i64 %b0, %limit", "  %begun0 = icmp ne i64 %b0, 0"]
-            out += ["  %go = and i1 %whole_run, %begun0", "  br i1 %go, label %block, label %tile"]
-            out += [*self.block(run), "tile:"]
-        else:
-            out += ["  br label %tile", "tile:"]
-        out += ["  %b = call i64 @llvm.smin.i64(i64 %b0, i64 %tail)", *self.at("u", "%b", self.ports)]
-        out.append(self.many([(f"%u{i}", f"%s{i}") for i in self.ports]))
-        out += [f"  call void @fill{i}(ptr %u{self.n + i}, i64 %s{self.n + i})" for i in self.fixed]
-        out += ["  %begun = icmp ne i64 %b0, 0", f"  %done = select i1 %begun, i64 {w}, i64 %lead"]
-        out += ["  %next = add i64 %b0, %done", "  %more = icmp slt i64 %next, %count"]
-        return [*out, "  br i1 %more, label %body, label %exit"]
+    def loop(self) -> None:
+        """All samples, at least as many as lanes."""
+        f, w = self.f, self.l.lanes
+        lead, staged = self.first_tile(), self.room.run > 0
+        stages, limit, past = self.prepare() if staged else ([], lead, lead)
+        with f.loop(b=f.zero(I64)) as on:
+            begun = on.b.differs(0)
+            step = f.select(begun, f.const(I64, w), lead)
+            if staged:
+                runs = begun & (on.b <= limit)
+                with f.when(runs):
+                    self.run_of_tiles(on.b, stages, past)
+                with f.when(~runs):
+                    self.tile(on.b)
+                step = f.select(runs, f.const(I64, self.room.run * w), step)
+            else:
+                self.tile(on.b)
+            on.b = on.b + step
+            on.leave(on.b >= f.count)
 
-    def first_tile(self) -> list[str]:
-        """%lead: where the second tile begins: from there the largest result is written in whole cache lines.
+    def tile(self, first: Value) -> None:
+        """W samples from `first` on, or the last W; what both hold is computed twice, to the same bits."""
+        f, places = self.f, self.at(self.f.smaller(first, self.f.count - self.l.lanes))
+        self.many(places, self.ports.strides)
+        for i in self.fixed:
+            f.call(VOID, f"fill{i}", places[self.n + i], self.ports.strides[self.n + i])
 
-        NumPy's arrays begin 16 bytes into a line. What both tiles hold is computed twice, to the same bits.
+    def first_tile(self) -> Value:
+        """Where the second tile begins: from there the largest result is written in whole cache lines.
+
+        NumPy's arrays begin 16 bytes into a line.
         """
-        l = self.l
+        f, l = self.f, self.l
+        lanes = f.const(I64, l.lanes)
         if self.widest is None:
-            return [f"  %lead = add i64 0, {l.lanes}"]
-        i = self.n + self.widest
-        return [
-            f"  %address = ptrtoint ptr %p{i} to i64",
-            "  %before = sub i64 0, %address",
-            f"  %within = and i64 %before, {l.bytes - 1}",
-            f"  %whole = and i64 %s{i}, {l.bytes - 1}",
-            f"  %samples = udiv i64 %within, {l.size}",
-            "  %even = icmp eq i64 %whole, 0",
-            f"  %long = icmp sge i64 %count, {ALIGNED_FROM * l.lanes}",
-            "  %apart = icmp ne i64 %samples, 0",
-            "  %pays = and i1 %even, %long",
-            "  %turn = and i1 %pays, %apart",
-            f"  %lead = select i1 %turn, i64 %samples, i64 {l.lanes}",
-        ]
+            return lanes
+        p, stride = (x[self.n + self.widest] for x in (self.ports.arrays, self.ports.strides))
+        within = (f.zero(I64) - p.cast("ptrtoint", I64)) & (l.bytes - 1)
+        samples = within >> (l.size.bit_length() - 1)
+        even = (stride & (l.bytes - 1)).equals(0)
+        pays = even & (f.count >= ALIGNED_FROM * l.lanes) & samples.differs(0)
+        return f.select(pays, samples, lanes)
 
     # -- the stage ------------------------------------------------------------------------------------------
 
-    def prepare(self) -> list[str]:
-        """%limit: the last sample at which a staged run may begin, -1 without any. Constants go in once."""
+    def prepare(self) -> tuple[list[Value], Value, Value]:
+        """The stages; the last sample at which a staged run may begin, -1 without any; whether results go past
+        the caches. Constants go in once."""
         assert self.widest is not None
-        room, l, n = self.room, self.l, self.n
-        i, rows = n + self.widest, self.low.outputs[self.widest].size
-        out = [f"  %stage{n + k} = getelementptr i8, ptr %arena, i64 {at}" for k, at in enumerate(room.stages)]
-        out += [
-            f"  %folded = and i64 %s{i}, {FOLD - 1}",
-            "  %folds = icmp eq i64 %folded, 0",
-            f"  %bytes = mul i64 %s{i}, {rows}",
-            f"  %past = icmp ugt i64 %bytes, {BEYOND}",
-            "  %staged = or i1 %folds, %past",
-            f"  %room = sub i64 %count, {room.run * l.lanes}",
-            "  %limit = select i1 %staged, i64 %room, i64 -1",
-            "  br i1 %staged, label %constants, label %ready",
-            "constants:",
-        ]
-        for k in self.fixed:
-            for tile in range(room.run):
-                name = f"%stage{n + k}_{tile}"
-                out.append(f"  {name} = getelementptr i8, ptr %stage{n + k}, i64 {tile * l.bytes}")
-                out.append(f"  call void @fill{k}(ptr {name}, i64 {room.step(l)})")
-        return [*out, "  br label %ready", "ready:"]
+        f, l, room = self.f, self.l, self.room
+        stages = [f.arena.at(at, I8) for at in room.stages]
+        stride = self.ports.strides[self.n + self.widest]
+        past = stride * self.low.outputs[self.widest].size > BEYOND
+        staged = (stride & (FOLD - 1)).equals(0) | past
+        limit = f.select(staged, f.count - room.run * l.lanes, f.const(I64, -1))
+        with f.when(staged):
+            for i in self.fixed:
+                for tile in range(room.run):
+                    f.call(VOID, f"fill{i}", stages[i].at(tile * l.bytes, I8), f.const(I64, room.step(l)))
+        return stages, limit, past
 
-    def block(self, run: int) -> list[str]:
+    def run_of_tiles(self, first: Value, stages: Sequence[Value], past: Value) -> None:
         """`run` tiles into the stage, then its rows to the caller's."""
-        l, inputs, outputs = self.l, self.ports[: self.n], self.ports[self.n :]
-        out = ["block:", "  br label %staging", "staging:", "  %k = phi i64 [0, %block], [%k2, %staging]"]
-        out += [f"  %k_samples = mul i64 %k, {l.lanes}", "  %bk = add i64 %b0, %k_samples"]
-        out += [*self.at("v", "%bk", inputs), f"  %k_bytes = mul i64 %k, {l.bytes}"]
-        out += [f"  %v{i} = getelementptr i8, ptr %stage{i}, i64 %k_bytes" for i in outputs]
-        steps = [f"%s{i}" if i < self.n else f"{self.room.step(l)}" for i in self.ports]
-        out.append(self.many([(f"%v{i}", s) for i, s in zip(self.ports, steps)]))
-        out += ["  %k2 = add i64 %k, 1", f"  %k_more = icmp slt i64 %k2, {run}"]
-        out += ["  br i1 %k_more, label %staging, label %spill", "spill:", *self.at("w", "%b0", outputs)]
-        for i in outputs:
-            given = f"ptr %stage{i}, ptr %w{i}, i64 %s{i}, i64 {self.low.outputs[i - self.n].size}, i1 %past"
-            out.append(f"  call void @spill({given})")
-        out += [f"  %after = add i64 %b0, {run * l.lanes}", "  %after_more = icmp slt i64 %after, %count"]
-        return [*out, "  br i1 %after_more, label %body, label %exit"]
+        f, l, n, room = self.f, self.l, self.n, self.room
+        steps = [*self.ports.strides[:n], *[f.const(I64, room.step(l))] * len(stages)]
+        with f.loop(room.run, some=True) as k:
+            places = self.at(first + k.i * l.lanes, slice(n))
+            self.many([*places, *(x.at(k.i * l.bytes, I8) for x in stages)], steps)
+        homes = self.at(first, slice(n, None))
+        for stage, home, stride, port in zip(stages, homes, self.ports.strides[n:], self.low.outputs):
+            f.call(VOID, "spill", stage, home, stride, f.const(I64, port.size), past)
 
 
 def constants(low: Lowered, i: int) -> list[tuple[int, float]]:
@@ -151,103 +143,57 @@ def constants(low: Lowered, i: int) -> list[tuple[int, float]]:
     return [(k, -x if e & 1 else x) for k, e, x in found if x is not None]
 
 
-def _spill(l: Lanes, room: Arena) -> str:
+def add_columns(m: Module, low: Lowered, l: Lanes, room: Arena) -> None:
+    """What the loop calls: @load_narrow, @store_narrow, @fill<i>, @spill."""
+    for way in ("load", "store"):
+        _add_narrow(m, l, way)
+    for i in range(len(low.outputs)):
+        if fixed := constants(low, i):
+            _add_fill(m, i, fixed, l)
+    if room.run:
+        _add_spill(m, l, room)
+
+
+def _add_spill(m: Module, l: Lanes, room: Arena) -> None:
     """@spill(stage, out, stride, n, past): n rows of the stage; past the caches if they are whole lines."""
+    f = m.function("spill", stage="ptr noalias", out="ptr noalias", stride=I64, n=I64, past=I1)
 
-    def rows(name: str, hint: str, align: int, then: str) -> list[str]:
-        at = [f"{name}:", f"  %j{name} = phi i64 [0, %0], [%n{name}, %{name}]"]
-        at += [f"  %f{name} = mul i64 %j{name}, {room.step(l)}", f"  %g{name} = mul i64 %j{name}, %stride"]
-        at += [f"  %a{name} = getelementptr i8, ptr %stage, i64 %f{name}"]
-        at += [f"  %b{name} = getelementptr i8, ptr %out, i64 %g{name}"]
-        for k in range(room.run):
-            at += [f"  %c{name}{k} = getelementptr i8, ptr %a{name}, i64 {k * l.bytes}"]
-            at += [f"  %d{name}{k} = getelementptr i8, ptr %b{name}, i64 {k * l.bytes}"]
-            at += [f"  %x{name}{k} = load {l.type}, ptr %c{name}{k}, align {l.bytes}"]
-            at += [f"  store {l.type} %x{name}{k}, ptr %d{name}{k}, align {align}{hint}"]
-        at += [f"  %n{name} = add i64 %j{name}, 1", f"  %m{name} = icmp slt i64 %n{name}, %n"]
-        return [*at, f"  br i1 %m{name}, label %{name}, label %{then}"]
+    def rows(hint: str, align: int) -> None:
+        with f.loop(f.n, some=True) as j:
+            source, to = f.stage.at(j.i * room.step(l), I8), f.out.at(j.i * f.stride, I8)
+            for k in range(0, room.run * l.bytes, l.bytes):
+                to.at(k, I8).store(source.at(k, I8).load(l.type, l.bytes), align, hint)
 
-    body = [
-        "  %address = ptrtoint ptr %out to i64",
-        "  %either = or i64 %address, %stride",
-        f"  %within = and i64 %either, {LINE - 1}",
-        "  %lines = icmp eq i64 %within, 0",
-        "  %stream = and i1 %lines, %past",
-        "  br i1 %stream, label %away, label %near",
-        *rows("away", ", !nontemporal !0", l.bytes, "seen"),
-        *rows("near", "", l.size, "done"),
-        "seen:",
-        "  fence seq_cst",  # what went past the caches is seen before anything that follows
-        "  br label %done",
-        "done:",
-        "  ret void",
-    ]
-    head = (
-        "define internal void @spill(ptr noalias %stage, ptr noalias %out, i64 %stride, i64 %n, i1 %past) noinline"
-    )
-    return f"{head} {{\n" + "\n".join(body) + "\n}\n!0 = !{i32 1}\n"
+    lines = ((f.out.cast("ptrtoint", I64) | f.stride) & (LINE - 1)).equals(0)
+    with f.when(lines & f.past):
+        rows(m.past_caches(), l.bytes)
+        f.put("fence seq_cst")  # what went past the caches is seen before anything that follows
+        f.ret()
+    rows("", l.size)
+    f.ret()
 
 
-def _fill(i: int, fixed: list[tuple[int, float]], l: Lanes) -> str:
-    n = len(fixed)
-    places = ", ".join(f"i64 {k}" for k, _ in fixed)
-    values = ", ".join(f"{l.scalar} {l.literal(x)}" for _, x in fixed)
-    lane = f"<{l.lanes} x i32> zeroinitializer"
-    return f"""@places{i} = private constant [{n} x i64] [{places}]
-@values{i} = private constant [{n} x {l.scalar}] [{values}]
-define internal void @fill{i}(ptr %p, i64 %step) noinline {{
-  br label %loop
-loop:
-  %j = phi i64 [0, %0], [%j2, %loop]
-  %c = getelementptr i64, ptr @places{i}, i64 %j
-  %k = load i64, ptr %c
-  %row = mul i64 %k, %step
-  %to = getelementptr i8, ptr %p, i64 %row
-  %d = getelementptr {l.scalar}, ptr @values{i}, i64 %j
-  %x = load {l.scalar}, ptr %d
-  %one = insertelement {l.type} poison, {l.scalar} %x, i32 0
-  %all = shufflevector {l.type} %one, {l.type} poison, {lane}
-  store {l.type} %all, ptr %to, align {l.size}
-  %j2 = add i64 %j, 1
-  %more = icmp slt i64 %j2, {n}
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+def _add_fill(m: Module, i: int, fixed: list[tuple[int, float]], l: Lanes) -> None:
+    """@fill<i>(p, step): the constant rows of an output."""
+    m.constant(f"places{i}", I64, [str(k) for k, _ in fixed])
+    m.constant(f"values{i}", l.scalar, [l.literal(x) for _, x in fixed])
+    f = m.function(f"fill{i}", p=PTR, step=I64)
+    with f.loop(len(fixed), some=True) as j:
+        row = f.const(PTR, f"@places{i}").at(j.i, I64).load(I64)
+        x = f.const(PTR, f"@values{i}").at(j.i, l.scalar).load(l.scalar)
+        f.p.at(row * f.step, I8).store(x.splat(l.lanes), l.size)
+    f.ret()
 
 
-def _copy_few(l: Lanes, way: str) -> str:
-    source, target = ("%u", "%c") if way == "load" else ("%c", "%u")
-    return f"""define internal void @{way}_narrow({MOVED}) noinline {{
-  br label %loop
-loop:
-  %j = phi i64 [0, %0], [%j2, %next]
-  br label %lane
-lane:
-  %r = phi i64 [0, %loop], [%r2, %lane]
-  %m = call i64 @llvm.smin.i64(i64 %r, i64 %last)
-  %row = mul i64 %j, %stride
-  %byte = mul i64 %m, {l.size}
-  %at = add i64 %row, %byte
-  %u = getelementptr i8, ptr %p, i64 %at
-  %block = mul i64 %j, {l.bytes}
-  %lanes = mul i64 %r, {l.size}
-  %off = add i64 %block, %lanes
-  %c = getelementptr i8, ptr %tile, i64 %off
-  %v = load {l.scalar}, ptr {source}, align {l.size}
-  store {l.scalar} %v, ptr {target}, align {l.size}
-  %r2 = add i64 %r, 1
-  %again = icmp slt i64 %r2, {l.lanes}
-  br i1 %again, label %lane, label %next
-next:
-  %j2 = add i64 %j, 1
-  %more = icmp slt i64 %j2, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+def _add_narrow(m: Module, l: Lanes, way: str) -> None:
+    """@load_narrow, @store_narrow: fewer samples than lanes, one number at a time."""
+    f = m.function(f"{way}_narrow", VOID, MOVED)
+    with f.loop(f.n, some=True) as j, f.loop(l.lanes, some=True) as r:
+        user = f.p.at(j.i * f.stride + f.smaller(r.i, f.last) * l.size, I8)
+        tile = f.tile.at(j.i * l.bytes + r.i * l.size, I8)
+        source, to = (user, tile) if way == "load" else (tile, user)
+        to.store(source.load(l.scalar, l.size), l.size)
+    f.ret()
 
 
-__all__ = ["ALIGNED_FROM", "FOLD", "Columns", "constants"]
+__all__ = ["ALIGNED_FROM", "FOLD", "Columns", "Ports", "add_columns", "constants"]

@@ -6,9 +6,10 @@ writes the caller's own arrays, but for what `llvm_columns` sends over a stage.
 
 from __future__ import annotations
 
-from .llvm_columns import Columns
+from .ir import I8, I32, I64, PTR, VOID, Function, Module, Value
+from .llvm_columns import Columns, Ports, add_columns, constants
 from .llvm_math import Lanes
-from .llvm_rows import Rows, flush, width_of
+from .llvm_rows import add_flush, add_moves, width_of
 from .llvm_target import BEYOND, Arena, Target
 from .lower import Lowered
 
@@ -18,160 +19,104 @@ def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
 
     all: samples of the whole batch, of which these are a part.
     """
-    l = target.of(target.lanes)
-    if layout == "rows":
-        widths = sorted({width_of(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size})
-        helpers, body = "".join(Rows(l, w).text() for w in widths) + flush(l), _rows(low, l, room)
+    l, rows = target.of(target.lanes), layout == "rows"
+    m = Module(given=("llvm.smin.i64",))
+    _add_clear(m, l)
+    if rows:
+        for w in sorted({width_of(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size}):
+            add_moves(m, l, w)
+        add_flush(m, l)
     else:
-        columns = Columns(low, l, room)
-        helpers, body = columns.functions(), [*_cleared(low, l, room, columns.small()), *columns.loop()]
-    head = 'define i32 @drive(ptr %pointers, ptr %strides, i64 %count, ptr %arena, i64 %all) "stackrealign"'
-    lines = [*_places(low, l, room), *body, *_verdict(l)]
-    return helpers + _zero(l) + head + " {\n" + "\n".join(lines) + "\n}\n"
+        add_columns(m, low, l, room)
+    f = m.function("drive", I32, public=True, attributes=' "stackrealign"',
+                   pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
+    ports = _ports(f, room)
+    f.call(VOID, "clear", ports.status, f.const(I64, 1))
+    if rows:
+        _clear_tile(f, low, l, room)
+        _rows(f, low, l, room, ports)
+    else:
+        columns = Columns(f, low, l, room, ports)
+        with f.when(f.count < l.lanes):
+            _clear_tile(f, low, l, room)
+            columns.small()
+            _end(f, l, ports.status)
+        columns.loop()
+    _end(f, l, ports.status)
+    return m.text()
 
 
-def _places(low: Lowered, l: Lanes, room: Arena) -> list[str]:
-    """Names of all that lies in the arena, and of the caller's pointers and strides."""
-    first = room.outputs[0] if room.outputs else room.status
-    lines = [f"  %{n} = getelementptr i8, ptr %arena, i64 {k}" for n, k in
-             (("out", first), ("status", room.status), ("scratch", room.scratch))]  # fmt: skip
-    lines.append("  call void @clear(ptr %status, i64 1)")
-    for i, at in enumerate((*room.inputs, *room.outputs)):
-        lines += [f"  %pp{i} = getelementptr ptr, ptr %pointers, i64 {i}", f"  %p{i} = load ptr, ptr %pp{i}"]
-        lines += [f"  %ss{i} = getelementptr i64, ptr %strides, i64 {i}", f"  %s{i} = load i64, ptr %ss{i}"]
-        lines.append(f"  %tile{i} = getelementptr i8, ptr %arena, i64 {at}")
-    return [*lines, "  %last = sub i64 %count, 1", f"  %tail = sub i64 %count, {l.lanes}"]
+def _ports(f: Function, room: Arena) -> Ports:
+    starts = (*room.inputs, *room.outputs)
+    arrays = [f.pointers.at(i, PTR).load(PTR) for i in range(len(starts))]
+    strides = [f.strides.at(i, I64).load(I64) for i in range(len(starts))]
+    tiles = [f.arena.at(k, I8) for k in starts]
+    return Ports(arrays, strides, tiles, f.arena.at(room.scratch, I8), f.arena.at(room.status, I8), f.count - 1)
 
 
-def _rows(low: Lowered, l: Lanes, room: Arena) -> list[str]:
-    """Load, compute, store per tile; the tile of outputs is cleared once, so that structural zeros stay.
+def _end(f: Function, l: Lanes, status: Value) -> None:
+    """1 if the status of any lane became NaN."""
+    bits = status.load(l.type, l.bytes).is_nan().cast("bitcast", f"i{l.lanes}")
+    f.ret(bits.differs(0).cast("zext", I32))
+
+
+def _first(room: Arena) -> int:
+    return room.outputs[0] if room.outputs else room.status
+
+
+def _clear_tile(f: Function, low: Lowered, l: Lanes, room: Arena) -> None:
+    """The tile of outputs: zeros, and the constants that no kernel writes. Structural zeros stay."""
+    f.call(VOID, "clear", f.arena.at(_first(room), I8), f.const(I64, (room.status - _first(room)) // l.bytes))
+    for i, at in enumerate(room.outputs):
+        for k, x in constants(low, i):
+            if x:
+                f.arena.at(at + k * l.bytes, I8).store(f.const(l.type, l.const(x)), l.bytes)
+
+
+def _rows(f: Function, low: Lowered, l: Lanes, room: Arena, ports: Ports) -> None:
+    """Load, compute, store per tile.
 
     Results that no cache holds go past the caches, some tiles at a time by way of a stage: half the traffic, as
     their lines are not fetched before they are written. What is left over at the end goes straight.
     """
     n, run = len(low.inputs), room.run * l.lanes
     outputs = {i: p.size for i, p in enumerate(low.outputs, n) if p.size}
-    return [
-        *_tile_cleared(low, l, room),
-        *(line for i, size in outputs.items() for line in _stage(i, size * l.size, room.stages[i - n])),
-        f"  %whole = sub i64 %count, {run}",
-        "  br label %block",
-        "block:",
-        "  %b0 = phi i64 [0, %0], [%b1, %spilled]",
-        f"  %most = add i64 %b0, {run}",
-        "  %b1 = call i64 @llvm.smin.i64(i64 %most, i64 %count)",
-        "  %full = icmp sle i64 %b0, %whole",
-        *(line for i in outputs for line in _target(i)),
-        "  br label %tile",
-        "tile:",
-        "  %b = phi i64 [%b0, %block], [%next, %tile]",
-        *(_moved("load", i, f"%p{i}", p.size, l) for i, p in enumerate(low.inputs) if p.size),
-        "  call void @many(ptr %arena, ptr %out, ptr %scratch, ptr %status)",
-        *(_moved("store", i, f"%to{i}", size, l) for i, size in outputs.items()),
-        f"  %next = add i64 %b, {l.lanes}",
-        "  %again = icmp slt i64 %next, %b1",
-        "  br i1 %again, label %tile, label %made",
-        "made:",
-        *(line for i, size in outputs.items() for line in _flushed(i, size * l.size * run)),
-        "  br label %spilled",
-        "spilled:",
-        "  %more = icmp slt i64 %b1, %count",
-        "  br i1 %more, label %block, label %exit",
-    ]
+    arrays, strides = ports.arrays, ports.strides
+    stages = {i: f.arena.at(room.stages[i - n], I8) for i in outputs}
+    out = f.arena.at(_first(room), I8)
+    # rows that lie one after the other, and are more than a cache holds
+    past = {i: (strides[i] * f.all > BEYOND) & strides[i].equals(size * l.size) for i, size in outputs.items()}
+    with f.loop(f.count, step=run, some=True) as block:
+        start = block.i
+        full = start <= f.count - run
+        goes = {i: past[i] & full for i in outputs}
+        begin = {i: start * strides[i] for i in outputs}
+        # where sample 0 would stand for the samples of this run to be written to the stage, or home
+        to = {i: f.select(goes[i], stages[i].at(f.zero(I64) - begin[i], I8), arrays[i]) for i in outputs}
+        with f.loop(f.smaller(start + run, f.count), start=start, step=l.lanes, some=True) as tile:
+
+            def move(way: str, i: int, place: Value, size: int, b: Value = tile.i) -> None:
+                given = (place, strides[i], b, ports.last, ports.tiles[i], f.const(I64, size))
+                f.call(VOID, f"{way}_{width_of(size, l.lanes)}", *given)
+
+            for i, p in enumerate(low.inputs):
+                if p.size:
+                    move("load", i, arrays[i], p.size)
+            f.call(VOID, "many", f.arena, out, ports.scratch, ports.status)
+            for i, size in outputs.items():
+                move("store", i, to[i], size)
+        for i, size in outputs.items():
+            with f.when(goes[i]):
+                home = arrays[i].at(begin[i], I8)
+                f.call(VOID, "flush", stages[i], home, f.const(I64, size * l.size * run))
 
 
-def _stage(i: int, row: int, at: int) -> list[str]:
-    """%past<i>: the rows of an output lie one after the other, and are more than a cache holds."""
-    return [
-        f"  %stage{i} = getelementptr i8, ptr %arena, i64 {at}",
-        f"  %bytes{i} = mul i64 %s{i}, %all",
-        f"  %large{i} = icmp ugt i64 %bytes{i}, {BEYOND}",
-        f"  %dense{i} = icmp eq i64 %s{i}, {row}",
-        f"  %past{i} = and i1 %large{i}, %dense{i}",
-    ]
-
-
-def _target(i: int) -> list[str]:
-    """%to<i>: where sample 0 would stand for the samples of this run to be written to the stage, or home."""
-    return [
-        f"  %goes{i} = and i1 %past{i}, %full",
-        f"  %at{i} = mul i64 %b0, %s{i}",
-        f"  %back{i} = sub i64 0, %at{i}",
-        f"  %shifted{i} = getelementptr i8, ptr %stage{i}, i64 %back{i}",
-        f"  %to{i} = select i1 %goes{i}, ptr %shifted{i}, ptr %p{i}",
-    ]
-
-
-def _flushed(i: int, size: int) -> list[str]:
-    return [
-        f"  br i1 %goes{i}, label %flush{i}, label %flushed{i}",
-        f"flush{i}:",
-        f"  %home{i} = getelementptr i8, ptr %p{i}, i64 %at{i}",
-        f"  call void @flush(ptr %stage{i}, ptr %home{i}, i64 {size})",
-        f"  br label %flushed{i}",
-        f"flushed{i}:",
-    ]
-
-
-def _moved(way: str, i: int, place: str, size: int, l: Lanes) -> str:
-    given = f"ptr {place}, i64 %s{i}, i64 %b, i64 %last, ptr %tile{i}, i64 {size}"
-    return f"  call void @{way}_{width_of(size, l.lanes)}({given})"
-
-
-def _cleared(low: Lowered, l: Lanes, room: Arena, small: list[str]) -> list[str]:
-    """Fewer samples than lanes take the way over a tile."""
-    return [
-        f"  %few = icmp slt i64 %count, {l.lanes}",
-        "  br i1 %few, label %small, label %wide",
-        "small:",
-        *_tile_cleared(low, l, room),
-        *small,
-        "  br label %exit",
-    ]
-
-
-def _tile_cleared(low: Lowered, l: Lanes, room: Arena) -> list[str]:
-    """The tile of outputs: zeros, and the constants that no kernel writes."""
-    first = room.outputs[0] if room.outputs else room.status
-    out = [f"  call void @clear(ptr %out, i64 {(room.status - first) // l.bytes})"]
-    for i, edges in enumerate(low.stores):
-        for k, e in enumerate(edges):
-            x = low.constants.get(e >> 1)
-            if x:
-                offset, value = room.outputs[i] + k * l.bytes, l.const(-x if e & 1 else x)
-                out.append(f"  %k{i}_{k} = getelementptr i8, ptr %arena, i64 {offset}")
-                out.append(f"  store {l.type} {value}, ptr %k{i}_{k}, align {l.bytes}")
-    return out
-
-
-def _verdict(l: Lanes) -> list[str]:
-    """1 if the status of any lane became NaN."""
-    bits = f"i{l.lanes}"
-    return [
-        "exit:",
-        f"  %bad = load {l.type}, ptr %status, align {l.bytes}",
-        f"  %nan = fcmp uno {l.type} %bad, %bad",
-        f"  %word = bitcast {l.many('i1')} %nan to {bits}",
-        f"  %any = icmp ne {bits} %word, 0",
-        "  %code = zext i1 %any to i32",
-        "  ret i32 %code",
-    ]
-
-
-def _zero(l: Lanes) -> str:
-    return f"""define internal void @clear(ptr %p, i64 %n) noinline {{
-  br label %loop
-loop:
-  %j = phi i64 [0, %0], [%j2, %loop]
-  %at = getelementptr {l.type}, ptr %p, i64 %j
-  store {l.type} zeroinitializer, ptr %at, align {l.bytes}
-  %j2 = add i64 %j, 1
-  %more = icmp slt i64 %j2, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
+def _add_clear(m: Module, l: Lanes) -> None:
+    """@clear(p, n): n vectors of zeros, at least one."""
+    f = m.function("clear", p=PTR, n=I64)
+    with f.loop(f.n, some=True) as s:
+        f.p.at(s.i, l.type).store(f.zero(l.type), l.bytes)
+    f.ret()
 
 
 __all__ = ["driver"]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .cut import cut
 from .llvm_kernel import Body, Kernel
 from .llvm_math import Lanes, sines
-from .llvm_rows import Rows, width_of
+from .llvm_rows import moves, width_of
 from .llvm_target import Target, arena
 from .lower import Lowered
 
@@ -325,10 +325,10 @@ def emit(rolled: Rolled, target: Target) -> str:
     for l in (one, many) if rolled.tiled else (one,):
         parts += [angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
     if rolled.loaded:
-        parts += [_room(one), _room(many), _gather(one), Rows(many, 4).text(), _load_wrenches(many)]
+        parts += [_room(one), _room(many), _gather(one), moves(many, [4]), _load_wrenches(many)]
     if rolled.tiled:
         widths = {many.lanes, *(_width(n, many) for n in rolled.results)} - ({4} if rolled.loaded else set())
-        parts += [Rows(many, w).text() for w in sorted(widths)]
+        parts += [moves(many, widths)]
     text = "\n".join([*parts, _single(rolled, one), _batch(rolled, target)])
     return "\n".join([declarations(target), sines(text, (one, many), target.fma), text])
 
