@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..io.brief import told
 from . import native, selftest
 from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory, number_array
 from .build import Built, Manifest, Spec, obtain_code
@@ -281,7 +280,7 @@ def _several(m: Manifest) -> Any:
     fields: dict[str, Any] = {n: property(itemgetter(k)) for k, (n, _) in enumerate(m.outputs)}
     names = tuple(fields)
     body = {"__slots__": (), "_fields": names, "__reduce__": lambda x: (tuple, (tuple(x),)), **fields}
-    body["__repr__"] = lambda x: f"({told(zip(names, x))})"
+    body["__repr__"] = lambda x: f"({', '.join(f'{n}={v!r}' for n, v in zip(names, x))})"
     return type(f"{m.name}_result", (tuple,), body)
 
 
