@@ -60,7 +60,7 @@ def rebuilt(model: Model, values: dict[str, float]) -> Model:
 
 def subset(model: Model, rng: np.random.Generator, kind: int) -> list[str]:
     """Patterns and names of every kind, by number."""
-    every = [p.name for p in trace(model, "mass_matrix", parameters=["*"], shared=False).parameters]
+    every = [p.name for p in trace(model, "mass_matrix", parameters=["*"], compiled=True).parameters]
     patterns: list[list[str]] = [
         ["*"],
         *([p] for p in ("*.mass", "*.com.*", "*.inertia.*", "*.origin.*", "gravity")),

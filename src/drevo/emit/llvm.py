@@ -46,6 +46,8 @@ def _declarations(target: Target) -> str:
     for l in (target.of(1), target.of(target.lanes)):
         t = l.type
         out.append(f"declare {t} @llvm.fma.{l.suffix}({t}, {t}, {t})")
+        if l.lanes > 1:
+            out.append(f"declare i1 @llvm.vector.reduce.and.v{l.lanes}i1({l.many('i1')})")
         out += [f"declare {t} @llvm.{f}.{l.suffix}({t})" for f in ("fabs", "sqrt")]
     return "\n".join(out) + "\n"
 

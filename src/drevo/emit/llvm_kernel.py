@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from ..graph.ops import ADD, ATAN2, DIV, MUL, SQRT
 from ..graph.program import FLOOR
 from .cut import Cut, Run
-from .llvm_math import Lanes
+from .llvm_math import NEAR, Lanes
 from .llvm_target import Arena, Target
-from .lower import FMA, GUARD, SINCOS, Lowered, Step, ends, operands, results
+from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, results
 from .repeat import sinks_of
 
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
@@ -110,6 +110,8 @@ class Body:
     def lines(self, run: Sequence[Step]) -> list[str]:
         if self.index == 0:
             self.first()
+        self.turns([s for s in run if s[0] == TURN])
+        run = [s for s in run if s[0] != TURN]
         for step in self.sines(run) if self.k.scalar and self.l.lanes == 1 else self.paired(run):
             self.step(step)
         self.gather()
@@ -196,6 +198,41 @@ class Body:
             return base
         offset = self.fresh(f"mul i64 {step}, {column}")
         return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def turns(self, steps: Sequence[Step]) -> None:
+        """Angles less whole turns, one test for all of them: that any is large is rare."""
+        t, l, out = self.l.type, self.l, self.out
+        square, plain, lost = l.const(0.0), list[str](), list[str]()
+        for _, _, a, b, _ in steps:
+            x, factor = self.operand(a), self.operand(b)
+            one = self.k.low.constants[b >> 1] == 1.0 and not b & 1
+            plain.append(x if one else self.fresh(f"fmul {t} {x}, {factor}"))
+            lost.append(l.const(0.0) if one else self.rest(x, factor, plain[-1]))
+            square = self.multiply_add(plain[-1], plain[-1], square)
+        if not steps:
+            return
+        near = self.fresh(f"fcmp ole {t} {square}, {l.const(NEAR**2)}")
+        if l.lanes > 1:
+            near = self.fresh(f"call i1 @llvm.vector.reduce.and.v{l.lanes}i1({l.many('i1')} {near})")
+        out += ["  br label %before", "before:", f"  br i1 {near}, label %turned, label %far", "far:"]
+        given = [f"{t} {x}, {t} {rest}" for x, rest in zip(plain, lost)]
+        far = [self.fresh(f"call {t} @turned_{l.lanes}({x})") for x in given]
+        out += ["  br label %turned", "turned:"]
+        for (_, to, _, _, _), x, y in zip(steps, plain, far):
+            out.append(f"  %t{to} = phi {t} [{x}, %before], [{y}, %far]")
+            self.made.add(to)
+
+    def rest(self, x: str, factor: str, product: str) -> str:
+        """What rounding took from a product."""
+        if not self.k.target.fma:
+            return self.l.const(0.0)
+        return self.multiply_add(x, factor, self.fresh(f"fneg {self.l.type} {product}"))
+
+    def multiply_add(self, x: str, y: str, z: str) -> str:
+        t = self.l.type
+        if self.k.target.fma:
+            return self.fresh(f"call {t} @llvm.fma.{self.l.suffix}({t} {x}, {t} {y}, {t} {z})")
+        return self.fresh(f"fadd {t} {self.fresh(f'fmul {t} {x}, {y}')}, {z}")
 
     # -- steps ----------------------------------------------------------------------------------------------
 
@@ -307,10 +344,8 @@ class Body:
         t, zero = self.l.type, self.l.const(0.0)
         if self.part is None:
             self.part = self.fresh(f"fmul {t} {value}, {zero}")
-        elif self.k.target.fma:
-            self.part = self.fresh(f"call {t} @llvm.fma.{self.l.suffix}({t} {value}, {t} {zero}, {t} {self.part})")
         else:
-            self.part = self.fresh(f"fadd {t} {self.fresh(f'fmul {t} {value}, {zero}')}, {self.part}")
+            self.part = self.multiply_add(value, zero, self.part)
         self.parts += 1
         if self.parts == TESTS:
             self.gather()
@@ -327,10 +362,7 @@ class Body:
             return
         t, l = self.l.type, self.l
         x, y, floor = self.operand(pivot), self.operand(scale), l.const(-FLOOR[l.size])
-        if self.k.target.fma:
-            above = self.fresh(f"call {t} @llvm.fma.{l.suffix}({t} {y}, {t} {floor}, {t} {x})")
-        else:
-            above = self.fresh(f"fadd {t} {self.fresh(f'fmul {t} {y}, {floor}')}, {x}")
+        above = self.multiply_add(y, floor, x)
         if self.least is not None:
             less = self.fresh(f"fcmp olt {t} {above}, {self.least}")
             above = self.fresh(f"select {l.many('i1')} {less}, {t} {above}, {t} {self.least}")

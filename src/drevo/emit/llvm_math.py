@@ -26,6 +26,7 @@ _PARTS = {
     ("float", False): (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12),
 }
 _LIMIT = {("double", True): 2.0**40, ("float", True): 2.0**20, ("double", False): 2.0**20, ("float", False): 1.2e4}
+NEAR = 16.0  # rad: up to here sums of angles are as right as the angles
 _TWO_OVER_PI = {"double": 0.6366197723675814, "float": 0.6366197466850281}
 _MAGIC = {"double": 1.5 * 2.0**52, "float": 1.5 * 2.0**23}  # rounds, and leaves the quadrant in the low bits
 
@@ -131,7 +132,8 @@ def sines(text: str, widths: Iterable[Lanes], fma: bool) -> str:
     """The functions of this file that a text calls."""
     lanes = {l.lanes: l for l in widths}.values()
     pairs = "".join(sincos(l, fma, k) for l, k in product(lanes, (1, 2)) if f"@{_name(l, k)}(" in text)
-    return pairs + "".join(atan2(l, fma) for l in lanes if f"@atan2_{l.lanes}(" in text)
+    others = {"atan2": atan2, "turned": turned}
+    return pairs + "".join(f(l, fma) for l in lanes for name, f in others.items() if f"@{name}_{l.lanes}(" in text)
 
 
 def _name(lanes: Lanes, angles: int) -> str:
@@ -180,6 +182,22 @@ def _signed(t: _Text, sin: str, cos: str, quadrant: str) -> tuple[str, str]:
     low = t.iop("shl", quadrant, t.l.integer(top))
     sin, cos = t.iop("xor", t.cast(sin), high), t.iop("xor", t.iop("xor", t.cast(cos), high), low)
     return t.cast(sin, back=True), t.cast(cos, back=True)
+
+
+def turned(lanes: Lanes, fma: bool) -> str:
+    """The text of @turned_<lanes>: of an angle and what it lacks, less whole turns where it is beyond NEAR."""
+    t, c = _Text(lanes, fma), lanes.const
+    magic = c(_MAGIC[lanes.scalar])
+    n = t.op("fsub", t.fma("%x", c(0.25 * _TWO_OVER_PI[lanes.scalar]), magic), magic)
+    r = "%x"
+    for part in _PARTS[lanes.scalar, fma]:
+        r = t.fma(n, c(-4.0 * part), r)
+    size = t.size("%x")
+    r = t.select(t.compare("ole", size, c(limit(lanes.scalar, fma))), t.op("fadd", r, "%rest"), c(float("nan")))
+    r = t.select(t.compare("ole", size, c(NEAR)), "%x", r)
+    body = "\n".join([*t.lines, f"  ret {lanes.type} {r}"])
+    given = f"{lanes.type} %x, {lanes.type} %rest"
+    return f"define internal {lanes.type} @turned_{lanes.lanes}({given}) noinline cold {{\n{body}\n}}\n"
 
 
 def atan2(lanes: Lanes, fma: bool) -> str:

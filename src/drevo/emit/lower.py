@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Literal, NamedTuple
 
 from ..errors import EmitError
@@ -17,7 +18,7 @@ from ..graph.node import Graph
 from ..graph.ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
 from ..graph.program import Output, Program
 
-FMA, SINCOS, GUARD = range(len(OPS), len(OPS) + 3)  # beside the operations of the graph
+FMA, SINCOS, GUARD, TURN = range(len(OPS), len(OPS) + 4)  # beside the operations of the graph
 Order = Literal["auto", "create", "column", "greedy"]
 ORDERS = ("auto", "create", "column", "greedy")
 ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
@@ -28,6 +29,7 @@ WORTH = 0.95
 
 # (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
 # SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
+# TURN: the angle a * b, an input and a constant, less whole turns where it is large.
 Step = tuple[int, int, int, int, int]
 
 
@@ -86,6 +88,7 @@ def lower(
     guards = _guards(program, roots, constants)
     tested = [e for g in guards for e in g[2:4]]
     steps = _steps(program.graph, roots + tested, constants, fma)
+    steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
     steps = _guarded(_ordered(steps, roots + tested, wanted and wanted + tested, order), guards)
     live = live_numbers(steps, where, roots)
     units = tuple(u for u in program.units if all(n in where for n in u))
@@ -205,6 +208,41 @@ def _guarded(steps: list[Step], guards: Sequence[Step]) -> list[Step]:
     return [s for k, step in enumerate(steps) for s in (step, *after.get(k, ()))]
 
 
+def _turned(
+    steps: list[Step], angles: Container[int], where: Container[int], constants: dict[int, float], free: int
+) -> list[Step]:
+    """Inputs lose whole turns before they enter sums that only sines read: of large ones a sum would keep few
+    digits, while the sine of an input by itself is right. So do products by a constant, such as mimics."""
+    fresh = count(free)  # values that nothing has
+    one, made, out = next(fresh), dict[tuple[int, int], int](), list[Step]()
+
+    def turned(x: int, by: int) -> int:
+        constants[one] = 1.0
+        if (x >> 1, by) not in made:
+            made[x >> 1, by] = next(fresh)
+        return 2 * made[x >> 1, by] + (x & 1)
+
+    def scaled(s: Step) -> tuple[int, int] | None:
+        for x, by in ((s[2], s[3]), (s[3], s[2])):
+            if x >> 1 in where and by >> 1 in constants:
+                return x, by
+        return None
+
+    for s in steps:
+        if s[1] in angles and s[0] in (ADD, FMA, MUL):
+            product = scaled(s) if s[0] != ADD else None
+            if product is not None and s[0] == MUL:
+                made[product[0] >> 1, product[1] ^ (product[0] & 1)] = s[1]
+                continue
+            if product is not None:
+                s = (ADD, s[1], turned(product[0] & ~1, product[1] ^ (product[0] & 1)), s[4], 0)
+            if s[0] == ADD:
+                terms = (turned(e, 2 * one) if e >> 1 in where else e for e in s[2:4])
+                s = (ADD, s[1], *terms, 0)  # type: ignore[assignment]
+        out.append(s)
+    return [(TURN, to, 2 * x, by, 0) for (x, by), to in made.items()] + out
+
+
 def _reached(g: Graph, roots: Sequence[int], constants: dict[int, float]) -> list[int]:
     """Operations that the roots need, in the order of their making; folded values end the search."""
     mark, stack = set(), [e >> 1 for e in roots]
@@ -259,7 +297,7 @@ def operands(step: Step) -> tuple[int, ...]:
     op = step[0]
     if op == FMA:
         return step[2:]
-    return step[2:4] if op in BINARY or op == GUARD else step[2:3]
+    return step[2:4] if op in BINARY or op in (GUARD, TURN) else step[2:3]
 
 
 def results(step: Step) -> tuple[int, ...]:
@@ -444,6 +482,6 @@ def live_numbers(
 
 
 __all__ = [
-    "CHUNK", "FMA", "GUARD", "ONE_FUNCTION", "SINCOS", "Lowered", "Order", "Port", "Step", "ends", "live_numbers",
-    "lower", "operands", "results",
+    "CHUNK", "FMA", "GUARD", "ONE_FUNCTION", "SINCOS", "TURN", "Lowered", "Order", "Port", "Step", "ends",
+    "live_numbers", "lower", "operands", "results",
 ]  # fmt: skip

@@ -1,0 +1,111 @@
+"""Large finite angles: as right as small ones, single and in batches, for every formalism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import strategies
+
+import drevo
+from drevo.compiler import make_program
+from drevo.errors import NumericsError
+from drevo.graph import ops
+from drevo.graph.evaluate import evaluate_edges
+from drevo.graph.program import Program
+from drevo.model.description import Model
+
+SIZES = (1.0, 15.0, 17.0, 1e3, 1e6, 1e9, 4e11)
+RULES = {ops.SIN: mpmath.sin, ops.COS: mpmath.cos, ops.SQRT: mpmath.sqrt}
+
+
+def arm() -> Model:
+    """Skew and parallel axes, odd placements, a screw, a slide, and followers of two others."""
+    b = drevo.Builder("arm")
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": np.diag([0.1, 0.2, 0.25])}
+    at: dict[str, Any] = {"origin": (0.3, 0.1, 0.2), **solid}
+    b.body("a", joint="revolute", axis=(0, 0, 1), rpy=(0.3, 0.1, 0.2), **solid)
+    b.body("b", parent="a", joint="revolute", axis=(0, 1, 0), rpy=(0.1, 0.4, 0.7), **at)
+    b.body("c", parent="b", joint="revolute", axis=(0, 1, 0), **at)
+    b.body("d", parent="c", joint="revolute", axis=(0, -1, 0), **at)
+    b.body("h", parent="c", joint="helical", lead=0.1, axis=(1, 0, 0), **at)
+    b.body("s", parent="h", joint="prismatic", axis=(1, 0, 0), **at)
+    b.body("e", parent="c", joint="revolute", axis=(0, 0, 1), mimic=("a_joint", -1.37, 0.3), **at)
+    b.body("f", parent="c", joint="revolute", axis=(0, 0, 1), mimic=("b_joint", 2.0), **at)
+    model: Model = b.robot().model
+    return model
+
+
+def exactly(program: Program, q: np.ndarray) -> np.ndarray:
+    """The first output, in 60 digits."""
+    leaves = {n: mpmath.mpf(float(x)) for n, x in zip(program.inputs[0].nodes, q)}
+    g = program.graph
+    with mpmath.workdps(60):
+        for n in g.live(program.output_edges):
+            if g.op[n] in RULES:
+                (e,) = g.operands(n)
+                (x,) = evaluate_edges(g, [e], leaves, mpmath.mpf)
+                leaves[n] = RULES[g.op[n]](x)
+        found = evaluate_edges(g, program.output_edges, leaves, mpmath.mpf)
+    return np.array([float(x) for x in found])
+
+
+@pytest.mark.parametrize("formalism", ["auto", "khalil", "newton_euler"])
+@pytest.mark.parametrize("quantity", ["mass_matrix", "gravity"])
+def test_large_angles(quantity: str, formalism: str) -> None:
+    """Sums of angles, phases and followers lose their whole turns before they are formed."""
+    model = arm()
+    plain = make_program(model, [quantity], [], "newton_euler", [], {})
+    f = drevo.compile(model, quantity, formalism=formalism, cache=False)
+    columns = drevo.compile(model, quantity, formalism=formalism, layout="batch_last", cache=False)
+    for size in SIZES:
+        q = np.random.default_rng(1).uniform(-size, size, model.nq)
+        q[4:] = 0.2, 0.3  # lengths
+        right = exactly(plain, q)
+        rows = np.tile(q, (19, 1))
+        rows[:7] = 0.3
+        one = f(q).ravel()
+        assert np.max(np.abs(one - right)) < 2e-15 * np.max(np.abs(right)), size
+        assert np.array_equal(one, f(rows)[-1].ravel()) and np.array_equal(f(rows)[0], f(rows[0]))
+        assert np.array_equal(one, columns(np.ascontiguousarray(rows.T))[:, -1])
+
+
+def test_large_angles_in_planes() -> None:
+    """Long sums of angles, by the formalisms that form them."""
+    chain = drevo.load("rod-chain").model
+    plain = make_program(chain, ["mass_matrix"], [], "newton_euler", [], {})
+    q = np.random.default_rng(0).uniform(-1e8, 1e8, chain.nq)
+    right = exactly(plain, q)
+    for formalism in ("planar", "telegin", "khalil", "kovalchuk"):
+        got = drevo.compile(chain, "mass_matrix", formalism=formalism, cache=False)(q).ravel()
+        assert np.max(np.abs(got - right)) < 1e-13 * np.max(np.abs(right)), formalism
+
+
+def test_beyond_all_angles() -> None:
+    """Angles too large for any digit, and what is no number, are refused as ever."""
+    model = arm()
+    f = drevo.compile(model, "mass_matrix", formalism="khalil", cache=False)
+    for x in (1e300, np.inf, np.nan, 2.0**41):
+        for k in range(4):
+            q = np.full(model.nq, 0.3)
+            q[k] = x
+            with pytest.raises(NumericsError):
+                f(q)
+            with pytest.raises(NumericsError, match="row 8"):
+                f(np.stack([np.full(model.nq, 0.3)] * 8 + [q]))
+
+
+def test_large_angles_of_random_trees() -> None:
+    """Whole turns change nothing but the last digits, followers by fractions apart."""
+    for seed in range(8):
+        model = strategies.robot(seed, kinds=("revolute", "continuous", "prismatic"), base="fixed", mimics=0.0)
+        if not model.nv:
+            continue
+        f = drevo.compile(model, "inverse_dynamics", cache=False)
+        q, v, a = strategies.state(model, seed)
+        turning = np.array([j.kind != "prismatic" for j in model.moving_joints])
+        far = q + turning * 2.0 * np.pi * 2.0**20
+        near = q + turning * (far - q - 2.0 * np.pi * 2.0**20)  # what rounding made of it
+        assert np.allclose(f(far, v, a), f(near, v, a), rtol=0, atol=1e-8 * max(1.0, np.max(np.abs(f(q, v, a)))))
