@@ -12,6 +12,8 @@ from tolerances import DYNAMICS
 
 import drevo.rolled as module
 from drevo import rolled as rolled_room
+from drevo.effort import AFFORDABLE, operations
+from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
 from drevo.robot import Robot
@@ -22,7 +24,16 @@ from drevo.trace import COMPUTE
 
 Array = np.ndarray[Any, Any]
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-WHOLE = ("gravity", "kinetic_energy", "potential_energy", "center_of_mass", "momentum", "poses", "mass_matrix")
+WHOLE = (
+    "gravity",
+    "kinetic_energy",
+    "potential_energy",
+    "center_of_mass",
+    "momentum",
+    "poses",
+    "mass_matrix",
+    "coriolis_matrix",
+)
 COUNT = 11
 FRAMES = ("local_world_aligned", "local", "world")
 
@@ -116,6 +127,8 @@ def test_a_chain_of_three_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
     M = robot.mass_matrix(q)
     assert np.array_equal(M, M.T) and np.isclose(T, 0.5 * v @ M @ v, rtol=1e-12)
     assert np.abs(M @ a + h - tau).max() <= 1e-12 * np.abs(tau).max()
+    C = robot.coriolis_matrix(q, v)
+    assert np.abs(C @ v + robot.gravity(q) - h).max() <= 1e-11 * np.abs(h).max()
     assert np.abs(robot.gravity(q) - robot.bias(q, 0 * v)).max() <= 1e-12 * np.abs(tau).max()
     poses = robot.poses(q)
     for k in (0, 1, 1234, n - 1):
@@ -158,6 +171,17 @@ def test_free_boxes_do_not_meet() -> None:
     assert not blocks[~np.eye(60, dtype=bool)].any()
     assert np.allclose([np.trace(blocks[i, i][:3, :3]) for i in range(60)], 3.0 * (1.0 + np.arange(60)))
     assert np.allclose(blocks[7, 7], blocks[7, 7].T)
+
+
+def test_what_has_no_loop_is_refused_with_its_cost() -> None:
+    """Within a second, before anything is traced; small robots and separate branches are not touched."""
+    robot = chain(3000)
+    for quantity in ("inverse_mass_matrix", "forward_dynamics_derivatives"):
+        with pytest.raises(TraceError, match=r"about .*e\+1. operations written out, .* days of compiling"):
+            robot.function(quantity)
+    with pytest.raises(TraceError, match="in rows, without parameters"):
+        robot.function("mass_matrix", layout="batch_last")
+    assert operations(chain(24).model, "inverse_dynamics_derivatives") < AFFORDABLE / 20
 
 
 # -- motion -------------------------------------------------------------------------------------------------

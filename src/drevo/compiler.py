@@ -118,8 +118,11 @@ def make_program(
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
     from .check import require_regular
+    from .effort import require_affordable
     from .graph import regroup, verify
     from .trace import trace
+
+    require_affordable(model, quantity)
 
     if any(CATALOGUE[x].inverse for x in quantity):
         require_regular(model)

@@ -185,7 +185,8 @@ class Shape(NamedTuple):
     """What a quantity hands on: scalars of a slot, and more of a body's per freedom.
 
     gravity, pose: where in the ground's slot -g stands and where the world's own pose, or that of a link in its
-    body; -1: nowhere. tiled, zeroed: as of Rolled.
+    body; -1: nowhere. tiled, zeroed: as of Rolled. pairs: the rows are the freedoms, which begin in the slot of a
+    body where its own numbers end.
     """
 
     slot: int
@@ -194,6 +195,7 @@ class Shape(NamedTuple):
     pose: int = -1
     tiled: bool = True
     zeroed: bool = False
+    pairs: bool = False
 
 
 SHAPES = {

@@ -13,7 +13,6 @@ from ..mechanics.spatial import IDENTITY
 from ..model.description import Model
 from ..runtime.rolled import Data
 from .dynamics import Shape
-from .matrices import FREEDOMS
 from .step import WORLD, Kind
 
 Array = np.ndarray[Any, Any]
@@ -84,12 +83,13 @@ class Tables:
         bodies = np.stack([self.number, parent, slots, c.q, c.v, c.parent], 1)
         held = [c.frame(link).body for link in rows]
         links = [(0, 0, slots[b] if b >= 0 else 0, 0, width * i, -1) for i, b in enumerate(held)]
-        more = self._freedoms(slots, shape.per_rate) if shape.slot == FREEDOMS and shape.per_rate else links
+        more = self._freedoms(slots + first, shape.per_rate) if shape.pairs else links
         found = np.concatenate([bodies, np.array(more, np.int64).reshape(-1, len(INTEGERS))])
         return np.ascontiguousarray(found.astype(np.int32)), int(ends[-1])
 
     def _freedoms(self, slots: Array, width: int) -> Array:
-        """Rows of freedoms, in the order of the bodies: slot, number and the freedom above of each."""
+        """Rows of freedoms, in the order of the bodies: slot (the body's first stands in `slots`), number, and the
+        freedom above."""
         c, counts = self.columns, self.columns.widths[1]
         starts = len(c) + np.cumsum(counts) - counts
         body = np.repeat(np.arange(len(c)), counts)
@@ -97,7 +97,7 @@ class Tables:
         last = np.where(c.parent >= 0, (starts + counts - 1)[c.parent], -1)
         above = np.where(within > 0, np.arange(len(body)) + len(c) - 1, last[body])
         none = np.zeros_like(body)
-        return np.stack([none, none, slots[body] + FREEDOMS + width * within, none, c.v[body] + within, above], 1)
+        return np.stack([none, none, slots[body] + width * within, none, c.v[body] + within, above], 1)
 
 
 def kinds_of(columns: Columns) -> tuple[list[Kind], Array]:

@@ -163,7 +163,7 @@ def target_of(spec: Spec) -> Any:
 
 
 def _loops(rolled: Rolled, spec: Spec) -> bytes:
-    from ..emit.llvm_rolled import emit
+    from ..emit.llvm_rolled_driver import emit
 
     return native.compile_text(emit(rolled, target_of(spec)))
 
@@ -171,7 +171,7 @@ def _loops(rolled: Rolled, spec: Spec) -> bytes:
 def _entry(sizes: Sizes, spec: Spec) -> bytes:
     """The Python entry of the unrolled form, before functions that only pass on."""
     from ..emit import llvm, llvm_entry
-    from ..emit.llvm_rolled import forward_text
+    from ..emit.llvm_rolled_driver import forward_text
     from ..emit.lower import Lowered, Port
 
     ins = tuple(Port(*p) for p in sizes.ports)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..emit.ir import I32, I64, PTR, VOID, Function, Module, Value
-from ..emit.llvm_rolled import declarations
+from ..emit.llvm_rolled_driver import declarations
 from ..emit.lower import Lowered, Port
 from ..model.description import Model
 from ..rolled import Tables, prepared, require_regular, rolled_program
