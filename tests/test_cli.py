@@ -166,6 +166,12 @@ def test_wrong_names_are_refused_with_a_suggestion(tmp_path: Path) -> None:
     assert "fixed, floating, trunk" in refused("info", "biped", "--base", "flying")
     assert "no such file" in refused("info", str(tmp_path / "none.urdf"))
     assert "has 0 feet" in refused("walk", "puma560")  # not what a free base would do to an arm
+    assert "or --feet on the command line" in refused("walk", "puma560")
+    assert "--feet 'left_foot' is not LINK=" in refused("walk", "biped", "--feet", "left_foot")
+    one = ["--feet", "left_foot=0,0,0;1,0,0;0,1,0"]
+    assert "has 1 feet" in refused("walk", "biped", *one)
+    assert "foot 'shoe' is not a link" in refused("walk", "biped", *one, "--feet", "shoe=0,0,0;1,0,0;0,1,0")
+    assert "gait 'x' is not known" in refused("walk", "biped", "--gait", "x")
 
 
 def test_unknown_verb_is_refused_with_a_suggestion() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
@@ -18,11 +20,17 @@ from scipy.spatial import ConvexHull
 
 import drevo
 from drevo.constraint_terms import constraint_terms
+from drevo.errors import InputError, NumericsError
+from drevo.mechanics.configuration import slices
+from drevo.model.description import Limit
+from drevo.robot import Robot
 from drevo.walking import DYNAMIC, GAITS, STATIC, Gait, Walk, draw, follow, hop, plan, walk
 from drevo.walking.control import computed_torque
 from drevo.walking.feet import hull, legs, margin, stand
+from drevo.walking.friction import least_friction, most_friction
 from drevo.walking.gait import footholds, quintic, swing
 from drevo.walking.ground import needed, share, total, zero_moment_point
+from drevo.walking.limits import refuse_limits
 from drevo.walking.phase import Plan
 from drevo.walking.plan import pattern
 from drevo.walking.stepper import Stepper
@@ -373,3 +381,81 @@ def test_drawing_is_an_svg() -> None:
 
 def test_gaits_are_values() -> None:
     assert GAITS == {"static": STATIC, "dynamic": DYNAMIC} and isinstance(STATIC, Gait)
+
+
+def test_friction_is_that_of_forces_at_the_corners() -> None:
+    """Torsion asks for friction too: against linear programmes with cones of 48 sides, inside the true ones."""
+    linprog = pytest.importorskip("scipy.optimize").linprog
+    rng, way = np.random.default_rng(0), 2 * np.pi * np.arange(48) / 48
+    for count in (3, 4, 4, 5, 6):
+        corners = np.concatenate([0.1 * rng.normal(size=(count, 2)), np.zeros((count, 1))], 1)
+        forces = np.concatenate([rng.normal(size=(count, 2)), rng.uniform(1.0, 4.0, (count, 1))], 1)
+        wrench = np.concatenate([forces.sum(0), np.cross(corners, forces).sum(0)])
+        found = float(least_friction(wrench[None], corners[None, :, :2])[0])
+        assert found <= np.max(np.linalg.norm(forces[:, :2], axis=1) / forces[:, 2]) + 1e-6
+        A = np.zeros((6, 3 * count))
+        for k, c in enumerate(corners):
+            A[:, 3 * k : 3 * k + 3] = np.vstack([np.eye(3), np.cross(c, np.eye(3)).T])
+
+        def possible(mu: float, A: np.ndarray = A, b: np.ndarray = wrench, n: int = count) -> bool:
+            rows = [np.eye(n)[k] for k in range(n)]
+            G = np.array([np.kron(e, (np.cos(a), np.sin(a), -mu)) for e in rows for a in way])
+            return bool(linprog(np.zeros(3 * n), G, np.zeros(len(G)), A, b, (None, None)).status == 0)
+
+        assert possible(found * 1.0001) and not possible(found * 0.99)
+    force = np.array([[3.0, 4.0, 50, 0, 0, 0], [0, 0, 50, 0, 0, 2], [0, 0, 5, 9, 0, 0]])
+    square = np.tile([[-0.1, -0.1], [-0.1, 0.1], [0.1, 0.1], [0.1, -0.1]], (3, 1, 1))
+    shear, turn, outside = least_friction(force, square)
+    assert shear == pytest.approx(0.1) and turn == pytest.approx(2.0 / 50.0 / math.hypot(0.1, 0.1))
+    assert outside == np.inf and most_friction(force[:2], square[:2]) == pytest.approx(turn)
+
+
+def limited(robot: Robot, name: str, **limit: float) -> Robot:
+    joints = tuple(replace(j, limit=Limit(**limit)) if j.name == name else j for j in robot.model.joints)
+    return Robot(replace(robot.model, joints=joints))
+
+
+@pytest.mark.parametrize(("limit", "words"), [
+    ({"upper": 0.2}, "the dynamic gait: joint {!r} would stand at .* rad at t = .* limit is 0.2 rad; move"),
+    ({"lower": 1.9, "upper": 3.0}, "joint {!r} would stand at .* and its limit is 1.9 rad"),
+    ({"velocity": 0.1}, "joint {!r} would move at .* rad/s at t = .*, and its limit is -?0.1 rad/s"),
+])  # fmt: skip
+def test_a_plan_keeps_the_limits_of_the_file(limit: dict[str, float], words: str) -> None:
+    biped = drevo.load("biped", base="floating")
+    knee = biped.joint_names[int(legs(biped)[0].pitch[1]) - 5]
+    with pytest.raises(NumericsError, match=words.format(knee)):
+        plan(limited(biped, knee, **limit), 1)
+
+
+def test_efforts_keep_the_limits_of_the_file() -> None:
+    biped = drevo.load("biped", base="floating")
+    knee = biped.joint_names[3]
+    at = next(sv.start for j, _, sv in slices(biped.model) if j.name == knee)
+    state = np.zeros((3, biped.nq)), np.zeros((3, biped.nv)), np.zeros((3, biped.nv))
+    state[2][1, at] = -80.0
+    refuse_limits(limited(biped, knee, effort=80.0), np.arange(3.0), "the walk", *state)
+    refuse_limits(limited(biped, knee, effort=0.0, velocity=0.0), np.arange(3.0), "the walk", *state)
+    with pytest.raises(NumericsError, match=f"joint {knee!r} would need -80 N m at t = 1 s .*limit is -79 N m"):
+        refuse_limits(limited(biped, knee, effort=79.0), np.arange(3.0), "the walk", *state)
+
+
+@pytest.mark.parametrize(("ask", "words"), [
+    (lambda r: plan(r, 2, "hopping"), "gait 'hopping' is not known; there are static, dynamic, or give a Gait"),
+    (lambda r: plan(r, 2, None), "gait None is not known"),
+    (lambda r: plan(r, 2.0), "steps is 2.0"),
+    (lambda r: plan("biped"), "walking takes a robot, as drevo.load gives it, not 'biped'"),
+    (lambda r: plan(r, feet=5), "feet is 5; give"),
+    (lambda r: plan(r, feet=["left_foot", "right_foot"]), "feet is .*; give"),
+    (lambda r: plan(r, feet={"left_foot": "abc", "right_foot": 1}), "foot 'left_foot': a sole is three or more"),
+    (lambda r: hop(r, "long"), "flight is 'long'"),
+    (lambda r: walk(r, gain="x"), "gain is 'x'"),
+    (lambda r: walk(r, gain=-1.0), "gain is -1.0"),
+])  # fmt: skip
+def test_wrong_arguments_of_walking(ask: Callable[[Robot], object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ask(drevo.load("biped", base="floating"))
+
+
+def test_a_gait_by_its_name() -> None:
+    biped = drevo.load("biped", base="floating")
+    assert plan(biped, 1, "dynamic").name == "the dynamic gait" == plan(biped, 1).name

@@ -18,6 +18,14 @@ def walk(
     steps: Annotated[int, typer.Option("--steps", help="How many steps, one foot after the other.")] = 6,
     gait: Annotated[str, typer.Option(help="Kind of gait: dynamic or static.")] = "dynamic",
     length: Annotated[float | None, typer.Option(help="Length of a step, in metres.")] = None,
+    feet: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--feet",
+            help="A sole, for each foot: LINK=x,y,z;x,y,z;x,y,z, its corners in link axes, in metres.",
+            metavar="LINK=CORNERS",
+        ),
+    ] = None,
     plot: Annotated[
         bool, typer.Option("--plot", help="Also draw reactions and drives as ROBOT-GAIT.svg.")
     ] = False,
@@ -26,17 +34,16 @@ def walk(
     """Let a biped walk from standing to standing, and report its balance, ground reactions and drives."""
     from dataclasses import replace
 
-    from ..errors import InputError
-    from ..walking import GAITS, draw, soles
+    from ..walking import draw, soles
     from ..walking import walk as run
+    from ..walking.gait import gait_of
 
-    if gait not in GAITS:
-        raise InputError(f"--gait {gait!r} is not known; there are {', '.join(GAITS)}")
-    chosen = GAITS[gait] if length is None else replace(GAITS[gait], length=length)
-    soles(load(robot, "fixed"))  # an arm is told that it has no feet, not what a free base would do to it
+    chosen = gait_of(gait) if length is None else replace(gait_of(gait), length=length)
+    corners = dict(map(_sole, feet)) if feet else None
+    soles(load(robot, "fixed"), corners)  # an arm is told that it has no feet, not what a free base would do to it
     made = load(robot, "floating")
     with portion(made.name, gait) as part:
-        walked = run(made, steps, chosen, progress=part)
+        walked = run(made, steps, chosen, corners, progress=part)
     facts = _facts(walked, steps, gait)
     if as_json:
         say(facts)
@@ -47,6 +54,17 @@ def walk(
         path.write_text(draw(walked, f"{made.name}: {steps} steps, {gait} gait"), encoding="utf-8")
         if not as_json:
             print(f"drawn {path}")
+
+
+def _sole(text: str) -> tuple[str, list[list[float]]]:
+    """A link and the corners of its sole."""
+    from ..errors import InputError
+
+    link, _, corners = text.partition("=")
+    try:
+        return link.strip(), [[float(x) for x in corner.split(",")] for corner in corners.split(";")]
+    except ValueError:
+        raise InputError(f"--feet {text!r} is not LINK=x,y,z;x,y,z;x,y,z") from None
 
 
 def _facts(walked: Walk, steps: int, gait: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..mechanics.configuration import slices
 from ..model.description import Joint, Model
-from ..model.sentences import meant
+from ..model.sentences import meant, model_of
+from ..model.values import short
 from ..robot import Robot
 
 Array = np.ndarray[Any, Any]
@@ -71,7 +72,7 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
     InputError for a base that is not free, an unknown link and a leg that is not of six joints with three
     pitch joints.
     """
-    model = robot.model
+    model = model_of(robot, "walking")
     if not model.joints or model.joints[0].kind != "free":
         raise InputError(f"robot {robot.name!r} has no free base to walk with; load it with base='floating'")
     if any(model.gravity[:2]) or not model.gravity[2] < 0.0:
@@ -80,26 +81,36 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
     for link in given:
         if link not in robot.link_names:
             raise InputError(f"foot {link!r} is not a link of robot {robot.name!r}{meant(link, robot.link_names)}")
-    return tuple(_leg(robot, link, np.array(corners, float)) for link, corners in given.items())
+    return tuple(_leg(robot, link, _corners(link, corners)) for link, corners in given.items())
 
 
 def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[str, Corners]:
     """Two feet and their corners: those given, or the links with three or more contact points."""
+    if feet is not None and not (isinstance(feet, Mapping) and all(isinstance(link, str) for link in feet)):
+        raise InputError(f"feet is {short(feet)}; give {{link: corners of the sole}}")
     found: dict[str, list[Any]] = {}
-    for c in robot.model.contacts:
+    for c in model_of(robot, "walking").contacts:
         found.setdefault(c.link, []).append(c.point)
     given = feet if feet is not None else {link: points for link, points in found.items() if len(points) >= 3}
     if len(given) != 2:
         raise InputError(
             f"robot {robot.name!r} has {len(given)} feet with three or more contact points and walks on two; "
-            "give feet={link: corners of the sole}"
+            "give feet={link: corners of the sole}, or --feet on the command line"
         )
     return given
 
 
-def _leg(robot: Robot, link: str, corners: Array) -> Leg:
+def _corners(link: str, given: object) -> Array:
+    try:
+        corners = np.array(given, float)
+    except (TypeError, ValueError):
+        corners = np.zeros(0)
     if corners.ndim != 2 or corners.shape[1] != 3 or len(corners) < 3 or not np.isfinite(corners).all():
         raise InputError(f"foot {link!r}: a sole is three or more corners of three finite numbers, link axes")
+    return corners
+
+
+def _leg(robot: Robot, link: str, corners: Array) -> Leg:
     q = robot.neutral()
     rates = {j.name: sv.start for j, _, sv in slices(robot.model)}
     chain = [j for j in _path(robot.model, link) if j.name in rates][1:]  # without the free base

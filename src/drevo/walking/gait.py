@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..errors import InputError
+from ..model.values import short
 from .feet import Array
 
 
@@ -53,6 +54,14 @@ DYNAMIC = Gait("dynamic", length=0.25, lift=0.04, single=0.5, double=0.12, settl
 GAITS = {g.name: g for g in (STATIC, DYNAMIC)}
 
 
+def gait_of(gait: object) -> Gait:
+    """A gait, or that of a name."""
+    found = GAITS.get(gait) if isinstance(gait, str) else gait
+    if not isinstance(found, Gait):
+        raise InputError(f"gait {short(gait)} is not known; there are {', '.join(GAITS)}, or give a Gait")
+    return found
+
+
 def quintic(start: tuple[float, float, float], end: tuple[float, float, float], T: float, t: Array) -> Array:
     """(3, n): x, x' and x'' of the polynomial of the fifth degree from (x, x', x'') at 0 to those at T."""
     x0, v0, a0 = start
@@ -85,4 +94,4 @@ def footholds(start: Array, steps: int, length: float) -> list[tuple[int, Array]
     return out
 
 
-__all__ = ["DYNAMIC", "GAITS", "STATIC", "Gait", "footholds", "quintic", "swing"]
+__all__ = ["DYNAMIC", "GAITS", "STATIC", "Gait", "footholds", "gait_of", "quintic", "swing"]

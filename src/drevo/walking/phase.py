@@ -12,6 +12,7 @@ from ..io.brief import brief
 from ..robot import Robot
 from .feet import Array, Leg, stand
 from .ground import Support, needed, share
+from .limits import refuse_limits
 
 
 @brief
@@ -81,8 +82,10 @@ class Plan:
         return share(needed(self.robot, phase.q, tau), self.support(phase).middles)
 
     def refuse(self) -> None:
-        """NumericsError where a foot would have to pull or the robot would tip: which phase, tick, by how much."""
+        """NumericsError where a foot would have to pull, the robot would tip, or a joint would leave its range or
+        move too fast: which phase, tick, by how much."""
         for phase in self.phases:
+            refuse_limits(self.robot, phase.t, self.name, phase.q, phase.v)
             if phase.stands:
                 self.support(phase).refuse(phase.t, self.reactions(phase), self.name)
 

@@ -17,20 +17,24 @@ import numpy as np
 
 from ..robot import Robot
 from .feet import Array, Corners, Leg, legs, stand
-from .gait import DYNAMIC, Gait, footholds, quintic, swing
+from .gait import DYNAMIC, Gait, footholds, gait_of, quintic, swing
 from .ground import total, zero_moment_point
 from .phase import Plan, Stretch, resting
 
 CORRECTIONS = 6  # of the pelvis; each leaves about a tenth of the difference
 
 
-def plan(robot: Robot, steps: int = 6, gait: Gait = DYNAMIC, feet: Mapping[str, Corners] | None = None) -> Plan:
+def plan(
+    robot: Robot, steps: int = 6, gait: Gait | str = DYNAMIC, feet: Mapping[str, Corners] | None = None
+) -> Plan:
     """A walk of so many steps, from standing to standing, forward along x.
 
-    feet: {link: corners of the sole, link axes}; by default the model's contact points. Raises InputError, and
-    NumericsError where a leg is too short (which, by how much), where a foot would have to pull, or where the
+    gait: a Gait, or the name of one, "dynamic" or "static". feet: {link: corners of the sole, link axes}; by
+    default the model's contact points. Raises InputError, and NumericsError where a leg is too short (which, by
+    how much), where a foot would have to pull, where a joint would leave its range or move too fast, or where the
     zero-moment point would leave the soles (which tick, by how much).
     """
+    gait = gait_of(gait)
     two = legs(robot, feet)
     pelvis, start = upright(two, gait)
     stretches, p = _stretches(two, gait, start, footholds(start, steps, gait.length))

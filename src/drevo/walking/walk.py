@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from ..errors import NumericsError
+from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..mechanics.configuration import slices
+from ..model.values import short
 from ..robot import Robot
 from .control import computed_torque, leaning
 from .feet import Array, Corners, Leg, margin
+from .friction import most_friction
 from .gait import DYNAMIC, Gait
 from .ground import Support, total, zero_moment_point
+from .limits import refuse_limits
 from .phase import Phase, Plan
 from .plan import plan
 from .stepper import Stepper
@@ -22,6 +26,7 @@ from .stepper import Stepper
 GAIN = 20.0  # 1/s
 TOUCHED, SECANTS = 1e-13, 12  # m: how far from the ground a sole that touches it may be
 TOGETHER = 1e-5  # m: feet that are this near to the ground when one touches it land with it
+LOADED = 1.0  # N: a foot that is just lifted or put down presses less
 LATE = 0.1  # s after its time: a foot that has not landed by then does not
 
 Record = tuple[float, Array, Array]  # t since the phase began, q, v
@@ -105,12 +110,17 @@ class Walk:
         """The least normal force of a standing foot, N."""
         return float(min(s.reactions[..., 2].min() for s in self.stages if s.stands))
 
-    @property
+    @cached_property
     def friction(self) -> float:
-        """The coefficient of friction that the reactions of a loaded foot ask for."""
-        loaded = np.concatenate([s.reactions.reshape(-1, 6) for s in self.stages])
-        loaded = loaded[loaded[:, 2] > 1.0]
-        return float(np.max(np.linalg.norm(loaded[:, :2], axis=-1) / loaded[:, 2]))
+        """The least coefficient of friction with which forces at the corners of the soles make the reactions."""
+        return max(
+            most_friction(
+                s.reactions[loaded, i], leg.sole(self.robot.pose(s.q[loaded], leg.link))[..., :2] - at[:2]
+            )
+            for s in self.stages
+            for i, (leg, at) in enumerate(zip(s.support.legs, s.support.middles))
+            if (loaded := s.reactions[:, i, 2] > LOADED).any()
+        )
 
     @property
     def strongest(self) -> tuple[str, float]:
@@ -120,25 +130,29 @@ class Walk:
         return next(j.name for j, _, sv in slices(self.robot.model) if sv.start <= k < sv.stop), float(most[k])
 
     def refuse(self) -> None:
-        """NumericsError where a foot pulled or the zero-moment point left the soles: which, when, how much."""
+        """NumericsError where a foot pulled, the zero-moment point left the soles or a joint its limits: which,
+        when, how much."""
         for s in self.stages:
             s.support.refuse(s.t, s.reactions, "the walk")
+            refuse_limits(self.robot, s.t, "the walk", s.q, s.v, s.tau)
 
 
 def walk(
     robot: Robot,
     steps: int = 6,
-    gait: Gait = DYNAMIC,
+    gait: Gait | str = DYNAMIC,
     feet: Mapping[str, Corners] | None = None,
     gain: float = GAIN,
     progress: Callable[[float], None] | None = None,
 ) -> Walk:
     """A robot with a free base walks forward so many steps, from standing to standing, and is checked.
 
-    The plan is `plan.plan`'s, the drives follow it by `control.computed_torque`. Contacts of six rows come and go:
-    a foot in the air lands where its sole meets z = 0. Raises InputError, and NumericsError where the plan cannot
-    be, where a foot does not land, where it pulls or where the robot would tip.
+    gait: a Gait, or the name of one, "dynamic" or "static". gain: 1/s. The plan is `plan.plan`'s, the drives
+    follow it by `control.computed_torque`. Contacts of six rows come and go: a foot in the air lands where its sole
+    meets z = 0. Raises InputError, and NumericsError where the plan cannot be, where a foot does not land, where it
+    pulls, where the robot would tip or a joint leave its limits.
     """
+    _positive(gain)
     made = plan(robot, steps, gait, feet)
     done = follow(made, gain, progress)
     done.refuse()
@@ -146,7 +160,10 @@ def walk(
 
 
 def follow(made: Plan, gain: float = GAIN, progress: Callable[[float], None] | None = None) -> Walk:
-    """The phases of a plan, simulated from rest; unchecked."""
+    """The phases of a plan, simulated from rest; unchecked: `Walk.refuse` checks. gain: 1/s."""
+    _positive(gain)
+    if not isinstance(made, Plan):
+        raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {short(made)}")
     march = _March(made, made.phases[0].q[0], np.zeros(made.robot.nv))
     for k, phase in enumerate(made.phases):
         after = made.phases[k + 1].stands if k + 1 < len(made.phases) else phase.stands
@@ -154,6 +171,11 @@ def follow(made: Plan, gain: float = GAIN, progress: Callable[[float], None] | N
         if progress:
             progress((k + 1) / len(made.phases))
     return Walk(made.robot, made, tuple(march.stages), tuple(march.landings))
+
+
+def _positive(gain: object) -> None:
+    if isinstance(gain, bool) or not isinstance(gain, (int, float)) or not 0.0 < gain < np.inf:
+        raise InputError(f"gain is {short(gain)}; it is a positive number, 1/s")
 
 
 @dataclass
