@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from drevo.emit.plot import HIGH, Curve, Panel, plot
+from drevo.emit.plot import COLOURS, HIGH, Curve, Panel, plot
 
 SPACE = "{http://www.w3.org/2000/svg}"
 LINE = np.stack([np.arange(100.0), 2.0 * np.arange(100.0)])
@@ -63,3 +63,22 @@ def test_keys() -> None:
     assert words(plot("p", same, 2, "t, s")).count("<total>") == 1 and "t, s" in words(plot("p", same, 2, "t, s"))
     other = [*same, Panel("c", [Curve("else", *LINE)])]
     assert [words(plot("p", other)).count(n) for n in ("<total>", "static", "else")] == [2, 2, 1]
+
+
+def test_no_two_colours_are_one() -> None:
+    """For any eye: dichromats by Machado, Oliveira and Fernandes 2009, distances in CIELAB."""
+    sights = [
+        np.eye(3),
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    ]
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    rgb = np.array([[int(c[k : k + 2], 16) / 255 for k in (1, 3, 5)] for c in COLOURS])
+    light = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    for sight in sights:
+        seen = np.clip(light @ np.array(sight).T, 0.0, 1.0) @ xyz.T / [0.95047, 1.0, 1.08883]
+        f = np.where(seen > 0.008856, np.cbrt(seen), 7.787 * seen + 16 / 116)
+        lab = np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], -1)
+        apart = np.linalg.norm(lab[:, None] - lab, axis=-1) + 1e3 * np.eye(len(lab))
+        assert apart.min() >= 20.0

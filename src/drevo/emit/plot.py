@@ -25,7 +25,8 @@ FINE = 0.25  # points nearer than this to the line between their neighbours are 
 FLAT = 1e-9  # N, N m, m, s: what varies less is rounding, and no curve
 ROOM = 0.04  # of an ordinate's range is left free at each end
 
-COLOURS = (MARK, GOLD, RED, "#4a5fa5", "#7a9a3a", "#8a4f9e", SOFT)
+# told apart by eyes that see all colours and by the three kinds that do not: 26 or more in CIELAB
+COLOURS = (MARK, GOLD, RED, "#4e0098", "#c743e9", "#b1abca", "#14c384")
 LOOKS = {
     "p-svg": {"fill": INK, "font-family": "system-ui,sans-serif", "font-size": "11"},
     "p-bg": {"fill": PAPER},

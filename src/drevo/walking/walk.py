@@ -148,8 +148,8 @@ def walk(
     """A robot with a free base walks forward so many steps, from standing to standing, and is checked.
 
     gait: a Gait, or the name of one, "dynamic" or "static". gain: 1/s. The plan is `plan.plan`'s, the drives
-    follow it by `control.computed_torque`. Contacts of six rows come and go: a foot in the air lands where its sole
-    meets z = 0. Raises InputError, and NumericsError where the plan cannot be, where a foot does not land, where it
+    follow it by `control.computed_torque`. Contacts of six rows come and go: a foot in the air lands where its
+    sole meets z = 0. Raises InputError, and NumericsError where the plan cannot be, where a foot does not land or
     pulls, where the robot would tip or a joint leave its limits.
     """
     _positive(gain)
