@@ -73,10 +73,10 @@ def test_by_default_what_has_no_link(cached: Path, monkeypatch: pytest.MonkeyPat
     ("words", "said"),
     [
         (["--quantities", "poze"], "did you mean 'pose'"),
-        (["--quantities", "pose"], "name it by --link; links are"),
+        (["--quantities", "pose"], "say which by --link; links are"),
         (["--quantities", "pose", "--link", "link9"], "did you mean 'link"),
-        (["--dtype", "float16"], "none of float64, float32"),
-        (["--layout", "columns"], "none of rows, batch_last"),
+        (["--dtype", "float16"], "there are float64, float32"),
+        (["--layout", "columns"], "there are rows, batch_last"),
     ],
 )
 def test_refusals(cached: Path, words: list[str], said: str) -> None:

@@ -202,7 +202,7 @@ def test_refusals() -> None:
         derivative(r, "mass_matrix", ())
     with pytest.raises(drevo.InputError, match="no theorem"):
         derivative(r, "kinetic_energy", "q", method="theorems")
-    with pytest.raises(drevo.InputError, match="none of auto"):
+    with pytest.raises(drevo.InputError, match="there are auto"):
         derivative(r, "mass_matrix", "q", method="magic")
     tree = build_tree(r.model)
     with pytest.raises(drevo.TraceError, match="Christoffel"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+FEW = 6  # names that are listed beside the one that was probably meant
+
 
 class DrevoError(Exception):
     """The base of everything that Drevo raises on purpose; `problems` holds all where the text counts some."""
@@ -51,8 +53,8 @@ def one_of(
     from difflib import get_close_matches
 
     near = get_close_matches(value[:80], known, 1) if isinstance(value, str) else []
-    there = (
-        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
-    )
+    there = f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
+    if near:
+        there = f"{there}; " * (len(known) <= FEW) + f"did you mean {near[0]!r}?"
     said = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
     raise error(f"{what} {said} is not known{hint}; {there}")

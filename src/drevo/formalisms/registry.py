@@ -173,8 +173,7 @@ def candidates(
     snap: float = TINY,
 ) -> list[Variant]:
     """The ways to a quantity that are worth tracing for this robot, or the one of a named formalism."""
-    if formalism != "auto":
-        one_of("formalism", formalism, ("auto", *FORMALISMS))
+    if one_of("formalism", formalism, ("auto", *FORMALISMS)) != "auto":
         if name not in FORMALISMS[formalism]:
             raise TraceError(f"formalism {formalism!r} does not give {name}; these do: {', '.join(giving(name))}")
         takes = "external" in signature(FORMALISMS[formalism][name]).parameters
