@@ -112,7 +112,7 @@ def _doubtful(draft: Draft) -> DrevoWarning:
             + cut(draft.doubts, MOST_PROBLEMS, "; ", "; ")
         )
     if draft.unread:
-        what = "; ".join(f"{what} of {cut(labels, 12)}" for what, labels in _together(draft.unread))
+        what = "; ".join(f"{what} of {_labels(labels, 12)}" for what, labels in _together(draft.unread))
         parts.append(f"this changes the dynamics and is not read (strict=True refuses): {what}")
     warning = DrevoWarning(f"{draft.where}: {'; '.join(parts)}")
     warning.problems = (*draft.doubts, *_unread(draft))
@@ -125,6 +125,15 @@ def _unread(draft: Draft) -> list[str]:
         f"{what} of {', '.join(labels)}, not read, though it changes the dynamics"
         for what, labels in _together(draft.unread)
     ]
+
+
+def _labels(labels: list[str], most: int) -> str:
+    """joints 'a', 'b' and 3 more: what all labels begin with is said once."""
+    noun = labels[0].partition(" '")[0]
+    if len(labels) == 1 or " " in noun or not all(label.startswith(f"{noun} '") for label in labels):
+        return cut(labels, most)
+    nouns = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{nouns} {cut([label[len(noun) + 1 :] for label in labels], most)}"
 
 
 def _together(unread: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
