@@ -62,7 +62,7 @@ def test_result_names_and_shapes() -> None:
     assert r.f.shape == (2, 3, 13) and r.H.shape == (2, 3, 3, 3) and r.T.shape == (2, 3)
     assert isinstance(f(q[0], v[0]).T, float) and isinstance(f(list(q[0]), v[0]).T, float)
     assert type(pickle.loads(pickle.dumps(r))) is tuple  # noqa: S301
-    assert "H[" in repr(r)
+    assert "H=" in repr(r)
 
 
 @pytest.mark.parametrize("count", BATCHES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,11 @@ from numpy.typing import ArrayLike
 from .errors import InputError
 from .mechanics import configuration
 from .mechanics.trunk import refuse_gimbal_lock, trunk_pitch
+from .methods import Methods
 from .model.description import Model
 from .model.sentences import model_of
 from .model.values import short
-from .quantities import ALIASES, CATALOGUE
+from .quantities import CATALOGUE, quantity
 from .runtime.arguments import in_memory
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Robot:
+class Robot(Methods):
     """A robot ready to compute.
 
     Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading
@@ -57,32 +59,28 @@ class Robot:
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model,)
 
-    def __getattr__(self, name: str) -> Any:
-        """Compiles a quantity on first use and keeps its entry point, so later calls go straight in."""
-        target = ALIASES.get(name, name)
-        if target not in CATALOGUE or CATALOGUE[target].options:
+    if not TYPE_CHECKING:  # a type checker knows all the names there are
+
+        def __getattr__(self, name: str) -> Any:
             near = difflib.get_close_matches(name, dir(self), 1) if not name.startswith("_") else []
             hint = f"did you mean {near[0]!r}?" if near else f"quantities are {', '.join(CATALOGUE)}"
             raise AttributeError(f"a Robot has no {name!r}; {hint}")
-        function = self.function(target)
+
+    def _compiled(self, name: str) -> Callable[..., Any]:
+        """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
+        x = quantity(name)
+        function = self.function(x.name)
         entry: Callable[..., Any] = function.fast or function
-        if CATALOGUE[target].inverse and trunk_pitch(self.model) is not None:
-            entry = self._unlocked(entry)
+        if x.inverse and trunk_pitch(self.model) is not None:
+            entry = partial(self._unlocked, entry)
         self.__dict__[name] = entry
         return entry
 
-    def _unlocked(self, entry: Callable[..., Any]) -> Callable[..., Any]:
+    def _unlocked(self, entry: Callable[..., Any], q: ArrayLike, *rest: Any, **given: Any) -> Any:
         """Of a trunk in gimbal lock M is singular, where rounding would give numbers."""
-
-        def guarded(q: ArrayLike, *rest: Any, **given: Any) -> Any:
-            if np.shape(q)[-1:] == (self.nq,):
-                refuse_gimbal_lock(self.model, np.asarray(q))
-            return entry(q, *rest, **given)
-
-        return guarded
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *CATALOGUE, *ALIASES]
+        if np.shape(q)[-1:] == (self.nq,):
+            refuse_gimbal_lock(self.model, np.asarray(q))
+        return entry(q, *rest, **given)
 
     def function(self, quantity: str, **options: Any) -> Function:
         """The compiled Function behind a method: sizes, counts, pattern."""

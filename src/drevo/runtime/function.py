@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ..quantities import CATALOGUE, explained
 from . import native, selftest
 from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory, number_array
 from .build import Built, Manifest, Spec, obtain_code
@@ -155,8 +156,12 @@ class Function:
                 return cls(x)
 
         names = ", ".join(n.replace(":", "_") for n, _ in self.inputs)
-        about = self.meta.get("robot", "a program")
-        doc = f"{self.name}({names}, out=None, threads=1)\n--\n\n{self.name} of {about}."
+        known = CATALOGUE.get(self.name)
+        about = f"{self.name} of {self.meta.get('robot', 'a program')}." + (
+            f"\n\n{explained(known)}" if known else ""
+        )
+        more = ", *, f_ext=None" if self.extra is not None else ""
+        doc = f"{self.name}({names}, out=None, threads=1{more})\n--\n\n{about}"
         threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
         made = native.builtin(self._code, self, self.name, doc, self._slow(), self.dtype, several, threshold)
         return made if selftest.trusted(self, made) else None
