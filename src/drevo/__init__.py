@@ -25,12 +25,19 @@ _LAZY = {
     "Derivation": "derivation",
     "Robot": "robot",
     "check_formulas": "design.formulas",
+    "clip": "mechanics.scalar",
     "compile": "compiler",
     "conditions": "design.conditions",
+    "cos": "mechanics.scalar",
     "from_dh": "dh",
     "load": "loading",
+    "maximum": "mechanics.scalar",
+    "minimum": "mechanics.scalar",
     "rigid_body_energy": "formalisms.alyushin",
+    "sin": "mechanics.scalar",
+    "sqrt": "mechanics.scalar",
     "stream": "streaming",
+    "where": "mechanics.scalar",
     "write_out": "written",
 }
 _MODULES = ("constraint", "control", "dh", "loads", "robots")
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
     from .dh import from_dh
     from .formalisms.alyushin import rigid_body_energy
     from .loading import load
+    from .mechanics.scalar import clip, cos, maximum, minimum, sin, sqrt, where
     from .robot import Robot
     from .streaming import stream
     from .written import write_out
@@ -79,16 +87,23 @@ __all__ = [
     "Robot",
     "TraceError",
     "check_formulas",
+    "clip",
     "compile",
     "conditions",
     "constraint",
     "control",
+    "cos",
     "dh",
     "from_dh",
     "load",
     "loads",
+    "maximum",
+    "minimum",
     "rigid_body_energy",
     "robots",
+    "sin",
+    "sqrt",
     "stream",
+    "where",
     "write_out",
 ]

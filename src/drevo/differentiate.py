@@ -17,7 +17,7 @@ from .formalisms.search import Plan
 from .formalisms.zaremba import Entries
 from .graph.derivative import partial
 from .graph.node import Expr, Graph
-from .graph.ops import CONST, COS, INPUT, OPS, SIN, SQRT
+from .graph.ops import CONST, COS, INPUT, OPS, SIN, SQRT, UNLESS, WHEN
 from .graph.program import Input, Output, Program
 from .mechanics import scalar
 from .mechanics.scalar import Scalar, is_zero
@@ -389,7 +389,9 @@ def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
     def at(e: int) -> Scalar:
         return -value[e >> 1] if e & 1 else value[e >> 1]
 
-    named = {SIN: scalar.sin, COS: scalar.cos, SQRT: scalar.sqrt}
+    named: dict[int, Any] = {SIN: scalar.sin, COS: scalar.cos, SQRT: scalar.sqrt}
+    named[WHEN] = lambda c, x: scalar.where(c > 0.0, x, 0.0)
+    named[UNLESS] = lambda c, x: scalar.where(c > 0.0, 0.0, x)
     for n in graph.live(x.edge for x in entries.values() if isinstance(x, Expr)):
         op = graph.op[n]
         if op <= INPUT or op == CONST:

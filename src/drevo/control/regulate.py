@@ -184,6 +184,7 @@ class Tracker:
     tau: Array
     K: Array
     driven: Array
+    arrays_only = True  # for drevo.simulate.Control
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         place = min(max(float(t) / self.dt, 0.0), len(self.q) - 1.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..graph.ops import ADD, ATAN2, DIV, MUL, SQRT
+from ..graph.ops import ADD, ATAN2, CHOICE, DIV, MUL, SQRT, WHEN
 from ..graph.program import FLOOR
 from .cut import Cut, Run
 from .llvm_math import NEAR, Lanes
@@ -294,6 +294,11 @@ class Body:
         elif op == FMA:
             x, y, z = self.operand(a), self.operand(b), self.operand(c)
             self.out.append(f"  %t{to} = call {t} @llvm.fma.{l.suffix}({t} {x}, {t} {y}, {t} {z})")
+        elif op in CHOICE:
+            x, y, zero = self.operand(a), self.operand(b), l.const(0.0)
+            yes = self.fresh(f"fcmp ogt {t} {x}, {zero}")
+            either = f"{t} {y}, {t} {zero}" if op == WHEN else f"{t} {zero}, {t} {y}"
+            self.out.append(f"  %t{to} = select {l.many('i1')} {yes}, {either}")
         elif op == ATAN2:
             x, y = self.operand(a), self.operand(b)
             self.out.append(f"  %t{to} = call {t} @atan2_{l.lanes}({t} {x}, {t} {y})")

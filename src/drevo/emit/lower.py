@@ -15,10 +15,11 @@ from typing import Literal, NamedTuple
 
 from ..errors import EmitError
 from ..graph.node import Graph
-from ..graph.ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
+from ..graph.ops import ADD, ATAN2, BINARY, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
 from ..graph.program import Output, Program
 
 FMA, SINCOS, GUARD, TURN = range(len(OPS), len(OPS) + 4)  # beside the operations of the graph
+FINITE = {DIV: 1, ATAN2: 0, **dict.fromkeys(CHOICE, 0)}  # how many operands hand on what is not finite, if not all
 Order = Literal["auto", "create", "column", "greedy"]
 ORDERS = ("auto", "create", "column", "greedy")
 ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
@@ -310,13 +311,13 @@ def results(step: Step) -> tuple[int, ...]:
 def ends(low: Lowered) -> set[int]:
     """Outputs to test for all: any other enters one of these so that, if it is not finite, neither is that.
 
-    Sums, products, roots, sines and numerators hand on what is not finite; denominators and angles do not.
+    Sums, products, roots, sines and numerators hand on what is not finite; FINITE says what does not.
     """
     stored = {e >> 1 for edges in low.stores for e in edges}
     within: set[int] = set()
     for step in reversed(low.steps):
         if any(v in stored or v in within for v in results(step)):
-            within.update(e >> 1 for e in operands(step)[: {DIV: 1, ATAN2: 0}.get(step[0])])
+            within.update(e >> 1 for e in operands(step)[: FINITE.get(step[0])])
     return stored - within
 
 

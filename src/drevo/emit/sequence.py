@@ -9,7 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..graph.ops import ADD, CONST, COS, DIV, INPUT, MUL, OPS, SIN
+from ..errors import EmitError
+from ..graph.ops import ADD, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, SIN
 from ..graph.program import Output, Program
 from .expression import Call, Factor, Group, Name, Number, Term, Terms
 from .layout import Layout, entry_name
@@ -242,6 +243,8 @@ class _Writer:
             if _numeric(x) and _numeric(y):  # side by side they would fold, and the count would fall
                 y = (Group((Term(False, y),)),)
             return (Term(s ^ r, self._ranked(x, y)),)
+        if op in CHOICE:
+            raise EmitError("a choice by drevo.where, minimum, maximum or clip is compiled, not written out")
         second = led(self._terms_of(g.b[n])) if OPS[op].arity == 2 else ()
         return (Term(False, (Call(OPS[op].name, led(self._terms_of(g.a[n])), second),)),)
 

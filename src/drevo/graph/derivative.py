@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import TraceError
 from .node import Expr, Graph, Scalar
-from .ops import ADD, COS, DIV, MUL, SIN, SQRT
+from .ops import ADD, CHOICE, COS, DIV, MUL, SIN, SQRT
 
 
 def partial(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -50,6 +50,9 @@ def _rate(graph: Graph, n: int, rate: dict[int, Scalar]) -> Scalar:
         return du + dw
     if op == MUL:
         return du * w + u * dw
+    if op in CHOICE:
+        d = graph.choice(op, operands[0], graph.edge(dw))
+        return d if isinstance(d, float) else graph.expr(d)
     if op == DIV:
         return (du - graph.expr(2 * n) * dw) / w
     square = u * u + w * w  # atan2(u, w)

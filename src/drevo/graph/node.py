@@ -15,7 +15,7 @@ from threading import RLock
 from typing import Any, Union
 
 from ..errors import TraceError
-from .ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, PARAMETER, SIN, SQRT
+from .ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, PARAMETER, SIN, SQRT, UNLESS, WHEN
 
 Scalar = Union[float, "Expr"]
 
@@ -275,6 +275,14 @@ class Graph:
             return math.atan2(self._value(y), self._value(x))
         return 2 * self.node(ATAN2, y & ~1, x) + (y & 1)  # odd in y
 
+    def choice(self, op: int, c: int, x: int) -> int | float:
+        """x where c > 0 (WHEN) or where it is not (UNLESS), else 0; the sign of x goes out."""
+        if self.op[c >> 1] == CONST:
+            return x if (self._value(c) > 0.0) == (op == WHEN) else 0.0
+        if self._is_zero(x):
+            return 0.0
+        return 2 * self.node(op, c, x & ~1) + (x & 1)
+
     # -- small helpers --------------------------------------------------------------------------------------
 
     def _value(self, edge: int) -> float:
@@ -376,9 +384,10 @@ class Expr:
         return self._wrap(self.graph.div(self.graph.edge(other), self.edge))
 
     def __pow__(self, n: int) -> Scalar:
-        if n == 2:
-            return self * self
-        return NotImplemented
+        if not isinstance(n, int) or n < 1:
+            return NotImplemented
+        half = self ** (n // 2) if n > 1 else 1.0
+        return half * half * (self if n % 2 else 1.0)
 
     def __neg__(self) -> Expr:
         return Expr(self.graph, self.edge ^ 1)
@@ -386,8 +395,43 @@ class Expr:
     def __pos__(self) -> Expr:
         return self
 
+    def __abs__(self) -> Scalar:
+        return Condition(self).choose(self, -self)
+
+    def __gt__(self, other: Scalar) -> Condition | bool:
+        """self > other, as a condition on self - other."""
+        if isinstance(other, (float, int)) and not math.isfinite(other):
+            return other < 0.0
+        d = self - other
+        return Condition(d) if isinstance(d, Expr) else d > 0.0
+
+    def __lt__(self, other: Scalar) -> Condition | bool:
+        return (-self) > (-other)
+
+    def __ge__(self, other: Scalar) -> Condition | bool:
+        return _inverse(self < other)
+
+    def __le__(self, other: Scalar) -> Condition | bool:
+        return _inverse(self > other)
+
+    def __eq__(self, other: object) -> bool:
+        """The same node; whether two values are equal, the trace does not know."""
+        if isinstance(other, Expr) and other.graph is self.graph and other.edge == self.edge:
+            return True
+        if self.level == 2 and isinstance(other, (Expr, float, int)):
+            raise TraceError(UNTRUE)
+        return False
+
+    __hash__ = object.__hash__
+
     def __bool__(self) -> bool:
-        raise TraceError("a traced value has no truth: an algorithm branched on the state")
+        raise TraceError(UNTRUE)
+
+    def __float__(self) -> float:
+        raise TraceError(
+            "float() or a function of the math module met a value that is not known while it is traced: take "
+            "drevo.sin, drevo.cos and drevo.sqrt"
+        )
 
     def __repr__(self) -> str:
         return f"Expr({self.edge})"
@@ -414,6 +458,50 @@ class Expr:
         return self.graph.level[self.edge >> 1]
 
 
+class Condition:
+    """Whether a traced value is above 0, or is not; `drevo.where` chooses by it, & and | join two, ~ turns one."""
+
+    __array_ufunc__ = None
+    __slots__ = ("turned", "value")
+
+    def __init__(self, value: Expr, turned: bool = False) -> None:
+        self.value, self.turned = value, turned
+
+    def choose(self, a: Scalar, b: Scalar) -> Scalar:
+        """a where it holds, else b."""
+        g = self.value.graph
+        a, b = (b, a) if self.turned else (a, b)
+        parts = [g.choice(op, self.value.edge, g.edge(x)) for op, x in ((WHEN, a), (UNLESS, b))]
+        yes, no = (x if isinstance(x, float) else g.expr(x) for x in parts)
+        return yes + no
+
+    def __invert__(self) -> Condition:
+        return Condition(self.value, not self.turned)
+
+    def __and__(self, other: Condition | bool) -> Condition | bool:
+        if not isinstance(other, Condition):
+            return self if other else False
+        return self.choose(other.choose(1.0, 0.0), 0.0) > 0.5
+
+    def __or__(self, other: Condition | bool) -> Condition | bool:
+        return _inverse(~self & _inverse(other))
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __bool__(self) -> bool:
+        raise TraceError(UNTRUE)
+
+
+UNTRUE = (
+    "a branch on a value that is not known while it is traced: write drevo.where(condition, a, b), drevo.minimum, "
+    "drevo.maximum or drevo.clip in place of if, and, or, min, max, np.where and np.clip"
+)
+
+
+def _inverse(condition: Condition | bool) -> Condition | bool:
+    return not condition if isinstance(condition, bool) else ~condition
+
+
 __all__ = [
     "ADD",
     "ATAN2",
@@ -426,6 +514,7 @@ __all__ = [
     "PARAMETER",
     "SIN",
     "SQRT",
+    "Condition",
     "Expr",
     "Graph",
     "Scalar",

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-CONST, PARAMETER, INPUT, ADD, MUL, DIV, SIN, COS, SQRT, ATAN2 = range(10)
-BINARY = (ADD, MUL, DIV, ATAN2)  # ATAN2 stands on parameters only: the phase of a merged constant
+CONST, PARAMETER, INPUT, ADD, MUL, DIV, SIN, COS, SQRT, ATAN2, WHEN, UNLESS = range(12)
+CHOICE = (WHEN, UNLESS)  # of c and x: x where c > 0, or where it is not, else 0; what is not taken may be anything
+BINARY = (ADD, MUL, DIV, ATAN2, *CHOICE)  # ATAN2 stands on parameters only: the phase of a merged constant
 
 
 class Op(NamedTuple):
@@ -35,6 +36,14 @@ def _atan2(y: Any, x: Any) -> Any:
     return np.arctan2(y, x)
 
 
+def _when(c: Any, x: Any) -> Any:
+    return np.where(c > 0, x, 0.0) if np.ndim(c) else x if c > 0 else 0.0
+
+
+def _unless(c: Any, x: Any) -> Any:
+    return np.where(c > 0, 0.0, x) if np.ndim(c) else 0.0 if c > 0 else x
+
+
 OPS: tuple[Op, ...] = (
     Op("const", 0),
     Op("parameter", 0),
@@ -46,4 +55,6 @@ OPS: tuple[Op, ...] = (
     Op("cos", 1, _cos),
     Op("sqrt", 1, _sqrt),
     Op("atan2", 2, _atan2),
+    Op("when", 2, _when),
+    Op("unless", 2, _unless),
 )

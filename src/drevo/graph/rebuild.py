@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from .node import Graph
-from .ops import ADD, CONST, DIV, INPUT, MUL
+from .ops import ADD, CHOICE, CONST, DIV, INPUT, MUL
 from .program import Program
 
 Labels = tuple[tuple[str, int], ...]
@@ -105,6 +105,8 @@ class _Copy:
         rules = {ADD: g.add, MUL: g.mul, DIV: g.div}
         if op in rules:
             return self.whole(rules[op](x, *rest))
+        if op in CHOICE:
+            return self.whole(g.choice(op, x, *rest))
         return self.whole(g.atan2(x, *rest) if rest else g.unary(op, x))
 
     def whole(self, x: int | float) -> int:

@@ -5,11 +5,12 @@ Whatever passes through the algorithms is differentiated along a path by them: f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..errors import TraceError
 from .rotation import from_quaternion
-from .scalar import Scalar, cos, sin, sqrt
+from .scalar import Scalar, cos, sin, sqrt, where
 from .spatial import Vec
 
 
@@ -72,6 +73,27 @@ class Jet:
         raise TraceError(
             "a traced value is no float: a function of Python's math or an array of floats asked for one"
         )
+
+    def __gt__(self, o: Scalar) -> Any:
+        return self.x > jet(o).x
+
+    def __lt__(self, o: Scalar) -> Any:
+        return self.x < jet(o).x
+
+    def __ge__(self, o: Scalar) -> Any:
+        return self.x >= jet(o).x
+
+    def __le__(self, o: Scalar) -> Any:
+        return self.x <= jet(o).x
+
+    def __abs__(self) -> Scalar:
+        return where(self > 0.0, self, -self)
+
+    @staticmethod
+    def by_parts(f: Callable[[Scalar, Scalar], Scalar], a: Scalar, b: Scalar) -> Jet:
+        """f of every coefficient of two jets."""
+        a, b = jet(a), jet(b)
+        return Jet(f(a.x, b.x), f(a.d, b.d), f(a.dd, b.dd))
 
     def sin(self) -> Jet:
         s, c = sin(self.x), cos(self.x)

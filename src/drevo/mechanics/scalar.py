@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..graph.node import Expr
+from ..graph.node import Condition, Expr
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
 Key = TypeVar("Key")
@@ -36,6 +36,31 @@ def sqrt(x: Scalar) -> Scalar:
     if isinstance(x, Expr):
         return x.sqrt()
     return math.sqrt(x) if isinstance(x, (float, int)) else np.sqrt(x)
+
+
+def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
+    """a where a condition such as x > 0 holds, else b; what is not taken may be anything, even not finite."""
+    for x in (a, b):
+        if hasattr(x, "by_parts"):  # of a jet or a series every coefficient
+            return x.by_parts(lambda u, w: where(condition, u, w), a, b)
+    if isinstance(condition, Condition):
+        return condition.choose(a, b)
+    return np.where(condition, a, b) if np.ndim(condition) else a if condition else b
+
+
+def minimum(x: Scalar, y: Scalar) -> Scalar:
+    """The smaller of two scalars."""
+    return where(x < y, x, y)
+
+
+def maximum(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two scalars."""
+    return where(x > y, x, y)
+
+
+def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """x, but at least low and at most high."""
+    return minimum(maximum(x, low), high)
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:

@@ -24,10 +24,26 @@ Law = Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
 class Control:
     """Joint efforts as a law(t, q, v) over scalars, nv of them, compiled together with the dynamics.
 
-    The law may use + - * /, and `sin`, `cos`, `sqrt` of drevo.mechanics.scalar, and may not branch on the state.
+    The law may use + - * / **, abs, drevo.sin, cos and sqrt. It is traced once, so that it cannot branch on the
+    state: drevo.where(condition, a, b), minimum, maximum and clip choose between values, by conditions such as
+    (q[0] > 0) & (v[0] < 1). A law of drevo.control.stabilise may be given as it is. Raises InputError.
     """
 
     law: Law
+
+    def __post_init__(self) -> None:
+        if isinstance(self.law, Control) or not callable(self.law):
+            raise InputError(
+                f"Control: a function law(t, q, v) of scalars is needed, not {type(self.law).__name__}; constant "
+                "efforts and a Control are given to simulate as they are"
+            )
+        if getattr(self.law, "arrays_only", False):
+            raise InputError(
+                f"Control: a {type(self.law).__name__} looks its gains up by the time, which cannot be compiled: "
+                "give it to simulate as it is, tau=law"
+            )
+        law = getattr(self.law, "over_scalars", self.law)
+        object.__setattr__(self, "law", law)
 
     def __call__(self, t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sequence[Scalar]:
         return self.law(t, q, v)
@@ -43,8 +59,8 @@ class Control:
         except Exception as error:
             raise InputError(
                 f"the control law cannot be traced ({type(error).__name__}: {error}): a law(t, q, v) gives one "
-                "effort for each freedom by + - * / and sin, cos, sqrt of drevo.mechanics.scalar, without "
-                "branches; anything else is a plain function tau(t, q, v) of arrays"
+                "effort for each freedom by + - * / and drevo.sin, cos, sqrt, where, minimum, maximum and clip; "
+                "anything else is a plain function tau(t, q, v) of arrays"
             ) from error
         if len(found) != len(v):
             raise InputError(f"the control law gives {len(found)} efforts for {len(v)} freedoms")
