@@ -493,8 +493,8 @@ class Condition:
 
 
 UNTRUE = (
-    "a branch on a value that is not known while it is traced: write drevo.where(condition, a, b), drevo.minimum, "
-    "drevo.maximum or drevo.clip in place of if, and, or, min, max, np.where and np.clip"
+    "the function branched on a value that is not known while it is traced: write drevo.where(condition, a, b), "
+    "drevo.minimum, drevo.maximum or drevo.clip in place of if, and, or, min, max, np.where and np.clip"
 )
 
 
