@@ -206,11 +206,7 @@ def test_compiled_into_the_motion() -> None:
 
 def test_lost_rank() -> None:
     """Singular values take over where the rows become dependent, in a batch beside a regular state; m > n."""
-    b = drevo.Builder("two bars")
-    for name, parent in (("upper", "world"), ("lower", "upper")):
-        b.body(name, parent, axis=(0, 1, 0), origin=(0, 0, 0 if parent == "world" else -1.0), mass=1.0,
-               com=(0, 0, -0.5), inertia=np.eye(3) * 0.1)  # fmt: skip
-    r = b.robot()
+    r = two_bars()
     tip = constraint.point_to_point("lower", (0, 0, -1), "world", (0.2, 0, -1.5), rows=((1, 0, 0), (0, 0, 1)))
     law = stabilise(r, tip, 4.0, 5.0)
     q, v = np.array([[0.3, 0.8], [0.3, 0.0]]), np.array([[0.1, -0.2], [0.1, -0.2]])  # the second is stretched out
@@ -235,3 +231,86 @@ def test_gains() -> None:
         stabilise(r, [], 1.0, 1.0)
     with pytest.raises(drevo.InputError, match="no rotation to keep"):
         stabilise(r, constraint.weld(r.link_names[-1], (0, 0, 0), "world", (0, 0, 0)), 1.0, 1.0)
+
+
+def two_bars() -> Robot:
+    b = drevo.Builder("two bars")
+    for name, parent in (("upper", "world"), ("lower", "upper")):
+        b.body(name, parent, axis=(0, 1, 0), origin=(0, 0, 0 if parent == "world" else -1.0), mass=1.0,
+               com=(0, 0, -0.5), inertia=np.eye(3) * 0.1)  # fmt: skip
+    return b.robot()
+
+
+def held_at(x: float, z: float, *rows: Any) -> Any:
+    """The tip of the lower bar at a point of the plane."""
+    return constraint.point_to_point("lower", (0, 0, -1), "world", (x, 0, z), rows=rows or ((1, 0, 0), (0, 0, 1)))
+
+
+@pytest.mark.parametrize("method", ["rk4", "gauss4", "dop853"])
+def test_an_unreachable_target(method: str) -> None:
+    """The motion under a compiled law ends where the arm is stretched: rank, condition, row, how far it is off.
+
+    So does one that begins there; the law on arrays goes on.
+    """
+    r = two_bars()
+    far, near = (stabilise(r, held_at(*at), 4.0, 5.0) for at in ((3.0, 0.0), (0.2, -1.5)))
+    starts = ((far, [0.3, 0.8]), (far, [[0.3, 0.8], [-1.0, -0.5]]), (near, [0.3, 0.0]), (near, [0.3, 1e-9]))
+    told = r"at t = .*lose rank \(rank . of 2, condition .*lower, world"
+    for law, start in starts:
+        with pytest.raises(drevo.NumericsError, match=told):
+            simulate(r, start, tau=Control(law), duration=3.0, method=method)
+    if method == "rk4":
+        assert np.abs(simulate(r, [0.3, 0.0], tau=near, duration=0.3).q).max() < 10.0
+
+
+def test_weak_directions() -> None:
+    """Efforts are bounded and without a jump on the way to lost rank, where a direction is no longer followed."""
+    r = two_bars()
+    law = stabilise(r, held_at(0.2, -1.5), 4.0, 5.0)
+    bends = np.geomspace(1e-9, 1e-1, 400)
+    q = np.stack([np.full(400, 0.3), bends], -1)
+    tau = law(0.0, q, np.zeros((400, 2)))
+    assert np.abs(tau).max() < 1e4 and np.abs(np.diff(tau, axis=0)).max() < 0.1 * np.abs(tau).max()
+
+
+def test_a_function_without_a_value() -> None:
+    """A root of what is negative: the row and the state, by the law on arrays and in the motion."""
+    r = two_bars()
+    law = stabilise(r, constraint.function(lambda pose, q, t: [drevo.sqrt(q[0] - 1.0) - 0.3], 1), 4.0, 5.0)
+    run = lambda: simulate(r, [0.3, 0.2], tau=Control(law), duration=1.0)  # noqa: E731
+    for call in (lambda: law(0.0, [0.3, 0.2], [0, 0]), run):
+        with pytest.raises(
+            drevo.NumericsError, match=r"function\(<lambda>\)\[0\] has no value at q = \[0.3, 0.2\]"
+        ):
+            call()
+
+
+STABILISE = [
+    ({"gamma0": np.nan}, "gamma0 holds a value that is not finite"),
+    ({"gamma0": 1j}, "gamma0 must hold real numbers"),
+    ({"gamma1": "stiff"}, "gamma1 must hold real numbers"),
+    ({"gamma1": [1.0, 2.0]}, r"gamma1 has shape \(2,\)"),
+    ({"gamma0": 0.0}, "not Hurwitz"),
+    ({"gamma1": -5.0}, "not Hurwitz"),
+    ({"v": np.zeros(3)}, r"v has shape \(3,\)"),
+    ({"v": np.nan * np.zeros(6)}, "v holds a value that is not finite"),
+    ({"constraint": 3}, "it is none|is none"),
+    ({"constraint": []}, "no constraint"),
+    ({"robot": "puma560"}, "a Robot is needed"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), STABILISE)
+def test_what_stabilise_refuses(given: dict[str, Any], told: str) -> None:
+    r = drevo.load("puma560")
+    right = {"robot": r, "gamma0": 4.0, "gamma1": 5.0,
+             "constraint": constraint.point_on_plane(r.link_names[-1], (0, 0, 0), (0, 0, 1))}  # fmt: skip
+    with pytest.raises(drevo.DrevoError, match=told):
+        stabilise(**{**right, **given})
+    law = stabilise(**right)
+    state = {"t": 0.0, "q": np.zeros(6), "v": np.zeros(6)}
+    none = np.full(6, np.nan)
+    for wrong in ({"t": np.nan}, {"q": np.zeros(5)}, {"q": none}, {"v": ["a"] * 6}, {"v": np.zeros((2, 3, 5))}):
+        with pytest.raises(drevo.DrevoError, match=f"stabilise: {next(iter(wrong))} "):
+            law(**{**state, **wrong})
+    assert law(0.0, np.zeros(6), np.zeros((3, 6))).shape == (3, 6)

@@ -19,21 +19,25 @@ from numpy.typing import ArrayLike
 from ..algorithms.constraints import Kinematics, Rows
 from ..algorithms.inertia_matrix import Factors, SingularError
 from ..algorithms.inverse_dynamics import inverse_dynamics
-from ..constrained import RANK, constraint_terms
-from ..constraint import Constraint, Weld, all_rows, collect
-from ..errors import InputError
+from ..constraint import Constraint, Weld, all_rows, collect, labels
+from ..constraint_solve import RANK
+from ..constraint_terms import Terms, constraint_terms, numeric_terms
+from ..errors import InputError, NumericsError
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
 from ..io.brief import brief
 from ..mechanics.scalar import Scalar, dot
 from ..mechanics.tree import Tree, build_tree
+from .model import expect_robot, finite, matrix
 
 if TYPE_CHECKING:
     from ..robot import Robot
     from ..runtime.function import Function
 
 Array = np.ndarray[Any, Any]
-THIN = 1e-6  # a pivot this far below its diagonal leaves 10 digits of a Gram matrix: singular values take over
+THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
+WEAK = 1e-3  # of the largest singular value, well below where pivots are THIN
+LOST = 10.0  # the condition from which on a motion that fails does so for want of rank
 Wish = Callable[[Any, Any, Any], Any]
 
 
@@ -42,9 +46,9 @@ Wish = Callable[[Any, Any, Any], Any]
 class Stabiliser:
     """The law (3.1): efforts from (t, q, v), leading batch dimensions allowed; one compiled kernel.
 
-    Where Gamma has lost rank, or nearly, the kernel's factors have no digits: there singular values take over.
-    `over_scalars` is the law for drevo.simulate.Control, which compiles it into the motion; it needs full rank
-    all the way.
+    Where Gamma has lost rank, or nearly, the kernel's factors have no digits: there singular values take over, and
+    directions below WEAK of the largest are followed the less the weaker they are, so that efforts stay bounded.
+    drevo.simulate.Control(law) compiles the law into the motion; it needs full rank all the way.
     """
 
     robot: Robot
@@ -54,11 +58,23 @@ class Stabiliser:
     wish: ArrayLike | Wish | None = None
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        x, u = np.asarray(q, float), np.asarray(v, float)
-        w = np.broadcast_to(self.wished(t, x, u), u.shape)
+        time = matrix("t", t, (), "stabilise")
+        x, u = _sized("q", q, self.robot.nq), _sized("v", v, self.robot.nv)
+        w = _sized("v(t, q, v)", self.wished(float(time), x, u), self.robot.nv)
+        try:
+            lead = np.broadcast_shapes(x.shape[:-1], u.shape[:-1], w.shape[:-1])
+        except ValueError:
+            raise InputError(
+                f"stabilise: q has shape {x.shape}, v {u.shape}, the wish {w.shape}: leading dimensions must agree"
+            ) from None
+        x, u, w = (np.broadcast_to(y, (*lead, y.shape[-1])) for y in (x, u, w))
         if self.compiled is None:
             return self.by_singular_values(t, x, u, w)
-        tau, pivots, diagonal = self.compiled(x, u, w, np.array([float(t)]))
+        try:
+            tau, pivots, diagonal = self.compiled(x, u, w, time[None])
+        except NumericsError:
+            self._terms(time, x, u)  # has a better sentence
+            raise
         thin = ~np.all(pivots > THIN * diagonal, axis=-1)
         if np.any(thin):
             tau[thin] = self.by_singular_values(t, x[thin], u[thin], w[thin])
@@ -72,16 +88,63 @@ class Stabiliser:
 
     def over_scalars(self, t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
         """tau over scalars; the wish, if it is a function, is given arrays of them."""
-        w = self.wished(t, np.array(q, object), np.array(v, object))
-        return law(build_tree(self.robot.model), self, t, q, v, list(w))[0]
+        w = list(self.wished(t, np.array(q, object), np.array(v, object)))
+        if len(w) != self.robot.nv:
+            raise InputError(f"stabilise: v(t, q, v) gives {len(w)} accelerations for {self.robot.nv} freedoms")
+        return law(build_tree(self.robot.model), self, t, q, v, w)[0]
 
     def by_singular_values(self, t: float, q: Array, v: Array, w: Array) -> Array:
         """tau where Gamma may have any rank."""
-        c = constraint_terms(self.robot, self.constraints, q, v, t)
+        c = self._terms(t, q, v)
         feedback = c.gamma + _times(self.gamma1, c.rate) + _times(self.gamma0, c.value)
-        back = np.linalg.pinv(c.jacobian, rcond=RANK)
+        back = self._inverse(c.jacobian)
         a = w - _times(back, feedback + _times(c.jacobian, w))  # (3.3)
         return np.asarray(self.robot.inverse_dynamics(q, v, a))
+
+    @staticmethod
+    def _inverse(G: Array) -> Array:
+        """Moore-Penrose of strong directions; 1 / s is s / limit^2 below a limit, which has no jump there."""
+        U, s, Vt = np.linalg.svd(G, full_matrices=False)
+        limit = np.maximum(s, WEAK * s.max(axis=-1, keepdims=True, initial=0.0))
+        share = np.divide(s, limit**2, out=np.zeros_like(s), where=limit > 0.0)
+        return np.asarray((np.swapaxes(Vt, -1, -2) * share[..., None, :]) @ np.swapaxes(U, -1, -2))
+
+    def reason(self, t: float, q: Array, v: Array) -> str:
+        """Why the compiled law fails about a state, if rank is what it wants; a part of a sentence, or ""."""
+        c = self._terms(t, q, v)
+        size = np.linalg.norm(c.jacobian, axis=-1, keepdims=True)
+        U, s, _ = np.linalg.svd(c.jacobian / np.where(size > 0.0, size, 1.0))
+        condition = s[0] / s[-1] if s[-1] > 0.0 else np.inf
+        if condition < LOST:
+            return ""
+        rank, names = int(np.count_nonzero(s > RANK * s[0])), labels(self.constraints)
+        weak, far = (names[int(np.abs(x).argmax())] for x in (U[:, len(s) - 1], c.value))
+        return (
+            f"the rows of the law lose rank (rank {rank} of {len(s)}, condition {condition:.1e}): {weak} loses "
+            f"its hold, {far} is off by {np.abs(c.value).max():.3g}; the target is out of reach, or the robot "
+            "singular there: begin elsewhere, drop rows that repeat others, or give the law as it is, tau=law, "
+            "which takes singular values"
+        )
+
+    def _terms(self, t: ArrayLike, q: Array, v: Array) -> Terms:
+        """f, f', Gamma and gamma, or the row that has no value there."""
+        try:
+            return constraint_terms(self.robot, self.constraints, q, v, t)
+        except NumericsError:
+            x, u = q.reshape(-1, self.robot.nq), v.reshape(-1, self.robot.nv)
+            with np.errstate(all="ignore"):
+                c = numeric_terms(self.robot.model, self.constraints, x, u, np.broadcast_to(t, len(x)))
+            good = (
+                np.isfinite(c.value) & np.isfinite(c.rate) & np.isfinite(c.gamma) & np.isfinite(c.jacobian).all(-1)
+            )
+            if good.all():
+                raise
+            row, i = np.argwhere(~good)[0]
+            where = f" in row {row} of the batch" if len(x) > 1 else ""
+            raise NumericsError(
+                f"stabilise: {labels(self.constraints)[i]} has no value{where} at q = "
+                f"{np.round(x[row], 6).tolist()}; keep the motion away, or give it a value there by drevo.where"
+            ) from None
 
     @cached_property
     def compiled(self) -> Function | None:
@@ -154,7 +217,8 @@ def stabilise(
     v: accelerations wished for, (nv,) or a callable (t, q, v); the constraint keeps what it needs of them.
     f = q - q_p(t) gives the computed torque. Raises InputError.
     """
-    given = list(constraint) if isinstance(constraint, Sequence) else [constraint]
+    expect_robot("stabilise", robot)
+    given: list[Any] = list(constraint) if isinstance(constraint, (list, tuple)) else [constraint]
     if not given:
         raise InputError("stabilise: there is no constraint; give at least one")
     if robot.model.loops:
@@ -166,6 +230,8 @@ def stabilise(
                 f"stabilise: the weld of {c.link_a!r} and {c.link_b!r} has no rotation to keep; give rotation="
             )
     m = sum(c.size for c in found)
+    if v is not None and not callable(v):
+        v = matrix("v", v, (robot.nv,), "stabilise")
     G0, G1 = gain("gamma0", gamma0, m), gain("gamma1", gamma1, m)
     refuse_unstable(G0, G1)
     return Stabiliser(robot, found, G0, G1, v)
@@ -173,7 +239,7 @@ def stabilise(
 
 def gain(name: str, given: ArrayLike, m: int) -> Array:
     """A gain as a matrix (m, m)."""
-    g = np.asarray(given, float)
+    g = finite(name, given, "stabilise")
     if g.ndim < 2 and g.shape in ((), (m,)):
         return np.diag(np.broadcast_to(g, (m,)))
     if g.shape != (m, m):
@@ -191,6 +257,13 @@ def refuse_unstable(G0: Array, G1: Array) -> None:
             f"stabilise: the gains are not Hurwitz: f'' + gamma1 f' + gamma0 f = 0 has the pole {worst:.3g}, "
             "which does not decay; take both gains positive definite"
         )
+
+
+def _sized(name: str, given: ArrayLike, n: int) -> Array:
+    x = finite(name, given, "stabilise")
+    if x.shape[-1:] != (n,):
+        raise InputError(f"stabilise: {name} has shape {x.shape}; its last dimension must be {n}")
+    return x
 
 
 def _times(A: Array, x: Array) -> Array:

@@ -73,6 +73,7 @@ class Moves:
     rates: Flow | Rates
     held: Array | None
     law: Law
+    control: Control | None = None
 
 
 def moves_of(
@@ -80,7 +81,7 @@ def moves_of(
 ) -> Moves:
     if tau is None or isinstance(tau, Control):
         law = _checked(robot, _law(robot, tau), lead)
-        return Moves(compiled(robot, tau, False, under) or _numeric(robot, law, under), None, law)
+        return Moves(compiled(robot, tau, False, under) or _numeric(robot, law, under), None, law, tau)
     if callable(tau):
         law = _checked(robot, tau, lead)
         return Moves(_numeric(robot, law, under), None, law)

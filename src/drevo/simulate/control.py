@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DrevoError, InputError
+from ..errors import DrevoError, InputError, TraceError
 from ..graph.node import Expr, Graph
 from ..graph.program import Input, Output, Program
 from ..model.description import Model
@@ -48,12 +48,19 @@ class Control:
     def __call__(self, t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sequence[Scalar]:
         return self.law(t, q, v)
 
+    def reason(self, t: float, q: Any, v: Any) -> str:
+        """Why the law has no efforts at a state, as far as it can tell; or ""."""
+        tell = getattr(getattr(self.law, "__self__", None), "reason", None)
+        return tell(t, q, v) if tell else ""
+
     def traced(self, graph: Graph, t: Expr, q: Sequence[Expr], v: Sequence[Expr]) -> list[Scalar]:
         """The law on nodes of a graph; InputError where it is no law over scalars."""
         try:
             found = list(self.law(t, q, v))
             for x in found:
                 graph.edge(x)
+        except TraceError as error:
+            raise InputError(f"the control law cannot be traced: {error}") from None
         except DrevoError:
             raise
         except Exception as error:

@@ -31,6 +31,8 @@ Array = np.ndarray[Any, Any]
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
 CHUNKS = 100  # of a long march: between them interrupts and the progress bar have their turn
 FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
+RECENT = 20  # records that may tell why a motion ended
+WILD = 1e4  # rad, m, or their rates: what a motion that has left all bounds is beyond
 ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
 
 
@@ -226,7 +228,8 @@ class _Run:
                 n = min(stop - done, max(1, total // CHUNKS))
                 made = job.march(q[done : done + n], v[done : done + n], every)
                 if made < n:
-                    raise NumericsError(_stopped(self.robot, job, rows, self.under))
+                    ends = range(done + made - 1, max(done + made - 1 - RECENT, -1), -1)
+                    raise NumericsError(self.why(job, rows, [(t[k], q[k], v[k]) for k in ends]))
                 for k in range(done, done + n) if self.events else ():
                     if self._look((t[k - 1], q[k - 1], v[k - 1]), (t[k], q[k], v[k]), every):
                         return self._cut(t, q, v, k)
@@ -242,16 +245,17 @@ class _Run:
                 f"{self.method.name} chooses its steps: give tau as a function of time, or a constant"
             )
         job = self.job(slice(0, len(self.q)), 0.0)
-        stopped = partial(_stopped, self.robot, job, slice(0, len(self.q)), self.under)
-        control = Adaptive(job, self.end, rtol, atol, stopped)
         nodes = [(0.0, self.q, self.v)]
+        stopped = partial(self.why, job, slice(0, len(self.q)), nodes)
+        control = Adaptive(job, self.end, rtol, atol, stopped)
         out = [nodes[0]]
         ahead = 1
         for node in control.nodes():
             t = node[0]
             if control.steps + control.rejected > self.most:
                 raise NumericsError(
-                    f"simulate: {self.method.name} has used up max_steps={self.most} at t = {t:.6g} s of "
+                    self.lost([node])
+                    or f"simulate: {self.method.name} has used up max_steps={self.most} at t = {t:.6g} s of "
                     f"{self.end:g} s: loosen rtol={rtol:g} or atol={atol:g}, or give more of max_steps"
                 )
             ended = bool(self.events) and self._look(nodes[-1], node, 1)
@@ -302,8 +306,25 @@ class _Run:
             job.tau = job.tau[round(node[0] / self.step) :]
         q, v = np.empty((1, *job.q.shape)), np.empty((1, *job.v.shape))
         if job.march(q, v, steps) < 1:
-            raise NumericsError(_stopped(self.robot, job, slice(0, 1), self.under))
+            raise NumericsError(self.why(job, slice(0, 1), [node]))
         return t, q[0], v[0]
+
+    def why(self, job: Job, rows: slice, before: Sequence[Node]) -> str:
+        """Why a march has ended; before: states that it passed."""
+        now = job.t0 + job.k * job.h, job.q, job.v
+        return self.lost([now, *before]) or _stopped(self.robot, job, rows, self.under)
+
+    def lost(self, nodes: Sequence[Node]) -> str:
+        """What the law of control says of states near the end; those of a motion run wild say nothing."""
+        control = self.moves.control
+        for t, q, v in nodes if control else ():
+            for row in range(len(q)):
+                tame = max(np.abs(q[row]).max(initial=0.0), np.abs(v[row]).max(initial=0.0)) < WILD
+                told = control.reason(t, q[row], v[row]) if control and tame else ""
+                if told:
+                    where = f" in row {row} of the batch" if len(q) > 1 else ""
+                    return f"simulate: at t = {t:.6g} s{where} {told}"
+        return ""
 
     def _look(self, a: Node, b: Node, steps: int) -> bool:
         """Adds the events between two nodes in order of time; true if one of them ends the motion."""
