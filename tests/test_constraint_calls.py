@@ -291,7 +291,7 @@ def test_a_target_out_of_reach() -> None:
         (lambda pose, q, t: [q[0] if q[0] > 0 else 0.0], "no truth and no order"),
         (lambda pose, q, t: [q[0] if q[0] else 0.0], "no truth and no order"),
         (lambda pose, q, t: [max(q[0], 0)], "no truth and no order"),
-        (lambda pose, q, t: [abs(q[0])], "no truth and no order"),
+        (lambda pose, q, t: [1.0 if q[0] == 0.0 else q[0]], "no truth and no order"),
         (lambda pose, q, t: [np.clip(q[0], 0, 1)], "no truth and no order"),
         (lambda pose, q, t: [math.sin(q[0])], "function of Python's math"),
         (lambda pose, q, t: [np.exp(q[0])], "without a branch on a value"),

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
-from .errors import DrevoError, InputError
+from .errors import DrevoError, InputError, TraceError
 from .mechanics.jet import Jet
 from .mechanics.scalar import Scalar
 
-WRITE = "write it with + - * / ** and sin, cos, sqrt of drevo.constraint or NumPy, without a branch on a value"
+WRITE = (
+    "write it with + - * / **, drevo.sin, cos, sqrt, where, minimum, maximum, clip, without a branch on a value"
+)
 
 
 def asked(who: str, give: Callable[[], Any]) -> Any:
@@ -22,6 +24,8 @@ def asked(who: str, give: Callable[[], Any]) -> Any:
         raise InputError(f"{who}: {error}") from None
     except ZeroDivisionError:
         raise InputError(f"{who} divides by zero whatever the state is; correct it") from None
+    except TraceError as error:
+        raise InputError(f"{who} cannot be traced: {error}") from None
     except (DrevoError, TypeError) as error:
         raise InputError(f"{who} cannot be traced: {error}; {WRITE}") from error
     except Exception as error:

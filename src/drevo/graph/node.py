@@ -384,8 +384,10 @@ class Expr:
         return self._wrap(self.graph.div(self.graph.edge(other), self.edge))
 
     def __pow__(self, n: int) -> Scalar:
-        if not isinstance(n, int) or n < 1:
+        if not isinstance(n, (int, float)) or n != int(n):
             return NotImplemented
+        if n < 1:
+            return 1.0 / self**-n if n else 1.0
         half = self ** (n // 2) if n > 1 else 1.0
         return half * half * (self if n % 2 else 1.0)
 
@@ -428,10 +430,7 @@ class Expr:
         raise TraceError(UNTRUE)
 
     def __float__(self) -> float:
-        raise TraceError(
-            "float() or a function of the math module met a value that is not known while it is traced: take "
-            "drevo.sin, drevo.cos and drevo.sqrt"
-        )
+        raise TraceError(NO_FLOAT)
 
     def __repr__(self) -> str:
         return f"Expr({self.edge})"
@@ -492,8 +491,12 @@ class Condition:
         raise TraceError(UNTRUE)
 
 
+NO_FLOAT = (
+    "a traced value is no float: a function of Python's math or an array of floats asked for one; take drevo.sin, "
+    "drevo.cos and drevo.sqrt, and lists"
+)
 UNTRUE = (
-    "the function branched on a value that is not known while it is traced: write drevo.where(condition, a, b), "
+    "a traced value has no truth and no order, the function branched on it: write drevo.where(condition, a, b), "
     "drevo.minimum, drevo.maximum or drevo.clip in place of if, and, or, min, max, np.where and np.clip"
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import TraceError
 from .rotation import from_quaternion
-from .scalar import Scalar, cos, sin, sqrt, where
+from .scalar import NO_FLOAT, UNTRUE, Scalar, cos, sin, sqrt, where
 from .spatial import Vec
 
 
@@ -62,17 +62,18 @@ class Jet:
             out = out * self
         return out if n >= 0 else 1.0 / out
 
-    def _branched(self, *_: object) -> bool:
-        raise TraceError(
-            "a traced value has no truth and no order: the function branches on it (if, min, abs, clip)"
-        )
-
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = _branched
+    def __bool__(self) -> bool:
+        raise TraceError(UNTRUE)
 
     def __float__(self) -> float:
-        raise TraceError(
-            "a traced value is no float: a function of Python's math or an array of floats asked for one"
-        )
+        raise TraceError(NO_FLOAT)
+
+    def __eq__(self, o: object) -> bool:
+        if o is not self:
+            raise TraceError(UNTRUE)
+        return True
+
+    __hash__ = object.__hash__
 
     def __gt__(self, o: Scalar) -> Any:
         return self.x > jet(o).x

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..graph.node import NO_FLOAT as NO_FLOAT
+from ..graph.node import UNTRUE as UNTRUE
 from ..graph.node import Condition, Expr
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
