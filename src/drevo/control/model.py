@@ -51,7 +51,7 @@ class LinearModel:
 
     def __post_init__(self) -> None:
         n = _rows("A", self.A)
-        m = (*finite("B", self.B).shape, 1)[1]
+        m = (*finite("B", self.B).shape, 1, 1)[1]
         p = n if self.C is None else _rows("C", self.C)
         given = {
             "A": matrix("A", self.A, (n, n)),
@@ -59,11 +59,11 @@ class LinearModel:
             "C": matrix("C", np.eye(n) if self.C is None else self.C, (p, n)),
             "D": matrix("D", np.zeros((p, m)) if self.D is None else self.D, (p, m)),
             "dt": None if self.dt is None else seconds("linear model: dt", self.dt),
-            "states": _names("states", self.states or [f"x{i}" for i in range(n)], n),
-            "inputs": _names("inputs", self.inputs or [f"u{i}" for i in range(m)], m),
+            "states": _names("states", self.states, n, [f"x{i}" for i in range(n)]),
+            "inputs": _names("inputs", self.inputs, m, [f"u{i}" for i in range(m)]),
         }
         own = given["states"] if self.C is None else [f"y{i}" for i in range(p)]
-        given["outputs"] = _names("outputs", self.outputs or own, p)
+        given["outputs"] = _names("outputs", self.outputs, p, own)
         for name, x in given.items():
             object.__setattr__(self, name, x)
 
@@ -151,8 +151,10 @@ def _rows(name: str, x: ArrayLike) -> int:
     return len(np.atleast_1d(finite(name, x)))
 
 
-def _names(what: str, given: Sequence[str], size: int) -> tuple[str, ...]:
+def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tuple[str, ...]:
     names = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not names:
+        return tuple(own)
     if len(names) != size or not all(isinstance(x, str) for x in names) or len(set(names)) != size:
         raise InputError(f"linear model: {what} must be {size} different names, not {given!r}")
     return names

@@ -13,7 +13,7 @@ from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..io.packages import package
 from .linearise import Linearisation, linearise
-from .model import LinearModel, expect_robot, finite, seconds
+from .model import LinearModel, expect_robot, finite, matrix, seconds
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -134,7 +134,7 @@ def tracking_lqr(
         P = Qm * step + m.A.T @ P @ (m.A - m.B @ K)
         P = 0.5 * (P + P.T)
         gains.append(K)
-    return np.array(gains[::-1])
+    return finite("Riccati's recursion", gains[::-1], "tracking_lqr")
 
 
 def weights(name: str, given: ArrayLike, size: int, definite: bool = False) -> Array:
@@ -153,7 +153,7 @@ def weights(name: str, given: ArrayLike, size: int, definite: bool = False) -> A
             f"lqr: {name} is not symmetric, {name}[{i}, {j}] is {x[i, j]:g} and {name}[{j}, {i}] {x[j, i]:g}; "
             f"give ({name} + {name}.T) / 2"
         )
-    x = 0.5 * (x + x.T)
+    x = 0.5 * x + 0.5 * x.T
     scale = np.sqrt(np.maximum(np.diag(x), np.finfo(float).tiny)) if definite else np.ones(size)
     least = np.linalg.eigvalsh(x / scale / scale[:, None]).min(initial=np.inf)
     if definite and not least > EVEN:
@@ -187,13 +187,27 @@ class Tracker:
     arrays_only = True  # for drevo.simulate.Control
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        place = min(max(float(t) / self.dt, 0.0), len(self.q) - 1.0)
+        time = float(matrix("t", t, (), "track"))
+        x, u = (finite(name, given, "track") for name, given in (("q", q), ("v", v)))
+        if x.shape[-1:] != (self.robot.nq,) or u.shape[-1:] != (self.robot.nv,):
+            raise InputError(
+                f"track: q has shape {x.shape} and v {u.shape}; they must be (..., {self.robot.nq}) and "
+                f"(..., {self.robot.nv})"
+            )
+        place = min(max(time / self.dt, 0.0), len(self.q) - 1.0)
         k = min(int(place), len(self.K) - 1)
         s = place - k
         way = self.robot.difference(self.q[k], self.q[k + 1])
         wanted = self.robot.integrate(self.q[k], s * way)
         speed, effort = (x[k] + s * (x[k + 1] - x[k]) for x in (self.v, self.tau))
-        off = np.concatenate([self.robot.difference(wanted, q), np.asarray(v, float) - speed], -1)
+        gap, late = self.robot.difference(wanted, x), u - speed
+        try:
+            lead = np.broadcast_shapes(gap.shape[:-1], late.shape[:-1])
+        except ValueError:
+            raise InputError(
+                f"track: q has shape {x.shape} and v {u.shape}: leading dimensions must agree"
+            ) from None
+        off = np.concatenate([np.broadcast_to(y, (*lead, y.shape[-1])) for y in (gap, late)], -1)
         out = np.array(np.broadcast_to(effort, (*off.shape[:-1], self.robot.nv)))
         out[..., self.driven] -= off @ self.K[k].T
         return out

@@ -21,7 +21,7 @@ from ..algorithms.inertia_matrix import Factors, SingularError
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..constraint import Constraint, Weld, all_rows, collect, labels
 from ..constraint_solve import RANK
-from ..constraint_terms import Terms, constraint_terms, numeric_terms
+from ..constraint_terms import constraint_terms
 from ..errors import InputError, NumericsError
 from ..graph.node import Graph
 from ..graph.program import Input, Output, Program
@@ -73,7 +73,7 @@ class Stabiliser:
         try:
             tau, pivots, diagonal = self.compiled(x, u, w, time[None])
         except NumericsError:
-            self._terms(time, x, u)  # has a better sentence
+            constraint_terms(self.robot, self.constraints, x, u, time)  # has a better sentence
             raise
         thin = ~np.all(pivots > THIN * diagonal, axis=-1)
         if np.any(thin):
@@ -95,7 +95,7 @@ class Stabiliser:
 
     def by_singular_values(self, t: float, q: Array, v: Array, w: Array) -> Array:
         """tau where Gamma may have any rank."""
-        c = self._terms(t, q, v)
+        c = constraint_terms(self.robot, self.constraints, q, v, t)
         feedback = c.gamma + _times(self.gamma1, c.rate) + _times(self.gamma0, c.value)
         back = self._inverse(c.jacobian)
         a = w - _times(back, feedback + _times(c.jacobian, w))  # (3.3)
@@ -111,7 +111,10 @@ class Stabiliser:
 
     def reason(self, t: float, q: Array, v: Array) -> str:
         """Why the compiled law fails about a state, if rank is what it wants; a part of a sentence, or ""."""
-        c = self._terms(t, q, v)
+        try:
+            c = constraint_terms(self.robot, self.constraints, q, v, t)
+        except NumericsError as error:
+            return f"the law has no efforts: {error}"
         size = np.linalg.norm(c.jacobian, axis=-1, keepdims=True)
         U, s, _ = np.linalg.svd(c.jacobian / np.where(size > 0.0, size, 1.0))
         condition = s[0] / s[-1] if s[-1] > 0.0 else np.inf
@@ -125,26 +128,6 @@ class Stabiliser:
             "singular there: begin elsewhere, drop rows that repeat others, or give the law as it is, tau=law, "
             "which takes singular values"
         )
-
-    def _terms(self, t: ArrayLike, q: Array, v: Array) -> Terms:
-        """f, f', Gamma and gamma, or the row that has no value there."""
-        try:
-            return constraint_terms(self.robot, self.constraints, q, v, t)
-        except NumericsError:
-            x, u = q.reshape(-1, self.robot.nq), v.reshape(-1, self.robot.nv)
-            with np.errstate(all="ignore"):
-                c = numeric_terms(self.robot.model, self.constraints, x, u, np.broadcast_to(t, len(x)))
-            good = (
-                np.isfinite(c.value) & np.isfinite(c.rate) & np.isfinite(c.gamma) & np.isfinite(c.jacobian).all(-1)
-            )
-            if good.all():
-                raise
-            row, i = np.argwhere(~good)[0]
-            where = f" in row {row} of the batch" if len(x) > 1 else ""
-            raise NumericsError(
-                f"stabilise: {labels(self.constraints)[i]} has no value{where} at q = "
-                f"{np.round(x[row], 6).tolist()}; keep the motion away, or give it a value there by drevo.where"
-            ) from None
 
     @cached_property
     def compiled(self) -> Function | None:
