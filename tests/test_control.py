@@ -279,9 +279,7 @@ def test_a_function_without_a_value() -> None:
     law = stabilise(r, constraint.function(lambda pose, q, t: [drevo.sqrt(q[0] - 1.0) - 0.3], 1), 4.0, 5.0)
     run = lambda: simulate(r, [0.3, 0.2], tau=Control(law), duration=1.0)  # noqa: E731
     for call in (lambda: law(0.0, [0.3, 0.2], [0, 0]), run):
-        with pytest.raises(
-            with pytest.raises(drevo.NumericsError, match=r"function\(<lambda>\)\[0\].* not finite"):
-        ):
+        with pytest.raises(drevo.NumericsError, match=r"function\(<lambda>\)\[0\].* not finite"):
             call()
 
 
