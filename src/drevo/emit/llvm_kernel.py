@@ -221,6 +221,8 @@ class Body:
         for (_, to, _, _, _), x, y in zip(steps, plain, far):
             out.append(f"  %t{to} = phi {t} [{x}, %before], [{y}, %far]")
             self.made.add(to)
+        for step in steps:  # what other runs need is stored, after the last phi
+            self.sink(step[1])
 
     def rest(self, x: str, factor: str, product: str) -> str:
         """What rounding took from a product."""
