@@ -61,6 +61,21 @@ def expected(model: Model, quantity: str, args: list[Array], options: dict[str, 
     return np.moveaxis(stacked(COMPUTE[quantity](build_tree(model), *(list(x.T) for x in args), **options)), -1, 0)
 
 
+def test_derivatives_of_inverse_dynamics() -> None:
+    """Three matrices at once; joints of several freedoms among them."""
+    model = strategies.robot(6, strategies.EVERY, 25, "floating", welds=0.1, mimics=0.0)
+    args, quantity = states(model, COUNT, "inverse_dynamics_derivatives"), "inverse_dynamics_derivatives"
+    f = rolled_function(model, quantity, Spec(), smallest=0)
+    assert f is not None
+    found, tree = f(*args), build_tree(model)
+    for k in range(COUNT):
+        right = COMPUTE[quantity](tree, *(x[k].tolist() for x in args))
+        alone = f(*(x[k] for x in args))
+        for name, x, y, z in zip(found._fields, found, right, alone):
+            assert np.abs(x[k] - y).max() <= DYNAMICS * np.abs(y).max(), name
+            assert np.array_equal(x[k], z)
+
+
 def compared(model: Model, quantity: str, **options: str) -> None:
     """Values, and the same bits alone, in a batch and over threads."""
     args = states(model, COUNT, quantity)

@@ -69,7 +69,8 @@ def _loops(quantity: str, kinds: Sequence[Kind], loaded: bool, options: Mapping[
     if quantity in kinematics.ORDERS:
         return kinematics.of_link(kinds, quantity, options)
     if quantity in matrices.SHAPES:
-        return (matrices.mass_matrix if quantity == "mass_matrix" else matrices.coriolis_matrix)(kinds)
+        made = {"mass_matrix": matrices.mass_matrix, "coriolis_matrix": matrices.coriolis_matrix}
+        return made.get(quantity, matrices.derivatives)(kinds)
     whole = {"poses": kinematics.poses, "kinetic_energy": kinematics.kinetic_energy}
     return whole[quantity](kinds) if quantity in whole else kinematics.sums(kinds, quantity)
 
