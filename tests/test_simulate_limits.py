@@ -35,6 +35,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no duration": ({"duration": None}, "duration is None"),
     "complex duration": ({"duration": 1j}, "duration is 1j"),
     "step nan": ({"step": float("nan")}, "step is nan"),
+    "a ragged step": ({"step": [[1.0], [1.0, 2.0]]}, "step is"),
+    "constraints as an array": ({"constraints": np.zeros(3)}, "constraints"),
     "step negative": ({"step": -1e-3}, "step is -0.001"),
     "method": ({"method": "euler"}, "method 'euler' is not known"),
     "method in a list": ({"method": ["rk4"]}, "method .* is not known"),
@@ -97,3 +99,8 @@ def test_a_law_is_known_by_what_it_traces_to(chain: Robot, monkeypatch: pytest.M
     assert len(made) == 1 and all(np.array_equal(x.q, tables[0].q) for x in tables)
     other = simulate(chain, np.full(3, 0.1), duration=0.01, tau=damping(0.2))
     assert len(made) == 2 and not np.array_equal(other.q, tables[0].q)
+
+
+@pytest.mark.parametrize("tau", [None, np.zeros(3), lambda t, q, v: np.zeros(3)])
+def test_an_empty_batch_is_an_empty_table(chain: Robot, tau: Any) -> None:
+    assert simulate(chain, np.zeros((0, 3)), tau=tau, duration=0.002).q.shape == (3, 0, 3)

@@ -11,8 +11,8 @@ from .model.description import Model
 AFFORDABLE = 1_000_000  # operations
 A_SECOND = 5_000  # operations compiled in a second
 LOOPS = (
-    "inverse and forward dynamics, mass_matrix, coriolis_matrix, inverse_dynamics_derivatives, energies, momentum, "
-    "poses and links one by one"
+    "inverse and forward dynamics, mass_matrix, coriolis_matrix, inverse_dynamics_derivatives, energies, "
+    "momentum, poses and links one by one"
 )
 _ROUGH = {  # operations per body, per pair of coupled freedoms, and per pair for each freedom of its branch
     "forward_dynamics": (240.0, 0.0, 0.0),

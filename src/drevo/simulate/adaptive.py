@@ -96,10 +96,10 @@ class Adaptive:
             parts.append(np.tensordot(self.errors, k, 1) / scale)
         square = (np.concatenate(parts, -1) ** 2).mean(-1)  # (estimates, count)
         if len(square) == 1:
-            return float(abs(job.h) * np.sqrt(square[0]).max())
+            return float(abs(job.h) * np.sqrt(square[0]).max(initial=0.0))
         fifth, third = square[0], square[1]
         below = np.sqrt(fifth + 0.01 * third)
-        return float(abs(job.h) * (fifth / np.where(below == 0.0, 1.0, below)).max())
+        return float(abs(job.h) * (fifth / np.where(below == 0.0, 1.0, below)).max(initial=0.0))
 
 
 __all__ = ["Adaptive"]

@@ -98,7 +98,7 @@ def moves_of(
     made = compiled(robot, None, True, under)
     if made is None and stepped:
         raise InputError("efforts by step need machine code: give tau as a function of time")
-    held = np.ascontiguousarray(x.reshape(len(x), -1, robot.nv))
+    held = np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
     law = _checked(robot, lambda t, q, v: x[0], lead)
     return Moves(made, held, law) if made else Moves(_numeric(robot, law, under), None, law)
 

@@ -22,7 +22,7 @@ _CGROUP = "/sys/fs/cgroup/memory.max"
 
 def number(name: str, value: Any, least: float = 0.0, unit: str = "") -> float:
     """A finite number above `least`, or at it where that is not 0."""
-    found = np.asarray(value)
+    found = np.empty(0) if isinstance(value, (list, tuple)) else np.asarray(value)
     x = float(found) if found.ndim == 0 and found.dtype.kind in "iuf" else math.nan
     if not (least <= x < math.inf and x > 0.0):
         more = f" from {least:g}" if least else ""

@@ -48,7 +48,8 @@ class Held:
         robot: Robot, contacts: Contacts, constraints: Sequence[Constraint] | None, stabilise: Any, q: Array
     ) -> Held | None:
         """None if nothing is held. What contacts and welds leave open is as it stands at the start."""
-        if not (contacts or constraints or robot.model.loops):
+        empty = all(x is None or (isinstance(x, (list, tuple)) and not x) for x in (contacts, constraints))
+        if empty and not robot.model.loops:
             if stabilise is not None:
                 raise InputError("stabilise is given, but there are no contacts, constraints or loops")
             return None

@@ -50,7 +50,7 @@ class Job:
             self._set(f"pad_{part}", pad)
         self._tableau()
         views = [self._kept[n][: count * size] for n, size in (("q", model.nq), ("v", model.nv))]
-        self.q, self.v = (x.reshape(count, -1) for x in views)
+        self.q, self.v = (x.reshape(count, n) for x, n in zip(views, (model.nq, model.nv)))
         self.e_q, self.e_v = self._kept["e_q"], self._kept["e_v"]
         self.k_q, self.k_v = (
             self._kept[f"K_{p}"].reshape(s, pad)[:, : count * n].reshape(s, count, n)

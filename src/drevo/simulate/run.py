@@ -204,7 +204,7 @@ class _Run:
     def _blocks(self) -> Iterator[tuple[slice, tuple[float, float]]]:
         """Rows of a batch that are marched together, and the part of the work before and after them."""
         count = len(self.q)
-        size = count
+        size = max(1, count)
         if isinstance(self.moves.rates, Flow):
             size = max(8, BLOCK // max(1, self.robot.nq) // 8 * 8)
         for k in range(0, count, size):
