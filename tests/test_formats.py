@@ -188,6 +188,8 @@ def test_mjcf_notes_what_it_does_not_model() -> None:
         (scene('<joint axis="0 0 0"/>' + BALL), "joint 'a_joint' .* has the zero axis"),
         (scene('<joint/><geom type="mesh" mesh="m"/>'), "takes its inertia from a geom of type mesh"),
         (scene("<joint/><geom/>"), "has 0 sizes, 1 needed"),
+        (scene(BALL + '<geom size="1" mass="-1"/>'), "<geom> on line 1 has the negative mass -1"),
+        (scene(BALL + '<geom size="1" density="-2"/>'), "<geom> on line 1 has the negative density -2"),
         (scene('<joint/><geom size="-1"/>'), "a size that is not positive"),
         (
             scene("<joint/>" + BALL + '<body><freejoint/><geom size="1"/></body>'),

@@ -90,7 +90,12 @@ def _part(file: File, reader: Reader, geom: Geom) -> tuple[float, Vec, Mat, Vec]
         return None
     mass = reader.optional(element, "mass", xml.MAX_MASS)
     density = reader.scalar(element, "density", 1000.0, xml.MAX_MASS)
-    if (density if mass is None else mass) == 0.0:
+    what, amount = ("density", density) if mass is None else ("mass", mass)
+    if amount < 0.0:
+        reader.report(
+            f"{reader.owner}: <geom> on line {element.line} has the negative {what} {amount:g}; correct it"
+        )
+    if amount <= 0.0:
         return None
     if kind not in SIZES or element.get("shellinertia") == "true":
         what = f"a geom of type {kind}" if kind not in SIZES else "a shell"
