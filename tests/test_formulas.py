@@ -155,3 +155,21 @@ def test_elements_that_cancel_to_rounding_are_zero() -> None:
     robot = drevo.conditions(drevo.load("two-arm-spatial"), constant="mass_matrix").realise()
     judged = drevo.check_formulas(robot, "H_71 = 0\nH_61 = H_65\nH_33 = H_43")
     assert judged.right == ("H_71", "H_61") and [w.name for w in judged.wrong] == ["H_33"]
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("H_99 = 1", "'H_99' is not in robot 'three-link', whose bodies are 1, 2, 3"), ("", "has no formula"),
+    ("H_12 = H_77", "'H_77' is not in the paper's notation"), ("d_x9 = 1", "'d_x9' is not in robot"),
+    ("# only a remark", "has no formula"), (None, "the formulas are None"), (["H_11 = 1"], "the formulas are"),
+    ("@@@", "cannot be read"), ("H_11", "has no '='"), ("H_11 = = 2", "out of place"), ("H_4 = 2", "'H_4' is not"),
+])  # fmt: skip
+def test_what_is_no_formula_of_this_robot(text: object, words: str) -> None:
+    with pytest.raises(drevo.InputError, match=words):
+        drevo.check_formulas(drevo.load("three-link"), text)
+    with pytest.raises(drevo.InputError, match="takes a robot"):
+        drevo.check_formulas("three-link", "H_11 = 1")
+
+
+def test_own_names_stay_allowed() -> None:
+    judged = drevo.check_formulas(drevo.load("three-link"), "a = d_x3; R_9 = 2*a; H_32 = 0")
+    assert judged.defined == ("a", "R_9")

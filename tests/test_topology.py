@@ -96,3 +96,27 @@ def test_refused(parents: list[int], words: str) -> None:
     """Cycles and parents that are not there."""
     with pytest.raises(drevo.ModelError, match=words):
         Topology(parents)
+
+
+def test_links_by_name_and_wrong_arguments() -> None:
+    t = drevo.load("biped").topology
+    assert t.f("right_foot") == t.f(t.names.index("right_foot")) and t.parent["right_foot"] == t.f("right_foot")
+    assert t.s("pelvis", 1) == t.children[0][0] and t.parent[-1] == t.parent[len(t) - 1]
+    for ask, words in (
+        (lambda: t.f("right_fot"), "link 'right_fot' is not in the tree .did you mean 'right_foot'"),
+        (lambda: t.f(99), "link 99 is not in the tree; links are 0 .base. to 13"),
+        (lambda: t.f(1.5), "link 1.5 is neither a number nor a name"),
+        (lambda: t.f(None), "link None is neither"),
+        (lambda: t.f(1, 1), "link 1 has one of these"),
+        (lambda: t.s(0, "a"), "link 0 has . of these; 'a' is not one of 1"),
+    ):
+        with pytest.raises(drevo.DrevoError, match=words):
+            ask()
+    for parents, words in ((["a"], "link 1 has the parent 'a'; give its number"), ("abc", "the parents are 'abc'"),
+                           (5, "the parents are 5"), ([0, 0.5], "link 2 has the parent 0.5"), (None, "are None"),
+                           ([True], "the parent True"), ([0, 7], "link 2 has the parent 7")):  # fmt: skip
+        with pytest.raises(drevo.ModelError, match=words):
+            Topology(parents)
+    for more, words in (({"names": ["a"]}, "names has 1 entries, 3 needed"), ({"turning": 5}, "turning is 5")):
+        with pytest.raises(drevo.ModelError, match=words):
+            Topology([0, 1], **more)

@@ -6,49 +6,77 @@ Names after Kovalchuk, Kulakov and Semenov stand beside the plain ones. Built in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from .errors import ModelError
+from .errors import InputError, ModelError
 from .mechanics.topology import children_of, depth_first
 from .model.description import Joint, Model
+from .model.sentences import meant
+from .model.values import short
 
 T = TypeVar("T")
 TURNING = ("revolute", "continuous", "helical", "cylindrical", "planar", "universal", "spherical", "free")
 
 
-class Table(Sequence[T]):
-    """An index function: `table[i]`, or as the paper writes it `table(i)` and `table(i, k)`, k from 1."""
+class LinkIndexError(InputError, IndexError):
+    """No such link: an IndexError too, so that a Table is a sequence."""
 
-    def __init__(self, size: int, entry: Callable[[int], T]) -> None:
+
+class Table(Sequence[T]):
+    """An index function: `table[i]`, or as the paper writes it `table(i)` and `table(i, k)`, k from 1.
+
+    i: the number of a link, or its name.
+    """
+
+    def __init__(self, size: int, entry: Callable[[int], T], names: Sequence[str] = ()) -> None:
         self._size = size
         self._entry = entry
+        self._names = names
 
     def __len__(self) -> int:
         return self._size
 
     @overload
-    def __getitem__(self, i: int) -> T: ...
+    def __getitem__(self, i: int | str) -> T: ...
     @overload
     def __getitem__(self, i: slice) -> tuple[T, ...]: ...
-    def __getitem__(self, i: int | slice) -> T | tuple[T, ...]:
+    def __getitem__(self, i: int | str | slice) -> T | tuple[T, ...]:
         if isinstance(i, slice):
             return tuple(self._entry(k) for k in range(*i.indices(self._size)))
-        if not -self._size <= i < self._size:
-            raise IndexError(f"link {i} is not in the tree; links are 0 (base) to {self._size - 1}")
-        return self._entry(i % self._size)
+        if isinstance(i, str):
+            return self._entry(self._number(i))
+        try:
+            k = operator.index(i)
+        except TypeError:
+            raise InputError(f"link {short(i)} is neither a number nor a name; links are {self._links}") from None
+        if not -self._size <= k < self._size:
+            raise LinkIndexError(f"link {k} is not in the tree; links are {self._links}")
+        return self._entry(k % self._size)
+
+    @property
+    def _links(self) -> str:
+        return f"0 (base) to {self._size - 1}"
+
+    def _number(self, name: str) -> int:
+        if name not in self._names:
+            raise LinkIndexError(f"link {name!r} is not in the tree{meant(name, self._names)}")
+        return self._names.index(name)
 
     def __iter__(self) -> Iterator[T]:
         return map(self._entry, range(self._size))
 
-    def __call__(self, i: int, k: int | None = None) -> Any:
+    def __call__(self, i: int | str, k: int | None = None) -> Any:
         row: Any = self[i]
         if k is None:
             return row
-        if not 1 <= k <= len(row):
-            raise IndexError(f"link {i} has {len(row)} of these; {k} is not one of 1..{len(row)}")
+        if not isinstance(row, tuple):
+            raise InputError(f"link {i!r} has one of these, {row}; leave the {short(k)} out")
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= len(row):
+            raise LinkIndexError(f"link {i!r} has {len(row)} of these; {short(k)} is not one of 1..{len(row)}")
         return row[k - 1]
 
     def __eq__(self, other: object) -> bool:
@@ -79,12 +107,16 @@ class Topology:
     """
 
     def __init__(self, parent: Sequence[int], names: Sequence[str] = (), turning: Sequence[int] = ()) -> None:
-        """parent: number of the parent of each link 1..n."""
+        """parent: number of the parent of each link 1..n; names: of base and links; turning: 1 or 0 of each link.
+
+        Raises ModelError for what is no tree.
+        """
         parents = _checked(parent)
         n = len(parents)
         children = [tuple(c) for c in children_of(parents)]
         order = depth_first(children, [0])
-        self.names = tuple(names) or tuple(str(i) for i in range(n))
+        self.names = _each("names", names, n) or tuple(str(i) for i in range(n))
+        turning = _each("turning", turning, n - 1)
         self.parent = _table(parents)
         self.children = _table(children)
         self.out_degree = _table([len(c) for c in children])
@@ -104,6 +136,9 @@ class Topology:
         self.joint_type = _table([0, *turning] if turning else [0] + [1] * (n - 1))
         self.ancestors = Table(n, self._ancestors)
         self.subtree = Table(n, self._subtree)
+        for table in vars(self).values():
+            if isinstance(table, Table):
+                table._names = self.names
 
     @classmethod
     def of(cls, model: Model) -> Topology:
@@ -162,7 +197,13 @@ def _table(values: Sequence[T]) -> Table[T]:
 
 def _checked(parent: Sequence[int]) -> list[int]:
     """-1 for the base, then the parents; ModelError where one is no earlier link."""
-    parents = [-1, *(int(p) for p in parent)]
+    if isinstance(parent, (str, bytes)) or not isinstance(parent, Iterable):
+        raise ModelError(f"the parents are {short(parent)}; give a list of numbers, one for each link 1..n")
+    parents = [-1]
+    for p in parent:
+        if isinstance(p, (bool, np.bool_)) or not isinstance(p, (int, np.integer)):
+            raise ModelError(f"link {len(parents)} has the parent {short(p)}; give its number, 0 for the base")
+        parents.append(int(p))
     for i, p in enumerate(parents[1:], 1):
         if not 0 <= p < len(parents):
             raise ModelError(f"link {i} has the parent {p}; links are 0 (base) to {len(parents) - 1}")
@@ -171,6 +212,16 @@ def _checked(parent: Sequence[int]) -> list[int]:
             why = f": the links {' -> '.join(map(str, cycle))} form a cycle" if cycle else ""
             raise ModelError(f"link {i} has the parent {p}{why}; number every parent before its children")
     return parents
+
+
+def _each(what: str, given: Any, count: int) -> tuple[Any, ...]:
+    """One for each, or none at all."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ModelError(f"{what} is {short(given)}; give a list of {count}")
+    listed = tuple(given)
+    if listed and len(listed) != count:
+        raise ModelError(f"{what} has {len(listed)} entries, {count} needed")
+    return listed
 
 
 def _cycle(parents: Sequence[int], start: int) -> list[int]:

@@ -31,7 +31,7 @@ class Values:
     """Every symbol as an array over poses (POSES,), computed from vectors in the world, not by the formulas."""
 
     def __init__(self, model: Model, seed: int = 0) -> None:
-        self.tree = build_tree(model, snap=SNAP)
+        self.name, self.tree = model.name, build_tree(model, snap=SNAP)
         for b in self.tree.bodies:
             if b.kind != "revolute":
                 raise TraceError(
@@ -105,6 +105,12 @@ class Values:
         """32 or 10,3 as bodies; empty where it is no list of bodies."""
         names = sub.split(",") if "," in sub else [sub] if sub in self.number else list(sub)
         return [self.number[x] for x in names] if names and all(x in self.number for x in names) else []
+
+    def absent(self, name: str) -> bool:
+        """Written like a symbol of the notation, of a body that there is not; an element H is always one."""
+        base, sub, _ = split_name(name)
+        number = re.sub(r"^[a-z]*", "", sub)
+        return base in (*"HscqLmdIJ", *LETTERS) and number.isdigit() and (base == "H" or not self.bodies(number))
 
     def _find(self, base: str, sub: str, sup: str) -> Any:
         rules: dict[str, Callable[[str, str], Any]] = {

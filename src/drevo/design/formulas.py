@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..io.brief import brief
 from ..model.description import Model
 from ..model.sentences import model_of
+from ..model.values import short
 from . import expressions
 from .expressions import Node
 from .formula_values import POSES, Array, Values
@@ -58,11 +59,16 @@ def check_formulas(robot: Robot | Model, text: str) -> Judgement:
     paper's notation; LaTeX braces may stand and the sign of multiplication be left out. A line may define a name
     of its own ("a = x_14^e"). Names mean what they mean in `drevo.formalisms.telegin`.
     """
-    check = _Check(Values(model_of(robot, "check_formulas")))
+    model = model_of(robot, "check_formulas")
+    if not isinstance(text, str):
+        raise InputError(f"check_formulas: the formulas are {short(text)}; give them as text, one a line")
+    check = _Check(Values(model))
     for line in text.replace(";", "\n").splitlines():
         line = line.strip().strip(",.").strip()
         if line and not line.startswith(("#", "%")):
             check.line(line)
+    if not (check.right or check.wrong or check.own):
+        raise InputError("check_formulas: the text has no formula; give lines such as 'H_22 = I_2^d + H_33'")
     return Judgement(tuple(check.right), tuple(check.wrong), tuple(check.own))
 
 
@@ -86,6 +92,11 @@ class _Check:
             name = str(side.value)
             true = None if name in self.own else self.values(name)
             if true is None:
+                if self.values.absent(name):
+                    raise InputError(
+                        f"formula {line!r}: {name!r} is not in robot {self.values.name!r}, whose bodies are "
+                        f"{', '.join(self.values.number)}; a name of your own takes another letter"
+                    )
                 self.own[name] = self.value(last, line)
             else:
                 self._judge(name, true, last, line)
