@@ -95,6 +95,15 @@ def test_motions_beyond_the_largest_number(biped: Robot) -> None:
     refused(r"dimensions do not agree: q \(2,\), dv \(3,\)", lambda: biped.integrate([q] * 2, np.zeros((3, 19))))
 
 
+@pytest.mark.parametrize("robot", [None, "puma560", 3])
+def test_a_robot_is_needed(robot: Any) -> None:
+    for call in (constrained_dynamics, constrained_inverse_dynamics):
+        refused(r"dynamics: a Robot is needed", partial(call, robot, [0.0], [0.0], [0.0]))
+    for call in (impact, hold):
+        refused(r"a Robot is needed", partial(call, robot, [0.0], [0.0]))
+    refused(r"a Robot is needed", partial(assemble, robot, [0.0]))
+
+
 def test_what_is_too_large_is_named() -> None:
     """Overflow is laid at the input that is large; angles at angles."""
     r = drevo.load("puma560")
@@ -136,7 +145,7 @@ def test_rates_that_break_redundant_contacts(biped: Robot) -> None:
     """J v is not 0: said as such, not as a contradiction; feedback takes them, and so does what hold gives."""
     q, v = biped.neutral(), np.full(biped.nv, 0.1)
     held = corners(biped, q)
-    told = r"state does not keep its constraints: contact\(right_foot\)#\d\[1\] is off by 0.282 m or rad a second"
+    told = r"state does not keep its constraints: contact\(right_foot\)#\d\[1\] moves at 0.282 m/s or rad/s"
     refused(told, lambda: constrained_dynamics(biped, q, v, v, held))
     many = [np.stack([q, q]), np.stack([0 * v, v])]
     refused("constraints in row 1 of the batch", lambda: constrained_dynamics(biped, *many, v, held))
@@ -152,6 +161,8 @@ def test_contradictions_are_still_refused(biped: Robot) -> None:
     for gains in (None, (20.0, 100.0)):
         call = partial(constrained_dynamics, biped, q, v, v, held, stabilise=gains)
         refused("contradict each other: no motion meets", call)
+    moving = partial(constrained_dynamics, biped, q, v + 0.1, v, held)  # the rates are not what is wrong
+    refused(r"contradict each other: no motion meets contact\(right_foot\)\[0\] by 0.0025 m,", moving)
     refused("contradict each other in row 0", lambda: constrained_dynamics(biped, [q, q], v, v, held))
 
 

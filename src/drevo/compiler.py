@@ -186,7 +186,8 @@ def _forces_hook(
             raise InputError(
                 f"{recipe['quantity'][0]} takes no argument {unknown}; it takes f_ext, out and threads"
             )
-        forces = kwargs.pop("f_ext") or {}
+        forces = kwargs.pop("f_ext")
+        forces = {} if forces is None else forces
         if not isinstance(forces, Mapping):
             raise InputError(f"f_ext is a dictionary of links and wrenches, not {type(forces).__name__}")
         links = tuple(sorted(names_in(list(forces), "f_ext: links")))

@@ -22,6 +22,7 @@ from .constraint_checks import (
     TermsAt,
     approached,
     driven_rates,
+    expect_robot,
     feedback,
     limits,
     number,
@@ -111,12 +112,19 @@ def constrained_dynamics(
     least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
-    found = collect(robot.model, contacts, constraints)
-    x, v, tau, time = state(robot.model, "constrained_dynamics", q=q, v=v, tau=tau, t=t)
+    found, (x, v, tau, time) = _asked(robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t)
     refuse_gimbal_lock(robot.model, x)
     names = labels(found)
     gains = None if stabilise is None else feedback(stabilise, len(names))
     return accelerations(robot, x, v, tau, _terms(robot, found, time), names, f_ext, gains)
+
+
+def _asked(
+    robot: Robot, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
+) -> tuple[tuple[Constraint, ...], list[Array]]:
+    """The set of constraints and the arrays of a call, checked."""
+    expect_robot(who, robot)
+    return collect(robot.model, contacts, constraints), state(robot.model, who, **given)
 
 
 def _terms(robot: Robot, found: tuple[Constraint, ...], t: Array, held: Array | None = None) -> TermsAt:
@@ -174,8 +182,8 @@ def constrained_inverse_dynamics(
     constraints share the load in many ways, the efforts are the least (2-norm), and among equal ones N is.
     Raises NumericsError where the motion violates the constraints or cannot be driven.
     """
-    found = collect(robot.model, contacts, constraints)
-    x, v, a, time = state(robot.model, "constrained_inverse_dynamics", q=q, v=v, a=a, t=t)
+    name = "constrained_inverse_dynamics"
+    found, (x, v, a, time) = _asked(robot, name, contacts, constraints, q=q, v=v, a=a, t=t)
     driven = driven_rates(robot.model, actuated)
     c = constraint_terms(robot, found, x, v, time)
     refuse_violation(times(c.jacobian, a), c.gamma, labels(found))
@@ -207,8 +215,7 @@ def impact(
     restitution: from 0, the rows stay together, to 1, they part as fast as they met. Raises InputError,
     NumericsError where rows ask for rates that no motion has.
     """
-    found = collect(robot.model, contacts, constraints)
-    x, v, time = state(robot.model, "impact", q=q, v=v, t=t)
+    found, (x, v, time) = _asked(robot, "impact", contacts, constraints, q=q, v=v, t=t)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
     e = number("impact: restitution", restitution, lambda x: 0.0 <= x <= 1.0, rule)
     refuse_gimbal_lock(robot.model, x)
@@ -236,8 +243,7 @@ def hold(
     Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where the steps do not close.
     """
-    found = collect(robot.model, contacts, constraints)
-    x, v, time = state(robot.model, "hold", q=q, v=v, t=t)
+    found, (x, v, time) = _asked(robot, "hold", contacts, constraints, q=q, v=v, t=t)
     terms = _terms(robot, found, time, held_at(robot.model, found, x))
     return closed(robot, x, v, terms, labels(found), *limits("hold", tolerance, steps))
 
@@ -278,8 +284,7 @@ def assemble(
     falls; where that gets stuck, again from around q, further and further. Contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where none closes.
     """
-    found = collect(robot.model, contacts, constraints)
-    x, time = state(robot.model, "assemble", q=q, t=t)
+    found, (x, time) = _asked(robot, "assemble", contacts, constraints, q=q, t=t)
     if time.ndim:
         raise InputError(f"assemble: t has shape {time.shape}; it must be one number")
     free = ~driven_rates(robot.model, keep, "keep")

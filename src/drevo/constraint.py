@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -375,9 +376,10 @@ def several(what: str, given: Any, one: str) -> list[Any]:
     """The members of a list, None for an empty one; a single member or anything else is refused."""
     if given is None:
         return []
-    if isinstance(given, (str, Mapping, *KINDS)) or not isinstance(given, Iterable):
-        raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
-    return list(given)
+    if not isinstance(given, (str, bytes, Mapping, *KINDS)):
+        with suppress(TypeError):
+            return list(given)
+    raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
 
 
 def _contact(given: Contact | Mapping[str, Any]) -> Contact:

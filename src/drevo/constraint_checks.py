@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ Array = np.ndarray[Any, Any]
 TermsAt = Callable[[Array, Array], Terms]  # q, v -> the terms there
 
 CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
+CLOSE = 1e-9  # m or rad: a gap that counts as closed where dependent rows are compared
 FAR = 1e2  # rad or m: a Newton step that leads nowhere
 NEARBY = 1e-3  # rad or m: how far a configuration is left to see whether its rank is lost there only
 GROWS = 1e-12  # of the largest pole: a real part below it is rounding
@@ -43,20 +44,16 @@ def refuse_contradictions(
     Where they do not, the nearest state that keeps the constraints is sought: if they agree there, the state is
     off and not the set. Feedback is for such states; without it only the accelerations asked for must agree.
     """
-    lost = {unit: s.lost(x) for unit, x in (("m", c.value), ("m/s", c.rate), ("m/s^2", c.gamma))}
-    over = _over(lost, c)
+    lost, over = _lost(s, c)
     if not any(x.any() for x in over.values()):
         return
     lead = c.value.shape[:-1]
     q, v = np.broadcast_to(q, (*lead, robot.nq)), np.broadcast_to(v, (*lead, robot.nv))
-    near, there = approached(robot, q, terms, 1e-9)
-    at = Split.of(cholesky(robot, near), there.jacobian)
-    kept = at.solve(times(robot.mass_matrix(near), v), there.rate)[0]
-    there = terms(near, kept)
-    left = _over({"m": there.value, "m/s": at.lost(there.rate), "m/s^2": at.lost(there.gamma)}, there)
-    contradictory = np.any(list(left.values()), axis=0) & np.any(list(over.values()), axis=0)
+    contradictory = _disagree(robot, q, v, terms)
     if contradictory.any():
-        unit = next(u for u, x in over.items() if (x & contradictory).any())
+        contradictory &= _disagree(robot, approached(robot, q, terms, CLOSE)[0], v, terms)
+    if contradictory.any():
+        unit = next((u for u, x in over.items() if (x & contradictory).any()), "m")
         worst = np.abs(lost[unit]).max(axis=-1) * contradictory
         row = np.unravel_index(int(np.argmax(worst)), worst.shape)
         raise NumericsError(_contradiction(robot, q, v, terms, s, names, lost[unit], unit, row))
@@ -64,15 +61,35 @@ def refuse_contradictions(
         raise NumericsError(_off(names, c, over["m/s^2"]))
 
 
+def _disagree(robot: Robot, q: Array, v: Array, terms: TermsAt) -> Array:
+    """Where dependent rows disagree at q with the rates next to v that keep them."""
+    c = terms(q, np.zeros_like(v))
+    s = Split.of(cholesky(robot, q), c.jacobian)
+    kept = s.solve(times(robot.mass_matrix(q), v), c.rate)[0]
+    return np.asarray(np.any(list(_lost(s, terms(q, kept))[1].values()), axis=0))
+
+
+def _lost(s: Split, c: Terms) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The parts of the terms that no motion meets, and where they are more than rounding, by unit."""
+    sides = {"m": c.value, "m/s": c.rate, "m/s^2": c.gamma}
+    lost = {unit: s.lost(x) for unit, x in sides.items()}
+    return lost, {unit: _beyond(lost[unit], x) for unit, x in sides.items()}
+
+
+def _beyond(left: Array, against: Array) -> Array:
+    """Where a vector is more than the rounding of another."""
+    size = np.maximum(1.0, np.max(np.abs(against), axis=-1, initial=0.0))
+    return np.asarray(np.max(np.abs(left), axis=-1, initial=0.0) > CONSISTENT * size)
+
+
 def refuse_lost(
     robot: Robot, q: Array, v: Array, terms: TermsAt, s: Split, names: Sequence[str], x: Array
 ) -> None:
     """The same of rates that are asked for whatever the state: of an impact."""
     lost = s.lost(x)
-    size = np.maximum(1.0, np.max(np.abs(x), axis=-1, initial=0.0))
-    over = np.max(np.abs(lost), axis=-1, initial=0.0) > CONSISTENT * size
-    if np.any(over):
-        row = np.unravel_index(int(np.argmax(over)), np.shape(over))
+    over = _beyond(lost, x)
+    if over.any():
+        row = np.unravel_index(int(np.argmax(over)), over.shape)
         raise NumericsError(_contradiction(robot, q, v, terms, s, names, lost, "m/s", row))
 
 
@@ -91,15 +108,6 @@ def approached(robot: Robot, q: Array, terms: TermsAt, tolerance: float, steps: 
         q = robot.integrate(q, np.where(away[..., None], dq, 0.0))
         c = terms(q, rest)
     return q, c
-
-
-def _over(lost: Mapping[str, Array], c: Terms) -> dict[str, Array]:
-    """Where a part of the terms that no motion meets is more than rounding, by unit."""
-    out = {}
-    for (unit, left), x in zip(lost.items(), (c.value, c.rate, c.gamma)):
-        size = np.maximum(1.0, np.max(np.abs(x), axis=-1, initial=0.0))
-        out[unit] = np.asarray(np.max(np.abs(left), axis=-1, initial=0.0) > CONSISTENT * size)
-    return out
 
 
 def _contradiction(
@@ -133,8 +141,10 @@ def _contradiction(
 def _off(names: Sequence[str], c: Terms, over: Array) -> str:
     """A state that does not keep its constraints, where rows that depend on each other do not agree."""
     row = np.unravel_index(int(np.argmax(over)), over.shape)
-    sizes = [(np.abs(x[row]), unit) for x, unit in ((c.value, "m or rad"), (c.rate, "m or rad a second"))]
-    told = " and ".join(f"{names[int(x.argmax())]} is off by {x.max():.3g} {unit}" for x, unit in sizes if x.any())
+    gap, rate = np.abs(c.value[row]), np.abs(c.rate[row])
+    parts = [f"{names[int(gap.argmax())]} is off by {gap.max():.3g} m or rad"] if gap.any() else []
+    parts += [f"{names[int(rate.argmax())]} moves at {rate.max():.3g} m/s or rad/s"] if rate.any() else []
+    told = " and ".join(parts)
     where = f" in row {int(row[0])} of the batch" if row else ""
     return (
         f"the state does not keep its constraints{where}: {told}, and rows that depend on each other then ask for "
@@ -180,6 +190,12 @@ def _worst(left: Array, against: Array) -> tuple[int, ...] | None:
 
 
 # -- arguments ----------------------------------------------------------------------------------------------
+
+
+def expect_robot(who: str, robot: Any) -> None:
+    """A Robot where one is asked for."""
+    if not isinstance(getattr(robot, "model", None), Model):
+        raise InputError(f"{who}: a Robot is needed, as drevo.load gives one, not {type(robot).__name__}")
 
 
 def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actuated") -> Array:
@@ -263,6 +279,7 @@ __all__ = [
     "TermsAt",
     "approached",
     "driven_rates",
+    "expect_robot",
     "feedback",
     "gain",
     "limits",

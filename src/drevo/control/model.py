@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..constraint_checks import expect_robot
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..io.packages import package
-from ..runtime.arguments import number_array
+from ..runtime.arguments import finite_array
 
 Array = np.ndarray[Any, Any]
 Model = TypeVar("Model", bound="LinearModel")
@@ -115,20 +116,9 @@ class LinearModel:
         return bool(np.max(np.abs(poles), initial=0.0) < 1.0)
 
 
-def expect_robot(who: str, robot: Any) -> None:
-    """A Robot where one is asked for."""
-    from ..robot import Robot
-
-    if not isinstance(robot, Robot):
-        raise InputError(f"{who}: a Robot is needed, as drevo.load gives one, not {type(robot).__name__}")
-
-
 def finite(name: str, x: ArrayLike, who: str = "linear model") -> Array:
     """Real numbers, all finite, as an array of float64."""
-    array = number_array(x, f"{who}: {name}", np.dtype(float))
-    if not np.isfinite(array).all():
-        raise NumericsError(f"{who}: {name} holds a value that is not finite")
-    return array
+    return finite_array(x, f"{who}: {name}")
 
 
 def matrix(name: str, x: ArrayLike, shape: tuple[int, ...], who: str = "linear model") -> Array:

@@ -208,9 +208,10 @@ def stabilise(
         raise InputError(f"stabilise: robot {robot.name!r} has loops; the law (3.1) is for open trees")
     found = collect(robot.model, None, given)
     for c in found:
-        if isinstance(c, Weld) and c.rotation is None:
+        if isinstance(c, Weld) and c.rotation is None and c.at is None:
             raise InputError(
-                f"stabilise: the weld of {c.link_a!r} and {c.link_b!r} has no rotation to keep; give rotation="
+                f"stabilise: the weld of {c.link_a!r} and {c.link_b!r} has no rotation to keep; give rotation= "
+                "or at="
             )
     m = sum(c.size for c in found)
     if v is not None and not callable(v):

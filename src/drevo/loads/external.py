@@ -24,6 +24,7 @@ from ..constraint import (
 )
 from ..errors import InputError, NumericsError
 from ..robot import Robot
+from ..runtime.arguments import finite_array
 from .masses import named
 
 Array = np.ndarray[Any, Any]
@@ -103,13 +104,11 @@ class Entry:
 
 def _wrench(robot: Robot, link: str, w: ArrayLike) -> Array:
     named(robot.model, link)
-    x = np.asarray(w, float)
+    x = finite_array(w, f"f_ext of link {link!r}")
     if x.ndim == 0 or x.shape[-1] != 6:
         raise InputError(
             f"f_ext of link {link!r} has shape {x.shape}; its last dimension must be 6: force, moment"
         )
-    if not np.isfinite(x).all():
-        raise NumericsError(f"f_ext of link {link!r} holds a value that is not finite")
     return x
 
 

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from ..compiler import compile
 from ..constrained import Contacts
 from ..constraint import Constraint
-from ..errors import InputError, NumericsError
 from ..io.brief import brief
+from ..mechanics.configuration import state
 from ..model.description import Model
 from ..robot import Robot
 from ..runtime.function import Function
@@ -328,18 +328,8 @@ def _back(R: Array, x: Array) -> Array:
 
 def _states(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
     """q, v, a with the same leading dimensions, finite."""
-    given = []
-    for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("a", a, robot.nv)):
-        array = np.asarray(x, float)
-        if array.ndim == 0 or array.shape[-1] != size:
-            raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
-        if not np.isfinite(array).all():
-            raise NumericsError(f"{name} holds a value that is not finite")
-        given.append(array)
-    try:
-        lead = np.broadcast_shapes(*(x.shape[:-1] for x in given))
-    except ValueError:
-        raise InputError("q, v and a have leading dimensions that do not agree; make them the same") from None
+    given = state(robot.model, "loads in a section", q=q, v=v, a=a)
+    lead = np.broadcast_shapes(*(x.shape[:-1] for x in given))
     Q, V, A = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in given)
     return Q, V, A
 
