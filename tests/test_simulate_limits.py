@@ -10,7 +10,7 @@ import pytest
 from drevo.errors import InputError, NumericsError
 from drevo.robot import Robot
 from drevo.robots import rod_chain
-from drevo.simulate import Control, Event, Integrator, damping, flow, simulate
+from drevo.simulate import METHODS, Control, Event, Integrator, damping, flow, simulate
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +104,5 @@ def test_a_law_is_known_by_what_it_traces_to(chain: Robot, monkeypatch: pytest.M
 @pytest.mark.parametrize("tau", [None, np.zeros(3), lambda t, q, v: np.zeros(3)])
 def test_an_empty_batch_is_an_empty_table(chain: Robot, tau: Any) -> None:
     assert simulate(chain, np.zeros((0, 3)), tau=tau, duration=0.002).q.shape == (3, 0, 3)
+    for method in METHODS:
+        assert simulate(chain, np.zeros((0, 3)), tau=tau, duration=0.002, method=method).q.shape[1:] == (0, 3)

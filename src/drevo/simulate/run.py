@@ -244,6 +244,8 @@ class _Run:
             raise InputError(
                 f"{self.method.name} chooses its steps: give tau as a function of time, or a constant"
             )
+        if not len(self.q):  # nothing moves, so nothing chooses a step
+            return self._table(np.array([0.0, self.end]), np.stack([self.q] * 2), np.stack([self.v] * 2), 0)
         job = self.job(slice(0, len(self.q)), 0.0)
         nodes = [(0.0, self.q, self.v)]
         stopped = partial(self.why, job, slice(0, len(self.q)), nodes)
