@@ -249,6 +249,11 @@ def test_calls_leak_nothing() -> None:
 
 ROBOT_CALLS = [
     (lambda r, q: r.function(["mass_matrix", "gravity", None]), "quantity None is not known"),
+    (lambda r, q: r.function(lambda: 1), "quantity <function .*<lambda>> is not known"),
+    (
+        lambda r, q: drevo.check_formulas(r, None),
+        "check_formulas: the formulas are None",
+    ),
     (lambda r, q: r.random(5), "random: rng must be a generator .*, not 5; how many is said by shape="),
     (lambda r, q: r.random(rng="x"), "random: rng must be a generator"),
     (lambda r, q: r.random(shape=2.5), "random: shape must be whole numbers from 0, not 2.5"),
@@ -260,6 +265,8 @@ ROBOT_CALLS = [
     (lambda r, q: r.integrate(np.zeros((2, 3)), np.zeros((4, 3))), r"do not agree: q \(2,\), dv \(4,\)"),
     (lambda r, q: r.difference(q, [[1], [2, 3]]), "difference: q1 is no array of numbers"),
     (lambda r, q: r.difference(q, q[:2]), r"difference: q1 has shape \(2,\); its last dimension must be 3"),
+    (lambda r, q: r.pose(q), "pose is of one link: say which by link="),
+    (lambda r, q: r.jacobian(q, frame="local"), "jacobian is of one link: say which by link="),
     (lambda r, q: r.pose(q, q), "pose: link array.* is not known"),
     (lambda r, q: r.derivative("pose", "q"), "pose is of one link: say which by link="),
     (lambda r, q: r.derivative("mass_matrix", 2), "derivative of mass_matrix: wrt must be a name or a list"),

@@ -50,11 +50,13 @@ def one_of(
     known = list(names)
     if isinstance(value, str) and value in known:
         return value
+    import re
     from difflib import get_close_matches
 
     near = get_close_matches(value[:80], known, 1) if isinstance(value, str) else []
     there = f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
     if near:
         there = f"{there}; " * (len(known) <= FEW) + f"did you mean {near[0]!r}?"
-    said = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
+    shown = " ".join(re.sub(r" at 0x\w+", "", repr(value)).split())
+    said = shown if len(shown) <= 80 else f"{shown[:77]}..."
     raise error(f"{what} {said} is not known{hint}; {there}")

@@ -93,16 +93,16 @@ class Robot(Methods):
 
     # -- quantities of one link -----------------------------------------------------------------------------
 
-    def _of_link(self, quantity: str, *state: ArrayLike, out: Array | None, **options: str) -> Array:
+    def _of_link(self, quantity: str, *state: ArrayLike, out: Array | None, **options: str | None) -> Array:
         result: Array = self.function(quantity, **options)(*state, out=out)
         return result
 
-    def pose(self, q: ArrayLike, link: str, out: Array | None = None) -> Array:
+    def pose(self, q: ArrayLike, link: str | None = None, out: Array | None = None) -> Array:
         """World from link, (..., 4, 4)."""
         return self._of_link("pose", q, out=out, link=link)
 
     def jacobian(
-        self, q: ArrayLike, link: str, frame: str = "local_world_aligned", out: Array | None = None
+        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
     ) -> Array:
         """J with J v = velocity of the link's frame, (..., 6, nv), linear first.
 
@@ -111,7 +111,7 @@ class Robot(Methods):
         return self._of_link("jacobian", q, out=out, link=link, frame=frame)
 
     def operational_inertia(
-        self, q: ArrayLike, link: str, frame: str = "local_world_aligned", out: Array | None = None
+        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
     ) -> Array:
         """Lambda = (J M^-1 J^T)^-1 of the link, (..., 6, 6), linear first: kg, kg m, kg m^2.
 
@@ -120,7 +120,7 @@ class Robot(Methods):
         return self._of_link("operational_inertia", q, out=out, link=link, frame=frame)
 
     def inverse_operational_inertia(
-        self, q: ArrayLike, link: str, frame: str = "local_world_aligned", out: Array | None = None
+        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
     ) -> Array:
         """J M^-1 J^T of the link, (..., 6, 6), linear first; there at singular tasks too."""
         return self._of_link("inverse_operational_inertia", q, out=out, link=link, frame=frame)
@@ -129,7 +129,7 @@ class Robot(Methods):
         self,
         q: ArrayLike,
         v: ArrayLike,
-        link: str,
+        link: str | None = None,
         frame: str = "local_world_aligned",
         out: Array | None = None,
     ) -> Array:
@@ -141,7 +141,7 @@ class Robot(Methods):
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        link: str,
+        link: str | None = None,
         frame: str = "local_world_aligned",
         kind: str = "classical",
         out: Array | None = None,
