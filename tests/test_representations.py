@@ -127,9 +127,3 @@ def test_what_is_not_at_its_default_is_told() -> None:
         {"axis": (1.0, 0.0, -0.0)},
     ):
         assert repr(replace(joint, **change)) != repr(joint)
-
-
-def test_results_of_several_arrays_show_their_sizes() -> None:
-    r, q, v = state()
-    text = repr(r.inverse_dynamics_derivatives(q, v, v))
-    assert text == "(dtau_dq[6, 6], dtau_dv[6, 6], M[6, 6])"
