@@ -58,7 +58,15 @@ def constraint_terms(
         return Terms(none, none, np.zeros((*lead, 0, robot.nv)), none)
     given = [q, v, np.asarray(t, float)[..., None]]
     placed = held is not None and held.shape[-1] > 0
-    return Terms(*constraint_function(robot, found, placed)(*given, *([held] if placed else [])))
+    try:
+        return Terms(*constraint_function(robot, found, placed)(*given, *([held] if placed else [])))
+    except NumericsError:
+        if not placed:
+            x, u, time = (np.asarray(y, float) for y in given)
+            lead = np.broadcast_shapes(x.shape[:-1], u.shape[:-1], time.shape[:-1])
+            states = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, time)]
+            numeric_terms(robot.model, found, states[0], states[1], states[2][:, 0])  # names the row
+        raise
 
 
 def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> Terms:
