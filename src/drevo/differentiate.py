@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
-from math import factorial
+from math import factorial, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .algorithms.higher import motion, moved, variables
+from .effort import require_derivable
 from .errors import InputError, one_of
 from .formalisms import zaremba
 from .formalisms.quick import quick
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .robot import Robot
     from .runtime.function import Function
 
+SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
 METHODS = ("auto", "theorems", "graph")
 RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
 RATES = ("v", "a", "j", "s")  # the derivatives of q by time; then q5, q6, ..
@@ -62,7 +64,8 @@ def derivative(
     derivatives whichever takes the fewest operations).
     packed: structural non-zeros only, and of those that symmetry makes equal one: row >= column of a symmetric
     matrix, falling indices of repeated names. `f.pattern` says which, `unpack(f, values)` puts them in their
-    places. High orders have few: of the 32768 entries of d3M/dq3 of a Panda 1163. Raises InputError, TraceError.
+    places. High orders have few: of the 32768 entries of d3M/dq3 of a Panda 1163. Large arrays are
+    filled from them. Raises InputError; TraceError, with the cost, for what would take minutes to compile.
     """
     from .runtime.function import Spec, obtain
     from .runtime.key import request
@@ -72,10 +75,22 @@ def derivative(
     axes = names_in(wrt, f"derivative of {x.name}: wrt")
     _refuse(x, axes, method)
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
+    again: dict[str, Any] = {
+        "method": method,
+        "dtype": dtype,
+        "layout": layout,
+        "packed": packed,
+        "check": check,
+        **chosen,
+    }
+    if not packed and "t" not in axes and _largest(model, x, axes) > SCATTERED:
+        inner = derivative(model, x.name, axes, **{**again, "packed": True})
+        function: Function = _scattered(inner)
+        function.recipe = (_again, (model, x.name, axes, again))
+        return function
     asked = request(model, "derivative", x.name, axes, method, packed, sorted(chosen.items()))
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=False, check=check)
     function = obtain(asked, lambda: derivative_program(model, x, axes, method, chosen, packed), spec)
-    again = {"method": method, "dtype": dtype, "layout": layout, "packed": packed, "check": check, **chosen}
     function.recipe = (_again, (model, x.name, axes, again))
     return function
 
@@ -118,6 +133,8 @@ def derivative_program(
 
     lower: of entries that symmetry makes equal all but one are left out, as zeros.
     """
+    if "t" not in wrt:
+        require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
     if x.inverse:
         from .check import require_regular
 
@@ -156,6 +173,24 @@ def derivative_program(
         _title(x.name, wrt), graph, tuple(inputs), (), tuple(outputs),
         units=units, guards=tuple(context.guards), meta=about,
     )  # fmt: skip
+
+
+def _largest(model: Model, x: Quantity, wrt: Sequence[str]) -> int:
+    """Entries of the largest output."""
+    known = {"nv": model.nv, "links": len(model.joints)}
+    shapes = ([known[s] if isinstance(s, str) else s for s in shape] for _, shape in x.outputs)
+    return int(max(prod(shape) for shape in shapes) * model.nv ** len(wrt))
+
+
+def _scattered(inner: Function) -> Function:
+    """The full arrays of a packed derivative: the kernel computes what differs, the rest is copied."""
+    from .runtime.scatter import Scattered
+
+    wrt, places = inner.meta["wrt"], []
+    for pattern, even, shape in zip(inner.manifest.pattern or (), inner.meta["even"], inner.meta["shapes"]):
+        keys = _equals([np.array(i, np.intp) for i in pattern], len(shape) - len(wrt), wrt, even)
+        places.append([np.ravel_multi_index(key, shape) for key in keys])
+    return Scattered(inner, inner.meta["shapes"], places)
 
 
 def _title(name: str, wrt: Sequence[str]) -> str:

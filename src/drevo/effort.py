@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import comb, factorial, prod
 from typing import NamedTuple
 
 from .errors import TraceError
 from .model.description import Model
 
 AFFORDABLE = 1_000_000  # operations
+DERIVED = 300_000  # the same for a derivative, which anybody may ask for by a slip of one index
 A_SECOND = 5_000  # operations compiled in a second
 LOOPS = (
     "inverse and forward dynamics, mass_matrix, coriolis_matrix, inverse_dynamics_derivatives, energies, "
@@ -64,6 +67,42 @@ def require_affordable(model: Model, quantities: Sequence[str]) -> None:
         )
 
 
+def derived(model: Model, quantity: str, wrt: Sequence[str], theorems: bool) -> float:
+    """A rough count for a derivative of higher order: entries differ from zero along one path of the tree only.
+
+    theorems: of the quantities that have them, at so much work an entry.
+    """
+    depth, above = {model.root: 0}, list[int]()
+    for j in model.joints:
+        depth[j.child] = depth[j.parent] + j.nv
+        above += range(depth[j.parent], depth[j.child])
+    k, deepest = len(wrt), max(above, default=0) + 1
+    orders = factorial(k) // prod(factorial(n) for n in Counter(wrt).values())
+    sets = orders * sum(comb(d + k - 1, k - 1) for d in above)
+    if theorems and quantity == "mass_matrix":  # those whose deepest freedom has d above it
+        return 25.0 * sum(_entries(d + 1, k) - _entries(d, k) for d in above)
+    each = {"gravity": 10.0 * deepest, "pose": 80.0, "jacobian": 30.0 * deepest}
+    if theorems and quantity in each:
+        return each[quantity] * sets
+    return operations(model, quantity) * deepest / max(1, len(above)) * sets
+
+
+def _entries(n: int, k: int) -> int:
+    """Of the k-th derivatives of M of a chain: H_ij, i >= j, by multisets of the freedoms beyond j."""
+    return sum((n - j) * comb(n - j - 2 + k, k) for j in range(n - 1))
+
+
+def require_derivable(model: Model, quantity: str, wrt: Sequence[str], size: int, theorems: bool) -> None:
+    """Raises TraceError, with the cost, where a derivative of `size` entries would take minutes to compile."""
+    total = derived(model, quantity, wrt, theorems) + size / 20.0
+    if len(wrt) > 1 and total > DERIVED:
+        raise TraceError(
+            f"the derivative of {quantity} by {', '.join(wrt)} of {model.name!r} has {size:.3g} entries and would "
+            f"take about {_duration(total / A_SECOND)} of compiling; take a lower order, or "
+            "differences of it"
+        )
+
+
 def _duration(seconds: float) -> str:
     for name, size in (("years", 3.2e7), ("days", 86400.0), ("hours", 3600.0)):
         if seconds > size:
@@ -71,4 +110,4 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60.0:.3g} minutes"
 
 
-__all__ = ["AFFORDABLE", "operations", "require_affordable"]
+__all__ = ["AFFORDABLE", "operations", "require_affordable", "require_derivable"]
