@@ -286,13 +286,15 @@ def _wanted(
     n = parameters.tree.nv
     varied: set[object] = set()
     for x in asked:
-        if x == "mass_matrix":
+        if isinstance(x, str) and x == "mass_matrix":
             varied |= {(r, c) for r in range(n) for c in range(r + 1)}
-        elif x == "potential_energy":
+        elif isinstance(x, str) and x == "potential_energy":
             varied.add("V")
         else:
             varied.add(parameters.element(x))
     vanish: set[object] = {parameters.element(x) for x in _elements("zero", zero)}
+    if not isinstance(diagonal, bool):
+        raise InputError(f"conditions: diagonal is {short(diagonal)}; it is True or False")
     if diagonal:
         vanish |= {(r, c) for r in range(n) for c in range(r)}
     if not varied | vanish:

@@ -6,7 +6,6 @@ linear in them: the least added mass that meets the conditions is a linear progr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -46,8 +45,10 @@ def realise(
     """
     from ..robot import Robot
 
-    if isinstance(reach, bool) or not isinstance(reach, (int, float)) or not 0.0 < reach < math.inf:
+    if isinstance(reach, bool) or not isinstance(reach, (int, float)) or not 0.0 < reach <= 1e6:
         raise InputError(f"realise: reach is {short(reach)}; it is a positive number of metres")
+    if not isinstance(counterweights, bool):
+        raise InputError(f"realise: counterweights is {short(counterweights)}; it is True or False")
     known = conditions.parameters
     chosen = _bodies(known, bodies)
     kept = known.tree
@@ -81,6 +82,8 @@ def _bodies(known: Parameters, names: Sequence[str] | None) -> list[int]:
                 f"realise: {name!r} is no moving link; there are {', '.join(b.link for b in known.tree.bodies)}"
             )
         out += found
+    if not out:
+        raise InputError("realise: bodies names none; leave it out for all of them")
     return out
 
 

@@ -17,6 +17,8 @@ from ..errors import InputError
 from ..io.brief import brief
 from ..io.saving import saving
 from ..mechanics.configuration import slices
+from ..model.sentences import model_of
+from ..model.values import short
 from ..robot import Robot
 from .external import Surroundings
 from .masses import Given, distribution
@@ -256,6 +258,9 @@ def drives(
 
 
 def _require_same(robot: Robot, trajectory: Trajectory) -> None:
+    model_of(robot, "a cycle of loads")
+    if not isinstance(trajectory, Trajectory):
+        raise InputError(f"the trajectory is {short(trajectory)}; give a drevo.loads.Trajectory")
     if trajectory.robot.model is not robot.model and trajectory.robot.model != robot.model:
         raise InputError(f"the trajectory is one of robot {trajectory.robot.name!r}, not of {robot.name!r}")
 

@@ -7,7 +7,7 @@ under which centre and inertia agree (the optimal transport between two covarian
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ import numpy as np
 from ..errors import InputError
 from ..io.brief import brief
 from ..model.description import Inertial, Link, Model, Shape
-from ..model.sentences import meant
+from ..model.sentences import meant, model_of
+from ..model.values import short
 from . import solids
 from .solids import Solid
 
@@ -66,7 +67,12 @@ def distribution(model: Model, link: str, given: Given = "auto") -> Distribution
     body = named(model, link)
     target = pseudo_inertia(body.inertial)
     if not isinstance(given, str):
-        return _stated(link, tuple(given), target)
+        listed = tuple(given) if isinstance(given, Iterable) else (given,)
+        if not all(isinstance(x, Solid) for x in listed):
+            raise InputError(
+                f"the distribution of link {link!r} is one of {', '.join(KINDS)}, or solids, not {short(given)}"
+            )
+        return _stated(link, listed, target)
     if given not in KINDS:
         raise InputError(
             f"the distribution of link {link!r} is one of {', '.join(KINDS)}, or solids, not {given!r}"
@@ -92,12 +98,12 @@ def distribution(model: Model, link: str, given: Given = "auto") -> Distribution
 
 def named(model: Model, link: str) -> Link:
     """The link of this name."""
-    for body in model.links:
+    for body in model_of(model, "a load").links if isinstance(link, str) else ():
         if body.name == link:
             return body
-    names = [body.name for body in model.links]
+    names = [body.name for body in model_of(model, "a load").links]
     hint = meant(str(link), names) or f"; there are {', '.join(names[:40])}"
-    raise InputError(f"link {link!r} is not in robot {model.name!r}{hint}")
+    raise InputError(f"link {short(link)} is not in robot {model.name!r}{hint}")
 
 
 def pseudo_inertia(inertial: Inertial | None) -> Array:

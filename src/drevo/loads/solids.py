@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..io.brief import brief
+from ..model.values import short
+from .numbers import floats
 
 Array = np.ndarray[Any, Any]
 
@@ -117,7 +119,7 @@ def capsule(
     mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
 ) -> Solid:
     """A cylinder of `length` along its own z with a half ball on each end."""
-    if not radius > 0.0:
+    if not (floats("the radius of a capsule", radius) > 0.0).all():
         return cylinder(mass, radius, length, at, rotation)
     return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), length / (2.0 * radius))
 
@@ -131,7 +133,7 @@ def _placed(at: ArrayLike, rotation: ArrayLike | None, size: ArrayLike) -> Array
     T, sizes = np.eye(4), _vector("size", size)
     if (sizes < 0.0).any():
         raise InputError(f"a solid has the size {tuple(sizes.tolist())}; sizes are not negative")
-    turn = np.eye(3) if rotation is None else np.asarray(rotation, float)
+    turn = np.eye(3) if rotation is None else floats("the rotation of a solid", rotation)
     if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
         raise InputError("the rotation of a solid must be a 3x3 rotation matrix")
     T[:3, :3], T[:3, 3] = turn * sizes, _vector("at", at)
@@ -139,16 +141,17 @@ def _placed(at: ArrayLike, rotation: ArrayLike | None, size: ArrayLike) -> Array
 
 
 def _vector(name: str, value: ArrayLike) -> Array:
-    x = np.asarray(value, float)
+    x = floats(f"{name} of a solid", value)
     if x.shape != (3,) or not np.isfinite(x).all():
         raise InputError(f"{name} of a solid is {value!r}; it must be three finite numbers, metres")
     return x
 
 
 def _mass(mass: float) -> float:
-    if not (np.isfinite(mass) and mass >= 0.0):
-        raise InputError(f"a solid has the mass {mass}; it must be finite and not negative, kg")
-    return float(mass)
+    x = floats("the mass of a solid", mass)
+    if x.shape != () or not (np.isfinite(x) and x >= 0.0):
+        raise InputError(f"a solid has the mass {short(mass)}; it must be finite and not negative, kg")
+    return float(x)
 
 
 # -- unit solids of unit mass beyond m . x >= h ---------------------------------------------------------------

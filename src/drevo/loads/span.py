@@ -12,7 +12,10 @@ from numpy.typing import ArrayLike
 from ..errors import InputError
 from ..io.brief import brief
 from ..model.description import Model
+from ..model.sentences import model_of
+from ..model.values import short
 from .masses import Distribution
+from .numbers import floats
 
 Array = np.ndarray[Any, Any]
 SHORT = 1e-6  # m: children nearer to the origin than this say nothing about a direction
@@ -38,7 +41,7 @@ class Span:
     def between(start: ArrayLike, end: ArrayLike, y: ArrayLike | None = None, held: float = 0.0) -> Span:
         """From a point to a point of the link. y: about where the section's y points, by default along the link
         axis that is the most across."""
-        a, b = np.asarray(start, float), np.asarray(end, float)
+        a, b = floats("start of a span", start), floats("end of a span", end)
         if a.shape != (3,) or b.shape != (3,) or not np.isfinite([a, b]).all() or np.linalg.norm(b - a) <= SHORT:
             raise InputError(
                 f"a span goes from one point to another, three numbers each, not {start!r} to {end!r}"
@@ -62,7 +65,7 @@ class Span:
 
     def sections(self, link: str, s: ArrayLike) -> Array:
         """s as an array (k,); InputError where one is outside the span."""
-        given = np.atleast_1d(np.asarray(s, float))
+        given = np.atleast_1d(floats(f"sections of link {link!r}: s", s))
         if given.ndim != 1 or not np.isfinite(given).all():
             raise InputError(
                 f"sections of link {link!r}: s is {s!r}; it must be a finite number or a list of them, m"
@@ -84,7 +87,7 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
     mass and all joints. The parent holds the link at its joint, or at the start where the joint's axis is along
     the span (a shaft is held from its end).
     """
-    joints = [np.array(j.origin) for j in model.joints if j.parent == link]
+    joints = [np.array(j.origin) for j in model_of(model, "a span").joints if j.parent == link]
     own, axis = _own_joint(model, link)
     middle = np.mean(joints, axis=0) - own if joints else np.zeros(3)
     direction = middle if np.linalg.norm(middle) > SHORT else _longest(mass, own, bool(joints))
@@ -122,7 +125,7 @@ def _longest(mass: Distribution, own: Array, carries: bool) -> Array:
 
 def _axes(direction: Array, y: ArrayLike | None) -> Array:
     x = direction / np.linalg.norm(direction)
-    up = np.eye(3)[int(np.argmin(np.abs(x)))] if y is None else np.asarray(y, float)
+    up = np.eye(3)[int(np.argmin(np.abs(x)))] if y is None else floats("y of a span", y)
     across = up - x * (x @ up)
     if across.shape != (3,) or not np.linalg.norm(across) > 1e-9 * np.linalg.norm(up):
         raise InputError(f"y of a span is {y!r}; it must be a direction across the span")
@@ -144,7 +147,11 @@ def chosen(model: Model, link: str, mass: Distribution, span: Span | Sequence[Ar
     """The stated span, also as a pair of points, or the usual one."""
     if span is None:
         return span_of(model, link, mass)
-    return span if isinstance(span, Span) else Span.between(span[0], span[1])
+    if isinstance(span, Span):
+        return span
+    if not isinstance(span, (tuple, list, np.ndarray)) or len(span) != 2:
+        raise InputError(f"span is {short(span)}; give a Span or two points, from and to")
+    return Span.between(span[0], span[1])
 
 
 __all__ = ["Span", "chosen", "span_of", "spread"]

@@ -20,11 +20,13 @@ from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..mechanics.configuration import slices
 from ..model.description import Joint
-from ..model.sentences import meant
+from ..model.sentences import meant, model_of
+from ..model.values import short
 from ..robot import Robot
 from .external import Surroundings
 from .masses import Given, named
 from .masses import distribution as distribution_of
+from .numbers import floats
 from .sections import Spanned, section_loads, section_motion
 from .span import chosen
 
@@ -162,16 +164,17 @@ def accuracy(
     law: what a tolerance means: "uniform" within it, or "normal" with three standard deviations.
     Raises InputError (unknown names, a robot with loops), NumericsError.
     """
-    if law not in LAWS:
-        raise InputError(f"accuracy: the law of the errors is one of {', '.join(LAWS)}, not {law!r}")
-    if robot.model.loops:
+    if not isinstance(law, str) or law not in LAWS:
+        raise InputError(f"accuracy: the law of the errors is one of {', '.join(LAWS)}, not {short(law)}")
+    if model_of(robot, "accuracy").loops:
         raise InputError(f"accuracy is of open chains, and robot {robot.name!r} has loops; open them first")
-    x = np.asarray(q, float)
+    x = floats("q", q)
     if x.ndim == 0 or x.shape[-1] != robot.nq or not np.isfinite(x).all():
         raise InputError(f"q has shape {x.shape}; it must be finite and its last dimension {robot.nq}")
     named(robot.model, link)
+    springs = _springs(springs)
     frames, give = _frames(robot, link, frame_errors), _per_rate(robot, "stiffness", stiffness, np.inf)
-    chain = _Chain(robot, x, link, _three("point", point), frames, tuple(springs), f_ext, give)
+    chain = _Chain(robot, x, link, _three("point", point), frames, springs, f_ext, give)
     tolerance = [*_per_rate(robot, "joint_errors", joint_errors, 0.0)]
     tolerance += [y for _, six in chain.frames for y in six]
     J = np.concatenate([chain.jacobian(), chain.frame_columns()], axis=-1)
@@ -200,10 +203,13 @@ def beam(
     EA N: axial, GA N: shear (with its coefficient), GJ N m^2: torsion, EIy, EIz N m^2: bending about y and z of
     the section. Exact while the loads along the span are polynomials of degree 2 count - 2 or less.
     """
-    stiff = np.array([EA, GA, GA, GJ, EIy, EIz], float)
+    stiff = floats(f"beam of link {link!r}: stiffness", [EA, GA, GA, GJ, EIy, EIz])
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 100:
+        raise InputError(f"beam of link {link!r}: count is {short(count)}; it is a whole number from 1 to 100")
     if not (stiff > 0.0).all():
         raise InputError(f"beam of link {link!r}: stiffnesses are positive, not {stiff.tolist()}")
-    line = chosen(robot.model, link, distribution_of(robot.model, link, distribution), span)
+    model = model_of(robot, "beam")
+    line = chosen(model, link, distribution_of(model, link, distribution), span)
     x, w = np.polynomial.legendre.leggauss(count)
     half = line.length / 2
     C = np.diag(1.0 / stiff)
@@ -279,7 +285,7 @@ class _Chain:
         out = []
         still = np.zeros((*self.q.shape[:-1], self.robot.nv))
         for x in self.springs:
-            C = np.asarray(x.compliance, float)
+            C = floats(f"the compliance of the spring in link {x.link!r}", x.compliance)
             if C.shape != (6, 6) or not np.isfinite(C).all():
                 raise InputError(
                     f"the spring in link {x.link!r} has the compliance {C.shape}; it must be (6, 6), finite"
@@ -348,6 +354,14 @@ def _frames(
     return tuple((j, np.zeros(6) if given is None else _six(j.name, given)) for j in reversed(path))
 
 
+def _springs(given: Any) -> tuple[Spring, ...]:
+    listed = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    for x in listed:
+        if not isinstance(x, Spring):
+            raise InputError(f"springs: {short(x)} is no Spring; give a list of them, as beam does")
+    return listed
+
+
 def _six(joint: str, pair: Sequence[ArrayLike]) -> Array:
     try:
         move, turn = pair
@@ -368,9 +382,12 @@ def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
         _require_joints(robot, name, given, robot.joint_names)
         for joint, _, sv in slices(robot.model):
             if joint.name in given:
-                out[sv] = given[joint.name]
+                x = floats(f"{name} of joint {joint.name!r}", given[joint.name])
+                if x.shape not in ((), (sv.stop - sv.start,)):
+                    raise InputError(f"{name} of joint {joint.name!r} has shape {x.shape}; give one number")
+                out[sv] = x
     else:
-        x = np.asarray(given, float)
+        x = floats(name, given)
         if x.shape not in ((), (robot.nv,)):
             raise InputError(f"{name} has shape {x.shape}; give one number, ({robot.nv},), or {{joint: number}}")
         out[:] = x
@@ -405,7 +422,7 @@ def _sources(robot: Robot, chain: _Chain) -> list[str]:
 
 
 def _three(name: str, value: ArrayLike) -> Array:
-    x = np.asarray(value, float)
+    x = floats(name, value)
     if x.shape != (3,) or not np.isfinite(x).all():
         raise InputError(f"{name} is {value!r}; it must be three finite numbers, m")
     return x

@@ -16,7 +16,9 @@ from ..errors import InputError
 from ..io.brief import brief
 from ..io.saving import saving
 from ..mechanics.configuration import slices
+from ..model.sentences import model_of
 from ..robot import Robot
+from .numbers import floats
 
 Array = np.ndarray[Any, Any]
 UNIT = 1e-6  # of a quaternion's length
@@ -36,11 +38,12 @@ class Trajectory:
     a: Array
 
     def __post_init__(self) -> None:
+        model_of(self.robot, "a trajectory")
         sizes = {"t": (), "q": (self.robot.nq,), "v": (self.robot.nv,), "a": (self.robot.nv,)}
         for name, size in sizes.items():
-            x = np.array(getattr(self, name), float)
+            x = floats(f"trajectory: {name}", getattr(self, name)).copy()
             object.__setattr__(self, name, x)
-            if x.shape != (len(self.t), *size) or not len(self.t):
+            if x.ndim == 0 or x.shape != (len(self.t), *size) or not len(self.t):
                 want = f"(n, {size[0]})" if size else "(n,), n of 1 or more"
                 raise InputError(f"trajectory: {name} has shape {x.shape}; robot {self.robot.name!r} needs {want}")
             if not np.isfinite(x).all():
@@ -80,7 +83,8 @@ class Trajectory:
     ) -> Trajectory:
         """From arrays. v and a that are not given are derivatives over five neighbours, of the fourth order; the
         better they are, the better the loads."""
-        time, Q, none = np.asarray(t, float), np.asarray(q, float), np.zeros((np.size(t), robot.nv))
+        time, Q = floats("trajectory: t", t), floats("trajectory: q", q)
+        none = np.zeros((time.size, model_of(robot, "a trajectory").nv))
         plain = Trajectory(
             robot, time, Q, none if v is None else np.asarray(v), none if a is None else np.asarray(a)
         )
@@ -113,7 +117,7 @@ class Trajectory:
     def through(robot: Robot, waypoints: ArrayLike, times: ArrayLike, rows: int = 101) -> Trajectory:
         """From waypoint (m, nq) to waypoint at `times` (m,), at rest in each: q = q_k + s(x) (q_k+1 - q_k) with
         the quintic s = 10 x^3 - 15 x^4 + 6 x^5, also on quaternions. rows: of each leg."""
-        stops = Trajectory(robot, np.asarray(times, float), np.asarray(waypoints, float), *_still(robot, times))
+        stops = Trajectory(robot, floats("times", times), floats("waypoints", waypoints), *_still(robot, times))
         if len(stops) < 2 or rows < 2:
             raise InputError(
                 f"a trajectory goes through 2 waypoints or more in 2 rows or more, not {len(stops)} and {rows}"

@@ -33,7 +33,7 @@ class Gait:
     def __post_init__(self) -> None:
         for f in fields(self):
             x = getattr(self, f.name)
-            if f.name != "name" and not (isinstance(x, (int, float)) and math.isfinite(x) and x > 0.0):
+            if f.name != "name" and not (isinstance(x, (int, float)) and 0.0 < x < math.inf):
                 raise InputError(f"gait {self.name!r}: {f.name} is {x!r}; it must be a positive number")
         for name in ("single", "double", "settle"):
             ticks = getattr(self, name) / self.tick
