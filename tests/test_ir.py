@@ -52,11 +52,30 @@ def test_a_branch_may_return(x: float, size: float) -> None:
     assert run(m, "size", ctypes.c_double, x) == size
 
 
+@pytest.mark.parametrize("x", [-3.0, 2.5])
+def test_one_of_two_branches_gives_the_value(x: float) -> None:
+    m = Module()
+    f = m.function("size", F64, public=True, x=F64)
+    f.ret(f.choose(f.x < 0.0, lambda: f.zero(F64) - f.x, lambda: f.x))
+    assert run(m, "size", ctypes.c_double, x) == abs(x)
+
+
+def test_what_does_not_hold_goes_to_a_label_that_stands_later() -> None:
+    m = Module()
+    f = m.function("checked", I64, public=True, x=I64)
+    f.require(f.x > 0, "refused")
+    f.ret(f.x)
+    f.label("refused")
+    f.ret(f.const(I64, -1))
+    assert [run(m, "checked", ctypes.c_int64, x) for x in (5, -5)] == [5, -1]
+
+
 def test_loops_nest_and_skip_by_a_condition_within() -> None:
     """The pairs i < j of a triangle, in steps of two outside."""
     m = Module()
     f = m.function("pairs", I64, public=True, n=I64)
-    place = f.variable(f.zero(I64))
+    place = f.place(I64)
+    place.store(f.zero(I64))
     with f.loop(f.n, step=2) as i, f.loop(f.n) as j, f.when(i.i < j.i):
         place.store(place.load(I64) + 1)
     f.ret(place.load(I64))

@@ -7,7 +7,7 @@ control flow is written with this. Values are in SSA form; a loop carries what i
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -239,7 +239,7 @@ class Function:
         return Value(self, kind, self.text_of(x, kind))
 
     def zero(self, kind: str) -> Value:
-        return self.const(kind, "zeroinitializer" if "<" in kind else 0)
+        return self.const(kind, "zeroinitializer" if "<" in kind else "null" if kind == PTR else 0)
 
     def counting(self, kind: str, first: int = 0) -> Value:
         """first, first + 1, .. in the lanes of an integer type."""
@@ -264,11 +264,9 @@ class Function:
         self.module.declare(x.type, f"llvm.smin.{x.type}", x.type, x.type)
         return self.call(x.type, f"llvm.smin.{x.type}", x, self.const(x.type, y))
 
-    def variable(self, start: Value) -> Value:
-        """The address of a place on the stack, for what no loop carries."""
-        place = self.let(PTR, f"alloca {start.type}", first=True)
-        place.store(start)
-        return place
+    def place(self, kind: str, count: int = 1) -> Value:
+        """The address of room on the stack for some values of a type."""
+        return self.let(PTR, f"alloca [{count} x {kind}]", first=True)
 
     def ret(self, x: Value | None = None) -> None:
         self.put(f"ret {x.type} {x.text}" if x else "ret void")
@@ -290,6 +288,29 @@ class Function:
         if self._block:
             self.put(f"br label %{after}")
         self.label(after)
+
+    def require(self, where: Value, otherwise: str) -> None:
+        """Goes on where it holds, else to a label that stands later."""
+        after = self.fresh("held")
+        self.put(f"br i1 {where.text}, label %{after}, label %{otherwise}")
+        self.label(after)
+
+    def jump(self, label: str) -> None:
+        """On to a label that stands later."""
+        self.put(f"br label %{label}")
+        self._block = ""  # nothing follows
+
+    def choose(self, where: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+        """The value of one of two branches; only that one is run."""
+        labels, after, sources = (self.fresh("then"), self.fresh("else")), self.fresh("after"), []
+        self.put(f"br i1 {where.text}, label %{labels[0]}, label %{labels[1]}")
+        for label, branch in zip(labels, (then, otherwise)):
+            self.label(label)
+            x = branch()
+            sources.append((self._block, x))
+            self.put(f"br label %{after}")
+        self.label(after)
+        return self._joined(sources)
 
     @contextmanager
     def loop(
