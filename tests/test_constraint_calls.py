@@ -262,6 +262,18 @@ def test_one_where_a_list_is_wanted(biped: Robot, given: Any) -> None:
         refused(words, call)
 
 
+def test_ends_that_are_none() -> None:
+    """Joints that are no names, rows that are no list, points that cannot part."""
+    r, z = drevo.load("puma560"), np.zeros(6)
+    ends: Any = ("link1", (0, 0, 0), "link2", (0, 0, 0))
+    for name in (None, 5, [], np.zeros(2)):
+        gear = partial(constraint.gear, name, "joint1", 1.0)
+        refused("gear: joint .* is not in robot", lambda: constrained_dynamics(r, z, z, z, constraints=[gear()]))  # noqa: B023
+    refused("rows is 5; it must be a list", partial(constraint.point_to_point, *ends, rows=5))
+    rod = [constraint.distance(*ends, 1.0)]
+    refused("points are at one place whatever", lambda: constrained_dynamics(r, z, z, z, constraints=rod))
+
+
 def test_names_of_driven_joints() -> None:
     r = drevo.load("puma560")
     z = np.zeros(6)

@@ -130,7 +130,10 @@ class Distance:
         return (self.link_a, self.link_b)
 
     def rows(self, k: Kinematics, t: Scalar) -> Rows:
-        return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
+        try:
+            return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
+        except ZeroDivisionError:
+            raise InputError(f"{_label(self)}: the two points are at one place whatever the joints do") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +259,10 @@ def point_to_point(
     a, b = _two_points(who, link_a, point_a, link_b, point_b)
     if rows is None:
         return PointToPoint(link_a, a, link_b, b)
-    W = tuple(_checked(who, f"rows[{i}]", values.vector, w) for i, w in enumerate(rows))
+    W = tuple(
+        _checked(who, f"rows[{i}]", values.vector, w)
+        for i, w in enumerate(several(f"{who}: rows", rows, "(x, y, z)"))
+    )
     if not W:
         raise InputError(f"{who}: rows is empty; give at least one row of three numbers")
     return PointToPoint(link_a, a, link_b, b, W)
@@ -292,7 +298,7 @@ def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, lengt
 def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0) -> Gear:
     """q_a = ratio q_b + offset, for two joints of one freedom."""
     who = f"gear between {joint_a!r} and {joint_b!r}"
-    if joint_a == joint_b:
+    if isinstance(joint_a, str) and joint_a == joint_b:
         raise InputError(f"{who}: a joint cannot be geared to itself")
     return Gear(
         joint_a,
@@ -411,8 +417,8 @@ def _check_names(model: Model, c: Constraint) -> None:
     if isinstance(c, Gear):
         joints = {j.name: j.nv for j in model.joints}
         for name in (c.joint_a, c.joint_b):
-            if name not in joints:
-                raise InputError(f"gear: joint {name!r} is not in robot {model.name!r}{meant(name, joints)}")
+            if not isinstance(name, str) or name not in joints:
+                raise InputError(f"gear: joint {name!r} is not in robot {model.name!r}{meant(str(name), joints)}")
             if joints[name] != 1:
                 raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
 

@@ -74,7 +74,9 @@ class Held:
         numbers = np.broadcast_to(self.places, (*lead, n)).reshape(count, n)
         times = np.broadcast_to(np.asarray(t, float), lead).reshape(-1)
         held = anchored(self.found, list(numbers.T))
-        c = numeric_terms(self.robot.model, held, q.reshape(count, -1), v.reshape(count, -1), times)
+        c = numeric_terms(
+            self.robot.model, held, q.reshape(count, q.shape[-1]), v.reshape(count, v.shape[-1]), times
+        )
         return Terms(*(x.reshape(*lead, *x.shape[1:]) for x in c))
 
     def terms_in_flight(self, t: float, q: Array, v: Array) -> Terms:
