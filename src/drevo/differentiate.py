@@ -254,7 +254,9 @@ def _even(entries: Entries, shape: Sequence[int]) -> bool:
     """Symmetric in the quantity's own two axes."""
 
     def same(x: Scalar, y: Scalar) -> bool:
-        return x.edge == y.edge if isinstance(x, Expr) and isinstance(y, Expr) else bool(x == y)
+        if isinstance(x, Expr) or isinstance(y, Expr):
+            return isinstance(x, Expr) and isinstance(y, Expr) and x.edge == y.edge
+        return bool(x == y)
 
     square = len(shape) == 2 and shape[0] == shape[1]
     return square and all(same(x, entries.get((k[1], k[0], *k[2:]), 0.0)) for k, x in entries.items())
