@@ -31,8 +31,8 @@ bench-check: $(VENV)/.bench    ## fails where a ratio to a peer has fallen below
 
 nightly: $(VENV)/.test         ## what needs longer
 	DREVO_TREES=10000 DREVO_WORDS=300 $(BIN)/python -m pytest -n $(WORKERS)
-	for lever in $$($(BIN)/python -c 'import sys; sys.path.insert(0, "tests"); import levers; print(*levers.LEVERS)'); do \
-	  echo "without $$lever"; $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" --without=$$lever || exit 1; done
+	for lever in $$($(BIN)/python -c 'from drevo.graph.levers import LEVERS; print(*LEVERS)'); do \
+	  echo "without $$lever"; DREVO_WITHOUT=$$lever $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" || exit 1; done
 
 check: $(VENV)/.dev            ## style, types, layers
 	$(BIN)/ruff format --check src tests benchmarks docs examples tools

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,24 +10,9 @@ import numpy as np
 import pytest
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--without=LEVER`: the suite with one way of saving operations switched off."""
-    parser.addoption("--without", default="", help="a lever of tests/levers.py to switch off")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Switches the lever off, before any test is imported, and without the cache of what it had made."""
-    lever = config.getoption("--without")
-    if lever:
-        from levers import LEVERS
-
-        os.environ["DREVO_CACHE_DIR"] = tempfile.mkdtemp(prefix=f"without-{lever}-")
-        LEVERS[lever]()
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a lever, tests of what it saves are left out."""
-    if config.getoption("--without"):
+    if os.environ.get("DREVO_WITHOUT"):
         kept = [i for i in items if i.get_closest_marker("counts") is None]
         config.hook.pytest_deselected(items=[i for i in items if i not in kept])
         items[:] = kept
@@ -51,7 +35,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             terminalreporter.write_line(f"{what:48} {residual:8.1e} of {tolerance:8.1e}, slack {slack:.0f}")
 
 
-# -- robots whose motions are known; imported when they are wanted, after a lever has been switched off
+# -- robots whose motions are known; imported when they are wanted
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Literal, NamedTuple
 
 from ..errors import EmitError
+from ..graph import levers
 from ..graph.node import Graph
 from ..graph.ops import ADD, ATAN2, BINARY, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
 from ..graph.program import Output, Program
@@ -174,7 +175,7 @@ def _steps(g: Graph, roots: Sequence[int], constants: dict[int, float], fma: boo
     for e in roots:
         if e >> 1 in uses:
             uses[e >> 1] += 1
-    fused = _fuse(g, nodes, uses) if fma else {}
+    fused = _fuse(g, nodes, uses) if fma and "fma" not in levers.off() else {}
     gone = {n for n, _ in fused.values()}
     pairs = _pairs(g, nodes)
     steps = []

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..graph import levers
 from ..graph.node import Expr, Graph
 from ..graph.program import Output, Program
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
@@ -66,6 +67,15 @@ STATES: dict[str, tuple[str, ...]] = {
     "inverse_mass_matrix": ("q",),
 }
 RECURSIVE = ("inverse_dynamics", "bias", "gravity", "loads")
+WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of graph/levers.py
+    "frames": {"frames": False, "moves": ()},
+    "holders": {"holders": ()},
+    "phase": {"phase": False},
+    "unit": {"unit": False},
+    "parallel": {"parallel": False, "sums": False},
+    "meeting": {"meeting": 0, "carried": False},
+    "sigma": {"gauge": "yy", "holders": ()},
+}
 
 
 class Plan(NamedTuple):
@@ -87,9 +97,14 @@ class Plan(NamedTuple):
     sums: bool = True
     hoisted: bool = True
 
+    def allowed(self) -> Plan:
+        """The plan without the levers that are switched off."""
+        off = levers.off()
+        return self._replace(**{k: x for name in off for k, x in WITHOUT.get(name, {}).items()}) if off else self
+
     def framed(self, tree: Tree) -> Tree:
         """The tree with its frames moved, before the gauge that counts."""
-        tree = gauged(tree)
+        self, tree = self.allowed(), gauged(tree)
         tree = reframed(tree) if self.frames else tree
         if self.moves:
             tree = settled(tree)
@@ -99,6 +114,7 @@ class Plan(NamedTuple):
 
     def reduced(self, tree: Tree) -> Tree:
         """The framed tree with its inertias gauged, leaf phases and unit of length."""
+        self = self.allowed()
         tree = gauged(tree, self.gauge, self.holders)
         tree = leaf_phase(tree, self.hoisted) if self.phase else tree
         return length_unit(tree, self.hoisted) if self.unit else tree
@@ -109,6 +125,7 @@ class Plan(NamedTuple):
 
     def options(self, quantity: str) -> dict[str, Any]:
         """How the recursion runs."""
+        self = self.allowed()
         if quantity in RECURSIVE:
             return {"parallel": self.parallel}
         return {"carried": self.carried, "meeting": self.meeting, "sums": self.sums}
@@ -116,6 +133,7 @@ class Plan(NamedTuple):
 
 def accelerations(h: Plan, M: Plan) -> Compute:
     """Forward dynamics with one plan for the bias and one for the inertia matrix."""
+    h, M = h.allowed(), M.allowed()
 
     def forward_dynamics(
         tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
@@ -129,6 +147,7 @@ def accelerations(h: Plan, M: Plan) -> Compute:
 
 def articulated(h: Plan) -> Compute:
     """Forward dynamics with articulated bodies after the bias, in the bias' own frames."""
+    h = h.allowed()
     light = h._replace(holders=(), unit=False)
 
     def forward_dynamics(

@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any, Union
 
 from ..errors import TraceError
+from . import levers
 from .ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, PARAMETER, SIN, SQRT, UNLESS, WHEN
 
 Scalar = Union[float, "Expr"]
@@ -35,6 +36,8 @@ class Graph:
         self._table: dict[tuple[int, int, int], int] = {}
         self._constant: dict[float, int] = {}
         self._lock = RLock()
+        off = levers.off()
+        self._factors, self._cancels = "factor" not in off, "cancel" not in off
 
     def __len__(self) -> int:
         return len(self.op)
@@ -131,11 +134,11 @@ class Graph:
             merged = self._add_parameter(x, y)
             if merged is not None:
                 return merged
-        if op[i] == MUL or op[j] == MUL:
+        if self._factors and (op[i] == MUL or op[j] == MUL):
             common = self._common_factor(x, y)
             if common is not None:
                 return common
-        if op[i] == ADD or op[j] == ADD:
+        if self._cancels and (op[i] == ADD or op[j] == ADD):
             short = self._cancel(x, y)
             if short is not None:
                 return short

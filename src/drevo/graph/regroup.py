@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import combinations
 
+from . import levers
 from .ops import ADD, MUL
 from .program import Program
 from .rebuild import rebuilt
@@ -23,6 +24,8 @@ Pair = tuple[int, int]
 
 def regrouped(program: Program, early: bool = False) -> Program:
     """The same program with regrouped sums; the program itself where nothing is saved. early: see `rebuilt`."""
+    if "regroup" in levers.off():
+        return program
     sums = _Sums(program)
     sums.factor()
     sums.share()

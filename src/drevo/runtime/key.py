@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..graph import levers
 from . import native
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def request(model: Model, *asked: object) -> str:
 
 def key(request: str, spec: Spec) -> str:
     """What was asked, and everything in this process that the code depends on."""
-    parts = [request, repr(spec), f"format {FORMAT}", sources(), native.machine()]
+    parts = [request, repr(spec), f"format {FORMAT}", sources(), native.machine(), *sorted(levers.off())]
     return "\n".join(
         [*parts, sys.implementation.cache_tag or "", repr(native.layout()), f"numpy {np.__version__}"]
     )
