@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import work
 from strategies import inertial, robot, state
 from tolerances import solving
 
@@ -340,9 +340,7 @@ def test_long_chain_needs_no_recursion() -> None:
     assert operations(program) < 120 * 1000 and STATES["inverse_dynamics"] == ("q", "v", "a")
 
 
-def test_humanoid_takes_seconds() -> None:
-    """One quantity of a 32-joint humanoid, search included. A generous bound: machines differ."""
+def test_search_on_a_humanoid_is_bounded() -> None:
+    """One quantity of a 32-joint humanoid: what is traced in all, search and regrouping included."""
     model = published("talos_reduced.urdf", "fixed")
-    start = time.process_time()
-    compete(model, "inverse_dynamics", snap=SNAP)
-    assert time.process_time() - start < 6.0
+    assert work.nodes(lambda: compete(model, "inverse_dynamics", snap=SNAP)) < 60_000
