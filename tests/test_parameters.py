@@ -50,7 +50,12 @@ def rebuilt(model: Model, values: dict[str, float]) -> Model:
         )
 
     joints = tuple(
-        replace(j, origin=vector(j.origin, f"{j.name}.origin"), lead=values.get(f"{j.name}.lead", j.lead))
+        replace(
+            j,
+            origin=vector(j.origin, f"{j.name}.origin"),
+            child_origin=vector(j.child_origin, f"{j.name}.child.origin"),
+            lead=values.get(f"{j.name}.lead", j.lead),
+        )
         for j in model.joints
     )
     return replace(

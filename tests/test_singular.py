@@ -130,6 +130,47 @@ def test_constrained_near_a_singular_configuration() -> None:
         robot.constrained_dynamics(q, v, tau, constraints=held)
 
 
+@pytest.mark.parametrize("links", [0, 70])
+@pytest.mark.parametrize("how", ["compiled", "constrained", "law", "adaptive"])
+def test_motion_near_a_singular_configuration(links: int, how: str) -> None:
+    """Motions stop where accelerations have no digit, and name the joint: one, a batch, a loop over the bodies."""
+    robot = wrist(links)
+    q = np.full((3, robot.nq), 0.3)
+    q[1, 1] = 1e-5
+    rest: dict[str, Any] = {"step": 1e-6, "duration": 2e-6}
+    tau = None if how != "law" else lambda t, q, v: -1e-9 * v
+    if how == "constrained":
+        if links:
+            return  # its parts are compiled, and tested above
+        rest["constraints"] = [constraint.point_on_plane("c", (0.1, 0, 0), normal=(0, 1, 0))]
+        rest["stabilise"] = (20.0, 100.0)
+    if how == "adaptive":
+        rest = {"duration": 1e-9, "rtol": 1e-3, "atol": 1.0}
+    assert np.isfinite(robot.simulate(q, 0.0 * q, tau, **rest).v).all()
+    q[1, 1] = 1e-9
+    with pytest.raises(NumericsError, match="'a_joint'"):
+        robot.simulate(q, 0.0 * q, tau, **rest)
+    with pytest.raises(NumericsError, match="'a_joint'"):
+        robot.simulate(q[1], 0.0 * q[1], tau, **rest)
+
+
+def test_assembly_at_a_singular_configuration() -> None:
+    """M only measures what is near there, so a start where it is singular is one like others."""
+    robot, held = wrist(), [constraint.point_on_plane("c", (0.1, 0, 0.3), normal=(1, 0, 0))]
+    for angle in (1e-9, 0.0):
+        found = robot.assemble([0.3, angle, 0.2], constraints=held)
+        assert abs((robot.pose(found, "c") @ [0.1, 0, 0.3, 1])[0]) < 1e-12
+    with pytest.raises(NumericsError, match="1e\\+300"):
+        flying().assemble([1e300, 0, 0, 0, 0, 0, 1], constraints=held)
+
+
+def flying() -> drevo.Robot:
+    """A free body."""
+    b = drevo.Builder("flying")
+    b.body("c", joint="free", mass=1.0, inertia=np.eye(3))
+    return b.robot()
+
+
 def test_sound_robots_are_never_refused() -> None:
     """Random trees, thin bodies, light hands on heavy arms, long chains: all have accelerations."""
     b = drevo.Builder("thin")

@@ -303,7 +303,8 @@ def _assembled(
     told = ""
     for spread in np.linspace(0.0, FURTHEST, STARTS):
         start = robot.integrate(q, np.where(free, spread * rng.normal(size=robot.nv), 0.0))
-        near, gap = _nearer(robot, terms, start, free, tolerance, steps)
+        with np.errstate(over="ignore"):  # a gap of 1e300 m is one that does not close
+            near, gap = _nearer(robot, terms, start, free, tolerance, steps)
         size = np.abs(gap).max(initial=0.0)
         if size <= tolerance:
             return near
@@ -324,7 +325,7 @@ def _nearer(
     for _ in range(steps):
         if np.abs(c.value).max(initial=0.0) <= tolerance:
             break
-        L = np.linalg.cholesky(robot.mass_matrix(q)[np.ix_(free, free)])
+        L = _measure(robot.mass_matrix(q)[np.ix_(free, free)])
         dq = rest.copy()
         dq[free] = Split.of(L, c.jacobian[:, free]).solve(rest[free], c.value)[0]
         dq *= min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE))
@@ -337,6 +338,14 @@ def _nearer(
             break
         q, c = trial, then
     return q, c.value
+
+
+def _measure(M: Array) -> Array:
+    """L of M, which only says what is near: where it is singular, of what is next to it."""
+    try:
+        return np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return np.linalg.cholesky(M + 1e-9 * np.diag(np.trace(M) + np.diagonal(M)))
 
 
 def _worst(names: Sequence[str], value: Array) -> str:

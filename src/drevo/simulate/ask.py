@@ -154,9 +154,18 @@ def _numeric(robot: Robot, law: Law, under: Held | None) -> Rates:
     """The right-hand side with a law of Python's."""
     if under is not None:
         return numeric_rates(robot.model, law, under.accelerations)
-    # unchecked: what is not finite is reported with its time, by the job
-    forward = robot.function("forward_dynamics", check=False)
-    return numeric_rates(robot.model, law, lambda t, q, v, tau: np.asarray(forward(q, v, tau)))
+    forward = robot.function("forward_dynamics")
+
+    def accelerations(t: float, q: Array, v: Array, tau: Array) -> Array:
+        try:
+            return np.asarray(forward(q, v, tau))
+        except NumericsError:  # the job says when and where
+            if len(v) == 1:
+                return np.full(v.shape, np.nan)
+            rows = [slice(k, k + 1) for k in range(len(v))]
+            return np.concatenate([accelerations(t, q[r], v[r], tau[r]) for r in rows])
+
+    return numeric_rates(robot.model, law, accelerations)
 
 
 __all__ = ["Efforts", "Moves", "compiled", "moves_of", "start"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.constraints import Kinematics, Rows
-from ..algorithms.inertia_matrix import Factors, elimination_order
+from ..algorithms.inertia_matrix import factorised
 from ..algorithms.schur import Schur
 from ..constraint import Constraint, all_rows, is_lasting
 from ..constraint_terms import anchored, anchors
@@ -23,7 +23,7 @@ from ..graph.program import Input, Output, Program
 from ..mechanics.configuration import slices
 from ..mechanics.rotation import coordinate_rates as joint_rates
 from ..mechanics.scalar import Scalar, dot, is_zero, sqrt
-from ..mechanics.tree import Tree, build_tree
+from ..mechanics.tree import Tree, build_tree, carried_inertia
 from ..model.description import Model
 from ..trace import COMPUTE, GraphContext
 from .control import Control
@@ -84,7 +84,9 @@ def motion(model: Model, control: Control | None, driven: bool, rule: Rule | Non
     below 1 as long as the rule holds.
     """
     graph = Graph()
-    tree = build_tree(model, context=GraphContext(graph))
+    context = GraphContext(graph)
+    tree = build_tree(model, context=context)
+    tree = tree.but(carried=carried_inertia(tree))
     timed = control is not None or rule is not None
     sizes = {"q": model.nq, "v": model.nv, "tau": model.nv if driven else 0, "t": int(timed)}
     if rule is not None:
@@ -100,7 +102,7 @@ def motion(model: Model, control: Control | None, driven: bool, rule: Rule | Non
     ports: Ports = (("dq", coordinate_rates(model, given["q"], q, v)), ("a", a), *more)
     inputs = tuple(Input(n, (len(x),), tuple(e.edge >> 1 for e in x)) for n, x in given.items())
     outputs = tuple(Output(n, (len(x),), tuple(graph.edge(e) for e in x)) for n, x in ports)
-    return Program("motion", graph, inputs, (), outputs, meta={"robot": model.name})
+    return Program("motion", graph, inputs, (), outputs, guards=tuple(context.guards), meta={"robot": model.name})
 
 
 def _efforts(graph: Graph, model: Model, control: Control | None, given: dict[str, list[Any]]) -> list[Scalar]:
@@ -123,7 +125,7 @@ def _ruled(
     compute = {**COMPUTE, **quick(tree, ["mass_matrix", "bias"], False)}
     matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
     M = [{c: x for c, x in enumerate(row[: r + 1]) if not is_zero(x)} for r, row in enumerate(matrix)]
-    schur = Schur(Factors(M, elimination_order(tree)), kept.jacobian)
+    schur = Schur(factorised(tree, M), kept.jacobian)
     gamma = kept.bias if rule.feedback is None else _fed_back(rule, kept)
     a, _ = schur.accelerations([x - y for x, y in zip(tau, h)], gamma)
     watch = [PIVOT * (d + size) / pivot for pivot, d, size in zip(schur.pivots, schur.diagonal, sizes)]

@@ -386,6 +386,8 @@ def _stopped(robot: Robot, job: Job, rows: slice, under: Held | None) -> str:
     guilty = under.blame(job.code, when, job.q, job.v, rows.start) if under else None
     if guilty:
         return guilty
+    if job.code != words.UNSETTLED and (lost := _lost_pivot(robot, job.q, rows.start)):
+        return f"simulate: at t = {when:.6g} s {lost}"
     with np.errstate(all="ignore"):
         size = np.abs(job.k_v).max(axis=0) + np.abs(job.v)
     size = np.where(np.isfinite(size), size, np.inf)
@@ -410,6 +412,20 @@ def _stopped(robot: Robot, job: Job, rows: slice, under: Held | None) -> str:
         f"the step {job.h:g} s is too long for {job.method.name}, the efforts are too large, "
         "or the mass matrix is singular there"
     )
+
+
+def _lost_pivot(robot: Robot, q: Array, first: int) -> str | None:
+    """The sentence on the first row where M is singular."""
+    rest = np.zeros(robot.nv)
+    for r, row in enumerate(q):
+        if not np.isfinite(row).all():
+            continue
+        try:
+            robot.forward_dynamics(row, rest, rest)
+        except NumericsError as error:
+            where = f"in row {first + r} " if len(q) > 1 else ""
+            return where + str(error).removeprefix("forward_dynamics: ")
+    return None
 
 
 __all__ = ["Event", "simulate"]
