@@ -32,9 +32,9 @@ import numpy as np
 import pinocchio as pin
 
 import drevo
+from drevo.codegen.runtime.build import Spec
+from drevo.compiler.rolled import rolled_function
 from drevo.model.description import Inertial, Joint, Link, Model
-from drevo.rolled import rolled_function
-from drevo.runtime.build import Spec
 
 HERE = Path(__file__).parent
 SIZES = (10, 100, 400, 1_000, 10_000, 100_000)

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import drevo
-from drevo import dh, robots
 from drevo.errors import DrevoError
-from drevo.robots.arms import drawn
-from drevo.robots.data import quarter
+from drevo.robot import dh
+from drevo.robot import embedded as robots
+from drevo.robot.embedded.arms import drawn
+from drevo.robot.embedded.data import quarter
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report
@@ -165,7 +166,7 @@ def summary(found: dict[str, Any]) -> str:
 
 def markdown(found: dict[str, Any]) -> str:
     """The page."""
-    from drevo.graph.program import CONVENTION
+    from drevo.codegen.graph.program import CONVENTION
 
     shown = [f for f in FORMALISMS if any(f in by for counts in found.values() for by in counts.values())]
     plain = ["| robot | quantity | " + " | ".join(shown) + " |", "|---|---|" + "--:|" * len(shown)]

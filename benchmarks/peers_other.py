@@ -17,8 +17,8 @@ from contenders import cached
 from inner_loops import BUILD, HERE, Child, write_states
 from robots import plain_urdf
 
+from drevo.compiler.trace import COMPUTE
 from drevo.mechanics.tree import build_tree
-from drevo.trace import COMPUTE
 
 ROUNDS = 8
 PEERS = ("frax", "adam.jax", "mjx", "drake")

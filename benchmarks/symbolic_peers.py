@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from drevo.compiler.trace import COMPUTE
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
-from drevo.quantities import quantity
-from drevo.trace import COMPUTE
+from drevo.model.quantities import quantity
 
 
 def casadi_counts(model: Model, name: str) -> tuple[int, int] | None:

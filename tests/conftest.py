@@ -40,7 +40,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session")
 def chain() -> Any:
-    from drevo.robots import rod_chain
+    from drevo.robot.embedded import rod_chain
 
     return rod_chain(10)
 

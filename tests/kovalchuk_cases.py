@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.algorithms.kinematics import pose
-from drevo.formalisms.kovalchuk import Link, Load, Mechanism, dh_link
+from drevo.mechanics.algorithms.kinematics import pose
+from drevo.mechanics.formalisms.kovalchuk import Link, Load, Mechanism, dh_link
 from drevo.mechanics.spatial import Mat, Sym, Vec
 from drevo.mechanics.tree import build_tree
 

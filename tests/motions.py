@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 G = 9.81
 

@@ -6,12 +6,12 @@ from functools import cache
 
 import numpy as np
 
-from drevo.emit import llvm
-from drevo.graph.node import Graph
-from drevo.graph.program import Input, Output, Parameter, Program
-from drevo.runtime import native
-from drevo.runtime.build import Built, build
-from drevo.runtime.function import Function, Spec, obtain
+from drevo.codegen.emit import llvm
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.program import Input, Output, Parameter, Program
+from drevo.codegen.runtime import native
+from drevo.codegen.runtime.build import Built, build
+from drevo.codegen.runtime.function import Function, Spec, obtain
 
 LANES = native.host().bytes // 8
 X = np.zeros((4, 9))

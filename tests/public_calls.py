@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import drevo
-from drevo import constraint, control, dh, loads, walking
-from drevo.quantities import CATALOGUE
+from drevo import control
+from drevo.apps import loads, walking
+from drevo.constrained import constraint
+from drevo.model.quantities import CATALOGUE
+from drevo.robot import dh
 from drevo.simulate import Control, Event, damping, pd
 
 Rng = np.random.Generator

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from drevo.compiler.trace import COMPUTE
 from drevo.mechanics.configuration import slices
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
 from drevo.model.loaders.native import to_json
-from drevo.trace import COMPUTE
 
 Array = np.ndarray
 WORST: dict[str, tuple[float, float]] = {}  # what -> largest residual met, its tolerance; DREVO_RESIDUALS=1 shows

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from drevo.builder import Builder
 from drevo.model.description import Model
+from drevo.robot.builder import Builder
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "telegin.json").read_text())
 EXAMPLES = [c for cases in VECTORS["examples"].values() for c in cases]

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import drevo
-from drevo import loads
-from drevo.cli.main import app
+from drevo.apps import loads
+from drevo.apps.cli.main import app
 from drevo.errors import DrevoError
 from drevo.model.rotations import from_rpy
 
@@ -82,7 +82,7 @@ def test_columns_are_those_of_displaced_robots() -> None:
 
 def _pose(robot: drevo.Robot, q: Array) -> tuple[Array, Array]:
     """The tool by the algorithm itself on floats: nothing is compiled for a robot of one use."""
-    from drevo.algorithms.kinematics import pose
+    from drevo.mechanics.algorithms.kinematics import pose
     from drevo.mechanics.tree import build_tree
 
     T = np.array(pose(build_tree(robot.model), q.tolist(), "tool"), float)

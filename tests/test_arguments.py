@@ -10,11 +10,11 @@ import pytest
 from program_cases import LANES, X, arm, bits, flat, make, state
 
 import drevo
-from drevo.emit.lower import lower
+from drevo.codegen.emit.lower import lower
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.program import Input, Output, Program
+from drevo.codegen.runtime.function import Spec, obtain
 from drevo.errors import DrevoError, EmitError, InputError, NumericsError
-from drevo.graph.node import Graph
-from drevo.graph.program import Input, Output, Program
-from drevo.runtime.function import Spec, obtain
 
 # -- arguments ---------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.emit.llvm_columns import FOLD
-from drevo.emit.llvm_target import BEYOND, STAGED
+from drevo.codegen.emit.llvm_columns import FOLD
+from drevo.codegen.emit.llvm_target import BEYOND, STAGED
 
 Array = np.ndarray[Any, Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drevo.builder import Builder
 from drevo.errors import DrevoWarning, ModelError
 from drevo.model.description import Limit, Mimic
 from drevo.model.loaders import native
 from drevo.model.loaders.urdf import parse_urdf
 from drevo.model.loaders.urdf_writer import to_urdf
+from drevo.robot.builder import Builder
 
 I = np.diag([0.1, 0.2, 0.15])
 

@@ -12,10 +12,10 @@ from kovalchuk_cases import worst
 from test_control import acrobot
 
 import drevo
-from drevo import constraint
-from drevo.graph.derivative import partial
-from drevo.graph.evaluate import evaluate_edges
-from drevo.graph.node import Condition, Graph
+from drevo.codegen.graph.derivative import partial
+from drevo.codegen.graph.evaluate import evaluate_edges
+from drevo.codegen.graph.node import Condition, Graph
+from drevo.constrained import constraint
 from drevo.mechanics.jet import Jet
 from drevo.simulate import Control, simulate
 

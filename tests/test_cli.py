@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from drevo import robots
-from drevo.cli import write_out as write_out_verb
-from drevo.cli.main import VERBS, app
+from drevo.apps.cli import write_out as write_out_verb
+from drevo.apps.cli.main import VERBS, app
+from drevo.robot import embedded as robots
 
 URDF = """<robot name="pendulum">
   <link name="base"/>
@@ -82,7 +82,7 @@ def test_check(pendulum: Path) -> None:
 
 
 def test_check_that_fails_has_the_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.cli import check
+    from drevo.apps.cli import check
 
     bad = [{"check": "of nothing", "worst": 1.0, "limit": 0.0, "ok": False}]
     monkeypatch.setattr(check, "examine", lambda robot, states: bad)
@@ -296,7 +296,7 @@ def test_any_locale_will_do() -> None:
 def test_starts_without_numpy_and_llvm() -> None:
     """Help must not wait for the compiler."""
     heavy = "('numpy', 'llvmlite', 'rich.table')"
-    code = f"import sys, drevo.cli.main; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, drevo.apps.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -305,7 +305,7 @@ def test_tables_stay_whole_in_a_narrow_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows may wrap; names in cells are not cut into pieces."""
-    from drevo.cli.common import table
+    from drevo.apps.cli.common import table
 
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -314,6 +314,6 @@ def test_tables_stay_whole_in_a_narrow_terminal(
 
 
 def test_drawings_are_files_of_this_folder() -> None:
-    from drevo.cli.common import drawing
+    from drevo.apps.cli.common import drawing
 
     assert str(drawing("../a/b", "link 1")) == ".._a_b-link_1.svg"

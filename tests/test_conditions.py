@@ -12,11 +12,11 @@ import pytest
 import strategies
 from telegin_cases import case, hinged, model_of
 
-from drevo.algorithms import inertia_matrix
-from drevo.design import linear
-from drevo.design.conditions import Conditions, conditions
-from drevo.design.polynomial import Angle, Poly, forms, rational
+from drevo.apps.design import linear
+from drevo.apps.design.conditions import Conditions, conditions
+from drevo.apps.design.polynomial import Angle, Poly, forms, rational
 from drevo.errors import InputError, NumericsError, TraceError
+from drevo.mechanics.algorithms import inertia_matrix
 from drevo.mechanics.spatial import Body, Sym, Vec
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
@@ -202,7 +202,9 @@ def numeric_rank(model: Model) -> int:
 def test_number_of_conditions_against_a_numeric_rank(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     model = hinged(rng, int(rng.integers(1, 5)), planar=seed % 3 == 0)
-    monkeypatch.setattr("drevo.design.conditions._possible", lambda *a: None)  # bodies or not: the rank is asked
+    monkeypatch.setattr(
+        "drevo.apps.design.conditions._possible", lambda *a: None
+    )  # bodies or not: the rank is asked
     assert len(conditions(model, constant="mass_matrix")) == numeric_rank(model)
 
 
@@ -258,7 +260,7 @@ def test_lengths_that_are_kept_stand_by_their_names(two_arm: Model, free: list[s
 @pytest.mark.parametrize("seed", range(6))
 def test_free_lengths_of_random_robots(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the robot's own length put in for the free one, they are the linear conditions."""
-    monkeypatch.setattr("drevo.design.conditions._possible", lambda *a: None)
+    monkeypatch.setattr("drevo.apps.design.conditions._possible", lambda *a: None)
     model = hinged(np.random.default_rng(seed), 3, planar=seed % 2 == 0)
     plain = conditions(model, constant="mass_matrix")
     for name in ("L_2", "L_3"):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo import constraint
-from drevo.constrained import (
+from drevo.constrained import constraint
+from drevo.constrained.dynamics import (
     assemble,
     constrained_dynamics,
     constrained_inverse_dynamics,
@@ -19,7 +19,7 @@ from drevo.constrained import (
     hold,
     impact,
 )
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 Array = Any
 CORNERS = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.05, 0.05)]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo import constraint
-from drevo.constrained import ConstrainedMotion, constrained_dynamics, constrained_inverse_dynamics
+from drevo.constrained import constraint
+from drevo.constrained.dynamics import ConstrainedMotion, constrained_dynamics, constrained_inverse_dynamics
 
 
 def test_refused_at_use() -> None:

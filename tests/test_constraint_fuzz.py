@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo import constraint
-from drevo.constrained import hold
-from drevo.robot import Robot
+from drevo.constrained import constraint
+from drevo.constrained.dynamics import hold
+from drevo.robot.face import Robot
 
 Array = Any
 ROBOTS = {"four-bar": "fixed", "puma560": "fixed", "biped": "floating", "two-arm": "fixed"}

@@ -15,18 +15,18 @@ from oracles import Pinocchio, pinocchio_of
 from strategies import all_kinds, robot, state
 
 import drevo
-from drevo import constraint
-from drevo.algorithms.constraints import Kinematics
-from drevo.constrained import (
+from drevo.constrained import constraint
+from drevo.constrained.dynamics import (
     constrained_dynamics,
     constrained_inverse_dynamics,
     constraint_terms,
     hold,
     impact,
 )
+from drevo.mechanics.algorithms.constraints import Kinematics
 from drevo.mechanics.tree import build_tree
 from drevo.mechanics.trunk import refuse_gimbal_lock
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 MECHANISMS = json.loads((Path(__file__).parent / "data" / "zaremba.json").read_text())["mechanisms"]
 PAIRS = [(m, c) for m in MECHANISMS for c in m["constraints"]]

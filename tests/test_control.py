@@ -14,10 +14,10 @@ from test_khalil import published
 from test_linearise import at_rest, four_bar
 
 import drevo
-from drevo import constraint
+from drevo.constrained import constraint
 from drevo.control import linearise, lqr, stabilise, track
 from drevo.mechanics.scalar import dot
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 from drevo.simulate import Control, simulate
 
 # -- regulators --------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def tip(pose: Any, q: Any, t: Any) -> list[Any]:
 
 
 def outputs(r: Robot, held: Any, q: Array, v: Array, t: Array) -> Array:
-    from drevo.constrained import constraint_terms
+    from drevo.constrained.dynamics import constraint_terms
 
     c = constraint_terms(r, (held,), q, v, t)
     return np.concatenate([c.value, c.rate], -1)

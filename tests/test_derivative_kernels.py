@@ -18,21 +18,21 @@ from hypothesis import strategies as st
 from reference import largest
 
 import drevo
-from drevo.algorithms import derivatives as plain
-from drevo.algorithms.inverse_dynamics import inverse_dynamics
-from drevo.compiler import make_program
-from drevo.differentiate import by_graph
-from drevo.emit import llvm, repeat
-from drevo.emit.lower import lower, reloads
+from drevo.codegen.emit import llvm, repeat
+from drevo.codegen.emit.lower import lower, reloads
+from drevo.codegen.graph.node import Expr, Graph
+from drevo.codegen.graph.program import Output, Program
+from drevo.compiler.compile import make_program
+from drevo.compiler.differentiate import by_graph
+from drevo.compiler.search import Plan
+from drevo.compiler.trace import trace
 from drevo.errors import InputError
-from drevo.formalisms import khalil_derivatives
-from drevo.formalisms.search import Plan
-from drevo.graph.node import Expr, Graph
-from drevo.graph.program import Output, Program
+from drevo.mechanics.algorithms import derivatives as plain
+from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
+from drevo.mechanics.formalisms import khalil_derivatives
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
-from drevo.quantities import quantity
-from drevo.trace import trace
+from drevo.model.quantities import quantity
 
 Array = np.ndarray
 ID, FD = "inverse_dynamics_derivatives", "forward_dynamics_derivatives"

@@ -12,10 +12,10 @@ from test_khalil import published
 from tolerances import DYNAMICS, KINEMATICS
 
 import drevo
-from drevo.dh import Table, table
 from drevo.errors import ModelError
 from drevo.model.description import Model
-from drevo.robot import Robot
+from drevo.robot.dh import Table, table
+from drevo.robot.face import Robot
 
 CONVENTIONS = ("standard", "modified")
 EMBEDDED = ("three-link", "two-arm-planar", "two-arm-spatial", "puma560", "stanford", "rx90", "scara", "screw-arm",

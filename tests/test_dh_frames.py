@@ -12,10 +12,10 @@ import strategies
 from tolerances import DYNAMICS, KINEMATICS
 
 import drevo
-from drevo import dh
 from drevo.model.description import Joint, Model
 from drevo.model.loaders import native, urdf_writer
-from drevo.robot import Robot
+from drevo.robot import dh
+from drevo.robot.face import Robot
 
 CONVENTIONS = ("standard", "modified")
 

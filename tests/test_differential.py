@@ -11,11 +11,11 @@ import strategies
 import tolerances as tol
 from reference import Reference, close, largest, robot_shown
 
-from drevo.compiler import make_program
-from drevo.graph.evaluate import evaluate
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.compile import make_program
 from drevo.mechanics.configuration import integrate, random
 from drevo.model.description import Model
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 TREES = int(os.environ.get("DREVO_TREES", "500"))  # 10,000 every night
 BLOCK = 20

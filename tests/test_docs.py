@@ -47,7 +47,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("command", commands())
 def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.cli.main import app
+    from drevo.apps.cli.main import app
 
     monkeypatch.chdir(tmp_path)
     words = shlex.split(command)

@@ -16,18 +16,18 @@ from telegin_cases import hinged
 from typer.testing import CliRunner
 
 import drevo
-from drevo import robots
-from drevo.cli.main import app
-from drevo.derivation import Derivation, write_out_program
-from drevo.emit.about import REFERENCES
-from drevo.emit.drawing import Part, Picture, svg
-from drevo.emit.expression import Style, write
-from drevo.emit.sequence import Statement
-from drevo.formalisms.registry import FORMALISMS
-from drevo.inputs import described, inputs_of
+from drevo.apps.cli.main import app
+from drevo.codegen.emit.about import REFERENCES
+from drevo.codegen.emit.drawing import Part, Picture, svg
+from drevo.codegen.emit.expression import Style, write
+from drevo.codegen.emit.sequence import Statement
+from drevo.compiler.derivation import Derivation, write_out_program
+from drevo.compiler.picture import draw, picture
+from drevo.compiler.registry import FORMALISMS
+from drevo.compiler.telegin_inputs import described, inputs_of
+from drevo.compiler.trace import trace
 from drevo.mechanics.tree import build_tree
-from drevo.picture import draw, picture
-from drevo.trace import trace
+from drevo.robot import embedded as robots
 
 DOCS = Path(__file__).parent.parent / "docs"
 EXAMPLES = ("three-link", "two-arm-planar", "two-arm-spatial")
@@ -242,7 +242,7 @@ def test_pages_have_the_drawing_and_large_robots_none() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_committed_drawings_are_current(name: str) -> None:
-    """`drevo.picture.draw` makes them."""
+    """`drevo.compiler.picture.draw` makes them."""
     assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == draw(drevo.load(name))
 
 

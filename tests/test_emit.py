@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 from counter import count
 
-from drevo.derivation import Derivation, write_out_program
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.program import Input, Output, Parameter, Program
+from drevo.compiler.derivation import Derivation, write_out_program
+from drevo.compiler.trace import trace
 from drevo.errors import InputError, NumericsError
-from drevo.graph.evaluate import evaluate
-from drevo.graph.node import Graph
-from drevo.graph.program import Input, Output, Parameter, Program
 from drevo.mechanics.scalar import cos, sin
 from drevo.model.description import Inertial, Joint, Link, Model
-from drevo.quantities import CATALOGUE
-from drevo.trace import trace
+from drevo.model.quantities import CATALOGUE
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 KINDS = ("revolute", "prismatic", "helical", "spherical", "revolute")

@@ -12,10 +12,10 @@ import strategies
 from kovalchuk_cases import DATA, Array, rx, ry, rz, worst
 
 import drevo
-from drevo.algorithms.energy import kinetic_energy
-from drevo.algorithms.reactions import joint_wrenches
-from drevo.formalisms import alyushin as al
-from drevo.formalisms.alyushin import rigid_body_energy
+from drevo.mechanics.algorithms.energy import kinetic_energy
+from drevo.mechanics.algorithms.reactions import joint_wrenches
+from drevo.mechanics.formalisms import alyushin as al
+from drevo.mechanics.formalisms.alyushin import rigid_body_energy
 from drevo.mechanics.scalar import cos, sin
 from drevo.mechanics.spatial import Vec
 from drevo.mechanics.tree import build_tree

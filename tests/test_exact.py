@@ -11,15 +11,15 @@ from fractions import Fraction
 
 import pytest
 
-from drevo.compiler import make_program
+from drevo.codegen.graph import verify
+from drevo.codegen.graph.evaluate import evaluate_edges
+from drevo.codegen.graph.node import ADD, CONST, COS, SIN
+from drevo.codegen.graph.program import Program
+from drevo.compiler.compile import make_program
+from drevo.compiler.search import COMPUTE, Plan
+from drevo.compiler.trace import trace
 from drevo.errors import TraceError
-from drevo.formalisms.search import COMPUTE, Plan
-from drevo.graph import verify
-from drevo.graph.evaluate import evaluate_edges
-from drevo.graph.node import ADD, CONST, COS, SIN
-from drevo.graph.program import Program
 from drevo.model.description import Inertial, Joint, Link, Mat, Model
-from drevo.trace import trace
 
 QUARTERS: tuple[Mat, ...] = (
     ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),

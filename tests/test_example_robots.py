@@ -17,7 +17,7 @@ import drevo
 from drevo.errors import DrevoWarning, ModelError
 from drevo.mechanics.configuration import random
 from drevo.model.description import Model
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 PACKAGE = distribution("example-robot-data")
 ROBOTS = {

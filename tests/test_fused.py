@@ -11,11 +11,11 @@ from strategies import EVERY, robot, state
 from tolerances import DYNAMICS, EPS, HOPELESS, solving
 
 import drevo
-from drevo.compiler import make_program
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.compile import make_program
+from drevo.compiler.trace import trace
 from drevo.errors import NumericsError, TraceError
-from drevo.graph.evaluate import evaluate
 from drevo.model.description import Model
-from drevo.trace import trace
 
 LISTS = (
     ("mass_matrix", "bias"),

@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import drevo
+from drevo.codegen.runtime import selftest
+from drevo.codegen.runtime.function import Function
 from drevo.errors import DrevoError, DrevoWarning, InputError, NumericsError
-from drevo.runtime import selftest
-from drevo.runtime.function import Function
 
 Array = np.ndarray[Any, Any]
 LARGE = 1e9  # beyond it a result may be refused as not finite

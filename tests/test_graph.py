@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from drevo.codegen.graph.evaluate import evaluate, evaluate_edges
+from drevo.codegen.graph.node import CEILING, Expr, Graph
+from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.errors import TraceError
-from drevo.graph.evaluate import evaluate, evaluate_edges
-from drevo.graph.node import CEILING, Expr, Graph
-from drevo.graph.program import Input, Output, Parameter, Program
 
 DYADIC = (0.0, 1.0, -1.0, 2.0, -0.5, 0.25, -3.0)  # constants whose folding is exact in doubles
 

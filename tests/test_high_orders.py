@@ -9,10 +9,10 @@ import pytest
 import strategies
 
 import drevo
-from drevo import differentiate
-from drevo.differentiate import derivative
+from drevo.codegen.runtime.scatter import Scattered
+from drevo.compiler import differentiate
+from drevo.compiler.differentiate import derivative
 from drevo.errors import TraceError
-from drevo.runtime.scatter import Scattered
 
 
 @pytest.mark.parametrize("layout", ["rows", "batch_last"])

@@ -15,19 +15,19 @@ from reference import Reference
 from strategies import EVERY, SIMPLE, robot, state
 
 import drevo
-from drevo.algorithms.higher import motion
-from drevo.algorithms.inertia_matrix import mass_matrix, wrench_of
-from drevo.differentiate import derivative, derivative_program, unpack
-from drevo.formalisms import zaremba
-from drevo.formalisms.search import Plan
-from drevo.formalisms.zaremba_terms import Terms
-from drevo.graph.evaluate import evaluate
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.differentiate import derivative, derivative_program, unpack
+from drevo.compiler.search import Plan
+from drevo.mechanics.algorithms.higher import motion
+from drevo.mechanics.algorithms.inertia_matrix import mass_matrix, wrench_of
 from drevo.mechanics.configuration import slices
+from drevo.mechanics.formalisms import zaremba
+from drevo.mechanics.formalisms.zaremba_terms import Terms
 from drevo.mechanics.series import Series, coefficient
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
-from drevo.quantities import quantity as found
-from drevo.robot import Robot
+from drevo.model.quantities import quantity as found
+from drevo.robot.face import Robot
 
 STEP = 1e-30
 CHAINED = (*SIMPLE, "cylindrical", "universal", "planar")  # coordinates whose rates are v: derivatives commute

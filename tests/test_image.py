@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.compiler import make_program
-from drevo.runtime import image, native
-from drevo.runtime.build import Built, Spec, build
-from drevo.runtime.function import Function
+from drevo.codegen.runtime import image, native
+from drevo.codegen.runtime.build import Built, Spec, build
+from drevo.codegen.runtime.function import Function
+from drevo.compiler.compile import make_program
 
 pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on x86-64")
 

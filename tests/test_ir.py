@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from drevo.emit.ir import F64, I64, PTR, Module, literal
-from drevo.runtime import native
+from drevo.codegen.emit.ir import F64, I64, PTR, Module, literal
+from drevo.codegen.runtime import native
 
 
 def run(m: Module, name: str, result: type, *given: object) -> float:

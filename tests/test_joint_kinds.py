@@ -13,12 +13,12 @@ import tolerances as tol
 from law_cases import MIMIC, Case, case
 from reference import Reference, close, largest, robot_shown
 
-from drevo.algorithms import articulated_body
 from drevo.errors import NumericsError, TraceError
+from drevo.mechanics.algorithms import articulated_body
 from drevo.mechanics.configuration import random
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Joint, Limit, Link, Mimic, Model
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 # -- kinds of joints ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.runtime import cache, key, stream
+from drevo.codegen.runtime import cache, key, stream
 
 PACKAGE = Path(drevo.__file__).parent
 
@@ -73,7 +73,7 @@ def test_an_edit_serves_fresh_code(copy: Path, tmp_path: Path) -> None:
 
     before, made = gamma(), entries()
     assert made and gamma() == before and entries() == made
-    with open(copy / "constraint.py", "a", encoding="utf-8") as file:
+    with open(copy / "constrained" / "constraint.py", "a", encoding="utf-8") as file:
         file.write(EDIT)
     assert gamma() == pytest.approx(before + 1000.0) and entries() > made
 

@@ -13,17 +13,17 @@ import work
 from strategies import inertial, robot, state
 from tolerances import solving
 
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.codegen.graph.program import Program
+from drevo.compiler.registry import candidates, compete
+from drevo.compiler.search import OBJECTIVES, STATES, Plan, traced
+from drevo.compiler.trace import trace
 from drevo.errors import TraceError
-from drevo.formalisms import khalil, khalil_matrix, planar
-from drevo.formalisms.registry import candidates, compete
-from drevo.formalisms.search import OBJECTIVES, STATES, Plan, traced
-from drevo.graph.evaluate import evaluate
-from drevo.graph.program import Program
+from drevo.mechanics.formalisms import khalil, khalil_matrix, planar
 from drevo.mechanics.reduce import gauged
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
 from drevo.model.loaders.urdf import parse_urdf
-from drevo.trace import trace
 
 # Modified DH rows alpha (degrees), a, d; "q": prismatic. Inertias: all ten parameters, nonzero and unrelated.
 ROWS: dict[str, list[tuple[int, float, float | str]]] = {

@@ -23,16 +23,16 @@ from kovalchuk_cases import (
 )
 
 import drevo
-from drevo.algorithms.forward_dynamics import forward_dynamics
-from drevo.algorithms.inertia_matrix import mass_matrix
-from drevo.algorithms.inverse_dynamics import inverse_dynamics
-from drevo.algorithms.kinematics import moving_links
-from drevo.algorithms.reactions import joint_wrenches
-from drevo.constrained import constrained_dynamics, constrained_inverse_dynamics
-from drevo.formalisms import kovalchuk as k
-from drevo.graph.evaluate import evaluate
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.trace import trace
+from drevo.constrained.dynamics import constrained_dynamics, constrained_inverse_dynamics
+from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
+from drevo.mechanics.algorithms.inertia_matrix import mass_matrix
+from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
+from drevo.mechanics.algorithms.kinematics import moving_links
+from drevo.mechanics.algorithms.reactions import joint_wrenches
+from drevo.mechanics.formalisms import kovalchuk as k
 from drevo.mechanics.tree import build_tree
-from drevo.trace import trace
 
 POSITION, DYNAMICS, SOLVED, ENERGY = 1e-13, 1e-11, 1e-9, 1e-12
 cases = pytest.mark.parametrize("case", TREES, ids=NAMES)

@@ -10,17 +10,17 @@ import strategies
 from test_rolled import states
 from tolerances import DYNAMICS
 
-import drevo.rolled as module
-from drevo import rolled as rolled_room
-from drevo.effort import AFFORDABLE, operations
+import drevo.compiler.rolled as module
+from drevo.codegen.runtime.build import Spec
+from drevo.compiler import rolled as rolled_room
+from drevo.compiler.effort import AFFORDABLE, operations
+from drevo.compiler.rolled import rolled_function
+from drevo.compiler.trace import COMPUTE
 from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
-from drevo.robot import Robot
-from drevo.rolled import rolled_function
-from drevo.runtime.build import Spec
+from drevo.robot.face import Robot
 from drevo.simulate import Control, damping, motion, simulate
-from drevo.trace import COMPUTE
 
 Array = np.ndarray[Any, Any]
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))

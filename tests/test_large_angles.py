@@ -10,11 +10,11 @@ import pytest
 import strategies
 
 import drevo
-from drevo.compiler import make_program
+from drevo.codegen.graph import ops
+from drevo.codegen.graph.evaluate import evaluate_edges
+from drevo.codegen.graph.program import Program
+from drevo.compiler.compile import make_program
 from drevo.errors import NumericsError
-from drevo.graph import ops
-from drevo.graph.evaluate import evaluate_edges
-from drevo.graph.program import Program
 from drevo.model.description import Model
 
 SIZES = (1.0, 15.0, 17.0, 1e3, 1e6, 1e9, 4e11)

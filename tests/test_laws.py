@@ -11,14 +11,14 @@ import tolerances as tol
 from law_cases import FLOATING, FRAMES, PLAIN, TREES, Case, on_trees
 from reference import STEP, Reference, close, largest, slope, stepped
 
-from drevo.algorithms import articulated_body
-from drevo.algorithms.inverse_dynamics import joint_wrenches
-from drevo.algorithms.kinematics import body_poses
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.trace import trace
 from drevo.errors import DrevoError, TraceError
-from drevo.graph.evaluate import evaluate
+from drevo.mechanics.algorithms import articulated_body
+from drevo.mechanics.algorithms.inverse_dynamics import joint_wrenches
+from drevo.mechanics.algorithms.kinematics import body_poses
 from drevo.model.description import ORIGIN, Joint, Link, Mimic, Model
-from drevo.robot import Robot
-from drevo.trace import trace
+from drevo.robot.face import Robot
 
 # -- M, C, g and energies -----------------------------------------------------------------------------------
 

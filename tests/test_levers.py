@@ -7,12 +7,12 @@ import pytest
 from strategies import state
 
 import drevo
-from drevo.formalisms.registry import compete
-from drevo.formalisms.search import WITHOUT
-from drevo.graph import levers
-from drevo.graph.node import Graph
-from drevo.runtime import key
-from drevo.runtime.build import Spec
+from drevo.codegen.graph import levers
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.runtime import key
+from drevo.codegen.runtime.build import Spec
+from drevo.compiler.registry import compete
+from drevo.compiler.search import WITHOUT
 
 
 def forward(monkeypatch: pytest.MonkeyPatch, lever: str) -> tuple[dict[str, int], np.ndarray]:

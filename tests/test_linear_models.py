@@ -14,9 +14,9 @@ from test_control import acrobot
 from test_linearise import at_rest, four_bar
 
 import drevo
-from drevo import constraint
+from drevo.constrained import constraint
 from drevo.control import Linearisation, LinearModel, linearise, lqr, track, tracking_lqr
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 
 def puma() -> Linearisation:

@@ -12,10 +12,10 @@ from scipy.integrate import solve_ivp
 from strategies import all_kinds, state
 
 import drevo
-from drevo import constraint
-from drevo.constrained import constrained_dynamics, hold
+from drevo.constrained import constraint
+from drevo.constrained.dynamics import constrained_dynamics, hold
 from drevo.control import linearise
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 DIFFERENCE = 1e-6  # the mark of the linearisation; central differences of step 1e-6 reach 1e-8
 

@@ -14,9 +14,9 @@ from loads_cases import AT, LENGTH, MASS, PART, TEXTBOOK, Array, G, panda, refus
 from test_constraints import mechanism
 
 import drevo
-from drevo import loads
-from drevo.algorithms.kinematics import moving_links
-from drevo.loads.external import Surroundings
+from drevo.apps import loads
+from drevo.apps.loads.external import Surroundings
+from drevo.mechanics.algorithms.kinematics import moving_links
 from drevo.mechanics.tree import build_tree
 
 MECHANISMS = json.loads((Path(__file__).parent / "data" / "zaremba.json").read_text())["mechanisms"]

@@ -15,10 +15,10 @@ from oracles import pinocchio_of
 from scipy.integrate import solve_ivp
 
 import drevo
-from drevo import constraint
-from drevo.constrained import constrained_dynamics, hold
-from drevo.robot import Robot
-from drevo.robots import four_bar, stewart, two_arm
+from drevo.constrained import constraint
+from drevo.constrained.dynamics import constrained_dynamics, hold
+from drevo.robot.embedded import four_bar, stewart, two_arm
+from drevo.robot.face import Robot
 from drevo.simulate import Control, Table, simulate
 
 Array = Any
@@ -447,7 +447,7 @@ def test_gains_are_checked() -> None:
 def test_command() -> None:
     from typer.testing import CliRunner
 
-    from drevo.cli.main import app
+    from drevo.apps.cli.main import app
 
     run = CliRunner().invoke(app, ["simulate", "four-bar", "--time", "0.2"])
     assert run.exit_code == 0, run.output

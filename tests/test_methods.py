@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.quantities import ALIASES, CATALOGUE
+from drevo.model.quantities import ALIASES, CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 PLAIN = [name for name, x in CATALOGUE.items() if not x.options]
@@ -22,7 +22,7 @@ PLAIN = [name for name, x in CATALOGUE.items() if not x.options]
 
 def test_the_generated_file_is_current() -> None:
     tool = runpy.run_path(str(ROOT / "tools" / "methods.py"))
-    written = Path(drevo.__file__).with_name("methods.py").read_text(encoding="utf-8")
+    written = (Path(drevo.__file__).parent / "robot" / "methods.py").read_text(encoding="utf-8")
     assert tool["text"]() == written, "run tools/methods.py"
 
 

@@ -10,9 +10,9 @@ import pytest
 import strategies
 
 import drevo
-from drevo.derivation import Derivation
-from drevo.emit.plot import Curve, Panel, plot
-from drevo.picture import draw, picture
+from drevo.codegen.emit.plot import Curve, Panel, plot
+from drevo.compiler.derivation import Derivation
+from drevo.compiler.picture import draw, picture
 
 TEXTS = ("latex", "markdown", "html", "c", "python", "cuda", "matlab")
 

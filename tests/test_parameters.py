@@ -12,16 +12,16 @@ import strategies
 from reference import Reference, close, robot_shown
 
 import drevo
-from drevo import robots
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.program import Output, Parameter, Program
+from drevo.codegen.runtime.function import Spec, obtain
+from drevo.compiler.registry import giving
+from drevo.compiler.trace import trace
 from drevo.errors import TraceError
-from drevo.formalisms.registry import giving
-from drevo.graph.node import Graph
-from drevo.graph.program import Output, Parameter, Program
 from drevo.mechanics.configuration import random
 from drevo.model.description import Link, Model
-from drevo.quantities import CATALOGUE
-from drevo.runtime.function import Spec, obtain
-from drevo.trace import trace
+from drevo.model.quantities import CATALOGUE
+from drevo.robot import embedded as robots
 
 TREES = 200 if "DREVO_TREES" in os.environ else 8  # all of them every night
 TOGETHER = ("mass_matrix", "inverse_dynamics", "forward_dynamics", "gravity", "kinetic_energy", "center_of_mass")

@@ -9,10 +9,10 @@ import oracles
 import pytest
 
 import drevo
-from drevo.algorithms.kinematics import moving_links, poses
+from drevo.mechanics.algorithms.kinematics import moving_links, poses
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Joint, Link, Mimic, Model
-from drevo.robot import Robot
+from drevo.robot.face import Robot
 
 NAMES = (("puma560", "fixed"), ("stanford", "fixed"), ("biped", "floating"), ("screw-arm", "fixed"))
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from drevo.cli.main import app
-from drevo.quantities import CATALOGUE
+from drevo.apps.cli.main import app
+from drevo.model.quantities import CATALOGUE
 
 WARM = """
-import numpy as np, drevo, drevo.compiler
+import numpy as np, drevo, drevo.compiler.compile
 def never(*_, **__): raise SystemExit("compiled anew")
-drevo.compiler.make_program = never
+drevo.compiler.compile.make_program = never
 r = drevo.load("three-link")
 z = np.zeros(3)
 print(r.inverse_dynamics(z, z, z).shape, r.pose(z, "link3").shape, r.mass_matrix(z).shape)
@@ -57,7 +57,7 @@ def test_all_quantities_and_the_ones_of_each_link(cached: Path) -> None:
 
 
 def test_by_default_what_has_no_link(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.cli import precompile
+    from drevo.apps.cli import precompile
 
     names: list[str] = []
     monkeypatch.setattr(

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from program_cases import every_op
 
-from drevo.graph import verify
-from drevo.graph.evaluate import evaluate_edges
-from drevo.graph.node import Expr, Graph
-from drevo.graph.program import Input, Output, Parameter, Program
-from drevo.graph.rebuild import rebuilt
-from drevo.graph.regroup import regrouped
+from drevo.codegen.graph import verify
+from drevo.codegen.graph.evaluate import evaluate_edges
+from drevo.codegen.graph.node import Expr, Graph
+from drevo.codegen.graph.program import Input, Output, Parameter, Program
+from drevo.codegen.graph.rebuild import rebuilt
+from drevo.codegen.graph.regroup import regrouped
 
 
 def program(inputs: int, make: Any, parameters: int = 0, **more: Any) -> Program:

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo import constraint, control, dh, loads
-from drevo.derivation import Derivation
-from drevo.walking import STATIC
+from drevo import control
+from drevo.apps import loads
+from drevo.apps.walking import STATIC
+from drevo.compiler.derivation import Derivation
+from drevo.constrained import constraint
+from drevo.robot import dh
 
 LONGEST = 240  # characters that a shell shows on two lines
 TOUCH = [{"link": "link6", "point": (0.0, 0.0, 0.0), "rows": 3}]

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo import robots
-from drevo.check import smallest_pivot
+from drevo.compiler.check import smallest_pivot
 from drevo.model.description import Model
-from drevo.robots import arms
+from drevo.robot import embedded as robots
+from drevo.robot.embedded import arms
 
 DATA = Path(__file__).parent / "data"
 TELEGIN = json.loads((DATA / "telegin.json").read_text())

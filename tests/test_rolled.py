@@ -9,21 +9,21 @@ import pytest
 import strategies
 from tolerances import DYNAMICS
 
-from drevo.algorithms.forward_dynamics import forward_dynamics
-from drevo.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
+from drevo.codegen.runtime import cache
+from drevo.codegen.runtime.build import Spec
+from drevo.codegen.runtime.function import Function
+from drevo.compiler.rolled import rolled_function
 from drevo.errors import InputError, ModelError, NumericsError
-from drevo.loading import load
+from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
+from drevo.mechanics.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
 from drevo.mechanics.columns import columns_of
 from drevo.mechanics.configuration import random
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model, Vec
-from drevo.quantities import CATALOGUE
-from drevo.robot import Robot
-from drevo.robots import rod_chain
-from drevo.rolled import rolled_function
-from drevo.runtime import cache
-from drevo.runtime.build import Spec
-from drevo.runtime.function import Function
+from drevo.model.quantities import CATALOGUE
+from drevo.robot.embedded import rod_chain
+from drevo.robot.face import Robot
+from drevo.robot.loading import load
 
 ALGORITHM = {
     "inverse_dynamics": inverse_dynamics,
@@ -105,7 +105,7 @@ def test_long_chain_takes_samples_one_by_one() -> None:
 
 
 def test_code_is_kept_by_kinds_not_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo import rolled as module
+    from drevo.compiler import rolled as module
 
     rolled(rod_chain(40).model, "inverse_dynamics")
 

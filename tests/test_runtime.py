@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from program_cases import BATCHES, LANES, X, arm, bits, every_op, flat, make, state, variant
 
-from drevo.emit import llvm, llvm_entry, objects
-from drevo.emit.llvm_math import limit
-from drevo.emit.lower import lower
+from drevo.codegen.emit import llvm, llvm_entry, objects
+from drevo.codegen.emit.llvm_math import limit
+from drevo.codegen.emit.lower import lower
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.program import Input, Output, Parameter, Program
+from drevo.codegen.runtime import native
+from drevo.codegen.runtime.build import Built, describe
+from drevo.codegen.runtime.function import Function, Spec, obtain
 from drevo.errors import DrevoWarning, EmitError, NumericsError
-from drevo.graph.evaluate import evaluate
-from drevo.graph.node import Graph
-from drevo.graph.program import Input, Output, Parameter, Program
-from drevo.runtime import native
-from drevo.runtime.build import Built, describe
-from drevo.runtime.function import Function, Spec, obtain
 
 # -- the same numbers on every path ------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ def test_layout_of_objects_is_verified() -> None:
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.runtime import function
+    from drevo.codegen.runtime import function
 
     monkeypatch.setattr(function, "_THREADED", 0.0)
     for layout in ("rows", "batch_last"):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from drevo.errors import InputError, NumericsError
-from drevo.robot import Robot
-from drevo.robots import rod_chain
+from drevo.robot.embedded import rod_chain
+from drevo.robot.face import Robot
 from drevo.simulate import METHODS, Control, Event, Integrator, damping, flow, simulate
 
 

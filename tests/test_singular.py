@@ -9,11 +9,11 @@ import pytest
 import strategies
 
 import drevo
-from drevo import constraint
-from drevo.compiler import make_program
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.compile import make_program
+from drevo.compiler.registry import giving
+from drevo.constrained import constraint
 from drevo.errors import NumericsError
-from drevo.formalisms.registry import giving
-from drevo.graph.evaluate import evaluate
 from drevo.mechanics.configuration import random
 
 ANGLES = (0.3, 1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-12)

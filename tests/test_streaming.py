@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo import streaming
+from drevo.apps import streaming
+from drevo.codegen.runtime import stream as room
 from drevo.errors import InputError, NumericsError
-from drevo.runtime import stream as room
 
 ARM = drevo.load("puma560")
 FREE = drevo.load("biped", base="floating")

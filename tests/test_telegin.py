@@ -9,20 +9,20 @@ import pytest
 import strategies
 from telegin_cases import CASES, case, hinged, model_of
 
-from drevo.algorithms import inertia_matrix
+from drevo.codegen.graph.derivative import partial
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.program import Program
+from drevo.compiler.trace import trace
 from drevo.errors import TraceError
-from drevo.formalisms import telegin
-from drevo.formalisms.telegin_lagrange import TELEGIN, equations
-from drevo.graph.derivative import partial
-from drevo.graph.evaluate import evaluate
-from drevo.graph.node import Graph
-from drevo.graph.program import Program
+from drevo.mechanics.algorithms import inertia_matrix
 from drevo.mechanics.configuration import random
+from drevo.mechanics.formalisms import telegin
+from drevo.mechanics.formalisms.telegin_lagrange import TELEGIN, equations
 from drevo.mechanics.scalar import atan2, cos, sin, sqrt
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
-from drevo.quantities import quantity
-from drevo.trace import trace
+from drevo.model.quantities import quantity
 
 SEQUENCES = list(telegin.SEQUENCES)
 COUNTS = {
@@ -194,7 +194,7 @@ def test_derivatives_of_a_graph() -> None:
     g = -x
     (fx, fy), (gx, gy) = partial([f, g], [x, y])
     a, b, c = 0.7, -1.3, 0.4
-    from drevo.graph.evaluate import evaluate_edges
+    from drevo.codegen.graph.evaluate import evaluate_edges
 
     def at(u: float, w: float) -> float:
         leaves = {x.edge >> 1: u, y.edge >> 1: w, p.edge >> 1: c}

@@ -10,7 +10,7 @@ import work
 from kovalchuk_cases import DATA, NAMES, TREES, robot
 
 import drevo
-from drevo.topology import Topology
+from drevo.robot.topology import Topology
 
 
 def check(t: Topology, index: dict[str, Any]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drevo.builder import Builder
 from drevo.errors import DrevoWarning, ModelError
 from drevo.model.base import with_base
 from drevo.model.description import Inertial, Joint, Link, Mimic, Model
 from drevo.model.regularity import singular
 from drevo.model.rotations import from_axis_angle
 from drevo.model.validation import Draft, finish
+from drevo.robot.builder import Builder
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 BODY = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": np.diag([0.1, 0.2, 0.15])}

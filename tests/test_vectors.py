@@ -14,9 +14,9 @@ import pytest
 import tolerances as tol
 from reference import Reference, close, largest, slope, stepped
 
-from drevo.algorithms.inverse_dynamics import joint_wrenches
-from drevo.builder import Builder
-from drevo.robot import Robot
+from drevo.mechanics.algorithms.inverse_dynamics import joint_wrenches
+from drevo.robot.builder import Builder
+from drevo.robot.face import Robot
 
 DATA = Path(__file__).parent / "data"
 TELEGIN = json.loads((DATA / "telegin.json").read_text())

@@ -7,10 +7,10 @@ import pytest
 from strategies import SIMPLE, robot, state
 from tolerances import solving
 
-from drevo.algorithms import articulated_body, forward_dynamics, inertia_matrix, inverse_dynamics
-from drevo.algorithms.kinematics import body_poses
 from drevo.errors import TraceError
-from drevo.formalisms import vereshchagin
+from drevo.mechanics.algorithms import articulated_body, forward_dynamics, inertia_matrix, inverse_dynamics
+from drevo.mechanics.algorithms.kinematics import body_poses
+from drevo.mechanics.formalisms import vereshchagin
 from drevo.mechanics.tree import build_tree
 
 KINDS = (*SIMPLE, "universal", "cylindrical", "planar", "spherical")

@@ -19,21 +19,21 @@ from oracles import pinocchio_of
 from scipy.spatial import ConvexHull
 
 import drevo
-from drevo.constraint_terms import constraint_terms
+from drevo.apps.walking import DYNAMIC, GAITS, STATIC, Gait, Walk, draw, follow, hop, plan, walk
+from drevo.apps.walking.control import computed_torque
+from drevo.apps.walking.feet import hull, legs, margin, stand
+from drevo.apps.walking.friction import least_friction, most_friction
+from drevo.apps.walking.gait import footholds, quintic, swing
+from drevo.apps.walking.ground import needed, share, total, zero_moment_point
+from drevo.apps.walking.limits import refuse_limits
+from drevo.apps.walking.phase import Plan
+from drevo.apps.walking.plan import pattern
+from drevo.apps.walking.stepper import Stepper
+from drevo.constrained.terms import constraint_terms
 from drevo.errors import InputError, NumericsError
 from drevo.mechanics.configuration import slices
 from drevo.model.description import Limit
-from drevo.robot import Robot
-from drevo.walking import DYNAMIC, GAITS, STATIC, Gait, Walk, draw, follow, hop, plan, walk
-from drevo.walking.control import computed_torque
-from drevo.walking.feet import hull, legs, margin, stand
-from drevo.walking.friction import least_friction, most_friction
-from drevo.walking.gait import footholds, quintic, swing
-from drevo.walking.ground import needed, share, total, zero_moment_point
-from drevo.walking.limits import refuse_limits
-from drevo.walking.phase import Plan
-from drevo.walking.plan import pattern
-from drevo.walking.stepper import Stepper
+from drevo.robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 DOCS = Path(__file__).parent.parent / "docs"
@@ -302,7 +302,7 @@ def test_free_fall_keeps_momentum() -> None:
     """p = p0 + m g t and L = L0 in flight: what is missing falls like the fourth power of the step."""
     w = hopped()
     flight, phase = w.stages[1], w.plan.phases[1]
-    from drevo.walking.control import leaning
+    from drevo.apps.walking.control import leaning
 
     law = leaning(robot(), w.legs, flight.support, phase, 8.0)
     stepper = Stepper(robot(), (), np.zeros((0, 4, 4)), law)

@@ -116,7 +116,7 @@ def work():
         busy.set()  # the late imports of a first call begin now
         first.simulate(np.zeros(first.nq), duration=0.01, step=0.01)
         return
-    from drevo.runtime import native
+    from drevo.codegen.runtime import native
     emit = native.compile_text
     def compile_text(*given):
         busy.set()

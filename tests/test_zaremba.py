@@ -15,14 +15,14 @@ from strategies import HINGED, all_kinds, robot, state
 from test_constraints import mechanism
 
 import drevo
-from drevo.algorithms.inverse_dynamics import inverse_dynamics
-from drevo.differentiate import derivative, derivative_program
-from drevo.formalisms import zaremba
-from drevo.graph.evaluate import evaluate
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.differentiate import derivative, derivative_program
+from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
+from drevo.mechanics.formalisms import zaremba
 from drevo.mechanics.tree import build_tree
-from drevo.quantities import options_of
-from drevo.quantities import quantity as found
-from drevo.robot import Robot
+from drevo.model.quantities import options_of
+from drevo.model.quantities import quantity as found
+from drevo.robot.face import Robot
 
 MECHANISMS = json.loads((Path(__file__).parent / "data" / "zaremba.json").read_text())["mechanisms"]
 DERIVATIVE = 1e-11

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from drevo.graph.node import Graph
+from drevo.codegen.graph.node import Graph
 
 
 def lines(call: Callable[[], Any]) -> int:

@@ -1,4 +1,4 @@
-"""Writes src/drevo/methods.py, the typed and documented methods of a Robot, from the catalogue of quantities.
+"""Writes src/drevo/robot/methods.py, the typed, documented methods of a Robot, from the catalogue of quantities.
 
 python tools/methods.py
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from drevo.quantities import ALIASES, CATALOGUE, Quantity, explained
+from drevo.model.quantities import ALIASES, CATALOGUE, Quantity, explained
 
-FILE = Path(__file__).parents[1] / "src" / "drevo" / "methods.py"
+FILE = Path(__file__).parents[1] / "src" / "drevo" / "robot" / "methods.py"
 WIDTH = 115
-HEAD = '''"""The quantities as typed methods. Written by tools/methods.py from quantities.py: do not edit."""
+HEAD = '''"""The quantities as typed methods. Written by tools/methods.py from the catalogue: do not edit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .runtime.method import compiled
+from ..codegen.runtime.method import compiled
 
 Array = np.ndarray[Any, Any]
 Forces = Mapping[str, ArrayLike]

@@ -199,7 +199,7 @@ DERIVATIVES = (
 
 def kernels(robot: Any) -> Cases:
     """Every kernel: quantity, layout, type, formalism, options."""
-    from drevo.quantities import CATALOGUE
+    from drevo.model.quantities import CATALOGUE
 
     made = partial(drevo.compile, robot, cache=False)
     small = robot.nv <= SMALL

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
 from time import time as _time
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
+from .codegen.runtime import lock as _lock  # noqa: F401 - before the first late import: a fork waits for those under way
 from .errors import (
     DrevoError,
     DrevoWarning,
@@ -14,61 +19,113 @@ from .errors import (
     NumericsError,
     TraceError,
 )
-from .runtime import lock as _lock  # noqa: F401 - before the first late import: a fork waits for those under way
 
 __version__ = "0.1.0"
 _LOADED = _time()  # sources that change later are not what this process runs
 
 # public name -> module that defines it; nothing is imported before it is used
 _LAZY = {
-    "Builder": "builder",
-    "Derivation": "derivation",
+    "Builder": "robot.builder",
+    "Derivation": "compiler.derivation",
     "Robot": "robot",
-    "check_formulas": "design.formulas",
+    "check_formulas": "apps.design.formulas",
     "clip": "mechanics.scalar",
-    "compile": "compiler",
-    "conditions": "design.conditions",
+    "compile": "compiler.compile",
+    "conditions": "apps.design.conditions",
     "cos": "mechanics.scalar",
-    "from_dh": "dh",
-    "load": "loading",
+    "from_dh": "robot.dh",
+    "load": "robot.loading",
     "maximum": "mechanics.scalar",
     "minimum": "mechanics.scalar",
-    "rigid_body_energy": "formalisms.alyushin",
+    "rigid_body_energy": "mechanics.formalisms.alyushin",
     "sin": "mechanics.scalar",
     "sqrt": "mechanics.scalar",
-    "stream": "streaming",
+    "stream": "apps.streaming",
     "where": "mechanics.scalar",
-    "write_out": "written",
+    "write_out": "compiler.write_out",
 }
-_MODULES = ("constraint", "control", "dh", "loads", "robots")
+# public module -> where it stands; `import drevo.loads` and `from drevo.loads import ..` find it too
+_MODULES = {
+    "constraint": "constrained.constraint",
+    "control": "control",
+    "design": "apps.design",
+    "dh": "robot.dh",
+    "loads": "apps.loads",
+    "robots": "robot.embedded",
+    "simulate": "simulate",
+    "streaming": "apps.streaming",
+    "walking": "apps.walking",
+}
+# modules that the documentation named before they moved: they are found, with a warning
+_MOVED = {
+    "builder": "robot.builder",
+    "cli": "apps.cli",
+    "differentiate": "compiler.differentiate",
+    "emit": "codegen.emit",
+    "formalisms": "mechanics.formalisms",
+    "loading": "robot.loading",
+    "picture": "compiler.picture",
+    "topology": "robot.topology",
+}
 
 if TYPE_CHECKING:
-    from . import constraint, control, dh, loads, robots
-    from .builder import Builder
-    from .compiler import compile
-    from .derivation import Derivation
-    from .design.conditions import conditions
-    from .design.formulas import check_formulas
-    from .dh import from_dh
-    from .formalisms.alyushin import rigid_body_energy
-    from .loading import load
+    from types import ModuleType
+
+    from . import control, simulate
+    from .apps import design, loads, streaming, walking
+    from .apps.design.conditions import conditions
+    from .apps.design.formulas import check_formulas
+    from .apps.streaming import stream
+    from .compiler.compile import compile
+    from .compiler.derivation import Derivation
+    from .compiler.write_out import write_out
+    from .constrained import constraint
+    from .mechanics.formalisms.alyushin import rigid_body_energy
     from .mechanics.scalar import clip, cos, maximum, minimum, sin, sqrt, where
-    from .robot import Robot
-    from .streaming import stream
-    from .written import write_out
+    from .robot import Robot, dh
+    from .robot import embedded as robots
+    from .robot.builder import Builder
+    from .robot.dh import from_dh
+    from .robot.loading import load
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name in _LAZY:
         value = getattr(import_module(f".{_LAZY[name]}", __name__), name)
     elif name in _MODULES:
-        value = import_module(f".{name}", __name__)
+        value = import_module(f".{_MODULES[name]}", __name__)
     else:
         raise AttributeError(f"module 'drevo' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+class _Elsewhere:
+    """Finds modules of this package by names under which they do not stand: importlib's finder and loader."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        head, _, inner = name.partition(".")[2].partition(".")
+        if not name.startswith("drevo.") or head not in (_MODULES | _MOVED):
+            return None
+        real = ".".join([__name__, (_MODULES | _MOVED)[head], *([inner] if inner else [])])
+        return None if real == name else ModuleSpec(name, _Elsewhere, loader_state=real)  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        return None
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """The module itself takes the place of the empty one that the import system made."""
+        spec = module.__spec__
+        assert spec is not None
+        if spec.name.split(".")[1] in _MOVED:
+            warn(f"{spec.name} has moved to {spec.loader_state}", DeprecationWarning, stacklevel=2)
+        sys.modules[spec.name] = import_module(str(spec.loader_state))
+
+
+sys.meta_path.insert(0, _Elsewhere)  # before the finder of files, which would load inner modules twice
 
 
 def __dir__() -> list[str]:
@@ -93,6 +150,7 @@ __all__ = [
     "constraint",
     "control",
     "cos",
+    "design",
     "dh",
     "from_dh",
     "load",
@@ -101,9 +159,12 @@ __all__ = [
     "minimum",
     "rigid_body_energy",
     "robots",
+    "simulate",
     "sin",
     "sqrt",
     "stream",
+    "streaming",
+    "walking",
     "where",
     "write_out",
 ]

@@ -1,5 +1,5 @@
 """`python -m drevo` is the command `drevo`."""
 
-from .cli.main import app
+from .apps.cli.main import app
 
 app(prog_name="drevo")

@@ -18,16 +18,23 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.constraints import Kinematics
-from ..algorithms.higher import moved, variables
-from ..constrained import CONSISTENT, RANK, ConstrainedMotion, Contacts, constrained_dynamics, driven_rates
-from ..constraint import Constraint, all_rows, collect
-from ..differentiate import at_zero
+from ..codegen.graph.derivative import partial
+from ..codegen.graph.node import Graph
+from ..codegen.graph.program import Input, Output, Program
+from ..compiler.differentiate import at_zero
+from ..constrained.constraint import Constraint, all_rows, collect
+from ..constrained.dynamics import (
+    CONSISTENT,
+    RANK,
+    ConstrainedMotion,
+    Contacts,
+    constrained_dynamics,
+    driven_rates,
+)
 from ..errors import NumericsError
-from ..graph.derivative import partial
-from ..graph.node import Graph
-from ..graph.program import Input, Output, Program
 from ..io.brief import brief
+from ..mechanics.algorithms.constraints import Kinematics
+from ..mechanics.algorithms.higher import moved, variables
 from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
 from ..mechanics.tree import build_tree
@@ -35,8 +42,8 @@ from ..model.description import Model
 from .model import LinearModel, expect_robot, matrix
 
 if TYPE_CHECKING:
-    from ..robot import Robot
-    from ..runtime.function import Function
+    from ..codegen.runtime.function import Function
+    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
@@ -246,7 +253,7 @@ def _constraint_derivatives(
         return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
     made = _MADE.setdefault(robot, {})
     if found not in made:
-        from ..runtime.function import Spec, obtain
+        from ..codegen.runtime.function import Spec, obtain
 
         made[found] = obtain("", lambda: constraint_program(robot.model, found), Spec(), cache=False)
     result: Mapping[int, Array] = made[found](q, v, a, N, np.reshape(t, 1))

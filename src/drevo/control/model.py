@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constraint_checks import expect_robot
+from ..codegen.runtime.arguments import finite_array
+from ..constrained.checks import expect_robot
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..io.packages import package
-from ..runtime.arguments import finite_array
 
 Array = np.ndarray[Any, Any]
 Model = TypeVar("Model", bound="LinearModel")

@@ -16,7 +16,7 @@ from .linearise import Linearisation, linearise
 from .model import LinearModel, expect_robot, finite, matrix, seconds
 
 if TYPE_CHECKING:
-    from ..robot import Robot
+    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.constraints import Kinematics, Rows
-from ..algorithms.inertia_matrix import Factors, SingularError
-from ..algorithms.inverse_dynamics import inverse_dynamics
-from ..constraint import Constraint, Weld, all_rows, collect, labels
-from ..constraint_solve import RANK
-from ..constraint_terms import constraint_terms
+from ..codegen.graph.node import Graph
+from ..codegen.graph.program import Input, Output, Program
+from ..constrained.constraint import Constraint, Weld, all_rows, collect, labels
+from ..constrained.solve import RANK
+from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
-from ..graph.node import Graph
-from ..graph.program import Input, Output, Program
 from ..io.brief import brief
+from ..mechanics.algorithms.constraints import Kinematics, Rows
+from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
+from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.scalar import Scalar, dot
 from ..mechanics.tree import Tree, build_tree
 from .model import expect_robot, finite, matrix
 
 if TYPE_CHECKING:
-    from ..robot import Robot
-    from ..runtime.function import Function
+    from ..codegen.runtime.function import Function
+    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
@@ -133,7 +133,7 @@ class Stabiliser:
     def compiled(self) -> Function | None:
         """(q, v, w, t) -> tau, and the pivots of Gamma Gamma^T or Gamma^T Gamma with its diagonal; None where they
         are structurally singular."""
-        from ..runtime.function import Spec, obtain
+        from ..codegen.runtime.function import Spec, obtain
 
         try:
             program = law_program(self)

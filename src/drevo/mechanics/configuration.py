@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.runtime.arguments import finite_array
 from ..errors import InputError, NumericsError
 from ..model.description import Joint, Model
-from ..runtime.arguments import finite_array
 
 Array = np.ndarray[Any, Any]
 SMALL = 1e-4  # rad: below it the series to the sixth order are exact to the last bit

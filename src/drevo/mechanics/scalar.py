@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..graph.node import NO_FLOAT as NO_FLOAT
-from ..graph.node import UNTRUE as UNTRUE
-from ..graph.node import Condition, Expr
+from ..codegen.graph.node import NO_FLOAT as NO_FLOAT
+from ..codegen.graph.node import UNTRUE as UNTRUE
+from ..codegen.graph.node import Condition, Expr
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
 Key = TypeVar("Key")
@@ -84,7 +84,7 @@ def is_negative(x: Scalar) -> bool:
 
 def partials(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[Scalar]]:
     """d output / d input, rows by outputs; of graph nodes only."""
-    from ..graph.derivative import partial
+    from ..codegen.graph.derivative import partial
 
     return partial(outputs, inputs)
 

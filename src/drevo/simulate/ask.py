@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
-from ..robot import Robot
-from ..rolled import is_large
 from .checks import require_room, sized
 from .constraints import Held
 from .control import Control, law_function, traced
 from .flow import Flow, flow, owners
 from .motion import Rates, numeric_rates, quaternions
+
+if TYPE_CHECKING:
+    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 Efforts = Callable[[float, Array, Array], ArrayLike]

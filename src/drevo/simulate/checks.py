@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.runtime.arguments import number_array
 from ..errors import InputError
-from ..runtime.arguments import number_array
 
 Array = np.ndarray[Any, Any]
 STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given

@@ -6,20 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constrained import ConstrainedMotion, Contacts, accelerations, closed
-from ..constraint import Constraint, collect, labels
-from ..constraint_checks import TermsAt, feedback
-from ..constraint_solve import cholesky, independent, spanned
-from ..constraint_terms import Terms, anchored, constraint_terms, held_at, numeric_terms
+from ..constrained.checks import TermsAt, feedback
+from ..constrained.constraint import Constraint, collect, labels
+from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, closed
+from ..constrained.solve import cholesky, independent, spanned
+from ..constrained.terms import Terms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
-from ..robot import Robot
 from . import words
 from .motion import APART, PIVOT, Rule
+
+if TYPE_CHECKING:
+    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 BEGIN = 1e-6  # m, rad, or their rates: how far from its constraints a motion may begin
@@ -99,7 +101,7 @@ class Held:
                 "q0", c.value, "robot.assemble(q0) finds one that does, or says why there is none"
             )
             self._refuse_distance(
-                "v0", c.rate, "drevo.constrained.hold(robot, q0, v0) gives the nearest that does"
+                "v0", c.rate, "drevo.constrained.dynamics.hold(robot, q0, v0) gives the nearest that does"
             )
             q, v = closed(self.robot, q, v, partial(self.terms, 0.0), self.names)
         return self._ruled(q, v), q, v

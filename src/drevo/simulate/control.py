@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.graph.node import Expr, Graph
+from ..codegen.graph.program import Input, Output, Program
+from ..codegen.runtime.arguments import number_array
+from ..codegen.runtime.function import Function, Spec, obtain
 from ..errors import DrevoError, InputError, TraceError
-from ..graph.node import Expr, Graph
-from ..graph.program import Input, Output, Program
 from ..model.description import Model
-from ..runtime.arguments import number_array
-from ..runtime.function import Function, Spec, obtain
 
 Scalar = Any  # float, array or graph node
 Law = Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ..emit.ir import F64, I1, I64, PTR, VOID, Function, Module, Value
-from ..emit.llvm_target import Target
-from ..emit.lower import Lowered
+from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, Function, Module, Value
+from ..codegen.emit.llvm_target import Target
+from ..codegen.emit.lower import Lowered
 from .rk_sums import add_sums
 from .steps import add_steps
 from .words import NOT_FINITE, TOO_SMALL, UNSETTLED, Words

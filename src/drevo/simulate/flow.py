@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ..check import require_regular
+from ..codegen.graph.program import Program
+from ..codegen.runtime import cache, native
+from ..codegen.runtime.build import Spec
+from ..codegen.runtime.key import key, request
+from ..codegen.runtime.lock import LOCK
+from ..compiler.check import require_regular
+from ..compiler.rolled import is_large
 from ..errors import DrevoWarning, EmitError
-from ..graph.program import Program
 from ..mechanics.configuration import slices
 from ..model.description import Model
-from ..rolled import is_large
-from ..runtime import cache, native
-from ..runtime.build import Spec
-from ..runtime.key import key, request
-from ..runtime.lock import LOCK
 from . import engine
 from .control import Control, traced
 from .motion import Rule, motion
@@ -73,8 +73,8 @@ def _payload(model: Model, control: Control | None, driven: bool, rule: Rule | N
 
 
 def _build(program: Program) -> bytes:
-    from ..emit import llvm
-    from ..emit.lower import lower
+    from ..codegen.emit import llvm
+    from ..codegen.emit.lower import lower
 
     host = native.host()
     target = llvm.Target("double", host.bytes // 8, host.fma, host.splat)

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.constraints import Kinematics, Rows
-from ..algorithms.inertia_matrix import factorised
-from ..algorithms.schur import Schur
-from ..constraint import Constraint, all_rows, is_lasting
-from ..constraint_terms import anchored, anchors
-from ..formalisms.quick import quick
-from ..graph.node import Graph
-from ..graph.program import Input, Output, Program
+from ..codegen.graph.node import Graph
+from ..codegen.graph.program import Input, Output, Program
+from ..compiler.quick import quick
+from ..compiler.trace import COMPUTE, GraphContext
+from ..constrained.constraint import Constraint, all_rows, is_lasting
+from ..constrained.terms import anchored, anchors
+from ..mechanics.algorithms.constraints import Kinematics, Rows
+from ..mechanics.algorithms.inertia_matrix import factorised
+from ..mechanics.algorithms.schur import Schur
 from ..mechanics.configuration import slices
 from ..mechanics.rotation import coordinate_rates as joint_rates
 from ..mechanics.scalar import Scalar, dot, is_zero, sqrt
 from ..mechanics.tree import Tree, build_tree, carried_inertia
 from ..model.description import Model
-from ..trace import COMPUTE, GraphContext
 from .control import Control
 
 Array = np.ndarray[Any, Any]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..emit.ir import F64, I64, PTR, Function, Module, Value
-from ..emit.llvm_math import Lanes
+from ..codegen.emit.ir import F64, I64, PTR, Function, Module, Value
+from ..codegen.emit.llvm_math import Lanes
 
 
 def add_sums(m: Module, l: Lanes) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..emit.ir import I32, I64, PTR, VOID, Function, Module, Value
-from ..emit.llvm_rolled_driver import declarations
-from ..emit.lower import Lowered, Port
+from ..codegen.emit.ir import I32, I64, PTR, VOID, Function, Module, Value
+from ..codegen.emit.llvm_rolled_driver import declarations
+from ..codegen.emit.lower import Lowered, Port
+from ..codegen.runtime import native
+from ..codegen.runtime.build import Spec
+from ..codegen.runtime.key import key
+from ..codegen.runtime.rolled import RolledCode, kept, loops_of, target_of
+from ..compiler.rolled import Tables, prepared, require_regular, rolled_program
 from ..model.description import Model
-from ..rolled import Tables, prepared, require_regular, rolled_program
-from ..runtime import native
-from ..runtime.build import Spec
-from ..runtime.key import key
-from ..runtime.rolled import RolledCode, kept, loops_of, target_of
 from . import engine
 
 _PORTS = ("q", "v", "tau", "t", "to_q", "to_v")  # of the engine; the loops have no t

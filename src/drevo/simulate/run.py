@@ -7,15 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constrained import Contacts
-from ..constraint import Constraint
+from ..constrained.constraint import Constraint
+from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError
-from ..robot import Robot
 from . import words
 from .adaptive import Adaptive, Node
 from .ask import Efforts, Moves, moves_of, start
@@ -26,6 +25,9 @@ from .flow import Flow, owners
 from .integrators import Integrator, integrator
 from .job import Job
 from .table import Occurrence, Table
+
+if TYPE_CHECKING:
+    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache

@@ -4,8 +4,8 @@ records, and the return of a state to its constraints.
 
 from __future__ import annotations
 
-from ..emit.ir import F64, I1, I32, I64, PTR, VOID, Function, Module, Value
-from ..emit.llvm_math import Lanes
+from ..codegen.emit.ir import F64, I1, I32, I64, PTR, VOID, Function, Module, Value
+from ..codegen.emit.llvm_math import Lanes
 from .words import DEPENDENT, NOT_FINITE, OPEN, Words
 
 NEWTON = 12  # steps of Newton's iteration at most; each doubles the digits

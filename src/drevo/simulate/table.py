@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from ..errors import InputError
 from ..io.brief import brief
 from ..io.saving import saving
 from ..mechanics.configuration import slices
-from ..robot import Robot
 from .constraints import Held
+
+if TYPE_CHECKING:
+    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 Dense = Callable[[float], tuple[Array, Array]]

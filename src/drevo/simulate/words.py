@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..emit.ir import Function, Value
+from ..codegen.emit.ir import Function, Value
 
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent

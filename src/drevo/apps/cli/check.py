@@ -1,0 +1,94 @@
+"""drevo check: whether a description is sound, and whether the compiled functions agree with each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import MANY, Base, Json, RobotName, guarded, load, progress, say, table
+
+if TYPE_CHECKING:
+    from ...robot.face import Robot
+
+SEED = 0
+FAILED = 1
+
+
+@guarded
+def check(
+    robot: RobotName,
+    base: Base = "fixed",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a description that is merely doubtful.")
+    ] = False,
+    states: Annotated[int, typer.Option(min=1, max=MANY, help="How many random states to test.")] = 256,
+    as_json: Json = False,
+) -> None:
+    """Load a robot, report what is doubtful, and test its equations of motion on random states.
+
+    The exit code is 1 if a test fails.
+    """
+    loaded = load(robot, base, strict)
+    rows = examine(loaded, states)
+    good = all(row["ok"] for row in rows)
+    if as_json:
+        facts = {"robot": robot, "base": base, "states": states, "ok": good, "checks": rows}
+        say({**facts, "notes": list(loaded.notes)})
+    else:
+        cells = [
+            (r["check"], f"{r['worst']:.1e}", f"{r['limit']:.0e}", "ok" if r["ok"] else "FAILED") for r in rows
+        ]
+        for note in loaded.notes:
+            print(f"note: {note}")
+        table(f"{loaded.name}, {states} random states", ("check", "worst", "limit", ""), cells)
+    if not good:
+        raise typer.Exit(FAILED)
+
+
+def examine(robot: Robot, states: int = 256) -> list[dict[str, Any]]:
+    """Identities that hold whatever the numbers are; each with its worst relative error."""
+    import numpy as np
+
+    from ...compiler.check import smallest_pivot
+
+    rng = np.random.default_rng(SEED)
+    q = robot.random(rng, states)
+    v, a = rng.normal(size=(2, states, robot.nv))
+    with progress(6, "checking") as step:
+        step("pivots of M")
+        pivot, joint = smallest_pivot(robot.model)
+        step("mass matrix")
+        M = robot.mass_matrix(q)
+        step("inverse dynamics")
+        tau, h, g = robot.inverse_dynamics(q, v, a), robot.bias(q, v), robot.gravity(q)
+        step("forward dynamics")
+        back = robot.inverse_dynamics(q, v, robot.forward_dynamics(q, v, tau))
+        step("energy")
+        T = robot.kinetic_energy(q, v)
+        step("gravity")
+        slope = _slope(robot, q, v)
+    rows = [
+        _row("M is symmetric", M, np.swapaxes(M, -1, -2), 1e-12),
+        _row("M a + h = inverse dynamics", np.einsum("bij,bj->bi", M, a) + h, tau, 1e-10),
+        _row("inverse of forward dynamics", back, tau, 1e-8),
+        _row("v M v / 2 = kinetic energy", np.einsum("bi,bij,bj->b", v, M, v) / 2, T, 1e-11),
+        _row("g v = rate of the potential energy", np.einsum("bi,bi->b", g, v), slope, 1e-6),
+    ]
+    name = f"smallest pivot of M is positive ({joint})"
+    return [{"check": name, "worst": pivot, "limit": 0.0, "ok": bool(pivot > 0.0)}, *rows]
+
+
+def _slope(robot: Robot, q: Any, v: Any) -> Any:
+    """Rate of the potential energy along v, by a central difference."""
+    step = 1e-6
+    up, down = robot.integrate(q, step * v), robot.integrate(q, -step * v)
+    return (robot.potential_energy(up) - robot.potential_energy(down)) / (2 * step)
+
+
+def _row(name: str, got: Any, expected: Any, limit: float) -> dict[str, Any]:
+    import numpy as np
+
+    scale = float(np.max(np.abs(expected), initial=0.0)) or 1.0
+    worst = float(np.max(np.abs(got - expected), initial=0.0)) / scale
+    return {"check": name, "worst": worst, "limit": limit, "ok": worst <= limit}

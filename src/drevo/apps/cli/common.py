@@ -1,0 +1,162 @@
+"""What the verbs share: loading, refusals as one sentence, tables, progress. Imports nothing heavy by itself."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from ...robot.face import Robot
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PIPED = 240  # columns that a table may take: its cells are never folded
+REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
+MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
+SHOWN = 10  # problems of one file that are listed
+
+RobotName = Annotated[
+    str,
+    typer.Argument(
+        metavar="ROBOT", help="A robot file (.urdf, .xml, .sdf, .toml, .json) or an embedded robot's name."
+    ),
+]
+Base = Annotated[str, typer.Option(help="What the robot stands on: fixed, floating or trunk.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def guarded(verb: Callable[P, T]) -> Callable[P, T]:
+    """Turns what a user can cause into one sentence on stderr and the exit code 2."""
+
+    @functools.wraps(verb)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        from ...errors import DrevoError
+
+        try:
+            with _warnings_as_lines():
+                result = verb(*args, **kwargs)
+                sys.stdout.flush()  # a reader that has gone is met here
+                return result
+        except BrokenPipeError:  # as of `drevo ... | head`: nobody reads on, and nothing is wrong
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit from None
+        except OSError as error:
+            what = f"{error.filename}: " if error.filename else ""
+            print(f"drevo: {what}{(error.strerror or str(error)).lower()}", file=sys.stderr)
+        except (DrevoError, MemoryError) as error:
+            print(f"drevo: {said(error) or 'there is not enough memory'}", file=sys.stderr)
+        raise typer.Exit(REFUSED)
+
+    return run
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"warning: {said(message)}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def said(message: object) -> str:
+    """A sentence on one line; the problems of a file each on a line of its own, the first of them."""
+    lines = [" ".join(line.split()) for line in str(message).splitlines()]
+    more = [f"and {len(lines) - 1 - SHOWN} more"] if len(lines) > 1 + SHOWN else []
+    return "\n  ".join([*lines[: 1 + SHOWN], *more])
+
+
+def load(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
+    """A Robot by path or name."""
+    from ...robot.loading import load as load_robot
+
+    return load_robot(robot, base=base, strict=strict)
+
+
+def numbers(option: str, text: str | None) -> list[float] | None:
+    """Numbers with commas between them; None where the option is not given."""
+    from ...errors import InputError
+
+    if text is None:
+        return None
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
+
+
+def drawing(*words: str) -> Path:
+    """The file of a drawing, in this folder, whatever the words hold."""
+    return Path(re.sub(r"[^\w.-]+", "_", "-".join(words)) + ".svg")
+
+
+def say(data: Any) -> None:
+    """JSON on stdout."""
+    print(json.dumps(data, indent=1, ensure_ascii=False))
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> None:
+    """A table on stdout; the first `left` columns are text."""
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for k, column in enumerate(columns):
+        grid.add_column(column, justify="left" if k < left else "right", overflow="fold")
+    for row in rows:
+        grid.add_row(*("" if cell is None else str(cell) for cell in row))
+    if sys.stdout.isatty():
+        Console(highlight=False, markup=False, width=PIPED).print(grid)  # rows wrap; cells would fold into pieces
+        return
+    text = io.StringIO()
+    Console(file=text, highlight=False, markup=False, width=PIPED).print(grid)
+    print("\n".join(line.rstrip() for line in text.getvalue().rstrip().split("\n")))
+
+
+@contextmanager
+def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
+    """A progress bar on stderr where a person looks; calls of the result say what is done next."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        first = True
+
+        def step(text: str) -> None:
+            nonlocal first
+            bar.update(task, description=f"{title}: {text}", advance=0 if first else 1)
+            first = False
+
+        yield step
+
+
+@contextmanager
+def portion(title: str, doing: str) -> Iterator[Callable[[float], None]]:
+    """The same for work that tells which part of it, 0 to 1, is done."""
+    seen = 0
+    with progress(100, title) as step:
+
+        def part(x: float) -> None:
+            nonlocal seen
+            while seen < 100 * x:
+                seen += 1
+                step(doing)
+
+        yield part

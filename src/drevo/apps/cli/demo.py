@@ -1,0 +1,178 @@
+"""drevo demo: the main job from end to end; writes pages of equations, prints checks and speeds."""
+
+from __future__ import annotations
+
+import html
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .bench import shortest
+from .common import MANY, guarded, load, progress, table
+
+if TYPE_CHECKING:
+    from ...compiler.derivation import Derivation
+    from ...robot.face import Robot
+
+PAGES = (
+    ("three-link", "mass_matrix"),
+    ("three-link", "inverse_dynamics"),
+    ("three-link", "gravity"),
+    ("three-link", "kinetic_energy"),
+    ("two-arm-planar", "mass_matrix"),
+    ("two-arm-planar", "inverse_dynamics"),
+    ("puma560", "inverse_dynamics"),
+)
+FAST = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
+STATES = 100_000
+SAMPLES = 64  # states on which the machine code is compared with the plain recursion
+WRITTEN_LIMIT, COMPILED_LIMIT, RETURN_LIMIT = 1e-12, 1e-12, 1e-8
+
+
+@dataclass(slots=True)
+class Report:
+    """What the demo found: pages, checks and speeds."""
+
+    pages: list[tuple[str, str, str, str, dict[str, int]]] = field(default_factory=list)
+    checks: list[tuple[str, float, float]] = field(default_factory=list)
+    speeds: list[tuple[str, float, float]] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether every check is within its limit."""
+        return all(worst <= limit for _, worst, limit in self.checks)
+
+
+@guarded
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the pages.")] = Path("demo"),
+    states: Annotated[
+        int, typer.Option(min=SAMPLES, max=MANY, help="How many random states of the Puma 560 to compute.")
+    ] = STATES,
+) -> None:
+    """Write out the equations of two robots, compile a third, and check and time the results."""
+    start = time.perf_counter()
+    report = Report()
+    output.mkdir(parents=True, exist_ok=True)
+    with progress(len(PAGES) + len(FAST), "demo") as step:
+        for robot, quantity in PAGES:
+            step(f"{robot} {quantity}")
+            _write_page(report, output, robot, quantity)
+        _compile_puma(report, states, step)
+    (output / "index.html").write_text(index(report, states), encoding="utf-8")
+    _print(report, states)
+    seconds = time.perf_counter() - start
+    print(f"\n{output / 'index.html'} links {len(PAGES)} pages of equations; {seconds:.1f} s in all")
+    if not report.good:
+        raise typer.Exit(1)
+
+
+def _write_page(report: Report, output: Path, robot: str, quantity: str) -> None:
+    from ...compiler.write_out import write_out
+
+    d: Derivation = write_out(load(robot), quantity, symbols=None if robot == "puma560" else "all")
+    name = f"{robot}-{quantity.replace('_', '-')}.html"
+    (output / name).write_text(d.html(), encoding="utf-8")
+    report.pages.append((robot, quantity, name, d.formalism, d.counts))
+    for _, worst, count in d.checks:
+        report.checks.append((f"{robot}: written out {quantity}, {count} states", worst, WRITTEN_LIMIT))
+
+
+def _compile_puma(report: Report, states: int, step: Any) -> None:
+    import numpy as np
+
+    robot, rng = load("puma560"), np.random.default_rng(0)
+    q = robot.random(rng, states)
+    v, a = rng.normal(size=(2, states, robot.nv))
+    results: dict[str, Any] = {}
+    for name in FAST:
+        step(f"puma560 {name}")
+        args = {"inverse_dynamics": (q, v, a), "mass_matrix": (q,)}.get(name) or (
+            q,
+            v,
+            results["inverse_dynamics"],
+        )
+        function = getattr(robot, name)
+        results[name] = function(*args)
+        seconds = shortest(lambda f=function, x=args, o=results[name]: f(*x, out=o), 1, 3)  # type: ignore[misc]
+        one = [np.ascontiguousarray(x[0]) for x in args]
+        call = shortest(lambda f=function, x=one: f(*x), 300, 3)  # type: ignore[misc]
+        report.speeds.append((name, states / seconds, call))
+        worst = _against_recursion(robot, name, [x[:SAMPLES] for x in args], results[name][:SAMPLES])
+        report.checks.append((f"puma560: compiled {name}, {SAMPLES} states", worst, COMPILED_LIMIT))
+    worst = _relative(results["forward_dynamics"], a)
+    report.checks.append((f"puma560: forward after inverse dynamics, {states:,} states", worst, RETURN_LIMIT))
+
+
+def _against_recursion(robot: Robot, name: str, args: list[Any], got: Any) -> float:
+    """Worst difference of the machine code from the algorithm on plain floats, in no formalism's gauge."""
+    from ...codegen.graph.evaluate import evaluate
+    from ...compiler.trace import trace
+    from ...model.quantities import quantity
+
+    program = trace(robot.model, name)
+    (expected,) = evaluate(program, dict(zip(quantity(name).state, args))).values()
+    return _relative(got, expected)
+
+
+def _relative(got: Any, expected: Any) -> float:
+    import numpy as np
+
+    return float(np.max(np.abs(got - expected)) / np.max(np.abs(expected)))
+
+
+def _print(report: Report, states: int) -> None:
+    rows = [(f"{robot} {quantity}", c["mul"], c["add"], c["trig"], c.get("hoisted", 0), formalism)
+            for robot, quantity, _, formalism, c in report.pages]  # fmt: skip
+    table("equations, written out", ("", "mul", "add", "trig", "hoisted", "formalism"), rows)
+    print()
+    checks = [(text, f"{worst:.1e}", f"{limit:.0e}", "ok" if worst <= limit else "FAILED")
+              for text, worst, limit in report.checks]  # fmt: skip
+    table(
+        "checks against the plain recursion, relative to the largest value",
+        ("", "worst", "limit", ""),
+        checks,
+    )
+    print()
+    speeds = [
+        (name, f"{rate / 1e6:.1f}", f"{1e9 / rate:.1f}", f"{call * 1e9:.0f}") for name, rate, call in report.speeds
+    ]
+    columns = ("", "million states a s", "ns a state", "one call ns")
+    table(f"puma560, {states:,} random states, one of {os.cpu_count()} cores", columns, speeds)
+
+
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
+table{border-collapse:collapse;margin:1rem 0}
+td,th{padding:.2rem .8rem;border-bottom:1px solid #ddd;text-align:right}
+td:first-child,th:first-child{text-align:left}h1{margin-bottom:0}.bad{color:#b00020;font-weight:bold}"""
+
+
+def index(report: Report, states: int) -> str:
+    """The page that links the others."""
+    pages = [(f'<a href="{name}">{html.escape(robot)}: {quantity.replace("_", " ")}</a>', c["mul"], c["add"],
+              c["trig"], c.get("hoisted", 0), html.escape(formalism))
+             for robot, quantity, name, formalism, c in report.pages]  # fmt: skip
+    checks = [(html.escape(text), f"{worst:.1e}", f"{limit:.0e}",
+               "ok" if worst <= limit else '<span class="bad">failed</span>')
+              for text, worst, limit in report.checks]  # fmt: skip
+    speeds = [(name.replace("_", " "), f"{rate / 1e6:.1f}", f"{1e9 / rate:.1f}", f"{call * 1e9:.0f}")
+              for name, rate, call in report.speeds]  # fmt: skip
+    parts = (
+        "<h1>Drevo</h1><p>Equations with the fewest operations, and functions at machine speed.</p>",
+        "<h2>Equations</h2>" + _grid(("quantity", "mul", "add", "trig", "hoisted", "formalism"), pages),
+        "<h2>Checks</h2>" + _grid(("difference relative to the largest value", "worst", "limit", ""), checks),
+        f"<h2>Speed</h2><p>Puma 560, {states:,} random states, one core of this machine.</p>"
+        + _grid(("quantity", "million states a second", "ns a state", "one call from Python, ns"), speeds),
+    )
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Drevo demo</title>'
+    return f"{head}<style>{STYLE}</style>" + "\n".join(parts) + "</html>\n"
+
+
+def _grid(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    head = "".join(f"<th>{c}</th>" for c in columns)
+    body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>\n{body}</table>"

@@ -1,0 +1,90 @@
+"""drevo linearise: the linear model of a robot about a state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .common import Base, Json, RobotName, guarded, load, numbers, say, table
+
+ROUNDING = 1e-12  # of the largest eigenvalue: a real part below it is none
+
+
+@guarded
+def linearise(
+    robot: RobotName,
+    q: Annotated[
+        str | None, typer.Option("--q", help="Configuration: numbers separated by commas; by default neutral.")
+    ] = None,
+    v: Annotated[
+        str | None, typer.Option("--v", help="Rates: numbers separated by commas; by default at rest.")
+    ] = None,
+    tau: Annotated[
+        str | None,
+        typer.Option(
+            "--tau",
+            help="Efforts: numbers separated by commas, or one for all; by default those of no acceleration.",
+        ),
+    ] = None,
+    actuated: Annotated[
+        str | None, typer.Option(help="Driven joints, separated by commas; by default all but a free base.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", help="Save A, B, the eigenvalues and the state as .npz.")
+    ] = None,
+    base: Base = "fixed",
+    as_json: Json = False,
+) -> None:
+    """Linearise a robot about a state and show its natural frequencies; --json and -o also give A and B."""
+    import numpy as np
+
+    from ...io.saving import ready, saving
+
+    if output is not None:
+        ready("a linear model", output, (".npz",))
+    made = load(robot, base)
+    driven = [x.strip() for x in actuated.split(",")] if actuated else None
+    at = made.neutral() if q is None else np.array(numbers("--q", q))
+    rates = np.zeros(made.nv) if v is None else np.array(numbers("--v", v))
+    force = numbers("--tau", tau)
+    if force is None:
+        efforts = made.constrained_inverse_dynamics(at, rates, np.zeros(made.nv), actuated=driven).tau
+    else:
+        efforts = np.array(force * made.nv if len(force) == 1 else force)
+    found = made.linearise(at, rates, efforts, actuated=driven)
+    values = np.linalg.eigvals(found.reduced.A)
+    noise = ROUNDING * float(np.abs(values).max(initial=0.0))
+    values = np.where(np.abs(values.real) > noise, values.real, 0.0) + 1j * values.imag
+    values = values[np.lexsort((-values.imag, np.abs(values)))]
+    facts = {"q": at, "v": rates, "tau": efforts, "a": found.a, "A": found.A, "B": found.B}
+    if output is not None:
+        with saving("a linear model", output, (".npz",)) as file:
+            np.savez(file, **facts, eigenvalues=values)  # type: ignore[arg-type]
+    if as_json:
+        pairs = [[float(x.real), float(x.imag)] for x in values]
+        say({"robot": made.name, **{k: x.tolist() for k, x in facts.items()}, "eigenvalues": pairs})
+        return
+    print(f"{made.name}: natural motions about the state")
+    table("", ("rad/s", "Hz", "damping", "eigenvalue"), _rows(values), left=0)
+    growing = int((values.real > 0.0).sum())
+    still = float(np.abs(found.a).max(initial=0.0))
+    print(
+        f"A {found.A.shape}, B {found.B.shape}; {growing} unstable motions; largest acceleration here {still:.3g}"
+    )
+    if output is not None:
+        print(f"saved {output}")
+
+
+def _rows(values: Any) -> list[tuple[str, ...]]:
+    """One row for each real eigenvalue and each pair."""
+    rows: list[tuple[str, ...]] = []
+    for x in values:
+        if x.imag < 0.0:
+            continue
+        size = abs(x)
+        damping = f"{-x.real / size:.3g}" if size > 0.0 else ""
+        text = f"{x.real:.5g}" if x.imag == 0.0 else f"{x.real:.5g} +- {x.imag:.5g}i"
+        rows.append((f"{size:.5g}", f"{size / 6.283185307179586:.5g}", damping, text))
+    return rows

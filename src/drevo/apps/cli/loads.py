@@ -1,0 +1,100 @@
+"""drevo loads: what a motion demands of the drives and of a link's sections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import Base, Json, RobotName, drawing, guarded, load, numbers, say, table
+
+if TYPE_CHECKING:
+    from ..loads import Drives, Envelope
+
+
+@guarded
+def loads(
+    robot: RobotName,
+    trajectory: Annotated[Path, typer.Option(help="A .csv or .npz file with t, q and, if known, v and a.")],
+    waypoints: Annotated[
+        bool, typer.Option("--waypoints", help="The rows are stops, to be joined by smooth motions (quintics).")
+    ] = False,
+    link: Annotated[
+        str | None, typer.Option(help="The link whose sections are loaded; without it only the drives are shown.")
+    ] = None,
+    sections: Annotated[int, typer.Option(help="How many sections along the link.")] = 41,
+    start: Annotated[
+        str | None, typer.Option("--from", help="Where the cut line starts: x,y,z in link axes.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Where the cut line ends: x,y,z in link axes.")] = None,
+    distribution: Annotated[
+        str, typer.Option(help="How the link's mass is distributed: auto, shapes or box.")
+    ] = "auto",
+    plot: Annotated[bool, typer.Option("--plot", help="Also draw ROBOT-LINK.svg, or ROBOT-drives.svg.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", help="Save as .csv (for finite elements) or .svg.")] = None,
+    base: Base = "fixed",
+    as_json: Json = False,
+) -> None:
+    """Show what a motion demands of the drives and, with --link, the largest loads in that link's sections."""
+    from ...errors import InputError
+    from ...io.saving import ready
+    from ..loads import Trajectory, drives, envelope
+
+    if output is not None:
+        ready("an envelope" if link else "the table of drives", output, (".csv", ".svg"))
+    made = load(robot, base)
+    if (start is None) != (end is None):
+        raise InputError("a line has two ends: give --from and --to, or neither")
+    moved = Trajectory.read(made, trajectory, waypoints)
+    driven = drives(made, moved)
+    found = None
+    if link is not None:
+        span = None if start is None else (numbers("--from", start), numbers("--to", end))
+        found = envelope(made, moved, link, sections, span=span, distribution=distribution)  # type: ignore[arg-type]
+    saved = [output] if output else []
+    if plot:
+        saved.append(drawing(made.name, link or "drives"))
+    for path in saved:
+        (driven if found is None else found).save(path)
+    if as_json:
+        say({"robot": made.name, "drives": driven.rows(), **(_facts(found) if found else {})})
+        return
+    _print_drives(driven)
+    if found is not None:
+        _print_sections(found)
+    for path in saved:
+        print(f"saved {path}")
+
+
+def _facts(found: Envelope) -> dict[str, Any]:
+    mass, span = found.loads.distribution, found.loads.span
+    return {
+        "link": found.loads.link, "distribution": mass.about, "stretch": list(mass.stretch), "shift": mass.shift,
+        "span": {"start": span.start.tolist(), "axes": span.rotation.tolist()}, "length": span.length,
+        "held": span.held,
+        "s": found.s.tolist(), "least": found.low.tolist(), "largest": found.high.tolist(), "cases": found.cases(),
+    }  # fmt: skip
+
+
+def _print_drives(driven: Drives) -> None:
+    x = driven.trajectory
+    heads = ("joint", "peak", "rms", "limit", "peak W", "rms W", "given J", "taken back J", "speed")
+    keys = ("peak", "rms", "limit", "peak_power", "rms_power", "given", "taken_back", "speed")
+    rows = [(r["joint"], *(None if r[k] is None else f"{r[k]:.4g}" for k in keys)) for r in driven.rows()]
+    print(f"{x.robot.name}: drives over {x.t[-1] - x.t[0]:g} s, N m or N")
+    table("", heads, rows)
+
+
+def _print_sections(found: Envelope) -> None:
+    mass, span = found.loads.distribution, found.loads.span
+    a, b = (", ".join(f"{c:.4g}" for c in p) for p in span.points(found.s[[0, -1]]))
+    print(f"\n{found.loads.link}: sections from ({a}) to ({b}) m in link axes, held at s = {span.held:.4g} m")
+    fit = f", stretched {min(mass.stretch):.3g} to {max(mass.stretch):.3g}, moved {mass.shift:.3g} m"
+    print(f"mass: {mass.about}{fit if mass.about == 'shapes' else ''}")
+    rows = [
+        (f"{c['extreme']} {c['component']}", f"{c[c['component']]:.5g}", f"{c['s']:.4g}", f"{c['t']:.4g}")
+        for c in found.cases()
+    ]
+    print("what the inboard piece exerts on the outboard one, in section axes:")
+    table("", ("load", "N, N m", "s, m", "t, s"), rows)

@@ -1,0 +1,83 @@
+"""drevo write-out: the equations of a quantity, as text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .common import Base, RobotName, guarded, load, progress
+
+TARGETS = ("latex", "markdown", "html", "python", "c", "cuda", "matlab", "sympy")
+SUFFIXES = {
+    ".tex": "latex", ".md": "markdown", ".html": "html", ".htm": "html", ".py": "python", ".c": "c",
+    ".h": "c", ".cu": "cuda", ".m": "matlab",
+}  # fmt: skip
+
+
+@guarded
+def write_out(
+    robot: RobotName,
+    quantity: Annotated[str, typer.Argument(metavar="QUANTITY", help="mass_matrix, inverse_dynamics, pose, ...")],
+    formalism: Annotated[
+        str, typer.Option(help="A formalism by name; auto takes the one with the fewest operations.")
+    ] = "auto",
+    symbols: Annotated[
+        str, typer.Option(help="Parameters to keep as symbols: all, or names separated by commas.")
+    ] = "",
+    to: Annotated[
+        str, typer.Option(help=f"Format: {', '.join(TARGETS)}; by default what the file's ending says.")
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help=f"Write to a file: {', '.join(SUFFIXES)}.")
+    ] = None,
+    link: Annotated[
+        str, typer.Option(help="The link, for quantities of one link such as pose and jacobian.")
+    ] = "",
+    frame: Annotated[
+        str, typer.Option(help="The frame of velocity, jacobian, ...: local_world_aligned, local or world.")
+    ] = "",
+    sequence: Annotated[
+        str, typer.Option(help="Order of work in Telegin's mass matrix: paper, reuse or merged.")
+    ] = "",
+    mode: Annotated[
+        str, typer.Option(help="Approximation in Alyushin's kinetic energy: A, B or C (not exact).")
+    ] = "",
+    base: Base = "fixed",
+) -> None:
+    """Write out the equations of a quantity, with operation counts and a numeric check."""
+    from ...compiler.write_out import write_out as derive
+    from ...io.saving import ready, saving
+
+    target = _target(to, output)
+    endings = (output.suffix.lower(),) if output and to else tuple(SUFFIXES)
+    if output is not None:
+        ready("a derivation", output, endings)
+    given = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
+    options: dict[str, Any] = {key: value for key, value in given if value}
+    with progress(2, "writing out") as step:
+        step(quantity)
+        d = derive(load(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)
+        step(target)
+        text = str(getattr(d, target)())
+    if output is None:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        return
+    with saving("a derivation", output, endings) as file:
+        file.write_text(text, encoding="utf-8", newline="\n")
+    print(f"{output}: {target}, {d.counts['mul']} mul, {d.counts['add']} add, by {d.formalism}", file=sys.stderr)
+
+
+def _symbols(given: str) -> str | list[str] | None:
+    if not given:
+        return None
+    return "all" if given == "all" else [name.strip() for name in given.split(",") if name.strip()]
+
+
+def _target(to: str, output: Path | None) -> str:
+    from ...errors import EmitError, one_of
+
+    by_ending = SUFFIXES.get(output.suffix.lower()) if output else None
+    return one_of("format", to or by_ending or "markdown", TARGETS, EmitError)

@@ -1,0 +1,149 @@
+"""check_formulas: published formulas against a robot. Each is judged with the true values of everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...io.brief import brief
+from ...model.description import Model
+from ...model.sentences import model_of
+from ...model.values import short
+from . import expressions
+from .expressions import Node
+from .formula_values import POSES, Array, Values
+from .mending import mended
+
+if TYPE_CHECKING:
+    from ...robot.face import Robot
+
+CLOSE = 1e-9  # of the largest value over the poses
+ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A formula that does not hold: as printed, by how much (of the element's largest value), and mended."""
+
+    name: str
+    printed: str
+    error: float
+    suggestion: str
+
+    def __str__(self) -> str:
+        mend = f"; it holds as {self.suggestion}" if self.suggestion else ""
+        return f"{self.printed}: off by {self.error:.2g} of the largest value{mend}"
+
+
+@brief
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Names of the elements that are printed right, and what is wrong with the others."""
+
+    right: tuple[str, ...]
+    wrong: tuple[Wrong, ...]
+    defined: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.right)} right: {', '.join(self.right)}", f"{len(self.wrong)} wrong"]
+        return "\n".join([*lines, *(f"  {w}" for w in self.wrong)])
+
+
+def check_formulas(robot: Robot | Model, text: str) -> Judgement:
+    """Which of the printed formulas of a hinged tree are wrong, by how much, and what they should have been.
+
+    One formula a line (or between semicolons), "H_22 = I_2^d + H_33 + 2*L_3*m_33^e", "H_42 = H_43 = 0", in the
+    paper's notation; LaTeX braces may stand and the sign of multiplication be left out. A line may define a name
+    of its own ("a = x_14^e"). Names mean what they mean in `drevo.formalisms.telegin`.
+    """
+    model = model_of(robot, "check_formulas")
+    if not isinstance(text, str):
+        raise InputError(f"check_formulas: the formulas are {short(text)}; give them as text, one a line")
+    check = _Check(Values(model))
+    for line in text.replace(";", "\n").splitlines():
+        line = line.strip().strip(",.").strip()
+        if line and not line.startswith(("#", "%")):
+            check.line(line)
+    if not (check.right or check.wrong or check.own):
+        raise InputError("check_formulas: the text has no formula; give lines such as 'H_22 = I_2^d + H_33'")
+    return Judgement(tuple(check.right), tuple(check.wrong), tuple(check.own))
+
+
+class _Check:
+    """The lines so far: names of their own, and judgements."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.own: dict[str, Array] = {}
+        self.right: list[str] = []
+        self.wrong: list[Wrong] = []
+
+    def line(self, line: str) -> None:
+        sides = expressions.read(line)
+        if len(sides) < 2:
+            raise InputError(f"formula {line!r} has no '='")
+        *names, last = sides
+        for side in names:
+            if side.kind != "name":
+                raise InputError(f"formula {line!r}: its left side {expressions.text(side)!r} is not one name")
+            name = str(side.value)
+            true = None if name in self.own else self.values(name)
+            if true is None:
+                if self.values.absent(name):
+                    raise InputError(
+                        f"formula {line!r}: {name!r} is not in robot {self.values.name!r}, whose bodies are "
+                        f"{', '.join(self.values.number)}; a name of your own takes another letter"
+                    )
+                self.own[name] = self.value(last, line)
+            else:
+                self._judge(name, true, last, line)
+
+    def _judge(self, name: str, true: Array, node: Node, line: str) -> None:
+        least = ROUNDING * float(np.max(np.abs(self.values.M))) if name.startswith("H") else 0.0
+        error = _error(self.value(node, line), true, least)
+        if error <= CLOSE:
+            self.right.append(name)
+            return
+        mend = mended(self.values, self.own, name, node, lambda x: self._right(x, true, least))
+        printed = f"{name} = {expressions.text(node)}"
+        self.wrong.append(Wrong(name, printed, error, f"{name} = {mend}" if mend else ""))
+
+    def _right(self, node: Node, true: Array, least: float) -> bool:
+        try:
+            return _error(self.value(node, ""), true, least) <= CLOSE
+        except (InputError, ZeroDivisionError):
+            return False
+
+    def value(self, node: Node, line: str) -> Array:
+        def named(name: str) -> Any:
+            found = self.own.get(name)
+            found = self.values(name) if found is None else found
+            if found is None:
+                raise InputError(
+                    f"formula {line!r}: {name!r} is not in the paper's notation for this robot, nor defined above"
+                )
+            return found
+
+        with np.errstate(all="ignore"):
+            value = expressions.value(node, named, lambda t: np.full(POSES, float(t)))
+        out: Array = np.asarray(value, float)
+        return out
+
+
+def _error(x: Array, true: Array, least: float) -> float:
+    """Largest difference, of the largest value; of the printed value where the true one is 0.
+
+    What is below `least` is rounding of the larger elements, and no value.
+    """
+    if not np.all(np.isfinite(x)):
+        return float("inf")
+    off, size = float(np.max(np.abs(x - true))), float(np.max(np.abs(true)))
+    if off <= least:
+        return 0.0
+    return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))
+
+
+__all__ = ["Judgement", "Wrong", "check_formulas"]

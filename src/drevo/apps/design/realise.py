@@ -1,0 +1,200 @@
+"""Robots that meet conditions: counterweights, or redistributed bodies, by a linear programme.
+
+A body made of non-negative point masses is physically consistent whatever the masses are, and every parameter is
+linear in them: the least added mass that meets the conditions is a linear programme (HiGHS, through SciPy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InputError, NumericsError
+from ...io.packages import package
+from ...mechanics.spatial import NOTHING, Body, Sym, Vec
+from ...mechanics.topology import ancestors
+from ...model.description import Inertial, Model
+from ...model.values import short
+from .free_lengths import texts
+from .parameters import Parameters
+from .polynomial import NUMBER
+
+if TYPE_CHECKING:
+    from ...robot.face import Robot
+    from .conditions import Conditions
+
+Array = np.ndarray[Any, Any]
+
+STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # places of masses in a cube of the half-width `reach` about each pole
+THICKNESS = 1e-3  # share of a redistributed body's mass that is spread over all places, so that it is no sheet
+TOLERANCE = 1e-11
+
+
+def realise(
+    conditions: Conditions, bodies: Sequence[str] | None = None, counterweights: bool = True, reach: float = 0.5
+) -> Robot:
+    """The robot with the least added mass that meets the conditions.
+
+    counterweights: point masses are added to the bodies (all, or those of the links named); otherwise these
+    bodies are made anew, each at least as heavy as it was. Masses stand within `reach` metres of the pole along
+    each axis.
+    """
+    from ...robot.face import Robot
+
+    if isinstance(reach, bool) or not isinstance(reach, (int, float)) or not 0.0 < reach <= 1e6:
+        raise InputError(f"realise: reach is {short(reach)}; it is a positive number of metres")
+    if not isinstance(counterweights, bool):
+        raise InputError(f"realise: counterweights is {short(counterweights)}; it is True or False")
+    known = conditions.parameters
+    chosen = _bodies(known, bodies)
+    kept = known.tree
+    if not counterweights:
+        kept = kept.but(
+            bodies=tuple(b._replace(inertia=NOTHING) if i in chosen else b for i, b in enumerate(kept.bodies))
+        )
+    places = [(i, Vec(*(reach * s for s in r))) for i in chosen for r in product(STEPS, repeat=3)]
+    rows = _matrix(conditions)
+    A = rows @ np.stack([_effect(known, i, r) for i, r in places], axis=1)
+    b = -rows @ np.asarray(known.values(kept))
+    floor = [] if counterweights else [(i, known.tree.bodies[i].inertia.m) for i in chosen]
+    masses = _least(A, b, places, floor, reach)
+    clouds: dict[int, list[tuple[float, Vec]]] = {}
+    for (i, r), m in zip(places, masses):
+        if m > 0.0:
+            clouds.setdefault(i, []).append((float(m), r))
+    model = conditions.robot if isinstance(conditions.robot, Model) else conditions.robot.model
+    return Robot(_with_clouds(model, known, clouds, counterweights))
+
+
+def _bodies(known: Parameters, names: Sequence[str] | None) -> list[int]:
+    """Bodies by the names of their links or by their numbers."""
+    if names is None:
+        return list(range(len(known.tree)))
+    out = []
+    for name in texts("realise: bodies", names):
+        found = [i for i, b in enumerate(known.tree.bodies) if str(name) in (b.link, b.number)]
+        if not found:
+            raise InputError(
+                f"realise: {name!r} is no moving link; there are {', '.join(b.link for b in known.tree.bodies)}"
+            )
+        out += found
+    if not out:
+        raise InputError("realise: bodies names none; leave it out for all of them")
+    return out
+
+
+def _matrix(conditions: Conditions) -> Array:
+    """The conditions as rows over all parameters, each scaled to 1."""
+    rows = np.zeros((len(conditions), len(conditions.parameters.all)))
+    for r, row in enumerate(conditions.space.rows.values()):
+        for k, x in row.items():
+            if k != NUMBER:
+                rows[r, k] = float(x)
+    return rows
+
+
+def _effect(known: Parameters, i: int, r: Vec) -> Array:
+    """What a unit mass at r on body i does to the parameters."""
+    out = np.zeros(len(known.all))
+    body = Body(1.0, r, Sym(r.x * r.x, r.x * r.y, r.x * r.z, r.y * r.y, r.y * r.z, r.z * r.z))
+    for kind in ("x", "y", "z"):
+        out[known.at[i, kind]] = getattr(body.J, 2 * kind)
+        out[known.at[i, f"d{kind}"]] = getattr(r, kind)
+    for kind in ("xy", "xz", "yz"):
+        out[known.at[i, kind]] = getattr(body.S, kind)
+    below = -1
+    for a in ancestors(known.tree.parents, i):
+        out[known.at[a, "m"]] += 1.0
+        if below >= 0:  # the mass of the subtree stands in the child's pole, (1)
+            for kind, x in zip("xyz", known.tree.bodies[below].p):
+                out[known.at[a, f"d{kind}"]] += x
+        below = a
+    return out
+
+
+def _least(
+    A: Array, b: Array, places: Sequence[tuple[int, Vec]], floor: Sequence[tuple[int, float]], reach: float
+) -> Array:
+    """Non-negative masses with A m = b, least in sum; each body of `floor` at least that heavy."""
+    linprog = package("scipy.optimize", "realise").linprog
+    owner = np.asarray([i for i, _ in places])
+    low = np.zeros(len(places))
+    G, h = np.zeros((len(floor), len(places))), np.zeros(len(floor))
+    for k, (i, m) in enumerate(floor):
+        low[owner == i] = THICKNESS * m / np.sum(owner == i)
+        G[k, owner == i], h[k] = -1.0, -m
+    scale = np.maximum(np.max(np.abs(A), axis=1, initial=0.0), 1e-12)[:, None]
+    bounds = [(x, None) for x in low]
+    rest = {"A_ub": G, "b_ub": h} if floor else {}
+    found = linprog(
+        np.ones(len(places)), A_eq=A / scale, b_eq=b / scale[:, 0], bounds=bounds, method="highs", **rest
+    )
+    if found.x is None:
+        raise NumericsError(
+            f"no non-negative masses within {reach} m of the poles of the bodies allowed meet the conditions: "
+            "allow more reach or more bodies, or counterweights=False"
+        )
+    return _polished(A, b, np.asarray(found.x), low)
+
+
+def _polished(A: Array, b: Array, m: Array, low: Array) -> Array:
+    """The solver's answer, made exact to rounding on the masses that it uses."""
+    m = np.where(m > low + 1e-9, m, low)
+    used = m > low
+    for _ in range(3):
+        m[used] += np.linalg.lstsq(A[:, used], b - A @ m, rcond=None)[0]
+    worst = np.max(np.abs(b - A @ m) / (np.abs(A) @ np.abs(m) + np.abs(b) + 1.0), initial=0.0)
+    if worst > TOLERANCE or np.any(m < -TOLERANCE):
+        raise NumericsError(
+            f"the linear programme left a residual of {worst:.1e} in the conditions: allow more reach"
+        )
+    out: Array = np.maximum(m, 0.0)
+    return out
+
+
+def _with_clouds(
+    model: Model, known: Parameters, clouds: dict[int, list[tuple[float, Vec]]], added: bool
+) -> Model:
+    """The model with point masses on links, or with links made of them."""
+    first = {known.tree.bodies[i].link: i for i in clouds}
+    links = []
+    for link in model.links:
+        frame = known.tree.frames[link.name]
+        if link.name in first:
+            local = [(m, frame.R.T @ (r - frame.p)) for m, r in clouds[first[link.name]]]
+            links.append(replace(link, inertial=_combined(link.inertial if added else None, local)))
+        elif not added and frame.body in clouds:
+            links.append(replace(link, inertial=None))  # welded to a link that carries the whole body now
+        else:
+            links.append(link)
+    return replace(model, name=f"{model.name}_realised", links=tuple(links))
+
+
+def _combined(inertial: Inertial | None, points: Sequence[tuple[float, Vec]]) -> Inertial:
+    """A body and point masses as one body."""
+    own = inertial or Inertial()
+    mass = np.asarray([own.mass, *(m for m, _ in points)])
+    place = np.asarray([own.com, *points_of(points)])
+    com = mass @ place / mass.sum()
+    r = place - com
+    tensor = np.asarray(own.tensor) + np.einsum("k,kij->ij", mass, _steiner(r))
+    rows = tuple(tuple(float(x) for x in row) for row in 0.5 * (tensor + tensor.T))
+    return Inertial(float(mass.sum()), tuple(float(x) for x in com), rows)  # type: ignore[arg-type]
+
+
+def points_of(points: Sequence[tuple[float, Vec]]) -> list[tuple[float, ...]]:
+    """Places of point masses."""
+    return [tuple(float(x) for x in r) for _, r in points]
+
+
+def _steiner(r: Array) -> Array:
+    """r . r 1 - r r^T of every row."""
+    out: Array = np.einsum("ki,ki->k", r, r)[:, None, None] * np.eye(3) - np.einsum("ki,kj->kij", r, r)
+    return out
+
+
+__all__ = ["realise"]

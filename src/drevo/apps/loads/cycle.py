@@ -1,0 +1,275 @@
+"""Loads over a motion: envelopes along a link, and what the drives must give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...codegen.emit.plot import Curve, Panel, plot
+from ...constrained.constraint import Constraint
+from ...constrained.dynamics import Contacts
+from ...errors import InputError
+from ...io.brief import brief
+from ...io.saving import saving
+from ...mechanics.configuration import slices
+from ...model.sentences import model_of
+from ...model.values import short
+from ...robot.face import Robot
+from .external import Surroundings
+from .masses import Given, distribution
+from .sections import COMPONENTS, SectionLoads, Spanned, section_loads
+from .span import chosen, spread
+from .trajectory import Trajectory, write_csv
+
+Array = np.ndarray[Any, Any]
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """Loads (n, k, 6) at n times in k sections of a link, and their extremes."""
+
+    trajectory: Trajectory
+    loads: SectionLoads
+
+    @property
+    def s(self) -> Array:
+        """Sections, m along the span (k,)."""
+        return self.loads.s
+
+    @property
+    def low(self) -> Array:
+        """The least of each component over the motion (k, 6)."""
+        out: Array = self.loads.total.min(axis=0)
+        return out
+
+    @property
+    def high(self) -> Array:
+        """The largest of each component over the motion (k, 6)."""
+        out: Array = self.loads.total.max(axis=0)
+        return out
+
+    def cases(self) -> list[dict[str, Any]]:
+        """The load cases of a strength analysis: for each component its least and largest value, with the section,
+        the time and all six components there and then."""
+        out = []
+        for i, name in enumerate(COMPONENTS):
+            for word, find in (("least", np.argmin), ("largest", np.argmax)):
+                n, k = np.unravel_index(int(find(self.loads.total[..., i])), self.loads.total.shape[:2])
+                six = dict(zip(COMPONENTS, self.loads.total[n, k].tolist()))
+                where = {"s": float(self.s[k]), "t": float(self.trajectory.t[n])}
+                out.append({"component": name, "extreme": word, **where, **six})
+        return out
+
+    def at(self, t: float) -> Array:
+        """The diagram (k, 6) of the row nearest to the time t."""
+        if not self.trajectory.t[0] <= t <= self.trajectory.t[-1]:
+            raise InputError(
+                f"t is {t:g} s; the trajectory goes from {self.trajectory.t[0]:g} to {self.trajectory.t[-1]:g} s"
+            )
+        out: Array = self.loads.total[int(np.argmin(np.abs(self.trajectory.t - t)))]
+        return out
+
+    def save(self, path: str | Path) -> None:
+        """.csv for FEA: a row for each section, its place in link axes, then least and largest of each component;
+        .svg: the picture."""
+        with saving("an envelope", path, (".csv", ".svg")) as file:
+            if file.suffix.lower() == ".svg":
+                file.write_text(self.svg(), encoding="utf-8")
+                return
+            both = np.stack([self.low, self.high], axis=-1).reshape(len(self.s), -1)
+            heads = ["s", "x", "y", "z", *(f"{c}_{w}" for c in COMPONENTS for w in ("least", "largest"))]
+            write_csv(file, heads, np.column_stack([self.s, self.loads.span.points(self.s), both]))
+
+    def save_history(self, path: str | Path) -> None:
+        """.csv with a row for each time and section: t, s and the six components."""
+        n, k, _ = self.loads.total.shape
+        rows = np.column_stack(
+            [np.repeat(self.trajectory.t, k), np.tile(self.s, n), self.loads.total.reshape(-1, 6)]
+        )
+        with saving("a history of loads", path, (".csv",)) as file:
+            write_csv(file, ["t", "s", *COMPONENTS], rows)
+
+    def svg(self) -> str:
+        """Six panels over the link: the band between least and largest, and the band of what is static."""
+        static = self.loads.static
+        panels = [
+            Panel(
+                f"{name.replace('_', ' ')}, {'N' if i < 3 else 'N m'}",
+                (
+                    Curve("total", self.s, self.low[:, i], self.high[:, i]),
+                    Curve("static", self.s, static[..., i].min(axis=0), static[..., i].max(axis=0)),
+                ),
+            )
+            for i, name in enumerate(COMPONENTS)
+        ]
+        robot, link = self.trajectory.robot.name, self.loads.link
+        seconds = self.trajectory.t[-1] - self.trajectory.t[0]
+        return plot(f"{robot}, {link}: loads in its sections, {seconds:g} s", panels, across=3, abscissa="s, m")
+
+
+def envelope(
+    robot: Robot,
+    trajectory: Trajectory,
+    link: str,
+    sections: int | ArrayLike = 41,
+    *,
+    span: Spanned = None,
+    distribution: Given = "auto",
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    entry: ArrayLike | None = None,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    actuated: Sequence[str] | None = None,
+) -> Envelope:
+    """The loads of `section_loads` along a link and over a trajectory; sections: how many (and both sides of
+    every joint), or where, m.
+
+    Raises InputError where the trajectory violates contacts, constraints or loops by more than 1e-6.
+    """
+    _require_same(robot, trajectory)
+    where = _sections(robot, link, sections, span, distribution)
+    x = trajectory
+    Surroundings(f_ext, contacts, constraints, actuated).require_kept(robot, x.q, x.v, x.t)
+    loads = section_loads(
+        robot, x.q, x.v, x.a, link, where, span=span, distribution=distribution, f_ext=f_ext, entry=entry,
+        contacts=contacts, constraints=constraints, actuated=actuated, t=x.t,
+    )  # fmt: skip
+    return Envelope(x, loads)
+
+
+def _sections(robot: Robot, link: str, sections: int | ArrayLike, span: Spanned, given: Given) -> ArrayLike:
+    if not isinstance(sections, int):
+        return sections
+    line = chosen(robot.model, link, distribution(robot.model, link, given), span)
+    return spread(robot.model, link, line, sections)
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Drives:
+    """What each rate of the robot is driven with over a motion: effort (n, nv) N m or N, its static part, power W.
+
+    names: of the rates. limit: the largest effort that the description allows, NaN where it says nothing.
+    """
+
+    trajectory: Trajectory
+    names: tuple[str, ...]
+    effort: Array
+    static: Array
+    limit: Array
+
+    @property
+    def power(self) -> Array:
+        """effort times rate, W (n, nv); negative where the drive brakes."""
+        out: Array = self.effort * self.trajectory.v
+        return out
+
+    @property
+    def peak(self) -> Array:
+        """The largest |effort| (nv,)."""
+        out: Array = np.abs(self.effort).max(axis=0)
+        return out
+
+    @property
+    def rms(self) -> Array:
+        """Root of the mean square of the effort over the cycle (nv,): what heats the motor."""
+        return np.asarray(np.sqrt(_mean(self.trajectory.t, self.effort**2)))
+
+    @property
+    def peak_power(self) -> Array:
+        """The largest |power|, W (nv,)."""
+        out: Array = np.abs(self.power).max(axis=0)
+        return out
+
+    @property
+    def rms_power(self) -> Array:
+        """Root of the mean square of the power, W (nv,)."""
+        return np.asarray(np.sqrt(_mean(self.trajectory.t, self.power**2)))
+
+    @property
+    def energy(self) -> Array:
+        """Work given and taken back over the cycle, J (nv, 2): the integrals of power above and below zero."""
+        T = self.trajectory.t[-1] - self.trajectory.t[0]
+        given = [_mean(self.trajectory.t, np.clip(self.power, *side)) * T for side in ((0.0, None), (None, 0.0))]
+        return np.stack(given, axis=-1)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each rate: peak, rms, power, energy, the largest speed and the effort's limit."""
+        speed = np.abs(self.trajectory.v).max(axis=0)
+        return [
+            {
+                "joint": name, "peak": float(self.peak[k]), "rms": float(self.rms[k]),
+                "peak_power": float(self.peak_power[k]), "rms_power": float(self.rms_power[k]),
+                "given": float(self.energy[k, 0]), "taken_back": float(self.energy[k, 1]),
+                "speed": float(speed[k]), "limit": None if np.isnan(self.limit[k]) else float(self.limit[k]),
+            }
+            for k, name in enumerate(self.names)
+        ]  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """.csv: t, then effort and power of each rate; .svg: the picture."""
+        with saving("the table of drives", path, (".csv", ".svg")) as file:
+            if file.suffix.lower() == ".svg":
+                file.write_text(self.svg(), encoding="utf-8")
+                return
+            heads = ["t", *(f"{kind}:{name}" for kind in ("effort", "power") for name in self.names)]
+            write_csv(file, heads, np.column_stack([self.trajectory.t, self.effort, self.power]))
+
+    def svg(self) -> str:
+        """A panel for each drive: effort and its static part over time."""
+        x = self.trajectory
+        panels = [
+            Panel(name, (Curve("effort", x.t, self.effort[:, k]), Curve("static", x.t, self.static[:, k])))
+            for k, name in enumerate(self.names)
+        ]
+        return plot(f"{x.robot.name}: efforts of the drives, N m or N", panels, across=3, abscissa="t, s")
+
+
+def drives(
+    robot: Robot,
+    trajectory: Trajectory,
+    *,
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    actuated: Sequence[str] | None = None,
+) -> Drives:
+    """Efforts and powers of the drives over a trajectory; under constraints those of constrained_inverse_dynamics.
+
+    Raises InputError where the trajectory violates contacts, constraints or loops by more than 1e-6.
+    """
+    _require_same(robot, trajectory)
+    x, around = trajectory, Surroundings(f_ext, contacts, constraints, actuated)
+    around.require_kept(robot, x.q, x.v, x.t)
+    still = np.zeros_like(x.v)
+    names, limits = [], []
+    for joint, _, sv in slices(robot.model):
+        count = sv.stop - sv.start
+        names += [joint.name + ("" if count == 1 else f"[{k}]") for k in range(count)]
+        limits += [joint.limit.effort if joint.limit and joint.limit.effort is not None else np.nan] * count
+    effort, static = around.efforts(robot, x.q, x.v, x.a, x.t), around.efforts(robot, x.q, still, still, x.t)
+    return Drives(x, tuple(names), effort, static, np.array(limits))
+
+
+def _require_same(robot: Robot, trajectory: Trajectory) -> None:
+    model_of(robot, "a cycle of loads")
+    if not isinstance(trajectory, Trajectory):
+        raise InputError(f"the trajectory is {short(trajectory)}; give a drevo.loads.Trajectory")
+    if trajectory.robot.model is not robot.model and trajectory.robot.model != robot.model:
+        raise InputError(f"the trajectory is one of robot {trajectory.robot.name!r}, not of {robot.name!r}")
+
+
+def _mean(t: Array, x: Array) -> Array:
+    """Time average (nv,) by trapezoids; of a single row itself."""
+    if len(t) == 1:
+        return np.asarray(x[0])
+    return np.asarray((np.diff(t)[:, None] * (x[1:] + x[:-1]) / 2).sum(axis=0) / (t[-1] - t[0]))
+
+
+__all__ = ["Drives", "Envelope", "drives", "envelope"]

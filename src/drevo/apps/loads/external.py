@@ -1,0 +1,153 @@
+"""Forces from outside on the links: stated wrenches, and the reactions of contacts, constraints and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...codegen.runtime.arguments import finite_array
+from ...constrained.constraint import (
+    Constraint,
+    Contact,
+    Distance,
+    Gear,
+    PointOnPlane,
+    PointToPoint,
+    PoseTracking,
+    Weld,
+    collect,
+    labels,
+)
+from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics, constraint_terms
+from ...errors import InputError, NumericsError
+from ...robot.face import Robot
+from .masses import named
+
+Array = np.ndarray[Any, Any]
+Forces = Mapping[str, ArrayLike]
+KEPT = 1e-6  # m, rad and their rates: how far a motion may be from its constraints
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What acts on a robot from outside, and which joints drive it.
+
+    f_ext: {link: (..., 6)} force and moment on the link at its origin, world axes. contacts, constraints,
+    actuated: as `constrained_inverse_dynamics` takes them; the robot's own loops are always among them.
+    """
+
+    f_ext: Forces | None = None
+    contacts: Contacts = None
+    constraints: Sequence[Constraint] | None = None
+    actuated: Sequence[str] | None = None
+
+    def found(self, robot: Robot) -> tuple[Constraint, ...]:
+        """Contacts, constraints and loops, every name checked."""
+        return collect(robot.model, self.contacts, self.constraints)
+
+    def efforts(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike = 0.0) -> Array:
+        """Drive efforts (..., nv) of a motion."""
+        if self.found(robot):
+            return np.asarray(self._constrained(robot, q, v, a, t).tau)
+        tau: Array = robot.inverse_dynamics(q, v, a, f_ext=self.f_ext)
+        return tau
+
+    def wrenches(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike = 0.0) -> list[Entry]:
+        """Every force on a link, with where it enters (None where that was not said)."""
+        out = [Entry(link, None, _wrench(robot, link, w)) for link, w in (self.f_ext or {}).items()]
+        found = self.found(robot)
+        if not found:
+            return out
+        N = self._constrained(robot, q, v, a, t).reactions
+        at = 0
+        for c in found:
+            out += _reaction(robot, c, q, np.asarray(t, float), N[..., at : at + c.size])
+            at += c.size
+        return out
+
+    def require_kept(self, robot: Robot, q: Array, v: Array, t: Array) -> None:
+        """InputError where a motion (n, ...) is off its constraints or leaves them."""
+        found = self.found(robot)
+        if not found:
+            return
+        terms = constraint_terms(robot, found, q, v, t)
+        for x, what in ((terms.value, "m or rad off"), (terms.rate, "m/s or rad/s away from")):
+            k, i = np.unravel_index(int(np.argmax(np.abs(x))), x.shape)
+            if abs(x[k, i]) > KEPT:
+                raise InputError(
+                    f"the trajectory violates its constraints: at t = {t[k]:.6g} s it is {abs(x[k, i]):.3g} "
+                    f"{what} {labels(found)[int(i)]}; put it right with drevo.constrained.hold"
+                )
+
+    def _constrained(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike) -> ConstrainedEfforts:
+        given = (self.contacts, self.constraints, self.actuated, t, self.f_ext)
+        try:
+            return constrained_inverse_dynamics(robot, q, v, a, *given)
+        except NumericsError as error:
+            if v.any() or a.any():
+                raise
+            raise NumericsError(f"the static load, of the same posture at rest: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A wrench (..., 6) on a link about its origin, world axes, that enters at `place` in link axes."""
+
+    link: str
+    place: Array | None
+    wrench: Array
+
+
+def _wrench(robot: Robot, link: str, w: ArrayLike) -> Array:
+    named(robot.model, link)
+    x = finite_array(w, f"f_ext of link {link!r}")
+    if x.ndim == 0 or x.shape[-1] != 6:
+        raise InputError(
+            f"f_ext of link {link!r} has shape {x.shape}; its last dimension must be 6: force, moment"
+        )
+    return x
+
+
+def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iterator[Entry]:
+    """Gamma^T N of one constraint as wrenches on its links; a gear acts between joints, not from outside."""
+    if isinstance(c, (Contact, PoseTracking)):
+        moment = N[..., 3:] if c.size == 6 else np.zeros(3)
+        yield _entry(robot, c.link, c.point, q, N[..., :3], moment)
+    elif isinstance(c, PointOnPlane):
+        n0, n1 = (np.array(x) for x in c.normal)
+        yield _entry(robot, c.link, c.point, q, N * (n0 + n1 * t[..., None]), np.zeros(3))
+    elif isinstance(c, (PointToPoint, Weld, Distance)):
+        force, moment = N[..., :3], np.zeros(3)
+        if isinstance(c, Weld):
+            moment = N[..., 3:]
+        elif isinstance(c, Distance):
+            apart = _place(robot, c.link_a, c.point_a, q) - _place(robot, c.link_b, c.point_b, q)
+            force = N * apart / np.linalg.norm(apart, axis=-1, keepdims=True)
+        elif c.W is not None:
+            force = N @ np.array(c.W)
+        yield _entry(robot, c.link_a, c.point_a, q, force, moment)
+        yield _entry(robot, c.link_b, c.point_b, q, -force, -moment)
+    elif not isinstance(c, Gear):
+        raise InputError(
+            f"loads in a section: {labels([c])[0]} does not say on which link and where its reaction acts; use "
+            "point_to_point, weld, distance, point_on_plane or a contact in its place"
+        )
+
+
+def _entry(robot: Robot, link: str, point: Sequence[float], q: Array, force: Array, moment: Array) -> Entry:
+    arm = robot.pose(q, link)[..., :3, :3] @ np.array(point)
+    turn = moment + np.cross(arm, force)
+    return Entry(link, np.array(point), np.concatenate([np.broadcast_to(force, turn.shape), turn], axis=-1))
+
+
+def _place(robot: Robot, link: str, point: Sequence[float], q: Array) -> Array:
+    T = robot.pose(q, link)
+    out: Array = T[..., :3, :3] @ np.array(point) + T[..., :3, 3]
+    return out
+
+
+__all__ = ["Entry", "Surroundings"]

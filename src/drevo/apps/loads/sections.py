@@ -1,0 +1,339 @@
+"""Motion of, and load in, an arbitrary section of a link: the backward sweep of Zaremba's program package.
+
+The piece beyond a section, of pseudo-inertia P, moves with the link: the acceleration of its point x is
+b + B x with B = [eps]x + [omega]x [omega]x and b = a_O - g, all in link axes. With Y = [B b] P,
+
+    force = integral (b + B x) dm = the last column of Y,   moment = integral x x (b + B x) dm = vee(Y - Y^T),
+
+which is Theta V* + <V> Theta V - F_g about the link's origin. To it come the wrenches that the joints beyond the
+section hand on, and the forces from outside are taken off. What remains is what the inboard piece exerts on the
+outboard one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...codegen.runtime.function import Function
+from ...compiler.compile import compile
+from ...constrained.constraint import Constraint
+from ...constrained.dynamics import Contacts
+from ...io.brief import brief
+from ...mechanics.configuration import state
+from ...model.description import Model
+from ...model.sentences import model_of
+from ...robot.face import Robot
+from .external import Entry, Surroundings
+from .masses import Distribution, Given, distribution, named, pseudo_inertia
+from .numbers import floats
+from .span import Span, chosen
+
+Array = np.ndarray[Any, Any]
+Spanned = Span | Sequence[ArrayLike] | None
+COMPONENTS = ("axial", "shear_y", "shear_z", "torsion", "bending_y", "bending_z")
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class SectionMotion:
+    """Of a section's centre and axes: pose (..., 4, 4) world from section; velocity and classical acceleration
+    (..., 6), linear first, world axes, gravity not in."""
+
+    pose: Array
+    velocity: Array
+    acceleration: Array
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class SectionLoads:
+    """What the inboard piece exerts on the outboard one at each section, (..., k, 6) N and N m, in section axes:
+    axial force along x (negative is tension), shear forces along y and z, torsion about x, bending about y and z.
+
+    static: what the same configuration carries at rest (gravity, f_ext, reactions). dynamic: total less static.
+    """
+
+    link: str
+    s: Array
+    span: Span
+    distribution: Distribution
+    total: Array
+    static: Array
+
+    @property
+    def dynamic(self) -> Array:
+        """The part that motion adds."""
+        out: Array = self.total - self.static
+        return out
+
+
+def section_motion(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    link: str,
+    s: float,
+    span: Spanned = None,
+    distribution: Given = "auto",
+) -> SectionMotion:
+    """Position, orientation, velocity and acceleration of the section s metres along a link's span.
+
+    (1.9) with a = C (v* + omega x v + eps x c + omega x (omega x c)): the section's centre c, classical.
+    """
+    q, v, a = _states(robot, q, v, a)
+    cut = _cut(robot.model, link, [s], span, distribution)
+    T, V, A = _motion(robot, link)(q, v, a)
+    R, c = T[..., :3, :3], cut.span.points(cut.s)[0]
+    w, eps = V[..., 3:], A[..., 3:]
+    arm = np.cross(w, c)
+    pose = np.zeros((*q.shape[:-1], 4, 4))
+    pose[..., :3, :3], pose[..., :3, 3], pose[..., 3, 3] = R @ cut.span.rotation, T[..., :3, 3] + R @ c, 1.0
+    velocity = (V[..., :3] + arm, w)
+    acceleration = (A[..., :3] + np.cross(eps, c) + np.cross(w, arm), eps)
+    turned = (np.concatenate([_turn(R, x) for x in parts], axis=-1) for parts in (velocity, acceleration))
+    return SectionMotion(pose, *turned)
+
+
+def section_loads(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    link: str,
+    s: ArrayLike,
+    *,
+    span: Spanned = None,
+    distribution: Given = "auto",
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    entry: ArrayLike | None = None,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    actuated: Sequence[str] | None = None,
+    t: ArrayLike = 0.0,
+) -> SectionLoads:
+    """The static and dynamic load in sections of a link; q (..., nq), v, a (..., nv), s metres along its span.
+
+    span: where the link is cut (`Span.between`, or two points in link axes), by default `drevo.loads.span_of`.
+    distribution: where its mass is, see `drevo.loads.distribution`. f_ext: {link: (..., 6)} force and moment on a
+    link at its origin, world axes; on this very link it enters at `entry` (link axes), by default at the span's
+    end. contacts, constraints, actuated, t: as constrained_inverse_dynamics; reactions act where constraints do.
+    A child's joint, or a point mass, that lies in a section counts as outboard.
+    Raises InputError (unknown link, a section outside it, no distribution), NumericsError.
+    """
+    q, v, a = _states(robot, q, v, a)
+    cut = _cut(robot.model, link, s, span, distribution)
+    around = Surroundings(f_ext, contacts, constraints, actuated)
+    place = cut.span.points(np.array([cut.span.length]))[0] if entry is None else floats("entry", entry)
+    total = _sweep(robot, q, v, a, cut, around.wrenches(robot, q, v, a, t), place)
+    still = np.zeros_like(v)
+    static = _sweep(robot, q, still, still, cut, around.wrenches(robot, q, still, still, t), place)
+    return SectionLoads(link, cut.s, cut.span, cut.mass, total, static)
+
+
+def inertial_loads(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> dict[str, Array]:
+    """Link -> (..., 6): the inertial force -m a_c and moment -(J eps + omega x J omega) of every body with mass,
+    at its centre of mass, world axes; gravity not in."""
+    q, v, a = _states(robot, q, v, a)
+    out = {}
+    for link in robot.model.links:
+        P = pseudo_inertia(link.inertial)
+        if P.any():
+            here = _Body.of(robot, q, v, a, link.name)
+            f, n = _carried(here.moving(gravity=False), P[None])
+            f, n = -f[..., 0, :], -n[..., 0, :]
+            n = n - np.cross(P[:3, 3] / (P[3, 3] or 1.0), f)
+            out[link.name] = np.concatenate([_turn(here.R, f), _turn(here.R, n)], axis=-1)
+    return out
+
+
+# -- the sweep ------------------------------------------------------------------------------------------------
+
+
+class _Cut(NamedTuple):
+    """A link and its sections."""
+
+    link: str
+    span: Span
+    mass: Distribution
+    s: Array
+
+
+def _cut(model: Model, link: str, s: ArrayLike, span: Spanned, given: Given) -> _Cut:
+    mass = distribution(model, link, given)
+    line = chosen(model, link, mass, span)
+    return _Cut(link, line, mass, line.sections(link, s))
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """How a link moves: pose R, p; angular velocity, angular and classical linear acceleration in link axes."""
+
+    R: Array
+    p: Array
+    w: Array
+    eps: Array
+    linear: Array
+    gravity: Array
+
+    @staticmethod
+    def of(robot: Robot, q: Array, v: Array, a: Array, link: str) -> _Body:
+        T, V, A = _motion(robot, link)(q, v, a)
+        return _Body(
+            T[..., :3, :3], T[..., :3, 3], V[..., 3:], A[..., 3:], A[..., :3], np.array(robot.model.gravity)
+        )
+
+    def moving(self, gravity: bool = True) -> Array:
+        """[B b], (..., 3, 4): the acceleration b + B x of a point x, less gravity."""
+        out = np.empty((*self.w.shape[:-1], 3, 4))
+        W = _hat(self.w)
+        out[..., :3] = _hat(self.eps) + W @ W
+        out[..., 3] = self.linear - (_back(self.R, self.gravity) if gravity else 0.0)
+        return out
+
+    def local(self, wrench: Array) -> tuple[Array, Array]:
+        """Force and moment of a wrench in world axes, in link axes."""
+        return _back(self.R, wrench[..., :3]), _back(self.R, wrench[..., 3:])
+
+
+_MADE: WeakKeyDictionary[Robot, dict[str, Function]] = WeakKeyDictionary()
+
+
+def _motion(robot: Robot, link: str) -> Function:
+    """Pose, velocity and acceleration of a link in its own axes, compiled together, once per robot."""
+    made = _MADE.setdefault(robot, {})
+    if link not in made:
+        made[link] = compile(robot, ("pose", "velocity", "acceleration"), link=link, frame="local")
+    return made[link]
+
+
+class _Hung(NamedTuple):
+    """What a joint of the link carries: where it is, welded bodies' P in link axes, their links with origins in
+    link axes, and the links beyond that move."""
+
+    place: Array
+    P: Array
+    welded: dict[str, Array]
+    moving: list[str]
+
+
+def _sweep(robot: Robot, q: Array, v: Array, a: Array, cut: _Cut, entries: Sequence[Entry], place: Array) -> Array:
+    """Loads (..., k, 6) in section axes: own mass beyond, then what hangs beyond, less what is held inboard."""
+    here, span = _Body.of(robot, q, v, a, cut.link), cut.span
+    moving = here.moving()
+    held = cut.s < span.held  # sections before the parent's joint: the load is minus that of the piece before them
+    d, offsets = span.direction, span.start @ span.direction + cut.s
+    parts = cut.mass.beyond(d, offsets)
+    parts = np.where(held[:, None, None], parts - pseudo_inertia(named(robot.model, cut.link).inertial), parts)
+    force, moment = _carried(moving, parts)
+    for at, f, n in _hanging(robot, q, v, a, cut.link, here, moving, entries, place):
+        beyond = (span.along(at) >= cut.s - 1e-9 * span.length).astype(float) - held
+        force = force + beyond[:, None] * f[..., None, :]
+        moment = moment + beyond[:, None] * n[..., None, :]
+    moment = moment - np.cross(span.points(cut.s), force)
+    return np.concatenate([force @ span.rotation, moment @ span.rotation], axis=-1)
+
+
+def _hanging(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    a: Array,
+    link: str,
+    here: _Body,
+    moving: Array,
+    entries: Sequence[Entry],
+    place: Array,
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Place, force and moment about the link's origin, link axes, of every joint and outside force of a link."""
+    hung = _hung(robot.model, link)
+    W, rows = _joint_wrenches(robot, q, v, a, entries) if any(x.moving for x in hung) else (np.zeros(0), {})
+    for x in hung:
+        f, n = (y[..., 0, :] for y in _carried(moving, x.P[None]))
+        for child in x.moving:
+            arm = robot.pose(q, child)[..., :3, 3] - here.p
+            w = W[..., rows[child], :]
+            fc, nc = here.local(w)
+            f, n = f + fc, n + nc + np.cross(_back(here.R, arm), fc)
+        for e in entries:
+            if e.link in x.welded:
+                fe, ne = here.local(e.wrench)
+                f, n = f - fe, n - ne - np.cross(x.welded[e.link], fe)
+        yield x.place, f, n
+    for e in entries:
+        if e.link == link:
+            fe, ne = here.local(e.wrench)
+            yield place if e.place is None else e.place, -fe, -ne
+
+
+def _joint_wrenches(
+    robot: Robot, q: Array, v: Array, a: Array, entries: Sequence[Entry]
+) -> tuple[Array, dict[str, int]]:
+    """The wrenches on the moving links, and in which row each is."""
+    forces: dict[str, Array] = {}
+    for e in entries:
+        forces[e.link] = forces.get(e.link, np.zeros(6)) + e.wrench
+    W = robot.joint_wrenches(q, v, a, f_ext=forces)
+    return W, {link: k for k, link in enumerate(robot.moving_links)}
+
+
+def _hung(model: Model, link: str) -> list[_Hung]:
+    """What hangs on each of a link's joints."""
+    out = []
+    for joint in model.joints:
+        if joint.parent != link:
+            continue
+        hung = _Hung(np.array(joint.origin), np.zeros((4, 4)), {}, [])
+        waiting = [(joint, np.eye(4))]
+        while waiting:
+            j, T = waiting.pop()
+            if j.kind != "fixed":
+                hung.moving.append(j.child)
+                continue
+            step = np.eye(4)
+            step[:3, :3], step[:3, 3] = j.rotation, j.origin
+            X = T @ step
+            hung.welded[j.child] = X[:3, 3]
+            hung.P[...] += X @ pseudo_inertia(named(model, j.child).inertial) @ X.T
+            waiting += [(k, X) for k in model.joints if k.parent == j.child]
+        out.append(hung)
+    return out
+
+
+def _carried(moving: Array, P: Array) -> tuple[Array, Array]:
+    """Force and moment about the origin, (..., k, 3) each, that moving [B b] asks of parts P (k, 4, 4)."""
+    Y = moving[..., None, :, :] @ P
+    moment = np.stack([Y[..., i, j] - Y[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0))], axis=-1)
+    return Y[..., 3], moment
+
+
+def _hat(x: Array) -> Array:
+    out = np.zeros((*x.shape[:-1], 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., k, j], out[..., j, k] = x[..., i], -x[..., i]
+    return out
+
+
+def _turn(R: Array, x: Array) -> Array:
+    return np.asarray((R @ x[..., None])[..., 0])
+
+
+def _back(R: Array, x: Array) -> Array:
+    return np.asarray((np.swapaxes(R, -1, -2) @ x[..., None])[..., 0])
+
+
+def _states(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
+    """q, v, a with the same leading dimensions, finite."""
+    given = state(model_of(robot, "a section"), "loads in a section", q=q, v=v, a=a)
+    lead = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+    Q, V, A = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in given)
+    return Q, V, A
+
+
+__all__ = ["COMPONENTS", "SectionLoads", "SectionMotion", "inertial_loads", "section_loads", "section_motion"]

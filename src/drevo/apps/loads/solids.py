@@ -1,0 +1,274 @@
+"""Uniform solids and what a plane cuts off them, exactly: the mass distribution of a link.
+
+A solid is the affine image of a unit one (cube, ball, cylinder, capsule). The part of it beyond a plane is known
+by its pseudo-inertia P = integral of [x; 1] [x; 1]^T dm (4x4: second and first moments, mass), which an affine map
+x -> T x turns into T P T^T. Rods and points are solids without width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import InputError
+from ...io.brief import brief
+from ...model.values import short
+from .numbers import floats
+
+Array = np.ndarray[Any, Any]
+
+NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A uniform solid of a mass [kg]: the image of its unit solid under `affine` (4x4), in link axes, metres.
+
+    Unit solids stand about the origin: a cube of side 1; a ball of radius 1; a cylinder of radius 1 and length 1
+    along z; a capsule of radius 1 with a straight part of 2 `half` along z.
+    """
+
+    kind: str
+    mass: float
+    affine: Array
+    half: float = 0.5
+
+    def moved(self, T: Array, mass: float) -> Solid:
+        """The solid under another affine map, with another mass."""
+        return Solid(self.kind, mass, T @ self.affine, self.half)
+
+    def beyond(self, normal: Array, offsets: Array) -> Array:
+        """Pseudo-inertia (k, 4, 4) of the part where normal . x >= offset, for k offsets."""
+        A, b = self.affine[:3, :3], self.affine[:3, 3]
+        m, h = A.T @ normal, np.asarray(offsets, float) - normal @ b
+        if np.linalg.norm(m) <= 1e-14 * np.linalg.norm(A):  # all of it lies in one plane of the pencil
+            part = np.where(h <= 0.0, 1.0, 0.0)[:, None, None] * self._unit(np.array([0.0, 0.0, 1.0]), -_FAR)
+        else:
+            part = self._unit(m, h)
+        out: Array = self.mass * (self.affine @ part @ self.affine.T)
+        return out
+
+    def whole(self) -> Array:
+        """Pseudo-inertia (4, 4) of all of it."""
+        out: Array = self.mass * (self.affine @ self._unit(np.array([0.0, 0.0, 1.0]), -_FAR)[0] @ self.affine.T)
+        return out
+
+    def reach(self, direction: Array) -> tuple[float, float]:
+        """The least and the largest direction . x."""
+        m = self.affine[:3, :3].T @ direction
+        middle = float(direction @ self.affine[:3, 3])
+        if self.kind == "cube":
+            far = float(np.abs(m).sum()) / 2
+        elif self.kind == "cylinder":
+            far = float(np.hypot(m[0], m[1]) + abs(m[2]) / 2)
+        else:
+            far = float(np.linalg.norm(m)) + (self.half * abs(float(m[2])) if self.kind == "capsule" else 0.0)
+        return middle - far, middle + far
+
+    def _unit(self, m: Array, h: Array) -> Array:
+        if self.kind == "cube":
+            return _cube(m, h)
+        if self.kind == "ball":
+            return _ball(m, h)
+        return _round(m, h, self.half, self.kind == "capsule")
+
+
+_FAR = np.array([1e9])
+
+
+# -- the solids that people name --------------------------------------------------------------------------
+
+
+def point(mass: float, at: ArrayLike) -> Solid:
+    """A point mass."""
+    return Solid("ball", _mass(mass), _placed(at, None, (0.0, 0.0, 0.0)))
+
+
+def rod(mass: float, start: ArrayLike, end: ArrayLike) -> Solid:
+    """A uniform thin rod from one point to another."""
+    a, b = _vector("start", start), _vector("end", end)
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = np.outer(b - a, (1.0, 0.0, 0.0)), (a + b) / 2
+    return Solid("cube", _mass(mass), T)
+
+
+def box(mass: float, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None) -> Solid:
+    """A box of the sizes x, y, z about its centre."""
+    return Solid("cube", _mass(mass), _placed(at, rotation, _vector("size", size)))
+
+
+def sphere(mass: float, radius: float, at: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
+    """A ball."""
+    return Solid("ball", _mass(mass), _placed(at, None, (radius,) * 3))
+
+
+def cylinder(
+    mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
+) -> Solid:
+    """A cylinder along its own z."""
+    return Solid("cylinder", _mass(mass), _placed(at, rotation, (radius, radius, length)))
+
+
+def capsule(
+    mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
+) -> Solid:
+    """A cylinder of `length` along its own z with a half ball on each end."""
+    if not (floats("the radius of a capsule", radius) > 0.0).all():
+        return cylinder(mass, radius, length, at, rotation)
+    return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), length / (2.0 * radius))
+
+
+def total(solids: Sequence[Solid]) -> Array:
+    """Pseudo-inertia (4, 4) of several solids together."""
+    return sum((x.whole() for x in solids), np.zeros((4, 4)))
+
+
+def _placed(at: ArrayLike, rotation: ArrayLike | None, size: ArrayLike) -> Array:
+    T, sizes = np.eye(4), _vector("size", size)
+    if (sizes < 0.0).any():
+        raise InputError(f"a solid has the size {tuple(sizes.tolist())}; sizes are not negative")
+    turn = np.eye(3) if rotation is None else floats("the rotation of a solid", rotation)
+    if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
+        raise InputError("the rotation of a solid must be a 3x3 rotation matrix")
+    T[:3, :3], T[:3, 3] = turn * sizes, _vector("at", at)
+    return T
+
+
+def _vector(name: str, value: ArrayLike) -> Array:
+    x = floats(f"{name} of a solid", value)
+    if x.shape != (3,) or not np.isfinite(x).all():
+        raise InputError(f"{name} of a solid is {value!r}; it must be three finite numbers, metres")
+    return x
+
+
+def _mass(mass: float) -> float:
+    x = floats("the mass of a solid", mass)
+    if x.shape != () or not (np.isfinite(x) and x >= 0.0):
+        raise InputError(f"a solid has the mass {short(mass)}; it must be finite and not negative, kg")
+    return float(x)
+
+
+# -- unit solids of unit mass beyond m . x >= h ---------------------------------------------------------------
+
+# The cube as six tetrahedra about its diagonal (Kuhn): from corner to corner along the axes in each order.
+_TETRAHEDRA = [
+    np.array([[*(np.cumsum([np.zeros(3), *np.eye(3)[list(order)]], axis=0)[k] - 0.5), 1.0] for k in range(4)])
+    for order in permutations(range(3))
+]
+
+
+def _cube(m: Array, h: Array) -> Array:
+    return sum((_tetrahedron(X, X[:, :3] @ m - h[:, None]) for X in _TETRAHEDRA), np.zeros((len(h), 4, 4)))
+
+
+def _tetrahedron(X: Array, d: Array) -> Array:
+    """The part where the signed distance d (k, 4) of the corners X (4 corners, 4 homogeneous) is positive."""
+    order = np.argsort(-d, axis=1)
+    d = np.take_along_axis(d, order, axis=1)
+    c = X[order]  # (k, 4 corners, 4), the farthest first
+    inside = (d >= 0.0).sum(axis=1)
+
+    def cut(i: int, j: int) -> Array:
+        fall = d[:, i] - d[:, j]
+        part = np.divide(d[:, i], fall, out=np.zeros_like(fall), where=fall > 0.0)
+        return np.asarray(c[:, i] + part[:, None] * (c[:, j] - c[:, i]))
+
+    whole = _moments(c[:, 0], c[:, 1], c[:, 2], c[:, 3])
+    tip = _moments(c[:, 0], cut(0, 1), cut(0, 2), cut(0, 3))
+    rest = _moments(c[:, 3], cut(0, 3), cut(1, 3), cut(2, 3))
+    a, b = (c[:, 0], cut(0, 2), cut(0, 3)), (c[:, 1], cut(1, 2), cut(1, 3))  # a wedge between two triangles
+    wedge = _moments(*a, b[2]) + _moments(a[0], a[1], b[1], b[2]) + _moments(a[0], *b)
+    choices = [np.zeros_like(whole), tip, wedge, whole - rest, whole]
+    return np.asarray(np.choose(inside[:, None, None], choices))
+
+
+def _moments(*corners: Array) -> Array:
+    """V / 20 (sum of x x^T + s s^T), s the sum of the homogeneous corners (k, 4)."""
+    x = np.stack(corners, axis=1)
+    volume = np.abs(np.linalg.det(x)) / 6.0
+    s = x.sum(axis=1)
+    return np.asarray(volume[:, None, None] / 20.0 * (np.swapaxes(x, 1, 2) @ x + s[:, :, None] * s[:, None, :]))
+
+
+def _ball(m: Array, h: Array) -> Array:
+    size = float(np.linalg.norm(m))
+    u, t = m / size, np.clip(h / size, -1.0, 1.0)
+    mass = 0.75 * (2 / 3 - t + t**3 / 3)
+    along = 0.75 * (2 / 15 - t**3 / 3 + t**5 / 5)
+    across = 0.1875 * (8 / 15 - t + 2 / 3 * t**3 - t**5 / 5)
+    uu = np.outer(u, u)
+    P = np.zeros((len(h), 4, 4))
+    P[:, :3, :3] = along[:, None, None] * uu + across[:, None, None] * (np.eye(3) - uu)
+    P[:, :3, 3] = P[:, 3, :3] = (0.1875 * (1.0 - t * t) ** 2)[:, None] * u
+    P[:, 3, 3] = mass
+    return P
+
+
+_ANGLES, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
+_ANGLES, _WEIGHTS = np.pi / 2 * _ANGLES, np.pi / 2 * _WEIGHTS
+
+
+def _round(m: Array, h: Array, half: float, caps: bool) -> Array:
+    """Cylinder or capsule: discs along z, each cut by a chord; Gauss and Legendre between the breakpoints.
+
+    z = middle + reach sin(angle) makes the square roots at both ends of a piece analytic.
+    """
+    mu, size = float(np.hypot(m[0], m[1])), float(np.linalg.norm(m))
+    mu, mz, h = mu / size, float(m[2]) / size, h / size
+    top = half + (1.0 if caps else 0.0)
+    edges = np.sort(np.clip(_breakpoints(mu, mz, h, half, caps), -top, top), axis=1)
+    P = np.zeros((len(h), 4, 4))
+    for low, high in pairwise(edges.T):
+        middle, reach = (low + high)[:, None] / 2, (high - low)[:, None] / 2
+        z = middle + reach * np.sin(_ANGLES)
+        w = reach * np.cos(_ANGLES) * _WEIGHTS
+        r = np.sqrt(np.maximum(0.0, 1.0 - np.maximum(0.0, np.abs(z) - half) ** 2))
+        P += _discs(z, w, r, h[:, None] - mz * z, mu)
+    P /= 2.0 * np.pi * half + (4 / 3 * np.pi if caps else 0.0)
+    turn = np.eye(4)
+    if mu > 0.0:
+        cos, sin = m[:2] / np.hypot(m[0], m[1])
+        turn[:2, :2] = [[cos, -sin], [sin, cos]]
+    return np.asarray(turn @ P @ turn.T)
+
+
+def _breakpoints(mu: float, mz: float, h: Array, half: float, caps: bool) -> Array:
+    """Heights between which the chord of the plane is an analytic function of z, (k, count)."""
+    inner = [np.full_like(h, x) for x in (-half, half)]
+    if mz != 0.0:
+        with np.errstate(over="ignore"):
+            inner += [np.clip((h + s * mu) / mz, -1e9, 1e9) for s in (-1.0, 1.0)]
+    inner = [np.clip(x, -half, half) for x in inner]
+    ends = []
+    for side in (-1.0, 1.0) if caps else ():
+        d = h - mz * side * half
+        root = mu * np.sqrt(np.maximum(0.0, 1.0 - d * d))
+        ups = (np.ones_like(h), *(side * (mz * d + s * root) for s in (-1.0, 1.0)))  # above the cap's foot
+        ends += [side * (half + np.maximum(0.0, x)) for x in ups]
+    return np.stack([*inner, *ends], axis=1)
+
+
+def _discs(z: Array, w: Array, r: Array, h: Array, mu: float) -> Array:
+    """Sum of w times the pseudo-inertia of discs of radius r at heights z, where mu x >= h."""
+    reach = mu * r
+    c = np.where(h <= 0.0, -1.0, 1.0)
+    c = np.clip(np.divide(h, reach, out=c, where=reach > np.abs(h)), -1.0, 1.0)
+    f = np.arccos(c)
+    area = w * r**2 * (f - np.sin(2 * f) / 2)
+    x = w * r**3 * (2 / 3) * np.sin(f) ** 3
+    xx = w * r**4 * (f / 4 - np.sin(4 * f) / 16)
+    yy = w * r**4 * (f / 4 - np.sin(2 * f) / 6 + np.sin(4 * f) / 48)
+    P = np.zeros((len(z), 4, 4))
+    for (i, j), values in {(0, 0): xx, (1, 1): yy, (2, 2): area * z * z, (3, 3): area, (0, 2): x * z, (0, 3): x,
+                           (2, 3): area * z}.items():  # fmt: skip
+        P[:, i, j] = P[:, j, i] = values.sum(axis=1)
+    return P
+
+
+__all__ = ["Solid", "box", "capsule", "cylinder", "point", "rod", "sphere", "total"]

@@ -1,0 +1,461 @@
+"""How exactly a robot places its tool: worst case and covariance from the errors of joints, frames, drives, links.
+
+    delta = sum over joints l^i dq_i + frames L^iT eps_i - drives l^i Q_i / k_i - sections L^sT C_s W_s
+    worst case |sag| + sum |column| tolerance,        covariance J Sigma J^T
+
+to first order, at a point of a link, linear then angular, world axes. Drives and links that give way shift the
+tool by an amount that is known, the sag; tolerances spread it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import InputError, NumericsError
+from ...io.brief import brief
+from ...mechanics.configuration import slices
+from ...model.description import Joint
+from ...model.sentences import meant, model_of
+from ...model.values import short
+from ...robot.face import Robot
+from .external import Surroundings
+from .masses import Given, named
+from .masses import distribution as distribution_of
+from .numbers import floats
+from .sections import Spanned, section_loads, section_motion
+from .span import chosen
+
+Array = np.ndarray[Any, Any]
+LAWS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Spring:
+    """An elastic section of a link: the outboard piece moves relative to the inboard one by -C W; the compliance
+    C (6, 6) takes force and moment to translation [m] and rotation [rad] in section axes, at s metres along the
+    link's span."""
+
+    link: str
+    s: float
+    compliance: Array
+    span: Spanned = None
+    distribution: Given = "auto"
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """Errors of a tool point (..., 6): linear m, angular rad, world axes.
+
+    sources: names of the columns of jacobian (..., 6, m). tolerance and sigma (m,): half-width and standard
+    deviation of each. sag (..., 6): where drives and sections that give way bring the tool.
+    """
+
+    link: str
+    sources: tuple[str, ...]
+    jacobian: Array
+    tolerance: Array
+    sag: Array
+    law: str
+    chain: _Chain = field(repr=False)
+
+    @property
+    def sigma(self) -> Array:
+        """Standard deviation of each source (m,)."""
+        out: Array = self.tolerance / LAWS[self.law]
+        return out
+
+    @property
+    def worst(self) -> Array:
+        """|sag| + sum |column| tolerance (..., 6): no error within the tolerances is larger, to first order."""
+        out: Array = np.abs(self.sag) + np.abs(self.jacobian) @ self.tolerance
+        return out
+
+    @property
+    def covariance(self) -> Array:
+        """J Sigma J^T (..., 6, 6) about the sag."""
+        J = self.jacobian * self.sigma
+        return np.asarray(J @ np.swapaxes(J, -1, -2))
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviation of each component (..., 6)."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1)))
+
+    def shares(self) -> dict[str, Array]:
+        """Source -> its part of the variance of the tool's position (...), the largest first; they add up to 1."""
+        parts = ((self.jacobian[..., :3, :] * self.sigma) ** 2).sum(axis=-2)
+        whole = np.maximum(parts.sum(axis=-1, keepdims=True), 1e-300)
+        part = parts / whole
+        order = np.argsort(-part.mean(axis=tuple(range(part.ndim - 1))))
+        return {self.sources[k]: part[..., k][()] for k in order}
+
+    def monte_carlo(self, count: int = 10_000, rng: np.random.Generator | None = None) -> MonteCarlo:
+        """The same without linearising: `count` robots with drawn errors, each one's kinematics in full.
+
+        Uniform errors lie within the tolerances; normal ones have them as three standard deviations.
+        """
+        if self.sag.ndim != 1:
+            raise InputError("monte_carlo is of one configuration, and this accuracy of a batch: take one row")
+        if count < 2:
+            raise InputError(f"monte_carlo: count is {count}; 2 samples or more are needed")
+        draw = rng or np.random.default_rng()
+        shape = (count, len(self.sources))
+        unit = (
+            draw.uniform(-1.0, 1.0, shape)
+            if self.law == "uniform"
+            else draw.normal(0.0, 1 / LAWS["normal"], shape)
+        )
+        return MonteCarlo(self.chain.errors(unit * self.tolerance))
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class MonteCarlo:
+    """Errors (count, 6) of drawn robots: position, and rotation vector from the wanted orientation; world axes."""
+
+    errors: Array
+
+    @property
+    def mean(self) -> Array:
+        """Mean error (6,)."""
+        out: Array = self.errors.mean(axis=0)
+        return out
+
+    @property
+    def covariance(self) -> Array:
+        """Sample covariance (6, 6)."""
+        return np.asarray(np.cov(self.errors, rowvar=False))
+
+    @property
+    def worst(self) -> Array:
+        """The largest |error| of each component that was drawn (6,)."""
+        out: Array = np.abs(self.errors).max(axis=0)
+        return out
+
+
+def accuracy(
+    robot: Robot,
+    q: ArrayLike,
+    link: str,
+    *,
+    point: ArrayLike = (0.0, 0.0, 0.0),
+    joint_errors: float | ArrayLike | Mapping[str, ArrayLike] = 0.0,
+    frame_errors: Sequence[ArrayLike] | Mapping[str, Sequence[ArrayLike]] | None = None,
+    stiffness: float | ArrayLike | Mapping[str, ArrayLike] | None = None,
+    springs: Sequence[Spring] = (),
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    law: str = "uniform",
+) -> Accuracy:
+    """Errors of a point of a link (link axes, m) at configurations q (..., nq), at rest under gravity and f_ext.
+
+    joint_errors: tolerance of each rate, rad or m: one number, (nv,), or {joint: tolerance}.
+    frame_errors: tolerances (translation m, rotation rad), each a number or three, of the placement of every
+    joint's frame, fixed joints too, or {joint: ...}; axes of the frame as it stands on the parent.
+    stiffness: of the drives, N m/rad or N/m, one number, (nv,), or {joint: k}; others are rigid.
+    springs: sections that give way (`Spring`, `beam`).
+    law: what a tolerance means: "uniform" within it, or "normal" with three standard deviations.
+    Raises InputError (unknown names, a robot with loops), NumericsError.
+    """
+    if not isinstance(law, str) or law not in LAWS:
+        raise InputError(f"accuracy: the law of the errors is one of {', '.join(LAWS)}, not {short(law)}")
+    if model_of(robot, "accuracy").loops:
+        raise InputError(f"accuracy is of open chains, and robot {robot.name!r} has loops; open them first")
+    x = floats("q", q)
+    if x.ndim == 0 or x.shape[-1] != robot.nq or not np.isfinite(x).all():
+        raise InputError(f"q has shape {x.shape}; it must be finite and its last dimension {robot.nq}")
+    named(robot.model, link)
+    springs = _springs(springs)
+    frames, give = _frames(robot, link, frame_errors), _per_rate(robot, "stiffness", stiffness, np.inf)
+    chain = _Chain(robot, x, link, _three("point", point), frames, springs, f_ext, give)
+    tolerance = [*_per_rate(robot, "joint_errors", joint_errors, 0.0)]
+    tolerance += [y for _, six in chain.frames for y in six]
+    J = np.concatenate([chain.jacobian(), chain.frame_columns()], axis=-1)
+    names = _sources(robot, chain)
+    keep = [k for k, tol in enumerate(tolerance) if tol > 0.0]
+    chain.kept[:] = keep
+    made = np.array(tolerance)[keep]
+    return Accuracy(link, tuple(names[k] for k in keep), J[..., keep], made, chain.sag(), law, chain)
+
+
+def beam(
+    robot: Robot,
+    link: str,
+    *,
+    EA: float = np.inf,
+    GA: float = np.inf,
+    GJ: float = np.inf,
+    EIy: float = np.inf,
+    EIz: float = np.inf,
+    count: int = 8,
+    span: Spanned = None,
+    distribution: Given = "auto",
+) -> list[Spring]:
+    """A link as a beam of constant section: springs at Gauss and Legendre's points of its span.
+
+    EA N: axial, GA N: shear (with its coefficient), GJ N m^2: torsion, EIy, EIz N m^2: bending about y and z of
+    the section. Exact while the loads along the span are polynomials of degree 2 count - 2 or less.
+    """
+    stiff = floats(f"beam of link {link!r}: stiffness", [EA, GA, GA, GJ, EIy, EIz])
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 100:
+        raise InputError(f"beam of link {link!r}: count is {short(count)}; it is a whole number from 1 to 100")
+    if not (stiff > 0.0).all():
+        raise InputError(f"beam of link {link!r}: stiffnesses are positive, not {stiff.tolist()}")
+    model = model_of(robot, "beam")
+    line = chosen(model, link, distribution_of(model, link, distribution), span)
+    x, w = np.polynomial.legendre.leggauss(count)
+    half = line.length / 2
+    C = np.diag(1.0 / stiff)
+    return [Spring(link, float(half * (1 + a)), C * b * half, line, distribution) for a, b in zip(x, w)]
+
+
+# -- the chain from the ground to the tool -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    """What lies between the ground and the tool at q, and the loads on it."""
+
+    robot: Robot
+    q: Array
+    link: str
+    point: Array
+    frames: tuple[tuple[Joint, Array], ...]  # joints from the ground to the link, tolerances (6,)
+    springs: tuple[Spring, ...]
+    f_ext: Mapping[str, ArrayLike] | None
+    stiffness: Array
+    kept: list[int] = field(default_factory=list)  # sources with a tolerance, of rates and then frames
+
+    def tool(self) -> Array:
+        """The tool point in world axes (..., 3)."""
+        T = self.robot.pose(self.q, self.link)
+        return np.asarray(T[..., :3, :3] @ self.point + T[..., :3, 3])
+
+    def jacobian(self) -> Array:
+        """(..., 6, nv) of the tool point."""
+        J = np.array(self.robot.jacobian(self.q, self.link))
+        arm = self.tool() - self.robot.pose(self.q, self.link)[..., :3, 3]
+        J[..., :3, :] += np.cross(J[..., 3:, :], arm[..., :, None], axis=-2)
+        return J
+
+    def frame_columns(self) -> Array:
+        """(..., 6, 6 frames): twists of the joints' frames on their parents, seen at the tool point."""
+        blocks = [np.zeros((*self.q.shape[:-1], 6, 0))]
+        for joint, _ in self.frames:
+            T = self.robot.pose(self.q, joint.parent) @ _placement(joint)
+            blocks.append(self._carried(T))
+        return np.concatenate(blocks, axis=-1)
+
+    def _carried(self, T: Array) -> Array:
+        """(..., 6, 6): a twist in the axes of a frame T, about its origin, as one at the tool in world axes."""
+        R, arm = T[..., :3, :3], self.tool() - T[..., :3, 3]
+        out = np.zeros((*T.shape[:-2], 6, 6))
+        out[..., :3, :3] = out[..., 3:, 3:] = R
+        out[..., :3, 3:] = np.cross(R, arm[..., :, None], axis=-2)
+        return out
+
+    def sag(self) -> Array:
+        """The twist of the tool by drives and sections that give way, (..., 6)."""
+        out = (self.jacobian() @ self.give()[..., None])[..., 0]
+        still = np.zeros((*self.q.shape[:-1], self.robot.nv))
+        for spring, twist in self.bends():
+            at = section_motion(
+                self.robot, self.q, still, still, spring.link, spring.s, spring.span, spring.distribution
+            )
+            out = out + (self._carried(at.pose) @ twist[..., None])[..., 0]
+        return np.asarray(out)
+
+    def give(self) -> Array:
+        """dq = -Q / k of the drives, (..., nv): Q holds the robot at rest, the sag goes the other way."""
+        still = np.zeros((*self.q.shape[:-1], self.robot.nv))
+        if not np.isfinite(self.stiffness).any():
+            return still
+        out: Array = -Surroundings(self.f_ext).efforts(self.robot, self.q, still, still) / self.stiffness
+        return out
+
+    def bends(self) -> list[tuple[Spring, Array]]:
+        """Every spring between the ground and the tool, and its twist -C W in section axes."""
+        out = []
+        still = np.zeros((*self.q.shape[:-1], self.robot.nv))
+        for x in self.springs:
+            C = floats(f"the compliance of the spring in link {x.link!r}", x.compliance)
+            if C.shape != (6, 6) or not np.isfinite(C).all():
+                raise InputError(
+                    f"the spring in link {x.link!r} has the compliance {C.shape}; it must be (6, 6), finite"
+                )
+            loads = section_loads(self.robot, self.q, still, still, x.link, x.s, span=x.span,
+                                  distribution=x.distribution, f_ext=self.f_ext)  # fmt: skip
+            if self._beyond(x.link, loads.s[0], loads.span.along):
+                out.append((x, -(loads.total[..., 0, :] @ C.T)))
+        return out
+
+    def _beyond(self, link: str, s: float, along: Any) -> bool:
+        """Whether the tool is outboard of a section."""
+        path = [joint for joint, _ in self.frames]
+        if link == self.link:
+            return bool(along(self.point) >= s)
+        on = [joint for joint in path if joint.parent == link]
+        return bool(on) and bool(along(on[0].origin) >= s - 1e-9)
+
+    # -- in full, for drawn errors -----------------------------------------------------------------------------
+
+    def errors(self, drawn: Array) -> Array:
+        """(count, 6) for errors of the kept sources (count, m)."""
+        every = np.zeros((len(drawn), self.robot.nv + 6 * len(self.frames)))
+        every[:, self.kept] = drawn
+        q = self.robot.integrate(self.q, every[:, : self.robot.nv] + self.give())
+        bends = self.bends()
+        T = self._bent(bends, self._first())
+        for k, (joint, _) in enumerate(self.frames):
+            at, P = self.robot.nv + 6 * k, _placement(joint)
+            relative = np.linalg.inv(self.robot.pose(q, joint.parent)) @ self.robot.pose(q, joint.child)
+            T = T @ P @ _exp(every[:, at : at + 6]) @ (np.linalg.inv(P) @ relative)
+            T = T @ self._bent(bends, joint.child)
+        wanted = self.robot.pose(self.q, self.link)
+        place = T[:, :3, :3] @ self.point + T[:, :3, 3] - self.tool()
+        return np.concatenate([place, _log(T[:, :3, :3] @ wanted[:3, :3].T)], axis=-1)
+
+    def _first(self) -> str:
+        return self.frames[0][0].parent if self.frames else self.link
+
+    def _bent(self, bends: Sequence[tuple[Spring, Array]], link: str) -> Array:
+        """What the springs of a link do to everything beyond them, the innermost first."""
+        T = np.eye(4)
+        still = np.zeros(self.robot.nv)
+        for x, twist in sorted((b for b in bends if b[0].link == link), key=lambda b: b[0].s):
+            world = section_motion(self.robot, self.q, still, still, link, x.s, x.span, x.distribution).pose
+            X = np.linalg.inv(self.robot.pose(self.q, link)) @ world
+            T = T @ X @ _exp(twist[None])[0] @ np.linalg.inv(X)
+        return T
+
+
+# -- arguments ------------------------------------------------------------------------------------------------
+
+
+def _frames(
+    robot: Robot, link: str, given: Sequence[ArrayLike] | Mapping[str, Sequence[ArrayLike]] | None
+) -> tuple[tuple[Joint, Array], ...]:
+    """The joints from the ground to the link with the tolerances (6,) of their frames."""
+    joints = {j.child: j for j in robot.model.joints}
+    path: list[Joint] = []
+    while link in joints:
+        path.append(joints[link])
+        link = joints[link].parent
+    if isinstance(given, Mapping):
+        _require_joints(robot, "frame_errors", given, [j.name for j in robot.model.joints])
+        return tuple((j, _six(j.name, given[j.name]) if j.name in given else np.zeros(6)) for j in reversed(path))
+    return tuple((j, np.zeros(6) if given is None else _six(j.name, given)) for j in reversed(path))
+
+
+def _springs(given: Any) -> tuple[Spring, ...]:
+    listed = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    for x in listed:
+        if not isinstance(x, Spring):
+            raise InputError(f"springs: {short(x)} is no Spring; give a list of them, as beam does")
+    return listed
+
+
+def _six(joint: str, pair: Sequence[ArrayLike]) -> Array:
+    try:
+        move, turn = pair
+        out = np.concatenate([np.broadcast_to(np.asarray(x, float), (3,)) for x in (move, turn)])
+    except (TypeError, ValueError):
+        raise InputError(
+            f"frame_errors of joint {joint!r} is {pair!r}; give (translation, rotation), each a number or three"
+        ) from None
+    return _tolerances(f"frame_errors of joint {joint!r}", out)
+
+
+def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
+    """One number for each rate."""
+    out = np.full(robot.nv, other)
+    if given is None:
+        return out
+    if isinstance(given, Mapping):
+        _require_joints(robot, name, given, robot.joint_names)
+        for joint, _, sv in slices(robot.model):
+            if joint.name in given:
+                x = floats(f"{name} of joint {joint.name!r}", given[joint.name])
+                if x.shape not in ((), (sv.stop - sv.start,)):
+                    raise InputError(f"{name} of joint {joint.name!r} has shape {x.shape}; give one number")
+                out[sv] = x
+    else:
+        x = floats(name, given)
+        if x.shape not in ((), (robot.nv,)):
+            raise InputError(f"{name} has shape {x.shape}; give one number, ({robot.nv},), or {{joint: number}}")
+        out[:] = x
+    if name == "stiffness":
+        if not (out > 0.0).all():
+            raise InputError(f"stiffness holds {out[~(out > 0.0)][0]:g}; a drive's stiffness is positive")
+        return out
+    return _tolerances(name, out)
+
+
+def _tolerances(name: str, x: Array) -> Array:
+    if not (np.isfinite(x) & (x >= 0.0)).all():
+        raise NumericsError(
+            f"{name} holds {x[~(np.isfinite(x) & (x >= 0.0))][0]:g}; tolerances are finite and not negative"
+        )
+    return x
+
+
+def _require_joints(robot: Robot, name: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    for joint in given:
+        if joint not in known:
+            hint = meant(str(joint), known) or f"; there are {', '.join(known)}"
+            raise InputError(f"{name}: joint {joint!r} is not in robot {robot.name!r}{hint}")
+
+
+def _sources(robot: Robot, chain: _Chain) -> list[str]:
+    out = []
+    for joint, _, sv in slices(robot.model):
+        count = sv.stop - sv.start
+        out += [f"q:{joint.name}" + ("" if count == 1 else f"[{k}]") for k in range(count)]
+    return out + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in AXES]
+
+
+def _three(name: str, value: ArrayLike) -> Array:
+    x = floats(name, value)
+    if x.shape != (3,) or not np.isfinite(x).all():
+        raise InputError(f"{name} is {value!r}; it must be three finite numbers, m")
+    return x
+
+
+def _placement(joint: Joint) -> Array:
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = joint.rotation, joint.origin
+    return T
+
+
+# -- small motions in full -------------------------------------------------------------------------------------
+
+
+def _exp(twist: Array) -> Array:
+    """Poses (n, 4, 4) of a move by twist[:3] after a turn by the rotation vector twist[3:] (Rodrigues)."""
+    w = twist[:, 3:]
+    angle = np.linalg.norm(w, axis=-1)[:, None, None]
+    K = np.zeros((len(w), 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        K[:, k, j], K[:, j, k] = w[:, i], -w[:, i]
+    T = np.zeros((len(w), 4, 4))
+    T[:, :3, :3] = np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * np.sinc(angle / (2 * np.pi)) ** 2 * (K @ K)
+    T[:, :3, 3], T[:, 3, 3] = twist[:, :3], 1.0
+    return T
+
+
+def _log(R: Array) -> Array:
+    """Rotation vectors (n, 3) of turns far from half a revolution."""
+    skew = np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=-1) / 2
+    sine = np.linalg.norm(skew, axis=-1, keepdims=True)
+    angle = np.arctan2(sine, (np.trace(R, axis1=1, axis2=2)[:, None] - 1.0) / 2)
+    return np.asarray(skew * np.divide(angle, sine, out=np.ones_like(sine), where=sine > 1e-12))
+
+
+__all__ = ["Accuracy", "MonteCarlo", "Spring", "accuracy", "beam"]

@@ -1,0 +1,272 @@
+"""Trajectory: t, q, v, a of one motion, checked; from files, waypoints and simulations."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...constrained.dynamics import constrained_dynamics
+from ...errors import InputError
+from ...io.brief import brief
+from ...io.saving import saving
+from ...mechanics.configuration import slices
+from ...model.sentences import model_of
+from ...robot.face import Robot
+from .numbers import floats
+
+Array = np.ndarray[Any, Any]
+UNIT = 1e-6  # of a quaternion's length
+STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
+IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """t (n,) s rising, q (n, nq), v and a (n, nv) of a robot; InputError says what is wrong with them."""
+
+    robot: Robot
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+
+    def __post_init__(self) -> None:
+        model_of(self.robot, "a trajectory")
+        sizes = {"t": (), "q": (self.robot.nq,), "v": (self.robot.nv,), "a": (self.robot.nv,)}
+        for name, size in sizes.items():
+            x = floats(f"trajectory: {name}", getattr(self, name)).copy()
+            object.__setattr__(self, name, x)
+            if x.ndim == 0 or x.shape != (len(self.t), *size) or not len(self.t):
+                want = f"(n, {size[0]})" if size else "(n,), n of 1 or more"
+                raise InputError(f"trajectory: {name} has shape {x.shape}; robot {self.robot.name!r} needs {want}")
+            if not np.isfinite(x).all():
+                row = int(np.argmin(np.isfinite(x.reshape(len(x), -1)).all(axis=1)))
+                raise InputError(f"trajectory: {name} holds a value that is not finite in row {row}; correct it")
+        fall = np.diff(self.t) <= 0.0
+        if fall.any():
+            k = int(np.argmax(fall))
+            raise InputError(
+                f"trajectory: time does not rise from row {k} ({self.t[k]:g} s) to row {k + 1} ({self.t[k + 1]:g} "
+                "s); each row must come later than the one before"
+            )
+        self._require_unit()
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        return f"<Trajectory of {self.robot.name!r}: {len(self)} rows from {self.t[0]:g} to {self.t[-1]:g} s>"
+
+    def _require_unit(self) -> None:
+        for joint, sq, _ in slices(self.robot.model):
+            if joint.nq >= 4:
+                size = np.linalg.norm(self.q[:, sq.stop - 4 : sq.stop], axis=-1)
+                k = int(np.argmax(np.abs(size - 1.0)))
+                if abs(size[k] - 1.0) > UNIT:
+                    raise InputError(
+                        f"trajectory: the quaternion of joint {joint.name!r} in row {k} has length {size[k]:.9g}; "
+                        "it must be 1 to 1e-6: normalise it"
+                    )
+
+    # -- where it comes from ------------------------------------------------------------------------------------
+
+    @staticmethod
+    def of(
+        robot: Robot, t: ArrayLike, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None
+    ) -> Trajectory:
+        """From arrays. v and a that are not given are derivatives over five neighbours, of the fourth order; the
+        better they are, the better the loads."""
+        time, Q = floats("trajectory: t", t), floats("trajectory: q", q)
+        none = np.zeros((time.size, model_of(robot, "a trajectory").nv))
+        plain = Trajectory(
+            robot, time, Q, none if v is None else np.asarray(v), none if a is None else np.asarray(a)
+        )
+        if v is not None and a is not None:
+            return plain
+        if len(plain) < STENCIL:
+            raise InputError(
+                f"trajectory: {len(plain)} rows without v or a; give both, or {STENCIL} rows or more to "
+                "differentiate, or join them as waypoints"
+            )
+        rate = plain.v if v is not None else _rates(robot, plain.t, plain.q)
+        return Trajectory(robot, plain.t, plain.q, rate, plain.a if a is not None else _derivative(plain.t, rate))
+
+    @staticmethod
+    def read(robot: Robot, path: str | Path, waypoints: bool = False) -> Trajectory:
+        """From .npz (t, q and, if they are there, v, a) or .csv with a header: t, q:JOINT, v:JOINT, a:JOINT;
+        joints of several coordinates q:JOINT[0], ... The tables of `drevo simulate` are read.
+        waypoints: the rows are stops, joined as by `through`."""
+        file = Path(path)
+        if file.suffix.lower() not in (".npz", ".csv"):
+            raise InputError(f"a trajectory is read from .npz or .csv, not {str(path)!r}")
+        if not file.is_file():
+            raise InputError(f"the trajectory file {str(path)!r} does not exist")
+        found = _from_npz(file) if file.suffix.lower() == ".npz" else _from_csv(robot, file)
+        if waypoints:
+            return Trajectory.through(robot, found["q"], found["t"])
+        return Trajectory.of(robot, found["t"], found["q"], found.get("v"), found.get("a"))
+
+    @staticmethod
+    def through(robot: Robot, waypoints: ArrayLike, times: ArrayLike, rows: int = 101) -> Trajectory:
+        """From waypoint (m, nq) to waypoint at `times` (m,), at rest in each: q = q_k + s(x) (q_k+1 - q_k) with
+        the quintic s = 10 x^3 - 15 x^4 + 6 x^5, also on quaternions. rows: of each leg."""
+        stops = Trajectory(robot, floats("times", times), floats("waypoints", waypoints), *_still(robot, times))
+        if len(stops) < 2 or rows < 2:
+            raise InputError(
+                f"a trajectory goes through 2 waypoints or more in 2 rows or more, not {len(stops)} and {rows}"
+            )
+        t, q, v, a = [stops.t[:1]], [stops.q[:1]], [stops.v[:1]], [stops.a[:1]]
+        for k in range(len(stops) - 1):
+            T, way = stops.t[k + 1] - stops.t[k], robot.difference(stops.q[k], stops.q[k + 1])
+            x = np.linspace(0.0, 1.0, rows)[1:, None]
+            t.append(stops.t[k] + T * x[:, 0])
+            q.append(robot.integrate(stops.q[k], (x**3 * (10.0 - 15.0 * x + 6.0 * x * x)) * way))
+            v.append(30.0 * (x * (1.0 - x)) ** 2 / T * way)
+            a.append(60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / T**2 * way)
+        return Trajectory(robot, *(np.concatenate(x) for x in (t, q, v, a)))
+
+    @staticmethod
+    def simulated(table: Any, tau: Any = None) -> Trajectory:
+        """From the table of a simulation and the efforts that drove it: nothing, constants (nv,), one row a record
+        (n, nv), or the law or function (t, q, v) that was simulated. Its contacts and constraints hold."""
+        robot, under = table.robot, table.under
+        if table.q.ndim != 2:
+            raise InputError(
+                f"a trajectory is one motion, and this table a batch of {table.q.shape[1:-1]}: take one row"
+            )
+        t, q, v = table.t, table.q, table.v
+        if callable(tau):
+            tau = [np.asarray(tau(*row), float) for row in zip(t.tolist(), q, v)]
+        force = np.broadcast_to(np.zeros(robot.nv) if tau is None else np.asarray(tau, float), v.shape)
+        if under is None:
+            return Trajectory(robot, t, q, v, robot.forward_dynamics(q, v, force))
+        return Trajectory(
+            robot, t, q, v, constrained_dynamics(robot, q, v, force, under.contacts, under.constraints, t=t).a
+        )
+
+    # -- and where it goes --------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """As .npz or .csv, which `read` takes back."""
+        with saving("a trajectory", path, (".npz", ".csv")) as file:
+            if file.suffix.lower() == ".npz":
+                np.savez(file, t=self.t, q=self.q, v=self.v, a=self.a)
+                return
+            heads = ["t", *(name for kind in "qva" for name in columns(self.robot, kind))]
+            write_csv(file, heads, np.column_stack([self.t, self.q, self.v, self.a]))
+
+
+def columns(robot: Robot, kind: str) -> list[str]:
+    """Names of the columns of q, v or a: q:JOINT, or q:JOINT[k] where the joint has several."""
+    out = []
+    for joint, sq, sv in slices(robot.model):
+        where = sq if kind == "q" else sv
+        count = where.stop - where.start
+        out += [f"{kind}:{joint.name}" + ("" if count == 1 else f"[{k}]") for k in range(count)]
+    return out
+
+
+def write_csv(path: Path, heads: Sequence[str], rows: Array) -> None:
+    """A table with a header line; numbers as short as they can be read back exactly."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(heads)
+        writer.writerows(rows.tolist())
+
+
+def _still(robot: Robot, times: ArrayLike) -> Iterator[Array]:
+    for _ in range(2):
+        yield np.zeros((np.size(times), robot.nv))
+
+
+def _from_npz(path: Path) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: np.asarray(file[name]) for name in ("t", "q", "v", "a") if name in file}
+            names = list(file)
+    except (ValueError, OSError, KeyError) as error:
+        raise InputError(f"the trajectory file {str(path)!r} is no readable .npz: {error}") from None
+    lost = [name for name in ("t", "q") if name not in found]
+    if lost:
+        raise InputError(
+            f"the trajectory file {str(path)!r} lacks {' and '.join(lost)}; it holds {', '.join(names)}"
+        )
+    return found
+
+
+def _from_csv(robot: Robot, path: Path) -> dict[str, Array]:
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = [row for row in csv.reader(file) if row]
+    if len(lines) < 2:
+        raise InputError(f"the trajectory file {str(path)!r} has {len(lines)} lines; a header and rows are needed")
+    heads = [x.strip() for x in lines[0]]
+    wanted = {kind: columns(robot, kind) for kind in "qva"}
+    _require_columns(robot, path, heads, wanted)
+    table = np.array([_numbers(path, heads, k, row) for k, row in enumerate(lines[1:], 2)])
+    groups = {"t": ["t"], **{kind: names for kind, names in wanted.items() if names and names[0] in heads}}
+    out = {kind: table[:, [heads.index(name) for name in names]] for kind, names in groups.items()}
+    return {**out, "t": out["t"][:, 0]}
+
+
+def _require_columns(robot: Robot, path: Path, heads: list[str], wanted: dict[str, list[str]]) -> None:
+    known = ["t", *IGNORED, *(name for names in wanted.values() for name in names)]
+    stray = [x for x in heads if x not in known]
+    lost = [name for name in ("t", *wanted["q"]) if name not in heads]
+    for kind in "va":  # all of a kind, or none
+        here = [name for name in wanted[kind] if name in heads]
+        lost += [name for name in wanted[kind] if here and name not in heads]
+    twice = [x for x in dict.fromkeys(heads) if heads.count(x) > 1]
+    for names, what in ((lost, "lacks the columns"), (stray, "has the unknown columns"), (twice, "gives twice")):
+        if names:
+            shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+            raise InputError(
+                f"the trajectory file {str(path)!r} {what} {shown}; of robot {robot.name!r} it has t, "
+                f"{', '.join(wanted['q'][:3])}, ... and, if known, v:JOINT and a:JOINT"
+            )
+
+
+def _numbers(path: Path, heads: list[str], line: int, row: list[str]) -> list[float]:
+    if len(row) != len(heads):
+        raise InputError(
+            f"the trajectory file {str(path)!r} has {len(row)} cells in line {line}, {len(heads)} columns"
+        )
+    try:
+        return [float(x) for x in row]
+    except ValueError as error:
+        raise InputError(f"the trajectory file {str(path)!r}, line {line}: {error}") from None
+
+
+# -- derivatives that a file leaves out -----------------------------------------------------------------------
+
+
+def _rates(robot: Robot, t: Array, q: Array) -> Array:
+    """v in the tangent space of each row: the derivative of difference(q_k, q) at q_k."""
+    w, near = _stencils(t)
+    steps = robot.difference(q[:, None, :], q[near])
+    return np.asarray((w[..., None] * steps).sum(axis=1))
+
+
+def _derivative(t: Array, x: Array) -> Array:
+    w, near = _stencils(t)
+    return np.asarray((w[..., None] * x[near]).sum(axis=1))
+
+
+def _stencils(t: Array) -> tuple[Array, Array]:
+    """Weights and rows (n, 5) of the derivative at each time: exact for polynomials of the fourth degree."""
+    first = np.clip(np.arange(len(t)) - STENCIL // 2, 0, len(t) - STENCIL)
+    near = first[:, None] + np.arange(STENCIL)
+    unit = (t[near[:, -1]] - t[near[:, 0]])[:, None]
+    powers = ((t[near] - t[:, None]) / unit)[:, None, :] ** np.arange(STENCIL)[:, None]
+    slope = np.zeros((len(t), STENCIL, 1))
+    slope[:, 1] = 1.0
+    return np.linalg.solve(powers, slope)[..., 0] / unit, near
+
+
+__all__ = ["Trajectory", "columns", "write_csv"]

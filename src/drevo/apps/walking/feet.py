@@ -1,0 +1,233 @@
+"""Feet and legs of a walking robot: soles, leg joints, inverse kinematics, the polygon that the soles span."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...constrained.constraint import Contact, contact
+from ...constrained.terms import constraint_terms
+from ...errors import InputError, NumericsError
+from ...io.brief import brief
+from ...mechanics.configuration import slices
+from ...model.description import Joint, Model
+from ...model.sentences import meant, model_of
+from ...model.values import short
+from ...robot.face import Robot
+
+Array = np.ndarray[Any, Any]
+Corners = Sequence[Sequence[float]]
+
+BASE = slice(0, 6)  # the rates of a free base
+CLOSED = 1e-12  # m or rad: how well the feet stand where they shall
+NEWTON = 40
+STEEP = 0.9  # |y| of a unit axis: above it a joint of the upright robot is a pitch joint
+
+
+@brief
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """A leg of six joints and its sole.
+
+    corners (k, 3), middle (3,): of the sole, link axes. upright (3, 3): world from link where the sole is level.
+    joints (6,): in v, from the hip. pitch, signs (3,): those of hip, knee and ankle, +1 about y.
+    hip, ankle (3,): where the leg's length is measured from, pelvis axes, and to, from the middle of the sole.
+    """
+
+    link: str
+    corners: Array
+    middle: Array
+    upright: Array
+    joints: Array
+    pitch: Array
+    signs: Array
+    hip: Array
+    ankle: Array
+    thigh: float
+    shin: float
+
+    @property
+    def length(self) -> float:
+        """Of the straight leg from hip to ankle, m."""
+        return self.thigh + self.shin
+
+    @cached_property
+    def held(self) -> Contact:
+        """The sole at rest: six rows about its middle."""
+        return contact(self.link, self.middle, 6)
+
+    def sole(self, pose: Array) -> Array:
+        """Corners in the world, (..., k, 3), of poses (..., 4, 4) of the link."""
+        return np.asarray(pose[..., None, :3, :3] @ self.corners[..., None])[..., 0] + pose[..., None, :3, 3]
+
+
+def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, ...]:
+    """The legs that end in feet: {link: corners of its sole, link axes}; by default its contact points.
+
+    The robot has a free base and stands upright, x forward and z up, at its neutral configuration. Raises
+    InputError for a base that is not free, an unknown link and a leg that is not of six joints with three
+    pitch joints.
+    """
+    model = model_of(robot, "walking")
+    if not model.joints or model.joints[0].kind != "free":
+        raise InputError(f"robot {robot.name!r} has no free base to walk with; load it with base='floating'")
+    if any(model.gravity[:2]) or not model.gravity[2] < 0.0:
+        raise InputError(f"gravity is {model.gravity}; a walk on the ground z = 0 needs it along -z")
+    given = soles(robot, feet)
+    for link in given:
+        if link not in robot.link_names:
+            raise InputError(f"foot {link!r} is not a link of robot {robot.name!r}{meant(link, robot.link_names)}")
+    return tuple(_leg(robot, link, _corners(link, corners)) for link, corners in given.items())
+
+
+def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[str, Corners]:
+    """Two feet and their corners: those given, or the links with three or more contact points."""
+    if feet is not None and not (isinstance(feet, Mapping) and all(isinstance(link, str) for link in feet)):
+        raise InputError(f"feet is {short(feet)}; give {{link: corners of the sole}}")
+    found: dict[str, list[Any]] = {}
+    for c in model_of(robot, "walking").contacts:
+        found.setdefault(c.link, []).append(c.point)
+    given = feet if feet is not None else {link: points for link, points in found.items() if len(points) >= 3}
+    if len(given) != 2:
+        raise InputError(
+            f"robot {robot.name!r} has {len(given)} feet with three or more contact points and walks on two; "
+            "give feet={link: corners of the sole}, or --feet on the command line"
+        )
+    return given
+
+
+def _corners(link: str, given: object) -> Array:
+    try:
+        corners = np.array(given, float)
+    except (TypeError, ValueError):
+        corners = np.zeros(0)
+    if corners.ndim != 2 or corners.shape[1] != 3 or len(corners) < 3 or not np.isfinite(corners).all():
+        raise InputError(f"foot {link!r}: a sole is three or more corners of three finite numbers, link axes")
+    return corners
+
+
+def _leg(robot: Robot, link: str, corners: Array) -> Leg:
+    q = robot.neutral()
+    rates = {j.name: sv.start for j, _, sv in slices(robot.model)}
+    chain = [j for j in _path(robot.model, link) if j.name in rates][1:]  # without the free base
+    joints = np.array([rates[j.name] for j in chain], int)
+    turns = robot.jacobian(q, link)[4, joints]
+    pitch = np.flatnonzero(np.abs(turns) > STEEP)
+    if len(joints) != 6 or len(pitch) != 3:
+        raise InputError(
+            f"the leg of {link!r} has {len(joints)} joints, {len(pitch)} of them pitch joints; a leg that "
+            "walks has six, with a pitch joint at hip, knee and ankle"
+        )
+    hip, knee, ankle = (_at(robot, q, chain[k]) for k in pitch)
+    pose, middle = robot.pose(q, link), corners.mean(axis=0)
+    sole = pose[:3, :3] @ middle + pose[:3, 3]
+    sizes = (float(np.linalg.norm(hip - knee)), float(np.linalg.norm(knee - ankle)))
+    signs = np.sign(turns[pitch])
+    return Leg(link, corners, middle, pose[:3, :3], joints, joints[pitch], signs, hip, ankle - sole, *sizes)
+
+
+def _at(robot: Robot, q: Array, joint: Joint) -> Array:
+    """Where a joint is in the world."""
+    T = robot.pose(q, joint.parent)
+    return np.asarray(T[:3, :3] @ joint.origin + T[:3, 3])
+
+
+def _path(model: Model, link: str) -> list[Any]:
+    """Joints from the base to a link."""
+    above = {j.child: j for j in model.joints}
+    out: list[Any] = []
+    while link in above:
+        out.append(above[link])
+        link = above[link].parent
+    return out[::-1]
+
+
+# -- inverse kinematics -------------------------------------------------------------------------------------
+
+
+def stand(robot: Robot, standing: Sequence[Leg], pelvis: Array, places: Array) -> Array:
+    """q (..., nq) with an upright pelvis at (..., 3) and level soles with their middles at places (..., legs, 3).
+
+    Newton's method on the poses of the feet, from bent knees. Raises NumericsError where a leg is too short.
+    """
+    _refuse_reach(standing, pelvis, places)
+    q = np.broadcast_to(robot.neutral(), (*pelvis.shape[:-1], robot.nq)).copy()
+    q[..., :3] = pelvis
+    place = {sv.start: sq.start for _, sq, sv in slices(robot.model)}
+    for i, leg in enumerate(standing):
+        distance = np.linalg.norm(places[..., i, :] + leg.ankle - pelvis - leg.hip, axis=-1)
+        bent = np.arccos(np.clip(distance / leg.length, -1.0, 0.995))
+        for column, sign, turns in zip(leg.pitch, leg.signs, (-1.0, 2.0, -1.0)):
+            q[..., place[int(column)]] = sign * turns * bent
+    columns = np.concatenate([leg.joints for leg in standing])
+    at = [place[int(c)] for c in columns]
+    held, still = tuple(leg.held for leg in standing), np.zeros(robot.nv)
+    for _ in range(NEWTON):
+        gaps = [gap(robot, leg, q, places[..., i, :], leg.upright) for i, leg in enumerate(standing)]
+        left = np.concatenate(gaps, -1)
+        if np.max(np.abs(left)) <= CLOSED:
+            return q
+        J = constraint_terms(robot, held, q, still).jacobian[..., columns]
+        q[..., at] += np.linalg.solve(J, left[..., None])[..., 0]
+    worst = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)[-1] // 6
+    raise NumericsError(
+        f"the leg of {standing[int(worst)].link!r} does not reach its place: {np.max(np.abs(left)):.3g} m or rad "
+        "are left; take shorter steps or lower the pelvis"
+    )
+
+
+def gap(robot: Robot, leg: Leg, q: Array, place: Array, turn: Array) -> Array:
+    """From where a sole is to where it shall be, (..., 6): its middle, the turn to first order; world axes."""
+    pose = robot.pose(q, leg.link)
+    R = pose[..., :3, :3]
+    E = turn @ np.swapaxes(R, -1, -2)
+    spin = 0.5 * np.stack(
+        [E[..., 2, 1] - E[..., 1, 2], E[..., 0, 2] - E[..., 2, 0], E[..., 1, 0] - E[..., 0, 1]], -1
+    )
+    return np.concatenate([place - R @ leg.middle - pose[..., :3, 3], spin], -1)
+
+
+def _refuse_reach(standing: Sequence[Leg], pelvis: Array, places: Array) -> None:
+    for i, leg in enumerate(standing):
+        needed = np.linalg.norm(places[..., i, :] + leg.ankle - pelvis - leg.hip, axis=-1)
+        if np.max(needed) >= leg.length:
+            raise NumericsError(
+                f"the steps are too long: the leg of {leg.link!r} would have to be {np.max(needed):.4g} m from "
+                f"hip to ankle, {np.max(needed) - leg.length:.3g} m more than its {leg.length:.4g} m; "
+                "take shorter or slower steps, or lower the pelvis"
+            )
+
+
+# -- the polygon of support ---------------------------------------------------------------------------------
+
+
+def hull(points: Array) -> Array:
+    """Corners (k, 2) of the convex hull of points (n, 2), against the clock (Andrew's chains)."""
+    order = sorted({(float(x), float(y)) for x, y in points})
+    chains: list[tuple[float, float]] = []
+    for row in (order, order[::-1]):
+        chain: list[tuple[float, float]] = []
+        for p in row:
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], p) <= 0.0:
+                chain.pop()
+            chain.append(p)
+        chains += chain[:-1]
+    return np.array(chains)
+
+
+def margin(corners: Array, point: Array) -> Array:
+    """Distance of points (..., 2) from the edges of a hull (k, 2), m: positive inside."""
+    edge = np.roll(corners, -1, axis=0) - corners
+    inward = np.stack([-edge[:, 1], edge[:, 0]], -1) / np.linalg.norm(edge, axis=-1, keepdims=True)
+    return np.asarray(np.min(np.sum((point[..., None, :] - corners) * inward, axis=-1), axis=-1))
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+__all__ = ["BASE", "Leg", "gap", "hull", "legs", "margin", "stand"]

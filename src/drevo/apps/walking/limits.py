@@ -1,0 +1,64 @@
+"""Limits of the joints in the file: a motion that leaves them is none for this robot."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import NumericsError
+from ...mechanics.configuration import slices
+from ...robot.face import Robot
+from .feet import Array
+
+SLACK = 1e-9  # of a limit: what rounding of a motion to its edge leaves
+HEED = "move slower, take shorter steps, or correct the limit"
+
+
+def refuse_limits(robot: Robot, t: Array, what: str, q: Array, v: Array, tau: Array | None = None) -> None:
+    """NumericsError where a joint leaves its range, or its speed or effort exceeds what the file allows.
+
+    t (n,), q (n, nq), v and tau (n, nv). A speed or an effort of 0 in a file says nothing, and is no limit.
+    """
+    for joint, sq, sv in slices(robot.model):
+        limit = joint.limit
+        if limit is None or joint.nq != 1:
+            continue
+        angular = joint.kind != "prismatic"
+        at, speed = q[:, sq.start], v[:, sv.start]
+        _refuse(
+            f"{what}: joint {joint.name!r} would stand at",
+            "rad" if angular else "m",
+            t,
+            at,
+            limit.lower,
+            limit.upper,
+        )
+        _refuse(
+            f"{what}: joint {joint.name!r} would move at",
+            "rad/s" if angular else "m/s",
+            t,
+            speed,
+            *_both(limit.velocity),
+        )
+        if tau is not None:
+            effort, unit = tau[:, sv.start], "N m" if angular else "N"
+            _refuse(f"{what}: joint {joint.name!r} would need", unit, t, effort, *_both(limit.effort))
+
+
+def _both(bound: float | None) -> tuple[float | None, float | None]:
+    return (-bound, bound) if bound else (None, None)
+
+
+def _refuse(who: str, unit: str, t: Array, x: Array, low: float | None, high: float | None) -> None:
+    for bound, sign in ((low, -1.0), (high, 1.0)):
+        if bound is None:
+            continue
+        beyond = sign * (x - bound)
+        k = int(np.argmax(beyond))
+        if beyond[k] > SLACK * max(abs(bound), 1.0):
+            raise NumericsError(
+                f"{who} {x[k]:.4g} {unit} at t = {t[k]:.4g} s (sample {k} of {len(t)}), and its limit is "
+                f"{bound:.4g} {unit}; {HEED}"
+            )
+
+
+__all__ = ["refuse_limits"]

@@ -1,0 +1,232 @@
+"""What a written-out text says about itself: robot, quantity, counts and how they were made, checks, sources."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...io.brief import brief
+from ..graph.program import CONVENTION, Program
+from .drawing import Picture
+from .names import plain
+from .sequence import Section, Sequence
+
+Check = tuple[str, float, int]  # what, worst difference, states
+
+SYMBOLS = {
+    "q": "joint coordinates, rad or m",
+    "v": "joint rates, rad/s or m/s",
+    "a": "joint accelerations, rad/s² or m/s²",
+    "tau": "joint torques or forces, N m or N",
+    "x": "rates or accelerations that the mass matrix is applied to, rad/s² or m/s²",
+    "y": "M(q) x, N m or N",
+    "M": "mass matrix, kg m², kg m or kg",
+    "Minv": "inverse of the mass matrix",
+    "h": "bias C v + g, N m or N",
+    "g": "gravity torques or forces, N m or N",
+    "C": "Coriolis matrix, from the Christoffel symbols",
+    "c": "centre of mass, world axes, m",
+    "l": "linear momentum, then angular about the centre of mass, world axes",
+    "J": "Jacobian, linear rows first",
+    "Lambda": "operational-space inertia of the link, linear first",
+    "Lambdainv": "inverse of the operational-space inertia of the link, linear first",
+}
+_QUANTITY_SYMBOLS = {
+    ("kinetic_energy", "T"): "kinetic energy, J",
+    ("potential_energy", "V"): "potential energy, J, zero at the world origin",
+    ("pose", "T"): "pose of the link, world from link",
+    ("poses", "T"): "R | p of each moving link, world from link",
+    ("velocity", "V"): "velocity of the link, linear first",
+    ("acceleration", "A"): "acceleration of the link, linear first",
+}
+KHALIL = (
+    "W. Khalil, J.-F. Kleinfinger. Minimum operations and minimum parameters of the dynamic models of tree "
+    "structure robots. IEEE Journal of Robotics and Automation 3(6), 1987."
+)
+FEATHERSTONE = "R. Featherstone. Rigid Body Dynamics Algorithms. Springer, 2008."
+SINGH = (
+    "S. Singh, R. Russell, P. Wensing. Efficient analytical derivatives of rigid-body dynamics using spatial "
+    "vector algebra. IEEE Robotics and Automation Letters 7(2), 2022."
+)
+LUH = (
+    "J. Luh, M. Walker, R. Paul. On-line computational scheme for mechanical manipulators. ASME Journal of "
+    "Dynamic Systems, Measurement, and Control 102(2), 1980."
+)
+ALYUSHIN = (
+    "Yu. A. Alyushin. On the kinetic energy of a rigid body in the general case of spatial motion with arbitrary "
+    "rotation. Problemy Mashinostroeniya i Nadezhnosti Mashin 1, 13-25, 2022. In Russian."
+)
+ZAREMBA = (
+    "A. T. Zaremba. Equations of the dynamics of a manipulator of many links with holonomic constraints. 1990. In "
+    "Russian."
+)
+REFERENCES: dict[str, tuple[str, ...]] = {  # by formalism
+    "newton_euler": (LUH, KHALIL),
+    "khalil": (KHALIL,),
+    "articulated_body": (FEATHERSTONE,),
+    "vereshchagin": (
+        "A. F. Vereshchagin. Computer simulation of the dynamics of complicated mechanisms of robot-manipulators. "
+        "Engineering Cybernetics 12(6), 65-70, 1974.",
+    ),
+    "kovalchuk": (
+        "A. K. Kovalchuk, D. B. Kulakov, S. E. Semenov. Mathematical description of the kinematics and dynamics "
+        "of robot mechanisms with tree-like kinematic structure. In Russian.",
+    ),
+    "alyushin": (ALYUSHIN,),
+    "zaremba": (ZAREMBA,),
+    "planar": (KHALIL,),  # whose inertias of fewest parameters it starts from; the rest is Drevo's own
+    "telegin": (
+        "A. I. Telegin. Writing out inertial matrices of hinged tree-shaped systems. Bulletin of the South Ural "
+        "State University, Ser. Computer Technologies, Automatic Control, Radio Electronics 25(2), 33-45, 2025, "
+        "doi 10.14529/ctcr250203.",
+    ),
+}
+SWEPT = ("newton_euler", "khalil")  # whose derivatives are pairs of columns of two bodies
+_WORDS = {
+    "add": "additions",
+    "mul": "multiplications",
+    "div": "divisions",
+    "trig": "sines and cosines",
+    "angle_sums": "sums of angles",
+    "sqrt": "square roots",
+    "hoisted": "operations on parameters alone",
+}
+ASSUMPTIONS = (
+    "SI units and radians; linear parts before angular ones.",
+    "The frame of a body is the frame of its joint after the motion; first moments and inertias are taken in it.",
+    "Letters with the number of a joint belong to the body that it carries; x, y, z are its own axes.",
+    "s_i and c_i are the sine and cosine of the angle of joint i, s_ij and c_ij of the sum of those of i and j.",
+)
+
+
+class Coordinate(NamedTuple):
+    """What one scalar of an input is: the joint (or link) it belongs to, its number, its kind and its unit."""
+
+    joint: str
+    number: str
+    kind: str
+    unit: str
+
+    @property
+    def told(self) -> str:
+        """On one line."""
+        number = f" ({self.number})" if self.number else ""
+        return ", ".join([f"{self.joint}{number}", self.kind, *filter(None, [self.unit])])
+
+
+class Inputs(NamedTuple):
+    """What a robot is given by, in the notation of a book; values: of the names that the sections define."""
+
+    sections: tuple[Section, ...]
+    values: Mapping[str, float]
+
+
+@brief
+@dataclass(frozen=True, slots=True)
+class About:
+    """All texts are one line each and may hold any printable character: whoever prints them escapes them.
+
+    notes: what stands beside a name in the documents, such as the statement that an element follows.
+    """
+
+    robot: str
+    quantity: str
+    formalism: str
+    counts: Mapping[str, int]
+    checks: tuple[Check, ...]
+    assumptions: tuple[str, ...]
+    references: tuple[str, ...]
+    digits: int
+    notes: Mapping[str, str] = field(default_factory=dict)
+    inputs: Inputs | None = None
+    picture: Picture | None = None
+    coordinates: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"{self.quantity.replace('_', ' ')} of {self.robot}"
+
+    @property
+    def totals(self) -> str:
+        """The counts as one sentence."""
+        always = ("add", "mul", "trig")
+        return ", ".join(f"{n} {_WORDS.get(k, k)}" for k, n in self.counts.items() if n or k in always)
+
+    @property
+    def book(self) -> str:
+        """The formalism for people: newton_euler is Newton-Euler."""
+        return self.formalism.replace("_", "-").title()
+
+
+def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
+    """The facts of a program."""
+    meta = program.meta
+    formalism = str(meta.get("formalism", ""))
+    notes, inputs, picture = meta.get("notes"), meta.get("inputs"), meta.get("picture")
+    given = meta.get("coordinates")
+    given = given if isinstance(given, Mapping) else {}
+    return About(
+        robot=plain(str(meta.get("robot", "robot"))),
+        quantity=plain(str(meta.get("quantity", program.name))),
+        formalism=plain(formalism),
+        counts=program.counts,
+        checks=tuple((plain(what), float(worst), int(states)) for what, worst, states in checks),
+        assumptions=(*ASSUMPTIONS, *_lines(meta.get("assumptions"))),
+        references=(*_references(formalism, str(meta.get("quantity", ""))), *_lines(meta.get("references"))),
+        digits=digits,
+        notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
+        inputs=inputs if isinstance(inputs, Inputs) else None,
+        picture=picture if isinstance(picture, Picture) else None,
+        coordinates={str(k): tuple(Coordinate(*map(plain, x)) for x in rows) for k, rows in given.items()},
+    )
+
+
+def _references(formalism: str, quantity: str) -> tuple[str, ...]:
+    own = REFERENCES.get(formalism, ())
+    return (*own, SINGH) if quantity.endswith("_derivatives") and formalism in SWEPT else own
+
+
+def _lines(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (plain(value),)
+    return tuple(plain(str(x)) for x in value) if isinstance(value, (tuple, list)) else ()
+
+
+def meaning(facts: About, source: str) -> str:
+    """What an argument or result is."""
+    if source.startswith("f_ext:"):
+        return f"wrench on {plain(source[6:])}: force, then moment about its origin, world axes"
+    return _QUANTITY_SYMBOLS.get((facts.quantity, source)) or SYMBOLS.get(source, "")
+
+
+def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> list[str]:
+    """The lines that head a code text; `layout` says how arguments and results are laid out.
+
+    first: the number of an array's first place in the language.
+    """
+    name = sequence.identifiers
+    lines = [f"{facts.title}, by {facts.book}." if facts.formalism else f"{facts.title}.", ""]
+    for p in sequence.inputs:
+        lines.append(f"{name[p.name]}: ({len(p.scalars)},) {meaning(facts, p.source)}")
+        known = zip(p.scalars, facts.coordinates.get(p.source, ()))
+        lines += [f"  {name[s]}: {c.told}" for s, c in known]
+    lines += [f"-> {name[r.name]}: {_shape(r.shape)} {meaning(facts, r.source)}" for r in sequence.results]
+    lines += [layout, "", f"Operations: {facts.totals}.", *_wrapped(CONVENTION)]
+    if sequence.symbols:
+        lines += ["", "Parameters, in this order:"]
+        for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used), first):
+            note = "" if used else " (not used)"
+            lines.append(f"  {k}: {name[s.name]} = {s.parameter.value!r} {s.unit}, {plain(s.meaning)}{note}")
+    if facts.checks:
+        lines += ["", *(f"Checked: {what}: worst {worst:.1e} over {n} states." for what, worst, n in facts.checks)]
+    return lines
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _wrapped(text: str, width: int = 100) -> list[str]:
+    return textwrap.wrap(text, width)

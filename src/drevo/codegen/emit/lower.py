@@ -1,0 +1,489 @@
+"""Program -> an ordered list of machine-like steps: fused, paired, ordered, with its live numbers.
+
+The multiply-adds are fused on the graph by one fixed rule, before anything depends on an order, so that every
+back end, width and chunk size does the same arithmetic, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Container, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Literal, NamedTuple
+
+from ...errors import EmitError
+from ..graph import levers
+from ..graph.node import Graph
+from ..graph.ops import ADD, ATAN2, BINARY, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
+from ..graph.program import Output, Program
+
+FMA, SINCOS, GUARD, TURN = range(len(OPS), len(OPS) + 4)  # beside the operations of the graph
+FINITE = {DIV: 1, ATAN2: 0, **dict.fromkeys(CHOICE, 0)}  # how many operands hand on what is not finite, if not all
+Order = Literal["auto", "create", "column", "greedy"]
+ORDERS = ("auto", "create", "column", "greedy")
+ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
+CHUNK, SHORT = 1_200, 400  # steps of a function; short ones where compiling takes seconds
+SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
+REGISTERS = 28
+WORTH = 0.95
+
+# (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
+# SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
+# TURN: the angle a * b, an input and a constant, less whole turns where it is large.
+Step = tuple[int, int, int, int, int]
+
+
+class Port(NamedTuple):
+    """A named array at the boundary of a kernel: what the caller sees, and how many scalars that is."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class Lowered(NamedTuple):
+    """Steps in the order of execution. `stores`: per output port, one edge per scalar.
+
+    `where`: input value -> (port, position). `units`: values of quaternions to check.
+    `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
+    the sections that the algorithm opened.
+    """
+
+    steps: tuple[Step, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    where: dict[int, tuple[int, int]]
+    constants: dict[int, float]
+    stores: tuple[tuple[int, ...], ...]
+    units: tuple[tuple[int, ...], ...]
+    pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
+    live: tuple[int, float]
+    sections: tuple[int, ...] = ()
+
+
+def lower(
+    program: Program, *, parameters: bool = False, packed: bool = False, order: Order = "auto", fma: bool = True
+) -> Lowered:
+    """Everything between the graph and the text of a kernel, target-independent.
+
+    parameters: they are an input of the kernel; otherwise work on them is folded with the robot's own values.
+    """
+    if order not in ORDERS:
+        raise EmitError(f"order {order!r} is none of {', '.join(ORDERS)}")
+    inputs = [Port(x.name, x.shape) for x in program.inputs]
+    where = {n: (i, k) for i, x in enumerate(program.inputs) for k, n in enumerate(x.nodes)}
+    if parameters and program.parameters:
+        where |= {x.node: (len(inputs), k) for k, x in enumerate(program.parameters)}
+        inputs.append(Port("parameters", (len(program.parameters),)))
+        constants = _constants(program.graph, program.graph.live(program.ends))
+    else:
+        constants = _folded(program)
+    kept = [_kept(o, constants, packed) for o in program.outputs]
+    stores = tuple(tuple(o.edges[k] for k in ks) for o, ks in zip(program.outputs, kept))
+    roots = [e for port in stores for e in port]
+    wanted = _by_column(program.outputs, kept)
+    guards = _guards(program, roots, constants)
+    tested = [e for g in guards for e in g[2:4]]
+    steps = _steps(program.graph, roots + tested, constants, fma)
+    steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
+    steps = _guarded(_ordered(steps, roots + tested, wanted and wanted + tested, order), guards)
+    live = live_numbers(steps, where, roots)
+    units = tuple(u for u in program.units if all(n in where for n in u))
+    outputs = tuple(Port(o.name, (len(ks),) if packed else o.shape) for o, ks in zip(program.outputs, kept))
+    pattern = tuple(_pattern(o, ks) for o, ks in zip(program.outputs, kept)) if packed else None
+    sections = tuple(at for at, _ in program.sections)
+    return Lowered(tuple(steps), tuple(inputs), outputs, where, constants, stores, units, pattern, live, sections)
+
+
+# -- constants and hoisted work -----------------------------------------------------------------------------
+
+
+def _constants(graph: Graph, order: Iterable[int]) -> dict[int, float]:
+    return {n: graph.constants[graph.a[n]] for n in order if graph.op[n] == CONST}
+
+
+def _folded(program: Program) -> dict[int, float]:
+    """Values of everything that does not depend on the state, at the robot's own parameters."""
+    g, order = program.graph, program.graph.live(program.ends)
+    value = _constants(g, order) | {p.node: p.value for p in program.parameters}
+    for n in order:
+        if g.level[n] < 2 and n not in value:
+            value[n] = _apply(g, n, value)
+    return value
+
+
+def _apply(g: Graph, n: int, value: dict[int, float]) -> float:
+    if g.op[n] == PARAMETER:
+        raise EmitError(f"parameter {g.names[g.a[n]]!r} has no value in the program")
+    arguments = [-value[e >> 1] if e & 1 else value[e >> 1] for e in g.operands(n)]
+    try:
+        result = float(OPS[g.op[n]].apply(*arguments))  # type: ignore[misc]
+    except ZeroDivisionError:
+        result = math.nan
+    if not math.isfinite(result):
+        raise EmitError(f"work on parameters alone became {result}: check their values")
+    return result
+
+
+# -- outputs ------------------------------------------------------------------------------------------------
+
+
+def _kept(o: Output, constants: dict[int, float], packed: bool) -> list[int]:
+    """Positions of an output that are stored: all, or the structural non-zeros (symmetric: of the lower part)."""
+    if not packed:
+        return list(range(len(o.edges)))
+    return [k for k in _lower_part(o) if constants.get(o.edges[k] >> 1) != 0.0]
+
+
+def _pattern(o: Output, kept: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Index arrays of the stored entries."""
+    return tuple(zip(*(_unravel(k, o.shape) for k in kept))) or ((),) * len(o.shape)
+
+
+def _lower_part(o: Output) -> Iterable[int]:
+    if len(o.shape) != 2 or o.shape[0] != o.shape[1]:
+        return range(len(o.edges))
+    n = o.shape[0]
+    symmetric = all(o.edges[i * n + j] == o.edges[j * n + i] for i in range(n) for j in range(i))
+    return [i * n + j for i in range(n) for j in range(i + 1)] if symmetric else range(n * n)
+
+
+def _unravel(k: int, shape: Sequence[int]) -> tuple[int, ...]:
+    index: list[int] = []
+    for size in reversed(shape):
+        k, i = divmod(k, size)
+        index.append(i)
+    return tuple(reversed(index))
+
+
+# -- steps --------------------------------------------------------------------------------------------------
+
+
+def _steps(g: Graph, roots: Sequence[int], constants: dict[int, float], fma: bool) -> list[Step]:
+    """Live operations in create order: multiply-adds fused, sin and cos paired, 2 x as x + x."""
+    nodes = _reached(g, roots, constants)
+    uses = dict.fromkeys(nodes, 0)
+    for n in nodes:
+        for e in g.operands(n):
+            if e >> 1 in uses:
+                uses[e >> 1] += 1
+    for e in roots:
+        if e >> 1 in uses:
+            uses[e >> 1] += 1
+    fused = _fuse(g, nodes, uses) if fma and "fma" not in levers.off() else {}
+    gone = {n for n, _ in fused.values()}
+    pairs = _pairs(g, nodes)
+    steps = []
+    for n in nodes:
+        if n in fused:
+            steps.append(fused[n][1])
+        elif g.op[n] in (SIN, COS):
+            step = pairs.pop(g.a[n], None)
+            if step is not None:
+                steps.append(step)
+        elif n not in gone:
+            steps.append(_plain(g, n, constants))
+    return steps
+
+
+def _guards(program: Program, roots: Sequence[int], constants: dict[int, float]) -> list[Step]:
+    """Tests of the pivots that the outputs need, each in the section of its pivot."""
+    if not program.guards:
+        return []
+    reached = set(_reached(program.graph, roots, constants))
+    return [(GUARD, p >> 1, p, s, 0) for p, s, _ in program.guards if p >> 1 in reached]
+
+
+def _guarded(steps: list[Step], guards: Sequence[Step]) -> list[Step]:
+    """Every guard follows the later of the steps that make its pivot and its scale."""
+    if not guards:
+        return steps
+    maker = _maker(steps)
+    after: dict[int, list[Step]] = {}
+    for g in guards:
+        after.setdefault(max(maker.get(e >> 1, 0) for e in operands(g)), []).append(g)
+    return [s for k, step in enumerate(steps) for s in (step, *after.get(k, ()))]
+
+
+def _turned(
+    steps: list[Step], angles: Container[int], where: Container[int], constants: dict[int, float], free: int
+) -> list[Step]:
+    """Inputs lose whole turns before they enter sums that only sines read: of large ones a sum would keep few
+    digits, while the sine of an input by itself is right. So do products by a constant, such as mimics."""
+    fresh = count(free)  # values that nothing has
+    one, made, out = next(fresh), dict[tuple[int, int], int](), list[Step]()
+
+    def turned(x: int, by: int) -> int:
+        constants[one] = 1.0
+        if (x >> 1, by) not in made:
+            made[x >> 1, by] = next(fresh)
+        return 2 * made[x >> 1, by] + (x & 1)
+
+    def scaled(s: Step) -> tuple[int, int] | None:
+        for x, by in ((s[2], s[3]), (s[3], s[2])):
+            if x >> 1 in where and by >> 1 in constants:
+                return x, by
+        return None
+
+    for s in steps:
+        if s[1] in angles and s[0] in (ADD, FMA, MUL):
+            product = scaled(s) if s[0] != ADD else None
+            if product is not None and s[0] == MUL:
+                made[product[0] >> 1, product[1] ^ (product[0] & 1)] = s[1]
+                continue
+            if product is not None:
+                s = (ADD, s[1], turned(product[0] & ~1, product[1] ^ (product[0] & 1)), s[4], 0)
+            if s[0] == ADD:
+                terms = (turned(e, 2 * one) if e >> 1 in where else e for e in s[2:4])
+                s = (ADD, s[1], *terms, 0)  # type: ignore[assignment]
+        out.append(s)
+    return [(TURN, to, 2 * x, by, 0) for (x, by), to in made.items()] + out
+
+
+def _reached(g: Graph, roots: Sequence[int], constants: dict[int, float]) -> list[int]:
+    """Operations that the roots need, in the order of their making; folded values end the search."""
+    mark, stack = set(), [e >> 1 for e in roots]
+    while stack:
+        n = stack.pop()
+        if n not in mark and n not in constants and g.op[n] > INPUT:
+            mark.add(n)
+            stack += [e >> 1 for e in g.operands(n)]
+    return sorted(mark)
+
+
+def _fuse(g: Graph, nodes: Sequence[int], uses: dict[int, int]) -> dict[int, tuple[int, Step]]:
+    """Sum -> (the product that disappears, the multiply-add): left operand first, each product once."""
+    fused: dict[int, tuple[int, Step]] = {}
+    taken = set()
+    for n in nodes:
+        if g.op[n] != ADD:
+            continue
+        for s, other in ((g.a[n], g.b[n]), (g.b[n], g.a[n])):
+            m = s >> 1
+            if g.op[m] == MUL and uses.get(m) == 1 and m not in taken:
+                taken.add(m)
+                fused[n] = (m, (FMA, n, g.a[m] ^ (s & 1), g.b[m], other))
+                break
+    return fused
+
+
+def _pairs(g: Graph, nodes: Sequence[int]) -> dict[int, Step]:
+    """Argument edge -> one step for its sine and cosine; a missing half gets a value of its own, unused."""
+    halves: dict[int, dict[int, int]] = {}
+    for n in nodes:
+        if g.op[n] in (SIN, COS):
+            halves.setdefault(g.a[n], {})[g.op[n]] = n
+    spare = len(g)
+    out = {}
+    for k, (a, half) in enumerate(halves.items()):
+        out[a] = (SINCOS, half.get(SIN, spare + k), a, half.get(COS, spare + k), 0)
+    return out
+
+
+def _plain(g: Graph, n: int, constants: dict[int, float]) -> Step:
+    op, a, b = g.op[n], g.a[n], g.b[n]
+    if op == MUL:
+        for two, x in ((a, b), (b, a)):
+            if constants.get(two >> 1) == 2.0:
+                return ADD, n, x ^ (two & 1), x ^ (two & 1), 0
+    return op, n, a, 0 if op == SQRT else b, 0
+
+
+def operands(step: Step) -> tuple[int, ...]:
+    """The operand edges of a step."""
+    op = step[0]
+    if op == FMA:
+        return step[2:]
+    return step[2:4] if op in BINARY or op in (GUARD, TURN) else step[2:3]
+
+
+def results(step: Step) -> tuple[int, ...]:
+    """The values that a step makes."""
+    if step[0] == GUARD:
+        return ()
+    return (step[1], step[3]) if step[0] == SINCOS else (step[1],)
+
+
+def ends(low: Lowered) -> set[int]:
+    """Outputs to test for all: any other enters one of these so that, if it is not finite, neither is that.
+
+    Sums, products, roots, sines and numerators hand on what is not finite; FINITE says what does not.
+    """
+    stored = {e >> 1 for edges in low.stores for e in edges}
+    within: set[int] = set()
+    for step in reversed(low.steps):
+        if any(v in stored or v in within for v in results(step)):
+            within.update(e >> 1 for e in operands(step)[: FINITE.get(step[0])])
+    return stored - within
+
+
+# -- order --------------------------------------------------------------------------------------------------
+
+
+def _ordered(steps: list[Step], roots: Sequence[int], columns: Sequence[int], order: Order) -> list[Step]:
+    """roots: edges of the outputs in their own order; columns: the same by column, none without matrices."""
+    steps = _trig_first(steps)
+    if order == "create":
+        return steps
+    if order == "greedy":
+        return _greedy(steps, [e >> 1 for e in roots])
+    trig = [s[1] for s in steps if s[0] == SINCOS]
+    if order == "column":
+        return _depth_first(steps, trig + [e >> 1 for e in columns or roots])
+    if not columns or len(steps) > SOON:
+        return steps
+    # the algorithm's own order, unless another finds clearly more of its operands in registers
+    ways = [_depth_first(steps, trig + [e >> 1 for e in columns]), _greedy(steps, [e >> 1 for e in roots])]
+    best = min(ways, key=reloads)
+    return best if reloads(best) < WORTH * reloads(steps) else steps
+
+
+def reloads(steps: Sequence[Step]) -> int:
+    """Operands that are not among the last values used: about what a register allocator must load again."""
+    near: OrderedDict[int, None] = OrderedDict()
+    missed = 0
+    for step in steps:
+        for v in (*(e >> 1 for e in operands(step)), *results(step)):
+            missed += v not in near
+            near[v] = None
+            near.move_to_end(v)
+        while len(near) > REGISTERS:
+            near.popitem(last=False)
+    return missed - len(steps)
+
+
+def _maker(steps: Sequence[Step]) -> dict[int, int]:
+    """Value -> position of the step that makes it."""
+    return {v: k for k, step in enumerate(steps) for v in results(step)}
+
+
+def _trig_first(steps: list[Step]) -> list[Step]:
+    """Calls spill every live register: they go in front, with what their arguments need."""
+    maker = _maker(steps)
+    front: set[int] = set()
+    stack = [k for k, step in enumerate(steps) if step[0] == SINCOS]
+    while stack:
+        k = stack.pop()
+        if k not in front:
+            front.add(k)
+            stack += [maker[e >> 1] for e in operands(steps[k]) if e >> 1 in maker]
+    return [s for k, s in enumerate(steps) if k in front] + [s for k, s in enumerate(steps) if k not in front]
+
+
+def _by_column(outputs: Sequence[Output], kept: Sequence[Sequence[int]]) -> list[int]:
+    """Edges of the outputs, entries of one row and column together, from the last joint; none without a matrix."""
+    if all(len(o.shape) < 2 or len(o.edges) <= 16 for o in outputs):
+        return []
+    keyed = [(_hook(k, o.shape, m), o.edges[k]) for m, (o, ks) in enumerate(zip(outputs, kept)) for k in ks]
+    return [e for _, e in sorted(keyed)]
+
+
+def _hook(k: int, shape: Sequence[int], m: int) -> tuple[int, ...]:
+    index = _unravel(k, shape)
+    if len(index) == 2 and shape[0] == shape[1]:
+        return -max(index), m, min(index), *index
+    return (-index[-1] if index else 0, m, *index)
+
+
+def _depth_first(steps: list[Step], roots: Sequence[int]) -> list[Step]:
+    maker, done, out = _maker(steps), bytearray(len(steps)), []
+    for root in roots:
+        stack = [(maker[root], False)] if root in maker else []
+        while stack:
+            k, leave = stack.pop()
+            if leave:
+                out.append(steps[k])
+            elif not done[k]:
+                done[k] = 1
+                stack.append((k, True))
+                stack += [(maker[e >> 1], False) for e in operands(steps[k]) if e >> 1 in maker]
+    return out
+
+
+class _Greedy:
+    """List scheduling that prefers steps which end the life of their operands."""
+
+    def __init__(self, steps: list[Step], roots: Sequence[int]) -> None:
+        self.steps, maker = steps, _maker(steps)
+        self.reads = [sorted({maker[e >> 1] for e in operands(s) if e >> 1 in maker}) for s in steps]
+        self.users: list[list[int]] = [[] for _ in steps]
+        for k, read in enumerate(self.reads):
+            for r in read:
+                self.users[r].append(k)
+        out = {maker[v] for v in roots if v in maker}
+        self.gain = [0 if k in out and not self.users[k] else 1 for k in range(len(steps))]
+        self.left = [len(u) for u in self.users]
+        self.missing = [len(r) for r in self.reads]
+        self.done = bytearray(len(steps))
+        self.heap = [(-self.score(k), k) for k, m in enumerate(self.missing) if m == 0]
+        heapify(self.heap)
+
+    def score(self, k: int) -> int:
+        return sum(self.left[r] == 1 for r in self.reads[k]) - self.gain[k]
+
+    def push(self, k: int) -> None:
+        heappush(self.heap, (-self.score(k), k))
+
+    def take(self, k: int) -> None:
+        self.done[k] = 1
+        for r in self.reads[k]:
+            self.left[r] -= 1
+            if self.left[r] == 1:
+                for u in self.users[r]:
+                    if not self.done[u] and self.missing[u] == 0:
+                        self.push(u)
+        for u in self.users[k]:
+            self.missing[u] -= 1
+            if self.missing[u] == 0:
+                self.push(u)
+
+    def run(self) -> list[Step]:
+        out = []
+        while self.heap:
+            score, k = heappop(self.heap)
+            if self.done[k]:
+                continue
+            if -score != self.score(k):  # stale: scores change when operands lose users
+                self.push(k)
+                continue
+            self.take(k)
+            out.append(self.steps[k])
+        return out
+
+
+def _greedy(steps: list[Step], roots: Sequence[int]) -> list[Step]:
+    return _trig_first(_Greedy(steps, roots).run())
+
+
+def live_numbers(
+    steps: Sequence[Step], where: dict[int, tuple[int, int]], roots: Sequence[int]
+) -> tuple[int, float]:
+    """Maximum and mean of the values alive between steps (inputs from their first use, constants never)."""
+    first, last = _maker(steps), {}
+    for k, step in enumerate(steps):
+        for e in operands(step):
+            v = e >> 1
+            if v in first or v in where:
+                first.setdefault(v, k)
+                last[v] = k
+    change = [0] * (len(steps) + 1)
+    for v, k in last.items():
+        change[first[v]] += 1
+        change[k] -= 1
+    alive = total = most = 0
+    for c in change:
+        alive += c
+        most = max(most, alive)
+        total += alive
+    return most, round(total / max(1, len(steps)), 1)
+
+
+__all__ = [
+    "CHUNK", "FMA", "GUARD", "ONE_FUNCTION", "SINCOS", "TURN", "Lowered", "Order", "Port", "Step", "ends",
+    "live_numbers", "lower", "operands", "results",
+]  # fmt: skip

@@ -1,0 +1,37 @@
+"""Ways of saving operations that can be switched off: to see what one saves, or that the rest is right without it.
+
+The environment variable DREVO_WITHOUT names those that are off, with commas between; it is set before Python
+starts, and belongs to the key of compiled code.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import TraceError
+
+LEVERS = {
+    "frames": "frames of bodies are moved to where turns and offsets vanish",
+    "holders": "bodies take pole masses over, so that components of their parent's first moment vanish",
+    "phase": "the frame of a last body is turned about its axis, so that its first moment keeps one component",
+    "unit": "lengths are measured in a unit that makes an offset 1",
+    "parallel": "runs of parallel axes share their rotation",
+    "meeting": "elements of the inertia matrix are formed at a body between their two",
+    "sigma": "inertias are gauged to the least of numbers (off: the parameters of Khalil and Kleinfinger, yy)",
+    "cancel": "x - x in neighbouring sums cancels while the graph is built",
+    "factor": "a common factor on parameters alone leaves a sum while the graph is built",
+    "regroup": "sums of the finished program are regrouped",
+    "fma": "a product and a sum are one instruction of the machine",
+}
+
+
+def off() -> frozenset[str]:
+    """The levers that DREVO_WITHOUT names."""
+    given = os.environ.get("DREVO_WITHOUT")
+    names = frozenset(word.strip() for word in given.split(",")) - {""} if given else frozenset[str]()
+    for name in sorted(names - LEVERS.keys()):
+        raise TraceError(f"DREVO_WITHOUT names {name!r}, which is no lever; levers are {', '.join(LEVERS)}")
+    return names
+
+
+__all__ = ["LEVERS", "off"]

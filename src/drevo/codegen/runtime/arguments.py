@@ -1,0 +1,174 @@
+"""What a caller may give, brought into the form that compiled code takes: (B, n) or, batch-last, (n, B) arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import InputError, NumericsError
+
+Array = np.ndarray[Any, Any]
+Port = tuple[str, tuple[int, ...]]
+
+
+class Call(NamedTuple):
+    """The arguments of one call: values in the order of the inputs, and what to do with the result."""
+
+    values: tuple[Any, ...]
+    out: Any
+    threads: int
+
+
+def bind(name: str, inputs: Sequence[Port], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+    """Positional, keyword, then out and threads; InputError for anything left over or missing."""
+    if not kwargs and len(args) == len(inputs):
+        return Call(tuple(args), None, 1)
+    names = [n for n, _ in inputs]
+    usage = f"{name}({', '.join([*names, 'out=None', 'threads=1'])})"
+    order = [*names, "out", "threads"]
+    if len(args) > len(order):
+        raise InputError(f"{usage} takes at most {len(order)} arguments, {len(args)} were given")
+    given = dict(zip(order, args))
+    for key, value in kwargs.items():
+        if key not in order:
+            raise InputError(f"{usage} takes no argument {key!r}")
+        if key in given:
+            raise InputError(f"{usage} was given {key!r} twice")
+        given[key] = value
+    missing = [n for n in names if n not in given]
+    if missing:
+        raise InputError(f"{usage} is missing {', '.join(repr(n) for n in missing)}")
+    threads = given.get("threads", 1)
+    if not isinstance(threads, (int, np.integer)) or isinstance(threads, bool) or threads < 1:
+        raise InputError(f"{name}: threads must be a whole number from 1, not {threads!r}")
+    return Call(tuple(given[n] for n in names), given.get("out"), int(threads))
+
+
+def number_array(x: Any, what: str, dtype: np.dtype[Any]) -> Array:
+    """Real numbers as an aligned array of this very dtype; anything else is refused by name."""
+    try:
+        found = np.asarray(x)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{what} is no array of numbers: {error}") from None
+    if found.dtype.kind not in "fiub":
+        kind = "None" if x is None else f"values of type {found.dtype}"
+        raise InputError(f"{what} must hold real numbers, it holds {kind}")
+    if found.dtype == dtype and found.flags.aligned:
+        # what came through pickle, or has metadata, has an equal dtype of its own
+        return found if found.dtype is dtype else found.view(dtype)
+    if dtype.itemsize >= found.dtype.itemsize:
+        return np.array(found, dtype, order="C")
+    with np.errstate(over="ignore"):  # too large for float32: the finite check of the result speaks up
+        return np.array(found, dtype, order="C")
+
+
+def finite_array(x: Any, what: str) -> Array:
+    """Finite real numbers in double precision: the door of every method that is not compiled."""
+    found = number_array(x, what, np.dtype(float))
+    bad = ~np.isfinite(found)
+    if bad.any():
+        at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), found.shape))
+        where = f" at index {', '.join(map(str, at))}" if at else ""
+        raise NumericsError(f"{what} holds a value that is not finite: {found[at]}{where}")
+    return found
+
+
+@contextmanager
+def in_memory(name: str) -> Iterator[None]:
+    """A batch that no memory holds is refused in a sentence."""
+    try:
+        yield
+    except (MemoryError, ValueError) as error:  # NumPy has both for arrays that are too large
+        said = str(error)
+        if isinstance(error, ValueError) and "too big" not in said and "dimension exceeded" not in said:
+            raise
+        said = said or "not enough is left"
+        raise InputError(f"{name}: there is no memory for this batch, compute it in parts: {said}") from None
+
+
+class Batch(NamedTuple):
+    """Inputs of equal batch size, as 2-D arrays with unit stride along the sample (rows) or the batch."""
+
+    arrays: tuple[Array, ...]
+    lead: tuple[int, ...]  # leading dimensions of the results
+    samples: int
+
+
+def gather(name: str, inputs: Sequence[Port], values: Sequence[Any], dtype: np.dtype[Any], rows: bool) -> Batch:
+    """Checks shapes and broadcasts leading dimensions."""
+    found = [number_array(x, f"{name}: {n}", dtype) for x, (n, _) in zip(values, inputs)]
+    leads = [_lead(name, x, port, rows) for x, port in zip(found, inputs)]
+    lead = _common(name, inputs, leads)
+    count = prod(lead)
+    shape = _row_matrix if rows else _column_matrix
+    return Batch(tuple(shape(x, p[1], lead, count) for x, p in zip(found, inputs)), lead, count)
+
+
+def _lead(name: str, x: Array, port: Port, rows: bool) -> tuple[int, ...]:
+    label, shape = port
+    k = len(shape)
+    if rows:
+        if x.ndim >= k and x.shape[x.ndim - k :] == shape:
+            return tuple(x.shape[: x.ndim - k])
+        tail = ", ".join(str(s) for s in shape)
+        raise InputError(f"{name}: {label} has shape {x.shape}; it must be (..., {tail})")
+    if x.ndim in (1, 2) and x.shape[0] == prod(shape):
+        return tuple(x.shape[1:])
+    raise InputError(f"{name}: {label} has shape {x.shape}; in batch-last layout it must be ({prod(shape)}, B)")
+
+
+def _common(name: str, inputs: Sequence[Port], leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    if all(x == leads[0] for x in leads):
+        return leads[0] if leads else ()
+    try:
+        return np.broadcast_shapes(*leads)
+    except ValueError:
+        said = ", ".join(f"{p[0]} {lead}" for p, lead in zip(inputs, leads))
+        raise InputError(f"{name}: the leading (batch) dimensions do not agree: {said}") from None
+
+
+def _row_matrix(x: Array, shape: tuple[int, ...], lead: tuple[int, ...], count: int) -> Array:
+    """(count, n) with unit last stride; a single sample is repeated by a zero stride."""
+    n, k = prod(shape), len(shape)
+    if x.ndim == k and lead:
+        flat = np.ascontiguousarray(x).reshape(1, n)
+        return np.broadcast_to(flat, (count, n))
+    if x.shape != lead + shape:
+        x = np.broadcast_to(x, lead + shape)
+    x = x.reshape(count, n)
+    return x if n <= 1 or x.strides[1] == x.itemsize else np.ascontiguousarray(x)
+
+
+def _column_matrix(x: Array, shape: tuple[int, ...], lead: tuple[int, ...], count: int) -> Array:
+    """(n, count) with unit last stride."""
+    n = prod(shape)
+    x = x.reshape(n, 1) if x.ndim == 1 else x
+    if x.shape[1] != count:
+        x = np.broadcast_to(x, (n, count))
+    return x if count <= 1 or x.strides[1] == x.itemsize else np.ascontiguousarray(x)
+
+
+def distinct(name: str, outs: Sequence[Any]) -> None:
+    """Two results cannot share memory."""
+    for k, x in enumerate(outs):
+        if any(np.may_share_memory(x, y) for y in outs[:k]):
+            raise InputError(f"{name}: two of the arrays in out overlap")
+
+
+def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
+    """A caller's result array must be writable floats of the right shape."""
+    if not isinstance(out, np.ndarray):
+        raise InputError(f"{name}: out must be a NumPy array, not {type(out).__name__}")
+    if out.dtype.kind != "f":
+        raise InputError(f"{name}: out must hold floating-point numbers, it holds {out.dtype}")
+    if out.shape != shape:
+        raise InputError(f"{name}: out has shape {out.shape}; the result has shape {shape}")
+    if not out.flags.writeable:
+        raise InputError(f"{name}: out is read-only")
+
+
+__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "finite_array", "gather", "in_memory", "number_array"]

@@ -1,0 +1,178 @@
+"""From a Program to loadable code with a manifest, through the cache."""
+
+from __future__ import annotations
+
+import json
+import struct
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import DrevoWarning, EmitError, InputError, one_of
+from ..emit.objects import Layout
+from . import cache, native
+from .key import key
+from .lock import LOCK
+
+if TYPE_CHECKING:
+    from ..graph.program import Program
+
+DTYPES = {"float64": "double", "float32": "float"}
+LAYOUTS = ("rows", "batch_last")
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """How a function is made. check: results are tested for finiteness and quaternions for unit length."""
+
+    dtype: str = "float64"
+    layout: str = "rows"
+    packed: bool = False
+    parameters: bool = False
+    check: bool = True
+    order: str = "auto"
+
+    def __post_init__(self) -> None:
+        for name in ("packed", "parameters", "check"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is True or False, not {getattr(self, name)!r}")
+        one_of("dtype", self.dtype, DTYPES, InputError)
+        one_of("layout", self.layout, LAYOUTS, InputError)
+
+
+class Manifest(NamedTuple):
+    """What a function says about itself; stored with its code as JSON. units: (input, four positions)."""
+
+    name: str
+    inputs: tuple[tuple[str, tuple[int, ...]], ...]
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+    pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
+    units: tuple[tuple[int, tuple[int, ...]], ...]
+    counts: dict[str, int]
+    live: tuple[int, float]
+    steps: int
+    arena: int  # bytes of working memory
+    lanes: int
+    parameters: tuple[tuple[str, float], ...]
+    meta: dict[str, Any]
+
+    def text(self) -> str:
+        return json.dumps(self._asdict(), default=str, sort_keys=True)
+
+
+def _tuples(x: Any) -> Any:
+    return tuple(_tuples(y) for y in x) if isinstance(x, list) else x
+
+
+def parse_manifest(text: str) -> Manifest:
+    """The inverse of `Manifest.text`."""
+    return Manifest(**{k: _tuples(v) for k, v in json.loads(text).items()})
+
+
+class Built(NamedTuple):
+    """A manifest, its loaded code if there is any, and the program if it had to be made."""
+
+    manifest: Manifest
+    code: native.Code | None
+    program: Program | None = None
+
+
+def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache: bool) -> Built:
+    """From the cache, or made now and stored. Without LLVM: the program alone."""
+    try:
+        name = key(request, spec)
+    except (ImportError, OSError) as error:
+        return _uncompiled(make(), spec, error)
+    found = cache.read(name) if use_cache else None
+    if found is not None:
+        built = _unpack(found)
+        if built is not None:
+            return built
+    with LOCK:
+        return _make(name, make(), spec, use_cache)
+
+
+def _unpack(payload: bytes) -> Built | None:
+    try:
+        (size,) = _LENGTH.unpack_from(payload)
+        start = _LENGTH.size + size
+        manifest = parse_manifest(payload[_LENGTH.size : start].decode())
+        return Built(manifest, native.Code(payload[start:]))
+    except (ValueError, TypeError, AttributeError, struct.error, RuntimeError):  # another format than we think
+        return None
+
+
+def _make(name: str, program: Program, spec: Spec, use_cache: bool) -> Built:
+    try:
+        manifest, obj = build(program, spec)
+        code = native.Code(obj)
+    except (EmitError, RuntimeError) as error:
+        if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
+            raise
+        return _uncompiled(program, spec, error)
+    if use_cache:
+        text = manifest.text().encode()
+        cache.write(name, _LENGTH.pack(len(text)) + text + obj)
+    return Built(manifest, code)
+
+
+def _uncompiled(program: Program, spec: Spec, error: Exception) -> Built:
+    text = f"{program.name} runs without machine code, a thousand times slower: {error}"
+    warnings.warn(text, DrevoWarning, stacklevel=5)
+    return Built(describe(program, spec), None, program)
+
+
+def build(program: Program, spec: Spec, target: Any = None) -> tuple[Manifest, bytes]:
+    """Manifest and object code. target: an emit.llvm.Target other than the host's own."""
+    from ..emit import llvm, llvm_entry
+
+    host = native.host()
+    scalar = DTYPES[spec.dtype]
+    lanes = host.bytes // (8 if scalar == "double" else 4)
+    low = _lowered(program, spec, host.fma if target is None else target.fma)
+    single = len(low.steps) <= llvm.SINGLE
+    target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
+    objects = native.layout() or Layout()
+
+    def entry(room: Any, scratch: int) -> str:
+        return llvm_entry.entry(low, target, room, scratch, spec.layout, objects)
+
+    text = llvm.emit(low, target, spec.layout, entry)
+    manifest = _manifest(program, low, text.arena.total, target.lanes)
+    return manifest, native.compile_text(text.ir)
+
+
+def _lowered(program: Program, spec: Spec, fma: bool) -> Any:
+    from ..emit.lower import lower
+
+    order: Any = spec.order
+    return lower(program, parameters=spec.parameters, packed=spec.packed, order=order, fma=fma)
+
+
+def describe(program: Program, spec: Spec) -> Manifest:
+    """The manifest without any code."""
+    return _manifest(program, _lowered(program, spec, True), 0, 1)
+
+
+def _manifest(program: Program, low: Any, room: int, lanes: int) -> Manifest:
+    units = tuple((low.where[u[0]][0], tuple(low.where[n][1] for n in u)) for u in low.units)
+    fresh = Manifest(
+        program.name,
+        tuple((p.name, p.shape) for p in low.inputs),
+        tuple((p.name, p.shape) for p in low.outputs),
+        low.pattern,
+        units,
+        dict(program.counts),
+        low.live,
+        len(low.steps),
+        room,
+        lanes,
+        tuple((p.name, p.value) for p in program.parameters),
+        dict(program.meta),
+    )
+    return parse_manifest(fresh.text())  # cold and warm alike
+
+
+__all__ = ["Built", "Manifest", "Spec", "build", "describe", "obtain_code", "parse_manifest"]

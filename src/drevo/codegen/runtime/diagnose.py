@@ -1,0 +1,175 @@
+"""After a failed check: which row, which number, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import NumericsError
+from ..graph.evaluate import evaluate_edges
+from ..graph.program import FLOOR, Program
+from .build import Manifest
+
+Array = np.ndarray[Any, Any]
+TOLERANCE = 2e-6  # of |q|^2, as in the compiled check
+_HUGE = (1e75, 1e9)  # in double, in single precision: the fourth power is at the end of all numbers
+_SINGULAR = {  # by output
+    "Lambda": "the task is singular there, the link cannot move in all six directions; what moves is in "
+    "inverse_operational_inertia"
+}
+
+
+ROWS = 1024  # of which the pivots are looked at together
+
+
+class Pivot(NamedTuple):
+    """The pivot at a joint, relative to what it is left of."""
+
+    row: int
+    joint: str
+    ratio: float
+    lost: bool
+
+
+Weakest = Callable[[Sequence[Array]], "Pivot | None"]  # by inputs (B, n)
+
+
+def report(
+    m: Manifest, inputs: Sequence[Array], outputs: Sequence[Array], rows: bool, weakest: Weakest | None = None
+) -> None:
+    """Raises NumericsError for the first bad row; returns if the numbers are in order after all."""
+    ins = [x if rows else x.T for x in inputs]
+    outs = [x if rows else x.T for x in outputs]
+    many = len(outs[0]) > 1 if outs else False
+    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many)
+    finite = all(np.isfinite(x).all() for x in outs)
+    if not sentence and weakest is not None:
+        with np.errstate(all="ignore"):
+            sentence = _pivot(weakest(ins), finite, many)
+    sentence = sentence or _output(m, ins, outs, many)
+    if sentence:
+        raise NumericsError(f"{m.name}: {sentence}")
+
+
+def weakest(program: Program, ins: Sequence[Array]) -> Pivot | None:
+    """The first guard that fails, or the one nearest to it; of a row the outermost joint. None without guards."""
+    found: list[Pivot] = []
+    kind = ins[0].dtype.type
+    for start in range(0, len(ins[0]), ROWS) if program.guards else ():
+        part = [x[start : start + ROWS] for x in ins]
+        leaves = {n: x[:, k] for port, x in zip(program.inputs, part) for k, n in enumerate(port.nodes)}
+        given = len(part) > len(program.inputs)
+        leaves |= {p.node: part[-1][:, k] if given else kind(p.value) for k, p in enumerate(program.parameters)}
+        values = evaluate_edges(program.graph, [e for g in program.guards for e in g[:2]], leaves, kind)
+        ratio = np.stack([np.broadcast_to(p / s, len(part[0])) for p, s in zip(values[::2], values[1::2])], 1)
+        found.append(first_lost(ratio, [g.joint for g in program.guards], start))
+        if found[-1].lost:
+            break
+    return min(found, key=lambda p: (not p.lost, p.ratio), default=None)
+
+
+def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
+    """Of pivots relative to their scales, (B, n), the first that is lost, or the least."""
+    lost = ~(ratio > FLOOR[ratio.dtype.itemsize])
+    at = int(lost.argmax()) if lost.any() else int(ratio.argmin())
+    r, k = divmod(at, len(joints))
+    return Pivot(start + r, joints[k], float(ratio[r, k]), bool(lost[r, k]))
+
+
+def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
+    """What the kernel's test found; where results are not finite only if that is why."""
+    if found is None or not (found.lost or finite):
+        return None
+    return (
+        f"the mass matrix is singular to working precision at joint {found.joint!r}{_row(found.row, many)}: "
+        f"{abs(found.ratio):.1e} of the inertia that it moves is left to it, so no digit of the result would be "
+        "right; leave this configuration, or give the bodies beside the joint inertia"
+    )
+
+
+def _row(r: int, many: bool) -> str:
+    return f" in row {r}" if many else ""
+
+
+def _entry(name: str, shape: tuple[int, ...], k: int) -> str:
+    index = ", ".join(str(i) for i in np.unravel_index(k, shape)) if shape else ""
+    return f"{name}[{index}]" if index else name
+
+
+def _first(x: Array) -> tuple[int, int] | None:
+    """Row and column of the first value that is not finite."""
+    bad = ~np.isfinite(x)
+    if not bad.any():
+        return None
+    r = int(bad.any(axis=1).argmax())
+    return r, int(bad[r].argmax())
+
+
+def _not_finite_input(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
+    hits = [(*hit, i) for i, x in enumerate(ins) if (hit := _first(x)) is not None]
+    if not hits:
+        return None
+    r, k, i = min(hits)
+    name, shape = m.inputs[i]
+    return f"{_entry(name, shape, k)}{_row(r, many)} is {float(ins[i][r, k])}: inputs must be finite"
+
+
+def bad_quaternion(m: Manifest, ins: Sequence[Array]) -> tuple[int, int] | None:
+    """Row and number of the first quaternion that is not of unit length."""
+    hits = []
+    for u, (i, columns) in enumerate(m.units):
+        square = (ins[i][:, list(columns)].astype(np.float64) ** 2).sum(axis=1)
+        wrong = ~(np.abs(square - 1.0) <= TOLERANCE)
+        if wrong.any():
+            hits.append((int(wrong.argmax()), u))
+    return min(hits) if hits else None
+
+
+def _quaternion(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
+    hit = bad_quaternion(m, ins)
+    if hit is None:
+        return None
+    r, u = hit
+    i, columns = m.units[u]
+    value = ins[i][r, list(columns)].astype(np.float64)
+    where = f"{m.inputs[i][0]}[{columns[0]}:{columns[-1] + 1}]"
+    size = float(np.sqrt((value**2).sum()))
+    return f"the quaternion {where}{_row(r, many)} has length {size:.9g}; it must be 1 to 1e-6: normalise it"
+
+
+def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool) -> str | None:
+    hits = [(*hit, i) for i, x in enumerate(outs) if (hit := _first(x)) is not None]
+    if not hits:
+        return None
+    r, k, i = min(hits)
+    name, shape = m.outputs[i]
+    if m.pattern is not None:
+        index = ", ".join(str(axis[k]) for axis in m.pattern[i])
+        entry = f"{name}[{index}]"
+    else:
+        entry = _entry(name, shape, k)
+    why = _too_large(m, ins, r) or _SINGULAR.get(
+        m.outputs[i][0], "the mass matrix or another divisor is singular there"
+    )
+    return f"{entry}{_row(r, many)} is {float(outs[i][r, k])}: {why}"
+
+
+def _too_large(m: Manifest, ins: Sequence[Array], r: int) -> str | None:
+    """The largest input of a row, where angles of that size have no sine or its powers are beyond all numbers."""
+    sizes = [(float(np.abs(x[r]).max()), int(np.abs(x[r]).argmax()), i) for i, x in enumerate(ins) if x.shape[1]]
+    if not sizes:
+        return None
+    largest, k, i = max(sizes)
+    name, shape = m.inputs[i]
+    said = f"{_entry(name, shape, k)} is as large as {largest:.3g}"
+    single = ins[i].dtype == np.float32
+    if name == "q" and largest > 2.0 ** (20 if single else 40):
+        return f"{said}, and angles are limited to 2^40, in float32 to 2^20"
+    if largest > _HUGE[single]:
+        return f"{said}, and what is computed from it is beyond the largest number"
+    return None
+
+
+__all__ = ["bad_quaternion", "report"]

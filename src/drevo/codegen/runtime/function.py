@@ -1,0 +1,317 @@
+"""Function: what the user calls. A builtin takes conforming arrays; this module takes everything else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import prod
+from operator import itemgetter
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...model.quantities import CATALOGUE, explained
+from . import native, selftest
+from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory, number_array
+from .build import Built, Manifest, Spec, obtain_code
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from ..graph.program import Program
+    from .diagnose import Weakest
+    from .fallback import Reference
+
+Extra = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+_STEPS_PER_NS = 30.0  # of a batch; holds within some 20 %
+_RELEASE = 5_000.0  # ns of work from which the GIL is given back
+_THREADED = 500_000.0  # ns of work from which threads are worth their start
+_PIECE = 200_000.0  # ns of work that a thread takes at a time
+
+
+def obtain(
+    request: str, make: Callable[[], Program], spec: Spec, *, extra: Extra | None = None, cache: bool = True
+) -> Function:
+    """The function of a program, from the cache if it is there: then `make` is not called.
+
+    request: any text that identifies what was asked (`key.request`); sources and machine are added here.
+    extra: takes the calls with keywords that the function does not know, as (args, kwargs).
+    """
+    return Function(obtain_code(request, make, spec, cache), spec, extra, lambda ins: _weakest(make(), ins))
+
+
+def _weakest(program: Program, ins: Sequence[Array]) -> Any:
+    """After a failed check: the pivot that is nearest to none."""
+    from . import diagnose
+
+    return diagnose.weakest(program, ins)
+
+
+class Function:
+    """Compiled quantities: `f(*inputs, out=None, threads=1)`.
+
+    Inputs are (..., *shape), leading dimensions broadcast, results (..., *shape); in batch-last layout inputs
+    are (n, B) and results (size, B). Several outputs come as a tuple with names. `fast` is the builtin behind
+    the call, or None. Raises InputError, NumericsError.
+    """
+
+    def __init__(
+        self, built: Built, spec: Spec, extra: Extra | None = None, weakest: Weakest | None = None
+    ) -> None:
+        m = built.manifest
+        self.manifest, self.spec, self.extra, self._weakest = m, spec, extra, weakest
+        self.name, self.inputs, self.outputs = m.name, m.inputs, m.outputs
+        self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
+        self.counts, self.meta, self.live = m.counts, m.meta, m.live
+        self.parameters = m.parameters
+        self.recipe: tuple[Any, ...] | None = None
+        self._code = built.code
+        self._sizes = [prod(s) for _, s in m.outputs]
+        self._known = {"out", "threads", *(n for n, _ in m.inputs)}
+        self._reference = _reference(built, spec)
+        self._several = _several(m) if len(m.outputs) > 1 else None
+        self.fast: Callable[..., Any] | None = None
+        self.fast = self._builtin()
+        self._entry = self.fast or self._slow()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._entry(*args, **kwargs) if kwargs else self._entry(*args)
+
+    def __repr__(self) -> str:
+        ins = ", ".join(f"{n}{list(s)}" for n, s in self.inputs)
+        outs = ", ".join(f"{n}{list(s)}" for n, s in self.outputs)
+        return f"<Function {self.name}({ins}) -> {outs}, {self.dtype}, {self.backend}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.recipe is None:
+            raise TypeError(f"{self.name}: this Function was not made by drevo.compile and cannot be pickled")
+        return self.recipe
+
+    @property
+    def backend(self) -> str:
+        """How calls run: "native" (builtin), "ctypes" or "reference"."""
+        return "native" if self.fast else "ctypes" if self._code else "reference"
+
+    @property
+    def code(self) -> native.Code | None:
+        """The loaded machine code, if there is any."""
+        return self._code
+
+    @property
+    def pattern(self) -> Any:
+        """Of a packed function: index arrays of the stored entries; one per output if there are several."""
+        if self.manifest.pattern is None:
+            return None
+        arrays = [tuple(np.array(i, dtype=np.intp) for i in p) for p in self.manifest.pattern]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    @property
+    def nanoseconds(self) -> float:
+        """A rough estimate of the time of one sample in a batch."""
+        return self.manifest.steps * 8 / self.manifest.lanes / _STEPS_PER_NS
+
+    # -- entries --------------------------------------------------------------------------------------------
+
+    def _slow(self) -> Callable[..., Any]:
+        """A plain function: what the builtin calls for whatever is not a conforming array.
+
+        Inputs that need only be made plain arrays go back to the builtin, and so does a list of result arrays, as
+        a tuple, which nobody can change meanwhile; what is plain and came here all the same never does.
+        """
+
+        def slow(*args: Any, **kwargs: Any) -> Any:
+            if self.fast is not None and self._several is not None and type(kwargs.get("out")) is list:
+                return self.fast(*args, **{**kwargs, "out": tuple(kwargs["out"])})
+            if self.fast is not None and not kwargs and len(args) == len(self.inputs):
+                with in_memory(self.name):
+                    plain = [self._plain(x, port) for x, port in zip(args, self.inputs)]
+                if all(map(self._is_plain, plain)) and not all(map(self._is_plain, args)):
+                    return self.fast(*plain)
+            return self.general(args, kwargs)
+
+        return slow
+
+    def _plain(self, x: Any, port: Port) -> Array:
+        """An argument as a plain array; the same object if it is one."""
+        if self._is_plain(x):
+            return x  # type: ignore[no-any-return]
+        found = number_array(x, f"{self.name}: {port[0]}", self.dtype)
+        return np.ascontiguousarray(found).reshape(found.shape)
+
+    def _is_plain(self, x: Any) -> bool:
+        return type(x) is np.ndarray and x.dtype is self.dtype and x.flags.c_contiguous and x.flags.aligned
+
+    def _builtin(self) -> Callable[..., Any] | None:
+        if self._code is None or selftest.wanted() != "native" or native.layout() is None:
+            return None
+        several: Any = self._several
+        if several is not None and sys.version_info < (3, 11):  # see native._address
+            cls = several
+
+            def several(x: Any) -> Any:
+                return cls(x)
+
+        names = ", ".join(n.replace(":", "_") for n, _ in self.inputs)
+        known = CATALOGUE.get(self.name)
+        about = f"{self.name} of {self.meta.get('robot', 'a program')}." + (
+            f"\n\n{explained(known)}" if known else ""
+        )
+        more = ", *, f_ext=None" if self.extra is not None else ""
+        doc = f"{self.name}({names}, out=None, threads=1{more})\n--\n\n{about}"
+        threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
+        made = native.builtin(self._code, self, self.name, doc, self._slow(), self.dtype, several, threshold)
+        return made if selftest.trusted(self, made) else None
+
+    def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Any call at all."""
+        if kwargs and self.extra is not None and not self._known.issuperset(kwargs):
+            return self.extra(args, dict(kwargs))
+        with in_memory(self.name):
+            return self._computed(bind(self.name, self.inputs, args, kwargs))
+
+    def _computed(self, call: Call) -> Any:
+        rows = self.layout == "rows"
+        batch = gather(self.name, self.inputs, call.values, self.dtype, rows)
+        shapes = [(*batch.lead, *s) if rows else (n, *batch.lead) for (_, s), n in zip(self.outputs, self._sizes)]
+        targets = self._targets(call, shapes)
+        flat = [(batch.samples, n) if rows else (n, batch.samples) for n in self._sizes]
+        made = [self._room(x, shape, batch.arrays) for x, shape in zip(targets, flat)]
+        if batch.samples:
+            self._checked_run(batch.arrays, made, batch.samples, call.threads)
+        return self._result(made, shapes, targets)
+
+    def _targets(self, call: Call, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+        """The caller's result arrays, or None for each."""
+        if call.out is None:
+            return [None] * len(shapes)
+        given = [call.out] if len(shapes) == 1 else call.out
+        if not isinstance(given, (list, tuple)) or len(given) != len(shapes):
+            raise InputError(f"{self.name}: out must be {len(shapes)} arrays, in a list or tuple")
+        for x, shape in zip(given, shapes):
+            check_out(self.name, x, shape)
+        distinct(self.name, given)
+        return list(given)
+
+    def _room(self, target: Any, shape: tuple[int, int], inputs: Sequence[Array]) -> Array:
+        """Where a result is computed: in the caller's own array if that is safe, so large ones are not copied."""
+        if target is None or target.dtype != self.dtype or not target.dtype.isnative:
+            return np.empty(shape, self.dtype)
+        plain = target.flags.c_contiguous and target.flags.aligned
+        if not plain or any(np.may_share_memory(target, x) for x in inputs):
+            return np.empty(shape, self.dtype)
+        view: Array = target.reshape(shape)
+        return view
+
+    def _result(self, made: Sequence[Array], shapes: Sequence[tuple[int, ...]], targets: Sequence[Any]) -> Any:
+        done: list[Any] = []
+        for x, shape, target in zip(made, shapes, targets):
+            value = x.reshape(shape)
+            if target is not None and value.__array_interface__["data"] != target.__array_interface__["data"]:
+                np.copyto(target, value, casting="same_kind")
+            done.append(value[()] if target is None else target)
+        return done[0] if self._several is None else self._several(done)
+
+    # -- running --------------------------------------------------------------------------------------------
+
+    def _checked_run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> None:
+        if self._run(inputs, outputs, count, threads) and self.spec.check:
+            from . import diagnose
+
+            diagnose.report(self.manifest, inputs, outputs, self.layout == "rows", self._weakest)
+
+    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> bool:
+        """True if something is not finite or no unit quaternion."""
+        if self._code is None:
+            return self._evaluate(inputs, outputs)
+        threads = min(threads, count // (8 * self.manifest.lanes))
+        if threads < 2 or count * self.nanoseconds < _THREADED:
+            return self._part(inputs, outputs, 0, count, count)
+        unit = 8 * self.manifest.lanes  # whole tiles, whole cache lines
+        pieces = min(count // unit, threads * max(1, int(count * self.nanoseconds / threads / _PIECE)))
+        cuts = [count * k // pieces // unit * unit for k in range(pieces)] + [count]
+        parts = iter([(a, b) for a, b in pairwise(cuts) if b > a])
+
+        def work() -> bool:
+            """Takes pieces as long as there are any: a core that others use too gets fewer of them."""
+            return any([self._part(inputs, outputs, a, b, count) for a, b in parts])
+
+        from concurrent.futures import wait
+
+        jobs = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+        try:
+            bad = work()
+        finally:
+            wait(jobs)  # nobody may still write when an error leaves this call
+        return any([bad, *(j.result() for j in jobs)])
+
+    def _part(self, inputs: Sequence[Array], outputs: Sequence[Array], start: int, stop: int, count: int) -> bool:
+        """Samples start..stop of `count` through the driver."""
+        assert self._code is not None
+        arrays = [*inputs, *outputs]
+        axis = 0 if self.layout == "rows" else 1
+        pointers = [x.__array_interface__["data"][0] + start * x.strides[axis] for x in arrays]
+        work = np.empty(self.manifest.arena + 64, np.uint8)
+        arena = -(-work.__array_interface__["data"][0] // 64) * 64
+        strides = [x.strides[0] for x in arrays]
+        return bool(self._code.drive(pointers, strides, stop - start, arena, count))
+
+    def _evaluate(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        from . import diagnose
+
+        assert self._reference is not None
+        turned = [[x if self.layout == "rows" else x.T for x in arrays] for arrays in (inputs, outputs)]
+        self._reference.run(*turned)
+        finite = all(np.isfinite(x).all() for x in outputs)
+        if not finite or diagnose.bad_quaternion(self.manifest, turned[0]) is not None:
+            return True
+        found = diagnose.weakest(self._reference.program, turned[0])
+        return found is not None and found.lost
+
+
+def _reference(built: Built, spec: Spec) -> Reference | None:
+    if built.code is not None or built.program is None:
+        return None
+    from .fallback import Reference
+
+    return Reference(built.program, built.manifest.pattern, spec.parameters)
+
+
+def _several(m: Manifest) -> Any:
+    """A tuple type whose fields are the outputs; it pickles as a plain tuple."""
+    fields: dict[str, Any] = {n: property(itemgetter(k)) for k, (n, _) in enumerate(m.outputs)}
+    names = tuple(fields)
+    body = {"__slots__": (), "_fields": names, "__reduce__": lambda x: (tuple, (tuple(x),)), **fields}
+    body["__repr__"] = lambda x: f"({', '.join(f'{n}={v!r}' for n, v in zip(names, x))})"
+    return type(f"{m.name}_result", (tuple,), body)
+
+
+# -- threads ------------------------------------------------------------------------------------------------
+
+_POOLS: dict[int, ThreadPoolExecutor] = {}
+_POOLS_LOCK = Lock()
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with _POOLS_LOCK:
+        if threads not in _POOLS:
+            _POOLS[threads] = ThreadPoolExecutor(threads, thread_name_prefix="drevo")
+        return _POOLS[threads]
+
+
+def _forget_pools() -> None:
+    """The threads of a pool do not survive a fork."""
+    global _POOLS_LOCK
+    _POOLS.clear()
+    _POOLS_LOCK = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)
+
+__all__ = ["Function", "Spec", "obtain"]

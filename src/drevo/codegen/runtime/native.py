@@ -1,0 +1,290 @@
+"""Machine code in this process: the host, LLVM, the objects' layout, and the builtin that Python calls.
+
+llvmlite is imported at the first use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
+from functools import lru_cache
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import EmitError
+from ..emit.objects import TABLE, Layout
+from . import image
+from .lock import LOCK
+
+_FASTCALL_KEYWORDS = 0x82
+_ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
+_NEW, _RETURN, _TYPE, _VERSION = 93, 76, 2, 0
+
+
+class Host(NamedTuple):
+    """The machine that code is made for."""
+
+    triple: str
+    cpu: str
+    features: str
+    bytes: int  # of a vector register
+    fma: bool
+    splat: bool
+    version: str
+
+    @property
+    def key(self) -> str:
+        return "|".join([self.triple, self.cpu, self.features, self.version])
+
+
+@lru_cache(maxsize=1)
+def host() -> Host:
+    """The present machine; its features decide width and arithmetic."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    triple = llvm.get_process_triple()
+    has = dict(llvm.get_host_cpu_features())
+    features = ",".join(sorted(("+" if on else "-") + name for name, on in has.items()))
+    x86 = triple.startswith(("x86_64", "amd64"))
+    size = 64 if has.get("avx512f") else 32 if has.get("avx") else 16
+    fma = bool(has.get("fma") or has.get("fma4")) if x86 else triple.startswith(("aarch64", "arm64"))
+    version = f"llvmlite {llvmlite.__version__} llvm {llvm.llvm_version_info}"
+    return Host(triple, llvm.get_host_cpu_name(), features, size, fma, llvm.llvm_version_info[0] >= 19, version)
+
+
+@lru_cache(maxsize=1)
+def machine() -> str:
+    """What code depends on in this machine; where the system tells it, LLVM is not asked, nor loaded."""
+    import llvmlite
+
+    if not image.supported():
+        return host().key
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        first = file.read(8192).split("\n\n")[0].splitlines()
+    wanted = ("vendor_id", "cpu family", "model", "model name", "flags")
+    told = [line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted]
+    return "|".join([f"llvmlite {llvmlite.__version__}", *told]) if len(told) == len(wanted) else host().key
+
+
+# -- LLVM ---------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _machine() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()  # the loader needs it too
+    return _new_machine()
+
+
+def _new_machine() -> Any:
+    import llvmlite.binding as llvm
+
+    target = llvm.Target.from_triple(host().triple)
+    # constants within reach of one instruction: the loader of our own keeps an object in one piece
+    model = "small" if image.supported() else "jitdefault"
+    return target.create_target_machine(
+        cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel=model
+    )
+
+
+@lru_cache(maxsize=1)
+def _keep_order() -> None:
+    """The machine scheduler would undo the order of the steps. Process-wide, so only when something compiles."""
+    import llvmlite.binding as llvm
+
+    llvm.set_option("", "-enable-misched=false")
+
+
+def compile_text(ir: str, verify: bool = False) -> bytes:
+    """Object code of a module; no middle end: the graph is folded and shared already."""
+    import llvmlite.binding as llvm
+
+    with LOCK:
+        machine = _machine()
+        _keep_order()
+        try:
+            module = llvm.parse_assembly(ir)
+            if verify:
+                module.verify()
+            return bytes(machine.emit_object(module))
+        except RuntimeError as error:
+            raise EmitError(f"LLVM refused the generated code: {error}") from error
+
+
+class Loaded:
+    """Object code in memory, which lives as long as this."""
+
+    def __init__(self, obj: bytes) -> None:
+        self._image: image.Image | None = None
+        if image.supported():
+            with suppress(OSError, ValueError):  # LLVM knows more kinds of objects
+                self._image = image.Image(obj)
+        if self._image is None:
+            self._engine = _engine(obj)
+
+    def address(self, name: str, data: bool = False) -> int:
+        """Where a function, or with `data` a variable, begins; 0 if there is none."""
+        if self._image is not None:
+            return self._image.address(name)
+        with LOCK:
+            find = self._engine.get_global_value_address if data else self._engine.get_function_address
+            return int(find(name))
+
+
+def _engine(obj: bytes) -> Any:
+    import llvmlite.binding as llvm
+
+    with LOCK:
+        _machine()
+        # the engine owns its machine, so it gets one of its own
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+        engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(obj))
+        engine.finalize_object()
+        return engine
+
+
+class Code(Loaded):
+    """The object code of a Function: its driver, its entry and the table that the entry reads."""
+
+    def __init__(self, obj: bytes) -> None:
+        super().__init__(obj)
+        self.drive_address = self.address("drive")
+        self.entry_address = self.address("entry")
+        self.table_address = self.address("table", data=True)
+        kind = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_void_p, c_int64)
+        self._drive = kind(self.drive_address)
+
+    def drive(self, pointers: list[int], strides: list[int], count: int, arena: int, whole: int) -> int:
+        """Runs a part of a batch of `whole` samples without the GIL; 1 if a check failed."""
+        n = len(pointers)
+        return int(self._drive((c_void_p * n)(*pointers), (c_int64 * n)(*strides), count, arena, whole))
+
+
+# -- the interpreter's objects ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _array_api() -> Any:
+    """NumPy's table of C functions."""
+    try:
+        umath = import_module("numpy._core._multiarray_umath")
+    except ImportError:  # NumPy 1
+        umath = import_module("numpy.core._multiarray_umath")
+    capsule = umath._ARRAY_API
+    get = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    return ctypes.cast(get(capsule, None), POINTER(c_void_p))
+
+
+@lru_cache(maxsize=1)
+def layout() -> Layout | None:
+    """Offsets of CPython's and NumPy's objects, verified on live arrays; None means no fast entry here."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(c_void_p) != 8:
+        return None
+    try:
+        free = bool(getattr(sys, "_is_gil_enabled", None)) and object.__basicsize__ == 32
+        found = Layout(object.__basicsize__, 24 if free else 8)
+        api = _array_api()
+        version = ctypes.CFUNCTYPE(ctypes.c_uint)(api[_VERSION])()
+        right = api[_TYPE] == id(np.ndarray) and version in _ABI
+        return found if right and all(_as_seen(found, x) for x in _samples()) else None
+    except (AttributeError, ImportError, TypeError, ValueError):
+        return None
+
+
+def _samples() -> list[np.ndarray[Any, Any]]:
+    """Arrays that differ in every field that the entry reads."""
+    wide = np.zeros((6, 9))
+    frozen = np.ones(5)
+    frozen.flags.writeable = False
+    return [np.zeros(3), wide[1:5, 2:7], wide[::-2], frozen, np.zeros((4, 2), np.float32), wide.T]
+
+
+def _as_seen(found: Layout, x: np.ndarray[Any, Any]) -> bool:
+    """Every field, read where the entry will read it."""
+    at = id(x)
+
+    def word(offset: int, kind: Any = c_int64) -> int:
+        return int(kind.from_address(at + offset).value)
+
+    b, n = found.base, x.ndim
+    if word(found.type) != id(np.ndarray) or word(b) != x.ctypes.data or word(b + 40) != id(x.dtype):
+        return False
+    flags, first, second = word(b + 48, c_int32), word(b + 16), word(b + 24)
+    same = bool(flags & 0x100) == x.flags.aligned and bool(flags & 0x400) == x.flags.writeable
+    if not same or word(b + 8, c_int32) != n or not first or second != first + 8 * n:
+        return False  # only pointers that everything else speaks for are followed
+    dims, strides = ((c_int64 * n).from_address(at) for at in (first, second))
+    return (tuple(dims), tuple(strides)) == (x.shape, x.strides)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("meth", c_void_p), ("flags", c_int), ("doc", c_char_p)]
+
+
+class Holder:
+    """Owns everything that a builtin points to; it is the builtin's self, by which it pickles."""
+
+    def __init__(self, code: Code, definition: _MethodDef, owner: object, *kept: object) -> None:
+        self.code, self.definition, self.owner, self.kept = code, definition, owner, kept
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened, (self.definition.name.decode(), self.owner)
+
+
+def _opened(name: str, owner: Any) -> SimpleNamespace:
+    """What a pickled builtin is the attribute of."""
+    return SimpleNamespace(**{name: owner.fast or owner})
+
+
+def builtin(
+    code: Code,
+    owner: object,
+    name: str,
+    doc: str,
+    slow: Callable[..., Any],
+    dtype: np.dtype[Any],
+    results: object,
+    threshold: int,
+) -> Callable[..., Any]:
+    """The entry of loaded code as a Python builtin of a Function; `slow` takes the calls that it does not."""
+    out = sys.intern("out")
+    value = _functions() | {
+        "ndarray": id(np.ndarray), "dtype": id(dtype), "slow": id(slow), "none": id(None), "out": id(out),
+        "threshold": threshold, "results": id(results), "tuple": id(tuple),
+    }  # fmt: skip
+    table = (c_void_p * len(TABLE)).from_address(code.table_address)
+    table[:] = [value[key] for key in TABLE]
+    definition = _MethodDef(name.encode(), code.entry_address, _FASTCALL_KEYWORDS, doc.encode())
+    holder = Holder(code, definition, owner, slow, dtype, results, out)
+    make = ctypes.PYFUNCTYPE(py_object, c_void_p, py_object, c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
+    return make(ctypes.addressof(definition), holder, None)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1)
+def _functions() -> dict[str, int]:
+    """Addresses of the C functions in the table."""
+    api = _array_api()
+    found = {"PyArray_New": api[_NEW], "PyArray_Return": api[_RETURN]}
+    for name in TABLE:
+        if name.startswith("Py") and name not in found:
+            found[name] = _address(name)
+    return found
+
+
+def _address(name: str) -> int:
+    pick = name
+    if name == "PyObject_Vectorcall" and not hasattr(ctypes.pythonapi, name):
+        pick = "_PyFunction_Vectorcall"  # CPython 3.10; right for plain functions only
+    return int(ctypes.cast(getattr(ctypes.pythonapi, pick), c_void_p).value or 0)
+
+
+__all__ = ["Code", "Host", "Layout", "Loaded", "builtin", "compile_text", "host", "layout", "machine"]

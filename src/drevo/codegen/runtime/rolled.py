@@ -1,0 +1,199 @@
+"""Rolled code in this process: one object for all models with the same kinds of joints, its data beside it.
+
+A second, small object holds the Python entry, whose checks know the sizes; it calls the first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ...errors import EmitError
+from ..emit.objects import Layout
+from . import cache, native
+from .build import DTYPES, Built, Manifest, Spec, parse_manifest
+from .function import Extra, Function
+from .key import key
+from .lock import LOCK
+
+if TYPE_CHECKING:
+    from ..emit.llvm_rolled import Rolled
+    from .diagnose import Weakest
+
+Array = np.ndarray[Any, Any]
+_STEPS = {  # of one body, by its time, where it is not _USUAL: for estimates
+    "inverse_dynamics": 105, "bias": 100, "inertia_product": 80, "forward_dynamics": 400, "pivots": 400,
+}  # fmt: skip
+_USUAL = 60
+_LOOPS: WeakValueDictionary[str, native.Code] = WeakValueDictionary()  # one in memory for all links of a robot
+
+
+class Data(NamedTuple):
+    """A model's tables: the ground's slot, numbers and integers per body and row, the scalars of all slots.
+
+    first: the body where a walk begins.
+    """
+
+    ground: Array
+    numbers: Array
+    integers: Array
+    slots: int
+    first: int
+
+
+class Sizes(NamedTuple):
+    """What the entry must know of a model.
+
+    slots: scalars of state of all bodies and the ground. loads: links that take a wrench.
+    """
+
+    quantity: str
+    arguments: tuple[str, ...]
+    results: tuple[tuple[str, tuple[int, ...]], ...]
+    nq: int
+    nv: int
+    bodies: int
+    slots: int
+    loads: tuple[str, ...] = ()
+    tiled: bool = True
+
+    @property
+    def ports(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        state = tuple((a, (self.nq if a == "q" else self.nv,)) for a in self.arguments)
+        return state + tuple((f"f_ext:{link}", (6,)) for link in self.loads)
+
+    @property
+    def state(self) -> int:
+        """Scalars of one sample's state: the slots, sines and cosines, wrenches."""
+        return self.slots + 2 * self.nq + 6 * len(self.loads)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Scalars of every result."""
+        return [prod(shape) for _, shape in self.results]
+
+    def arena(self, lanes: int, item: int) -> int:
+        """Bytes of the batch kernel's working memory."""
+        from ..emit.llvm_rolled import LONG
+
+        if self.bodies >= LONG or not self.tiled:
+            return 64 + item * self.state
+        tiles = sum(self.nq if a == "q" else self.nv for a in self.arguments) + sum(self.lengths)
+        return 64 + item * lanes * (tiles + self.state)
+
+
+class RolledCode(native.Code):
+    """The entry's code, with the loops it calls and the model's data."""
+
+    def __init__(self, entry: bytes, loops: native.Code, data: Data, dtype: str, sizes: Sizes) -> None:
+        super().__init__(entry)
+        self.loops = loops
+        ground, numbers = (np.ascontiguousarray(x, dtype) for x in (data.ground, data.numbers))
+        state = np.zeros(sizes.state + 16, dtype)
+        start = -(-state.ctypes.data // 64) * 64
+        words = [ground.ctypes.data, numbers.ctypes.data, data.integers.ctypes.data, sizes.bodies]
+        words += [len(data.integers) - sizes.bodies, sizes.nq, sizes.nv, start, 0, sizes.slots, len(sizes.loads)]
+        model = np.array([*words, data.first, *sizes.lengths, *[0] * (3 - len(sizes.results))], np.int64)
+        self.data = (ground, numbers, data.integers, state, model)
+        at = self.address("rolled", data=True)
+        find = self.loops.address
+        (ctypes.c_int64 * 3).from_address(at)[:] = [find("single"), find("batch"), model.ctypes.data]
+
+
+def loops_of(request: str, make: Callable[[], Rolled], spec: Spec, cache: bool) -> native.Code:
+    """The code of the loops; `make` is called only where it is not in the cache."""
+    name = key(request, spec)
+    found = _LOOPS.get(name)
+    if found is None:
+        found = _LOOPS[name] = native.Code(kept(name, cache, lambda: _loops(make(), spec)))
+    return found
+
+
+def function_of(
+    sizes: Sizes,
+    make: Callable[[], Rolled],
+    data: Data,
+    spec: Spec,
+    *,
+    request: str,
+    meta: dict[str, Any],
+    units: tuple[tuple[int, tuple[int, ...]], ...] = (),
+    extra: Extra | None = None,
+    weakest: Weakest | None = None,
+    cache: bool = True,
+) -> Function | None:
+    """The Function of a model's data; `make` is called only where the code of its kinds is not in the cache.
+
+    None where no machine code can be made.
+    """
+    try:
+        loops = loops_of(request, make, spec, cache)
+        shape = f"{request}\nentry {sizes._replace(loads=('',) * len(sizes.loads))}"
+        entry = kept(key(shape, spec), cache, lambda: _entry(sizes, spec))
+        code = RolledCode(entry, loops, data, spec.dtype, sizes)
+    except (EmitError, ImportError, OSError, RuntimeError) as error:
+        if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
+            raise
+        return None
+    return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra, weakest)
+
+
+def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
+    """Object code from the cache, or made now and stored."""
+    found = cache.read(name) if use else None
+    if found is None:
+        with LOCK:
+            found = make()
+        if use:
+            cache.write(name, found)
+    return found
+
+
+def target_of(spec: Spec) -> Any:
+    """This machine, as the emitters know it."""
+    from ..emit.llvm import Target
+
+    host, scalar = native.host(), DTYPES[spec.dtype]
+    return Target(scalar, host.bytes // (8 if scalar == "double" else 4), host.fma, host.splat, spec.check)
+
+
+def _loops(rolled: Rolled, spec: Spec) -> bytes:
+    from ..emit.llvm_rolled_driver import emit
+
+    return native.compile_text(emit(rolled, target_of(spec)))
+
+
+def _entry(sizes: Sizes, spec: Spec) -> bytes:
+    """The Python entry of the unrolled form, before functions that only pass on."""
+    from ..emit import llvm, llvm_entry
+    from ..emit.llvm_rolled_driver import forward_text
+    from ..emit.lower import Lowered, Port
+
+    ins = tuple(Port(*p) for p in sizes.ports)
+    outs = tuple(Port(*p) for p in sizes.results)
+    low = Lowered((), ins, outs, {}, {}, ((),) * len(outs), (), None, (0, 0.0))
+    target = target_of(spec)
+    room = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
+    text = llvm_entry.entry(low, target, room, 0, "rows", native.layout() or Layout())
+    return native.compile_text(forward_text(len(sizes.arguments), len(sizes.loads), len(outs)) + text)
+
+
+def _manifest(
+    sizes: Sizes, spec: Spec, meta: dict[str, Any], units: tuple[tuple[int, tuple[int, ...]], ...]
+) -> Manifest:
+    target = target_of(spec)
+    room = sizes.arena(target.lanes, target.of(1).size)
+    steps = sizes.bodies * _STEPS.get(sizes.quantity, _USUAL) + sum(sizes.lengths)
+    fresh = Manifest(
+        sizes.quantity, sizes.ports, sizes.results, None, units, {}, (0, 0.0), steps, room,
+        target.lanes, (), meta,
+    )  # fmt: skip
+    return parse_manifest(fresh.text())
+
+
+__all__ = ["Data", "RolledCode", "Sizes", "function_of", "kept", "loops_of", "target_of"]

@@ -1,0 +1,92 @@
+"""Whether the C-level entry answers as the plain way does: asked once in a process, before it is relied on."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import DrevoWarning, InputError
+
+if TYPE_CHECKING:
+    from .function import Function
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+WAYS = ("native", "ctypes")
+passed: list[bool] = []  # the answer, once it is known
+
+
+def wanted() -> str:
+    """The way of calls: DREVO_CALLS, "native" (the entry, where its self-test passes) or "ctypes" (without it)."""
+    way = os.environ.get("DREVO_CALLS") or WAYS[0]
+    if way not in WAYS:
+        raise InputError(f"DREVO_CALLS={way!r} is none of {', '.join(WAYS)}")
+    return way
+
+
+def trusted(function: Function, entry: Callable[..., Any]) -> bool:
+    """True if the entry and `function.general` give the same bits and the same refusals, in all kinds of calls."""
+    if not passed:
+        passed.append(all(same(function, entry, *case) for case in cases(function)))
+        if not passed[0]:
+            warnings.warn(
+                "compiled functions are called by way of ctypes, some microseconds slower: on this interpreter "
+                "their own entry did not pass its self-test",
+                DrevoWarning,
+                stacklevel=6,
+            )
+    return passed[0]
+
+
+def cases(function: Function) -> Iterator[Call]:
+    """Calls that the entry takes itself, and calls that it must hand on. Results go to fresh arrays."""
+    one, count = _state(function), 3
+    yield one, {}
+    yield one, {"threads": 1}
+    yield tuple(x[:-1] for x in one if x.ndim), {}
+    yield tuple(x.astype(np.longdouble) for x in one), {}
+    axis = 0 if function.layout == "rows" else -1
+    many = tuple(np.repeat(np.expand_dims(x, axis), 2 * count, axis) for x in one)
+    apart = tuple(x[::2] if axis == 0 else x[..., :count] for x in many)
+    yield apart, {}
+    yield (one[:1] + apart[1:], {})
+    yield tuple(np.asfortranarray(x) for x in apart), {}
+    for given, lead in ((apart, (count,)), (one, ())):
+        tails = [s if axis == 0 else (prod(s),) for _, s in function.outputs]
+        shapes = [(*lead, *s) if axis == 0 else (*s, *lead) for s in tails]
+        outs = [tuple(np.zeros(s, function.dtype) for s in shapes) for _ in range(2)]
+        outs[1][-1].flags.writeable = False
+        outs.append(outs[0][:1] * len(shapes))  # one array for all results
+        for out in outs:
+            yield given, {"out": out[0] if len(shapes) == 1 else out}
+
+
+def _state(function: Function) -> tuple[Any, ...]:
+    """One sample: small numbers, quaternions of unit length."""
+    flat = [np.full(prod(s), 0.25, function.dtype) for _, s in function.inputs]
+    for i, columns in function.manifest.units:
+        flat[i][list(columns)] = 0.5
+    shapes = [s if function.layout == "rows" else x.shape for x, (_, s) in zip(flat, function.inputs)]
+    return tuple(x.reshape(s) for x, s in zip(flat, shapes))
+
+
+def same(function: Function, entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    plain = _answer(lambda *a, **k: function.general(a, k), args, kwargs)
+    return bool(_answer(entry, args, kwargs) == plain)
+
+
+def _answer(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Everything that a caller can see of a call."""
+    try:
+        found = call(*args, **kwargs)
+    except Exception as error:  # whatever an entry gone wrong may raise
+        return type(error), str(error)
+    parts = [np.asarray(x) for x in (found if isinstance(found, tuple) else (found,))]
+    return type(found).__name__, [(x.shape, x.dtype, x.tobytes()) for x in parts]
+
+
+__all__ = ["WAYS", "cases", "passed", "same", "trusted", "wanted"]

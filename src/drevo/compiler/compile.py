@@ -1,0 +1,205 @@
+"""The facade from a robot to a Function: trace, reduce, emit, build; and the recipe to pickle it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EmitError, InputError, TraceError
+from ..model.description import Model
+from ..model.quantities import CATALOGUE, names_of, options_of
+from ..model.sentences import model_of, names_in
+
+if TYPE_CHECKING:
+    from ..codegen.graph.program import Program
+    from ..codegen.runtime.function import Function, Spec
+    from ..robot.face import Robot
+
+
+def compile(
+    robot: Robot | Model,
+    quantity: str | Sequence[str],
+    *,
+    dtype: str = "float64",
+    target: str = "cpu",
+    parameters: str | Sequence[str] = (),
+    layout: str = "rows",
+    packed: bool = False,
+    formalism: str = "auto",
+    external: str | Sequence[str] = (),
+    check: bool = True,
+    cache: bool = True,
+    **options: Any,
+) -> Function:
+    """A compiled Function of one quantity, or of several that share their work.
+
+    quantity: a name of the catalogue (`drevo.quantities.CATALOGUE`), or a list of them: then f returns a tuple.
+    dtype: "float64" | "float32". target: "cpu", the only one that runs here; `write_out(...).cuda()` gives kernels
+    as text.
+    layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
+    packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
+    parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.
+    external: links that take a wrench; each adds an argument "f_ext:LINK".
+    check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
+    options: link, frame, kind, where the quantity takes them.
+    Raises TraceError, EmitError, InputError.
+    """
+    from ..codegen.runtime.function import Spec, obtain
+    from ..codegen.runtime.key import request
+
+    model = model_of(robot, "compile")
+    if target != "cpu":
+        raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
+    wanted = names_of(quantity)
+    options = options_of(wanted, options, [l.name for l in model.links])
+    recipe: dict[str, Any] = {
+        "quantity": wanted, "parameters": names_in(parameters, "compile: parameters"), "formalism": formalism,
+        "external": names_in(external, "compile: external"), "options": options,
+    }  # fmt: skip
+    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(recipe["parameters"]), check=check)
+    hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
+    function = _rolled(model, recipe, spec, hook, cache)
+    if function is None:
+        asked = request(model, sorted(recipe.items()))
+        function = obtain(asked, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
+    again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": packed, "check": check}
+    again.pop("options")
+    function.recipe = (_again, (model, again))
+    return function
+
+
+LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
+REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
+DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
+
+
+def _rolled(
+    model: Model, recipe: Mapping[str, Any], spec: Spec, hook: Callable[..., Any] | None, cache: bool
+) -> Function | None:
+    """A loop over the bodies for large trees, whose code does not grow with them; None where it is not the way."""
+    plain = recipe["formalism"] in ("auto", "newton_euler")
+    if len(model.joints) <= LARGE or len(recipe["quantity"]) != 1 or not plain:
+        return None
+    from .rolled import rolled_function  # late: it would slow every warm start
+
+    (name,) = recipe["quantity"]
+    smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
+    return rolled_function(
+        model,
+        name,
+        spec,
+        external=recipe["external"],
+        options=recipe["options"],
+        extra=hook,
+        cache=cache,
+        smallest=smallest,
+    )
+
+
+def _mean_depth(model: Model) -> float:
+    depth = {model.root: 0}
+    for j in model.joints:
+        depth[j.child] = depth[j.parent] + (j.kind != "fixed")
+    return sum(depth.values()) / max(1, len(depth))
+
+
+def _again(model: Model, recipe: dict[str, Any]) -> Function:
+    """Rebuilds a pickled Function."""
+    return compile(model, **recipe)
+
+
+def make_program(
+    model: Model,
+    quantity: Sequence[str],
+    parameters: Sequence[str],
+    formalism: str,
+    external: Sequence[str],
+    options: Mapping[str, Any],
+) -> Program:
+    """The program that is compiled; nothing of this runs when the cache is warm."""
+    from ..codegen.graph import regroup, verify
+    from .check import require_regular
+    from .effort import require_affordable
+    from .trace import trace
+
+    require_affordable(model, quantity)
+
+    if any(CATALOGUE[x].inverse for x in quantity):
+        require_regular(model)
+    if formalism not in ("auto", "newton_euler"):
+        return _by_formalism(model, quantity, parameters, formalism, external, options)
+    compute: Mapping[str, Any] = {}
+    if formalism == "auto":
+        from ..mechanics.tree import build_tree
+        from .quick import quick
+
+        compute = quick(build_tree(model), quantity, bool(external))
+    given: dict[str, Any] = {"parameters": parameters, "compiled": True, "external": external, "options": options}
+    program = trace(
+        model, quantity, **given, compute=compute,
+        meta={"formalism": "khalil" if compute else "newton_euler"},
+    )  # fmt: skip
+    if formalism == "auto" and len(program.order()) <= REGROUP:
+        program = regroup.regrouped(program, early=True)
+    if verify.level() >= 1:
+        verify.legal(program)
+    if verify.level() >= 2 and compute:
+        plain = trace(model, quantity, **given)
+        verify.require_twins(program, plain)
+    return program
+
+
+def _by_formalism(
+    model: Model,
+    quantity: Sequence[str],
+    parameters: Sequence[str],
+    formalism: str,
+    external: Sequence[str],
+    options: Mapping[str, Any],
+) -> Program:
+    """The program of a formalism asked for by name."""
+    from .registry import compete
+
+    if len(quantity) != 1:
+        raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(quantity)}")
+    return compete(
+        model, quantity[0], formalism=formalism, parameters=parameters, compiled=True, external=external,
+        options=options,
+    ).program  # fmt: skip
+
+
+def _takes_forces(wanted: Sequence[str]) -> bool:
+    return all(CATALOGUE[w].external for w in wanted)
+
+
+def _forces_hook(
+    robot: Any, recipe: dict[str, Any], spec: Any
+) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """What a call does with f_ext={link: wrench}: the function of those links, made once."""
+    made: dict[tuple[str, ...], Any] = {}
+    states = tuple(dict.fromkeys(s for w in recipe["quantity"] for s in CATALOGUE[w].state))
+
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "f_ext" not in kwargs:
+            known = {*states, "parameters", "out", "threads"}
+            unknown = ", ".join(repr(k) for k in kwargs if k not in known)
+            raise InputError(
+                f"{recipe['quantity'][0]} takes no argument {unknown}; it takes f_ext, out and threads"
+            )
+        forces = kwargs.pop("f_ext")
+        forces = {} if forces is None else forces
+        if not isinstance(forces, Mapping):
+            raise InputError(f"f_ext is a dictionary of links and wrenches, not {type(forces).__name__}")
+        links = tuple(sorted(names_in(list(forces), "f_ext: links")))
+        if links not in made:
+            made[links] = compile(
+                robot, recipe["quantity"], external=links, parameters=recipe["parameters"],
+                formalism=recipe["formalism"], dtype=spec.dtype, layout=spec.layout, packed=spec.packed,
+                check=spec.check, **recipe["options"],
+            )  # fmt: skip
+        wrenches, n = [forces[k] for k in links], len(states)
+        if len(args) >= n:  # they come between the state and the parameters
+            return made[links](*args[:n], *wrenches, *args[n:], **kwargs)
+        return made[links](*args, **{f"f_ext:{k}": w for k, w in zip(links, wrenches)}, **kwargs)
+
+    return call

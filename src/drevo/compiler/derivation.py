@@ -1,0 +1,235 @@
+"""Derivation: a Program written out for people and for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..codegen.emit.about import About, Check, about
+from ..codegen.emit.c import c
+from ..codegen.emit.cuda import cuda
+from ..codegen.emit.html import fragment, html
+from ..codegen.emit.latex import latex
+from ..codegen.emit.markdown import markdown
+from ..codegen.emit.matlab import matlab
+from ..codegen.emit.python import python
+from ..codegen.emit.reading import read
+from ..codegen.emit.sequence import LONGEST, Sequence, write_sequence
+from ..codegen.emit.symbolic import sympy
+from ..codegen.graph.program import Program
+from ..errors import InputError
+from ..io.saving import saving
+from ..model.sentences import cut
+
+if TYPE_CHECKING:
+    from ..codegen.runtime.build import Manifest
+
+Array = np.ndarray[Any, Any]
+
+SUFFIXES = {
+    ".tex": latex,
+    ".md": markdown,
+    ".html": html,
+    ".htm": html,
+    ".py": python,
+    ".c": c,
+    ".cu": cuda,
+    ".m": matlab,
+}
+NUMERIC = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "atan2": np.arctan2}
+NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """The written-out equations of one quantity; two are equal where their texts are.
+
+    checks: what the equations were compared with, the worst difference, and over how many states.
+    digits: significant digits of numbers in LaTeX, Markdown and HTML; code has all of them.
+    """
+
+    program: Program
+    sequence: Sequence
+    checks: tuple[Check, ...] = ()
+    digits: int = 6
+
+    def __repr__(self) -> str:
+        by = f" by {self.formalism}" if self.formalism else ""
+        return f"<Derivation of {self.about.title}{by}: {self.about.totals}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Derivation):
+            return NotImplemented
+        return (self.sequence, self.about) == (other.sequence, other.about)
+
+    def __hash__(self) -> int:
+        return hash((self.about.title, self.formalism, *self.counts.values()))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Operations, in the convention of drevo.graph.program.CONVENTION."""
+        return self.program.counts
+
+    @property
+    def formalism(self) -> str:
+        """The formalism by which the equations were derived; each rests on a book or paper."""
+        return self.about.formalism
+
+    @cached_property
+    def about(self) -> About:
+        """What the texts say about themselves."""
+        return about(self.program, self.checks, self.digits)
+
+    def with_checks(self, checks: Iterable[Check]) -> Derivation:
+        """The same derivation with further checks."""
+        return replace(self, checks=(*self.checks, *checks))
+
+    # -- texts ----------------------------------------------------------------------------------------------
+
+    def latex(self) -> str:
+        """A LaTeX document: aligned equations by section."""
+        return latex(self.sequence, self.about)
+
+    def markdown(self) -> str:
+        """A Markdown document with $ mathematics."""
+        return markdown(self.sequence, self.about)
+
+    def html(self) -> str:
+        """An HTML page that needs no network, with the Python and C texts."""
+        return html(self.sequence, self.about)
+
+    def python(self) -> str:
+        """A Python module of straight-line scalar assignments."""
+        return python(self.sequence, self.about)
+
+    def c(self) -> str:
+        """C99: void NAME(const double *q, ..., double *out)."""
+        return c(self.sequence, self.about)
+
+    def cuda(self) -> str:
+        """CUDA C++: kernels NAME_rows and NAME_batch_last."""
+        return cuda(self.sequence, self.about)
+
+    def matlab(self) -> str:
+        """A MATLAB (or Octave) function file."""
+        return matlab(self.sequence, self.about)
+
+    def sympy(self) -> dict[str, Any]:
+        """The results by name, as SymPy matrices and expressions (needs sympy)."""
+        return sympy(self.sequence)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the text that the ending names: .tex .md .html .htm .py .c .cu .m."""
+        with saving("a derivation", path, SUFFIXES) as file:
+            file.write_text(
+                SUFFIXES[file.suffix.lower()](self.sequence, self.about), encoding="utf-8", newline="\n"
+            )
+        return file
+
+    def _repr_html_(self) -> str:
+        text = fragment(self.sequence, self.about)
+        if len(text) < NOTEBOOK:
+            return text
+        return f"<p>{len(text)} characters of equations: save('equations.html') to read them.</p>"
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+    def __str__(self) -> str:
+        return self.python()
+
+    # -- numbers --------------------------------------------------------------------------------------------
+
+    def evaluate(self, *args: Any, parameters: Mapping[str, float] | None = None, **state: Any) -> Any:
+        """Numbers from the written-out sequence itself, for q, v, a or tau in the order of the inputs, or by name.
+
+        Arguments are (..., nq) or (..., nv); leading batch dimensions broadcast. f_ext: {link: (..., 6)} where the
+        program has such inputs. parameters: other values for symbolic parameters, {"link2.mass": 3.0}.
+        Returns an array, or a tuple of them for several results. InputError for arguments that do not fit,
+        NumericsError where the numbers have no answer.
+        """
+        from ..codegen.runtime import arguments, diagnose
+
+        m = self._manifest
+        given = arguments.gather(m.name, m.inputs, self._arguments(args, state), np.dtype(float), rows=True)
+        chosen = self._values(parameters)
+        with np.errstate(all="ignore"):  # what is not finite is said below
+            values = read(self.sequence, list(map(np.transpose, given.arrays)), chosen, NUMERIC)
+        flat = [_stacked(v, given.samples) for v in values]
+        diagnose.report(m, given.arrays, flat, rows=True)
+        made = [x.reshape((*given.lead, *r.shape)) for x, r in zip(flat, self.sequence.results)]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    @cached_property
+    def _manifest(self) -> Manifest:
+        """What is said of the arguments and results when they are checked, as of compiled code."""
+        from ..codegen.runtime.build import Manifest
+
+        places = {n: (k, j) for k, port in enumerate(self.program.inputs) for j, n in enumerate(port.nodes)}
+        units = tuple((places[u[0]][0], tuple(places[n][1] for n in u)) for u in self.program.units)
+        inputs = tuple((p.source, (len(p.scalars),)) for p in self.sequence.inputs)
+        outputs = tuple((r.source, r.shape) for r in self.sequence.results)
+        return Manifest("evaluate", inputs, outputs, None, units, {}, (0, 0.0), 0, 0, 1, (), {})
+
+    def _values(self, given: Mapping[str, float] | None) -> list[np.float64]:
+        """The values of the parameters, the model's own where none is given."""
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"evaluate: parameters must be {{name: number}}, not {type(given).__name__}")
+        known = {s.parameter.name: s.parameter.value for s in self.sequence.symbols}
+        for name, x in (given or {}).items():
+            if name not in known:
+                there = f"symbolic are {cut(sorted(known))}" if known else "no parameter is symbolic: see symbols="
+                raise InputError(f"evaluate: parameter {name!r} cannot be set; {there}")
+            known[name] = _finite(x)
+            if not np.isfinite(known[name]):
+                raise InputError(f"evaluate: parameter {name!r} must be a finite number, not {str(x)[:60]}")
+        return [np.float64(x) for x in known.values()]
+
+    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The state arguments in the order of the inputs."""
+        names = [p.source for p in self.sequence.inputs]
+        usage = f"evaluate({', '.join(names)})"
+        forces = named.pop("f_ext", None) or {}
+        if not isinstance(forces, Mapping):
+            raise InputError(f"{usage}: f_ext must be {{link: wrench}}, not {type(forces).__name__}")
+        if len(args) > len(names):
+            raise InputError(f"{usage} takes {len(names)} arguments, {len(args)} were given")
+        given = dict(zip(names, args))
+        for name, x in {**named, **{f"f_ext:{link}": w for link, w in forces.items()}}.items():
+            if name not in names:
+                raise InputError(f"{usage} takes no argument {name!r}")
+            if name in given:
+                raise InputError(f"{usage} was given {name!r} twice")
+            given[name] = x
+        missing = [repr(name) for name in names if name not in given]
+        if missing:
+            raise InputError(f"{usage}: {', '.join(missing)} is missing")
+        return [given[name] for name in names]
+
+
+def _finite(x: Any) -> float:
+    """A number as a float, NaN where it is none."""
+    try:
+        return np.nan if isinstance(x, (bool, str, bytes)) else float(x)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def _stacked(entries: list[Any], samples: int) -> Array:
+    """Scalars and arrays over the samples as one array with the samples first."""
+    out = np.empty((samples, len(entries)))
+    for k, x in enumerate(entries):
+        out[:, k] = x
+    return out
+
+
+def write_out_program(
+    program: Program, *, checks: Iterable[Check] = (), digits: int = 6, longest: int = LONGEST
+) -> Derivation:
+    """The Derivation of a Program; statements of at most about `longest` operands."""
+    return Derivation(program, write_sequence(program, longest), tuple(checks), digits)

@@ -1,0 +1,460 @@
+"""Derivatives of any quantity, of any order, by q, v, a, tau or time, as compiled Functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations, product
+from math import factorial, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..codegen.graph.derivative import partial
+from ..codegen.graph.node import Expr, Graph
+from ..codegen.graph.ops import CONST, COS, INPUT, OPS, SIN, SQRT, UNLESS, WHEN
+from ..codegen.graph.program import Input, Output, Program
+from ..errors import InputError, one_of
+from ..mechanics import scalar
+from ..mechanics.algorithms.higher import motion, moved, variables
+from ..mechanics.formalisms import zaremba
+from ..mechanics.formalisms.zaremba import Entries
+from ..mechanics.scalar import Scalar, is_zero
+from ..mechanics.series import coefficient
+from ..mechanics.tree import Tree, build_tree, carried_inertia
+from ..model.description import Model
+from ..model.quantities import Quantity, names_of, options_of
+from ..model.quantities import quantity as found_quantity
+from ..model.sentences import model_of, names_in
+from .effort import require_derivable
+from .quick import quick
+from .search import Plan
+from .trace import COMPUTE, Compute, GraphContext
+
+if TYPE_CHECKING:
+    from ..codegen.runtime.function import Function
+    from ..robot.face import Robot
+
+SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
+METHODS = ("auto", "theorems", "graph")
+RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
+RATES = ("v", "a", "j", "s")  # the derivatives of q by time; then q5, q6, ..
+State = Mapping[str, list[Expr]]
+
+
+def derivative(
+    robot: Robot | Model,
+    quantity: str,
+    wrt: str | Sequence[str],
+    *,
+    method: str = "auto",
+    dtype: str = "float64",
+    layout: str = "rows",
+    packed: bool = False,
+    check: bool = True,
+    **options: Any,
+) -> Function:
+    """The partial derivative of a quantity as a Function of the quantity's state, one more axis per name in wrt.
+
+    wrt: "q", "v", "a" or "tau", or a tuple of them in the order of the axes, each of size nv. With respect to q:
+    on the tangent space, the derivatives of f(q (+) d) in one d at d = 0, symmetric in repeated q.
+    "t", ("t", "t"), ..: along a motion; no new axis, but arguments q, v, a, j, s, .. (the rates of v: jerk, snap,
+    then q5, q6, ..) as far as they are needed. d tau / dt takes (q, v, a, j), d2 tau / dt2 takes (q, v, a, j, s).
+    method: "theorems" (Zaremba; M, gravity, inverse dynamics, bias, pose, jacobian), "graph" (differentiates the
+    traced equations), "auto" (theorems and recursions where they apply, the graph for the rest; of small
+    derivatives whichever takes the fewest operations).
+    packed: structural non-zeros only, and of those that symmetry makes equal one: row >= column of a symmetric
+    matrix, falling indices of repeated names. `f.pattern` says which, `unpack(f, values)` puts them in their
+    places. High orders have few: of the 32768 entries of d3M/dq3 of a Panda 1163. Large arrays are
+    filled from them. Raises InputError; TraceError, with the cost, for what would take minutes to compile.
+    """
+    from ..codegen.runtime.function import Spec, obtain
+    from ..codegen.runtime.key import request
+
+    model = model_of(robot, "derivative")
+    x = found_quantity(quantity)
+    axes = names_in(wrt, f"derivative of {x.name}: wrt")
+    _refuse(x, axes, method)
+    chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
+    again: dict[str, Any] = {
+        "method": method,
+        "dtype": dtype,
+        "layout": layout,
+        "packed": packed,
+        "check": check,
+        **chosen,
+    }
+    if not packed and "t" not in axes and _largest(model, x, axes) > SCATTERED:
+        inner = derivative(model, x.name, axes, **{**again, "packed": True})
+        function: Function = _scattered(inner)
+        function.recipe = (_again, (model, x.name, axes, again))
+        return function
+    asked = request(model, "derivative", x.name, axes, method, packed, sorted(chosen.items()))
+    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=False, check=check)
+    function = obtain(asked, lambda: derivative_program(model, x, axes, method, chosen, packed), spec)
+    function.recipe = (_again, (model, x.name, axes, again))
+    return function
+
+
+def _again(model: Model, quantity: str, wrt: tuple[str, ...], rest: dict[str, Any]) -> Function:
+    """Rebuilds a pickled Function."""
+    return derivative(model, quantity, wrt, **rest)
+
+
+def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:
+    one_of("derivative: method", method, METHODS, InputError)
+    if not wrt:
+        raise InputError(f"derivative of {x.name}: wrt is empty; name at least one of {', '.join(x.state)}")
+    if "t" in wrt:
+        _refuse_time(x, wrt, method)
+        return
+    for s in wrt:
+        if s not in x.state:
+            raise InputError(f"derivative of {x.name}: it does not depend on {s!r}; it takes {', '.join(x.state)}")
+
+
+def _refuse_time(x: Quantity, wrt: Sequence[str], method: str) -> None:
+    if set(wrt) != {"t"}:
+        raise InputError(f"derivative of {x.name} by {', '.join(wrt)}: 't' goes along a motion and stands alone")
+    if method != "auto":
+        raise InputError(
+            f"derivative of {x.name} by t: there is one method, the series; leave out method={method!r}"
+        )
+    if not set(x.state) <= {"q", "v", "a"}:
+        raise InputError(
+            f"derivative of {x.name} by t: it takes {', '.join(x.state)}, and a motion gives q, v and a only; "
+            "differentiate inverse_dynamics"
+        )
+
+
+def derivative_program(
+    model: Model, x: Quantity, wrt: tuple[str, ...], method: str, options: Mapping[str, str], lower: bool = False
+) -> Program:
+    """The program that is compiled: the quantity's inputs, every output with an axis more for each name in wrt.
+
+    lower: of entries that symmetry makes equal all but one are left out, as zeros.
+    """
+    if "t" not in wrt:
+        require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
+    if x.inverse:
+        from .check import require_regular
+
+        require_regular(model)
+    graph = Graph()
+    context = GraphContext(graph)
+    tree = build_tree(model, context=context)
+    tree = tree.but(carried=carried_inertia(tree))
+    state, inputs = {}, []
+    order = wrt.count("t")
+    for s in _moving(x, order) if order else x.state:
+        state[s] = [graph.input(f"{s}[{i}]") for i in range(model.nq if s == "q" else model.nv)]
+        inputs.append(Input(s, (len(state[s]),), tuple(e.edge >> 1 for e in state[s])))
+    axes = () if order else wrt
+    canonical = tuple(sorted(axes, key=x.state.index))
+    shapes = [_sizes(tree, shape) for _, shape in x.outputs]
+    if order:
+        how, found = "series", by_time(tree, x, state, order, options)
+    else:
+        how, found = _entries(tree, x, state, canonical, method, options)
+    outputs, evens = [], []
+    for (name, _), shape, entries in zip(x.outputs, shapes, found):
+        full = (*shape, *(tree.nv for _ in axes))
+        placed = _placed(entries, len(shape), canonical, axes)
+        even = _even(placed, shape)
+        evens.append(even)
+        if lower:
+            placed = {k: y for k, y in placed.items() if k == max(_equals(k, len(shape), axes, even))}
+        edges = tuple(graph.edge(placed.get(k, 0.0)) for k in product(*map(range, full)))
+        outputs.append(Output(_title(name, wrt), full, edges))
+    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4] if "q" in state else []
+    units = tuple(tuple(e.edge >> 1 for e in state["q"][k : k + 4]) for k in starts)
+    about: dict[str, object] = {"robot": model.name, "quantity": _title(x.name, wrt), "formalism": how}
+    about |= {"wrt": axes, "even": evens, "shapes": [o.shape for o in outputs]}
+    return Program(
+        _title(x.name, wrt), graph, tuple(inputs), (), tuple(outputs),
+        units=units, guards=tuple(context.guards), meta=about,
+    )  # fmt: skip
+
+
+def _largest(model: Model, x: Quantity, wrt: Sequence[str]) -> int:
+    """Entries of the largest output."""
+    known = {"nv": model.nv, "links": len(model.joints)}
+    shapes = ([known[s] if isinstance(s, str) else s for s in shape] for _, shape in x.outputs)
+    return int(max(prod(shape) for shape in shapes) * model.nv ** len(wrt))
+
+
+def _scattered(inner: Function) -> Function:
+    """The full arrays of a packed derivative: the kernel computes what differs, the rest is copied."""
+    from ..codegen.runtime.scatter import Scattered
+
+    wrt, places = inner.meta["wrt"], []
+    for pattern, even, shape in zip(inner.manifest.pattern or (), inner.meta["even"], inner.meta["shapes"]):
+        keys = _equals([np.array(i, np.intp) for i in pattern], len(shape) - len(wrt), wrt, even)
+        places.append([np.ravel_multi_index(key, shape) for key in keys])
+    return Scattered(inner, inner.meta["shapes"], places)
+
+
+def _title(name: str, wrt: Sequence[str]) -> str:
+    power = str(len(wrt)) if len(wrt) > 1 else ""
+    return f"d{power}{name}_" + "_".join(f"d{s}" for s in wrt)
+
+
+def _sizes(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
+    from ..mechanics.algorithms.kinematics import moving_links
+
+    known = {"nv": tree.nv, "links": len(moving_links(tree))}
+    return tuple(known[s] if isinstance(s, str) else s for s in shape)
+
+
+def _placed(entries: Entries, rank: int, canonical: tuple[str, ...], wrt: tuple[str, ...]) -> Entries:
+    """Axes from the canonical order (state order) to the caller's."""
+    free = list(range(len(canonical)))
+    at = [free.pop(next(i for i, k in enumerate(free) if canonical[k] == s)) for s in wrt]
+    return {(*k[:rank], *(k[rank + i] for i in at)): x for k, x in entries.items()}
+
+
+def _entries(
+    tree: Tree, x: Quantity, state: State, wrt: tuple[str, ...], method: str, options: Mapping[str, str]
+) -> tuple[str, list[Entries]]:
+    """The method taken, and the entries of every output; "auto" takes the fewest operations."""
+    if method == "graph":
+        return "graph", by_graph(tree, x, state, wrt, options)
+    race = method == "auto" and tree.nv ** len(wrt) <= RACE
+    ways: list[tuple[str, list[Entries]]] = []
+    for prepared, meeting in _preparations(tree, x, race):
+        found = by_theorem(prepared, x.name, state, wrt, race or method == "theorems", meeting, options)
+        if found is not None:
+            ways.append(("zaremba", [found]))
+    if not ways and method == "theorems":
+        raise InputError(f"derivative of {x.name} by {', '.join(wrt)}: no theorem gives it; use method='auto'")
+    known = by_recursion(tree, x.name, state, wrt) if method == "auto" and (race or not ways) else None
+    if known is not None:
+        ways.append(("recursion", [known]))
+    if race or not ways:
+        ways.append(("graph", by_graph(tree, x, state, wrt, options, _leanest(tree, x.name))))
+    return min(ways, key=lambda way: _size(way[1]))
+
+
+def _preparations(tree: Tree, x: Quantity, race: bool) -> list[tuple[Tree, int]]:
+    """The trees and meeting depths that the theorems are written out with."""
+    if not x.invariant:
+        return [(tree, 0)]
+    lean = Plan(frames=True, unit=False).prepare(tree)
+    if not race or x.name not in ("mass_matrix", "gravity"):
+        return [(lean, 0)]
+    return [(t, m) for t in (lean, Plan(frames=True).prepare(tree)) for m in zaremba.MEETINGS]
+
+
+def _size(found: Sequence[Entries]) -> int:
+    """Live nodes."""
+    nodes = [x for entries in found for x in entries.values() if isinstance(x, Expr)]
+    return len(nodes[0].graph.live(x.edge for x in nodes)) if nodes else 0
+
+
+def _even(entries: Entries, shape: Sequence[int]) -> bool:
+    """Symmetric in the quantity's own two axes."""
+
+    def same(x: Scalar, y: Scalar) -> bool:
+        if isinstance(x, Expr) or isinstance(y, Expr):
+            return isinstance(x, Expr) and isinstance(y, Expr) and x.edge == y.edge
+        return bool(x == y)
+
+    square = len(shape) == 2 and shape[0] == shape[1]
+    return square and all(same(x, entries.get((k[1], k[0], *k[2:]), 0.0)) for k, x in entries.items())
+
+
+def _equals(key: Sequence[Any], rank: int, wrt: Sequence[str], even: bool) -> list[tuple[Any, ...]]:
+    """A key in every order that symmetry allows; its items may be arrays."""
+    orders = [p for p in permutations(range(len(wrt))) if all(wrt[a] == s for a, s in zip(p, wrt))]
+    heads = [tuple(key[:rank]), tuple(key[:rank])[::-1]] if even else [tuple(key[:rank])]
+    return [(*head, *(key[rank + a] for a in p)) for head in heads for p in orders]
+
+
+def unpack(f: Function, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The full array (..., *shape) of what a packed derivative with one output gave, (..., number of entries)."""
+    if not f.packed or f.layout != "rows" or len(f.outputs) > 1:
+        raise InputError(f"unpack: {f.name} is no packed derivative in rows of one output")
+    wrt, (even,), (shape,) = f.meta["wrt"], f.meta["even"], f.meta["shapes"]
+    out = np.zeros((*np.shape(values)[:-1], *shape), np.asarray(values).dtype)
+    for key in _equals(f.pattern, len(shape) - len(wrt), wrt, even):
+        out[(..., *key)] = values
+    return out
+
+
+# -- the ways ----------------------------------------------------------------------------------------------
+
+
+def by_theorem(
+    tree: Tree,
+    name: str,
+    state: State,
+    wrt: tuple[str, ...],
+    every: bool,
+    meeting: int,
+    options: Mapping[str, str],
+) -> Entries | None:
+    """Zaremba's theorems where they apply; every: also where the recursion needs fewer operations."""
+    q, nq, nv, na = state["q"], wrt.count("q"), wrt.count("v"), wrt.count("a")
+    if name == "mass_matrix":
+        return zaremba.mass_matrix_derivatives(tree, q, nq, meeting)
+    if name == "gravity":
+        return zaremba.gravity_derivatives(tree, q, nq, meeting)
+    if name == "pose":
+        return zaremba.pose_derivatives(tree, q, options["link"], nq)
+    if name == "jacobian":
+        return zaremba.jacobian_derivatives(tree, q, options["link"], options["frame"], nq)
+    if name not in ("inverse_dynamics", "bias"):
+        return None
+    if na:
+        if nv or na > 1:
+            return {}
+        M = zaremba.mass_matrix_derivatives(tree, q, nq, meeting)
+        return {(i, *t, j): x for (i, j, *t), x in M.items()}
+    if any(b.nv > 1 for b in tree.bodies) or not (every or nv > 1):
+        return None
+    out = zaremba.bias_derivatives(tree, q, state["v"], nq, nv, meeting)
+    if name == "inverse_dynamics" and not nv:
+        for (i, j, *t), x in zaremba.mass_matrix_derivatives(tree, q, nq, meeting).items():
+            out[(i, *t)] = out.get((i, *t), 0.0) + x * state["a"][j]
+    return out
+
+
+def _leanest(tree: Tree, name: str) -> Compute:
+    """The algorithm that is compiled for a quantity."""
+    return quick(tree, (name,), False).get(name, COMPUTE[name])
+
+
+def by_recursion(tree: Tree, name: str, state: State, wrt: tuple[str, ...]) -> Entries | None:
+    """The O(n depth) first derivatives of inverse and forward dynamics, differentiated on in the graph."""
+    if name not in ("inverse_dynamics", "bias", "forward_dynamics"):
+        return None
+    if wrt.count("q") > 1 and any(b.nq > 1 for b in tree.bodies):
+        return None  # one after the other is not symmetric on a ball joint
+    q, v = state["q"], state["v"]
+    if name == "forward_dynamics":
+        parts = _leanest(tree, "forward_dynamics_derivatives")(tree, q, v, state["tau"])
+    else:
+        parts = _leanest(tree, "inverse_dynamics_derivatives")(tree, q, v, state.get("a", [0.0] * tree.nv))
+    start = parts[{"q": 0, "v": 1}.get(wrt[0], 2)]
+    values: Entries = {(i, j): x for i, row in enumerate(start) for j, x in enumerate(row)}
+    by = {s: variables(tree, x, x) if s == "q" else list(x) for s, x in state.items()}
+    return _differentiated(values, by, wrt[:1], wrt[1:])
+
+
+def by_graph(
+    tree: Tree,
+    x: Quantity,
+    state: State,
+    wrt: tuple[str, ...],
+    options: Mapping[str, str],
+    compute: Compute | None = None,
+) -> list[Entries]:
+    """Any quantity: traced at q (+) d by `compute` or the plain algorithm, differentiated, and d = 0 put in."""
+    graph = state[x.state[0]][0].graph if tree.nv else Graph()
+    d = [graph.input(f"d[{i}]") for i in range(tree.nv)]
+    by: dict[str, list[Scalar]] = {s: list(y) for s, y in state.items()}
+    at = dict(by)
+    if "q" in wrt:
+        at["q"], by["q"] = moved(tree, state["q"], d, len(wrt)), variables(tree, state["q"], d)
+    run = compute or COMPUTE[x.name]
+    result = run(tree, *(at[s] for s in x.state), **{k: options[k] for k in x.options})
+    out = []
+    for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
+        flat = dict(_flat(value, len(shape)))
+        out.append(_at_zero(graph, _differentiated(flat, by, (), wrt), d))
+    return out
+
+
+def by_time(tree: Tree, x: Quantity, state: State, order: int, options: Mapping[str, str]) -> list[Entries]:
+    """The recursion run on Taylor series along q(t): O(n) in the bodies, O(order^2) in the order."""
+    q, *rates = state.values()
+    at = motion(tree, q, rates, order)
+    result = _leanest(tree, x.name)(tree, *at[: len(x.state)], **{k: options[k] for k in x.options})
+    out = []
+    for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
+        flat = {k: coefficient(y, order) * factorial(order) for k, y in _flat(value, len(shape))}
+        out.append({k: y for k, y in flat.items() if not is_zero(y)})
+    return out
+
+
+def _moving(x: Quantity, order: int) -> list[str]:
+    """The arguments of a derivative by time: q and as many of its rates as the quantity and the order take."""
+    last = len(x.state) - 1 + order
+    return ["q", *RATES[:last], *(f"q{k}" for k in range(len(RATES) + 1, last + 1))]
+
+
+def _flat(value: Any, depth: int, at: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Scalar]]:
+    if depth == 0:
+        return [(at, value)]
+    return [pair for i, row in enumerate(value) for pair in _flat(row, depth - 1, (*at, i))]
+
+
+def _differentiated(
+    values: Entries, by: Mapping[str, Sequence[Scalar]], done: tuple[str, ...], wrt: tuple[str, ...]
+) -> Entries:
+    """Derivatives by every name in turn; of equal names only rising indices are formed, the rest is symmetry."""
+    names = list(done)
+    for s in wrt:
+        again = bool(names) and names[-1] == s
+        out: Entries = {}
+        for k in range(len(by[s])):
+            keys = [key for key, x in values.items() if isinstance(x, Expr) and not (again and key[-1] > k)]
+            for key, (x,) in zip(keys, partial([values[key] for key in keys], [by[s][k]])):
+                if not is_zero(x):
+                    out[(*key, k)] = x
+        values = out
+        names.append(s)
+    return _symmetric(values, tuple(names))
+
+
+def _symmetric(values: Entries, names: tuple[str, ...]) -> Entries:
+    """Every order of equal names."""
+    n = len(names)
+    orders = [p for p in permutations(range(n)) if all(names[a] == s for a, s in zip(p, names))]
+    out: Entries = {}
+    for key, x in values.items():
+        head, tail = key[: len(key) - n], key[len(key) - n :]
+        for p in orders:
+            out[(*head, *(tail[a] for a in p))] = x
+    return out
+
+
+def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
+    """The entries with d = 0, in the same graph."""
+    zeros = {x.edge >> 1 for x in d}
+    value: dict[int, Scalar] = {}
+
+    def at(e: int) -> Scalar:
+        return -value[e >> 1] if e & 1 else value[e >> 1]
+
+    named: dict[int, Any] = {SIN: scalar.sin, COS: scalar.cos, SQRT: scalar.sqrt}
+    named[WHEN] = lambda c, x: scalar.where(c > 0.0, x, 0.0)
+    named[UNLESS] = lambda c, x: scalar.where(c > 0.0, 0.0, x)
+    for n in graph.live(x.edge for x in entries.values() if isinstance(x, Expr)):
+        op = graph.op[n]
+        if op <= INPUT or op == CONST:
+            value[n] = 0.0 if n in zeros else graph.expr(2 * n)
+        else:
+            apply: Any = named.get(op, OPS[op].apply)
+            value[n] = apply(*(at(e) for e in graph.operands(n)))
+    put = {k: at(x.edge) if isinstance(x, Expr) else x for k, x in entries.items()}
+    return {k: x for k, x in put.items() if not is_zero(x)}
+
+
+def at_zero(values: Sequence[Scalar], d: Sequence[Expr]) -> list[Scalar]:
+    """Scalars of a graph with the inputs d put to zero."""
+    graph = d[0].graph
+    put = _at_zero(graph, {(k,): x for k, x in enumerate(values)}, d)
+    return [put.get((k,), 0.0) for k in range(len(values))]
+
+
+__all__ = [
+    "METHODS",
+    "at_zero",
+    "by_graph",
+    "by_recursion",
+    "by_theorem",
+    "by_time",
+    "derivative",
+    "derivative_program",
+    "unpack",
+]

@@ -1,0 +1,113 @@
+"""How long code written out body by body would be: what would take minutes to compile is refused beforehand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import comb, factorial, prod
+from typing import NamedTuple
+
+from ..errors import TraceError
+from ..model.description import Model
+
+AFFORDABLE = 1_000_000  # operations
+DERIVED = 300_000  # the same for a derivative, which anybody may ask for by a slip of one index
+A_SECOND = 5_000  # operations compiled in a second
+LOOPS = (
+    "inverse and forward dynamics, mass_matrix, coriolis_matrix, inverse_dynamics_derivatives, energies, "
+    "momentum, poses and links one by one"
+)
+_ROUGH = {  # operations per body, per pair of coupled freedoms, and per pair for each freedom of its branch
+    "forward_dynamics": (240.0, 0.0, 0.0),
+    "mass_matrix": (90.0, 8.0, 0.0),
+    "inverse_mass_matrix": (90.0, 8.0, 2.0),
+    "coriolis_matrix": (100.0, 50.0, 0.0),
+    "operational_inertia": (120.0, 10.0, 1.5),
+    "inverse_operational_inertia": (120.0, 10.0, 1.5),
+    "inverse_dynamics_derivatives": (100.0, 75.0, 0.0),
+    "forward_dynamics_derivatives": (100.0, 75.0, 10.0),
+}
+_LINEAR = (110.0, 0.0, 0.0)
+
+
+class Branch(NamedTuple):
+    """What hangs on one joint of the ground: joints, freedoms, and pairs of freedoms on one path."""
+
+    joints: int
+    freedoms: int
+    pairs: int
+
+
+def branches(model: Model) -> list[Branch]:
+    """Branches that do not meet."""
+    depth, top = {model.root: 0}, {model.root: ""}
+    found: dict[str, Branch] = {}
+    for j in model.joints:  # parents before their children
+        above, home = depth.get(j.parent, 0), top.get(j.parent) or j.name
+        depth[j.child], top[j.child] = above + j.nv, home
+        b = found.get(home, Branch(0, 0, 0))
+        found[home] = Branch(b.joints + 1, b.freedoms + j.nv, b.pairs + j.nv * above + j.nv * (j.nv + 1) // 2)
+    return list(found.values())
+
+
+def operations(model: Model, quantity: str) -> float:
+    """A rough count."""
+    body, pair, column = _ROUGH.get(quantity, _LINEAR)
+    return sum(b.joints * body + b.pairs * (pair + column * b.freedoms) for b in branches(model))
+
+
+def require_affordable(model: Model, quantities: Sequence[str]) -> None:
+    """Raises TraceError, with the cost, where code would take minutes to compile."""
+    total = sum(operations(model, x) for x in quantities)
+    if total > AFFORDABLE:
+        raise TraceError(
+            f"{', '.join(quantities)} of {model.name!r} would be about {total:.1e} operations written out, "
+            f"{_duration(total / A_SECOND)} of compiling: large trees have {LOOPS} by a loop over the bodies, "
+            "each asked for alone, in rows, without parameters and mimic joints"
+        )
+
+
+def derived(model: Model, quantity: str, wrt: Sequence[str], theorems: bool) -> float:
+    """A rough count for a derivative of higher order: entries differ from zero along one path of the tree only.
+
+    theorems: of the quantities that have them, at so much work an entry.
+    """
+    depth, above = {model.root: 0}, list[int]()
+    for j in model.joints:
+        depth[j.child] = depth[j.parent] + j.nv
+        above += range(depth[j.parent], depth[j.child])
+    k, deepest = len(wrt), max(above, default=0) + 1
+    orders = factorial(k) // prod(factorial(n) for n in Counter(wrt).values())
+    sets = orders * sum(comb(d + k - 1, k - 1) for d in above)
+    if theorems and quantity == "mass_matrix":  # those whose deepest freedom has d above it
+        return 25.0 * sum(_entries(d + 1, k) - _entries(d, k) for d in above)
+    each = {"gravity": 10.0 * deepest, "pose": 80.0, "jacobian": 30.0 * deepest}
+    if theorems and quantity in each:
+        return each[quantity] * sets
+    return operations(model, quantity) * deepest / max(1, len(above)) * sets
+
+
+def _entries(n: int, k: int) -> int:
+    """Of the k-th derivatives of M of a chain: H_ij, i >= j, by multisets of the freedoms beyond j."""
+    return sum((n - j) * comb(n - j - 2 + k, k) for j in range(n - 1))
+
+
+def require_derivable(model: Model, quantity: str, wrt: Sequence[str], size: int, theorems: bool) -> None:
+    """Raises TraceError, with the cost, where a derivative of `size` entries would take minutes to compile."""
+    total = derived(model, quantity, wrt, theorems) + size / 20.0
+    if len(wrt) > 1 and total > DERIVED:
+        raise TraceError(
+            f"the derivative of {quantity} by {', '.join(wrt)} of {model.name!r} has {size:.3g} entries and would "
+            f"take about {_duration(total / A_SECOND)} of compiling; take a lower order, or "
+            "differences of it"
+        )
+
+
+def _duration(seconds: float) -> str:
+    for name, size in (("years", 3.2e7), ("days", 86400.0), ("hours", 3600.0)):
+        if seconds > size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds / 60.0:.3g} minutes"
+
+
+__all__ = ["AFFORDABLE", "operations", "require_affordable", "require_derivable"]

@@ -1,0 +1,210 @@
+"""The rolled form: the step of one body is traced once per kind of joint, and a compiled loop does all bodies.
+
+For large trees: time and memory O(n), and the code does not depend on n. The steps are the algorithms' own
+source, on a tree of one body whose numbers are read from a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...codegen.emit.llvm_rolled import Rolled
+from ...codegen.runtime.build import Spec
+from ...codegen.runtime.rolled import Sizes, function_of
+from ...mechanics.columns import WIDTH, Columns, columns_of
+from ...model.description import Model
+from ...model.quantities import CATALOGUE
+from ..check import SINGULAR, TRIES, refuse_singular
+from . import dynamics, kinematics, matrices
+from .dynamics import Shape
+from .step import TURNING, WORLD, Kind
+from .tables import Tables, kinds_of, quaternions_of
+
+if TYPE_CHECKING:
+    from ...codegen.runtime.diagnose import Pivot
+    from ...codegen.runtime.function import Extra, Function
+
+Array = np.ndarray[Any, Any]
+SMALLEST = 60  # bodies; up to here straight-line code is faster and compiles at once
+WIDE = 120  # freedoms from which a matrix is made by a loop, however few bodies: code grows by their square
+_LEAST = 16  # whatever is asked for: rows are moved in blocks of as many columns as a tile has lanes
+BODIES = {"fixed": 0, "cylindrical": 2, "universal": 2, "planar": 3}  # of a joint; of every other kind one
+SHAPES: dict[str, Shape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES}
+QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
+STATES = {"pivots": ("q",), "motion": ("q", "v", "tau")}  # of what is not in the catalogue
+RESULTS: dict[str, tuple[tuple[str, tuple[int | str, ...]], ...]] = {
+    "pivots": (("ratio", ("nv",)),),
+    "motion": (("dq", ("nq",)), ("a", ("nv",))),
+}
+
+
+def rolled_program(
+    quantity: str, kinds: Sequence[Kind], loaded: bool = False, options: Mapping[str, str] | None = None
+) -> Rolled:
+    """The loops of a quantity over bodies of these kinds; loaded: with external wrenches."""
+    shape, results = SHAPES[quantity], RESULTS.get(quantity) or CATALOGUE[quantity].outputs
+    fixed = tuple(_size(s) for _, s in results)
+    return Rolled(
+        _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.slot + loaded * WORLD, WIDTH,
+        any(k[0] in TURNING for k in kinds), loaded, shape.tiled, fixed, shape.zeroed,
+    )  # fmt: skip
+
+
+def _size(shape: Sequence[int | str]) -> int:
+    """Of a result, 0 where the model decides it."""
+    return 0 if "nv" in shape or "nq" in shape or "links" in shape else prod(int(s) for s in shape)
+
+
+def _loops(quantity: str, kinds: Sequence[Kind], loaded: bool, options: Mapping[str, str]) -> Any:
+    if quantity == "pivots":
+        return dynamics.pivots(kinds)
+    if quantity in ("forward_dynamics", "motion"):
+        return dynamics.forward(kinds, loaded, quantity == "motion")
+    if quantity in dynamics.SHAPES:
+        return dynamics.inverse(kinds, quantity, loaded)
+    if quantity in kinematics.ORDERS:
+        return kinematics.of_link(kinds, quantity, options)
+    if quantity in matrices.SHAPES:
+        made = {"mass_matrix": matrices.mass_matrix, "coriolis_matrix": matrices.coriolis_matrix}
+        return made.get(quantity, matrices.derivatives)(kinds)
+    whole = {"poses": kinematics.poses, "kinetic_energy": kinematics.kinetic_energy}
+    return whole[quantity](kinds) if quantity in whole else kinematics.sums(kinds, quantity)
+
+
+def _state(quantity: str) -> tuple[str, ...]:
+    return STATES.get(quantity) or CATALOGUE[quantity].state
+
+
+def is_large(model: Model, smallest: int = SMALLEST) -> bool:
+    """Whether a loop over the bodies is the form of this robot."""
+    known = Tables.known(model)
+    if known is not None:
+        return len(known.columns) > max(smallest, _LEAST)
+    count = sum(BODIES.get(j.kind, 1) for j in model.joints)
+    return count > max(smallest, _LEAST) and not any(j.mimic for j in model.joints)
+
+
+def rolled_function(
+    model: Model,
+    quantity: str,
+    spec: Spec,
+    *,
+    external: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    extra: Extra | None = None,
+    cache: bool = True,
+    smallest: int = SMALLEST,
+) -> Function | None:
+    """The rolled Function of a model, or None where straight-line code is the right form.
+
+    None: up to `smallest` bodies, mimic joints, another quantity, layout or option than this form has.
+    The code is kept under the kinds of joints. external: links that take a wrench.
+    Raises ModelError where M is found singular.
+    """
+    plain = spec.layout == "rows" and not spec.packed and not spec.parameters
+    if quantity not in QUANTITIES or not plain:
+        return None
+    if external and not (CATALOGUE[quantity].external and {l.name for l in model.links}.issuperset(external)):
+        return None  # tracing says what is wrong
+    wide = quantity in matrices.SHAPES and model.nv > WIDE
+    if not is_large(model, 0 if wide else smallest):
+        return None
+    tables = Tables.of(model)
+    if CATALOGUE[quantity].inverse:
+        require_regular(model, cache)
+    if quantity == "center_of_mass" and not tables.columns.numbers[:, 12].any():
+        return None  # there is none, as tracing says
+    return _made(model, tables, quantity, spec, external, options or {}, extra, cache)
+
+
+def _made(
+    model: Model,
+    tables: Tables,
+    quantity: str,
+    spec: Spec,
+    loads: Sequence[str],
+    options: Mapping[str, str],
+    extra: Extra | None,
+    cache: bool,
+) -> Function | None:
+    sizes, request, data = prepared(tables, quantity, loads, options)
+    columns, kinds = tables.columns, tables.kinds
+    about = {"robot": model.name, "quantity": quantity, "formalism": "newton_euler", "form": "rolled"}
+    units = tuple((0, tuple(range(at, at + 4))) for at in quaternions_of(columns))
+
+    def weakest(ins: Sequence[Array]) -> Pivot | None:
+        return _weakest(model, tables, ins[0], cache) if CATALOGUE[quantity].inverse else None
+
+    return function_of(
+        sizes, lambda: rolled_program(quantity, kinds, bool(loads), options), data, spec, request=request,
+        meta=about, units=units, extra=extra, weakest=weakest, cache=cache,
+    )  # fmt: skip
+
+
+def prepared(
+    tables: Tables, quantity: str, loads: Sequence[str], options: Mapping[str, str]
+) -> tuple[Sizes, str, Any]:
+    """What an entry must know, the name of the code, and the model's data."""
+    columns, shape = tables.columns, SHAPES[quantity]
+    known = {"nq": columns.nq, "nv": columns.nv, "links": len(tables.moving)}
+    results = tuple(
+        (n, tuple(known[s] if isinstance(s, str) else s for s in x))
+        for n, x in RESULTS.get(quantity) or CATALOGUE[quantity].outputs
+    )
+    data = tables.data(quantity, shape, loads, options.get("link"))
+    sizes = Sizes(
+        quantity, _state(quantity), results, columns.nq, columns.nv, len(columns), data.slots, tuple(loads),
+        shape.tiled,
+    )  # fmt: skip
+    code = {k: v for k, v in options.items() if k != "link"}
+    request = "\n".join(["rolled", quantity, repr(tables.kinds), "loaded" if loads else "", repr(code)])
+    return sizes, request, data
+
+
+# -- whether M is regular -----------------------------------------------------------------------------------
+
+
+def require_regular(model: Model, cache: bool = True) -> None:
+    """Raises ModelError where M has no inverse at any of some configurations; O(n)."""
+    spec, rng, best, name = Spec(check=False), np.random.default_rng(0), 0.0, ""
+    tables = Tables.of(model)
+    pivots = _made(model, tables, "pivots", spec, (), {}, None, cache)
+    if pivots is None:  # no machine code can be made, so no loop either
+        return
+    for _ in range(TRIES):
+        ratio = pivots(_anywhere(tables.columns, rng))
+        bad = np.flatnonzero(~(ratio > SINGULAR))
+        if not bad.size:
+            return
+        worst = int(bad[-1])  # the outermost: what lies further in is spoilt by it
+        pivot = float(np.nan_to_num(ratio[worst], nan=0.0))
+        if pivot >= best:
+            best, name = pivot, [j.name for j in model.moving_joints for _ in range(j.nv)][worst]
+    refuse_singular(model, best, name)
+
+
+def _weakest(model: Model, tables: Tables, q: Array, cache: bool) -> Pivot | None:
+    """After a failed check: the pivot that is nearest to none, the joints from the last to the first."""
+    from ...codegen.runtime.diagnose import first_lost
+
+    pivots = _made(model, tables, "pivots", Spec(check=False), (), {}, None, cache)
+    joints = [j.name for j in model.moving_joints for _ in range(j.nv)]
+    return None if pivots is None else first_lost(pivots(q.astype(float))[:, ::-1].astype(q.dtype), joints[::-1])
+
+
+def _anywhere(columns: Columns, rng: np.random.Generator) -> Array:
+    """A configuration, limits or not: whether M can be regular does not depend on them."""
+    q = rng.uniform(-3.0, 3.0, columns.nq)
+    for x in (q[at : at + 4] for at in quaternions_of(columns)):
+        x /= np.linalg.norm(x)
+    return q
+
+
+__all__ = [
+    "QUANTITIES", "SMALLEST", "Tables", "columns_of", "is_large", "kinds_of", "prepared", "require_regular",
+    "rolled_function", "rolled_program",
+]  # fmt: skip

@@ -1,0 +1,208 @@
+"""Sweeps of the dynamics: Newton and Euler's, articulated bodies, and the pivots of M."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...codegen.emit.llvm_rolled import Loop, Step
+from ...mechanics.algorithms.articulated_body import Articulated, joint_of, of_body, passed_on
+from ...mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
+from ...mechanics.algorithms.kinematics import step_acceleration, step_velocity
+from ...mechanics.joints import Force, Motion
+from ...mechanics.rotation import coordinate_rates
+from ...mechanics.scalar import Scalar
+from ...mechanics.spatial import ZERO, Mat, Sym, Vec
+from ...model.quantities import CATALOGUE
+from .step import WORLD, Kind, Tracer, flat_of, force_of, mat_of, motion_of
+
+LOAD: Kind = ("revolute", 0, True)  # a load reads nothing of its joint
+
+# what the loops hand on, in the slot of each body; with external wrenches after the world's rotation
+_MOTION = 0
+_INVERSE_FORCE, _INVERSE_SLOT = 9, 15  # w, w', a; n, f
+_INERTIA, _BIAS, _GAIN = 6, 27, 33  # w, v; A 6, B 9, M 6; n, f; per freedom W 6 and x
+_MOVED, _PIVOT_SLOT = 21, 42  # articulated inertia, and what is moved
+
+
+# -- inverse dynamics ---------------------------------------------------------------------------------------
+
+
+def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
+    """Motion of the body from its parent's, and the wrench that this takes."""
+    t = Tracer(kind, loaded)
+    X = t.at()
+    state, rate, rate2 = CATALOGUE[quantity].state, Motion(ZERO, ZERO), Motion(ZERO, ZERO)
+    still = "v" not in state
+    if not still:
+        rate = t.tree.rates(t.argument(1))[0]
+    if state[-1] in ("a", "x"):
+        rate2 = t.tree.rates(t.argument(len(state) - 1))[0]
+    x = t.parent(9, _MOTION)
+    before, after = Motion(ZERO if still else Vec(*x[:3]), ZERO), Motion(Vec(*x[3:6]), Vec(*x[6:]))
+    w = X.down(before.w) + rate.w
+    dw, a = step_acceleration(X, before, after, rate, rate2)
+    t.turn(X)
+    t.write("own", [*w, *dw, *a], _MOTION)
+    t.write("own", flat_of(body_force(t.body.inertia, w, dw, rate_matrix(w, dw), a)), _INVERSE_FORCE)
+    return t.step(t.quaternions())
+
+
+def _inverse_back(kind: Kind, loaded: bool) -> Step:
+    """The joint's share of the wrench, and the wrench on to the parent."""
+    t = Tracer(kind, loaded)
+    X, f = t.at(), force_of(t.own(6, _INVERSE_FORCE))
+    t.write("result", [t.body.factor * column.dot(f) for column in t.tree.columns(t.body)])
+    total = force_of(t.parent(6, _INVERSE_FORCE)) + X.up_force(f)
+    t.write("parent", flat_of(total), _INVERSE_FORCE)
+    return t.step()
+
+
+def inverse(kinds: Sequence[Kind], quantity: str, loaded: bool) -> tuple[Loop, ...]:
+    out = Loop(False, tuple(_inverse_out(k, quantity, loaded) for k in kinds))
+    back = Loop(True, tuple(_inverse_back(k, loaded) for k in kinds))
+    wrenches = len(CATALOGUE[quantity].state)
+    return (out, _loads(_INVERSE_FORCE, wrenches), back) if loaded else (out, back)
+
+
+def _loads(at: int, argument: int) -> Loop:
+    """A sweep over the external wrenches: each, moved from the link's origin, is taken from its body's."""
+    t = Tracer(LOAD, True)
+    world, wrench = mat_of(t.own(9, -WORLD)), t.read(f"arg{argument}", 6)
+    force, moment = world.T @ Vec(*wrench[:3]), world.T @ Vec(*wrench[3:])
+    left = force_of(t.own(6, at)) - Force(moment + t.body.p.cross(force), force)
+    t.write("own", flat_of(left), at)
+    return Loop(False, (t.step(),), "rows")
+
+
+# -- forward dynamics ---------------------------------------------------------------------------------------
+
+
+def _articulated(x: Sequence[Scalar]) -> Articulated:
+    return Articulated(Sym(*x[:6]), Mat.of((x[6:9], x[9:12], x[12:15])), Sym(*x[15:21]))
+
+
+def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Step:
+    """Velocities, rigid inertia and bias force; of a motion also the rates of the coordinates."""
+    t = Tracer(kind, loaded, moving_on)
+    X = t.at()
+    t.turn(X)
+    if moving_on:
+        raw = t.argument(0)
+        t.write("rates", coordinate_rates(raw, t.unit(raw) if t.body.nq >= 4 else raw, t.argument(1)))
+    moving = step_velocity(X, motion_of(t.parent(6, _MOTION)), t.tree.rates(t.argument(1))[0])
+    inertia = of_body(t.body.inertia)
+    t.write("own", flat_of(moving), _MOTION)
+    t.write("own", flat_of(moving.cross_force(inertia.times(moving))), _BIAS)
+    t.write("own", _numbers(inertia), _INERTIA)
+    return t.step([] if moving_on else t.quaternions())
+
+
+def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> Step:
+    """Articulated inertia and bias force on to the parent; the joint keeps W = U D^-1 and x = D^-1 u."""
+    t = Tracer(kind, loaded, moving_on)
+    X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
+    inertia, p = _articulated(t.own(21, _INERTIA)), force_of(t.own(6, _BIAS))
+    joint = joint_of(t.tree, 0, inertia, p, tau, motion_of(t.own(6, _MOTION)).cross(rate))
+    n = t.body.nv
+    rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
+    columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
+    t.write("own", [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], _GAIN)
+    passed, force = passed_on(inertia, p, joint)
+    total = _articulated(t.parent(21, _INERTIA)) + passed.lifted(X)
+    t.write("parent", _numbers(total), _INERTIA)
+    t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.up_force(force)), _BIAS)
+    return t.step()
+
+
+def _numbers(x: Articulated) -> list[Scalar]:
+    return [*x.A, *(y for row in x.B for y in row), *x.M]
+
+
+def _sum(forces: Sequence[Force]) -> Force:
+    total = forces[0]
+    for f in forces[1:]:
+        total = total + f
+    return total
+
+
+def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> Step:
+    """a' = X a_p + c; q'' = x - W^T a'; a = a' + S q''. Accelerations take the place of the inertia."""
+    t = Tracer(kind, loaded, moving_on)
+    X, rate, n = t.at(), t.tree.rates(t.argument(1))[0], t.body.nv
+    here = X.down_motion(motion_of(t.parent(6, _INERTIA))) + motion_of(t.own(6, _MOTION)).cross(rate)
+    gain = t.own(7 * n, _GAIN)
+    a = [gain[6 * n + k] - here.dot(force_of(gain[6 * k : 6 * k + 6])) for k in range(n)]
+    for column, x in zip(t.tree.columns(t.body), a):
+        here = here + column * (t.body.factor * x)
+    t.write("own", flat_of(here), _INERTIA)
+    t.write("result", a)
+    return t.step()
+
+
+def forward(kinds: Sequence[Kind], loaded: bool, moving_on: bool = False) -> tuple[Loop, ...]:
+    """moving_on: the right-hand side of a motion, whose quaternions need not be unit."""
+    out, back, accelerate = (
+        Loop(step is _forward_back, tuple(step(k, loaded, moving_on) for k in kinds))
+        for step in (_forward_out, _forward_back, _forward_accelerate)
+    )
+    return (out, _loads(_BIAS, 3), back, accelerate) if loaded else (out, back, accelerate)
+
+
+# -- whether M is regular -----------------------------------------------------------------------------------
+
+
+def _pivots_out(kind: Kind) -> Step:
+    """The rigid inertia, once to be articulated and once to be moved."""
+    t = Tracer(kind)
+    inertia = _numbers(of_body(t.body.inertia))
+    t.write("own", [*inertia, *inertia])
+    return t.step()
+
+
+def _pivots_back(kind: Kind) -> Step:
+    """Pivots of D = S^T I S, relative to what the joint moves: the body and half of what each child moves.
+
+    Halves, since the whole of a long chain would hide a pivot that is sound.
+    """
+    t = Tracer(kind)
+    X, n, still = t.at(), t.body.nv, Motion(ZERO, ZERO)
+    inertia, moved = _articulated(t.own(21, 0)), _articulated(t.own(21, _MOVED))
+    joint = joint_of(t.tree, 0, inertia, Force(ZERO, ZERO), [0.0] * n, still)
+    t.write("result", [p / s.dot(moved.times(s)) for p, s in zip(joint.D.pivots, joint.S)])
+    passed, _ = passed_on(inertia, Force(ZERO, ZERO), joint)
+    t.write("parent", _numbers(_articulated(t.parent(21, 0)) + passed.lifted(X)), 0)
+    half = [0.5 * x for x in _numbers(moved.lifted(X))]
+    t.write("parent", [x + y for x, y in zip(t.parent(21, _MOVED), half)], _MOVED)
+    return t.step()
+
+
+def pivots(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+    return tuple(Loop(s is _pivots_back, tuple(s(k) for k in kinds)) for s in (_pivots_out, _pivots_back))
+
+
+class Shape(NamedTuple):
+    """What a quantity hands on: scalars of a slot, and more of a body's per freedom.
+
+    gravity, pose: where in the ground's slot -g stands and where the world's own pose, or that of a link in its
+    body; -1: nowhere. tiled, zeroed: as of Rolled. pairs: the rows are the freedoms, which begin in the slot of a
+    body where its own numbers end.
+    """
+
+    slot: int
+    per_rate: int = 0
+    gravity: int = -1
+    pose: int = -1
+    tiled: bool = True
+    zeroed: bool = False
+    pairs: bool = False
+
+
+SHAPES = {
+    **dict.fromkeys(("inverse_dynamics", "bias", "gravity"), Shape(_INVERSE_SLOT, gravity=_MOTION + 6)),
+    "inertia_product": Shape(_INVERSE_SLOT),
+    **dict.fromkeys(("forward_dynamics", "motion"), Shape(_GAIN, 7, _INERTIA + 3)),
+    "pivots": Shape(_PIVOT_SLOT, tiled=False),
+}
+
+__all__ = ["LOAD", "SHAPES", "Shape", "forward", "inverse", "pivots"]

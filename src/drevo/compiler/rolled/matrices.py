@@ -1,0 +1,230 @@
+"""Matrices by pairs of freedoms: a walk from every freedom up its way meets all that are coupled with it.
+
+Each leaves its numbers in world axes about its own pole; what goes from pole to pole is a wrench, n + r x f.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...codegen.emit.llvm_rolled import Loop, Step
+from ...mechanics.algorithms.derivatives import Rates, rates_of
+from ...mechanics.algorithms.inertia_matrix import lifted, wrench_of
+from ...mechanics.algorithms.kinematics import step_velocity
+from ...mechanics.joints import Placement
+from ...mechanics.scalar import Scalar
+from ...mechanics.spatial import ZERO, Body, Mat, Sym, Vec
+from .dynamics import LOAD, Shape
+from .step import Kind, Tracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
+
+_INERTIA = 9  # after the world's rotation: m, h, S of the composite body in its own axes
+_FREEDOMS = 19  # where in the slot of a body its first freedom begins
+_LEVER = 12  # of a freedom: S 6, I S 6, and the way from the pole of the freedom above, 3
+
+_SPEED, _RATES = 19, 25  # after the composite body: w, v in the body's axes; T 9 and P 3 of the operator B
+_TURNING = 37  # where in the slot of a body its first freedom begins, in a Coriolis matrix: S 6, S' 6, u1 3, u2 6,
+_ARM = 27  # up 6, and the lever
+_PUSH, _MOVING = (
+    37,
+    49,
+)  # of derivatives: spatial acceleration and the composite's wrench; where the freedoms begin,
+_CARRIED, _WAY = (
+    24,
+    51,
+)  # S, psi1, psi2, S' 24; what goes up: u1 3, u2, up_q, up_v, g 24; lever 3, whether it leaves
+
+SHAPES = {
+    name: Shape(first, size, pose=0, tiled=False, zeroed=True, pairs=True)
+    for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _TURNING, 30))
+}
+SHAPES["inverse_dynamics_derivatives"] = SHAPES["mass_matrix"]._replace(
+    slot=_MOVING, per_rate=55, gravity=_PUSH + 3
+)
+
+
+def mass_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+    """Composite bodies inwards, then all pairs."""
+    out, back = tuple(_out(k) for k in kinds), tuple(_back(k) for k in kinds)
+    return Loop(False, out), Loop(True, back), Loop(False, (_begin(),), "rows", inner=_pair())
+
+
+def _out(kind: Kind, order: int = 0) -> Step:
+    """The world's rotation and the body; by order also its speed and B, its acceleration and the wrench for it."""
+    t = Tracer(kind)
+    X, body = t.at(), t.body.inertia
+    t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(X.rotation)))
+    t.write("own", [body.m, *body.h, *body.S], _INERTIA)
+    if order:
+        rate = t.tree.rates(t.argument(1))[0]
+        m = step_velocity(X, motion_of(t.parent(6, _SPEED)), rate)
+        B = rates_of(body, m)
+        t.write("own", [*flat_of(m), *numbers_of_mat(B.T), *B.P], _SPEED)
+    if order > 1:
+        a = X.down_motion(motion_of(t.parent(6, _PUSH))) + t.tree.rates(t.argument(2))[0] + m.cross(rate)
+        f = wrench_of(body, a) + m.cross_force(wrench_of(body, m))
+        t.write("own", [*flat_of(a), *flat_of(f)], _PUSH)
+    return t.step(t.quaternions())
+
+
+def _body(x: Sequence[object]) -> Body:
+    return Body(x[0], Vec(*x[1:4]), Sym(*x[4:10]))
+
+
+def _back(kind: Kind) -> Step:
+    """The composite body on to the parent; S, I S and the lever of every freedom in world axes."""
+    t = Tracer(kind)
+    X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
+    lever = mat_of(t.parent(9, 0)) @ X.p
+    for k, column in enumerate(t.tree.columns(t.body)):
+        s = column * t.body.factor
+        f = wrench_of(total, s)
+        numbers = [*(R @ s.w), *(R @ s.v), *(R @ f.n), *(R @ f.f), *(ZERO if k else lever)]
+        t.write("own", numbers, _FREEDOMS + 15 * k)
+    _pass_on(t, X, total)
+    return t.step()
+
+
+def _pass_on(t: Tracer, X: Placement, total: Body) -> None:
+    """The composite body on to the parent."""
+    joined = _body(t.parent(10, _INERTIA)) + lifted(X, total)
+    t.write("parent", [joined.m, *joined.h, *joined.S], _INERTIA)
+
+
+def _begin() -> Step:
+    """The wrench of a freedom into the ground's slot."""
+    t = Tracer(LOAD)
+    t.write("ground", t.own(6, 6))
+    return t.step()
+
+
+def _pair() -> Step:
+    """An entry and its mirror; the wrench goes on to the pole above."""
+    t = Tracer(LOAD)
+    f, S = force_of(t.read("ground", 6)), motion_of(t.read("upper", 6))
+    x = S.dot(f)
+    t.write("pair0", [x])
+    t.write("mirror0", [x])
+    r = Vec(*t.read("upper", 3, _LEVER))
+    t.write("ground", [*(f.n + r.cross(f.f))])
+    return t.step()
+
+
+# -- the Coriolis matrix ------------------------------------------------------------------------------------
+
+
+def coriolis_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+    """C_ij = S_i . (B_c S_j + I_c S'_j), c the deeper of the two bodies, as in algorithms.derivatives."""
+    out, back = tuple(_out(k, 1) for k in kinds), tuple(_turning_back(k) for k in kinds)
+    begin = Tracer(LOAD)
+    begin.write("ground", begin.own(15, 12))
+    return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=_turning_pair())
+
+
+def _rates(x: Sequence[Scalar]) -> Rates:
+    return Rates(mat_of(x), Vec(*x[9:12]))
+
+
+def _turning_back(kind: Kind) -> Step:
+    """The composite body and its B on to the parent; the numbers of every freedom in world axes."""
+    t = Tracer(kind)
+    X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
+    m, B = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES))
+    lever = mat_of(t.parent(9, 0)) @ X.p
+    for k, column in enumerate(t.tree.columns(t.body)):
+        s = column * t.body.factor
+        s1, u2 = m.cross(s), wrench_of(total, s)
+        up = B.times(s) * 0.5 + wrench_of(total, s1)
+        vectors = (*s, *s1, B.transposed(s) * 0.5, *u2, *up)
+        numbers = [x for vector in vectors for x in R @ vector]
+        t.write("own", [*numbers, *(ZERO if k else lever)], _TURNING + 30 * k)
+    _pass_on(t, X, total)
+    _pass_on_rates(t, X, B)
+    return t.step()
+
+
+def _pass_on_rates(t: Tracer, X: Placement, B: Rates) -> None:
+    joined = _rates(t.parent(12, _RATES)) + _lifted(X, B)
+    t.write("parent", [*numbers_of_mat(joined.T), *joined.P], _RATES)
+
+
+def _lifted(X: Placement, B: Rates) -> Rates:
+    """B in the axes of the parent about its pole: T + (P . p) 1 - P p^T."""
+    E = X.rotation
+    T, P = E.mul(B.T).mul(E.T), E @ B.P
+    along = P.dot(X.p)
+    moved = Mat(*(Vec(*(along if r == c else 0.0 for c in range(3))) - X.p * P[r] for r in range(3)))
+    return Rates(T + moved, P)
+
+
+def _turning_pair() -> Step:
+    """The entries (row, other) and (other, row); both wrenches go on to the pole above, a pure moment stays."""
+    t = Tracer(LOAD)
+    g, r = t.read("ground", 15), Vec(*t.read("upper", 3, _ARM))
+    u1, u2, up = Vec(*g[:3]), force_of(g[3:]), force_of(g[9:])
+    S, S1 = motion_of(t.read("upper", 6)), motion_of(t.read("upper", 6, 6))
+    t.write("pair0", [u1.dot(S.w) + S1.dot(u2)])
+    t.write("mirror0", [S.dot(up)])
+    for at, f in ((3, u2), (9, up)):
+        t.write("ground", [*(f.n + r.cross(f.f))], at)
+    return t.step()
+
+
+# -- derivatives --------------------------------------------------------------------------------------------
+
+
+def derivatives(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+    """dtau/dq, dtau/dv and M: Singh, Russell, Wensing 2022, as in algorithms.derivatives."""
+    out, back = tuple(_out(k, 2) for k in kinds), tuple(_moving_back(k) for k in kinds)
+    begin = Tracer(LOAD)
+    begin.write("ground", begin.own(27, _CARRIED))
+    return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=_moving_pair())
+
+
+def _moving_back(kind: Kind) -> Step:
+    """Composite body, B and wrench on to the parent; the numbers of every freedom in world axes."""
+    t = Tracer(kind)
+    X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
+    m, B, f = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES)), force_of(t.own(6, _PUSH + 6))
+    vp, ap = (X.down_motion(motion_of(t.parent(6, at))) for at in (_SPEED, _PUSH))
+    lever = mat_of(t.parent(9, 0)) @ X.p
+    for k, column in enumerate(t.tree.columns(t.body)):
+        s = column * t.body.factor
+        psi1, s1 = vp.cross(s), m.cross(s)
+        psi2 = ap.cross(s) + vp.cross(psi1)
+        up_q = B.times(psi1) + wrench_of(total, psi2)
+        up_v = B.times(s) + wrench_of(total, psi1 + s1)
+        pairs = (s, psi1, psi2, s1, wrench_of(total, s), up_q, up_v, s.cross_force(f))
+        vectors = [x for pair in pairs for x in pair]
+        vectors.insert(8, B.transposed(s))
+        numbers = [x for vector in vectors for x in R @ vector]
+        t.write("own", [*numbers, *(ZERO if k else lever), float(k == 0)], _MOVING + 55 * k)
+    _pass_on(t, X, total)
+    _pass_on_rates(t, X, B)
+    t.write("parent", flat_of(force_of(t.parent(6, _PUSH + 6)) + X.up_force(f)), _PUSH + 6)
+    return t.step()
+
+
+def _moving_pair() -> Step:
+    """Six entries. g = S x* f is of the bodies further in only: it joins up_q where the walk leaves the body."""
+    t = Tracer(LOAD)
+    carried = t.read("ground", 27)
+    u1, (u2, up_q, up_v, g) = Vec(*carried[:3]), (force_of(carried[k:]) for k in (3, 9, 15, 21))
+    S, psi1, psi2, S1 = (motion_of(t.read("upper", 6, k)) for k in (0, 6, 12, 18))
+    *way, leaves = t.read("upper", 4, _WAY)
+    entries = (
+        (u1.dot(psi1.w) + psi2.dot(u2), S.dot(up_q)),
+        (u1.dot(S.w) + (psi1 + S1).dot(u2), S.dot(up_v)),
+        (S.dot(u2), S.dot(u2)),
+    )
+    for k, (x, mirrored) in enumerate(entries):
+        t.write(f"pair{k}", [x])
+        t.write(f"mirror{k}", [mirrored])
+    full = up_q + g * leaves
+    for at, f in ((3, u2), (9, full), (15, up_v)):
+        t.write("ground", [*(f.n + Vec(*way).cross(f.f))], at)
+    t.write("ground", [*full.f], 12)
+    t.write("ground", flat_of(g * (1.0 - leaves)), 21)
+    return t.step()
+
+
+__all__ = ["SHAPES", "coriolis_matrix", "derivatives", "mass_matrix"]

@@ -1,0 +1,149 @@
+"""One step of a sweep: the work on one body of one kind, its numbers read from a table and from slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...codegen.emit.llvm_rolled import Place, Step
+from ...codegen.emit.lower import lower
+from ...codegen.graph.node import Expr, Graph
+from ...codegen.graph.program import Input, Output, Program
+from ...mechanics.algorithms.kinematics import Pose
+from ...mechanics.columns import WIDTH
+from ...mechanics.joints import Force, Motion, Placement, place
+from ...mechanics.scalar import Scalar, dot, sqrt
+from ...mechanics.spatial import IDENTITY, ZERO, Body, Mat, Sym, Vec
+from ...mechanics.tree import Tree, TreeBody
+from ..trace import GraphContext
+
+Kind = tuple[str, int, bool]  # of joint, its axis, and whether its frame stands parallel to the parent's
+TURNING = ("revolute", "helical")
+WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
+
+
+class Tracer:
+    """The inputs and outputs of one step, each with its place."""
+
+    def __init__(self, kind: Kind, loaded: bool = False, united: bool = False) -> None:
+        """loaded: with external wrenches; united: quaternions are made unit here, not expected to be."""
+        self.graph = Graph()
+        self.kind, self.loaded, self.united = kind, loaded, united
+        self.inputs: list[tuple[str, int, list[Expr]]] = []
+        self.outputs: list[tuple[str, int, list[int]]] = []
+        x = self.read("table", WIDTH)
+        inertia = Body(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
+        name, axis, parallel = kind
+        R = IDENTITY if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
+        self.body = TreeBody(
+            "body", "joint", "1", -1, name, axis, R, Vec(*x[9:12]), x[22], 0, 0, x[23], inertia,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self.context = GraphContext(self.graph)
+        names = ("joint",) * self.body.nv
+        self.tree = Tree((self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context)
+
+    def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
+        k = len(self.inputs)
+        offset += self.shift(base)
+        found = [self.graph.input(f"{base}{k}[{i}]") for i in range(count)]
+        self.inputs.append((base, offset, found))
+        return found
+
+    def write(self, base: str, values: Sequence[Scalar], offset: int = 0) -> None:
+        self.outputs.append((base, offset + self.shift(base), [self.graph.edge(x) for x in values]))
+
+    def shift(self, base: str) -> int:
+        return WORLD if self.loaded and base in ("own", "parent") else 0
+
+    def step(self, units: Sequence[Sequence[Expr]] = ()) -> Step:
+        """The traced work, lowered."""
+        ins = [
+            Input(f"{b}{i}", (len(x),), tuple(e.edge >> 1 for e in x)) for i, (b, _, x) in enumerate(self.inputs)
+        ]
+        outs = [Output(f"{b}{i}", (len(x),), tuple(x)) for i, (b, _, x) in enumerate(self.outputs)]
+        checked = tuple(tuple(x.edge >> 1 for x in u) for u in units)
+        guards = tuple(self.context.guards)
+        program = Program("step", self.graph, tuple(ins), (), tuple(outs), units=checked, guards=guards)
+        given = tuple(Place(b, o) for b, o, _ in self.inputs)
+        return Step(lower(program), given, tuple(Place(b, o) for b, o, _ in self.outputs))
+
+    # -- what several steps need ------------------------------------------------------------------------
+
+    def own(self, count: int, offset: int) -> list[Expr]:
+        return self.read("own", count, offset)
+
+    def parent(self, count: int, offset: int) -> list[Expr]:
+        return self.read("parent", count, offset)
+
+    def argument(self, i: int) -> list[Expr]:
+        return self.read(f"arg{i}", self.body.nv if i else self.body.nq)
+
+    def at(self) -> Placement:
+        """The body in its parent; the sweep over all angles came before every loop."""
+        trig = None
+        if self.kind[0] in TURNING:
+            trig = (self.body.factor * self.read("sines", 1)[0], self.read("cosines", 1)[0])
+        still = self.kind[0] == "revolute"  # nothing but the angle
+        return self.placement([] if still else self.argument(0), trig)
+
+    def placement(self, q: Sequence[Expr], trig: tuple[Scalar, Scalar] | None) -> Placement:
+        b = self.body
+        x = [b.factor * y for y in q] if b.nq == 1 else self.unit(q)
+        return place(b.kind, b.axis, b.R, b.p, b.pitch, x, trig)
+
+    def unit(self, q: Sequence[Expr]) -> list[Scalar]:
+        """Coordinates of a joint, their quaternion made unit where that is asked for."""
+        size = 1.0 / sqrt(dot(q[-4:], q[-4:])) if self.united else 1.0
+        return [*q[:-4], *(x * size for x in q[-4:])]
+
+    def turn(self, X: Placement) -> None:
+        """The world's rotation of the body, where wrenches in world axes come."""
+        if self.loaded:
+            x = self.parent(9, -WORLD)
+            self.write("own", numbers_of_mat(mat_of(x).mul(X.rotation)), -WORLD)
+
+    def quaternions(self) -> list[list[Expr]]:
+        """Of q, which the first step checks."""
+        return [x[-4:] for base, _, x in self.inputs if base == "arg0" and self.body.nq >= 4]
+
+
+def motion_of(x: Sequence[Scalar]) -> Motion:
+    return Motion(Vec(*x[:3]), Vec(*x[3:6]))
+
+
+def force_of(x: Sequence[Scalar]) -> Force:
+    return Force(Vec(*x[:3]), Vec(*x[3:6]))
+
+
+def mat_of(x: Sequence[Scalar]) -> Mat:
+    return Mat.of((x[0:3], x[3:6], x[6:9]))
+
+
+def numbers_of_mat(m: Mat) -> list[Scalar]:
+    return [x for row in m for x in row]
+
+
+def pose_of(x: Sequence[Scalar]) -> Pose:
+    return Pose(mat_of(x), Vec(*x[9:12]))
+
+
+def numbers_of_pose(x: Pose) -> list[Scalar]:
+    return [*numbers_of_mat(x.R), *x.p]
+
+
+def flat_of(x: Motion | Force) -> list[Scalar]:
+    return [*x[0], *x[1]]
+
+
+__all__ = [
+    "TURNING",
+    "WORLD",
+    "Kind",
+    "Tracer",
+    "flat_of",
+    "force_of",
+    "mat_of",
+    "motion_of",
+    "numbers_of_mat",
+    "numbers_of_pose",
+    "pose_of",
+]

@@ -1,0 +1,116 @@
+"""A model as the data of the loops: a table of numbers and one of integers, shared by all its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...codegen.emit.llvm_rolled import INTEGERS
+from ...codegen.runtime.rolled import Data
+from ...mechanics.columns import KINDS, WIDTH, Columns, columns_of
+from ...mechanics.spatial import IDENTITY
+from ...model.description import Model
+from .dynamics import Shape
+from .step import WORLD, Kind
+
+Array = np.ndarray[Any, Any]
+_ONE = [x for row in IDENTITY for x in row]
+_LATEST: list[tuple[Model, Tables]] = []  # one call per link must not read the model again
+
+
+class Tables:
+    """The columns of a model, and the tables of quantities made from them."""
+
+    def __init__(self, model: Model) -> None:
+        self.columns = columns_of(model)
+        self.kinds, self.number = kinds_of(self.columns)
+        self.links = [j.child for j in model.moving_joints]
+        self.moving = self.links
+        self._integers: dict[Any, tuple[Array, int]] = {}
+
+    @staticmethod
+    def known(model: Model) -> Tables | None:
+        """Those of the model that was asked for last."""
+        latest = _LATEST[:1]
+        return latest[0][1] if latest and latest[0][0] is model else None
+
+    @staticmethod
+    def of(model: Model) -> Tables:
+        found = Tables.known(model)
+        if found is None:
+            found = Tables(model)
+            _LATEST[:] = [(model, found)]
+        return found
+
+    def data(self, quantity: str, shape: Shape, loads: Sequence[str], link: str | None) -> Data:
+        """Of one function. loads: links that take a wrench; link: where a walk begins."""
+        rows = self.moving if quantity == "poses" else loads
+        first, ground = -1, np.zeros(shape.slot)
+        if shape.gravity >= 0:
+            ground[shape.gravity : shape.gravity + 3] = [-x for x in self.columns.gravity]
+        if shape.pose >= 0:
+            ground[:9] = _ONE
+        if link is not None:
+            at = self.columns.frame(link)
+            first, ground[:12] = at.body, [*(x for row in at.R for x in row), *at.p]
+        if loads:
+            ground = np.concatenate([_ONE, ground])
+        key = (shape, *loads, quantity == "poses")
+        if key not in self._integers:
+            self._integers[key] = self._places(shape, rows, 12 if quantity == "poses" else 6, bool(loads))
+        integers, slots = self._integers[key]
+        return Data(ground, self.numbers(rows), integers, slots, first)
+
+    def numbers(self, rows: Sequence[str]) -> Array:
+        """24 numbers per body, then as many per row, of which R and p count."""
+        if not rows:
+            return self.columns.numbers
+        more, frames = np.zeros((len(rows), WIDTH)), [self.columns.frame(link) for link in rows]
+        more[:, :9] = [[x for row in f.R for x in row] for f in frames]
+        more[:, 9:12] = [f.p for f in frames]
+        return np.concatenate([self.columns.numbers, more])
+
+    def _places(self, shape: Shape, rows: Sequence[str], width: int, loaded: bool) -> tuple[Array, int]:
+        """Integers per body and per row (a link, whose place in the result or among the wrenches is its v; or a
+        freedom), and the scalars of all slots."""
+        c, first = self.columns, shape.slot + WORLD * loaded
+        size = first + shape.per_rate * c.widths[1]
+        ends = first + np.cumsum(size)
+        slots = ends - size
+        parent = np.where(c.parent >= 0, slots[c.parent], 0)
+        bodies = np.stack([self.number, parent, slots, c.q, c.v, c.parent], 1)
+        held = [c.frame(link).body for link in rows]
+        links = [(0, 0, slots[b] if b >= 0 else 0, 0, width * i, -1) for i, b in enumerate(held)]
+        more = self._freedoms(slots + first, shape.per_rate) if shape.pairs else links
+        found = np.concatenate([bodies, np.array(more, np.int64).reshape(-1, len(INTEGERS))])
+        return np.ascontiguousarray(found.astype(np.int32)), int(ends[-1])
+
+    def _freedoms(self, slots: Array, width: int) -> Array:
+        """Rows of freedoms, in the order of the bodies: slot (the body's first stands in `slots`), number, and the
+        freedom above."""
+        c, counts = self.columns, self.columns.widths[1]
+        starts = len(c) + np.cumsum(counts) - counts
+        body = np.repeat(np.arange(len(c)), counts)
+        within = np.arange(len(body)) - np.repeat(starts - len(c), counts)
+        last = np.where(c.parent >= 0, (starts + counts - 1)[c.parent], -1)
+        above = np.where(within > 0, np.arange(len(body)) + len(c) - 1, last[body])
+        none = np.zeros_like(body)
+        return np.stack([none, none, slots[body] + width * within, none, c.v[body] + within, above], 1)
+
+
+def kinds_of(columns: Columns) -> tuple[list[Kind], Array]:
+    """The kinds present, in a fixed order: they are what the code depends on; and the kind of every body."""
+    codes, number = np.unique(6 * columns.kind + 2 * columns.axis + columns.parallel, return_inverse=True)
+    return [(KINDS[c // 6], int(c % 6 // 2), bool(c % 2)) for c in codes], number
+
+
+def quaternions_of(columns: Columns) -> list[int]:
+    """Where they start in q."""
+    wide = columns.widths[0]
+    found: list[int] = (columns.q + wide - 4)[wide >= 4].tolist()
+    return found
+
+
+__all__ = ["Tables", "kinds_of", "quaternions_of"]

@@ -1,0 +1,349 @@
+"""Where the fewest operations are: the recursion of Khalil under every preparation of the tree, by true counts.
+
+A `Plan` says how to prepare a tree and how to run the recursion. `search` starts from the plain preparations,
+then tries the moves of body frames and the holders of pole masses one at a time and keeps what lowers the
+price. A limb is tried alone, with the way to the ground: what other limbs cost does not depend on it. Its
+effort is bounded in nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..codegen.graph import levers
+from ..codegen.graph.node import Expr, Graph
+from ..codegen.graph.program import Output, Program
+from ..mechanics.formalisms import khalil, khalil_forward, khalil_matrix
+from ..mechanics.reduce import gauged, leaf_phase, length_unit
+from ..mechanics.reframe import Move, moved, moves_at, reframed, resolve, settled
+from ..mechanics.scalar import Scalar, is_zero
+from ..mechanics.topology import ancestors, children_of, subtree_ends
+from ..mechanics.tree import Tree
+
+Counts = Mapping[str, int]
+Compute = Callable[..., Any]
+LIMB = 14  # bodies: larger subtrees are not searched move by move
+NODES = 150_000  # traced in one search
+
+OBJECTIVES: dict[str, Callable[[Counts], int]] = {
+    "mul": lambda c: 1000 * (c["mul"] + c["div"]) + c["add"],  # additions break ties
+    "add+mul": lambda c: c["add"] + c["mul"] + c["div"],
+    "fma": lambda c: max(c["mul"], c["add"]) + c["div"],
+    "add+mul+trig": lambda c: (
+        c["add"] + c["mul"] + c["div"] + 20 * c["trig"]
+    ),  # a sin/cos pair is some 40 operations
+}
+
+
+def loads(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    a: Sequence[Scalar],
+    parallel: bool = True,
+) -> list[Scalar]:
+    """The recursion's part of forward dynamics, with the last sum of its accelerations."""
+    rest, chosen = khalil_forward.forced(tree, q, v, tau, parallel=parallel)
+    return [*rest, *(x + chosen.get(i, 0.0) for i, x in enumerate(a))]
+
+
+COMPUTE: dict[str, Compute] = {
+    "loads": loads,
+    "inverse_dynamics": khalil.inverse_dynamics,
+    "bias": khalil_forward.bias,
+    "gravity": khalil_forward.gravity,
+    "mass_matrix": khalil_matrix.mass_matrix,
+    "inverse_mass_matrix": khalil_matrix.inverse_mass_matrix,
+}
+STATES: dict[str, tuple[str, ...]] = {
+    "loads": ("q", "v", "tau", "a"),
+    "inverse_dynamics": ("q", "v", "a"),
+    "bias": ("q", "v"),
+    "gravity": ("q",),
+    "mass_matrix": ("q",),
+    "inverse_mass_matrix": ("q",),
+}
+RECURSIVE = ("inverse_dynamics", "bias", "gravity", "loads")
+WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of graph/levers.py
+    "frames": {"frames": False, "moves": ()},
+    "holders": {"holders": ()},
+    "phase": {"phase": False},
+    "unit": {"unit": False},
+    "parallel": {"parallel": False, "sums": False},
+    "meeting": {"meeting": 0, "carried": False},
+    "sigma": {"gauge": "yy", "holders": ()},
+}
+
+
+class Plan(NamedTuple):
+    """frames: body frames by estimate first; moves: then these; holders: see reduce.gauged.
+
+    parallel: runs of parallel axes in the recursion; carried, meeting, sums: see khalil_matrix. hoisted: work on
+    parameters alone is done once, so leaf phases and the unit of length may be made of them.
+    """
+
+    frames: bool = False
+    moves: tuple[Move, ...] = ()
+    holders: tuple[tuple[int, int], ...] = ()
+    gauge: str = "sigma"
+    phase: bool = True
+    unit: bool = True
+    parallel: bool = True
+    carried: bool = False
+    meeting: int = 0
+    sums: bool = True
+    hoisted: bool = True
+
+    def allowed(self) -> Plan:
+        """The plan without the levers that are switched off."""
+        off = levers.off()
+        return self._replace(**{k: x for name in off for k, x in WITHOUT.get(name, {}).items()}) if off else self
+
+    def framed(self, tree: Tree) -> Tree:
+        """The tree with its frames moved, before the gauge that counts."""
+        self, tree = self.allowed(), gauged(tree)
+        tree = reframed(tree) if self.frames else tree
+        if self.moves:
+            tree = settled(tree)
+        for m in self.moves:
+            tree = moved(tree, m)
+        return tree
+
+    def reduced(self, tree: Tree) -> Tree:
+        """The framed tree with its inertias gauged, leaf phases and unit of length."""
+        self = self.allowed()
+        tree = gauged(tree, self.gauge, self.holders)
+        tree = leaf_phase(tree, self.hoisted) if self.phase else tree
+        return length_unit(tree, self.hoisted) if self.unit else tree
+
+    def prepare(self, tree: Tree) -> Tree:
+        """All of it."""
+        return self.reduced(self.framed(tree))
+
+    def options(self, quantity: str) -> dict[str, Any]:
+        """How the recursion runs."""
+        self = self.allowed()
+        if quantity in RECURSIVE:
+            return {"parallel": self.parallel}
+        return {"carried": self.carried, "meeting": self.meeting, "sums": self.sums}
+
+
+def accelerations(h: Plan, M: Plan) -> Compute:
+    """Forward dynamics with one plan for the bias and one for the inertia matrix."""
+    h, M = h.allowed(), M.allowed()
+
+    def forward_dynamics(
+        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
+    ) -> list[Scalar]:
+        return khalil_forward.forward_dynamics(
+            h.prepare(tree), q, v, tau, external, h.parallel, M.carried, M.meeting, M.sums, M.prepare(tree)
+        )
+
+    return forward_dynamics
+
+
+def articulated(h: Plan) -> Compute:
+    """Forward dynamics with articulated bodies after the bias, in the bias' own frames."""
+    h = h.allowed()
+    light = h._replace(holders=(), unit=False)
+
+    def forward_dynamics(
+        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
+    ) -> list[Scalar]:
+        return khalil_forward.by_articulated_bodies(
+            h.prepare(tree), q, v, tau, external, h.parallel, light.prepare(tree)
+        )
+
+    return forward_dynamics
+
+
+def traced(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:
+    """A nameless program of a prepared tree, for its counts."""
+    g = Graph()
+    sizes = {s: tree.nq if s == "q" else tree.nv for s in STATES[quantity]}
+    state = [[g.input(f"{s}[{i}]") for i in range(n)] for s, n in sizes.items()]
+    result = COMPUTE[quantity](tree, *state, **options)
+    rows = result if isinstance(result[0], list) else [result]
+    edges = tuple(g.edge(x) for row in rows for x in row if isinstance(x, Expr))
+    return Program(quantity, g, (), (), (Output(quantity, (len(edges),), edges),))
+
+
+def restricted(tree: Tree, kept: Sequence[int]) -> Tree:
+    """The bodies `kept`, closed under parents and ascending; coordinates as they were."""
+    place = {i: n for n, i in enumerate(kept)}
+    bodies = tuple(tree.bodies[i]._replace(parent=place.get(tree.bodies[i].parent, -1)) for i in kept)
+    return tree.but(bodies=bodies, frames={})
+
+
+Key = tuple[Any, ...]
+
+
+def likeness(tree: Tree) -> Key:
+    """What decides the counts of a limb; the mirror image of a limb has the same."""
+    out = []
+    for b in tree.bodies:
+        sizes = [f"{abs(x):.9g}" for x in (*b.p, *(x for row in b.R for x in row))]
+        zeros = [is_zero(x) for x in (b.inertia.m, *b.inertia.h, *b.inertia.S)]
+        out.append((b.parent, b.kind, b.axis, *sizes, *zeros))
+    return tuple(out)
+
+
+class Limb(NamedTuple):
+    """A body, and the bodies among which its frame is tried: the way to the ground and its subtree."""
+
+    body: int
+    kept: tuple[int, ...]
+
+    def local(self, holders: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """Holders in the limb's own numbering."""
+        place = {j: n for n, j in enumerate(self.kept)}
+        return tuple((place[j], c) for j, c in holders if j in place)
+
+    def here(self, m: Move) -> Move:
+        """A move in the limb's own numbering."""
+        bodies = m.how != "own"
+        return Move(self.kept.index(m.body), m.how, self.kept.index(m.which) if bodies else m.which)
+
+    def back(self, m: Move) -> Move:
+        """And back in the tree's."""
+        return Move(self.kept[m.body], m.how, self.kept[m.which] if m.how != "own" else m.which)
+
+
+@dataclass(slots=True)
+class Search:
+    """One search on a tree of numbers: the price of plans, the nodes spent so far."""
+
+    tree: Tree
+    quantity: str
+    price: Callable[[Counts], int]
+    budget: int = NODES
+    trig: int | None = None  # no plan may call more
+    units: bool = True  # a unit of length may be chosen
+    seen: dict[Key, Any] = field(default_factory=dict)  # what was settled on a limb like this one
+    frames: dict[tuple[bool, tuple[Move, ...]], Tree] = field(default_factory=dict)
+
+    def best(self) -> Plan:
+        """The cheapest plan found."""
+        plan = self.cheapest(self.starts())
+        for _ in range(2 if self.small else 1):
+            before = plan
+            plan = self.with_moves(plan)
+            plan = self.with_holders(plan)
+            if plan == before:
+                break
+        return self.cheapest(self.switches(plan))
+
+    @property
+    def small(self) -> bool:
+        return len(self.tree) <= LIMB
+
+    def starts(self) -> Iterator[Plan]:
+        """The plain preparations; large trees take the estimated frames."""
+        free = any(b.kind == "free" for b in self.tree.bodies)
+        units = (True, False) if self.units else (False,)
+        plain = self.quantity in RECURSIVE or free
+        for frames in (False, True) if self.small else (True,):
+            for unit in units:
+                for meeting in (0,) if plain or (unit is False and not self.small) else (0, 2, 3):
+                    yield Plan(frames=frames, unit=unit, meeting=meeting)
+
+    def switches(self, plan: Plan) -> Iterator[Plan]:
+        """The ways to run a plan, one switch at a time from it."""
+        yield plan
+        if self.quantity in RECURSIVE:
+            yield plan._replace(parallel=False)
+        else:
+            yield plan._replace(sums=False)
+        if not self.small:
+            return
+        yield plan._replace(phase=not plan.phase)
+        yield plan._replace(gauge="yy", holders=())
+        if self.quantity not in RECURSIVE:
+            for meeting in range(5):
+                for carried in (False, True):
+                    yield plan._replace(meeting=meeting, carried=carried)
+
+    def cheapest(self, plans: Iterable[Plan]) -> Plan:
+        """The best of plans, the first of equals."""
+        return min((self.cost(p, self.framed(p)), n, p) for n, p in enumerate(plans))[2]
+
+    def framed(self, plan: Plan) -> Tree:
+        """The searched tree in a plan's frames, made once."""
+        key = (plan.frames, plan.moves)
+        if key not in self.frames:
+            self.frames[key] = plan.framed(self.tree)
+        return self.frames[key]
+
+    def cost(self, plan: Plan, framed: Tree) -> int:
+        """The price of a plan on a framed tree, or on a limb of it."""
+        program = traced(plan.reduced(framed), self.quantity, plan.options(self.quantity))
+        self.budget -= len(program.graph)
+        counts = program.counts
+        return self.price(counts) + (10**9 if self.trig is not None and counts["trig"] > self.trig else 0)
+
+    def limbs(self) -> Iterator[Limb]:
+        """For every body with a small subtree, while the budget lasts."""
+        parents, ends = self.tree.parents, subtree_ends(self.tree.parents)
+        for i in range(len(parents)):
+            kept = tuple(sorted({*ancestors(parents, i), *range(i, ends[i])}))
+            if len(kept) <= LIMB and self.budget > 0:
+                yield Limb(i, kept)
+
+    def with_moves(self, plan: Plan) -> Plan:
+        """Moves of body frames that lower the price of their limb, tried in the order of the bodies."""
+        tree, moves = settled(self.framed(plan)), list(plan.moves)
+        for limb in self.limbs():
+            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
+            key = (limb.kept.index(limb.body), own.holders, likeness(part))
+            if key not in self.seen:
+                self.seen[key] = self.moves_of(own, part, key[0])
+            for m in self.seen[key]:
+                moves.append(limb.back(m))
+                tree = moved(tree, moves[-1])
+        return plan._replace(moves=tuple(moves))
+
+    def moves_of(self, plan: Plan, tree: Tree, i: int) -> list[Move]:
+        """The moves of body i that pay on a limb, one after another. On large trees only slides are tried."""
+        out, least = [], None
+        for m in list(moves_at(tree, i, children_of(tree.parents)[i])):
+            if resolve(tree, m) is None or not (self.small or m.how in ("own", "child")):
+                continue
+            least = self.cost(plan, tree) if least is None else least
+            after = moved(tree, m)
+            price = self.cost(plan, after)
+            if price < least:
+                out.append(m)
+                tree, least = after, price
+        return out
+
+    def with_holders(self, plan: Plan) -> Plan:
+        """Bodies that take a pole mass so that a component of their parent's h vanishes."""
+        if self.quantity not in RECURSIVE:
+            return plan
+        tree = self.framed(plan)
+        plain = gauged(tree, plan.gauge, plan.holders)
+        for limb in self.limbs():
+            b = tree.bodies[limb.body]
+            if b.parent < 0 or b.kind != "revolute" or any(j == limb.body for j, _ in plan.holders):
+                continue
+            h = plain.bodies[b.parent].inertia.h
+            useful = [c for c in range(3) if not is_zero(b.p[c]) and not is_zero(h[c])]
+            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
+            key = ("h", limb.kept.index(limb.body), own.holders, tuple(useful), likeness(part))
+            if useful and key not in self.seen:
+                self.seen[key] = self.holder_of(own, part, limb.kept.index(limb.body), useful)
+            if useful and self.seen[key] is not None:
+                plan = plan._replace(holders=(*plan.holders, (limb.body, self.seen[key])))
+        return plan
+
+    def holder_of(self, plan: Plan, tree: Tree, i: int, useful: Sequence[int]) -> int | None:
+        """The component that body i should take from its parent's h, if any pays."""
+        least, chosen = self.cost(plan, tree), None
+        for c in useful:
+            price = self.cost(plan._replace(holders=(*plan.holders, (i, c))), tree)
+            if price < least:
+                least, chosen = price, c
+        return chosen

@@ -1,0 +1,148 @@
+"""write_out: the equations of a quantity as a Derivation, with their numeric check."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, TraceError, one_of
+from ..mechanics.configuration import random
+from ..mechanics.formalisms import telegin
+from ..mechanics.tree import build_tree
+from ..model.description import Model
+from ..model.quantities import options_of, quantity
+from .derivation import Derivation, write_out_program
+from .inexact import inexact_energy
+from .lagrange import TERMS, lagrange_equations
+from .registry import compete
+from .telegin_inputs import described
+from .trace import COMPUTE, trace
+
+if TYPE_CHECKING:
+    from ..codegen.graph.program import Program
+    from ..robot.face import Robot
+
+SNAP = 1e-9  # rad: a placement written as 1.5707963 is a quarter turn to the people who read the equations
+STATES = 32
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Graphs and texts hold no cycles: the collector would only walk them, again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+@uncollected()
+def write_out(
+    robot: Robot | Model,
+    name: str,
+    *,
+    formalism: str = "auto",
+    symbols: str | Sequence[str] | None = None,
+    objective: str = "add+mul",
+    sequence: str | None = None,
+    mode: str | None = None,
+    **options: Any,
+) -> Derivation:
+    """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
+
+    name: a quantity of the catalogue, or "lagrange_equations", with inertia, centrifugal, Coriolis, gyroscopic and
+    gravity terms separate.
+    symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
+    "link2.com".
+    formalism: "auto" takes the one with the fewest operations under `objective`
+    ("mul" | "add+mul" | "fma" | "add+mul+trig").
+    sequence: the order of work in Telegin's mass matrix: "paper" (as his examples count), "reuse" or "merged"
+    (amplitude and phase).
+    mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
+    constant, which is not exact; the document says so, with the error at sample states. None is exact.
+    options: link, frame, kind, where the quantity takes them.
+    Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
+    Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
+    """
+    model, patterns = _model(robot), _patterns(symbols)
+    if not isinstance(name, str):
+        raise TraceError(f"write_out takes one quantity by its name, not {str(name)[:60]}: call it for each")
+    if name == TERMS.name:
+        for option, given in {"mode": mode, "sequence": sequence, **options}.items():
+            if given is not None:
+                raise TraceError(f"{name} takes no option {option!r}")
+        one_of(f"{name}: formalism", formalism, ("auto", "telegin"))
+        return lagrange_equations(model, patterns)
+    wanted = quantity(name).name
+    if mode is not None:
+        return inexact_energy(model, wanted, formalism, mode, patterns)
+    chosen = options_of([wanted], options, [l.name for l in model.links])
+    if sequence is not None:
+        program = sequence_program(model, wanted, formalism, sequence, patterns)
+    else:
+        program = compete(
+            model, wanted, objective, formalism=formalism, parameters=patterns, options=chosen, snap=SNAP
+        ).program
+    derivation = write_out_program(described(program, model))
+    return derivation.with_checks([check_row(model, wanted, derivation, chosen)])
+
+
+def _model(robot: Any) -> Model:
+    """The description behind what was given."""
+    found = robot if isinstance(robot, Model) else getattr(robot, "model", None)
+    if not isinstance(found, Model):
+        raise InputError(f"write_out takes a robot, not {str(robot)[:60]!r}: make one with drevo.load")
+    return found
+
+
+def _patterns(symbols: Any) -> tuple[str, ...]:
+    """Which parameters stay symbols, as patterns of their names."""
+    if symbols is None:
+        return ()
+    many = [symbols] if isinstance(symbols, str) else symbols
+    if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
+        raise InputError(f"write_out: symbols must be 'all' or names such as ['*.mass'], not {str(symbols)[:60]}")
+    return tuple("*" if s == "all" else s for s in many)
+
+
+def _stacked(value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Nested lists of numbers and of arrays over the states as one array with the states first."""
+    flat = [value]
+    for _ in shape[1:]:
+        flat = [x for row in flat for x in row]
+    out = np.empty((shape[0], len(flat)))
+    for k, x in enumerate(flat):
+        out[:, k] = x
+    return out.reshape(shape)
+
+
+def sequence_program(model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str]) -> Program:
+    """Telegin's elements of the mass matrix in one of his orders of work."""
+    one_of("sequence", sequence, telegin.SEQUENCES)
+    if name != "mass_matrix" or formalism not in ("auto", "telegin"):
+        raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to {name} by {formalism}")
+    about = {"formalism": "telegin", **telegin.META.get(sequence, {})}
+    return trace(model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about)
+
+
+def check_row(model: Model, name: str, derivation: Derivation, options: dict[str, str]) -> tuple[str, float, int]:
+    """Worst difference of the written-out sequence from the plain algorithm, over random states."""
+    rng = np.random.default_rng(0)
+    state: dict[str, Any] = {s: random(model, rng, (STATES,)) if s == "q" else rng.normal(size=(STATES, model.nv))
+                             for s in quantity(name).state}  # fmt: skip
+    columns = [list(np.ascontiguousarray(np.moveaxis(x, -1, 0))) for x in state.values()]
+    expected: Any = COMPUTE[name](build_tree(model, snap=SNAP), *columns, **options)
+    got = derivation.evaluate(**state)
+    values = got if isinstance(got, tuple) else (got,)
+    worst = 0.0
+    for a, plain in zip(values, expected if isinstance(got, tuple) else (expected,)):
+        b = _stacked(plain, a.shape)
+        scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
+        worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
+    return f"{name} against the plain recursion, relative to the largest value", worst, STATES

@@ -1,0 +1,12 @@
+"""Motion under contacts, constraints and loops: accelerations, reactions, impacts, states put on constraints."""
+
+from .dynamics import assemble, constrained_dynamics, constrained_inverse_dynamics, constraint_terms, hold, impact
+
+__all__ = [
+    "assemble",
+    "constrained_dynamics",
+    "constrained_inverse_dynamics",
+    "constraint_terms",
+    "hold",
+    "impact",
+]

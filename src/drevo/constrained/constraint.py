@@ -1,0 +1,478 @@
+"""Constraints f(q, t) = 0 for constrained dynamics: values that name links, points and joints of a robot.
+
+Points are in link axes, results in world axes; reactions act on the robot. `sin`, `cos` and `sqrt` are for
+the functions given to `function`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from ..errors import InputError
+from ..mechanics import configuration
+from ..mechanics.algorithms import constraints as rows_of
+from ..mechanics.algorithms.constraints import NO_ROWS, Kinematics, Rows
+from ..mechanics.jet import Jet, jet
+from ..mechanics.scalar import Scalar, cos, sin, sqrt
+from ..mechanics.spatial import Mat, Vec
+from ..model import values
+from ..model.description import Loop, Model
+from ..model.sentences import meant
+from .functions import asked, numbers, short
+
+Triple = tuple[float, float, float]
+Turn = tuple[Triple, Triple, Triple]
+Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
+Given = Callable[..., Sequence[Scalar]]
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A point (3 rows: force) or a foot (6 rows: force, then moment about the point) held at rest."""
+
+    link: str
+    point: Triple
+    size: int = 3
+    anchor: Triple | None = None
+    rotation: Turn | None = None
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return (self.link,)
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        turn = None if self.rotation is None else Mat.of(self.rotation)
+        return rows_of.contact(k, self.link, self.point, self.size, self.anchor, turn)
+
+
+@dataclass(frozen=True, slots=True)
+class PointOnPlane:
+    """(n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2."""
+
+    link: str
+    point: Triple
+    normal: tuple[Triple, Triple]
+    offset: Triple
+    size: int = 1
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return (self.link,)
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        n0, n1 = self.normal
+        return rows_of.point_on_plane(k, t, self.link, self.point, (Vec(*n0), Vec(*n1)), self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class PointToPoint:
+    """W (r_a - r_b) = 0; W is the identity unless given."""
+
+    link_a: str
+    point_a: Triple
+    link_b: str
+    point_b: Triple
+    W: tuple[Triple, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        return 3 if self.W is None else len(self.W)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return (self.link_a, self.link_b)
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        return rows_of.point_to_point(k, self.link_a, self.point_a, self.link_b, self.point_b, self.W)
+
+
+@dataclass(frozen=True, slots=True)
+class Weld:
+    """r_a = r_b and R_a R_ab = R_b. R_ab may be given, or be that of a configuration `at`, or be left open."""
+
+    link_a: str
+    point_a: Triple
+    link_b: str
+    point_b: Triple
+    rotation: Turn | None = None
+    at: tuple[float, ...] | None = None
+    size: int = 6
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return (self.link_a, self.link_b)
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        turn = None if self.rotation is None else Mat.of(self.rotation)
+        if self.at is not None:
+            turn = rows_of.orientation(k.tree, self.at, *self.links)
+        return rows_of.weld(k, self.link_a, self.point_a, self.link_b, self.point_b, turn)
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """|r_a - r_b| = length; the reaction is the force that pushes the points apart."""
+
+    link_a: str
+    point_a: Triple
+    link_b: str
+    point_b: Triple
+    length: float
+    size: int = 1
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return (self.link_a, self.link_b)
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        try:
+            return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
+        except ZeroDivisionError:
+            raise InputError(f"{_label(self)}: the two points are at one place whatever the joints do") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Gear:
+    """q_a = ratio q_b + offset."""
+
+    joint_a: str
+    joint_b: str
+    ratio: float
+    offset: float = 0.0
+    size: int = 1
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return ()
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        return rows_of.gear(k, self.joint_a, self.joint_b, self.ratio, self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class PoseTracking:
+    """A frame of a link follows a programmed pose."""
+
+    link: str
+    program: Callable[[Scalar], Sequence[Sequence[Scalar]]]
+    point: Triple
+    size: int = 6
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return (self.link,)
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        return rows_of.pose_tracking(k, t, self.link, self.point, self.checked)
+
+    def checked(self, t: Scalar) -> Sequence[Sequence[Scalar]]:
+        """The program, with what it gives checked."""
+        who = f"pose_tracking of {self.link!r}"
+        found = asked(who, lambda: self.program(t))
+        if not isinstance(found, Iterable) or len(rows := list(found)) != 4:
+            raise InputError(f"{who}: the program gives a 4x4 pose, four rows of four numbers, not {short(found)}")
+        return [numbers(f"{who}: row {i} of the pose", row, 4) for i, row in enumerate(rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """f(pose, q, t) = 0 of a Python function."""
+
+    f: Given
+    size: int
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        return ()
+
+    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+        return rows_of.function(k, t, self._values(k))
+
+    def _values(self, k: Kinematics) -> Given:
+        """The function, with what it asks for and gives checked."""
+        who = f"function constraint {getattr(self.f, '__name__', 'f')!r}"
+
+        def values(pose: Callable[[str], Any], q: Sequence[Scalar], t: Scalar) -> Sequence[Scalar]:
+            def known(link: str) -> Any:
+                if link not in k.tree.frames:
+                    raise InputError(f"link {link!r} is not in the robot{meant(str(link), k.tree.frames)}")
+                return pose(link)
+
+            found = asked(who, lambda: self.f(known, q, t))
+            return numbers(who, found, self.size)
+
+        return values
+
+
+KINDS = (Contact, PointOnPlane, PointToPoint, Weld, Distance, Gear, PoseTracking, Traced)
+Constraint = Contact | PointOnPlane | PointToPoint | Weld | Distance | Gear | PoseTracking | Traced
+
+
+# -- public constructors -----------------------------------------------------------------------------------
+
+
+def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None) -> Contact:
+    """A contact, as constrained_dynamics takes it in `contacts`.
+
+    rows: 3, the point is held, or 6, the link's orientation too. anchor (world position) and rotation (world
+    from link) are what stabilisation returns to; without them only the velocity is stabilised.
+    """
+    who = f"contact of {link!r}"
+    if not isinstance(rows, Real) or rows not in (3, 6):
+        raise InputError(f"{who}: rows is 3 (a point) or 6 (a foot), not {rows!r}")
+    at = None if anchor is None else _checked(who, "anchor", values.vector, anchor)
+    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    return Contact(link, _checked(who, "point", values.vector, point), int(rows), at, turn)
+
+
+def point_on_plane(
+    link: str,
+    point: Numbers,
+    normal: Numbers,
+    normal_rate: Numbers = (0.0, 0.0, 0.0),
+    offset: float = 0.0,
+    offset_rate: float = 0.0,
+    offset_acceleration: float = 0.0,
+) -> PointOnPlane:
+    """A point of a link stays on the plane (n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2.
+
+    The reaction is along the normal, in newtons if the normal is a unit vector.
+    """
+    who = f"point_on_plane of {link!r}"
+    n0, n1 = (_checked(who, "normal", values.vector, n) for n in (normal, normal_rate))
+    if not any(n0) and not any(n1):
+        raise InputError(f"{who}: the normal is zero; give a direction")
+    d = [_checked(who, "offset", values.scalar, x) for x in (offset, offset_rate, offset_acceleration)]
+    return PointOnPlane(link, _checked(who, "point", values.vector, point), (n0, n1), (d[0], d[1], d[2]))
+
+
+def point_to_point(
+    link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rows: Numbers = None
+) -> PointToPoint:
+    """Two points stay together: W (r_a - r_b) = 0, world axes; rows: W (k, 3) of any rank."""
+    who = f"point_to_point between {link_a!r} and {link_b!r}"
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    if rows is None:
+        return PointToPoint(link_a, a, link_b, b)
+    W = tuple(
+        _checked(who, f"rows[{i}]", values.vector, w)
+        for i, w in enumerate(several(f"{who}: rows", rows, "(x, y, z)"))
+    )
+    if not W:
+        raise InputError(f"{who}: rows is empty; give at least one row of three numbers")
+    return PointToPoint(link_a, a, link_b, b, W)
+
+
+def weld(
+    link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None, at: Numbers = None
+) -> Weld:
+    """Two links move as one: rows r_a - r_b, then omega_a - omega_b.
+
+    rotation: the axes of b in those of a; or at: a configuration (nq,) in which they stand so. With neither the
+    weld holds the orientation that each call begins with: of `simulate`, `assemble` and `hold` that of their first
+    configuration, of calls about one state that state's own, so that the orientation is never off.
+    """
+    who = f"weld between {link_a!r} and {link_b!r}"
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    if rotation is not None and at is not None:
+        raise InputError(f"{who}: rotation and at say the same thing; give one of them")
+    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    return Weld(link_a, a, link_b, b, turn, None if at is None else _checked(who, "at", values.sequence, at))
+
+
+def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, length: float) -> Distance:
+    """Two points keep their distance, a massless rod: |r_a - r_b| = length > 0, metres."""
+    who = f"distance between {link_a!r} and {link_b!r}"
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    size = _checked(who, "length", values.scalar, length)
+    if size <= 0.0:
+        raise InputError(f"{who}: the length is {size:g}; it must be positive, use point_to_point for zero")
+    return Distance(link_a, a, link_b, b, size)
+
+
+def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0) -> Gear:
+    """q_a = ratio q_b + offset, for two joints of one freedom."""
+    who = f"gear between {joint_a!r} and {joint_b!r}"
+    if isinstance(joint_a, str) and joint_a == joint_b:
+        raise InputError(f"{who}: a joint cannot be geared to itself")
+    return Gear(
+        joint_a,
+        joint_b,
+        _checked(who, "ratio", values.scalar, ratio),
+        _checked(who, "offset", values.scalar, offset),
+    )
+
+
+def pose_tracking(
+    link: str, program: Callable[[Scalar], Sequence[Sequence[Scalar]]], point: Numbers = (0.0, 0.0, 0.0)
+) -> PoseTracking:
+    """A link's frame, moved to `point`, follows program(t), a 4x4 pose in the world over scalars; traced.
+
+    Six rows at the level of the twist: the reaction is force and moment about the point, world axes.
+    """
+    who = f"pose_tracking of {link!r}"
+    if not callable(program):
+        raise InputError(f"{who}: program must be callable as program(t) and give a 4x4 pose")
+    made = PoseTracking(link, program, _checked(who, "point", values.vector, point))
+    _refuse_deformation(made)
+    return made
+
+
+def _refuse_deformation(c: PoseTracking) -> None:
+    """InputError where the pose at t = 0, if there is one, does not turn but stretch."""
+    try:
+        turn = [[float(jet(x).x) for x in row[:3]] for row in c.checked(Jet(0.0, 1.0))[:3]]
+    except InputError:  # it may begin later; what cannot be traced is said at its first use
+        return
+    if all(math.isfinite(x) for row in turn for x in row):
+        _checked(f"pose_tracking of {c.link!r}", "rotation at t = 0", values.rotation, turn)
+
+
+def function(f: Given, size: int) -> Traced:
+    """f(pose, q, t) = 0, `size` numbers, traced and differentiated.
+
+    pose(link) is the 4x4 pose (rows) of a link in the world, q the nq coordinates, t the time. Only
+    + - * / ** and this module's (or NumPy's) sin, cos, sqrt are allowed: no branch on a value.
+    """
+    if not callable(f):
+        raise InputError("function: f must be callable as f(pose, q, t)")
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InputError(f"function: size is the number of values that f gives, 1 or more, not {size!r}")
+    return Traced(f, size)
+
+
+def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> tuple[Triple, Triple]:
+    if link_a == link_b:
+        raise InputError(f"{who}: both ends are on the same link, which holds nothing")
+    return _checked(who, "point_a", values.vector, a), _checked(who, "point_b", values.vector, b)
+
+
+def _checked(who: str, what: str, check: Callable[[object], Any], value: Numbers) -> Any:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise InputError(f"{who}: {what} {error}; correct it") from None
+
+
+# -- a set of them -----------------------------------------------------------------------------------------
+
+
+def collect(
+    model: Model,
+    contacts: Sequence[Contact | Mapping[str, Any]] | None,
+    constraints: Sequence[Constraint] | None,
+) -> tuple[Constraint, ...]:
+    """Contacts, then constraints, then the model's own loops; every name checked against the model."""
+    found: list[Constraint] = [_contact(c) for c in several("contacts", contacts, "contact")]
+    found += several("constraints", constraints, "constraint")
+    found += [_loop(loop) for loop in model.loops]
+    for c in found:
+        if not isinstance(c, KINDS):
+            raise InputError(f"constraints: {c!r} is none; make it with drevo.constraint")
+        _check_names(model, c)
+    return tuple(found)
+
+
+def several(what: str, given: Any, one: str) -> list[Any]:
+    """The members of a list, None for an empty one; a single member or anything else is refused."""
+    if given is None:
+        return []
+    if not isinstance(given, (str, bytes, Mapping, *KINDS)):
+        with suppress(TypeError):
+            return list(given)
+    raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
+
+
+def _contact(given: Contact | Mapping[str, Any]) -> Contact:
+    if isinstance(given, Contact):
+        return given
+    if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):
+        raise InputError(f'contact {given!r}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
+    known = ("link", "point", "rows", "anchor", "rotation")
+    for key in given:
+        if key not in known:
+            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(known)}")
+    return contact(**given)
+
+
+def _loop(loop: Loop) -> Constraint:
+    if loop.kind == "weld":
+        return Weld(loop.link_a, loop.point_a, loop.link_b, loop.point_b, loop.rotation)
+    return PointToPoint(loop.link_a, loop.point_a, loop.link_b, loop.point_b)
+
+
+def _check_names(model: Model, c: Constraint) -> None:
+    links = [l.name for l in model.links]
+    for link in c.links:
+        if link not in links:
+            what = "contact" if isinstance(c, Contact) else type(c).__name__
+            raise InputError(f"{what}: link {link!r} is not in robot {model.name!r}{meant(str(link), links)}")
+    if isinstance(c, Weld) and c.at is not None:
+        configuration.state(model, f"{_label(c)}: at", q=c.at)
+    if isinstance(c, Gear):
+        joints = {j.name: j.nv for j in model.joints}
+        for name in (c.joint_a, c.joint_b):
+            if not isinstance(name, str) or name not in joints:
+                raise InputError(f"gear: joint {name!r} is not in robot {model.name!r}{meant(str(name), joints)}")
+            if joints[name] != 1:
+                raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
+
+
+def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """A name for each row, for messages: contact(foot)[0], ..., of the next one like it contact(foot)#2[0], ..."""
+    out: list[str] = []
+    seen: dict[str, int] = {}
+    for c in constraints:
+        name = _label(c)
+        seen[name] = seen.get(name, 0) + 1
+        name += f"#{seen[name]}" if seen[name] > 1 else ""
+        out += [f"{name}[{r}]" for r in range(c.size)]
+    return tuple(out)
+
+
+def _label(c: Constraint) -> str:
+    if isinstance(c, Gear):
+        return f"gear({c.joint_a}, {c.joint_b})"
+    if isinstance(c, Traced):
+        return f"function({getattr(c.f, '__name__', 'f')})"
+    names = {
+        "PointOnPlane": "point_on_plane",
+        "PointToPoint": "point_to_point",
+        "PoseTracking": "pose_tracking",
+    }
+    kind = type(c).__name__
+    return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"
+
+
+def is_lasting(c: Constraint) -> bool:
+    """Whether its text says all about it: a Python function has no name that lasts."""
+    return not isinstance(c, (PoseTracking, Traced))
+
+
+def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Rows:
+    """The rows of a set, one after the other."""
+    total = NO_ROWS
+    for c in constraints:
+        total = total + c.rows(k, t)
+    return total
+
+
+__all__ = [
+    "Constraint",
+    "contact",
+    "cos",
+    "distance",
+    "function",
+    "gear",
+    "point_on_plane",
+    "point_to_point",
+    "pose_tracking",
+    "sin",
+    "sqrt",
+    "weld",
+]

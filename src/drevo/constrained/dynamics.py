@@ -1,0 +1,374 @@
+"""Dynamics under constraints f(q, t) = 0: accelerations, reactions, the efforts for a motion, landings.
+
+    M a + h = tau + Gamma^T N,   Gamma a + gamma = 0                                    Zaremba (2.17), (2.18)
+
+M, h, Gamma and gamma are compiled; the small dense solve is NumPy's, in the coordinates y = L^T a, M = L L^T,
+where a is the projection of Udwadia and Kalaba: a and Gamma^T N are unique for any set, N has the least norm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError, NumericsError
+from ..io.brief import brief
+from ..mechanics.configuration import state
+from ..mechanics.trunk import refuse_gimbal_lock
+from .checks import (
+    CONSISTENT,
+    TermsAt,
+    approached,
+    driven_rates,
+    expect_robot,
+    feedback,
+    limits,
+    number,
+    refuse_contradictions,
+    refuse_lost,
+    refuse_undriven,
+    refuse_violation,
+)
+from .constraint import Constraint, Contact, collect, labels
+from .solve import RANK, Split, cholesky, pseudoinverse, times
+from .terms import constraint_terms, held_at
+
+if TYPE_CHECKING:
+    from ..robot.face import Robot
+
+Array = np.ndarray[Any, Any]
+Contacts = Sequence[Contact | Mapping[str, Any]] | None
+
+STRIDE = 0.5  # rad or m: the longest step of an assembly
+STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OnRows:
+    """rows: the names of contacts, constraints, then the robot's own loops; jacobian: their Gamma (..., m, nv)."""
+
+    rows: tuple[str, ...]
+    jacobian: Array
+
+
+@brief
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConstrainedMotion(OnRows):
+    """a (..., nv), N (..., m) acting on the robot, rank of Gamma, gamma (..., m).
+
+    M a + h = tau + Gamma^T N and Gamma a + gamma = 0; with stabilisation the second holds for gamma plus its
+    feedback. value and rate are f and f' of the state.
+    """
+
+    a: Array
+    reactions: Array
+    rank: Any
+    gamma: Array
+    value: Array
+    rate: Array
+
+
+@brief
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConstrainedEfforts(OnRows):
+    """tau (..., nv), zero where nothing drives, and N (..., m): M a + h = tau + Gamma^T N."""
+
+    tau: Array
+    reactions: Array
+    gamma: Array
+
+
+@brief
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Impact(OnRows):
+    """Velocity after an impact (..., nv), impulses (..., m), rank of Gamma; M (v+ - v) = Gamma^T impulses."""
+
+    v: Array
+    impulses: Array
+    rank: Any
+
+
+def constrained_dynamics(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    t: ArrayLike = 0.0,
+    stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+) -> ConstrainedMotion:
+    """Accelerations and reactions under contacts and constraints; gravity is in.
+
+    contacts: {"link", "point", "rows": 3 | 6}; rows 6 are force and moment about the point, world axes.
+    stabilise (gamma1, gamma0): gamma + gamma1 f' + gamma0 f in place of gamma (Baumgarte), each a number, one
+    per row, or a matrix, for states that are off. Dependent rows are allowed: rank says how many count, N has the
+    least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
+    NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
+    """
+    found, (x, v, tau, time) = _asked(robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t)
+    refuse_gimbal_lock(robot.model, x)
+    names = labels(found)
+    gains = None if stabilise is None else feedback(stabilise, len(names))
+    return accelerations(robot, x, v, tau, _terms(robot, found, time), names, f_ext, gains)
+
+
+def _asked(
+    robot: Robot, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
+) -> tuple[tuple[Constraint, ...], list[Array]]:
+    """The set of constraints and the arrays of a call, checked."""
+    expect_robot(who, robot)
+    return collect(robot.model, contacts, constraints), state(robot.model, who, **given)
+
+
+def _terms(robot: Robot, found: tuple[Constraint, ...], t: Array, held: Array | None = None) -> TermsAt:
+    """The terms of a set as a function of q and v."""
+    return partial(constraint_terms, robot, found, t=t, held=held)
+
+
+def accelerations(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    tau: Array,
+    terms: TermsAt,
+    names: tuple[str, ...],
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    gains: tuple[Array, Array] | None = None,
+) -> ConstrainedMotion:
+    """The same under constraints given by their terms at (q, v), and their rows' names."""
+    c = terms(q, v)
+    gamma = c.gamma
+    if gains is not None:
+        gamma = gamma + _fed(gains[0], c.rate) + _fed(gains[1], c.value)
+    h = robot.bias(q, v, **_pushed(f_ext))
+    s = Split.of(cholesky(robot, q), c.jacobian)
+    refuse_contradictions(robot, q, v, terms, c, s, names, gains is not None)
+    a, N = s.solve(tau - h, gamma)
+    return ConstrainedMotion(
+        a=a, reactions=N, rank=s.rank, jacobian=c.jacobian, gamma=c.gamma, rows=names, value=c.value, rate=c.rate
+    )
+
+
+def _fed(gain: Array, x: Array) -> Array:
+    return times(gain, x) if gain.ndim == 2 else np.asarray(gain * x)
+
+
+def _pushed(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
+    """f_ext as a keyword where there is any: without it a faster entry is called."""
+    return {} if f_ext is None or (isinstance(f_ext, Mapping) and not f_ext) else {"f_ext": f_ext}
+
+
+def constrained_inverse_dynamics(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    actuated: Sequence[str] | None = None,
+    t: ArrayLike = 0.0,
+    f_ext: Mapping[str, ArrayLike] | None = None,
+) -> ConstrainedEfforts:
+    """Efforts and reactions of a motion that keeps the constraints; gravity is in.
+
+    actuated: names of the driven joints; by default all but a floating base or trunk. Where drives and
+    constraints share the load in many ways, the efforts are the least (2-norm), and among equal ones N is.
+    Raises NumericsError where the motion violates the constraints or cannot be driven.
+    """
+    name = "constrained_inverse_dynamics"
+    found, (x, v, a, time) = _asked(robot, name, contacts, constraints, q=q, v=v, a=a, t=t)
+    driven = driven_rates(robot.model, actuated)
+    c = constraint_terms(robot, found, x, v, time)
+    refuse_violation(times(c.jacobian, a), c.gamma, labels(found))
+    b = robot.inverse_dynamics(x, v, a, **_pushed(f_ext))
+    GT = np.swapaxes(c.jacobian, -1, -2)
+    idle, free = GT[..., ~driven, :], GT[..., driven, :]
+    size = np.linalg.norm(GT, axis=(-1, -2))
+    back = pseudoinverse(idle, size)
+    N = times(back, b[..., ~driven])
+    refuse_undriven(robot.model, ~driven, b[..., ~driven] - times(idle, N), b)
+    rest = np.eye(GT.shape[-1]) - back @ idle  # what may still change without moving the idle joints
+    N = N + times(pseudoinverse(free @ rest, size), b[..., driven] - times(free, N))
+    tau = b - times(GT, N)
+    tau[..., ~driven] = 0.0
+    return ConstrainedEfforts(tau=tau, reactions=N, rows=labels(found), jacobian=c.jacobian, gamma=c.gamma)
+
+
+def impact(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    restitution: float = 0.0,
+    t: ArrayLike = 0.0,
+) -> Impact:
+    """The velocity after the constraints strike: v projected by M, f' after = -restitution f' before.
+
+    restitution: from 0, the rows stay together, to 1, they part as fast as they met. Raises InputError,
+    NumericsError where rows ask for rates that no motion has.
+    """
+    found, (x, v, time) = _asked(robot, "impact", contacts, constraints, q=q, v=v, t=t)
+    rule = "a number from 0, the rows stay together, to 1, no energy is lost"
+    e = number("impact: restitution", restitution, lambda x: 0.0 <= x <= 1.0, rule)
+    refuse_gimbal_lock(robot.model, x)
+    terms = _terms(robot, found, time)
+    c = terms(x, v)
+    explicit = c.rate - times(c.jacobian, v)  # f_t
+    s = Split.of(cholesky(robot, x), c.jacobian)
+    refuse_lost(robot, x, v, terms, s, labels(found), explicit)
+    after, impulses = s.solve(times(robot.mass_matrix(x), v), explicit + e * c.rate)
+    return Impact(v=after, impulses=impulses, rank=s.rank, rows=labels(found), jacobian=c.jacobian)
+
+
+def hold(
+    robot: Robot,
+    q: ArrayLike,
+    v: ArrayLike,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    t: ArrayLike = 0.0,
+    tolerance: float = 1e-12,
+    steps: int = 30,
+) -> tuple[Array, Array]:
+    """The state nearest by M that keeps the constraints: f(q, t) = 0 to the tolerance, and f' = 0.
+
+    Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
+    orientations of q that they leave open. Raises NumericsError where the steps do not close.
+    """
+    found, (x, v, time) = _asked(robot, "hold", contacts, constraints, q=q, v=v, t=t)
+    terms = _terms(robot, found, time, held_at(robot.model, found, x))
+    return closed(robot, x, v, terms, labels(found), *limits("hold", tolerance, steps))
+
+
+def closed(
+    robot: Robot,
+    q: Array,
+    v: Array,
+    terms: TermsAt,
+    names: Sequence[str],
+    tolerance: float = 1e-12,
+    steps: int = 30,
+) -> tuple[Array, Array]:
+    """The same under constraints given by their terms at (q, v)."""
+    q, c = approached(robot, q, terms, tolerance, steps)
+    if not np.max(np.abs(c.value), initial=0.0) <= tolerance:
+        raise NumericsError(
+            f"the constraints cannot be met from here: after Newton's steps {_worst(names, c.value)}; "
+            "start closer, or correct the constraint"
+        )
+    s = Split.of(cholesky(robot, q), c.jacobian)
+    return q, s.solve(times(robot.mass_matrix(q), v), c.rate)[0]  # c is of rest: its rate is f_t
+
+
+def assemble(
+    robot: Robot,
+    q: ArrayLike,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    keep: Sequence[str] = (),
+    t: float = 0.0,
+    tolerance: float = 1e-12,
+    steps: int = 100,
+) -> Array:
+    """A configuration that closes the loops and constraints, found from q (..., nq), which may be far off.
+
+    keep: names of joints that stay where they are. Newton steps of least dq.M dq, shortened until the gap
+    falls; where that gets stuck, again from around q, further and further. Contacts and welds keep the places and
+    orientations of q that they leave open. Raises NumericsError where none closes.
+    """
+    found, (x, time) = _asked(robot, "assemble", contacts, constraints, q=q, t=t)
+    if time.ndim:
+        raise InputError(f"assemble: t has shape {time.shape}; it must be one number")
+    free = ~driven_rates(robot.model, keep, "keep")
+    until = limits("assemble", tolerance, steps)
+    done = []
+    for row in x.reshape(-1, robot.nq):
+        terms = _terms(robot, found, time, held_at(robot.model, found, row))
+        done.append(_assembled(robot, labels(found), terms, row, free, *until))
+    return np.array(done).reshape(x.shape)
+
+
+def _assembled(
+    robot: Robot, names: Sequence[str], terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
+) -> Array:
+    rng, best = np.random.default_rng(0), np.inf
+    told = ""
+    for spread in np.linspace(0.0, FURTHEST, STARTS):
+        start = robot.integrate(q, np.where(free, spread * rng.normal(size=robot.nv), 0.0))
+        with np.errstate(over="ignore"):  # a gap of 1e300 m is one that does not close
+            near, gap = _nearer(robot, terms, start, free, tolerance, steps)
+        size = np.abs(gap).max(initial=0.0)
+        if size <= tolerance:
+            return near
+        if size < best:
+            best, told = size, _worst(names, gap)
+    raise NumericsError(
+        f"robot {robot.name!r} cannot be assembled from here: at best {told} where no small motion brings it "
+        f"closer, from {STARTS} starts; begin at another configuration, keep fewer joints, or correct lengths"
+    )
+
+
+def _nearer(
+    robot: Robot, terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
+) -> tuple[Array, Array]:
+    """Where Newton's shortened steps end, and the gap there."""
+    rest = np.zeros(robot.nv)
+    c = terms(q, rest)
+    for _ in range(steps):
+        if np.abs(c.value).max(initial=0.0) <= tolerance:
+            break
+        L = _measure(robot.mass_matrix(q)[np.ix_(free, free)])
+        dq = rest.copy()
+        dq[free] = Split.of(L, c.jacobian[:, free]).solve(rest[free], c.value)[0]
+        dq *= min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE))
+        for part in 0.5 ** np.arange(12):
+            trial = robot.integrate(q, part * dq)
+            then = terms(trial, rest)
+            if np.linalg.norm(then.value) < np.linalg.norm(c.value):
+                break
+        else:
+            break
+        q, c = trial, then
+    return q, c.value
+
+
+def _measure(M: Array) -> Array:
+    """L of M, which only says what is near: where it is singular, of what is next to it."""
+    try:
+        return np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return np.linalg.cholesky(M + 1e-9 * np.diag(np.trace(M) + np.diagonal(M)))
+
+
+def _worst(names: Sequence[str], value: Array) -> str:
+    """The row that is off the most, and by how much."""
+    *_, i = np.unravel_index(int(np.argmax(np.abs(value))), value.shape)
+    return f"{names[int(i)]} is still off by {np.max(np.abs(value)):.3g}"
+
+
+__all__ = [
+    "CONSISTENT",
+    "RANK",
+    "ConstrainedEfforts",
+    "ConstrainedMotion",
+    "Contacts",
+    "Impact",
+    "accelerations",
+    "assemble",
+    "closed",
+    "constrained_dynamics",
+    "constrained_inverse_dynamics",
+    "constraint_terms",
+    "driven_rates",
+    "hold",
+    "impact",
+    "refuse_contradictions",
+]

@@ -1,0 +1,197 @@
+"""First derivatives of inverse and forward dynamics on the tangent space, and the Coriolis matrix.
+
+Singh, Russell, Wensing 2022 (IDSVA) in world axes: every entry pairs the column of a body with that of an
+ancestor. The operator 2 B of a body, 2 B x = v x* I x - I (v x x) + x x* I v, needs twelve numbers:
+with Q = integral of V r^T dm, P = linear momentum and T = tr(Q) 1 - Q it is (2 T x.w, 2 x.w x P).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..joints import Force, Motion
+from ..scalar import Scalar
+from ..spatial import NOTHING, ZERO, Body, Mat, Vec, skew
+from ..topology import ancestors
+from ..tree import Tree
+from .forward_dynamics import forward_dynamics
+from .inertia_matrix import Rows, add_entry, dense, factorised, wrench_of
+from .inverse_dynamics import NO_FORCE
+from .kinematics import body_poses
+
+STILL = Motion(ZERO, ZERO)
+Matrix = list[list[Scalar]]
+
+
+class Column(NamedTuple):
+    """A joint column and its rates in world axes: S, v_p x S, a_p x S + v_p x (v_p x S), v_i x S."""
+
+    S: Motion
+    psi1: Motion
+    psi2: Motion
+    S1: Motion
+
+
+class Rates(NamedTuple):
+    """The twelve numbers of 2 B."""
+
+    T: Mat
+    P: Vec
+
+    def __add__(self, o: Rates) -> Rates:  # type: ignore[override]
+        return Rates(self.T + o.T, self.P + o.P)
+
+    def times(self, x: Motion) -> Force:
+        """2 B x."""
+        return Force((self.T @ x.w) * 2.0, x.w.cross(self.P) * 2.0)
+
+    def transposed(self, x: Motion) -> Vec:
+        """The angular part of (2 B)^T x; its linear part is zero."""
+        return (self.T.T @ x.w + self.P.cross(x.v)) * 2.0
+
+
+NO_RATES = Rates(Mat(ZERO, ZERO, ZERO), ZERO)
+
+
+def rates_of(body: Body, v: Motion) -> Rates:
+    """Q = v0 h^T + [w]x S, T = tr(Q) 1 - Q."""
+    h = body.h
+    Q = Mat(h * v.v.x, h * v.v.y, h * v.v.z) + skew(v.w).mul(body.S.mat)
+    trace = Q.x.x + Q.y.y + Q.z.z
+    T = Mat(
+        Vec(trace - Q.x.x, -Q.x.y, -Q.x.z),
+        Vec(-Q.y.x, trace - Q.y.y, -Q.y.z),
+        Vec(-Q.z.x, -Q.z.y, trace - Q.z.z),
+    )
+    return Rates(T, v.v * body.m + v.w.cross(h))
+
+
+@dataclass(slots=True)
+class Sweep:
+    """What the way out leaves for the columns, in world axes about the world origin."""
+
+    columns: list[list[Column]]
+    bodies: list[Body]
+    rates: list[Rates]
+    forces: list[Force]
+
+
+def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar] | None) -> Sweep:
+    """Columns, inertias, 2 B and (with a) body wrenches of every body."""
+    poses, n = body_poses(tree, q), len(tree)
+    out = Sweep([], [NOTHING] * n, [NO_RATES] * n, [NO_FORCE] * n)
+    speeds, accelerations = [STILL] * n, [STILL] * n
+    ground = Motion(ZERO, -tree.gravity)
+    for i, b in enumerate(tree.bodies):
+        tree.section(i)
+        S = [poses[i].motion(c * b.factor) for c in tree.columns(b)]
+        vp = speeds[b.parent] if b.parent >= 0 else STILL
+        ap = accelerations[b.parent] if b.parent >= 0 else ground
+        own, own2 = STILL, STILL
+        for k, s in enumerate(S):
+            own = own + s * v[b.v + k]
+            own2 = own2 + s * a[b.v + k] if a is not None else own2
+        speeds[i] = vp + own
+        out.bodies[i] = b.inertia.moved(poses[i].R, poses[i].p)
+        out.rates[i] = rates_of(out.bodies[i], speeds[i])
+        psi1 = [vp.cross(s) for s in S]
+        if a is None:
+            out.columns.append([Column(s, p, STILL, speeds[i].cross(s)) for s, p in zip(S, psi1)])
+            continue
+        accelerations[i] = ap + own2 + vp.cross(own)
+        psi2 = [ap.cross(s) + vp.cross(p) for s, p in zip(S, psi1)]
+        out.columns.append([Column(s, p, d, speeds[i].cross(s)) for s, p, d in zip(S, psi1, psi2)])
+        momentum = wrench_of(out.bodies[i], speeds[i])
+        out.forces[i] = wrench_of(out.bodies[i], accelerations[i]) + speeds[i].cross_force(momentum)
+    return out
+
+
+def _gather(tree: Tree, s: Sweep, i: int) -> None:
+    """Adds the finished composite of body i to its parent's."""
+    p = tree.bodies[i].parent
+    if p >= 0:
+        s.bodies[p] = s.bodies[p] + s.bodies[i]
+        s.rates[p] = s.rates[p] + s.rates[i]
+        s.forces[p] = s.forces[p] + s.forces[i]
+
+
+def _zeros(n: int) -> Matrix:
+    return [[0.0] * n for _ in range(n)]
+
+
+def inverse_dynamics_derivatives(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> tuple[Matrix, Matrix, Matrix]:
+    """dtau/dq, dtau/dv and M, each (nv, nv); dq on the tangent space."""
+    dq, dv, M = _derivatives(tree, q, v, a)
+    return dq, dv, dense(M)
+
+
+def _derivatives(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> tuple[Matrix, Matrix, Rows]:
+    s = sweep(tree, q, v, a)
+    dq, dv = _zeros(tree.nv), _zeros(tree.nv)
+    M: Rows = [{} for _ in range(tree.nv)]
+    parents = tree.parents
+    for j in range(len(tree) - 1, -1, -1):
+        body, B, f, bj = s.bodies[j], s.rates[j], s.forces[j], tree.bodies[j]
+        for k, c in enumerate(s.columns[j]):
+            up_q = B.times(c.psi1) + wrench_of(body, c.psi2) + c.S.cross_force(f)
+            up_v = B.times(c.S) + wrench_of(body, c.psi1 + c.S1)
+            u1, u2 = B.transposed(c.S), wrench_of(body, c.S)
+            col = bj.v + k
+            for i in ancestors(parents, j):
+                for l, d in enumerate(s.columns[i]):
+                    row = tree.bodies[i].v + l
+                    dq[col][row] += u1.dot(d.psi1.w) + d.psi2.dot(u2)
+                    dv[col][row] += u1.dot(d.S.w) + (d.psi1 + d.S1).dot(u2)
+                    if i != j:
+                        dq[row][col] += d.S.dot(up_q)
+                        dv[row][col] += d.S.dot(up_v)
+                    if i != j or l <= k:
+                        add_entry(M, col, row, i == j and k == l, d.S.dot(u2))
+        _gather(tree, s, j)
+    return dq, dv, M
+
+
+def forward_dynamics_derivatives(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
+) -> tuple[Matrix, Matrix, Matrix]:
+    """da/dq = -M^-1 dtau/dq, da/dv = -M^-1 dtau/dv, and M^-1; each (nv, nv)."""
+    a = forward_dynamics(tree, q, v, tau)
+    dq, dv, M = _derivatives(tree, q, v, a)
+    f, n = factorised(tree, M), tree.nv
+    unit = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
+    parts = [_transposed([f.solve([-A[i][k] for i in range(n)]) for k in range(n)]) for A in (dq, dv)]
+    return parts[0], parts[1], [[unit[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+
+
+def _transposed(columns: Matrix) -> Matrix:
+    return [list(row) for row in zip(*columns)]
+
+
+def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
+    """C(q, v) with C v = h - g and dM/dt - 2 C skew; from the Christoffel symbols in coordinates.
+
+    Echeandia and Wensing 2021: C_ij = S_i . (B_c S_j + I_c dS_j/dt), c the deeper of the two bodies.
+    """
+    s = sweep(tree, q, v, None)
+    C = _zeros(tree.nv)
+    parents = tree.parents
+    for j in range(len(tree) - 1, -1, -1):
+        body, B, bj = s.bodies[j], s.rates[j], tree.bodies[j]
+        for k, c in enumerate(s.columns[j]):
+            up = B.times(c.S) * 0.5 + wrench_of(body, c.S1)
+            u1, u2 = B.transposed(c.S) * 0.5, wrench_of(body, c.S)
+            col = bj.v + k
+            for i in ancestors(parents, j):
+                for l, d in enumerate(s.columns[i]):
+                    row = tree.bodies[i].v + l
+                    C[col][row] += u1.dot(d.S.w) + d.S1.dot(u2)
+                    if i != j:
+                        C[row][col] += d.S.dot(up)
+        _gather(tree, s, j)
+    return C

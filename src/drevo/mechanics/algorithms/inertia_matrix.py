@@ -1,0 +1,167 @@
+"""Joint-space inertia matrix by composite bodies, and its branch-sparse factors.
+
+Walker and Orin 1982, method 3; Featherstone 2008, sections 6.2 and 6.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import TraceError
+from ..joints import Force, Motion, Placement
+from ..scalar import Scalar, accumulate, is_zero
+from ..spatial import NOTHING, Body
+from ..tree import Tree
+
+Rows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
+
+
+def lifted(x: Placement, body: Body) -> Body:
+    """A composite body in the axes of the parent."""
+    if x.k != -2:
+        body = body.turned(x.Q)
+    return body.moved(x.R, x.p)
+
+
+def wrench_of(body: Body, s: Motion) -> Force:
+    """I s: the wrench that gives a body at rest the acceleration s."""
+    return Force(body.J @ s.w + body.h.cross(s.v), s.v * body.m + s.w.cross(body.h))
+
+
+def mass_matrix_rows(tree: Tree, q: Sequence[Scalar]) -> Rows:
+    """Lower triangle of M over q's own order; entries across branches are absent.
+
+    Bodies descending, so each composite is used as soon as it is complete.
+    """
+    X = tree.placements(q)
+    total = [NOTHING] * len(tree)
+    M: Rows = [{} for _ in range(tree.nv)]
+    for i in range(len(tree) - 1, -1, -1):
+        b = tree.bodies[i]
+        tree.section(i)
+        total[i] = b.inertia + total[i]
+        tree.named_vec(total[i].h, "h", i)
+        for k, column in enumerate(tree.columns(b)):
+            _fill(tree, X, M, i, k, wrench_of(total[i], column))
+        if b.parent >= 0:
+            total[b.parent] = total[b.parent] + lifted(X[i], total[i])
+    return M
+
+
+def _fill(tree: Tree, X: Sequence[Placement], M: Rows, i: int, k: int, f: Force) -> None:
+    """The entries of rate k of body i: its own body's, then every ancestor's, the wrench moved up."""
+    b, j = tree.bodies[i], i
+    while j >= 0:
+        a = tree.bodies[j]
+        for l, column in enumerate(tree.columns(a)):
+            if j < i or l <= k:
+                add_entry(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
+        if a.parent >= 0:
+            f = X[j].up_force(f)
+        j = a.parent
+
+
+def add_entry(M: Rows, r: int, c: int, diagonal: bool, x: Scalar) -> None:
+    """Adds x at (r, c) and its mirror; two bodies driven by one coordinate meet on the diagonal twice."""
+    if r == c and not diagonal:
+        x = x + x
+    accumulate(M[max(r, c)], min(r, c), x)
+
+
+def dense(M: Rows) -> list[list[Scalar]]:
+    """The full symmetric matrix."""
+    n = len(M)
+    out: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for r, row in enumerate(M):
+        for c, x in row.items():
+            out[r][c] = out[c][r] = x
+    return out
+
+
+def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
+    return dense(mass_matrix_rows(tree, q))
+
+
+def elimination_order(tree: Tree) -> list[int]:
+    """Rates in the order of the tree: children after parents, so the factors fill in nothing."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for b in tree.bodies:
+        for k in range(b.v, b.v + b.nv):
+            if k not in seen:
+                seen.add(k)
+                order.append(k)
+    return order
+
+
+class SingularError(TraceError, ZeroDivisionError):
+    """A pivot of M is a structural zero."""
+
+
+class Factors:
+    """M = L^T D L from the last joint to the first, over structural non-zeros; pivots: D; diagonal: of M."""
+
+    def __init__(self, M: Rows, order: Sequence[int]) -> None:
+        place = {v: i for i, v in enumerate(order)}
+        H: Rows = [{} for _ in order]
+        for r, row in enumerate(M):
+            for c, x in row.items():
+                i, j = place[r], place[c]
+                H[max(i, j)][min(i, j)] = x
+        self.order = order
+        self.diagonal: list[Scalar] = [row.get(k, 0.0) for k, row in enumerate(H)]
+        self.pivots: list[Scalar] = [0.0] * len(order)
+        self.inverse: list[Scalar] = [0.0] * len(order)
+        self.L: Rows = [{} for _ in order]
+        for k in range(len(order) - 1, -1, -1):
+            row = H[k]
+            self.pivots[k] = row.pop(k, 0.0)
+            if is_zero(self.pivots[k]):
+                raise SingularError(
+                    f"the mass matrix is singular for every configuration: nothing resists rate v[{order[k]}]; "
+                    "give what it moves mass and inertia"
+                )
+            self.inverse[k] = 1.0 / self.pivots[k]
+            for i in sorted(row, reverse=True):
+                a = row[i] * self.inverse[k]
+                self.L[k][i] = a
+                for j in row:
+                    if j <= i:
+                        x = a * row[j]
+                        H[i][j] = H[i][j] - x if j in H[i] else -x
+
+    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """x with M x = b."""
+        return self.up(self.down(b))
+
+    def down(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """y = L^-T b, in the order of elimination."""
+        y = [b[v] for v in self.order]
+        for i in range(len(y) - 1, -1, -1):
+            for j, l in self.L[i].items():
+                y[j] = y[j] - l * y[i]
+        return y
+
+    def up(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """L^-1 D^-1 y, in the order of the rates."""
+        x = [value * inverse for value, inverse in zip(y, self.inverse)]
+        out: list[Scalar] = [0.0] * len(x)
+        for i, v in enumerate(self.order):
+            for j, l in self.L[i].items():
+                x[i] = x[i] - l * x[j]
+            out[v] = x[i]
+        return out
+
+
+def factorised(tree: Tree, M: Rows) -> Factors:
+    """The factors of a tree's M, its pivots guarded."""
+    f = Factors(M, elimination_order(tree))
+    for v, pivot, diagonal in zip(f.order, f.pivots, f.diagonal):
+        tree.guard(pivot, diagonal, v)
+    return f
+
+
+def factors(tree: Tree, q: Sequence[Scalar]) -> Factors:
+    """The factors of M(q)."""
+    return factorised(tree, mass_matrix_rows(tree, q))

@@ -1,0 +1,38 @@
+"""What each parent exerts on its link: the wrench inside every joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..scalar import Scalar
+from ..tree import Tree
+from . import inverse_dynamics as idyn
+from .kinematics import body_poses, moving_links
+
+
+def joint_wrenches(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    frame: str = "local_world_aligned",
+    external: idyn.External | None = None,
+) -> list[list[Scalar]]:
+    """Force and moment of the parent on every moving link, (moving links, 6); gravity is in.
+
+    About the origin of the link's own frame, after the joint's motion; frame "local" (its axes) or
+    "local_world_aligned" (world axes); "world" is about the world's origin. A joint of several steps passes
+    through massless bodies, so the wrench on its last body is that of the parent.
+    """
+    wrenches, _ = idyn.joint_wrenches(tree, q, v, a, external)
+    poses = body_poses(tree, q) if frame != "local" else []
+    rows: list[list[Scalar]] = []
+    for link in moving_links(tree):
+        at = tree.frames[link]
+        f = wrenches[at.body]
+        R = poses[at.body].R if poses else at.R.T
+        force, moment = R @ f.f, R @ (f.n - at.p.cross(f.f))
+        if frame == "world":
+            moment = moment + poses[at.body].compose(at.R, at.p).p.cross(force)
+        rows.append([*force, *moment])
+    return rows

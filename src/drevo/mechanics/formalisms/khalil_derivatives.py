@@ -1,0 +1,310 @@
+"""First derivatives beside the U-form recursion: every body's own axes, an observer that goes along with its pole.
+
+The pairs of columns are those of Singh, Russell, Wensing 2022 (IDSVA). What is new is where they are taken: in the
+axes of a body its joint's columns are unit vectors; in the gauged tree the composite bodies of hinges have no
+mass; and dynamics does not feel the uniform motion of an observer, so that of each body's observer is the velocity
+of its pole, and nothing of it is left in S, its rates or the body's own momentum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, factorised
+from ..algorithms.inverse_dynamics import rate_matrix
+from ..joints import Force, Motion, Placement
+from ..scalar import Scalar, is_zero
+from ..spatial import ZERO, Body, Mat, Vec, rotated_mat, skew
+from ..topology import ancestors
+from ..tree import Tree
+from .khalil import Recursion, recursion
+from .khalil_forward import forward_dynamics
+from .khalil_matrix import lifted, mass_matrix_rows, traces, wrench
+
+Matrix = list[list[Scalar]]
+STILL = Motion(ZERO, ZERO)
+
+
+class Column(NamedTuple):
+    """A joint column S and, as the observer sees them, v_p x S, a_p x S + v_p x (v_p x S) and (v_p + v_i) x S."""
+
+    S: Motion
+    psi1: Motion
+    psi2: Motion
+    both: Motion
+
+
+class Flow(NamedTuple):
+    """Q = 2 integral of V r^T dm and p = 2 integral of V dm of a composite body: the twelve numbers of 2 B."""
+
+    Q: Mat
+    p: Vec
+
+    def __add__(self, o: Flow) -> Flow:  # type: ignore[override]
+        return Flow(self.Q + o.Q, self.p + o.p)
+
+    @property
+    def T(self) -> Mat:
+        """tr(Q) 1 - Q."""
+        x, y, z = self.Q
+        return Mat(Vec(y.y + z.z, -x.y, -x.z), Vec(-y.x, x.x + z.z, -y.z), Vec(-z.x, -z.y, x.x + y.y))
+
+    def times(self, s: Motion) -> Force:
+        """2 B s."""
+        return Force(self.T @ s.w, s.w.cross(self.p))
+
+    def transposed(self, s: Motion) -> Vec:
+        """The angular part of (2 B)^T s; its linear part is zero."""
+        return self.T.T @ s.w + self.p.cross(s.v)
+
+
+def flow_of(body: Body, w: Vec) -> Flow:
+    """Of one body about a pole at rest: V = w x r. The constants take the factor 2."""
+    twice = body + body
+    return Flow(skew(w).mul(twice.S.mat), w.cross(twice.h))
+
+
+def lifted_flow(x: Placement, flow: Flow, P: Body, slip2: Vec) -> Flow:
+    """A composite body's flow for the parent's observer; slip2: twice the velocity of the pole that he sees."""
+    Q, p, h = flow.Q, x.up(flow.p), x.up(P.h)
+    Q = rotated_mat(x.k, x.s, x.c, Q) if x.k >= 0 else x.Q.mul(Q).mul(x.Q.T) if x.k == -1 else Q
+    Q = x.R.mul(Q).mul(x.R.T) + _outer(slip2, h + x.p * P.m) + _outer(p, x.p)
+    return Flow(Q, p + slip2 * P.m)
+
+
+def _outer(a: Vec, b: Vec) -> Mat:
+    return Mat(b * a.x, b * a.y, b * a.z)
+
+
+@dataclass(slots=True)
+class Sweep:
+    """By body: composite inertia, flow, wrench and columns, once the bodies behind it are gathered."""
+
+    tree: Tree
+    r: Recursion
+    bodies: list[Body]
+    flows: list[Flow]
+    slips: list[Vec]  # twice the velocity of a body's pole seen from its parent's, in the parent's axes
+    columns: list[list[Column]]
+
+    def force(self, i: int) -> Force:
+        """What the joint bears, about the body's pole; the recursion keeps a mass at a hinge's pole apart."""
+        f, b = self.r.f[i], self.tree.bodies[i]
+        return Force(f.n, f.f + self.r.rates[i].a * b.inertia.m) if b.kind == "revolute" else f
+
+    def gather(self, i: int) -> None:
+        """Adds the finished composite of body i to its parent's."""
+        p, x = self.tree.bodies[i].parent, self.r.X[i]
+        if p >= 0:
+            self.flows[p] = self.flows[p] + lifted_flow(x, self.flows[i], self.bodies[i], self.slips[i])
+            self.bodies[p] = self.bodies[p] + lifted(x, self.bodies[i], traces(self.bodies[i].S))[0]
+
+
+def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Sweep:
+    """The recursion out and back, and what the columns need of it."""
+    r = recursion(tree, q, v, a, parallel=False)
+    bodies = [b.inertia for b in tree.bodies]
+    out = Sweep(tree, r, bodies, [flow_of(b, x.w) for b, x in zip(bodies, r.rates)], [], [])
+    for i, b in enumerate(tree.bodies):
+        up = r.rates[b.parent] if b.parent >= 0 else r.start
+        slip = up.w.cross(r.X[i].p) + r.X[i].up(r.own[i].v)
+        out.slips.append(slip * 2.0)
+        out.columns.append(_columns(tree, r, i))
+    return out
+
+
+def _columns(tree: Tree, r: Recursion, i: int) -> list[Column]:
+    """Of body i, in its axes, for an observer at rest with its pole."""
+    b, x, w = tree.bodies[i], r.X[i], r.rates[i].w
+    up = r.rates[b.parent] if b.parent >= 0 else r.start
+    before = Motion(w - r.own[i].w, -r.own[i].v)  # of the parent
+    pole = x.down(r.poles[i])
+    # a fixed axis has one second derivative in both bodies
+    U = r.rates[i].U if b.nv == 1 else rate_matrix(before.w, x.down(up.dw))
+    out = []
+    for S in tree.columns(b):
+        psi1 = before.cross(S)
+        twist = before.v.cross(before.w.cross(S.w))
+        psi2 = Motion(U @ S.w, U @ S.v + pole.cross(S.w) + twist + twist)
+        out.append(Column(S, psi1, psi2, psi1 + Motion(w.cross(S.w), w.cross(S.v))))
+    return out
+
+
+class Hook(NamedTuple):
+    """Row and column of one rate on their way up: what the subtree does when the rate, or its coordinate, changes.
+
+    by_q, by_v, by_a: change of the subtree's wrench; rates: (2 B)^T S. In the axes of the body that was reached.
+    """
+
+    by_q: Force
+    by_v: Force
+    by_a: Force
+    rates: Vec
+
+    def up(self, x: Placement, slip2: Vec) -> Hook:
+        """About the parent's pole, for its observer."""
+        a = x.up_force(self.by_a)
+        return Hook(x.up_force(self.by_q), x.up_force(self.by_v), a, x.up(self.rates) - a.f.cross(slip2))
+
+
+def hook(s: Sweep, i: int, c: Column) -> Hook:
+    """Of a column of body i: by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt), by a I S."""
+    P, flow = s.bodies[i], s.flows[i]
+    t = traces(P.S)
+    by_q = flow.times(c.psi1) + wrench(P, t, c.psi2) + c.S.cross_force(s.force(i))
+    return Hook(by_q, flow.times(c.S) + wrench(P, t, c.both), wrench(P, t, c.S), flow.transposed(c.S))
+
+
+@dataclass(slots=True)
+class Derivatives:
+    """dtau/dq, dtau/dv by rows and the lower triangle of M, filled from the last body to the first."""
+
+    dq: Matrix
+    dv: Matrix
+    M: Rows
+
+    def meet(self, s: Sweep, j: int, k: int, i: int, h: Hook) -> None:
+        """The entries of rate k of body j, whose hook has come up to body i, with the rates of body i."""
+        bj, bi = s.tree.bodies[j], s.tree.bodies[i]
+        size, at = bj.factor * bi.factor, bj.v + k
+        for l, d in enumerate(s.columns[i]):
+            row = bi.v + l
+            self.dq[at][row] += size * (h.rates.dot(d.psi1.w) + d.psi2.dot(h.by_a))
+            self.dv[at][row] += size * (h.rates.dot(d.S.w) + d.both.dot(h.by_a))
+            if i != j:
+                self.dq[row][at] += size * d.S.dot(h.by_q)
+                self.dv[row][at] += size * d.S.dot(h.by_v)
+            if i != j or l <= k:
+                add_entry(self.M, at, row, i == j and k == l, size * d.S.dot(h.by_a))
+
+
+def empty(n: int) -> Derivatives:
+    """Before the first body."""
+    return Derivatives(zeros(n), zeros(n), [{} for _ in range(n)])
+
+
+def zeros(n: int) -> Matrix:
+    """An n x n matrix of structural zeros."""
+    return [[0.0] * n for _ in range(n)]
+
+
+def columnwise(s: Sweep, out: Derivatives) -> Iterator[int]:
+    """Fills `out` from the last body to the first; after j the rates from body j on have all their entries."""
+    for j in range(len(s.tree) - 1, -1, -1):
+        s.tree.section(j, "derivatives by joint")
+        for k, c in enumerate(s.columns[j]):
+            h = hook(s, j, c)
+            for i in ancestors(s.tree.parents, j):
+                out.meet(s, j, k, i, h)
+                if s.tree.bodies[i].parent >= 0:
+                    h = h.up(s.r.X[i], s.slips[i])
+        s.gather(j)
+        yield j
+
+
+def inverse_dynamics_derivatives(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
+) -> tuple[Matrix, Matrix, Matrix]:
+    """dtau/dq, dtau/dv and M, each (nv, nv); dq on the tangent space."""
+    out = empty(tree.nv)
+    for _ in columnwise(sweep(tree, q, v, a), out):
+        pass
+    return out.dq, out.dv, dense(out.M)
+
+
+class Inverse:
+    """M^-1 = N D^-1 N^T with N = L^-1, which has the zeros of L: far branches meet over what they share only."""
+
+    def __init__(self, f: Factors) -> None:
+        n = len(f.order)
+        self.order, self.place, self.inverse = f.order, {v: i for i, v in enumerate(f.order)}, f.inverse
+        self.N: Rows = [{} for _ in range(n)]
+        for i, row in enumerate(f.L):
+            for a, l in row.items():
+                for j, x in ((a, 1.0), *self.N[a].items()):
+                    self.N[i][j] = self.N[i].get(j, 0.0) - l * x
+
+    def times(self, *b: Mapping[int, Scalar]) -> list[list[Scalar]]:
+        """M^-1 b for several b, by the rates that are not zero; side by side, so that N is read once for all."""
+        n, some = len(self.order), range(len(b))
+        rest: Matrix = [[0.0] * n for _ in b]
+        for v, i in self.place.items():
+            for c in some:
+                rest[c][i] = rest[c][i] + b[c].get(v, 0.0)
+            for j, y in self.N[i].items():
+                for c in some:
+                    rest[c][j] = rest[c][j] + y * b[c].get(v, 0.0)
+        z = [[x * d for x, d in zip(column, self.inverse)] for column in rest]
+        out: Matrix = [[0.0] * n for _ in b]
+        for i, v in enumerate(self.order):
+            for c in some:
+                out[c][v] = z[c][i]
+            for j, y in self.N[i].items():
+                for c in some:
+                    out[c][v] = out[c][v] + y * z[c][j]
+        return out
+
+    def dense(self) -> Matrix:
+        """M^-1: the entry of two rates is a sum over the rates above both."""
+        n = len(self.order)
+        out = zeros(n)
+        for i, v in enumerate(self.order):
+            scaled = {i: self.inverse[i], **{k: x * self.inverse[k] for k, x in self.N[i].items()}}
+            for j in range(i + 1):
+                x: Scalar = 0.0
+                for k, y in ((j, 1.0), *self.N[j].items()):
+                    x = x + y * scaled.get(k, 0.0)
+                out[v][self.order[j]] = out[self.order[j]][v] = x
+        return out
+
+
+def forward_dynamics_derivatives(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
+) -> tuple[Matrix, Matrix, Matrix]:
+    """da/dq = -M^-1 dtau/dq, da/dv = -M^-1 dtau/dv, and M^-1; each (nv, nv).
+
+    Each column is solved as soon as it is complete, so that few of them are alive at a time.
+    """
+    a = forward_dynamics(tree, q, v, tau, parallel=False, sums=False)
+    f = factorised(tree, mass_matrix_rows(tree, q, sums=False))
+    inverse, n, s, known = Inverse(f), tree.nv, sweep(tree, q, v, a), empty(tree.nv)
+    dq, dv = carried_by_base(s)
+    for j in columnwise(s, known):
+        tree.section(j, "accelerations by joint")
+        for at in completed(tree, j):
+            columns = ({r: A[r][at] for r in range(n) if not is_zero(A[r][at])} for A in (known.dq, known.dv))
+            for out, column in zip((dq, dv), inverse.times(*columns)):
+                for r, x in enumerate(column):
+                    out[r][at] = out[r][at] - x
+    return dq, dv, inverse.dense()
+
+
+def carried_by_base(s: Sweep) -> tuple[Matrix, Matrix]:
+    """What the accelerations of a free base answer at once, and takes it out of the base's columns.
+
+    Its joint resists no motion, so I psi2 and I (psi1 + dS/dt) of its columns are columns of M themselves.
+    """
+    dq, dv = zeros(s.tree.nv), zeros(s.tree.nv)
+    for i, b in enumerate(s.tree.bodies):
+        if b.kind != "free" or b.parent >= 0:
+            continue
+        for k, c in enumerate(s.columns[i]):
+            for out, m in ((dq, c.psi2), (dv, c.both)):
+                for l, x in enumerate((*m.v, *m.w)):
+                    out[b.v + l][b.v + k] = -x
+            s.columns[i][k] = c._replace(psi2=STILL, both=STILL)
+    return dq, dv
+
+
+def completed(tree: Tree, j: int) -> range:
+    """Rates that no body before j moves: their columns are done with body j."""
+    b = tree.bodies[j]
+    return range(b.v, b.v + b.nv) if all(x.v != b.v for x in tree.bodies[:j]) else range(0)
+
+
+COMPUTE: dict[str, Callable[..., tuple[Matrix, Matrix, Matrix]]] = {
+    "inverse_dynamics_derivatives": inverse_dynamics_derivatives,
+    "forward_dynamics_derivatives": forward_dynamics_derivatives,
+}

@@ -1,0 +1,212 @@
+"""M beside the U-form recursion: composite bodies over the pseudo-inertia.
+
+Walker and Orin 1982, method 3, with the eight-product rotation of a symmetric matrix; started from a gauged
+tree the composite bodies of hinges have no mass, so no p p^T terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..algorithms.inertia_matrix import Rows, add_entry, dense, factorised
+from ..joints import Force, Motion, Placement
+from ..reduce import linear_coordinates, linear_rates, scaled
+from ..reframe import renames
+from ..scalar import Scalar, cos, is_zero, sin
+from ..spatial import IDENTITY, UNIT, Body, Sym, Vec, congruence, rotate, rotated
+from ..tree import Tree
+from .khalil import joined_name
+
+Meeting = int | Sequence[int]  # a depth, or for every body the ancestor at which its wrench stops
+Traces = Vec  # S_bb + S_cc by axis a: the diagonal of the rotational inertia
+
+
+def traces(S: Sym) -> Traces:
+    """S_bb + S_cc by axis a."""
+    return Vec(S.yy + S.zz, S.xx + S.zz, S.xx + S.yy)
+
+
+def lifted(x: Placement, P: Body, t: Traces) -> tuple[Body, Traces]:
+    """A composite body and its traces in the axes of the parent; t_k does not feel a turn about e_k."""
+    S, h = P.S, P.h
+    if x.k >= 0:
+        S, h = rotated(x.k, x.s, x.c, S), rotate(x.k, x.s, x.c, h)
+        t = Vec(*(old if a == x.k else new for a, (old, new) in enumerate(zip(t, traces(S)))))
+    elif x.k == -1:
+        S, h = congruence(x.Q, S), x.Q @ h
+        t = traces(S)
+    S, h = congruence(x.R, S), x.R @ h
+    t = Vec(*(Vec(*map(abs, row)).dot(t) for row in x.R)) if renames(x.R) else traces(S)
+    g = h + x.p * (0.5 * P.m)
+    d = Vec(*(2.0 * (a * b) for a, b in zip(x.p, g)))
+    return Body(P.m, h, S).shifted(x.p), t + Vec(d.y + d.z, d.x + d.z, d.x + d.y)
+
+
+def wrench(P: Body, t: Traces, s: Motion) -> Force:
+    """What gives a composite body at rest the acceleration s; its rotational inertia has the diagonal t."""
+    J = Sym(t.x, -P.S.xy, -P.S.xz, t.y, -P.S.yz, t.z)
+    return Force(J @ s.w + P.h.cross(s.v), s.v * P.m + s.w.cross(P.h))
+
+
+def mass_matrix_rows(
+    tree: Tree, q: Sequence[Scalar], carried: bool = False, meeting: Meeting = 0, sums: bool = True
+) -> Rows:
+    """Lower triangle of M over q's own order. carried: traces go along beside S instead of being summed anew.
+
+    meeting: the depth at which the wrenches from below meet the screws of the joints above.
+    """
+    X, n = tree.placements(scaled(q, linear_coordinates(tree), tree.unit)), len(tree)
+    total, trace = [b.inertia for b in tree.bodies], [traces(b.inertia.S) for b in tree.bodies]
+    screws, stops = Screws(tree, X, q, sums), stops_of(tree, meeting)
+    M: Rows = [{} for _ in range(tree.nv)]
+    for i in range(n - 1, -1, -1):
+        b = tree.bodies[i]
+        tree.section(i)
+        tree.named_vec(total[i].h, "h", i)
+        if not carried:
+            trace[i] = traces(total[i].S)
+        for k, column in enumerate(tree.columns(b)):
+            row(screws, M, i, k, wrench(total[i], trace[i], column), stops[i])
+        if b.parent >= 0:
+            P, t = lifted(X[i], total[i], trace[i])
+            total[b.parent], trace[b.parent] = total[b.parent] + P, trace[b.parent] + t
+    return in_metres(M, linear_rates(tree), tree.unit)
+
+
+def in_metres(M: Rows, slides: Sequence[int], unit: Scalar) -> Rows:
+    """M of a tree in another unit of length, for coordinates in metres."""
+    if isinstance(unit, float) and unit == 1.0:
+        return M
+    for r, entries in enumerate(M):
+        for c in entries:
+            for i in (r, c):
+                if i in slides:
+                    entries[c] = entries[c] * (1.0 / unit)
+    return M
+
+
+def stops_of(tree: Tree, meeting: Meeting) -> list[int]:
+    """How far up the wrench of every body goes: to its ancestor at the meeting depth, at most to the root."""
+    if not isinstance(meeting, int):
+        return list(meeting)
+    depth: list[int] = []
+    out: list[int] = []
+    for i, b in enumerate(tree.bodies):
+        depth.append(depth[b.parent] + 1 if b.parent >= 0 else 0)
+        out.append(i if depth[i] <= meeting else out[b.parent])
+    return out
+
+
+def row(screws: Screws, M: Rows, i: int, k: int, f: Force, stop: int) -> None:
+    """The entries of rate k of body i: every ancestor's up to `stop` as the wrench moves up, the rest there."""
+    tree, b, j = screws.tree, screws.tree.bodies[i], i
+    while True:
+        a = tree.bodies[j]
+        for l, column in enumerate(tree.columns(a)):
+            if j < i or l <= k:
+                add_entry(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
+        if j == stop:
+            break
+        f = screws.X[j].up_force(f)
+        j = a.parent
+    for (a_, l), screw in screws.at(stop).items():
+        other = tree.bodies[a_]
+        add_entry(M, b.v + k, other.v + l, False, b.factor * other.factor * Motion(screw.w, screw.v).dot(f))
+
+
+class Screw(NamedTuple):
+    """A column of an ancestor, about the pole and in the axes of a body; before: w ahead of the run's own turn."""
+
+    w: Vec
+    v: Vec
+    before: Vec
+
+
+class Turn(NamedTuple):
+    """The angle along a run of parallel axes."""
+
+    angle: Scalar
+    s: Scalar
+    c: Scalar
+    name: str
+
+
+@dataclass(slots=True)
+class Screws:
+    """The columns of all ancestors of a body in its frame, made as they are asked for."""
+
+    tree: Tree
+    X: Sequence[Placement]
+    q: Sequence[Scalar]
+    sums: bool
+    made: dict[int, dict[tuple[int, int], Screw]] = field(default_factory=dict)
+    turns: dict[int, Turn] = field(default_factory=dict)
+
+    def at(self, i: int) -> dict[tuple[int, int], Screw]:
+        """By (ancestor, column)."""
+        path = []
+        while i not in self.made and self.tree.bodies[i].parent >= 0:
+            path.append(i)
+            i = self.tree.bodies[i].parent
+        self.made.setdefault(i, {})
+        for j in reversed(path):
+            self.made[j] = self._next(j)
+            i = j
+        return self.made[i]
+
+    def _next(self, i: int) -> dict[tuple[int, int], Screw]:
+        p = self.tree.bodies[i].parent
+        above = dict(self.made[p])
+        for l, column in enumerate(self.tree.columns(self.tree.bodies[p])):
+            above[p, l] = Screw(column.w, column.v, column.w)
+        turn = self._turn(i)
+        return {key: self._down(i, s, turn) for key, s in above.items()}
+
+    def _turn(self, i: int) -> bool:
+        """Joins body i to the run of its parent where their axes are parallel; the run's angle goes on."""
+        b, x = self.tree.bodies[i], self.X[i]
+        if b.kind != "revolute":
+            return False
+        angle = b.factor * self.q[b.q] + b.phase
+        turn = Turn(angle, x.s, x.c, b.number)
+        up = self.turns.get(b.parent)
+        joined = self.sums and up is not None and b.R == IDENTITY and b.axis == self.tree.bodies[b.parent].axis
+        if joined and up is not None:
+            angle, name = up.angle + angle, joined_name(up.name, b.number)
+            s, c = self.tree.named(sin(angle), f"s_{name}"), self.tree.named(cos(angle), f"c_{name}")
+            turn = Turn(angle, s, c, name)
+        self.turns[i] = turn
+        return joined
+
+    def _down(self, i: int, s: Screw, joined: bool) -> Screw:
+        """Through joint i; in a run w turns by the sum of angles, and so does d (w x e_k), d along e_k."""
+        b, x = self.tree.bodies[i], self.X[i]
+        k = b.axis
+        if not joined or not any(is_zero(z) for a, z in enumerate(s.before) if a != k):
+            m = x.down_motion(Motion(s.w, s.v))
+            return Screw(m.w, m.v, x.R.T @ s.w)
+        turn = self.turns[i]
+        w = rotate(k, -turn.s, turn.c, s.before)
+        axis = UNIT[k]
+        d, axial = axis * x.p[k], axis * s.w[k]
+        flat = x.p - d
+        v = rotate(k, -x.s, x.c, s.v + axial.cross(flat)) + (s.w - axial).cross(flat) + w.cross(d)
+        return Screw(w, v, s.before)
+
+
+def mass_matrix(
+    tree: Tree, q: Sequence[Scalar], carried: bool = False, meeting: Meeting = 0, sums: bool = True
+) -> list[list[Scalar]]:
+    """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
+    return dense(mass_matrix_rows(tree, q, carried, meeting, sums))
+
+
+def inverse_mass_matrix(
+    tree: Tree, q: Sequence[Scalar], carried: bool = False, meeting: Meeting = 0, sums: bool = True
+) -> list[list[Scalar]]:
+    """M(q)^-1, (nv, nv), column by column."""
+    f, n = factorised(tree, mass_matrix_rows(tree, q, carried, meeting, sums)), tree.nv
+    columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
+    return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]

@@ -1,0 +1,154 @@
+"""Formulas as lists of terms, so that their lengths can be compared before one is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..scalar import Scalar, atan2, cos, is_constant, is_zero, sin, sqrt
+from ..spatial import Mat, Sym, Vec
+
+Term = tuple[Scalar, ...]
+ROUNDING = 1e-15
+
+
+class Formula(NamedTuple):
+    """A sum of products, and the statement of the paper that it follows."""
+
+    how: str
+    terms: list[Term]
+
+
+def is_one(x: Scalar) -> bool:
+    return isinstance(x, (float, int)) and abs(x) == 1
+
+
+def length(terms: Sequence[Term]) -> int:
+    """Additions and multiplications of a sum of products; work on constants alone is free."""
+    operations, summands, constant = 0, 0, False
+    for term in terms:
+        if any(is_zero(x) for x in term):
+            continue
+        varying = [x for x in term if not is_constant(x)]
+        if varying:
+            scaled = any(is_constant(x) and not is_one(x) for x in term)
+            operations += len(varying) - 1 + scaled
+            summands += 1
+        else:
+            constant = True
+    return operations + max(0, summands + constant - 1)
+
+
+def shortest(*terms: list[Term]) -> list[Term]:
+    """The list with the fewest operations; the first of equals."""
+    return min(terms, key=length)
+
+
+def total(terms: Sequence[Term]) -> Scalar:
+    """The sum of the products: constants of a term first, constant terms gathered first."""
+    constant: Scalar = 0.0
+    varying: Scalar = 0.0
+    for term in terms:
+        if any(is_zero(x) for x in term):
+            continue
+        product: Scalar = 1.0
+        for x in sorted(term, key=lambda x: not is_constant(x)):
+            product = product * x
+        if is_constant(product):
+            constant = constant + product
+        else:
+            varying = varying + product
+    return constant + varying
+
+
+def bilinear(J: Sym, P: Sym, a: Vec, b: Vec, sign: float = 1.0) -> list[Term]:
+    """a . I b: J holds the moments of inertia, P the products with the paper's sign (+ integral)."""
+    return [
+        (sign, J.xx, a.x, b.x), (sign, J.yy, a.y, b.y), (sign, J.zz, a.z, b.z),
+        (-sign, P.xy, a.x, b.y), (-sign, P.xy, a.y, b.x), (-sign, P.xz, a.x, b.z),
+        (-sign, P.xz, a.z, b.x), (-sign, P.yz, a.y, b.z), (-sign, P.yz, a.z, b.y),
+    ]  # fmt: skip
+
+
+def quadratic(J: Sym, P: Sym, a: Vec) -> list[Term]:
+    """a . I a of a unit vector, summand of (6): one of the squares goes by a . a = 1, whichever is shortest."""
+    moments = (J.xx, J.yy, J.zz)
+    products: list[Term] = [(-2.0, P.xy, a.x, a.y), (-2.0, P.xz, a.x, a.z), (-2.0, P.yz, a.y, a.z)]
+    plain: list[Term] = [(m, x, x) for m, x in zip(moments, a)]
+    less = [
+        [(moments[k], 1.0), *((moments[l] - moments[k], a[l], a[l]) for l in range(3) if l != k)]
+        for k in (2, 1, 0)
+    ]
+    return shortest(plain, *less) + products
+
+
+# -- merged constants: a constant vector that is turned once, by an angle about a coordinate axis ---------------
+
+
+class Turn(NamedTuple):
+    """c v + s (v x axis) across the axis, for the run of hinges whose angles are summed; None: not turned."""
+
+    v: Vec
+    axis: int
+    run: tuple[int, int] | None
+
+    @property
+    def plane(self) -> tuple[Scalar, Scalar]:
+        return self.v[(self.axis + 1) % 3], self.v[(self.axis + 2) % 3]
+
+
+Angle = Callable[[int, int], Scalar]
+
+
+def wave(A: Scalar, B: Scalar, angle: Scalar, twice: bool = False) -> list[Term]:
+    """A cos + B sin of an angle or its double, as one product with a phase where both are there."""
+    A, B = _unless_rounding(A, B), _unless_rounding(B, A)
+    if is_zero(A) and is_zero(B):
+        return []
+    if not is_zero(A) and not is_zero(B):
+        shifted = angle - atan2(B, A)
+        return [(sqrt(A * A + B * B), cos(shifted + angle if twice else shifted))]
+    s, c = sin(angle), cos(angle)
+    if not twice:
+        return [(A, c), (B, s)]
+    return [(A,), (-2.0, A, s, s)] if is_zero(B) else [(2.0, B, s, c)]
+
+
+def _unless_rounding(x: Scalar, other: Scalar) -> Scalar:
+    """0.0 for a number that is what rounding left beside another."""
+    numbers = isinstance(x, (float, int)) and isinstance(other, (float, int))
+    return 0.0 if numbers and abs(x) < ROUNDING * abs(other) else x
+
+
+def linear(d: Vec, x: Turn, angle: Angle) -> list[Term]:
+    """d . x for a constant d."""
+    assert x.run is not None
+    (vi, vj), k = x.plane, x.axis
+    di, dj = d[(k + 1) % 3], d[(k + 2) % 3]
+    return [(d[k] * x.v[k],), *wave(di * vi + dj * vj, di * vj - dj * vi, angle(*x.run))]
+
+
+def turned_form(J: Sym, P: Sym, x: Turn, y: Turn, angle: Angle) -> list[Term]:
+    """x . I y of vectors turned together, or of one that is turned and one that is not."""
+    tensor = Mat.of(((J.xx, -P.xy, -P.xz), (-P.xy, J.yy, -P.yz), (-P.xz, -P.yz, J.zz)))
+    if x.run is None or y.run is None:
+        if x.run is None and y.run is None:
+            return [(x.v.dot(tensor @ y.v),)]
+        return linear(tensor @ x.v, y, angle) if x.run is None else linear(tensor @ y.v, x, angle)
+    k, i, j = x.axis, (x.axis + 1) % 3, (x.axis + 2) % 3
+    (xi, xj), (yi, yj), theta = x.plane, y.plane, angle(*x.run)
+    along, across = x.v[k], y.v[k]
+    # x_i + i x_j and y_i + i y_j turn by -theta each; their product U + i V by -2 theta
+    U, V = xi * yi - xj * yj, xi * yj + xj * yi
+    mean, half, mixed = 0.5 * (tensor[i][i] + tensor[j][j]), 0.5 * (tensor[i][i] - tensor[j][j]), tensor[i][j]
+    constant = tensor[k][k] * (along * across) + mean * (xi * yi + xj * yj)
+    first = Vec(along * yi + across * xi, along * yj + across * xj, 0.0)
+    A = tensor[k][i] * first.x + tensor[k][j] * first.y
+    B = tensor[k][i] * first.y - tensor[k][j] * first.x
+    once = wave(A, B, theta)
+    return [(constant,), *once, *wave(half * U + mixed * V, half * V - mixed * U, theta, True)]
+
+
+__all__ = [
+    "Formula", "Term", "Turn", "bilinear", "length", "linear", "quadratic", "shortest", "total", "turned_form",
+]  # fmt: skip

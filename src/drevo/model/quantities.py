@@ -1,0 +1,138 @@
+"""The one catalogue of quantities: arguments, results, options. Data only: a warm start traces nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import TraceError, one_of
+
+FRAMES = ("local_world_aligned", "local", "world")
+
+
+class Quantity(NamedTuple):
+    """What can be asked of a robot.
+
+    state: arguments in call order. outputs: names and shapes, a size a number, "nv" or "links" (those that move).
+    invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
+    options: of link, frame, kind those that apply. external: takes wrenches on links.
+    inverse: needs M to be regular.
+    """
+
+    name: str
+    state: tuple[str, ...]
+    outputs: tuple[tuple[str, tuple[int | str, ...]], ...]
+    about: str
+    invariant: bool = False
+    options: tuple[str, ...] = ()
+    external: bool = False
+    inverse: bool = False
+
+
+_PAIR: tuple[int | str, ...] = ("nv", "nv")
+_ROWS = (
+    Quantity("inverse_dynamics", ("q", "v", "a"), (("tau", ("nv",)),),
+             "tau = M a + h, N m or N; gravity is in", invariant=True, external=True),
+    Quantity("forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),),
+             "a = M^-1 (tau - h), rad/s^2 or m/s^2", invariant=True, external=True, inverse=True),
+    Quantity("mass_matrix", ("q",), (("M", _PAIR),),
+             "M(q), kg m^2, kg m or kg; symmetric, entries across branches exactly 0", invariant=True),
+    Quantity("inertia_product", ("q", "x"), (("y", ("nv",)),),
+             "y = M(q) x in O(n), N m or N for x in rad/s^2 or m/s^2; no matrix is formed", invariant=True),
+    Quantity("inverse_mass_matrix", ("q",), (("Minv", _PAIR),),
+             "M(q)^-1, 1/(kg m^2), 1/(kg m) or 1/kg", invariant=True, inverse=True),
+    Quantity("bias", ("q", "v"), (("h", ("nv",)),), "h = C v + g, N m or N", invariant=True, external=True),
+    Quantity("gravity", ("q",), (("g", ("nv",)),), "g(q), N m or N: what holds the robot at rest", invariant=True),
+    Quantity("coriolis_matrix", ("q", "v"), (("C", _PAIR),),
+             "C(q, v) from the Christoffel symbols, N m s or N s: C v = h - g, dM/dt - 2 C is skew"),
+    Quantity("kinetic_energy", ("q", "v"), (("T", ()),), "T, J", invariant=True),
+    Quantity("potential_energy", ("q",), (("V", ()),), "V, J; zero at the world origin, moving bodies only"),
+    Quantity("center_of_mass", ("q",), (("c", (3,)),), "centre of mass of the moving bodies, m, world axes"),
+    Quantity("momentum", ("q", "v"), (("l", (6,)),),
+             "linear momentum, kg m/s, then angular momentum about the centre of mass, kg m^2/s, world axes"),
+    Quantity("pose", ("q",), (("T", (4, 4)),), "homogeneous pose, world from link", options=("link",)),
+    Quantity("poses", ("q",), (("T", ("links", 3, 4)),),
+             "R | p (m) of every moving link, world from link, rows as in robot.moving_links"),
+    Quantity("jacobian", ("q",), (("J", (6, "nv")),), "J v = velocity of the link's frame, linear first",
+             options=("link", "frame")),
+    Quantity("operational_inertia", ("q",), (("Lambda", (6, 6)),),
+             "(J M^-1 J^T)^-1 of a link, linear first; refused where the link cannot move in all six directions",
+             options=("link", "frame"), inverse=True),
+    Quantity("inverse_operational_inertia", ("q",), (("Lambdainv", (6, 6)),), "J M^-1 J^T of a link, linear first",
+             options=("link", "frame"), inverse=True),
+    Quantity("velocity", ("q", "v"), (("V", (6,)),), "velocity of the link's frame, linear first",
+             options=("link", "frame")),
+    Quantity("acceleration", ("q", "v", "a"), (("A", (6,)),),
+             "acceleration of the link's frame, linear first, without gravity", 
+             options=("link", "frame", "kind")),
+    Quantity("joint_wrenches", ("q", "v", "a"), (("W", ("links", 6)),),
+             "force and moment of the parent on every moving link, about the link's origin",
+             options=("frame",), external=True),
+    Quantity("inverse_dynamics_derivatives", ("q", "v", "a"),
+             (("dtau_dq", _PAIR), ("dtau_dv", _PAIR), ("M", _PAIR)),
+             "dtau/dq, dtau/dv and dtau/da = M of inverse dynamics, on the tangent space", invariant=True),
+    Quantity("forward_dynamics_derivatives", ("q", "v", "tau"),
+             (("da_dq", _PAIR), ("da_dv", _PAIR), ("Minv", _PAIR)),
+             "da/dq, da/dv and da/dtau = M^-1 of forward dynamics, on the tangent space", invariant=True,
+             inverse=True),
+)  # fmt: skip
+_ARGUMENTS = {
+    "q": "coordinates, (..., nq), rad or m; quaternions x y z w of unit length",
+    "v": "velocities, (..., nv), rad/s or m/s",
+    "a": "accelerations, (..., nv), rad/s^2 or m/s^2",
+    "tau": "efforts of the joints, (..., nv), N m or N",
+    "x": "any vector of the joints, (..., nv)",
+}
+CATALOGUE: dict[str, Quantity] = {x.name: x for x in _ROWS}
+ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
+OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical"}
+OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classical", "spatial")}
+
+
+def explained(x: Quantity) -> str:
+    """What a method says about itself: shapes and units of its arguments and results."""
+    shapes = [
+        f"{name} (..., {', '.join(map(str, shape))})" if shape else f"{name} (...)" for name, shape in x.outputs
+    ]
+    forces = "{link: (..., 6)}, force (N) and moment (N m) on the link at its origin, world axes"
+    lines = [
+        f"{x.about}.\n",
+        *(f"{s}: {_ARGUMENTS[s]}" for s in x.state),
+        *([f"f_ext: {forces}"] if x.external else []),
+        f"out: {'a tuple of arrays' if len(shapes) > 1 else 'an array'} for the result, which is then returned",
+        "threads: how many share a large batch\n",
+        f"Gives {', '.join(shapes)}. Leading dimensions are batches and broadcast.",
+        "Raises InputError (shapes, types), NumericsError (the row that is not finite).",
+    ]
+    return "\n".join(lines)
+
+
+def quantity(name: str) -> Quantity:
+    """A quantity by its name or alias."""
+    found = one_of("quantity", name, (*CATALOGUE, *ALIASES))
+    return CATALOGUE[ALIASES.get(found, found)]
+
+
+def names_of(quantities: str | Sequence[str]) -> tuple[str, ...]:
+    """Names without aliases, of one quantity or several."""
+    many: Sequence[Any] = quantities if isinstance(quantities, (list, tuple)) else [quantities]
+    if not many:
+        raise TraceError("no quantity is asked for: name one, such as 'inverse_dynamics'")
+    return tuple(quantity(n).name for n in many)
+
+
+def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[str]) -> dict[str, str]:
+    """Options of the quantities, checked and completed with their defaults."""
+    takes = list(dict.fromkeys(o for n in names for o in quantity(n).options))
+    for o in given:
+        if o not in takes:
+            which = f"; it takes {', '.join(takes)}" if takes else ""
+            raise TraceError(f"{names[0]} takes no option {o!r}{which}")
+    return {o: _option(names[0], o, given.get(o, OPTION_DEFAULTS.get(o)), links) for o in takes}
+
+
+def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
+    allowed = list(links) if option == "link" else list(OPTION_VALUES[option])
+    if value is None:
+        raise TraceError(f"{name} is of one link: say which by {option}=; links are {', '.join(allowed[:40])}")
+    return one_of(f"{name}: {option}", value, allowed)

@@ -1,0 +1,261 @@
+"""Robots made by hand, body by body; judged by the same rules as robots from files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from drevo.errors import ModelError
+from drevo.io.xml import ANY, MAX_MASS
+from drevo.model import values
+from drevo.model.description import (
+    IDENTITY,
+    JOINT_SIZES,
+    ORIGIN,
+    Contact,
+    Inertial,
+    Joint,
+    Limit,
+    Link,
+    Loop,
+    Mat,
+    Mimic,
+    Model,
+    Vec,
+)
+from drevo.model.rotations import from_rpy, shift_tensor
+from drevo.model.sentences import meant
+from drevo.model.validation import GRAVITY, KINDS, Draft, finish
+
+if TYPE_CHECKING:
+    from drevo.robot.face import Robot
+
+T = TypeVar("T")
+Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
+
+WORLD = "world"
+ZERO: Mat = (ORIGIN, ORIGIN, ORIGIN)
+
+
+class Builder:
+    """A robot in the making: bodies are added to a link "world", each with the joint that carries it.
+
+    >>> b = Builder("pendulum")
+    >>> b.body("rod", joint="revolute", axis=(0, 1, 0), mass=1.0, com=(0, 0, -0.5))  # doctest: +SKIP
+    >>> robot = b.robot()  # doctest: +SKIP
+    """
+
+    def __init__(self, name: str = "robot", gravity: Numbers = GRAVITY, root: str = WORLD) -> None:
+        """root: the name of the link that is the ground."""
+        self.name = _checked("the robot", "name", values.name, name)
+        self._gravity = values.gravity(gravity)
+        self._links = {root: Link(_checked("the robot", "root", values.name, root))}
+        self._joints: dict[str, Joint] = {}
+        self._loops: list[Loop] = []
+        self._contacts: list[Contact] = []
+
+    def __repr__(self) -> str:
+        return f"<Builder {self.name!r}: {len(self._links) - 1} bodies>"
+
+    def body(
+        self,
+        name: str,
+        parent: str | None = None,
+        joint: str = "revolute",
+        axis: Numbers = (0.0, 0.0, 1.0),
+        origin: Numbers = ORIGIN,
+        rotation: Numbers = None,
+        *,
+        rpy: Numbers = None,
+        mass: float = 0.0,
+        com: Numbers = ORIGIN,
+        inertia: Numbers = None,
+        inertia_at: str = "com",
+        lead: float | None = None,
+        axis2: Numbers = None,
+        limit: Limit | Sequence[float] | None = None,
+        mimic: Mimic | Sequence[Any] | str | None = None,
+        joint_name: str | None = None,
+        child_origin: Numbers = ORIGIN,
+        child_rotation: Numbers = None,
+    ) -> Builder:
+        """Add a body; q is in the order of these calls.
+
+        Its frame is that of its joint after the motion, or stands in that by `child_origin` and `child_rotation`
+        (3x3): mass, contacts, wrenches and further bodies are then given in it. parent: by default the ground.
+
+        The joint is placed in the parent by `origin` and `rotation` (3x3) or `rpy`, and moves about or along
+        `axis` (`axis2` too for a universal one; `lead`, metres per revolution, for a helical one and
+        otherwise unused). `inertia` is the 3x3 tensor about the centre of mass, or with inertia_at="joint"
+        about the origin of the body's frame, in body axes; no tensor means a point mass. `limit` is (lower,
+        upper); `mimic` the name of the joint that drives this one, or (name, multiplier, offset). The joint
+        is called NAME_joint by default.
+        """
+        who = f"body {name!r}"
+        parent = next(iter(self._links)) if parent is None else parent
+        _checked(who, "name", values.name, name)
+        joint_name = _checked(
+            who, "joint_name", values.name, f"{name}_joint" if joint_name is None else joint_name
+        )
+        self._check_new(name, parent, joint_name)
+        self._links[name] = Link(name, _inertial(who, mass, com, inertia, inertia_at))
+        self._joints[joint_name] = Joint(
+            joint_name,
+            _kind(who, joint),
+            parent,
+            name,
+            _checked(who, "origin", values.vector, origin),
+            _rotation(who, rotation, rpy),
+            _checked(who, "axis", values.vector, axis),
+            None if axis2 is None else _checked(who, "axis2", values.vector, axis2),
+            _lead(who, joint, lead),
+            _limit(who, limit),
+            _mimic(who, mimic),
+            child_origin=_checked(who, "child_origin", values.vector, child_origin),
+            child_rotation=_rotation(who, child_rotation, None),
+        )
+        return self
+
+    def loop(
+        self,
+        kind: str,
+        link_a: str,
+        point_a: Numbers,
+        link_b: str,
+        point_b: Numbers,
+        rotation: Numbers = None,
+    ) -> Builder:
+        """Close a loop: "point" holds two points together, "weld" also the turn of b in a (`rotation`)."""
+        who = f"loop between {link_a!r} and {link_b!r}"
+        if kind not in ("weld", "point"):
+            raise ModelError(f"{who}: the kind is 'weld' or 'point', not {kind!r}")
+        points = [_checked(who, "point", values.vector, point) for point in (point_a, point_b)]
+        turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+        self._loops.append(Loop(kind, self._known(link_a), points[0], self._known(link_b), points[1], turn))
+        return self
+
+    def contact(self, link: str, point: Numbers) -> Builder:
+        """Name a point of a body, in its frame, that may touch the ground."""
+        point = _checked(f"contact of {link!r}", "point", values.vector, point)
+        self._contacts.append(Contact(self._known(link), point))
+        return self
+
+    def model(self, strict: bool = False) -> Model:
+        """The Model; ModelError with every problem, DrevoWarning for what is doubtful."""
+        draft = Draft(
+            self.name,
+            list(self._links.values()),
+            list(self._joints.values()),
+            self._gravity,
+            list(self._loops),
+            list(self._contacts),
+            noun="body",
+            ordered=True,
+        )
+        return finish(draft, strict=strict)
+
+    def robot(self, strict: bool = False) -> Robot:
+        """The Robot, ready to compute."""
+        from drevo.robot.face import Robot
+
+        return Robot(self.model(strict))
+
+    def _known(self, name: str) -> str:
+        if name not in self._links:
+            raise ModelError(f"body {name!r} does not exist{meant(str(name), self._links)}; add it first")
+        return name
+
+    def _check_new(self, name: str, parent: str, joint_name: str) -> None:
+        if name in self._links:
+            raise ModelError(f"body {name!r} already exists; names must be unique")
+        if joint_name in self._joints:
+            owner = self._joints[joint_name].child
+            raise ModelError(
+                f"body {name!r}: a joint {joint_name!r} already carries {owner!r}; give joint_name=..."
+            )
+        if parent not in self._links:
+            hint = meant(str(parent), self._links)
+            raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
+
+
+def _checked(who: str, what: str, check: Callable[[object], T], value: object) -> T:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ModelError(f"{who}: {what} {error}; correct it") from None
+
+
+def _kind(who: str, kind: str) -> str:
+    if kind not in KINDS:
+        raise ModelError(
+            f"{who}: the joint is of unknown type {kind!r}{meant(str(kind), KINDS)}; known are {_kinds()}"
+        )
+    return KINDS[kind]
+
+
+def _kinds() -> str:
+    return ", ".join(JOINT_SIZES)
+
+
+def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at: str) -> Inertial | None:
+    if inertia_at not in ("com", "joint"):
+        raise ModelError(f"{who}: inertia_at is 'com' or 'joint', not {inertia_at!r}")
+    m = _checked(who, "mass", lambda value: values.scalar(value, MAX_MASS), mass)
+    c = _checked(who, "com", values.vector, com)
+    tensor = ZERO if inertia is None else _checked(who, "inertia", values.tensor, inertia)
+    if inertia_at == "joint" and inertia is not None:
+        tensor = shift_tensor(tensor, -m, c)
+    return Inertial(m, c, tensor) if m or any(map(any, tensor)) else None
+
+
+def _rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat:
+    if rotation is not None and rpy is not None:
+        raise ModelError(f"{who}: both rotation and rpy are given; give one of them")
+    if rpy is not None:
+        angles: Vec = _checked(who, "rpy", values.vector, rpy)
+        return from_rpy(*angles) if any(angles) else IDENTITY
+    return IDENTITY if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+
+
+def _lead(who: str, kind: str, lead: float | None) -> float:
+    if KINDS[kind] != "helical":
+        return 0.0
+    if lead is None:
+        raise ModelError(
+            f"{who}: a helical joint needs its lead, the advance in metres per revolution: give lead=..."
+        )
+    return _checked(who, "lead", values.scalar, lead)
+
+
+def _limit(who: str, limit: Limit | Sequence[float] | None) -> Limit | None:
+    """Bounds; an infinite one is none."""
+    if limit is None:
+        return None
+    if isinstance(limit, Limit):
+        return Limit(*(_bound(who, x) for x in (limit.lower, limit.upper, limit.velocity, limit.effort)))
+    bounds = limit.tolist() if hasattr(limit, "tolist") else limit
+    if not isinstance(bounds, (tuple, list)):
+        raise ModelError(
+            f"{who}: limit {values.short(limit)} is not a list of numbers; give (lower, upper), or a Limit"
+        )
+    if len(bounds) != 2:
+        raise ModelError(f"{who}: limit has {len(bounds)} numbers; give (lower, upper), or a Limit")
+    return Limit(_bound(who, bounds[0]), _bound(who, bounds[1]))
+
+
+def _bound(who: str, value: object) -> float | None:
+    if value is None or (isinstance(value, float) and math.isinf(value)):
+        return None
+    return _checked(who, "limit", lambda x: values.scalar(x, ANY), value)
+
+
+def _mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:
+    if mimic is None or isinstance(mimic, Mimic):
+        return mimic
+    given = (mimic,) if isinstance(mimic, str) else tuple(mimic) if isinstance(mimic, (tuple, list)) else ()
+    joint, *ratio = given or ("",)
+    if not given or len(ratio) > 2:
+        raise ModelError(f"{who}: mimic is a joint's name, or (name, multiplier, offset)")
+    numbers = [_checked(who, "mimic", values.scalar, part) for part in ratio]
+    return Mimic(_checked(who, "mimic", values.name, joint), *numbers)

@@ -1,0 +1,153 @@
+"""Classical arms from rows of Denavit-Hartenberg tables, with published, symmetric or general inertias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import pi
+from random import Random
+
+from ...errors import ModelError
+from ...model.description import ORIGIN, Inertial, Mat, Model, Vec
+from ..dh import building as dh
+from .data import quarter, tensor
+
+Row = tuple[float, float, float]  # modified DH: alpha [quarter turns], a [m], d [m]
+INERTIAS = ("general", "symmetric", "published")
+
+PUMA560: tuple[Row, ...] = (
+    (0, 0, 0), (-1, 0, 0), (0, 0.4318, 0.15005), (-1, 0.0203, 0.4331), (1, 0, 0), (-1, 0, 0),
+)  # fmt: skip
+STANFORD: tuple[Row, ...] = ((0, 0, 0), (-1, 0, 0.1524), (1, 0, 0), (0, 0, 0), (-1, 0, 0), (1, 0, 0))
+RX90: tuple[Row, ...] = ((0, 0, 0), (1, 0, 0), (0, 0.45, 0), (-1, 0, 0.45), (1, 0, 0), (-1, 0, 0))
+
+# mass, centre of mass, central moments xx, yy, zz, in the frames of the rows
+Body = tuple[float, Vec, Vec]
+PUMA560_BODIES: tuple[Body, ...] = (
+    (0.0, ORIGIN, (0.0, 0.0, 0.35)),
+    (17.4, (0.068, 0.006, -0.016), (0.13, 0.524, 0.539)),
+    (4.8, (0.0, -0.070, 0.014), (0.066, 0.0125, 0.086)),
+    (0.82, (0.0, 0.0, -0.019), (1.8e-3, 1.8e-3, 1.3e-3)),
+    (0.34, ORIGIN, (0.3e-3, 0.3e-3, 0.4e-3)),
+    (0.09, (0.0, 0.0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3)),
+)
+PUMA560_NOTES = (
+    "link1 has an inertia tensor but no mass: the paper measured what joint 1 feels",
+    "link3: the measured principal moments 0.0125, 0.066, 0.086 kg m^2 break the triangle inequality",
+)
+# Paul's frames are past the joints (standard DH), with these twists; the numbers below are in his frames
+STANFORD_TWISTS = (-1, 1, 0, -1, 1, 0)
+STANFORD_BODIES: tuple[Body, ...] = (
+    (9.29, (0.0, 0.0175, -0.1105), (0.276, 0.255, 0.071)),
+    (5.01, (0.0, -0.1054, 0.0), (0.108, 0.018, 0.100)),
+    (4.25, (0.0, 0.0, -0.6447), (2.51, 2.51, 0.006)),
+    (1.08, (0.0, 0.0092, -0.0054), (0.002, 0.001, 0.001)),
+    (0.63, (0.0, 0.0, 0.0566), (0.003, 0.003, 0.0004)),
+    (0.51, (0.0, 0.0, 0.1554), (0.013, 0.013, 0.0003)),
+)
+# which first moments of the links 1..6 are not zero where links are symmetric
+PUMA560_SYMMETRY = ("z", "xz", "yz", "z", "", "z")
+STANFORD_SYMMETRY = ("z", "z", "z", "z", "y", "z")
+RX90_SYMMETRY = ("z", "xz", "y", "z", "y", "z")
+
+
+def puma560_model(inertia: str = "published") -> Model:
+    if _known(inertia) != "published":
+        return _arm("puma560", PUMA560, drawn(inertia, PUMA560_SYMMETRY, 560))
+    ball = Inertial(1.0, ORIGIN, _diagonal((1.0, 1.0, 1.0)))
+    plain = _arm("puma560", PUMA560, [ball] * 6)
+    # put in afterwards: what the measured numbers leave to doubt is noted, not warned about at every load
+    bodies = [None, *(Inertial(m, c, _diagonal(moments)) for m, c, moments in PUMA560_BODIES)]
+    links = tuple(replace(link, inertial=body) for link, body in zip(plain.links, bodies))
+    return replace(plain, links=links, notes=PUMA560_NOTES)
+
+
+def stanford_model(inertia: str = "published") -> Model:
+    if _known(inertia) != "published":
+        bodies = drawn(inertia, STANFORD_SYMMETRY, 1969)
+    else:
+        twists = [dh.Constants(alpha=quarter(turns)) for turns in STANFORD_TWISTS]
+        bodies = [
+            Inertial(m, *dh.body_standard(twist, c, _diagonal(moments)))
+            for twist, (m, c, moments) in zip(twists, STANFORD_BODIES)
+        ]
+    return _arm("stanford", STANFORD, bodies, sliding=(3,))
+
+
+def rx90_model(inertia: str = "published") -> Model:
+    kind = "symmetric" if _known(inertia) == "published" else inertia
+    return _arm("rx90", RX90, drawn(kind, RX90_SYMMETRY, 1990))
+
+
+def scara_model() -> Model:
+    # centres of mass and tensors in the frames past the joints: rods along x, then along z
+    rows = (
+        ("R", 0.0, 0.877, 0.425, pi, 15.0, (-0.2125, 0.0, 0.0), (0.0, 0.425, 0.425)),
+        ("R", 0.0, 0.0, 0.375, 0.0, 10.0, (-0.1875, 0.0, 0.0), (0.0, 0.375, 0.375)),
+        ("P", 0.0, 0.0, 0.0, 0.0, 3.0, (0.0, 0.0, -0.15), (0.3, 0.3, 0.0)),
+        ("R", 0.0, 0.2, 0.0, 0.0, 1.0, (0.0, 0.0, -0.1), (0.2, 0.2, 0.1)),
+    )
+    table = [
+        {"joint": joint, "theta": theta, "d": d, "a": a, "alpha": alpha, "mass": mass, "com": com,
+         "inertia": _diagonal(tuple(mass * x * x / 12 for x in lengths))}  # type: ignore[arg-type]
+        for joint, theta, d, a, alpha, mass, com, lengths in rows
+    ]  # fmt: skip
+    return dh.builder(table, "standard", name="scara").model()
+
+
+def _arm(name: str, rows: Sequence[Row], bodies: Sequence[Inertial], sliding: tuple[int, ...] = ()) -> Model:
+    table = [
+        {"joint": "prismatic" if k in sliding else "revolute", "alpha": quarter(alpha), "a": a, "d": d,
+         "mass": body.mass, "com": body.com, "inertia": body.tensor}
+        for k, ((alpha, a, d), body) in enumerate(zip(rows, bodies), 1)
+    ]  # fmt: skip
+    return dh.builder(table, "modified", name=name).model()
+
+
+def _known(inertia: str) -> str:
+    if inertia not in INERTIAS:
+        raise ModelError(f"inertia is one of {', '.join(INERTIAS)}, not {inertia!r}")
+    return inertia
+
+
+def drawn(inertia: str, patterns: Sequence[str], seed: int) -> list[Inertial]:
+    """Bodies of a documented seed: Python keeps the numbers of Random(seed).random() the same for ever."""
+    rng = Random(seed)
+    if inertia == "general":
+        return [_general(rng, 20.0 / k) for k in range(1, len(patterns) + 1)]
+    return [_symmetric(rng, 20.0 / k, pattern) for k, pattern in enumerate(patterns, 1)]
+
+
+def _between(rng: Random, low: float, high: float) -> float:
+    return low + (high - low) * rng.random()
+
+
+def _general(rng: Random, size: float) -> Inertial:
+    """A body with second moments S = m G G^T, which are positive definite: any such body exists."""
+    mass = _between(rng, 0.5, 1.5) * size
+    com: Vec = (_between(rng, 0.02, 0.2), _between(rng, -0.2, -0.02), _between(rng, 0.02, 0.2))
+    g = [
+        [_between(rng, 0.03, 0.12) * (1 if i == j else rng.choice((-0.5, 0.5))) for j in range(3)]
+        for i in range(3)
+    ]
+    second = [[mass * sum(x * y for x, y in zip(p, q)) for q in g] for p in g]
+    return Inertial(mass, com, _tensor_of(second))
+
+
+def _symmetric(rng: Random, size: float, pattern: str) -> Inertial:
+    """Diagonal central moments; first moments only along the axes that the pattern names."""
+    mass = _between(rng, 0.5, 1.5) * size
+    x, y, z = (_between(rng, 0.02, 0.2) if axis in pattern else 0.0 for axis in "xyz")
+    second = [[mass * _between(rng, 0.03, 0.12) ** 2 if i == j else 0.0 for j in range(3)] for i in range(3)]
+    return Inertial(mass, (x, y, z), _tensor_of(second))
+
+
+def _tensor_of(second: Sequence[Sequence[float]]) -> Mat:
+    """The inertia tensor tr(S) 1 - S of the second moments S."""
+    trace = second[0][0] + second[1][1] + second[2][2]
+    xx, yy, zz = (trace - second[k][k] for k in range(3))
+    return tensor((xx, yy, zz, 0.0 - second[0][1], 0.0 - second[0][2], 0.0 - second[1][2]))
+
+
+def _diagonal(moments: Vec) -> Mat:
+    return tensor((*moments, 0.0, 0.0, 0.0))

@@ -1,0 +1,121 @@
+"""Worked examples of the papers: hinged bodies, a hanging chain, an arm with a screw, a biped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import pi
+
+from ...errors import ModelError
+from ...model.description import ORIGIN, Contact, Inertial, Joint, Link, Mat, Model, Vec
+from ...model.rotations import add, apply, from_rpy, matmul, turn_tensor
+from ...model.validation import Draft, finish
+from ..builder import WORLD, Builder
+from ..dh import building as dh
+from .data import BIPED, DOWN, DOWN_Y, THREE_LINK, TWO_ARM_PLANAR, TWO_ARM_SPATIAL, Hinged, quarter, tensor
+
+
+def three_link_model() -> Model:
+    return _hinged("three-link", THREE_LINK, DOWN_Y)
+
+
+def two_arm_planar_model() -> Model:
+    return _hinged("two-arm-planar", TWO_ARM_PLANAR, DOWN)
+
+
+def two_arm_spatial_model() -> Model:
+    return _hinged("two-arm-spatial", TWO_ARM_SPATIAL, DOWN_Y)
+
+
+def _hinged(name: str, bodies: Sequence[Hinged], gravity: Vec) -> Model:
+    b = Builder(name, gravity)
+    for k, (parent, offset, axis, mass, com, six) in enumerate(bodies, 1):
+        b.body(
+            f"link{k}",
+            f"link{parent}" if parent else WORLD,
+            axis=axis,
+            origin=offset,
+            mass=mass,
+            com=com,
+            inertia=tensor(six),
+            inertia_at="joint",
+            joint_name=f"joint{k}",
+        )
+    return b.model()
+
+
+def rod_chain_model(n: int = 10) -> Model:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ModelError(f"a rod chain has one rod or more, not {n!r}")
+    b, length, mass = Builder("rod-chain", DOWN_Y), 1.0 / n, 10.0 / n
+    moment = mass * length**2 / 12
+    for k in range(1, n + 1):
+        b.body(
+            f"link{k}",
+            f"link{k - 1}" if k > 1 else WORLD,
+            origin=(length if k > 1 else 0.0, 0.0, 0.0),
+            mass=mass,
+            com=(length / 2, 0.0, 0.0),
+            inertia=tensor((0.0, moment, moment, 0.0, 0.0, 0.0)),
+            joint_name=f"joint{k}",
+        )
+    return b.model()
+
+
+def screw_arm_model() -> Model:
+    b = Builder("screw-arm", DOWN)
+    height, arm = 0.6, 0.5
+    for name, parent, joint, axis, origin, mass, com, six in (
+        ("link1", WORLD, "revolute", (0, 0, 1), ORIGIN, 12.0, (0.0, 0.0, 0.3), (0.36, 0.36, 0.0375, 0, 0, 0)),
+        ("link2", "link1", "revolute", (0, 1, 0), (0.0, 0.0, height), 6.0, (0.24, 0.01, 0.005),
+         (0.012, 0.135, 0.14, 0.001, -0.002, 0.0005)),
+        ("link3", "link2", "helical", (1, 0, 0), (arm, 0.0, 0.0), 3.0, (0.2, 0.008, -0.005),
+         (0.006, 0.042, 0.043, -0.0004, 0.0003, 0.0002)),
+        ("load", "link3", "fixed", (0, 0, 1), ORIGIN, 5.0, (0.45, 0.03, -0.03), (0.02, 0.03, 0.025, 0, 0, 0)),
+    ):  # fmt: skip
+        b.body(
+            name,
+            parent,
+            joint,
+            axis,
+            origin,
+            mass=mass,
+            com=com,
+            inertia=tensor(six),
+            lead=0.1 if joint == "helical" else None,
+            joint_name=name.replace("link", "joint"),
+        )
+    return b.model()
+
+
+def biped_model() -> Model:
+    """Rows of the paper's table; the DH frame of the pelvis is fixed in the frame that its trunk carries."""
+    turn, at = dh.rz(-pi / 2), (0.0, -BIPED[0][3][2], 0.0)
+    constants = {"pelvis": dh.Constants()}
+    links: list[Link] = []
+    joints: list[Joint] = []
+    for name, joint, parent, (theta, d, a, alpha), (xyz, rpy), mass, com, six in BIPED:
+        if not parent:
+            pelvis = Inertial(mass, add(at, apply(turn, com)), turn_tensor(turn, tensor(six)))
+            links.append(Link(name, pelvis))
+            continue
+        row = constants[name] = dh.Constants(quarter(theta), d, a, quarter(alpha))
+        frame: dh.Frame = (_clean(from_rpy(*map(quarter, rpy))), xyz)
+        if parent == "pelvis":
+            frame = (matmul(turn, frame[0]), add(at, apply(turn, xyz)))
+        rotation, origin = dh.place_standard(row, constants[parent], frame)
+        links.append(Link(name, Inertial(mass, *dh.body_standard(row, com, tensor(six)))))
+        joints.append(Joint(joint, "revolute", parent, name, origin, rotation, (0.0, 0.0, 1.0)))
+    sole = constants["right_foot"].a
+    contacts = [
+        Contact(f"{side}_foot", (sole, y, z)) for side in ("right", "left") for y, z in _rectangle(0.05, 0.11)
+    ]
+    return finish(Draft("biped", links, joints, DOWN, contacts=contacts, noun="body", ordered=True))
+
+
+def _rectangle(y: float, z: float) -> tuple[tuple[float, float], ...]:
+    return ((-y, -z), (-y, z), (y, z), (y, -z))
+
+
+def _clean(r: Mat) -> Mat:
+    """A rotation by quarter turns without the rounding of cos(pi / 2)."""
+    return tuple(tuple(float(round(x)) for x in row) for row in r)  # type: ignore[return-value]

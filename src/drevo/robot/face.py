@@ -1,0 +1,288 @@
+"""Robot: a Model, and the Functions compiled from it on first use."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.runtime.arguments import in_memory
+from ..errors import InputError
+from ..mechanics import configuration
+from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
+from ..model.description import Model
+from ..model.quantities import CATALOGUE, quantity
+from ..model.sentences import model_of
+from ..model.values import short
+from .methods import Methods
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from ..codegen.runtime.function import Function
+    from ..constrained.dynamics import ConstrainedEfforts, ConstrainedMotion, Impact
+    from ..control.linearise import Linearisation
+    from ..simulate.table import Table
+    from .topology import Topology
+
+Array = np.ndarray[Any, Any]
+
+
+class Robot(Methods):
+    """A robot ready to compute.
+
+    Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading
+    batch dimensions, `out=`; its code is made (or read from the cache) on the first call. SI units, radians.
+    inverse_dynamics, forward_dynamics and bias take `f_ext={link: (..., 6)}`: force and moment on the link at
+    its origin, world axes.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model = model_of(model, "Robot")
+        self.name = model.name
+        self.nq, self.nv = model.nq, model.nv
+        self.joint_names = tuple(j.name for j in model.moving_joints)
+        self.link_names = tuple(l.name for l in model.links)
+        carried = (*model.moving_joints, *(j for j in model.joints if j.mimic))
+        self.moving_links = tuple(j.child for j in carried)  # the rows of poses and joint_wrenches
+        self.notes = model.notes
+        self._made: dict[tuple[str, ...], Function] = {}
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {len(self.link_names)} links, nq {self.nq}, nv {self.nv}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Robot, (self.model,)
+
+    if not TYPE_CHECKING:  # a type checker knows all the names there are
+
+        def __getattr__(self, name: str) -> Any:
+            near = difflib.get_close_matches(name, dir(self), 1) if not name.startswith("_") else []
+            hint = f"did you mean {near[0]!r}?" if near else f"quantities are {', '.join(CATALOGUE)}"
+            raise AttributeError(f"a Robot has no {name!r}; {hint}")
+
+    def _compiled(self, name: str) -> Callable[..., Any]:
+        """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
+        x = quantity(name)
+        function = self.function(x.name)
+        entry: Callable[..., Any] = function.fast or function
+        if x.inverse and trunk_pitch(self.model) is not None:
+            entry = partial(self._unlocked, entry)
+        self.__dict__[name] = entry
+        return entry
+
+    def _unlocked(self, entry: Callable[..., Any], q: ArrayLike, *rest: Any, **given: Any) -> Any:
+        """Of a trunk in gimbal lock M is singular, where rounding would give numbers."""
+        if np.shape(q)[-1:] == (self.nq,):
+            refuse_gimbal_lock(self.model, np.asarray(q))
+        return entry(q, *rest, **given)
+
+    def function(self, quantity: str, **options: Any) -> Function:
+        """The compiled Function behind a method: sizes, counts, pattern."""
+        key = (str(quantity), *(str(x) for item in sorted(options.items()) for x in item))
+        if key not in self._made:
+            from ..compiler.compile import compile
+
+            self._made[key] = compile(self, quantity, **options)
+        return self._made[key]
+
+    # -- quantities of one link -----------------------------------------------------------------------------
+
+    def _of_link(self, quantity: str, *state: ArrayLike, out: Array | None, **options: str | None) -> Array:
+        result: Array = self.function(quantity, **options)(*state, out=out)
+        return result
+
+    def pose(self, q: ArrayLike, link: str | None = None, out: Array | None = None) -> Array:
+        """World from link, (..., 4, 4)."""
+        return self._of_link("pose", q, out=out, link=link)
+
+    def jacobian(
+        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
+    ) -> Array:
+        """J with J v = velocity of the link's frame, (..., 6, nv), linear first.
+
+        frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
+        """
+        return self._of_link("jacobian", q, out=out, link=link, frame=frame)
+
+    def operational_inertia(
+        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
+    ) -> Array:
+        """Lambda = (J M^-1 J^T)^-1 of the link, (..., 6, 6), linear first: kg, kg m, kg m^2.
+
+        NumericsError names the row where the link cannot move in all six directions.
+        """
+        return self._of_link("operational_inertia", q, out=out, link=link, frame=frame)
+
+    def inverse_operational_inertia(
+        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
+    ) -> Array:
+        """J M^-1 J^T of the link, (..., 6, 6), linear first; there at singular tasks too."""
+        return self._of_link("inverse_operational_inertia", q, out=out, link=link, frame=frame)
+
+    def velocity(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        link: str | None = None,
+        frame: str = "local_world_aligned",
+        out: Array | None = None,
+    ) -> Array:
+        """Velocity of the link's frame, (..., 6), linear first."""
+        return self._of_link("velocity", q, v, out=out, link=link, frame=frame)
+
+    def acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        link: str | None = None,
+        frame: str = "local_world_aligned",
+        kind: str = "classical",
+        out: Array | None = None,
+    ) -> Array:
+        """Acceleration of the link's frame, (..., 6), linear first, gravity not in.
+
+        kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
+        """
+        return self._of_link("acceleration", q, v, a, out=out, link=link, frame=frame, kind=kind)
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        f_ext: Mapping[str, ArrayLike] | None = None,
+        frame: str = "local_world_aligned",
+        out: Array | None = None,
+    ) -> Array:
+        """What the parent exerts on each moving link, (..., moving links, 6): force, then moment about the
+        origin of the link's own (moved) frame; gravity is in. Rows as in `moving_links`: in the order of q, mimic
+        joints last.
+
+        frame: "local" (the link's axes), "local_world_aligned" (world axes) or "world" (about the world's origin).
+        """
+        result: Array = self.function("joint_wrenches", frame=frame)(q, v, a, f_ext=f_ext, out=out)
+        return result
+
+    # -- derivatives of any order, linearisation ---------------------------------------------------------------
+
+    def derivative(self, quantity: str, wrt: Sequence[str], **given: Any) -> Function:
+        """The Function of a derivative, one more trailing axis (nv) for each of `wrt`: ("q",), ("q", "v"), ...
+
+        On the tangent space: derivatives of M(q + d) in one d at d = 0. "t", ("t", "t"): along a motion, from
+        q, v, a, j, s. See `drevo.compiler.differentiate.derivative`.
+        """
+        from ..compiler.differentiate import derivative
+
+        return derivative(self, quantity, wrt, **given)
+
+    def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
+        """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise.linearise`."""
+        from ..control.linearise import linearise
+
+        return linearise(self, q, v, tau, **given)
+
+    def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
+        """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`."""
+        from ..simulate.run import simulate
+
+        return simulate(self, q0, v0, tau, **given)
+
+    # -- constraints and contacts -----------------------------------------------------------------------------
+
+    def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
+        """Accelerations and reactions under contacts and constraints: `drevo.constrained.constrained_dynamics`."""
+        from ..constrained.dynamics import constrained_dynamics
+
+        return constrained_dynamics(self, q, v, tau, **given)
+
+    def constrained_inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
+    ) -> ConstrainedEfforts:
+        """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
+        from ..constrained.dynamics import constrained_inverse_dynamics
+
+        return constrained_inverse_dynamics(self, q, v, a, **given)
+
+    def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
+        """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""
+        from ..constrained.dynamics import impact
+
+        return impact(self, q, v, **given)
+
+    def assemble(self, q: ArrayLike, **given: Any) -> Array:
+        """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).
+
+        keep=: names of joints that stay where they are: `drevo.constrained.assemble`.
+        """
+        from ..constrained.dynamics import assemble
+
+        return assemble(self, q, **given)
+
+    @property
+    def topology(self) -> Topology:
+        """Index functions of the tree over links 0 = base, 1..n."""
+        from .topology import Topology
+
+        if "_topology" not in self.__dict__:
+            self.__dict__["_topology"] = Topology.of(self.model)
+        found: Topology = self.__dict__["_topology"]
+        return found
+
+    # -- as files ---------------------------------------------------------------------------------------------
+
+    def to_urdf(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as URDF text, also saved to `path` (.urdf). Closed loops are refused with ModelError.
+
+        One DrevoWarning says what the file does not hold: gravity other than (0, 0, -9.81), contact points.
+        """
+        return self._written(".urdf", path)
+
+    def to_toml(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as TOML text, every number exact, also saved to `path` (.toml); `drevo.load` reads it back."""
+        return self._written(".toml", path)
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as JSON text, every number exact, also saved to `path` (.json); `drevo.load` reads it back."""
+        return self._written(".json", path)
+
+    def _written(self, suffix: str, path: str | PathLike[str] | None) -> str:
+        from ..model.loaders import write_model
+
+        return write_model(self.model, suffix, path)
+
+    # -- the configuration manifold -------------------------------------------------------------------------
+
+    def neutral(self) -> Array:
+        """Zero coordinates and identity quaternions, (nq,)."""
+        return configuration.neutral(self.model)
+
+    def random(self, rng: np.random.Generator | None = None, shape: int | tuple[int, ...] = ()) -> Array:
+        """Random configurations, (*shape, nq): inside finite limits, else +-pi or +-1 m."""
+        rng = np.random.default_rng() if rng is None else rng
+        if not isinstance(rng, (np.random.Generator, np.random.RandomState)):
+            raise InputError(
+                f"random: rng must be a generator such as numpy.random.default_rng(0), not {short(rng)}; "
+                "how many is said by shape="
+            )
+        sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
+            raise InputError(f"random: shape must be whole numbers from 0, not {short(shape)}")
+        with in_memory("random"):
+            return configuration.random(self.model, rng, tuple(map(int, sizes)))
+
+    def integrate(self, q: ArrayLike, dv: ArrayLike) -> Array:
+        """The configuration reached from q by the tangent vector dv, (..., nq)."""
+        with in_memory("integrate"):
+            return configuration.integrate(self.model, *configuration.state(self.model, "integrate", q=q, dv=dv))
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The tangent vector from q0 to q1, (..., nv): integrate(q0, difference(q0, q1)) = q1."""
+        with in_memory("difference"):
+            q0, q1 = configuration.state(self.model, "difference", q0=q0, q1=q1)
+            return configuration.difference(self.model, q0, q1)

@@ -1,0 +1,75 @@
+"""load: a robot from a file, by the name of an embedded one, or by the name of one that a package holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import ModelError
+from ..model import values
+from ..model.loaders import load_model
+from .face import Robot
+
+
+def load(
+    source: str | os.PathLike[str],
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    strict: bool = False,
+) -> Robot:
+    """A Robot from a description (.urdf .xml .mjcf .sdf .toml .json) or by name.
+
+    A name is that of an embedded robot ("puma560"), or of one that an installed package holds ("panda"):
+    `example-robot-data` or `robot_descriptions`; nothing is imported or downloaded.
+    base: "fixed", "floating" (a free joint before the root) or "trunk" (three prismatic, three revolute).
+    gravity: m/s^2, world axes; by default the file's or the embedded robot's, (0, 0, -9.81) where it has none.
+    What cannot be computed is refused with ModelError; what is doubtful, or acts on the motion and is not read,
+    loads with one DrevoWarning per file, and is refused with strict=True.
+    """
+    name = values.path(source)
+    if isinstance(source, str) and not Path(name).suffix and os.sep not in name and not os.path.lexists(name):
+        from . import embedded as robots
+
+        if name in robots.EMBEDDED:
+            return Robot(robots.model(name, base, gravity))
+        name = _installed(name)
+    try:
+        return Robot(load_model(name, base=base, gravity=gravity, strict=strict))
+    except ModelError as error:
+        if os.path.lexists(name):
+            raise
+        raise ModelError(f"{error}{_elsewhere(Path(name).stem)}") from None
+
+
+def _elsewhere(name: str) -> str:
+    """Where a robot may be had whose file does not exist."""
+    from ..io import installed
+    from .embedded import EMBEDDED
+
+    try:
+        if name in EMBEDDED or installed.find(name):
+            return f"; drevo.load({name!r}) knows one of this name"
+    except ModelError:
+        return ""
+    return "" if installed.names() else f"; {installed.GET}"
+
+
+def _installed(name: str) -> str:
+    """The path of a robot that a package holds."""
+    from difflib import get_close_matches
+
+    from ..io import installed
+    from .embedded import EMBEDDED
+
+    found = installed.find(name)
+    if found is None:
+        others = installed.names()
+        near = get_close_matches(name.lower(), [*EMBEDDED, *others], 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        more = "" if others else f"; {installed.GET}"
+        raise ModelError(
+            f"{values.short(name)} is neither a file nor a known robot{hint}; "
+            f"embedded are {', '.join(EMBEDDED)}{more}"
+        )
+    return str(found)
