@@ -187,7 +187,7 @@ def test_refusals() -> None:
     assert "finite and not negative" in refused(joint_errors=-1.0)
     assert "stiffness is positive" in refused(stiffness=0.0)
     assert "one of uniform, normal" in refused(law="flat")
-    assert "last dimension 1" in refused(q=[0.0, 0.0])
+    assert "last dimension must be 1" in refused(q=[0.0, 0.0])
     assert "joint_errors has shape (2,)" in refused(joint_errors=[1.0, 2.0])
     spring = loads.Spring("beam", 2.0, np.eye(6))
     assert "outside link 'beam'" in refused(springs=[spring])

@@ -104,7 +104,7 @@ def test_loops_and_contacts_are_data() -> None:
         ({"com": None}, "body 'b': com None is not a list of numbers"),
         ({"inertia": (1, 1, 1)}, "body 'b': inertia 1 is not a list of numbers"),
         ({"inertia": [[1, 0, 0], [0.5, 1, 0], [0, 0, 1]]}, "body 'b': inertia .* is not symmetric: 0.5 against 0"),
-        ({"inertia_at": "origin"}, "body 'b': inertia_at is 'com' or 'joint'"),
+        ({"inertia_at": "origin"}, "body 'b': inertia_at 'origin' is not known; there are com, joint"),
         ({"limit": (1, 2, 3)}, "body 'b': limit has 3 numbers"),
         ({"mimic": ("a", 1, 2, 3)}, "body 'b': mimic is a joint's name"),
         ({"name": ""}, "body '': name '' is not a name"),

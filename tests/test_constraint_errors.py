@@ -54,7 +54,7 @@ def test_refused_at_use() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: constraint.contact("a", (0, 0, 0), 4), "rows is 3"),
+        (lambda: constraint.contact("a", (0, 0, 0), 4), "rows is 4; it must be 3"),
         (lambda: constraint.contact("a", (0, 0)), "point .* 3 needed"),
         (lambda: constraint.point_on_plane("a", (0, 0, 0), (0, 0, 0)), "normal is zero"),
         (lambda: constraint.point_on_plane("a", (0, 0, math.nan), (0, 0, 1)), "not finite"),

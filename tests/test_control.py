@@ -294,7 +294,7 @@ STABILISE = [
     ({"v": np.nan * np.zeros(6)}, "v holds a value that is not finite"),
     ({"constraint": 3}, "it is none|is none"),
     ({"constraint": []}, "no constraint"),
-    ({"robot": "puma560"}, "a Robot is needed"),
+    ({"robot": "puma560"}, "takes a robot"),
 ]
 
 

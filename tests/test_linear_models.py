@@ -239,7 +239,7 @@ def test_what_is_no_model() -> None:
         lqr(r, 1.0, 1.0)  # type: ignore[arg-type]
     with pytest.raises(drevo.InputError, match="no inputs"):
         lqr(r.linearise(rest, rest, rest, actuated=[]), 1.0, 1.0)
-    with pytest.raises(drevo.InputError, match="a Robot is needed"):
+    with pytest.raises(drevo.InputError, match="takes a robot"):
         linearise("acrobot", rest, rest, rest)  # type: ignore[arg-type]
     L = r.linearise(rest, rest, rest)
     for dt in (np.nan, -1.0, 0.0, np.inf, None, "0.1", True, 1j, [0.1]):

@@ -46,7 +46,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "efforts": ({"tau": lambda t, q, v: "x"}, "must hold real numbers"),
     "a law that branches": ({"tau": Control(lambda t, q, v: [1.0 if x > 0 else 0.0 for x in q])}, "law"),
     "a law of a wrong size": ({"tau": Control(lambda t, q, v: [q[0]])}, "1 efforts for 3 freedoms"),
-    "damping": ({"tau": damping(float("nan"))}, "coefficients is nan"),
+    "damping": ({"tau": damping(float("nan"))}, "coefficients holds a value that is not finite: nan"),
 }
 
 

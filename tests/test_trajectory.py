@@ -128,7 +128,9 @@ def test_refused_trajectories(tmp_path: Path) -> None:
     assert "has the unknown columns w" in csv_of("t,q:rod_joint,w\n0,1,2\n")
     assert "line 3: could not convert string to float: 'x'" in csv_of("t,q:rod_joint\n0,1\n1,x\n")
     assert "3 cells in line 2" in csv_of("t,q:rod_joint\n0,1,2\n")
-    assert "q holds a value that is not finite in row 1" in csv_of("t,q:rod_joint,v:rod_joint\n0,1,0\n1,nan,0\n")
+    assert "q holds a value that is not finite: nan at index 1, 0" in csv_of(
+        "t,q:rod_joint,v:rod_joint\n0,1,0\n1,nan,0\n"
+    )
     text = csv_of("t,q:rod_joint\n0,1\n1,1\n1,1\n2,1\n3,1\n")
     assert "time does not rise from row 1 (1 s) to row 2 (1 s)" in text
     assert "5 rows or more to differentiate" in csv_of("t,q:rod_joint\n0,1\n1,1\n")

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from reprlib import Repr
 from typing import Any
 
 FEW = 6  # names that are listed beside the one that was probably meant
+LONG = 80  # characters of a value in a sentence
+_ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")
+_LINES = re.compile(r"\s*\n(?!  - )\s*")  # those of a list of problems stay
+_REPR = Repr()  # of the first elements only: the rest may be millions
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 30
+_REPR.maxstring = _REPR.maxother = 200
 
 
 class DrevoError(Exception):
-    """The base of everything that Drevo raises on purpose; `problems` holds all where the text counts some."""
+    """The base of everything that Drevo raises on purpose; `problems` holds all where the text counts some.
+
+    Its text is on one line, apart from a list of problems, and without addresses in memory.
+    """
 
     problems: tuple[str, ...] = ()
+
+    def __init__(self, text: str = "", *more: Any) -> None:
+        super().__init__(_LINES.sub(" ", _ADDRESS.sub("", str(text))), *more)
 
 
 class ModelError(DrevoError):
@@ -50,13 +64,19 @@ def one_of(
     known = list(names)
     if isinstance(value, str) and value in known:
         return value
-    import re
     from difflib import get_close_matches
 
     near = get_close_matches(value[:80], known, 1) if isinstance(value, str) else []
     there = f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
     if near:
         there = f"{there}; " * (len(known) <= FEW) + f"did you mean {near[0]!r}?"
-    shown = " ".join(re.sub(r" at 0x\w+", "", repr(value)).split())
-    said = shown if len(shown) <= 80 else f"{shown[:77]}..."
-    raise error(f"{what} {said} is not known{hint}; {there}")
+    raise error(f"{what} {shown(value)} is not known{hint}; {there}")
+
+
+def shown(value: object) -> str:
+    """How a sentence shows a value: on one line, without its address, cut."""
+    try:
+        text = " ".join(_ADDRESS.sub("", _REPR.repr(value)).split())
+    except Exception:  # an integer of a million digits, or a foreign object
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= LONG else text[: LONG - 3] + "..."

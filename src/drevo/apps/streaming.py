@@ -17,6 +17,7 @@ from ..codegen.runtime.stream import Source, Worker, folded, reduced
 from ..compiler.compile import compile
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
+from ..io.given import whole
 from ..mechanics import configuration
 from ..model.description import Model
 from ..model.sentences import model_of
@@ -75,9 +76,9 @@ def stream(
     threads: results do not depend on them, bit for bit. options: as of `compile`. float64.
     Raises InputError, NumericsError (a result that is not finite, by its sample), EmitError.
     """
-    _whole("samples", samples, 1, LONGEST)
-    _whole("first", first, 0, LONGEST - samples)
-    _whole("threads", threads, 1, 1024)
+    whole("stream: samples", samples, 1, LONGEST)
+    whole("stream: first", first, 0, LONGEST - samples)
+    whole("stream: threads", threads, 1, 1024)
     function, source = _prepared(robot, quantity, seed, ranges, options)
     total = None
     for sums, bad, start, count in reduced(Worker(function, source), first, samples, threads):
@@ -100,23 +101,18 @@ def inputs(
     **options: Any,
 ) -> dict[str, Array]:
     """The arguments of samples of `stream`, (samples, *shape) each; to the bit, quaternions to 1e-15."""
-    _whole("samples", samples, 1, LONGEST)
-    _whole("first", first, 0, LONGEST - samples)
+    whole("stream: samples", samples, 1, LONGEST)
+    whole("stream: first", first, 0, LONGEST - samples)
     function, source = _prepared(robot, quantity, seed, ranges, options)
     parts = _ports(function, source.inputs(first, samples))
     return {n: x.T.reshape(samples, *shape) for (n, shape), x in zip(function.inputs, parts)}
-
-
-def _whole(name: str, x: Any, least: int, most: int) -> None:
-    if not isinstance(x, (int, np.integer)) or isinstance(x, bool) or not least <= x <= most:
-        raise InputError(f"stream: {name} must be a whole number from {least} to {most}, not {x!r}")
 
 
 def _prepared(
     robot: Robot | Model, quantity: Any, seed: Any, ranges: Ranges | None, options: Mapping[str, Any]
 ) -> tuple[Function, Source]:
     """The function, batch-last, and where its inputs come from."""
-    _whole("seed", seed, -(2**63), 2**64 - 1)
+    whole("stream: seed", seed, -(2**63), 2**64 - 1)
     for o in _FIXED:
         if o in options:
             raise InputError(f"stream takes no {o!r}: it computes in float64 and hands back no array of samples")

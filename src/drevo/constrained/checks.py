@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.arguments import finite_array
 from ..errors import InputError, NumericsError
+from ..io.given import finite, positive, whole
 from ..mechanics.configuration import slices
 from ..mechanics.trunk import trunk_pitch
 from ..model.description import Model
@@ -192,12 +191,6 @@ def _worst(left: Array, against: Array) -> tuple[int, ...] | None:
 # -- arguments ----------------------------------------------------------------------------------------------
 
 
-def expect_robot(who: str, robot: Any) -> None:
-    """A Robot where one is asked for."""
-    if not isinstance(getattr(robot, "model", None), Model):
-        raise InputError(f"{who}: a Robot is needed, as drevo.load gives one, not {type(robot).__name__}")
-
-
 def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actuated") -> Array:
     """Which rates have a drive: those of the joints named, by default of all but a floating base or trunk."""
     names = [j.name for j in model.moving_joints]
@@ -241,7 +234,7 @@ def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
 
 def gain(what: str, given: ArrayLike, rows: int) -> Array:
     """A number, one per row, or a matrix."""
-    g = finite_array(given, what)
+    g = finite(what, given)
     if g.shape not in ((), (rows,), (rows, rows)):
         raise InputError(
             f"{what} has shape {g.shape}; it is a number, one for each of the {rows} rows, or a matrix "
@@ -260,18 +253,9 @@ def poles(G1: Array, G0: Array) -> Array:
     return np.asarray(np.linalg.eigvals(np.block([[np.zeros((m, m)), np.eye(m)], [-G0, -G1]])))
 
 
-def number(what: str, given: Any, fits: Callable[[float], bool], rule: str) -> float:
-    """A real number that fits."""
-    if isinstance(given, bool) or not isinstance(given, Real) or not fits(float(given)):
-        raise InputError(f"{what} is {short(given)}; it must be {rule}")
-    return float(given)
-
-
 def limits(who: str, tolerance: Any, steps: Any) -> tuple[float, int]:
     """Those of an iteration."""
-    small = number(f"{who}: tolerance", tolerance, lambda x: 0.0 < x < np.inf, "a positive number")
-    whole = number(f"{who}: steps", steps, lambda x: x >= 1.0 and x.is_integer(), "a whole number from 1")
-    return small, int(whole)
+    return positive(f"{who}: tolerance", tolerance), whole(f"{who}: steps", steps)
 
 
 __all__ = [
@@ -279,11 +263,9 @@ __all__ = [
     "TermsAt",
     "approached",
     "driven_rates",
-    "expect_robot",
     "feedback",
     "gain",
     "limits",
-    "number",
     "poles",
     "refuse_contradictions",
     "refuse_lost",

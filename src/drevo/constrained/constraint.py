@@ -10,10 +10,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError
+from ..io.given import function as a_function
+from ..io.given import number, whole
 from ..mechanics import configuration
 from ..mechanics.algorithms import constraints as rows_of
 from ..mechanics.algorithms.constraints import NO_ROWS, Kinematics, Rows
@@ -209,6 +212,7 @@ class Traced:
         return values
 
 
+MOST = 100_000  # values of one function
 KINDS = (Contact, PointOnPlane, PointToPoint, Weld, Distance, Gear, PoseTracking, Traced)
 Constraint = Contact | PointOnPlane | PointToPoint | Weld | Distance | Gear | PoseTracking | Traced
 
@@ -222,12 +226,11 @@ def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, ro
     rows: 3, the point is held, or 6, the link's orientation too. anchor (world position) and rotation (world
     from link) are what stabilisation returns to; without them only the velocity is stabilised.
     """
-    who = f"contact of {link!r}"
-    if not isinstance(rows, Real) or rows not in (3, 6):
-        raise InputError(f"{who}: rows is 3 (a point) or 6 (a foot), not {rows!r}")
+    who = f"contact of {_name('contact', 'link', link)!r}"
+    size = number(f"{who}: rows", rows, "3 (a point) or 6 (a foot)", lambda x: x in (3.0, 6.0))
     at = None if anchor is None else _checked(who, "anchor", values.vector, anchor)
     turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-    return Contact(link, _checked(who, "point", values.vector, point), int(rows), at, turn)
+    return Contact(link, _checked(who, "point", values.vector, point), int(size), at, turn)
 
 
 def point_on_plane(
@@ -243,7 +246,7 @@ def point_on_plane(
 
     The reaction is along the normal, in newtons if the normal is a unit vector.
     """
-    who = f"point_on_plane of {link!r}"
+    who = f"point_on_plane of {_name('point_on_plane', 'link', link)!r}"
     n0, n1 = (_checked(who, "normal", values.vector, n) for n in (normal, normal_rate))
     if not any(n0) and not any(n1):
         raise InputError(f"{who}: the normal is zero; give a direction")
@@ -255,7 +258,7 @@ def point_to_point(
     link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rows: Numbers = None
 ) -> PointToPoint:
     """Two points stay together: W (r_a - r_b) = 0, world axes; rows: W (k, 3) of any rank."""
-    who = f"point_to_point between {link_a!r} and {link_b!r}"
+    who = _between("point_to_point", "link", link_a, link_b)
     a, b = _two_points(who, link_a, point_a, link_b, point_b)
     if rows is None:
         return PointToPoint(link_a, a, link_b, b)
@@ -277,7 +280,7 @@ def weld(
     weld holds the orientation that each call begins with: of `simulate`, `assemble` and `hold` that of their first
     configuration, of calls about one state that state's own, so that the orientation is never off.
     """
-    who = f"weld between {link_a!r} and {link_b!r}"
+    who = _between("weld", "link", link_a, link_b)
     a, b = _two_points(who, link_a, point_a, link_b, point_b)
     if rotation is not None and at is not None:
         raise InputError(f"{who}: rotation and at say the same thing; give one of them")
@@ -287,7 +290,7 @@ def weld(
 
 def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, length: float) -> Distance:
     """Two points keep their distance, a massless rod: |r_a - r_b| = length > 0, metres."""
-    who = f"distance between {link_a!r} and {link_b!r}"
+    who = _between("distance", "link", link_a, link_b)
     a, b = _two_points(who, link_a, point_a, link_b, point_b)
     size = _checked(who, "length", values.scalar, length)
     if size <= 0.0:
@@ -297,8 +300,8 @@ def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, lengt
 
 def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0) -> Gear:
     """q_a = ratio q_b + offset, for two joints of one freedom."""
-    who = f"gear between {joint_a!r} and {joint_b!r}"
-    if isinstance(joint_a, str) and joint_a == joint_b:
+    who = _between("gear", "joint", joint_a, joint_b)
+    if joint_a == joint_b:
         raise InputError(f"{who}: a joint cannot be geared to itself")
     return Gear(
         joint_a,
@@ -315,9 +318,8 @@ def pose_tracking(
 
     Six rows at the level of the twist: the reaction is force and moment about the point, world axes.
     """
-    who = f"pose_tracking of {link!r}"
-    if not callable(program):
-        raise InputError(f"{who}: program must be callable as program(t) and give a 4x4 pose")
+    who = f"pose_tracking of {_name('pose_tracking', 'link', link)!r}"
+    a_function(f"{who}: program", program, "callable as program(t) that gives a 4x4 pose")
     made = PoseTracking(link, program, _checked(who, "point", values.vector, point))
     _refuse_deformation(made)
     return made
@@ -339,11 +341,18 @@ def function(f: Given, size: int) -> Traced:
     pose(link) is the 4x4 pose (rows) of a link in the world, q the nq coordinates, t the time. Only
     + - * / ** and this module's (or NumPy's) sin, cos, sqrt are allowed: no branch on a value.
     """
-    if not callable(f):
-        raise InputError("function: f must be callable as f(pose, q, t)")
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InputError(f"function: size is the number of values that f gives, 1 or more, not {size!r}")
-    return Traced(f, size)
+    a_function("function: f", f, "callable as f(pose, q, t)")
+    return Traced(f, whole("function: size", size, 1, MOST, ": the values that f gives, 1 or more"))
+
+
+def _name(who: str, what: str, given: object) -> str:
+    found: str = _checked(who, what, values.name, given)
+    return found
+
+
+def _between(kind: str, ends: str, a: object, b: object) -> str:
+    """What a sentence calls a constraint between two links or joints, if they are names."""
+    return f"{kind} between {_name(kind, ends, a)!r} and {_name(kind, ends, b)!r}"
 
 
 def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> tuple[Triple, Triple]:
@@ -383,8 +392,8 @@ def several(what: str, given: Any, one: str) -> list[Any]:
     if given is None:
         return []
     if not isinstance(given, (str, bytes, Mapping, *KINDS)):
-        with suppress(TypeError):
-            return list(given)
+        with suppress(TypeError, NotImplementedError):
+            return list(np.asarray(given) if isinstance(given, memoryview) else given)
     raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
 
 

@@ -18,17 +18,17 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
+from ..io.given import number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
+from ..model.sentences import expect_robot
 from .checks import (
     CONSISTENT,
     TermsAt,
     approached,
     driven_rates,
-    expect_robot,
     feedback,
     limits,
-    number,
     refuse_contradictions,
     refuse_lost,
     refuse_undriven,
@@ -123,7 +123,7 @@ def _asked(
     robot: Robot, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
 ) -> tuple[tuple[Constraint, ...], list[Array]]:
     """The set of constraints and the arrays of a call, checked."""
-    expect_robot(who, robot)
+    expect_robot(robot, who)
     return collect(robot.model, contacts, constraints), state(robot.model, who, **given)
 
 
@@ -217,7 +217,7 @@ def impact(
     """
     found, (x, v, time) = _asked(robot, "impact", contacts, constraints, q=q, v=v, t=t)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
-    e = number("impact: restitution", restitution, lambda x: 0.0 <= x <= 1.0, rule)
+    e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
     refuse_gimbal_lock(robot.model, x)
     terms = _terms(robot, found, time)
     c = terms(x, v)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
-from ..errors import DrevoError, InputError, TraceError
+from ..errors import DrevoError, InputError, TraceError, shown
 from ..mechanics.jet import Jet
 from ..mechanics.scalar import Scalar
 
@@ -47,10 +47,7 @@ def numbers(who: str, found: Any, size: int) -> list[Scalar]:
 
 def short(x: object) -> str:
     """What a value is, for a sentence."""
-    if isinstance(x, (Jet, Real, str)) or x is None:
-        return "one traced number" if isinstance(x, Jet) else repr(x)[:60]
-    shown = " ".join(repr(x).split())
-    return shown if len(shown) <= 80 else shown[:77] + "..."
+    return "one traced number" if isinstance(x, Jet) else shown(x)
 
 
 __all__ = ["asked", "numbers", "short"]

@@ -39,7 +39,8 @@ from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
 from ..mechanics.tree import build_tree
 from ..model.description import Model
-from .model import LinearModel, expect_robot, matrix
+from ..model.sentences import expect_robot
+from .model import LinearModel, matrix
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
@@ -117,9 +118,9 @@ def linearise(
     States are named joint.q and joint.v, inputs joint.tau, with [i] of joints of more freedoms. Dependent
     constraints are allowed. Raises InputError; NumericsError at a dead point, where the constraints lose rank.
     """
-    expect_robot("linearise", robot)
+    expect_robot(robot, "linearise")
     sizes = (("q", q, (robot.nq,)), ("v", v, (robot.nv,)), ("tau", tau, (robot.nv,)), ("t", t, ()))
-    x, u, force, time = (matrix(name, given, shape, "linearise") for name, given, shape in sizes)
+    x, u, force, time = (matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
     moved_by = driven_rates(robot.model, actuated)
     now = constrained_dynamics(robot, x, u, force, contacts=contacts, constraints=constraints, t=time)
     found = collect(robot.model, contacts, constraints)

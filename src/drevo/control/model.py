@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.arguments import finite_array
-from ..constrained.checks import expect_robot
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
+from ..io.given import finite, seconds
 from ..io.packages import package
 
 Array = np.ndarray[Any, Any]
@@ -52,13 +50,13 @@ class LinearModel:
 
     def __post_init__(self) -> None:
         n = _rows("A", self.A)
-        m = (*finite("B", self.B).shape, 1, 1)[1]
+        m = (*finite("linear model: B", self.B).shape, 1, 1)[1]
         p = n if self.C is None else _rows("C", self.C)
         given = {
-            "A": matrix("A", self.A, (n, n)),
-            "B": matrix("B", self.B, (n, m)),
-            "C": matrix("C", np.eye(n) if self.C is None else self.C, (p, n)),
-            "D": matrix("D", np.zeros((p, m)) if self.D is None else self.D, (p, m)),
+            "A": matrix("linear model: A", self.A, (n, n)),
+            "B": matrix("linear model: B", self.B, (n, m)),
+            "C": matrix("linear model: C", np.eye(n) if self.C is None else self.C, (p, n)),
+            "D": matrix("linear model: D", np.zeros((p, m)) if self.D is None else self.D, (p, m)),
             "dt": None if self.dt is None else seconds("linear model: dt", self.dt),
             "states": _names("states", self.states, n, [f"x{i}" for i in range(n)]),
             "inputs": _names("inputs", self.inputs, m, [f"u{i}" for i in range(m)]),
@@ -116,29 +114,15 @@ class LinearModel:
         return bool(np.max(np.abs(poles), initial=0.0) < 1.0)
 
 
-def finite(name: str, x: ArrayLike, who: str = "linear model") -> Array:
-    """Real numbers, all finite, as an array of float64."""
-    return finite_array(x, f"{who}: {name}")
-
-
-def matrix(name: str, x: ArrayLike, shape: tuple[int, ...], who: str = "linear model") -> Array:
-    """The same of a shape, as a copy that cannot be written to."""
-    array = np.array(finite(name, x, who))
-    if array.shape != shape:
-        raise InputError(f"{who}: {name} has shape {array.shape}; it must be {shape}")
+def matrix(what: str, x: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Finite numbers of a shape, as a copy that cannot be written to."""
+    array = np.array(finite(what, x, shape))
     array.setflags(write=False)
     return array
 
 
-def seconds(what: str, x: float) -> float:
-    """A time that is finite and positive."""
-    if not isinstance(x, Real) or isinstance(x, (bool, np.bool_)) or not 0.0 < float(x) < math.inf:
-        raise InputError(f"{what} is {x!r}; it must be a positive number of seconds")
-    return float(x)
-
-
 def _rows(name: str, x: ArrayLike) -> int:
-    return len(np.atleast_1d(finite(name, x)))
+    return len(np.atleast_1d(finite(f"linear model: {name}", x)))
 
 
 def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tuple[str, ...]:
@@ -150,4 +134,4 @@ def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tu
     return names
 
 
-__all__ = ["LinearModel", "Modes", "expect_robot", "finite", "matrix", "seconds"]
+__all__ = ["LinearModel", "Modes", "matrix"]

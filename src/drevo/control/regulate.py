@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
+from ..io.given import finite, number, seconds
 from ..io.packages import package
+from ..model.sentences import expect_robot
 from .linearise import Linearisation, linearise
-from .model import LinearModel, expect_robot, finite, matrix, seconds
+from .model import LinearModel
 
 if TYPE_CHECKING:
     from ..robot.face import Robot
@@ -134,12 +136,12 @@ def tracking_lqr(
         P = Qm * step + m.A.T @ P @ (m.A - m.B @ K)
         P = 0.5 * (P + P.T)
         gains.append(K)
-    return finite("Riccati's recursion", gains[::-1], "tracking_lqr")
+    return finite("tracking_lqr: Riccati's recursion", gains[::-1])
 
 
 def weights(name: str, given: ArrayLike, size: int, definite: bool = False) -> Array:
     """A weight as a symmetric matrix, from its diagonal, one number or itself; definite: no direction is free."""
-    x = finite(name, given, "lqr")
+    x = finite(f"lqr: {name}", given)
     if x.ndim < 2 and x.shape in ((), (1,), (size,)):
         x = np.diag(np.broadcast_to(x, (size,)))
     if x.shape != (size, size):
@@ -187,8 +189,8 @@ class Tracker:
     arrays_only = True  # for drevo.simulate.Control
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        time = float(matrix("t", t, (), "track"))
-        x, u = (finite(name, given, "track") for name, given in (("q", q), ("v", v)))
+        time = number("track: t", t)
+        x, u = (finite(f"track: {name}", given) for name, given in (("q", q), ("v", v)))
         if x.shape[-1:] != (self.robot.nq,) or u.shape[-1:] != (self.robot.nv,):
             raise InputError(
                 f"track: q has shape {x.shape} and v {u.shape}; they must be (..., {self.robot.nq}) and "
@@ -229,9 +231,9 @@ def track(
     The efforts of the motion come from inverse dynamics; joints without a drive must need none. Q, R, final: see
     tracking_lqr. Raises InputError.
     """
-    expect_robot("track", robot)
+    expect_robot(robot, "track")
     step = seconds("track: dt", dt)
-    x, u, w = (finite(name, given, "track") for name, given in (("q", q), ("v", v), ("a", a)))
+    x, u, w = (finite(f"track: {name}", given) for name, given in (("q", q), ("v", v), ("a", a)))
     for name, given, size in (("q", x, robot.nq), ("v", u, robot.nv), ("a", w, robot.nv)):
         if given.ndim != 2 or given.shape != (len(x), size) or len(x) < 2:
             raise InputError(f"track: {name} has shape {given.shape}; it must be (N, {size}) with N at least 2")

@@ -23,12 +23,14 @@ from ..constrained.solve import RANK
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
+from ..io.given import finite, number
 from ..mechanics.algorithms.constraints import Kinematics, Rows
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
 from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.scalar import Scalar, dot
 from ..mechanics.tree import Tree, build_tree
-from .model import expect_robot, finite, matrix
+from ..model.sentences import expect_robot
+from .model import matrix
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
@@ -58,9 +60,9 @@ class Stabiliser:
     wish: ArrayLike | Wish | None = None
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        time = matrix("t", t, (), "stabilise")
-        x, u = _sized("q", q, self.robot.nq), _sized("v", v, self.robot.nv)
-        w = _sized("v(t, q, v)", self.wished(float(time), x, u), self.robot.nv)
+        time = number("stabilise: t", t)
+        x, u = finite("stabilise: q", q, (..., self.robot.nq)), finite("stabilise: v", v, (..., self.robot.nv))
+        w = finite("stabilise: v(t, q, v)", self.wished(time, x, u), (..., self.robot.nv))
         try:
             lead = np.broadcast_shapes(x.shape[:-1], u.shape[:-1], w.shape[:-1])
         except ValueError:
@@ -69,15 +71,15 @@ class Stabiliser:
             ) from None
         x, u, w = (np.broadcast_to(y, (*lead, y.shape[-1])) for y in (x, u, w))
         if self.compiled is None:
-            return self.by_singular_values(t, x, u, w)
+            return self.by_singular_values(time, x, u, w)
         try:
-            tau, pivots, diagonal = self.compiled(x, u, w, time[None])
+            tau, pivots, diagonal = self.compiled(x, u, w, np.array([time]))
         except NumericsError:
             constraint_terms(self.robot, self.constraints, x, u, time)  # has a better sentence
             raise
         thin = ~np.all(pivots > THIN * diagonal, axis=-1)
         if np.any(thin):
-            tau[thin] = self.by_singular_values(t, x[thin], u[thin], w[thin])
+            tau[thin] = self.by_singular_values(time, x[thin], u[thin], w[thin])
         return np.asarray(tau)
 
     def wished(self, t: Any, q: Any, v: Any) -> Any:
@@ -200,7 +202,7 @@ def stabilise(
     v: accelerations wished for, (nv,) or a callable (t, q, v); the constraint keeps what it needs of them.
     f = q - q_p(t) gives the computed torque. Raises InputError.
     """
-    expect_robot("stabilise", robot)
+    expect_robot(robot, "stabilise")
     given: list[Any] = list(constraint) if isinstance(constraint, (list, tuple)) else [constraint]
     if not given:
         raise InputError("stabilise: there is no constraint; give at least one")
@@ -215,7 +217,7 @@ def stabilise(
             )
     m = sum(c.size for c in found)
     if v is not None and not callable(v):
-        v = matrix("v", v, (robot.nv,), "stabilise")
+        v = matrix("stabilise: v", v, (robot.nv,))
     G0, G1 = gain("gamma0", gamma0, m), gain("gamma1", gamma1, m)
     refuse_unstable(G0, G1)
     return Stabiliser(robot, found, G0, G1, v)
@@ -223,7 +225,7 @@ def stabilise(
 
 def gain(name: str, given: ArrayLike, m: int) -> Array:
     """A gain as a matrix (m, m)."""
-    g = finite(name, given, "stabilise")
+    g = finite(f"stabilise: {name}", given)
     if g.ndim < 2 and g.shape in ((), (m,)):
         return np.diag(np.broadcast_to(g, (m,)))
     if g.shape != (m, m):
@@ -241,13 +243,6 @@ def refuse_unstable(G0: Array, G1: Array) -> None:
             f"stabilise: the gains are not Hurwitz: f'' + gamma1 f' + gamma0 f = 0 has the pole {worst:.3g}, "
             "which does not decay; take both gains positive definite"
         )
-
-
-def _sized(name: str, given: ArrayLike, n: int) -> Array:
-    x = finite(name, given, "stabilise")
-    if x.shape[-1:] != (n,):
-        raise InputError(f"stabilise: {name} has shape {x.shape}; its last dimension must be {n}")
-    return x
 
 
 def _times(A: Array, x: Array) -> Array:

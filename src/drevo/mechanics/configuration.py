@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.arguments import finite_array
 from ..errors import InputError, NumericsError
+from ..io.given import finite
 from ..model.description import Joint, Model
 
 Array = np.ndarray[Any, Any]
@@ -83,12 +83,8 @@ def state(model: Model, who: str, **given: ArrayLike) -> list[Array]:
     """
     out = []
     for name, x in given.items():
-        array, size = finite_array(x, f"{who}: {name}"), model.nq if name[0] == "q" else model.nv
-        if name == "t":
-            out.append(array)
-            continue
-        if array.ndim == 0 or array.shape[-1] != size:
-            raise InputError(f"{who}: {name} has shape {array.shape}; its last dimension must be {size}")
+        size = model.nq if name[0] == "q" else model.nv
+        array = finite(f"{who}: {name}", x, None if name == "t" else (..., size))
         if name[0] == "q":
             _refuse_quaternions(model, f"{who}: {name}", array)
         out.append(array)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drevo.errors import ModelError
+from drevo.errors import ModelError, shown
 from drevo.model.description import Joint, Link, Model, Vec
 from drevo.model.regularity import require_regular
 
@@ -31,8 +31,8 @@ def with_base(model: Model, base: str = "fixed") -> Model:
     the massless links trunk_1..trunk_5. A name that the robot already uses gets an underscore. A robot that
     cannot stand on this base, because M would be singular for every q, is refused.
     """
-    if base not in BASES:
-        raise ModelError(f"the base is one of {', '.join(BASES)}, not {base!r}")
+    if not isinstance(base, str) or base not in BASES:
+        raise ModelError(f"the base is one of {', '.join(BASES)}, not {shown(base)}")
     if base != "fixed":
         model = _on(model, _free_joint(model) if base == "floating" else _trunk(model))
     require_regular(model)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from drevo.errors import InputError, ModelError
+from drevo.errors import InputError, ModelError, shown
 from drevo.model.description import Joint, Link, Model
-from drevo.model.values import short
 
 LINES = "\n  - "
 MOST_PROBLEMS = 10  # that a message spells out; `problems` of the error holds all
@@ -46,15 +45,22 @@ def model_of(robot: object, what: str) -> Model:
     """The Model of a Robot, or the Model itself; InputError where `what` was given something else."""
     model = robot if isinstance(robot, Model) else getattr(robot, "model", None)
     if not isinstance(model, Model):
-        raise InputError(f"{what} takes a robot, as drevo.load gives it, not {short(robot)}")
+        raise InputError(f"{what} takes a robot, as drevo.load gives it, not {shown(robot)}")
     return model
+
+
+def expect_robot(robot: object, what: str) -> None:
+    """InputError where `what` was given no Robot: a Model has nothing to compute with."""
+    if isinstance(robot, Model) or not hasattr(robot, "pose"):
+        raise InputError(f"{what} takes a robot, as drevo.load gives it, not {shown(robot)}")
+    model_of(robot, what)
 
 
 def names_in(given: object, what: str) -> tuple[str, ...]:
     """One name or several; InputError where `what` was given something else."""
     many = [given] if isinstance(given, str) else given
     if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
-        raise InputError(f"{what} must be a name or a list of names, not {short(given)}")
+        raise InputError(f"{what} must be a name or a list of names, not {shown(given)}")
     return tuple(many)
 
 

@@ -8,21 +8,17 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from numbers import Real
-from reprlib import Repr
 from typing import Any
 
 import numpy as np
 
-from drevo.errors import ModelError
+from drevo.errors import ModelError, shown
 from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
 from drevo.model.description import Mat, Vec
 from drevo.model.rotations import symmetric
 
-_SHORT = Repr()  # of the first elements only: the rest may be millions
-_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 30
-_SHORT.maxstring = _SHORT.maxother = 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH = 4096  # characters
 ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
@@ -33,13 +29,13 @@ def scalar(value: object, bound: float = MAX_LENGTH) -> float:
     if type(value) is float and -bound <= value <= bound:  # nearly always so: the rest is for what is not
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{short(value)} is not a number")
+        raise ValueError(f"{shown(value)} is not a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{short(value)} is not finite")
+        raise ValueError(f"{shown(value)} is not finite")
     if abs(number) > bound:
         raise ValueError(f"{number:g} is beyond {bound:g}, the largest that is allowed")
     return number
@@ -54,7 +50,7 @@ def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
     """Three numbers."""
     parts = _parts(value, "a list of numbers")
     if len(parts) != 3:
-        raise ValueError(f"{short(value)} has {len(parts)} numbers, 3 needed")
+        raise ValueError(f"{shown(value)} has {len(parts)} numbers, 3 needed")
     return (scalar(parts[0], bound), scalar(parts[1], bound), scalar(parts[2], bound))
 
 
@@ -62,7 +58,7 @@ def matrix(value: object, bound: float = MAX_LENGTH) -> Mat:
     """Three rows of three numbers."""
     rows = _parts(value, "a 3x3 matrix")
     if len(rows) != 3:
-        raise ValueError(f"{short(value)} has {len(rows)} rows, 3 needed")
+        raise ValueError(f"{shown(value)} has {len(rows)} rows, 3 needed")
     return (vector(rows[0], bound), vector(rows[1], bound), vector(rows[2], bound))
 
 
@@ -74,11 +70,11 @@ def rotation(value: object) -> Mat:
             dot = sum(x * y for x, y in zip(r[i], r[j], strict=True))
             if abs(dot - (i == j)) > ROUNDING:
                 raise ValueError(
-                    f"{short(value)} is not a rotation: its rows are not orthogonal and of length one"
+                    f"{shown(value)} is not a rotation: its rows are not orthogonal and of length one"
                 )
     (a, b, c), (d, e, f), (g, h, i_) = r
     if a * (e * i_ - f * h) - b * (d * i_ - f * g) + c * (d * h - e * g) < 0.0:
-        raise ValueError(f"{short(value)} is a reflection (determinant -1), not a rotation")
+        raise ValueError(f"{shown(value)} is a reflection (determinant -1), not a rotation")
     return r
 
 
@@ -89,7 +85,7 @@ def tensor(value: object) -> Mat:
     for i in range(3):
         for j in range(i):
             if abs(t[i][j] - t[j][i]) > ROUNDING * size:
-                raise ValueError(f"{short(value)} is not symmetric: {t[i][j]:g} against {t[j][i]:g}")
+                raise ValueError(f"{shown(value)} is not symmetric: {t[i][j]:g} against {t[j][i]:g}")
     return symmetric(t)
 
 
@@ -107,41 +103,33 @@ def path(value: object) -> str:
     """A path as text; ModelError where it is none."""
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(found, str) or not found.strip() or "\0" in found or len(found) > MAX_PATH:
-        raise ModelError(f"a robot is named by the path of its file or by its name, not by {short(value)}")
+        raise ModelError(f"a robot is named by the path of its file or by its name, not by {shown(value)}")
     return found
 
 
 def _parts(value: object, what: str) -> list[Any]:
     """The elements of a list, tuple or array; those of an array as Python numbers."""
-    if hasattr(value, "__array__") and not isinstance(value, np.ndarray):
+    if isinstance(value, memoryview) or (hasattr(value, "__array__") and not isinstance(value, np.ndarray)):
         value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiu":
         return list(value.tolist())
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"{short(value)} is not {what}")
+    flat = isinstance(value, np.ndarray) and not value.ndim
+    if flat or isinstance(value, (str, bytes, Mapping, Set)) or not isinstance(value, Iterable):
+        raise ValueError(f"{shown(value)} is not {what}")
     return list(value)
 
 
 def name(value: object) -> str:
     """A name: text that is not empty."""
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
-        raise ValueError(f"{short(value)} is not a name (text of 1 to {MAX_NAME} characters)")
+        raise ValueError(f"{shown(value)} is not a name (text of 1 to {MAX_NAME} characters)")
     return text(value)
 
 
 def text(value: object) -> str:
     """Any text."""
     if not isinstance(value, str):
-        raise ValueError(f"{short(value)} is not text")
+        raise ValueError(f"{shown(value)} is not text")
     if _SURROGATE.search(value):
-        raise ValueError(f"{short(value)} has half of a surrogate pair, which is no character and cannot be saved")
+        raise ValueError(f"{shown(value)} has half of a surrogate pair, which is no character and cannot be saved")
     return value
-
-
-def short(value: object) -> str:
-    """How a sentence shows a value: on one line, cut."""
-    try:
-        text = " ".join(_SHORT.repr(value).split())
-    except Exception:  # an integer of a million digits, or a foreign object
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 80 else text[:77] + "..."

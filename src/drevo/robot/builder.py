@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from drevo.errors import ModelError
+from drevo.errors import ModelError, one_of, shown
 from drevo.io.xml import ANY, MAX_MASS
 from drevo.model import values
 from drevo.model.description import (
@@ -128,8 +128,7 @@ class Builder:
     ) -> Builder:
         """Close a loop: "point" holds two points together, "weld" also the turn of b in a (`rotation`)."""
         who = f"loop between {link_a!r} and {link_b!r}"
-        if kind not in ("weld", "point"):
-            raise ModelError(f"{who}: the kind is 'weld' or 'point', not {kind!r}")
+        one_of(f"{who}: the kind", kind, ("weld", "point"), ModelError)
         points = [_checked(who, "point", values.vector, point) for point in (point_a, point_b)]
         turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
         self._loops.append(Loop(kind, self._known(link_a), points[0], self._known(link_b), points[1], turn))
@@ -162,7 +161,7 @@ class Builder:
         return Robot(self.model(strict))
 
     def _known(self, name: str) -> str:
-        if name not in self._links:
+        if not isinstance(name, str) or name not in self._links:
             raise ModelError(f"body {name!r} does not exist{meant(str(name), self._links)}; add it first")
         return name
 
@@ -174,7 +173,7 @@ class Builder:
             raise ModelError(
                 f"body {name!r}: a joint {joint_name!r} already carries {owner!r}; give joint_name=..."
             )
-        if parent not in self._links:
+        if not isinstance(parent, str) or parent not in self._links:
             hint = meant(str(parent), self._links)
             raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
 
@@ -187,7 +186,7 @@ def _checked(who: str, what: str, check: Callable[[object], T], value: object) -
 
 
 def _kind(who: str, kind: str) -> str:
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ModelError(
             f"{who}: the joint is of unknown type {kind!r}{meant(str(kind), KINDS)}; known are {_kinds()}"
         )
@@ -199,8 +198,7 @@ def _kinds() -> str:
 
 
 def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at: str) -> Inertial | None:
-    if inertia_at not in ("com", "joint"):
-        raise ModelError(f"{who}: inertia_at is 'com' or 'joint', not {inertia_at!r}")
+    one_of(f"{who}: inertia_at", inertia_at, ("com", "joint"), ModelError)
     m = _checked(who, "mass", lambda value: values.scalar(value, MAX_MASS), mass)
     c = _checked(who, "com", values.vector, com)
     tensor = ZERO if inertia is None else _checked(who, "inertia", values.tensor, inertia)
@@ -236,9 +234,7 @@ def _limit(who: str, limit: Limit | Sequence[float] | None) -> Limit | None:
         return Limit(*(_bound(who, x) for x in (limit.lower, limit.upper, limit.velocity, limit.effort)))
     bounds = limit.tolist() if hasattr(limit, "tolist") else limit
     if not isinstance(bounds, (tuple, list)):
-        raise ModelError(
-            f"{who}: limit {values.short(limit)} is not a list of numbers; give (lower, upper), or a Limit"
-        )
+        raise ModelError(f"{who}: limit {shown(limit)} is not a list of numbers; give (lower, upper), or a Limit")
     if len(bounds) != 2:
         raise ModelError(f"{who}: limit has {len(bounds)} numbers; give (lower, upper), or a Limit")
     return Limit(_bound(who, bounds[0]), _bound(who, bounds[1]))

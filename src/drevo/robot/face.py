@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.runtime.arguments import in_memory
-from ..errors import InputError
+from ..errors import InputError, shown
+from ..io.given import generator
 from ..mechanics import configuration
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model
 from ..model.quantities import CATALOGUE, quantity
 from ..model.sentences import model_of
-from ..model.values import short
 from .methods import Methods
 
 if TYPE_CHECKING:
@@ -265,14 +265,10 @@ class Robot(Methods):
     def random(self, rng: np.random.Generator | None = None, shape: int | tuple[int, ...] = ()) -> Array:
         """Random configurations, (*shape, nq): inside finite limits, else +-pi or +-1 m."""
         rng = np.random.default_rng() if rng is None else rng
-        if not isinstance(rng, (np.random.Generator, np.random.RandomState)):
-            raise InputError(
-                f"random: rng must be a generator such as numpy.random.default_rng(0), not {short(rng)}; "
-                "how many is said by shape="
-            )
+        generator("random: rng", rng, "; how many is said by shape=")
         sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
-            raise InputError(f"random: shape must be whole numbers from 0, not {short(shape)}")
+            raise InputError(f"random: shape must be whole numbers from 0, not {shown(shape)}")
         with in_memory("random"):
             return configuration.random(self.model, rng, tuple(map(int, sizes)))
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import ModelError
+from ..errors import ModelError, shown
 from ..model import values
 from ..model.loaders import load_model
 from .face import Robot
@@ -69,7 +69,6 @@ def _installed(name: str) -> str:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         more = "" if others else f"; {installed.GET}"
         raise ModelError(
-            f"{values.short(name)} is neither a file nor a known robot{hint}; "
-            f"embedded are {', '.join(EMBEDDED)}{more}"
+            f"{shown(name)} is neither a file nor a known robot{hint}; embedded are {', '.join(EMBEDDED)}{more}"
         )
     return str(found)

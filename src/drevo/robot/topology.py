@@ -12,11 +12,10 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, shown
 from ..mechanics.topology import children_of, depth_first
 from ..model.description import Joint, Model
 from ..model.sentences import meant
-from ..model.values import short
 
 T = TypeVar("T")
 TURNING = ("revolute", "continuous", "helical", "cylindrical", "planar", "universal", "spherical", "free")
@@ -52,7 +51,7 @@ class Table(Sequence[T]):
         try:
             k = operator.index(i)
         except TypeError:
-            raise InputError(f"link {short(i)} is neither a number nor a name; links are {self._links}") from None
+            raise InputError(f"link {shown(i)} is neither a number nor a name; links are {self._links}") from None
         if not -self._size <= k < self._size:
             raise LinkIndexError(f"link {k} is not in the tree; links are {self._links}")
         return self._entry(k % self._size)
@@ -74,9 +73,9 @@ class Table(Sequence[T]):
         if k is None:
             return row
         if not isinstance(row, tuple):
-            raise InputError(f"link {i!r} has one of these, {row}; leave the {short(k)} out")
+            raise InputError(f"link {i!r} has one of these, {row}; leave the {shown(k)} out")
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= len(row):
-            raise LinkIndexError(f"link {i!r} has {len(row)} of these; {short(k)} is not one of 1..{len(row)}")
+            raise LinkIndexError(f"link {i!r} has {len(row)} of these; {shown(k)} is not one of 1..{len(row)}")
         return row[k - 1]
 
     def __eq__(self, other: object) -> bool:
@@ -198,11 +197,11 @@ def _table(values: Sequence[T]) -> Table[T]:
 def _checked(parent: Sequence[int]) -> list[int]:
     """-1 for the base, then the parents; ModelError where one is no earlier link."""
     if isinstance(parent, (str, bytes)) or not isinstance(parent, Iterable):
-        raise ModelError(f"the parents are {short(parent)}; give a list of numbers, one for each link 1..n")
+        raise ModelError(f"the parents are {shown(parent)}; give a list of numbers, one for each link 1..n")
     parents = [-1]
     for p in parent:
         if isinstance(p, (bool, np.bool_)) or not isinstance(p, (int, np.integer)):
-            raise ModelError(f"link {len(parents)} has the parent {short(p)}; give its number, 0 for the base")
+            raise ModelError(f"link {len(parents)} has the parent {shown(p)}; give its number, 0 for the base")
         parents.append(int(p))
     for i, p in enumerate(parents[1:], 1):
         if not 0 <= p < len(parents):
@@ -217,7 +216,7 @@ def _checked(parent: Sequence[int]) -> list[int]:
 def _each(what: str, given: Any, count: int) -> tuple[Any, ...]:
     """One for each, or none at all."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ModelError(f"{what} is {short(given)}; give a list of {count}")
+        raise ModelError(f"{what} is {shown(given)}; give a list of {count}")
     listed = tuple(given)
     if listed and len(listed) != count:
         raise ModelError(f"{what} has {len(listed)} entries, {count} needed")

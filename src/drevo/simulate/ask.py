@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
-from .checks import require_room, sized
+from ..io.given import numbers
+from .checks import require_room
 from .constraints import Held
 from .control import Control, law_function, traced
 from .flow import Flow, flow, owners
@@ -32,8 +33,8 @@ def start(
     robot: Robot, q0: ArrayLike, v0: ArrayLike | None, records: float
 ) -> tuple[tuple[int, ...], Array, Array]:
     """Leading dimensions, and states (count, n) that are finite and on the manifold; there is room for records."""
-    q = sized("q0", q0, robot.nq)
-    v = np.zeros((*q.shape[:-1], robot.nv)) if v0 is None else sized("v0", v0, robot.nv)
+    q = numbers("q0", q0, (..., robot.nq))
+    v = np.zeros((*q.shape[:-1], robot.nv)) if v0 is None else numbers("v0", v0, (..., robot.nv))
     try:
         lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     except ValueError:
@@ -87,7 +88,7 @@ def moves_of(
     if callable(tau):
         law = _checked(robot, tau, lead)
         return Moves(_numeric(robot, law, under), None, law)
-    x = sized("tau", tau, robot.nv)
+    x = numbers("tau", tau, (..., robot.nv))
     if not np.isfinite(x).all():
         raise NumericsError("simulate: tau is not finite")
     stepped = x.ndim == len(lead) + 2
@@ -141,7 +142,8 @@ def _checked(robot: Robot, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
 
     def checked(t: float, q: Array, v: Array) -> Array:
-        given = sized("tau(t, q, v)", efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv)), robot.nv)
+        found = efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv))
+        given = numbers("tau(t, q, v)", found, (..., robot.nv))
         try:
             return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
         except ValueError:

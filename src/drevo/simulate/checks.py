@@ -1,57 +1,17 @@
-"""What `simulate` refuses before it begins: arguments that are no numbers, and work without bound."""
+"""What `simulate` refuses before it begins: work without bound."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from ..codegen.runtime.arguments import number_array
 from ..errors import InputError
 
-Array = np.ndarray[Any, Any]
 STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given
 FINEST = 1e-14  # rtol: doubles hold little more than 15 digits
 ROOM = 0.5  # of the machine's memory: what records may fill
 _CGROUP = "/sys/fs/cgroup/memory.max"
-
-
-def number(name: str, value: Any, least: float = 0.0, unit: str = "") -> float:
-    """A finite number above `least`, or at it where that is not 0."""
-    found = np.empty(0) if isinstance(value, (list, tuple)) else np.asarray(value)
-    x = float(found) if found.ndim == 0 and found.dtype.kind in "iuf" else math.nan
-    if not (least <= x < math.inf and x > 0.0):
-        more = f" from {least:g}" if least else ""
-        raise InputError(f"{name} is {_shown(value)}; it must be a positive number{unit}{more}")
-    return x
-
-
-def seconds(name: str, value: Any) -> float:
-    return number(name, value, unit=" of seconds")
-
-
-def whole(name: str, value: Any, use: str) -> int:
-    """A whole number from 1."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {_shown(value)}; it must be a whole number from 1: {use}")
-    return int(value)
-
-
-def sized(name: str, x: ArrayLike, size: int) -> Array:
-    """Real numbers, (..., size)."""
-    array = number_array(x, name, np.dtype(float))
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise InputError(f"{name} has shape {array.shape}; its last dimension must be {size}")
-    return array
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 # -- a bound on the work ------------------------------------------------------------------------------------
@@ -95,9 +55,5 @@ __all__ = [
     "STEPS",
     "bounded",
     "memory",
-    "number",
     "require_room",
-    "seconds",
-    "sized",
-    "whole",
 ]

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Input, Output, Program
-from ..codegen.runtime.arguments import number_array
 from ..codegen.runtime.function import Function, Spec, obtain
 from ..errors import DrevoError, InputError, TraceError
+from ..io.given import finite
 from ..model.description import Model
 
 Scalar = Any  # float, array or graph node
@@ -133,11 +133,9 @@ def _sizes(model: Model) -> tuple[tuple[str, int], ...]:
 
 def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:
     """n finite numbers, from one for all or from n."""
-    found = number_array(value, name, np.dtype(float))
+    found = finite(name, value, error=InputError)
     if found.shape not in ((), (n,)):
         raise InputError(f"{name}: {found.size} numbers for {n} freedoms; give one, or {n}")
-    if not np.isfinite(found).all():
-        raise InputError(f"{name} is {value!r}; it must be finite")
     return [float(x) for x in np.broadcast_to(found, (n,))]
 
 

@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError
+from ..io.given import function, positive, seconds, whole
 from . import words
 from .adaptive import Adaptive, Node
 from .ask import Efforts, Moves, moves_of, start
-from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded, number, seconds, whole
+from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded
 from .constraints import Held
 from .control import Control
 from .flow import Flow, owners
@@ -35,6 +36,7 @@ CHUNKS = 100  # of a long march: between them interrupts and the progress bar ha
 FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
 RECENT = 20  # records that may tell why a motion ended
 WILD = 1e4  # rad, m, or their rates: what a motion that has left all bounds is beyond
+TINY = 1e-290  # s: a step below it divides by zero
 ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
 
 
@@ -90,21 +92,21 @@ def simulate(
     chosen = integrator(method)
     interval = None if step is None and chosen.adaptive else seconds("step", 1e-3 if step is None else step)
     end = seconds("duration", duration)
-    every = whole("every", every, "a record is kept every 1, 2, ... steps")
+    every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
     usual = ADAPTIVE_STEPS if chosen.adaptive else STEPS
-    most = whole("max_steps", usual if max_steps is None else max_steps, "the most steps that a motion may take")
+    most = whole("max_steps", usual if max_steps is None else max_steps, use=": the most steps of a motion")
     if interval is not None:
         bounded(end, interval, most, "records" if chosen.adaptive else "steps")
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress is a function that is told the part that is done, not {progress!r}")
+    if progress is not None:
+        function("progress", progress, "that is told the part that is done")
     # of an adaptive method without a distance of records nobody knows yet how many there will be
     records = 1.0 if interval is None else end / interval / (1 if chosen.adaptive else every) + 1.0
     lead, q, v = start(robot, q0, v0, records)
     run = _Run(robot, chosen, lead, q, v, end, interval, every, most, _events(events, lead), progress)
     run.prepare(Held.of(robot, contacts, constraints, stabilise, q), tau)
     if chosen.adaptive:
-        finest = number("rtol", rtol, FINEST)
-        return run.adaptive(finest, finest if atol is None else number("atol", atol))
+        finest = positive("rtol", rtol, least=FINEST)
+        return run.adaptive(finest, finest if atol is None else positive("atol", atol))
     return run.fixed()
 
 
@@ -288,9 +290,10 @@ class _Run:
 
         def dense(moment: float) -> tuple[Array, Array]:
             node = found[bisect_right(times, moment) - 1]
-            if moment == node[0]:
+            after = moment - node[0]
+            if after <= TINY:
                 return node[1], node[2]
-            steps = 1 if nodes or self.step is None else math.ceil((moment - node[0]) / self.step - ALIKE)
+            steps = 1 if nodes or self.step is None else max(1, math.ceil(after / self.step - ALIKE))
             return self._between(node, moment, steps)[1:]
 
         shape = (len(t), *self.lead)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..io.brief import brief
+from ..io.given import number
 from ..io.saving import saving
 from ..mechanics.configuration import slices
 from .constraints import Held
@@ -74,9 +75,9 @@ class Table:
         """(q, v) at any time of the motion, by a shorter step of its own method, so of the same order."""
         if self.dense is None:
             raise InputError("this table was read back from a pickle and knows its records only")
-        if not (isinstance(t, (int, float, np.number)) and self.t[0] <= t <= self.t[-1]):
-            raise InputError(f"t is {t!r} s; the motion goes from {self.t[0]:g} to {self.t[-1]:g} s")
-        q, v = self.dense(float(t))
+        first, last = self.t[[0, -1]]
+        rule = f"a time of the motion, which goes from {first:g} to {last:g} s"
+        q, v = self.dense(number("t", t, rule, lambda x: first <= x <= last))
         return q.reshape(self.q.shape[1:]), v.reshape(self.v.shape[1:])
 
     # -- contacts and constraints ---------------------------------------------------------------------------

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, TraceError
+from ...errors import InputError, TraceError, shown
 from ...io.brief import several
+from ...io.given import flag
 from ...mechanics.algorithms.energy import potential_energy
 from ...mechanics.formalisms.telegin import elements
 from ...mechanics.tree import build_tree
 from ...model.description import Model
 from ...model.sentences import model_of
-from ...model.values import short
 from . import expressions
 from .free_lengths import (
     Comparison,
@@ -203,7 +203,7 @@ class Conditions:
         try:
             values = [expressions.value(s, self._name, lambda t: _exactly(Fraction(t))) for s in sides]
         except ZeroDivisionError:
-            raise InputError(f"condition {text.strip()!r} divides by zero") from None
+            raise InputError(f"condition {shown(text.strip())} divides by zero") from None
         last = expressions.text(sides[-1])
         out = []
         known = {abs(c) for row in self.space.rows.values() for c in row.values()}
@@ -211,7 +211,7 @@ class Conditions:
             row = forms(x - values[-1]).get(ONE, {})
             row = {k: snapped(c, known) for k, c in row.items()}
             if NUMBER in row:
-                raise InputError(f"condition {text.strip()!r} has a term without inertial parameters")
+                raise InputError(f"condition {shown(text.strip())} has a term without inertial parameters")
             out.append((f"{expressions.text(side)} = {last}", row))
         return out
 
@@ -293,9 +293,7 @@ def _wanted(
         else:
             varied.add(parameters.element(x))
     vanish: set[object] = {parameters.element(x) for x in _elements("zero", zero)}
-    if not isinstance(diagonal, bool):
-        raise InputError(f"conditions: diagonal is {short(diagonal)}; it is True or False")
-    if diagonal:
+    if flag("conditions: diagonal", diagonal):
         vanish |= {(r, c) for r in range(n) for c in range(r)}
     if not varied | vanish:
         raise InputError(f"conditions: say what must be constant ({', '.join(CONSTANT)} or elements) or zero")
@@ -307,7 +305,7 @@ def _elements(name: str, given: object) -> list[object]:
     if given is None or isinstance(given, str):
         return [] if given is None else [given]
     if not isinstance(given, Iterable):
-        raise InputError(f"conditions: {name} is {short(given)}; give a name such as 'H_21', or a list of them")
+        raise InputError(f"conditions: {name} is {shown(given)}; give a name such as 'H_21', or a list of them")
     return list(given)
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...io.brief import brief
 from ...model.description import Model
 from ...model.sentences import model_of
-from ...model.values import short
 from . import expressions
 from .expressions import Node
 from .formula_values import POSES, Array, Values
@@ -61,7 +60,7 @@ def check_formulas(robot: Robot | Model, text: str) -> Judgement:
     """
     model = model_of(robot, "check_formulas")
     if not isinstance(text, str):
-        raise InputError(f"check_formulas: the formulas are {short(text)}; give them as text, one a line")
+        raise InputError(f"check_formulas: the formulas are {shown(text)}; give them as text, one a line")
     check = _Check(Values(model))
     for line in text.replace(";", "\n").splitlines():
         line = line.strip().strip(",.").strip()

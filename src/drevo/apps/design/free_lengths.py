@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...errors import InputError
+import numpy as np
+
+from ...errors import InputError, shown
 from ...io.brief import brief, several
 from ...io.packages import package
 from ...mechanics.tree import build_tree
 from ...model.description import Model
-from ...model.values import short
 from . import expressions
 from .linear import Row, Space
 from .parameters import SNAP, Coefficients, Parameters
@@ -55,10 +56,10 @@ class Comparison:
 
 def texts(name: str, given: object) -> list[str]:
     """One text, or several, as a list."""
-    listed: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    listed: list[Any] = [given] if isinstance(given, str) or not np.iterable(given) else list(given)
     for x in listed:
         if not isinstance(x, str):
-            raise InputError(f"{name}: {short(x)} is no text; give one or a list of them")
+            raise InputError(f"{name}: {shown(x)} is no text; give one or a list of them")
     return listed
 
 
@@ -66,9 +67,9 @@ def sides_of(text: str) -> list[expressions.Node]:
     """The sides of an equation among parameters."""
     sides = expressions.read(text)
     if len(sides) < 2:
-        raise InputError(f"condition {text.strip()!r} has no '='")
+        raise InputError(f"condition {shown(text.strip())} has no '='")
     if any(x.kind in expressions.FUNCTIONS for s in sides for x in expressions.nodes(s)):
-        raise InputError(f"condition {text.strip()!r}: sines and cosines have no place among parameters")
+        raise InputError(f"condition {shown(text.strip())}: sines and cosines have no place among parameters")
     return sides
 
 
@@ -162,7 +163,7 @@ class PolynomialConditions:
             p = _sympy().together(x - values[-1])
             numerator, below = _sympy().fraction(p)
             if p.has(_sympy().zoo, _sympy().nan, _sympy().oo) or below.free_symbols:
-                raise InputError(f"condition {text.strip()!r} divides by zero or by a parameter")
+                raise InputError(f"condition {shown(text.strip())} divides by zero or by a parameter")
             terms = (numerator / below).expand().as_coefficients_dict()
             p = _sympy().Add(*(_exact(snapped(Fraction(int(c.p), int(c.q)), known)) * m for m, c in terms.items()))
             out.append((f"{expressions.text(side)} = {last}", p))

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InputError, NumericsError
+from ...errors import InputError, NumericsError, shown
 from ...io.packages import package
 from ...mechanics.spatial import NOTHING, Body, Sym, Vec
 from ...mechanics.topology import ancestors
 from ...model.description import Inertial, Model
-from ...model.values import short
 from .free_lengths import texts
 from .parameters import Parameters
 from .polynomial import NUMBER
@@ -46,9 +45,9 @@ def realise(
     from ...robot.face import Robot
 
     if isinstance(reach, bool) or not isinstance(reach, (int, float)) or not 0.0 < reach <= 1e6:
-        raise InputError(f"realise: reach is {short(reach)}; it is a positive number of metres")
+        raise InputError(f"realise: reach is {shown(reach)}; it is a positive number of metres")
     if not isinstance(counterweights, bool):
-        raise InputError(f"realise: counterweights is {short(counterweights)}; it is True or False")
+        raise InputError(f"realise: counterweights is {shown(counterweights)}; it is True or False")
     known = conditions.parameters
     chosen = _bodies(known, bodies)
     kept = known.tree

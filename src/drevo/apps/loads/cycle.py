@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from ...codegen.emit.plot import Curve, Panel, plot
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...io.brief import brief
+from ...io.given import number
 from ...io.saving import saving
 from ...mechanics.configuration import slices
-from ...model.sentences import model_of
-from ...model.values import short
+from ...model.sentences import expect_robot
 from ...robot.face import Robot
 from .external import Surroundings
 from .masses import Given, distribution
@@ -68,11 +68,10 @@ class Envelope:
 
     def at(self, t: float) -> Array:
         """The diagram (k, 6) of the row nearest to the time t."""
-        if not self.trajectory.t[0] <= t <= self.trajectory.t[-1]:
-            raise InputError(
-                f"t is {t:g} s; the trajectory goes from {self.trajectory.t[0]:g} to {self.trajectory.t[-1]:g} s"
-            )
-        out: Array = self.loads.total[int(np.argmin(np.abs(self.trajectory.t - t)))]
+        first, last = self.trajectory.t[[0, -1]]
+        rule = f"a time of the trajectory, from {first:g} to {last:g} s"
+        when = number("t", t, rule, lambda x: first <= x <= last)
+        out: Array = self.loads.total[int(np.argmin(np.abs(self.trajectory.t - when)))]
         return out
 
     def save(self, path: str | Path) -> None:
@@ -144,10 +143,10 @@ def envelope(
 
 
 def _sections(robot: Robot, link: str, sections: int | ArrayLike, span: Spanned, given: Given) -> ArrayLike:
-    if not isinstance(sections, int):
+    if not isinstance(sections, (int, np.integer)):
         return sections
     line = chosen(robot.model, link, distribution(robot.model, link, given), span)
-    return spread(robot.model, link, line, sections)
+    return spread(robot.model, link, line, int(sections))
 
 
 @brief
@@ -155,7 +154,7 @@ def _sections(robot: Robot, link: str, sections: int | ArrayLike, span: Spanned,
 class Drives:
     """What each rate of the robot is driven with over a motion: effort (n, nv) N m or N, its static part, power W.
 
-    names: of the rates. limit: the largest effort that the description allows, NaN where it says nothing.
+    names: of the rates. limit: the largest effort that the description allows, inf where it says nothing.
     """
 
     trajectory: Trajectory
@@ -207,7 +206,7 @@ class Drives:
                 "joint": name, "peak": float(self.peak[k]), "rms": float(self.rms[k]),
                 "peak_power": float(self.peak_power[k]), "rms_power": float(self.rms_power[k]),
                 "given": float(self.energy[k, 0]), "taken_back": float(self.energy[k, 1]),
-                "speed": float(speed[k]), "limit": None if np.isnan(self.limit[k]) else float(self.limit[k]),
+                "speed": float(speed[k]), "limit": None if np.isinf(self.limit[k]) else float(self.limit[k]),
             }
             for k, name in enumerate(self.names)
         ]  # fmt: skip
@@ -252,15 +251,15 @@ def drives(
     for joint, _, sv in slices(robot.model):
         count = sv.stop - sv.start
         names += [joint.name + ("" if count == 1 else f"[{k}]") for k in range(count)]
-        limits += [joint.limit.effort if joint.limit and joint.limit.effort is not None else np.nan] * count
+        limits += [joint.limit.effort if joint.limit and joint.limit.effort is not None else np.inf] * count
     effort, static = around.efforts(robot, x.q, x.v, x.a, x.t), around.efforts(robot, x.q, still, still, x.t)
     return Drives(x, tuple(names), effort, static, np.array(limits))
 
 
 def _require_same(robot: Robot, trajectory: Trajectory) -> None:
-    model_of(robot, "a cycle of loads")
+    expect_robot(robot, "a cycle of loads")
     if not isinstance(trajectory, Trajectory):
-        raise InputError(f"the trajectory is {short(trajectory)}; give a drevo.loads.Trajectory")
+        raise InputError(f"the trajectory is {shown(trajectory)}; give a drevo.loads.Trajectory")
     if trajectory.robot.model is not robot.model and trajectory.robot.model != robot.model:
         raise InputError(f"the trajectory is one of robot {trajectory.robot.name!r}, not of {robot.name!r}")
 

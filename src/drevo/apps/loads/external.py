@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...codegen.runtime.arguments import finite_array
 from ...constrained.constraint import (
     Constraint,
     Contact,
@@ -24,6 +23,7 @@ from ...constrained.constraint import (
 )
 from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics, constraint_terms
 from ...errors import InputError, NumericsError
+from ...io.given import finite
 from ...robot.face import Robot
 from .masses import named
 
@@ -104,12 +104,7 @@ class Entry:
 
 def _wrench(robot: Robot, link: str, w: ArrayLike) -> Array:
     named(robot.model, link)
-    x = finite_array(w, f"f_ext of link {link!r}")
-    if x.ndim == 0 or x.shape[-1] != 6:
-        raise InputError(
-            f"f_ext of link {link!r} has shape {x.shape}; its last dimension must be 6: force, moment"
-        )
-    return x
+    return finite(f"f_ext of link {link!r}", w, (..., 6))
 
 
 def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iterator[Entry]:

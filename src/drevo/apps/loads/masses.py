@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...io.brief import brief
 from ...model.description import Inertial, Link, Model, Shape
 from ...model.sentences import meant, model_of
-from ...model.values import short
 from . import solids
 from .solids import Solid
 
@@ -70,7 +69,7 @@ def distribution(model: Model, link: str, given: Given = "auto") -> Distribution
         listed = tuple(given) if isinstance(given, Iterable) else (given,)
         if not all(isinstance(x, Solid) for x in listed):
             raise InputError(
-                f"the distribution of link {link!r} is one of {', '.join(KINDS)}, or solids, not {short(given)}"
+                f"the distribution of link {link!r} is one of {', '.join(KINDS)}, or solids, not {shown(given)}"
             )
         return _stated(link, listed, target)
     if given not in KINDS:
@@ -103,7 +102,7 @@ def named(model: Model, link: str) -> Link:
             return body
     names = [body.name for body in model_of(model, "a load").links]
     hint = meant(str(link), names) or f"; there are {', '.join(names[:40])}"
-    raise InputError(f"link {short(link)} is not in robot {model.name!r}{hint}")
+    raise InputError(f"link {shown(link)} is not in robot {model.name!r}{hint}")
 
 
 def pseudo_inertia(inertial: Inertial | None) -> Array:

@@ -25,13 +25,13 @@ from ...compiler.compile import compile
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...io.brief import brief
+from ...io.given import finite
 from ...mechanics.configuration import state
 from ...model.description import Model
-from ...model.sentences import model_of
+from ...model.sentences import expect_robot
 from ...robot.face import Robot
 from .external import Entry, Surroundings
 from .masses import Distribution, Given, distribution, named, pseudo_inertia
-from .numbers import floats
 from .span import Span, chosen
 
 Array = np.ndarray[Any, Any]
@@ -130,7 +130,7 @@ def section_loads(
     q, v, a = _states(robot, q, v, a)
     cut = _cut(robot.model, link, s, span, distribution)
     around = Surroundings(f_ext, contacts, constraints, actuated)
-    place = cut.span.points(np.array([cut.span.length]))[0] if entry is None else floats("entry", entry)
+    place = cut.span.points(np.array([cut.span.length]))[0] if entry is None else finite("entry", entry, (3,))
     total = _sweep(robot, q, v, a, cut, around.wrenches(robot, q, v, a, t), place)
     still = np.zeros_like(v)
     static = _sweep(robot, q, still, still, cut, around.wrenches(robot, q, still, still, t), place)
@@ -330,7 +330,8 @@ def _back(R: Array, x: Array) -> Array:
 
 def _states(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
     """q, v, a with the same leading dimensions, finite."""
-    given = state(model_of(robot, "a section"), "loads in a section", q=q, v=v, a=a)
+    expect_robot(robot, "a section")
+    given = state(robot.model, "loads in a section", q=q, v=v, a=a)
     lead = np.broadcast_shapes(*(x.shape[:-1] for x in given))
     Q, V, A = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in given)
     return Q, V, A

@@ -7,7 +7,7 @@ x -> T x turns into T P T^T. Rods and points are solids without width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
 from typing import Any
@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...io.brief import brief
-from ...model.values import short
-from .numbers import floats
+from ...io.given import finite, number
 
 Array = np.ndarray[Any, Any]
 
@@ -40,8 +39,8 @@ class Solid:
     half: float = 0.5
 
     def moved(self, T: Array, mass: float) -> Solid:
-        """The solid under another affine map, with another mass."""
-        return Solid(self.kind, mass, T @ self.affine, self.half)
+        """The solid under another affine map T (4, 4), with another mass."""
+        return Solid(self.kind, _mass(mass), finite("moved: T", T, (4, 4)) @ self.affine, self.half)
 
     def beyond(self, normal: Array, offsets: Array) -> Array:
         """Pseudo-inertia (k, 4, 4) of the part where normal . x >= offset, for k offsets."""
@@ -80,6 +79,7 @@ class Solid:
 
 
 _FAR = np.array([1e9])
+NOT_NEGATIVE = "finite and not negative", lambda x: 0.0 <= x < np.inf
 
 
 # -- the solids that people name --------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def point(mass: float, at: ArrayLike) -> Solid:
 
 def rod(mass: float, start: ArrayLike, end: ArrayLike) -> Solid:
     """A uniform thin rod from one point to another."""
-    a, b = _vector("start", start), _vector("end", end)
+    a, b = finite("start of a rod", start, (3,)), finite("end of a rod", end, (3,))
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = np.outer(b - a, (1.0, 0.0, 0.0)), (a + b) / 2
     return Solid("cube", _mass(mass), T)
@@ -100,7 +100,7 @@ def rod(mass: float, start: ArrayLike, end: ArrayLike) -> Solid:
 
 def box(mass: float, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None) -> Solid:
     """A box of the sizes x, y, z about its centre."""
-    return Solid("cube", _mass(mass), _placed(at, rotation, _vector("size", size)))
+    return Solid("cube", _mass(mass), _placed(at, rotation, finite("size of a solid", size, (3,))))
 
 
 def sphere(mass: float, radius: float, at: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
@@ -119,9 +119,10 @@ def capsule(
     mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
 ) -> Solid:
     """A cylinder of `length` along its own z with a half ball on each end."""
-    if not (floats("the radius of a capsule", radius) > 0.0).all():
+    if not number("the radius of a capsule", radius, *NOT_NEGATIVE):
         return cylinder(mass, radius, length, at, rotation)
-    return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), length / (2.0 * radius))
+    half = number("the length of a capsule", length, *NOT_NEGATIVE) / (2.0 * radius)
+    return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), half)
 
 
 def total(solids: Sequence[Solid]) -> Array:
@@ -129,29 +130,17 @@ def total(solids: Sequence[Solid]) -> Array:
     return sum((x.whole() for x in solids), np.zeros((4, 4)))
 
 
-def _placed(at: ArrayLike, rotation: ArrayLike | None, size: ArrayLike) -> Array:
-    T, sizes = np.eye(4), _vector("size", size)
-    if (sizes < 0.0).any():
-        raise InputError(f"a solid has the size {tuple(sizes.tolist())}; sizes are not negative")
-    turn = np.eye(3) if rotation is None else floats("the rotation of a solid", rotation)
-    if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
+def _placed(at: ArrayLike, rotation: ArrayLike | None, size: Iterable[Any]) -> Array:
+    T, sizes = np.eye(4), [number("size of a solid", x, *NOT_NEGATIVE) for x in size]
+    turn = np.eye(3) if rotation is None else finite("the rotation of a solid", rotation, (3, 3))
+    if not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
         raise InputError("the rotation of a solid must be a 3x3 rotation matrix")
-    T[:3, :3], T[:3, 3] = turn * sizes, _vector("at", at)
+    T[:3, :3], T[:3, 3] = turn * sizes, finite("at of a solid", at, (3,))
     return T
 
 
-def _vector(name: str, value: ArrayLike) -> Array:
-    x = floats(f"{name} of a solid", value)
-    if x.shape != (3,) or not np.isfinite(x).all():
-        raise InputError(f"{name} of a solid is {value!r}; it must be three finite numbers, metres")
-    return x
-
-
 def _mass(mass: float) -> float:
-    x = floats("the mass of a solid", mass)
-    if x.shape != () or not (np.isfinite(x) and x >= 0.0):
-        raise InputError(f"a solid has the mass {short(mass)}; it must be finite and not negative, kg")
-    return float(x)
+    return number("the mass of a solid", mass, *NOT_NEGATIVE)
 
 
 # -- unit solids of unit mass beyond m . x >= h ---------------------------------------------------------------

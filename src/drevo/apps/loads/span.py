@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...io.brief import brief
+from ...io.given import finite, number, whole
 from ...model.description import Model
 from ...model.sentences import model_of
-from ...model.values import short
 from .masses import Distribution
-from .numbers import floats
 
 Array = np.ndarray[Any, Any]
 SHORT = 1e-6  # m: children nearer to the origin than this say nothing about a direction
 JUMP = 1e-6  # of the span: how near to a joint its two sides are
+MOST = 1_000_000  # sections of a diagram
 PARALLEL = 1e-3  # of |axis x direction|
 
 
@@ -41,12 +41,11 @@ class Span:
     def between(start: ArrayLike, end: ArrayLike, y: ArrayLike | None = None, held: float = 0.0) -> Span:
         """From a point to a point of the link. y: about where the section's y points, by default along the link
         axis that is the most across."""
-        a, b = floats("start of a span", start), floats("end of a span", end)
-        if a.shape != (3,) or b.shape != (3,) or not np.isfinite([a, b]).all() or np.linalg.norm(b - a) <= SHORT:
-            raise InputError(
-                f"a span goes from one point to another, three numbers each, not {start!r} to {end!r}"
-            )
-        return Span(a, _axes(b - a, y), float(np.linalg.norm(b - a)), held)
+        a, b = finite("start of a span", start, (3,)), finite("end of a span", end, (3,))
+        length = float(np.linalg.norm(b - a))
+        if length <= SHORT:
+            raise InputError(f"a span goes from one point to another, not from {shown(start)} to {shown(end)}")
+        return Span(a, _axes(b - a, y), length, number("held of a span", held))
 
     @property
     def direction(self) -> Array:
@@ -61,15 +60,13 @@ class Span:
 
     def along(self, x: ArrayLike) -> float:
         """s of a point of the link."""
-        return float((np.asarray(x, float) - self.start) @ self.direction)
+        return float((finite("a point of a span", x, (3,)) - self.start) @ self.direction)
 
     def sections(self, link: str, s: ArrayLike) -> Array:
         """s as an array (k,); InputError where one is outside the span."""
-        given = np.atleast_1d(floats(f"sections of link {link!r}: s", s))
-        if given.ndim != 1 or not np.isfinite(given).all():
-            raise InputError(
-                f"sections of link {link!r}: s is {s!r}; it must be a finite number or a list of them, m"
-            )
+        given = np.atleast_1d(finite(f"sections of link {link!r}: s", s, error=InputError))
+        if given.ndim != 1:
+            raise InputError(f"sections of link {link!r}: s has shape {given.shape}; give a number or a list")
         edge = 1e-9 * self.length
         for x in given[(given < -edge) | (given > self.length + edge)]:
             raise InputError(
@@ -125,18 +122,17 @@ def _longest(mass: Distribution, own: Array, carries: bool) -> Array:
 
 def _axes(direction: Array, y: ArrayLike | None) -> Array:
     x = direction / np.linalg.norm(direction)
-    up = np.eye(3)[int(np.argmin(np.abs(x)))] if y is None else floats("y of a span", y)
+    up = np.eye(3)[int(np.argmin(np.abs(x)))] if y is None else finite("y of a span", y, (3,))
     across = up - x * (x @ up)
-    if across.shape != (3,) or not np.linalg.norm(across) > 1e-9 * np.linalg.norm(up):
-        raise InputError(f"y of a span is {y!r}; it must be a direction across the span")
+    if not np.linalg.norm(across) > 1e-9 * np.linalg.norm(up):
+        raise InputError(f"y of a span is {shown(y)}; it must be a direction across the span")
     side = across / np.linalg.norm(across)
     return np.stack([x, side, np.cross(x, side)], axis=1)
 
 
 def spread(model: Model, link: str, span: Span, count: int) -> Array:
     """Evenly spread sections from end to end, and both sides of every joint between: there the loads jump."""
-    if count < 2:
-        raise InputError(f"sections is {count}; a diagram has 2 or more")
+    whole("sections", count, 2, MOST)
     places = [span.held, *(span.along(j.origin) for j in model.joints if j.parent == link)]
     step = JUMP * span.length
     sides = [s for x in places if step < x < span.length - step for s in (x - step, x, x + step)]
@@ -150,7 +146,7 @@ def chosen(model: Model, link: str, mass: Distribution, span: Span | Sequence[Ar
     if isinstance(span, Span):
         return span
     if not isinstance(span, (tuple, list, np.ndarray)) or len(span) != 2:
-        raise InputError(f"span is {short(span)}; give a Span or two points, from and to")
+        raise InputError(f"span is {shown(span)}; give a Span or two points, from and to")
     return Span.between(span[0], span[1])
 
 

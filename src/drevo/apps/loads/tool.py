@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import InputError, NumericsError
+from ...errors import InputError, NumericsError, shown
 from ...io.brief import brief
-from ...mechanics.configuration import slices
+from ...io.given import finite, generator, number, numbers, whole
+from ...mechanics.configuration import slices, state
 from ...model.description import Joint
-from ...model.sentences import meant, model_of
-from ...model.values import short
+from ...model.sentences import expect_robot, meant, model_of
 from ...robot.face import Robot
 from .external import Surroundings
 from .masses import Given, named
 from .masses import distribution as distribution_of
-from .numbers import floats
 from .sections import Spanned, section_loads, section_motion
 from .span import chosen
 
 Array = np.ndarray[Any, Any]
 LAWS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
+MOST = 100_000_000  # samples
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 
@@ -104,9 +104,8 @@ class Accuracy:
         """
         if self.sag.ndim != 1:
             raise InputError("monte_carlo is of one configuration, and this accuracy of a batch: take one row")
-        if count < 2:
-            raise InputError(f"monte_carlo: count is {count}; 2 samples or more are needed")
-        draw = rng or np.random.default_rng()
+        whole("monte_carlo: count", count, 2, MOST)
+        draw = np.random.default_rng() if rng is None else generator("monte_carlo: rng", rng)
         shape = (count, len(self.sources))
         unit = (
             draw.uniform(-1.0, 1.0, shape)
@@ -165,16 +164,15 @@ def accuracy(
     Raises InputError (unknown names, a robot with loops), NumericsError.
     """
     if not isinstance(law, str) or law not in LAWS:
-        raise InputError(f"accuracy: the law of the errors is one of {', '.join(LAWS)}, not {short(law)}")
-    if model_of(robot, "accuracy").loops:
+        raise InputError(f"accuracy: the law of the errors is one of {', '.join(LAWS)}, not {shown(law)}")
+    expect_robot(robot, "accuracy")
+    if robot.model.loops:
         raise InputError(f"accuracy is of open chains, and robot {robot.name!r} has loops; open them first")
-    x = floats("q", q)
-    if x.ndim == 0 or x.shape[-1] != robot.nq or not np.isfinite(x).all():
-        raise InputError(f"q has shape {x.shape}; it must be finite and its last dimension {robot.nq}")
+    (x,) = state(robot.model, "accuracy", q=q)
     named(robot.model, link)
     springs = _springs(springs)
     frames, give = _frames(robot, link, frame_errors), _per_rate(robot, "stiffness", stiffness, np.inf)
-    chain = _Chain(robot, x, link, _three("point", point), frames, springs, f_ext, give)
+    chain = _Chain(robot, x, link, finite("point", point, (3,)), frames, springs, f_ext, give)
     tolerance = [*_per_rate(robot, "joint_errors", joint_errors, 0.0)]
     tolerance += [y for _, six in chain.frames for y in six]
     J = np.concatenate([chain.jacobian(), chain.frame_columns()], axis=-1)
@@ -203,16 +201,17 @@ def beam(
     EA N: axial, GA N: shear (with its coefficient), GJ N m^2: torsion, EIy, EIz N m^2: bending about y and z of
     the section. Exact while the loads along the span are polynomials of degree 2 count - 2 or less.
     """
-    stiff = floats(f"beam of link {link!r}: stiffness", [EA, GA, GA, GJ, EIy, EIz])
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 100:
-        raise InputError(f"beam of link {link!r}: count is {short(count)}; it is a whole number from 1 to 100")
-    if not (stiff > 0.0).all():
-        raise InputError(f"beam of link {link!r}: stiffnesses are positive, not {stiff.tolist()}")
     model = model_of(robot, "beam")
+    named(model, link)
+    rule = "a positive number, or inf where it is rigid"
+    given = {"EA": EA, "GA": GA, "GJ": GJ, "EIy": EIy, "EIz": EIz}
+    who = f"beam of link {link!r}"
+    axial, shear, *rest = (number(f"{who}: {k}", x, rule, lambda y: y > 0.0) for k, x in given.items())
+    whole(f"{who}: count", count, 1, 100)
     line = chosen(model, link, distribution_of(model, link, distribution), span)
     x, w = np.polynomial.legendre.leggauss(count)
     half = line.length / 2
-    C = np.diag(1.0 / stiff)
+    C = np.diag(1.0 / np.array([axial, shear, shear, *rest]))
     return [Spring(link, float(half * (1 + a)), C * b * half, line, distribution) for a, b in zip(x, w)]
 
 
@@ -285,11 +284,7 @@ class _Chain:
         out = []
         still = np.zeros((*self.q.shape[:-1], self.robot.nv))
         for x in self.springs:
-            C = floats(f"the compliance of the spring in link {x.link!r}", x.compliance)
-            if C.shape != (6, 6) or not np.isfinite(C).all():
-                raise InputError(
-                    f"the spring in link {x.link!r} has the compliance {C.shape}; it must be (6, 6), finite"
-                )
+            C = finite(f"the compliance of the spring in link {x.link!r}", x.compliance, (6, 6))
             loads = section_loads(self.robot, self.q, still, still, x.link, x.s, span=x.span,
                                   distribution=x.distribution, f_ext=self.f_ext)  # fmt: skip
             if self._beyond(x.link, loads.s[0], loads.span.along):
@@ -358,19 +353,20 @@ def _springs(given: Any) -> tuple[Spring, ...]:
     listed = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     for x in listed:
         if not isinstance(x, Spring):
-            raise InputError(f"springs: {short(x)} is no Spring; give a list of them, as beam does")
+            raise InputError(f"springs: {shown(x)} is no Spring; give a list of them, as beam does")
     return listed
 
 
 def _six(joint: str, pair: Sequence[ArrayLike]) -> Array:
     try:
         move, turn = pair
-        out = np.concatenate([np.broadcast_to(np.asarray(x, float), (3,)) for x in (move, turn)])
+        parts = [np.broadcast_to(numbers(f"frame_errors of joint {joint!r}", x), (3,)) for x in (move, turn)]
     except (TypeError, ValueError):
         raise InputError(
-            f"frame_errors of joint {joint!r} is {pair!r}; give (translation, rotation), each a number or three"
+            f"frame_errors of joint {joint!r} is {shown(pair)}; give (translation, rotation), each a number or "
+            "three"
         ) from None
-    return _tolerances(f"frame_errors of joint {joint!r}", out)
+    return _tolerances(f"frame_errors of joint {joint!r}", np.concatenate(parts))
 
 
 def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
@@ -382,12 +378,12 @@ def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
         _require_joints(robot, name, given, robot.joint_names)
         for joint, _, sv in slices(robot.model):
             if joint.name in given:
-                x = floats(f"{name} of joint {joint.name!r}", given[joint.name])
+                x = numbers(f"{name} of joint {joint.name!r}", given[joint.name])
                 if x.shape not in ((), (sv.stop - sv.start,)):
                     raise InputError(f"{name} of joint {joint.name!r} has shape {x.shape}; give one number")
                 out[sv] = x
     else:
-        x = floats(name, given)
+        x = numbers(name, given)
         if x.shape not in ((), (robot.nv,)):
             raise InputError(f"{name} has shape {x.shape}; give one number, ({robot.nv},), or {{joint: number}}")
         out[:] = x
@@ -419,13 +415,6 @@ def _sources(robot: Robot, chain: _Chain) -> list[str]:
         count = sv.stop - sv.start
         out += [f"q:{joint.name}" + ("" if count == 1 else f"[{k}]") for k in range(count)]
     return out + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in AXES]
-
-
-def _three(name: str, value: ArrayLike) -> Array:
-    x = floats(name, value)
-    if x.shape != (3,) or not np.isfinite(x).all():
-        raise InputError(f"{name} is {value!r}; it must be three finite numbers, m")
-    return x
 
 
 def _placement(joint: Joint) -> Array:

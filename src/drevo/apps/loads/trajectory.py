@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike
 from ...constrained.dynamics import constrained_dynamics
 from ...errors import InputError
 from ...io.brief import brief
+from ...io.given import finite, numbers, whole
 from ...io.saving import saving
 from ...mechanics.configuration import slices
-from ...model.sentences import model_of
+from ...model.sentences import expect_robot
 from ...robot.face import Robot
-from .numbers import floats
 
 Array = np.ndarray[Any, Any]
 UNIT = 1e-6  # of a quaternion's length
 STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
+MOST = 1_000_000  # rows of one leg between waypoints
 IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
 
 
@@ -38,17 +39,14 @@ class Trajectory:
     a: Array
 
     def __post_init__(self) -> None:
-        model_of(self.robot, "a trajectory")
+        expect_robot(self.robot, "a trajectory")
         sizes = {"t": (), "q": (self.robot.nq,), "v": (self.robot.nv,), "a": (self.robot.nv,)}
         for name, size in sizes.items():
-            x = floats(f"trajectory: {name}", getattr(self, name)).copy()
+            x = finite(f"trajectory: {name}", getattr(self, name), error=InputError).copy()
             object.__setattr__(self, name, x)
             if x.ndim == 0 or x.shape != (len(self.t), *size) or not len(self.t):
                 want = f"(n, {size[0]})" if size else "(n,), n of 1 or more"
                 raise InputError(f"trajectory: {name} has shape {x.shape}; robot {self.robot.name!r} needs {want}")
-            if not np.isfinite(x).all():
-                row = int(np.argmin(np.isfinite(x.reshape(len(x), -1)).all(axis=1)))
-                raise InputError(f"trajectory: {name} holds a value that is not finite in row {row}; correct it")
         fall = np.diff(self.t) <= 0.0
         if fall.any():
             k = int(np.argmax(fall))
@@ -83,11 +81,8 @@ class Trajectory:
     ) -> Trajectory:
         """From arrays. v and a that are not given are derivatives over five neighbours, of the fourth order; the
         better they are, the better the loads."""
-        time, Q = floats("trajectory: t", t), floats("trajectory: q", q)
-        none = np.zeros((time.size, model_of(robot, "a trajectory").nv))
-        plain = Trajectory(
-            robot, time, Q, none if v is None else np.asarray(v), none if a is None else np.asarray(a)
-        )
+        still = _still(robot, t)
+        plain = Trajectory(robot, t, q, still if v is None else v, still if a is None else a)  # type: ignore[arg-type]
         if v is not None and a is not None:
             return plain
         if len(plain) < STENCIL:
@@ -117,11 +112,10 @@ class Trajectory:
     def through(robot: Robot, waypoints: ArrayLike, times: ArrayLike, rows: int = 101) -> Trajectory:
         """From waypoint (m, nq) to waypoint at `times` (m,), at rest in each: q = q_k + s(x) (q_k+1 - q_k) with
         the quintic s = 10 x^3 - 15 x^4 + 6 x^5, also on quaternions. rows: of each leg."""
-        stops = Trajectory(robot, floats("times", times), floats("waypoints", waypoints), *_still(robot, times))
-        if len(stops) < 2 or rows < 2:
-            raise InputError(
-                f"a trajectory goes through 2 waypoints or more in 2 rows or more, not {len(stops)} and {rows}"
-            )
+        stops = Trajectory(robot, times, waypoints, _still(robot, times), _still(robot, times))  # type: ignore[arg-type]
+        if len(stops) < 2:
+            raise InputError(f"a trajectory goes through 2 waypoints or more, not {len(stops)}")
+        rows = whole("rows of a leg", rows, 2, MOST)
         t, q, v, a = [stops.t[:1]], [stops.q[:1]], [stops.v[:1]], [stops.a[:1]]
         for k in range(len(stops) - 1):
             T, way = stops.t[k + 1] - stops.t[k], robot.difference(stops.q[k], stops.q[k + 1])
@@ -143,8 +137,11 @@ class Trajectory:
             )
         t, q, v = table.t, table.q, table.v
         if callable(tau):
-            tau = [np.asarray(tau(*row), float) for row in zip(t.tolist(), q, v)]
-        force = np.broadcast_to(np.zeros(robot.nv) if tau is None else np.asarray(tau, float), v.shape)
+            tau = [finite("tau(t, q, v)", tau(*row), (robot.nv,)) for row in zip(t.tolist(), q, v)]
+        force = np.zeros(robot.nv) if tau is None else finite("tau", tau, (..., robot.nv))
+        if force.shape not in ((robot.nv,), v.shape):
+            raise InputError(f"tau has shape {force.shape}; it is ({robot.nv},), or {v.shape}, one row a record")
+        force = np.broadcast_to(force, v.shape)
         if under is None:
             return Trajectory(robot, t, q, v, robot.forward_dynamics(q, v, force))
         return Trajectory(
@@ -181,9 +178,9 @@ def write_csv(path: Path, heads: Sequence[str], rows: Array) -> None:
         writer.writerows(rows.tolist())
 
 
-def _still(robot: Robot, times: ArrayLike) -> Iterator[Array]:
-    for _ in range(2):
-        yield np.zeros((np.size(times), robot.nv))
+def _still(robot: Robot, times: ArrayLike) -> Array:
+    expect_robot(robot, "a trajectory")
+    return np.zeros((numbers("trajectory: t", times).size, robot.nv))
 
 
 def _from_npz(path: Path) -> dict[str, Array]:

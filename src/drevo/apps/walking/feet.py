@@ -11,12 +11,12 @@ import numpy as np
 
 from ...constrained.constraint import Contact, contact
 from ...constrained.terms import constraint_terms
-from ...errors import InputError, NumericsError
+from ...errors import InputError, NumericsError, shown
 from ...io.brief import brief
+from ...io.given import finite
 from ...mechanics.configuration import slices
 from ...model.description import Joint, Model
-from ...model.sentences import meant, model_of
-from ...model.values import short
+from ...model.sentences import expect_robot, meant
 from ...robot.face import Robot
 
 Array = np.ndarray[Any, Any]
@@ -72,7 +72,8 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
     InputError for a base that is not free, an unknown link and a leg that is not of six joints with three
     pitch joints.
     """
-    model = model_of(robot, "walking")
+    expect_robot(robot, "walking")
+    model = robot.model
     if not model.joints or model.joints[0].kind != "free":
         raise InputError(f"robot {robot.name!r} has no free base to walk with; load it with base='floating'")
     if any(model.gravity[:2]) or not model.gravity[2] < 0.0:
@@ -87,9 +88,10 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
 def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[str, Corners]:
     """Two feet and their corners: those given, or the links with three or more contact points."""
     if feet is not None and not (isinstance(feet, Mapping) and all(isinstance(link, str) for link in feet)):
-        raise InputError(f"feet is {short(feet)}; give {{link: corners of the sole}}")
+        raise InputError(f"feet is {shown(feet)}; give {{link: corners of the sole}}")
+    expect_robot(robot, "walking")
     found: dict[str, list[Any]] = {}
-    for c in model_of(robot, "walking").contacts:
+    for c in robot.model.contacts:
         found.setdefault(c.link, []).append(c.point)
     given = feet if feet is not None else {link: points for link, points in found.items() if len(points) >= 3}
     if len(given) != 2:
@@ -101,12 +103,10 @@ def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[st
 
 
 def _corners(link: str, given: object) -> Array:
-    try:
-        corners = np.array(given, float)
-    except (TypeError, ValueError):
-        corners = np.zeros(0)
-    if corners.ndim != 2 or corners.shape[1] != 3 or len(corners) < 3 or not np.isfinite(corners).all():
-        raise InputError(f"foot {link!r}: a sole is three or more corners of three finite numbers, link axes")
+    sole = f"foot {link!r}: a sole is three or more corners of three finite numbers, link axes; this one"
+    corners = np.array(finite(sole, given, (None, 3)))
+    if len(corners) < 3:
+        raise InputError(f"{sole} has {len(corners)}")
     return corners
 
 

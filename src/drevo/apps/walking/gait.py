@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ...errors import InputError
-from ...model.values import short
+from ...errors import InputError, shown
+from ...io.given import positive, whole
 from .feet import Array
+
+MOST = 10_000  # steps
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Gait:
     def __post_init__(self) -> None:
         for f in fields(self):
             x = getattr(self, f.name)
-            if f.name != "name" and not (isinstance(x, (int, float)) and 0.0 < x < math.inf):
-                raise InputError(f"gait {self.name!r}: {f.name} is {x!r}; it must be a positive number")
+            if f.name != "name":
+                object.__setattr__(self, f.name, positive(f"gait {shown(self.name)}: {f.name}", x))
         for name in ("single", "double", "settle"):
             ticks = getattr(self, name) / self.tick
             if ticks < 4 or abs(ticks - round(ticks)) > 1e-6:
@@ -58,7 +59,7 @@ def gait_of(gait: object) -> Gait:
     """A gait, or that of a name."""
     found = GAITS.get(gait) if isinstance(gait, str) else gait
     if not isinstance(found, Gait):
-        raise InputError(f"gait {short(gait)} is not known; there are {', '.join(GAITS)}, or give a Gait")
+        raise InputError(f"gait {shown(gait)} is not known; there are {', '.join(GAITS)}, or give a Gait")
     return found
 
 
@@ -85,10 +86,8 @@ def swing(gait: Gait, start: Array, end: Array, n: int) -> Array:
 
 def footholds(start: Array, steps: int, length: float) -> list[tuple[int, Array]]:
     """(foot, place) of every step: the feet in turn, each `length` ahead of the other, the last one beside it."""
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise InputError(f"steps is {steps!r}; a walk has one step or more")
     out = []
-    for k in range(steps):
+    for k in range(whole("steps", steps, 1, MOST, ": a walk has one step or more")):
         ahead = length * (k if 0 < k == steps - 1 else k + 1)
         out.append((k % 2, start[k % 2] + np.array([ahead, 0.0, 0.0])))
     return out

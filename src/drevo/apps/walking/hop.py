@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import InputError, NumericsError
+from ...errors import NumericsError
+from ...io.given import number
 from ...robot.face import Robot
 from .feet import Array, Corners, Leg, legs, stand
 from .gait import Gait, quintic, swing
@@ -31,8 +32,7 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
     Raises InputError, and NumericsError where the legs are too short for the push, a foot would pull, or the
     robot would tip.
     """
-    if not (isinstance(flight, (int, float)) and 0.02 <= flight <= 0.5):
-        raise InputError(f"flight is {flight!r}; a hop takes 0.02 to 0.5 s in the air")
+    number("flight", flight, "0.02 to 0.5 s in the air", lambda x: 0.02 <= x <= 0.5)
     two, n, m = legs(robot, feet), HOP.ticks("double"), round(flight / HOP.tick)
     pelvis, places = upright(two, HOP)
     start = np.array(robot.center_of_mass(stand(robot, two, pelvis, places)))

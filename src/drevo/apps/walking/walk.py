@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import InputError, NumericsError
+from ...errors import InputError, NumericsError, shown
 from ...io.brief import brief
+from ...io.given import positive
 from ...mechanics.configuration import slices
-from ...model.values import short
 from ...robot.face import Robot
 from .control import computed_torque, leaning
 from .feet import Array, Corners, Leg, margin
@@ -152,7 +152,7 @@ def walk(
     sole meets z = 0. Raises InputError, and NumericsError where the plan cannot be, where a foot does not land or
     pulls, where the robot would tip or a joint leave its limits.
     """
-    _positive(gain)
+    positive("gain", gain, ", 1/s")
     made = plan(robot, steps, gait, feet)
     done = follow(made, gain, progress)
     done.refuse()
@@ -161,9 +161,9 @@ def walk(
 
 def follow(made: Plan, gain: float = GAIN, progress: Callable[[float], None] | None = None) -> Walk:
     """The phases of a plan, simulated from rest; unchecked: `Walk.refuse` checks. gain: 1/s."""
-    _positive(gain)
+    positive("gain", gain, ", 1/s")
     if not isinstance(made, Plan):
-        raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {short(made)}")
+        raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(made)}")
     march = _March(made, made.phases[0].q[0], np.zeros(made.robot.nv))
     for k, phase in enumerate(made.phases):
         after = made.phases[k + 1].stands if k + 1 < len(made.phases) else phase.stands
@@ -171,11 +171,6 @@ def follow(made: Plan, gain: float = GAIN, progress: Callable[[float], None] | N
         if progress:
             progress((k + 1) / len(made.phases))
     return Walk(made.robot, made, tuple(march.stages), tuple(march.landings))
-
-
-def _positive(gain: object) -> None:
-    if isinstance(gain, bool) or not isinstance(gain, (int, float)) or not 0.0 < gain < np.inf:
-        raise InputError(f"gain is {short(gain)}; it is a positive number, 1/s")
 
 
 @dataclass

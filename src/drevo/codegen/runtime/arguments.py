@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import InputError, NumericsError
+from ...errors import InputError
+from ...io.given import numbers, whole
 
 Array = np.ndarray[Any, Any]
 Port = tuple[str, tuple[int, ...]]
@@ -42,39 +43,8 @@ def bind(name: str, inputs: Sequence[Port], args: Sequence[Any], kwargs: Mapping
     missing = [n for n in names if n not in given]
     if missing:
         raise InputError(f"{usage} is missing {', '.join(repr(n) for n in missing)}")
-    threads = given.get("threads", 1)
-    if not isinstance(threads, (int, np.integer)) or isinstance(threads, bool) or threads < 1:
-        raise InputError(f"{name}: threads must be a whole number from 1, not {threads!r}")
-    return Call(tuple(given[n] for n in names), given.get("out"), int(threads))
-
-
-def number_array(x: Any, what: str, dtype: np.dtype[Any]) -> Array:
-    """Real numbers as an aligned array of this very dtype; anything else is refused by name."""
-    try:
-        found = np.asarray(x)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{what} is no array of numbers: {error}") from None
-    if found.dtype.kind not in "fiub":
-        kind = "None" if x is None else f"values of type {found.dtype}"
-        raise InputError(f"{what} must hold real numbers, it holds {kind}")
-    if found.dtype == dtype and found.flags.aligned:
-        # what came through pickle, or has metadata, has an equal dtype of its own
-        return found if found.dtype is dtype else found.view(dtype)
-    if dtype.itemsize >= found.dtype.itemsize:
-        return np.array(found, dtype, order="C")
-    with np.errstate(over="ignore"):  # too large for float32: the finite check of the result speaks up
-        return np.array(found, dtype, order="C")
-
-
-def finite_array(x: Any, what: str) -> Array:
-    """Finite real numbers in double precision: the door of every method that is not compiled."""
-    found = number_array(x, what, np.dtype(float))
-    bad = ~np.isfinite(found)
-    if bad.any():
-        at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), found.shape))
-        where = f" at index {', '.join(map(str, at))}" if at else ""
-        raise NumericsError(f"{what} holds a value that is not finite: {found[at]}{where}")
-    return found
+    threads = whole(f"{name}: threads", given.get("threads", 1))
+    return Call(tuple(given[n] for n in names), given.get("out"), threads)
 
 
 @contextmanager
@@ -100,7 +70,7 @@ class Batch(NamedTuple):
 
 def gather(name: str, inputs: Sequence[Port], values: Sequence[Any], dtype: np.dtype[Any], rows: bool) -> Batch:
     """Checks shapes and broadcasts leading dimensions."""
-    found = [number_array(x, f"{name}: {n}", dtype) for x, (n, _) in zip(values, inputs)]
+    found = [numbers(f"{name}: {n}", x, dtype=dtype) for x, (n, _) in zip(values, inputs)]
     leads = [_lead(name, x, port, rows) for x, port in zip(found, inputs)]
     lead = _common(name, inputs, leads)
     count = prod(lead)
@@ -171,4 +141,4 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
         raise InputError(f"{name}: out is read-only")
 
 
-__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "finite_array", "gather", "in_memory", "number_array"]
+__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "gather", "in_memory"]

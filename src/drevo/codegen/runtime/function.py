@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
+from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
 from . import native, selftest
-from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory, number_array
+from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory
 from .build import Built, Manifest, Spec, obtain_code
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Function:
         """An argument as a plain array; the same object if it is one."""
         if self._is_plain(x):
             return x  # type: ignore[no-any-return]
-        found = number_array(x, f"{self.name}: {port[0]}", self.dtype)
+        found = numbers(f"{self.name}: {port[0]}", x, dtype=self.dtype)
         return np.ascontiguousarray(found).reshape(found.shape)
 
     def _is_plain(self, x: Any) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import InputError, TraceError, one_of
+from ...io.given import finite, number
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
 from ..jet import Jet, jet
@@ -143,31 +144,20 @@ def rigid_body_power(
 def _body(
     mass: float, com: Numbers, inertia: Numbers, R: Numbers, v: Numbers, omega: Numbers
 ) -> tuple[float, Array, Array, Array, Array, Array]:
-    if not np.isfinite(mass) or mass < 0:
-        raise InputError(f"the mass is {mass}; it must be finite and not negative")
-    turn = _matrix("R", R)
+    m = number("the mass", mass, "finite and not negative", lambda x: 0.0 <= x < math.inf)
+    turn = finite("R", R, (3, 3))
     if np.max(np.abs(turn.T @ turn - np.eye(3))) > TOLERANCE or np.linalg.det(turn) < 0:
         raise InputError("R is no rotation: R^T R = 1 and det R = 1 are needed")
-    J = _matrix("inertia", inertia)
+    J = finite("inertia", inertia, (3, 3))
     if np.max(np.abs(J - J.T)) > TOLERANCE * np.max(np.abs(J)):
         raise InputError("inertia is not symmetric")
-    return float(mass), _vector("com", com), J, turn, _vector("v", v), _vector("omega", omega)
+    return m, _vector("com", com), J, turn, _vector("v", v), _vector("omega", omega)
 
 
 def _vector(name: str, x: Numbers) -> Array:
     if x is None:
         raise InputError(f"{name} is needed here: give three numbers")
-    out = np.asarray(x, float)
-    if out.shape != (3,) or not np.all(np.isfinite(out)):
-        raise InputError(f"{name} has shape {out.shape}; three finite numbers are needed")
-    return out
-
-
-def _matrix(name: str, x: Numbers) -> Array:
-    out = np.asarray(x, float)
-    if out.shape != (3, 3) or not np.all(np.isfinite(out)):
-        raise InputError(f"{name} has shape {out.shape}; 3x3 finite numbers are needed")
-    return out
+    return finite(name, x, (3,))
 
 
 # -- superposition of motions, eq. (7) ---------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ...errors import ModelError
+from ...errors import ModelError, shown
 from ...model import values
 from ...model.description import IDENTITY, ORIGIN, Mat, Vec
 from ...model.rotations import add, apply, from_rpy, matmul, transpose, turn_tensor
@@ -147,7 +147,7 @@ def _rows(table: object) -> tuple[Row, ...]:
     """The rows of what should be a table: a list of them, or an array."""
     if isinstance(table, (str, bytes, Mapping)) or not hasattr(table, "__iter__"):
         raise ModelError(
-            f"a DH table is a list of rows, or what drevo.dh.table gives, not {values.short(table)}; a robot is "
+            f"a DH table is a list of rows, or what drevo.dh.table gives, not {shown(table)}; a robot is "
             "read by drevo.load"
         )
     rows = tuple(table)
@@ -218,7 +218,7 @@ def _weld(b: Builder, given: Table, done: Mapping[str, Frame], k: int) -> None:
 def _columns(row: object, k: int) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
         if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
-            raise ModelError(f"row {k} is {values.short(row)}; a row is a mapping of columns or a list of them")
+            raise ModelError(f"row {k} is {shown(row)}; a row is a mapping of columns or a list of them")
         if not LEAST <= len(row) <= len(COLUMNS):
             raise ModelError(
                 f"row {k} has {len(row)} columns; a list has {LEAST} to {len(COLUMNS)} of them, in this order: "

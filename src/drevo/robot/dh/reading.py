@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...codegen.emit.dh_text import latex, markdown, text
-from ...errors import ModelError
+from ...errors import ModelError, shown
 from ...mechanics.spatial import UNIT
 from ...mechanics.tree import Tree, TreeBody, build_tree
-from ...model import values
 from ...model.description import Contact, Loop, Model
 from ...model.sentences import model_of
 
@@ -96,7 +95,7 @@ def table(robot: Robot | Model, convention: str = "standard") -> Table:
 def convention_of(name: object) -> str:
     """A known convention, or ModelError."""
     if not isinstance(name, str) or name not in CONVENTIONS:
-        raise ModelError(f"the convention is 'standard' or 'modified', not {values.short(name)}")
+        raise ModelError(f"the convention is 'standard' or 'modified', not {shown(name)}")
     return name
 
 

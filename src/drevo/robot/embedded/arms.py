@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import pi
 from random import Random
 
-from ...errors import ModelError
+from ...errors import ModelError, one_of
 from ...model.description import ORIGIN, Inertial, Mat, Model, Vec
 from ..dh import building as dh
 from .data import quarter, tensor
@@ -105,8 +105,7 @@ def _arm(name: str, rows: Sequence[Row], bodies: Sequence[Inertial], sliding: tu
 
 
 def _known(inertia: str) -> str:
-    if inertia not in INERTIAS:
-        raise ModelError(f"inertia is one of {', '.join(INERTIAS)}, not {inertia!r}")
+    one_of("inertia", inertia, INERTIAS, ModelError)
     return inertia
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import pi
 
-from ...errors import ModelError
+import numpy as np
+
+from ...errors import ModelError, shown
 from ...model.description import ORIGIN, Contact, Inertial, Joint, Link, Mat, Model, Vec
 from ...model.rotations import add, apply, from_rpy, matmul, turn_tensor
 from ...model.validation import Draft, finish
 from ..builder import WORLD, Builder
 from ..dh import building as dh
 from .data import BIPED, DOWN, DOWN_Y, THREE_LINK, TWO_ARM_PLANAR, TWO_ARM_SPATIAL, Hinged, quarter, tensor
+
+MOST = 100_000  # rods of a chain
 
 
 def three_link_model() -> Model:
@@ -44,8 +48,8 @@ def _hinged(name: str, bodies: Sequence[Hinged], gravity: Vec) -> Model:
 
 
 def rod_chain_model(n: int = 10) -> Model:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ModelError(f"a rod chain has one rod or more, not {n!r}")
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or not 1 <= n <= MOST:
+        raise ModelError(f"a rod chain has one rod or more, and at most {MOST}, not {shown(n)}")
     b, length, mass = Builder("rod-chain", DOWN_Y), 1.0 / n, 10.0 / n
     moment = mass * length**2 / 12
     for k in range(1, n + 1):

@@ -1,0 +1,153 @@
+"""What a caller gave, judged once for every room: numbers of a shape, whole numbers, flags, functions, names.
+
+Each check gives the value as the code behind it wants it; an InputError says in one sentence what it is instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DrevoError, InputError, NumericsError, shown
+
+Array = np.ndarray[Any, Any]
+Shape = Sequence[Any]  # sizes; None fits any size, and `...` in front any leading dimensions
+FLOAT = np.dtype(float)
+
+
+# -- arrays -------------------------------------------------------------------------------------------------
+
+
+def numbers(what: str, x: Any, shape: Shape | None = None, dtype: np.dtype[Any] = FLOAT) -> Array:
+    """Real numbers as an aligned array of this very dtype, of a shape where one is given.
+
+    Complex numbers, text, objects and what a mask hides are refused.
+    """
+    try:
+        found = np.asarray(x)
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
+        raise InputError(f"{what} is no array of numbers: {error}") from None
+    if found.dtype.kind not in "fiub":
+        kind = "None" if x is None else f"values of type {found.dtype}"
+        raise InputError(f"{what} must hold real numbers, it holds {kind}")
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray and np.any(getattr(x, "mask", False)):
+        raise InputError(f"{what} must hold real numbers, some are masked; fill them, or leave them out")
+    if shape is not None and not _fits(found.shape, tuple(shape)):
+        raise InputError(f"{what} has shape {found.shape}; {_wanted(tuple(shape))}")
+    if found.dtype == dtype and found.flags.aligned:
+        # what came through pickle, or has metadata, has an equal dtype of its own
+        return found if found.dtype is dtype else found.view(dtype)
+    with np.errstate(over="ignore"):  # too large for float32: the finite check of the result speaks up
+        return np.array(found, dtype, order="C")
+
+
+def finite(what: str, x: Any, shape: Shape | None = None, error: type[DrevoError] = NumericsError) -> Array:
+    """Finite real numbers in double precision, of a shape where one is given."""
+    found = numbers(what, x, shape)
+    bad = ~np.isfinite(found)
+    if bad.any():
+        at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), found.shape))
+        where = f" at index {', '.join(map(str, at))}" if at else ""
+        raise error(f"{what} holds a value that is not finite: {found[at]}{where}")
+    return found
+
+
+def _fits(found: tuple[int, ...], wanted: tuple[Any, ...]) -> bool:
+    if wanted[:1] == (...,):
+        wanted = wanted[1:]
+        found = found[max(0, len(found) - len(wanted)) :]
+    return len(found) == len(wanted) and all(n is None or n == k for n, k in zip(wanted, found))
+
+
+def _wanted(shape: tuple[Any, ...]) -> str:
+    if len(shape) == 2 and shape[0] is ...:
+        return f"its last dimension must be {shape[1]}"
+    parts = ["..." if n is ... else "n" if n is None else str(n) for n in shape]
+    return f"it must be ({', '.join(parts)}{',' * (len(parts) == 1)})"
+
+
+# -- single values ------------------------------------------------------------------------------------------
+
+
+Fit = Callable[[float], bool]
+
+
+def number(what: str, x: Any, rule: str = "a finite number", fit: Fit = math.isfinite) -> float:
+    """A real number that fits the rule; NumPy's scalars and arrays without dimensions are numbers too."""
+    try:
+        found = numbers(what, x)
+    except InputError:
+        found = _NONE
+    if found.ndim or isinstance(x, (bool, np.bool_)) or not fit(float(found)):
+        raise InputError(f"{what} is {shown(x)}; it must be {rule}")
+    return float(found)
+
+
+def positive(what: str, x: Any, unit: str = "", least: float = 0.0) -> float:
+    """A finite number above 0, from `least`."""
+    more = f" from {least:g}" if least else ""
+    return number(what, x, f"a positive number{unit}{more}", lambda y: 0.0 < y < math.inf and y >= least)
+
+
+def seconds(what: str, x: Any) -> float:
+    """A finite time above 0."""
+    return positive(what, x, " of seconds")
+
+
+def whole(what: str, x: Any, least: int = 1, most: float = math.inf, use: str = "") -> int:
+    """A whole number within bounds, of Python's or NumPy's; `use` says what it counts."""
+    if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "iu":
+        x = x[()]
+    if not isinstance(x, (int, np.integer)) or isinstance(x, bool) or not least <= x <= most:
+        end = f" to {most:.0f}" if most < math.inf else ""
+        raise InputError(f"{what} is {shown(x)}; it must be a whole number from {least}{end}{use}")
+    return int(x)
+
+
+def flag(what: str, x: Any) -> bool:
+    """True or False."""
+    if not isinstance(x, (bool, np.bool_)):
+        raise InputError(f"{what} is {shown(x)}; it must be True or False")
+    return bool(x)
+
+
+def function(what: str, x: Any, usage: str) -> Callable[..., Any]:
+    """What can be called as its usage says."""
+    if not callable(x):
+        raise InputError(f"{what} is {shown(x)}; it must be a function {usage}")
+    return x  # type: ignore[no-any-return]
+
+
+def generator(what: str, x: Any, hint: str = "") -> Any:
+    """A generator of random numbers."""
+    if not isinstance(x, (np.random.Generator, np.random.RandomState)):
+        rule = f"must be a generator such as numpy.random.default_rng(0), not {shown(x)}"
+        raise InputError(f"{what} {rule}{hint}")
+    return x
+
+
+def names(what: str, x: Any) -> tuple[str, ...]:
+    """One name or several."""
+    many = [x] if isinstance(x, str) else x
+    if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
+        raise InputError(f"{what} must be a name or a list of names, not {shown(x)}")
+    return tuple(many)
+
+
+_NONE = np.zeros((0,))  # what is no number has no single one
+
+__all__ = [
+    "finite",
+    "flag",
+    "function",
+    "generator",
+    "names",
+    "number",
+    "numbers",
+    "positive",
+    "seconds",
+    "whole",
+]
