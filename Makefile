@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BYTECODE := @$(BIN)/python -m compileall -q src
 WORKERS ?= auto
 
-.PHONY: demo test bench bench-others bench-check nightly check replay setup clean
+.PHONY: demo test bench bench-others bench-check nightly check style types layers coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
@@ -29,16 +29,36 @@ bench-others: $(VENV)/.bench   ## the same, and peers that need an environment o
 bench-check: $(VENV)/.bench    ## fails where a ratio to a peer has fallen below the recorded one
 	$(BIN)/python benchmarks/peers.py --check
 
-nightly: $(VENV)/.test         ## what needs longer
+nightly: $(VENV)/.dev          ## what needs longer
 	DREVO_TREES=10000 DREVO_WORDS=300 $(BIN)/python -m pytest -n $(WORKERS)
 	for lever in $$($(BIN)/python -c 'from drevo.graph.levers import LEVERS; print(*LEVERS)'); do \
 	  echo "without $$lever"; DREVO_WITHOUT=$$lever $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" || exit 1; done
 
-check: $(VENV)/.dev            ## style, types, layers
+check: style types layers      ## what a commit must pass beside the tests
+
+style: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests benchmarks docs examples tools
 	$(BIN)/ruff check src tests benchmarks docs examples tools
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
+
+layers: $(VENV)/.dev
 	$(BIN)/lint-imports
+
+coverage: $(VENV)/.dev         ## lines and branches that the tests reach, into docs/coverage.md
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" --cov --cov-report=
+	$(BIN)/python tools/reached.py
+
+sizes: $(VENV)/.dev            ## lines, functions, the wheel and the import, into docs/sizes.md
+	$(BIN)/python tools/sizes.py
+
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+matrix:                        ## the tests on every Python that is found, each in an environment of its own
+	for python in $(PYTHONS); do \
+	  if command -v $$python; then $(MAKE) test PYTHON=$$python VENV=build/$$(basename $$python) || exit 1; \
+	  else echo "$$python is not installed: left out"; fi; done
 
 BASE ?= HEAD
 replay: $(VENV)/.test          ## what the working tree makes of fifty robots against what BASE made, to the bit

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import needed
 import numpy as np
 import pytest
 
@@ -16,6 +17,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [i for i in items if i.get_closest_marker("counts") is None]
         config.hook.pytest_deselected(items=[i for i in items if i not in kept])
         items[:] = kept
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`@pytest.mark.needs("gcc")`: see needed.py."""
+    for mark in item.iter_markers("needs"):
+        needed.require(*mark.args)
 
 
 @pytest.fixture(autouse=True)

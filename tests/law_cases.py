@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import oracles
 import strategies
-from reference import Reference, robot_shown
+from reference import Reference, on_each
 
 from drevo.model.description import Inertial, Link, Model
 
@@ -41,13 +41,11 @@ def case(model: Model, seed: int = 0) -> Case:
 
 
 def on_trees(trees: list[Model]) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Makes a test of a law, run on every tree; a failure shows the robot."""
+    """Makes a test of a law, run on every tree; all robots that fail are shown."""
 
     def decorate(law: Callable[[Case], None]) -> Callable[[], None]:
         def test() -> None:
-            for seed, model in enumerate(trees):
-                with robot_shown(model):
-                    law(case(model, seed))
+            on_each(trees, lambda model, seed: law(case(model, seed)))
 
         test.__name__, test.__doc__, test.__module__ = law.__name__, law.__doc__, law.__module__
         return test

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -93,3 +93,18 @@ def robot_shown(model: Model) -> Iterator[None]:
         yield
     except AssertionError as error:
         raise AssertionError(f"{error}\nrobot {model.name}:\n{to_json(model)}") from error
+
+
+def on_each(models: Sequence[Model], check: Callable[[Model, int], None]) -> None:
+    """Every robot is checked, with its number; then all that failed are told, each as a file."""
+    failed: list[Exception] = []
+    for k, model in enumerate(models):
+        try:
+            with robot_shown(model):
+                check(model, k)
+        except Exception as error:
+            error.args = (f"tree {k}, {model.name}: {type(error).__name__}: {error}",)
+            failed.append(error)
+    if failed:
+        told = "\n".join(str(error) for error in failed)
+        raise AssertionError(f"{len(failed)} of {len(models)} trees fail\n{told}") from failed[0]

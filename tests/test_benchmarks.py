@@ -11,7 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -112,8 +114,6 @@ def test_plot_is_an_svg(scripts: None, document: dict[str, Any]) -> None:
 
 
 def test_check_compares_with_what_is_recorded(scripts: None, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pinocchio")
-    pytest.importorskip("mujoco")
     peers = importlib.import_module("peers")
     then = {"a": 10.0, "b": 10.0, "gone": 1.0}
     assert peers.check({"a": 9.0, "b": 30.0}, then) == 0
@@ -123,8 +123,6 @@ def test_check_compares_with_what_is_recorded(scripts: None, capsys: pytest.Capt
 
 
 def test_poses_of_all_links(scripts: None) -> None:
-    pin = pytest.importorskip("pinocchio")
-    pytest.importorskip("mujoco")
     cases, robots = importlib.import_module("cases"), importlib.import_module("robots")
     case = cases.prepare(robots.SUBJECTS[0])
     data = case.model.createData()
@@ -156,11 +154,7 @@ def test_picture_is_an_svg() -> None:
 
 
 def test_peers_describe_the_same_robot() -> None:
-    pytest.importorskip("mujoco")
-    pin = pytest.importorskip("pinocchio")
     subjects = module("benchmarks/robots.py")
-    import mujoco
-
     sizes = {"panda": 7, "go2": 18, "talos": 38}
     for subject in subjects.SUBJECTS:
         model = mujoco.MjModel.from_xml_string(subjects.plain_urdf(subject, mujoco=True))

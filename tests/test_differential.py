@@ -18,7 +18,6 @@ from drevo.model.description import Model
 from drevo.robot.face import Robot
 
 TREES = int(os.environ.get("DREVO_TREES", "500"))  # 10,000 every night
-BLOCK = 20
 
 
 def tree(seed: int) -> Model:
@@ -26,14 +25,13 @@ def tree(seed: int) -> Model:
     return strategies.robot(seed, n=20 + seed % 11 if seed % 10 == 9 else None)
 
 
-@pytest.mark.parametrize("first", range(0, TREES, BLOCK))
-def test_random_trees(first: int) -> None:
+@pytest.mark.parametrize("seed", range(TREES))
+def test_random_trees(seed: int) -> None:
     """Every quantity of a random tree is what Pinocchio and MuJoCo say."""
-    for seed in range(first, first + BLOCK):
-        model = tree(seed)
-        if model.nv:
-            with robot_shown(model):
-                _compare(model, seed)
+    model = tree(seed)
+    if model.nv:
+        with robot_shown(model):
+            _compare(model, seed)
 
 
 def _compare(model: Model, seed: int) -> None:
@@ -138,14 +136,13 @@ def _compare_scalars(
     close("momentum", drevo.momentum(q, v), h, tol.DYNAMICS)
 
 
-@pytest.mark.parametrize("first", range(3000, 3000 + max(100, TREES // 5), BLOCK))
-def test_programs_as_compiled(first: int) -> None:
+@pytest.mark.parametrize("seed", range(3000, 3000 + max(100, TREES // 5)))
+def test_programs_as_compiled(seed: int) -> None:
     """The program that is compiled, whatever it does to frames, inertias and units, is right."""
-    for seed in range(first, first + BLOCK):
-        model = tree(seed)
-        if model.nv:
-            with robot_shown(model):
-                _compare_programs(model, seed)
+    model = tree(seed)
+    if model.nv:
+        with robot_shown(model):
+            _compare_programs(model, seed)
 
 
 def _compare_programs(model: Model, seed: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from counter import count
 
 from drevo.codegen.graph.evaluate import evaluate
@@ -159,7 +159,7 @@ def constants_of(d: Derivation, library: ctypes.CDLL) -> list[np.ndarray[Any, An
     return [constants]
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+@pytest.mark.needs("gcc")
 @pytest.mark.parametrize(
     "name", ["mass_matrix", "inverse_dynamics", "kinetic_energy", "inverse_dynamics_derivatives"]
 )
@@ -186,7 +186,7 @@ static struct { int x; } blockIdx = {0}, blockDim = {1}, gridDim = {1}, threadId
 """
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+@pytest.mark.needs("g++")
 def test_cuda_text_in_both_layouts(tmp_path: Path) -> None:
     """The kernels, run by one thread on the CPU."""
     program = program_of(random_model(6, 3), "inverse_dynamics", ("*",))
@@ -252,12 +252,21 @@ def test_documents_are_well_formed() -> None:
             assert d.markdown().count("$$") % 2 == 0
 
 
+def harmful(name: str) -> tuple[Program, Derivation]:
+    program = program_of(random_model(8, len(HOSTILE), ("revolute", "prismatic"), HOSTILE), name, ("*",))
+    return program, write_out_program(program)
+
+
+@pytest.mark.needs("gcc")
+@pytest.mark.parametrize("name", ["inverse_dynamics", "potential_energy"])
+def test_c_with_names_that_mean_harm(name: str, tmp_path: Path) -> None:
+    compiled(harmful(name)[1].c(), tmp_path, "-std=c99 -Wall -Werror -pedantic")
+
+
 @pytest.mark.parametrize("name", ["inverse_dynamics", "potential_energy"])
 def test_names_that_mean_harm(name: str, tmp_path: Path) -> None:
     """A name breaks no comment, string, tag, table or identifier."""
-    model = random_model(8, len(HOSTILE), ("revolute", "prismatic"), HOSTILE)
-    program = program_of(model, name, ("*",))
-    d = write_out_program(program)
+    program, d = harmful(name)
     given = states(program)
     close(d.evaluate(**given), next(iter(evaluate(program, given).values())))
     compile(d.python(), "text", "exec")
@@ -267,8 +276,6 @@ def test_names_that_mean_harm(name: str, tmp_path: Path) -> None:
     assert "<img" not in d.markdown().replace(r"\<img", "")
     for line in d.matlab().splitlines():
         assert line.isprintable()
-    if shutil.which("gcc"):
-        compiled(d.c(), tmp_path, "-std=c99 -Wall -Werror -pedantic")
     for suffix in ("py", "c", "cu", "m", "tex", "md", "html"):
         assert d.save(tmp_path / f"x.{suffix}").stat().st_size > 500
 
@@ -312,7 +319,6 @@ def test_parameters_may_be_overridden() -> None:
 
 def test_sympy_is_the_same_function() -> None:
     """Expressions of SymPy, evaluated, are the matrix."""
-    sympy = pytest.importorskip("sympy")
     program = program_of(random_model(12, 2, ("revolute",)), "mass_matrix", ("*.mass",))
     d = write_out_program(program)
     M, given = d.sympy()["M"], states(program)

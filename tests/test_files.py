@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -221,10 +221,9 @@ def test_many_problems_are_counted_and_all_are_in_the_attribute(tmp_path: Path) 
 
 
 def test_toml_is_read_by_tomli_where_python_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    tomllib = pytest.importorskip("tomllib")
-
+    reader = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     monkeypatch.setattr(native, "sys", SimpleNamespace(version_info=(3, 10, 13)))
-    monkeypatch.setitem(sys.modules, "tomli", tomllib)
+    monkeypatch.setitem(sys.modules, "tomli", reader)
     assert native.from_toml(native.to_toml(everything().model())) == everything().model()
 
 

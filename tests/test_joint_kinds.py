@@ -69,12 +69,12 @@ def test_a_joint_of_several_axes_is_a_chain(kind: str, seed: int) -> None:
     _same(one, chain)
 
 
-def test_a_screw_without_lead_is_a_hinge() -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_a_screw_without_lead_is_a_hinge(seed: int) -> None:
     """helical with lead 0 = revolute."""
-    for seed in range(6):
-        model = on_joint("helical", seed=seed, lead=0.0)
-        hinge = replace(model.joints[0], kind="revolute")
-        _same(case(model, seed), Reference(replace(model, joints=(hinge, *model.joints[1:]))))
+    model = on_joint("helical", seed=seed, lead=0.0)
+    hinge = replace(model.joints[0], kind="revolute")
+    _same(case(model, seed), Reference(replace(model, joints=(hinge, *model.joints[1:]))))
 
 
 def _same(c: Case, other: Reference) -> None:
@@ -97,38 +97,38 @@ def _same(c: Case, other: Reference) -> None:
     close("a, articulated bodies", articulated_body.forward_dynamics(other.tree, *args), c.a, t, size)
 
 
-def test_a_spherical_joint_is_three_hinges() -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_a_spherical_joint_is_three_hinges(seed: int) -> None:
     """Off singularity: tau of three hinges = E' tau of the ball, with w = E v and its rate."""
-    for seed in range(6):
-        model = on_joint("spherical", seed=seed)
-        hinges = chained(model, [("revolute", tuple(e)) for e in np.eye(3)])
-        c, ball = case(hinges, seed), Reference(model)
-        c.q[1] = 0.4 * math.sin(seed)
-        at = {"link": "l0", "frame": "local"}
-        E = c.drevo.jacobian(c.q, **at)[3:, :3]
-        R = c.drevo.pose(c.q, link="l0")[:3, :3]
-        R = np.array(model.joints[0].rotation).T @ R
-        q = np.r_[oracles.pin.Quaternion(R).coeffs(), c.q[3:]]
-        v = np.r_[c.drevo.velocity(c.q, c.v, **at)[3:], c.v[3:]]
-        a = np.r_[c.drevo.acceleration(c.q, c.v, c.a, **at, kind="spatial")[3:], c.a[3:]]
-        tau = ball.inverse_dynamics(q, v, a)
-        wanted = np.r_[E.T @ tau[:3], tau[3:]]
-        close("tau", c.drevo.inverse_dynamics(c.q, c.v, c.a), wanted, tol.DYNAMICS, c.terms)
+    model = on_joint("spherical", seed=seed)
+    hinges = chained(model, [("revolute", tuple(e)) for e in np.eye(3)])
+    c, ball = case(hinges, seed), Reference(model)
+    c.q[1] = 0.4 * math.sin(seed)
+    at = {"link": "l0", "frame": "local"}
+    E = c.drevo.jacobian(c.q, **at)[3:, :3]
+    R = c.drevo.pose(c.q, link="l0")[:3, :3]
+    R = np.array(model.joints[0].rotation).T @ R
+    q = np.r_[oracles.pin.Quaternion(R).coeffs(), c.q[3:]]
+    v = np.r_[c.drevo.velocity(c.q, c.v, **at)[3:], c.v[3:]]
+    a = np.r_[c.drevo.acceleration(c.q, c.v, c.a, **at, kind="spatial")[3:], c.a[3:]]
+    tau = ball.inverse_dynamics(q, v, a)
+    wanted = np.r_[E.T @ tau[:3], tau[3:]]
+    close("tau", c.drevo.inverse_dynamics(c.q, c.v, c.a), wanted, tol.DYNAMICS, c.terms)
 
 
-def test_a_free_joint_is_three_slides_and_a_ball() -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_a_free_joint_is_three_slides_and_a_ball(seed: int) -> None:
     """Its linear rates are those of the slides in body axes; a = R'(slides'') - w x v."""
-    for seed in range(6):
-        model = on_joint("free", seed=seed)
-        steps = [("prismatic", tuple(e)) for e in np.eye(3)] + [("spherical", (1.0, 0.0, 0.0))]
-        slides, c = Reference(chained(model, steps)), case(model, seed)
-        R = oracles.of_quaternion(c.q[3:7])
-        v, a = c.v.copy(), c.a.copy()
-        v[:3] = R @ c.v[:3]
-        a[:3] = R @ (c.a[:3] + np.cross(c.v[3:6], c.v[:3]))
-        tau = slides.inverse_dynamics(c.q, v, a)
-        tau[:3] = R.T @ tau[:3]
-        close("tau", c.drevo.inverse_dynamics(c.q, c.v, c.a), tau, tol.SAME, c.terms)
+    model = on_joint("free", seed=seed)
+    steps = [("prismatic", tuple(e)) for e in np.eye(3)] + [("spherical", (1.0, 0.0, 0.0))]
+    slides, c = Reference(chained(model, steps)), case(model, seed)
+    R = oracles.of_quaternion(c.q[3:7])
+    v, a = c.v.copy(), c.a.copy()
+    v[:3] = R @ c.v[:3]
+    a[:3] = R @ (c.a[:3] + np.cross(c.v[3:6], c.v[:3]))
+    tau = slides.inverse_dynamics(c.q, v, a)
+    tau[:3] = R.T @ tau[:3]
+    close("tau", c.drevo.inverse_dynamics(c.q, c.v, c.a), tau, tol.SAME, c.terms)
 
 
 POSES = {
@@ -157,19 +157,19 @@ def test_pose_of_one_joint(kind: str) -> None:
     close("pose", Reference(model).pose(q, link="a"), [*X, [0, 0, 0, 1]], tol.SAME, 1.0)
 
 
-def test_opposite_axes_are_opposite_coordinates() -> None:
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical"])
+def test_opposite_axes_are_opposite_coordinates(kind: str, seed: int) -> None:
     """A hinge, slide or screw (same lead) about -a at q stands where the one about a does at -q."""
-    for kind in ("revolute", "prismatic", "helical"):
-        for seed in range(8):
-            model = on_joint(kind, seed=seed)
-            first = model.joints[0]
-            back = replace(first, axis=strategies.vec(-np.array(first.axis)))
-            c, other = case(model, seed), Reference(replace(model, joints=(back, *model.joints[1:])))
-            turn = np.r_[-1.0, np.ones(model.nv - 1)]
-            q, v, a = c.q * turn, c.v * turn, c.a * turn
-            got = other.inverse_dynamics(q, v, a) * turn
-            close("tau", got, c.drevo.inverse_dynamics(c.q, c.v, c.a), tol.SAME, c.terms)
-            close("pose", other.pose(q, link=c.link), c.drevo.pose(c.q, link=c.link), tol.SAME)
+    model = on_joint(kind, seed=seed)
+    first = model.joints[0]
+    back = replace(first, axis=strategies.vec(-np.array(first.axis)))
+    c, other = case(model, seed), Reference(replace(model, joints=(back, *model.joints[1:])))
+    turn = np.r_[-1.0, np.ones(model.nv - 1)]
+    q, v, a = c.q * turn, c.v * turn, c.a * turn
+    got = other.inverse_dynamics(q, v, a) * turn
+    close("tau", got, c.drevo.inverse_dynamics(c.q, c.v, c.a), tol.SAME, c.terms)
+    close("pose", other.pose(q, link=c.link), c.drevo.pose(c.q, link=c.link), tol.SAME)
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical"])

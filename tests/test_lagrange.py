@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def test_rates_that_are_no_derivatives_are_refused() -> None:
         drevo.write_out(b.robot(), "lagrange_equations")
 
 
-@pytest.mark.skipif(shutil.which("octave-cli") is None, reason="no Octave to run MATLAB's language")
+@pytest.mark.needs("octave-cli")
 @pytest.mark.parametrize("symbols", [None, "all"])
 def test_matlab_text_runs(tmp_path: Path, symbols: str | None) -> None:
     """Octave computes what `evaluate` does, the hoisted work through the file's own entrance."""

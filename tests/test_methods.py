@@ -75,8 +75,8 @@ TYPOS = [
 
 
 @pytest.mark.nightly
+@pytest.mark.needs("mypy")
 def test_typos_fail_under_mypy(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
     file = tmp_path / "user.py"
     file.write_text(TYPED + "\n".join(TYPOS) + "\n")
     words = [

@@ -103,7 +103,6 @@ def test_drawings_are_plain_svg() -> None:
 
 
 def symbolic(name: str, quantity: str, **options: Any) -> str:
-    pytest.importorskip("sympy")
     return str(drevo.write_out(drevo.load(name), quantity, **options).sympy())
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import strategies
+from reference import on_each
 from telegin_cases import CASES, case, hinged, model_of
 
 from drevo.codegen.graph.derivative import partial
@@ -98,9 +99,8 @@ def agree(model: Model, q: list[float], sequence: str = "merged") -> None:
 
 def random_trees(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    for k in range(count):
-        model = hinged(rng, int(rng.integers(1, 13)), planar=k % 5 == 0)
-        agree(model, [float(x) for x in rng.uniform(-3, 3, model.nq)], SEQUENCES[k % 3])
+    trees = [hinged(rng, int(rng.integers(1, 13)), planar=k % 5 == 0) for k in range(count)]
+    on_each(trees, lambda m, k: agree(m, [float(x) for x in rng.uniform(-3, 3, m.nq)], SEQUENCES[k % 3]))
 
 
 def test_500_random_hinged_trees() -> None:
@@ -114,10 +114,8 @@ def test_10000_random_hinged_trees() -> None:
 
 def test_joints_beyond_the_paper() -> None:
     rng = np.random.default_rng(2)
-    for seed in range(60):
-        model = strategies.robot(seed, n=1 + seed % 6)
-        agree(model, [float(x) for x in random(model, rng, ())])
-    agree(strategies.all_kinds("floating"), [float(x) for x in random(strategies.all_kinds("floating"), rng, ())])
+    trees = [*(strategies.robot(seed, n=1 + seed % 6) for seed in range(60)), strategies.all_kinds("floating")]
+    on_each(trees, lambda model, _: agree(model, [float(x) for x in random(model, rng, ())]))
 
 
 def test_statements_are_chosen_and_recorded() -> None:

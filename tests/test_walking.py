@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from oracles import pinocchio_of
+from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
 import drevo
@@ -385,7 +386,6 @@ def test_gaits_are_values() -> None:
 
 def test_friction_is_that_of_forces_at_the_corners() -> None:
     """Torsion asks for friction too: against linear programmes with cones of 48 sides, inside the true ones."""
-    linprog = pytest.importorskip("scipy.optimize").linprog
     rng, way = np.random.default_rng(0), 2 * np.pi * np.arange(48) / 48
     for count in (3, 4, 4, 5, 6):
         corners = np.concatenate([0.1 * rng.normal(size=(count, 2)), np.zeros((count, 1))], 1)
