@@ -199,9 +199,9 @@ def test_columns_of_a_limb_are_one_piece_of_code(walker: Model, small: None) -> 
         assert r.shifts[0] == 0
         assert len({len(run) for run in r.runs}) == 1
         assert len({len(e) for e in r.edges}) == 1
-    cut = llvm.cut(low, None, found)
-    assert sum(len(run.steps) for run in cut.runs) == len(low.steps)
-    assert len({run.code for run in cut.runs}) < len(cut.runs)
+    pieces = llvm.split_functions(low, None, found)
+    assert sum(len(run.steps) for run in pieces.runs) == len(low.steps)
+    assert len({run.code for run in pieces.runs}) < len(pieces.runs)
 
 
 @pytest.mark.parametrize("layout, packed", [("rows", False), ("batch_last", True), ("batch_last", False)])

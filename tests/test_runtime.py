@@ -12,8 +12,9 @@ import pytest
 from program_cases import BATCHES, LANES, X, arm, bits, every_op, flat, make, state, variant
 
 from drevo.codegen.emit import llvm, llvm_entry, objects
+from drevo.codegen.emit.ir import Module
 from drevo.codegen.emit.llvm_math import limit
-from drevo.codegen.emit.lower import lower
+from drevo.codegen.emit.lower import Lowered, lower
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
@@ -246,8 +247,10 @@ def test_the_text_is_a_valid_module_and_always_the_same() -> None:
     for _ in range(2):
         low, target = lower(every_op()), llvm.Target(chunk=7)
 
-        def entry(room: llvm.Arena, scratch: int, low: object = low, target: llvm.Target = target) -> str:
-            return llvm_entry.entry(low, target, room, scratch, "rows", objects.Layout())  # type: ignore[arg-type]
+        def entry(
+            m: Module, room: llvm.Arena, scratch: int, low: Lowered = low, target: llvm.Target = target
+        ) -> None:
+            llvm_entry.add_entry(m, low, target, room, scratch, "rows", objects.Layout())
 
         texts.add(llvm.emit(low, target, "rows", entry).ir)
     (ir,) = texts

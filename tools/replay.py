@@ -3,8 +3,9 @@
     python tools/replay.py record FILE [--few] [--jobs N]      with PYTHONPATH on the sources that are meant
     python tools/replay.py compare BEFORE AFTER                exit code 1 where something differs
 
-A record holds a digest of the LLVM text of every kernel, of every written-out document with its operation
-counts, and of the bits of what calls, motions, streams and constrained motions return. Only public calls are used,
+A record holds a digest of the LLVM text of every kernel (instructions in their order, whatever names values,
+labels and arguments have), of every written-out document with its operation counts, and of the bits of what calls,
+motions, streams and constrained motions return. Only public calls are used,
 and LLVM's own door, so that the inside may be moved at will. Both records must come from one machine: kernels are
 made for it.
 """
@@ -16,9 +17,11 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
@@ -130,6 +133,47 @@ def digest(*things: Any) -> str:
     return found.hexdigest()[:12]
 
 
+_SPLAT = re.compile(r"<(\w+) ([^,<> ]+)(?:, \1 \2)+>")
+_ZERO = re.compile(r"splat \((?:double|float) 0x0{16}\)|splat \(i\d+ 0\)")
+_LOCAL = re.compile(r"%[\w.]+")
+
+
+def canonical(text: str) -> str:
+    """An LLVM text without what LLVM does not see: functions in the order of their names, values and labels
+    numbered in order of appearance, equal lanes spelt alike, no declarations, chains of blocks as one."""
+    functions, others = [], []
+    for part in re.split(r"^(?=define |declare |@|!)", text, flags=re.MULTILINE):
+        if part.startswith("define "):
+            functions.append(_numbered(part[: part.index("\n}")]))
+        elif part.strip() and not part.startswith("declare "):
+            others.append(part.strip())
+    return "\n".join(sorted(functions) + sorted(others))
+
+
+def _numbered(function: str) -> str:
+    function = _ZERO.sub("zeroinitializer", _SPLAT.sub(r"splat (\1 \2)", function))
+    numbers: dict[str, str] = {}
+    return _LOCAL.sub(lambda x: numbers.setdefault(x[0], f"%{len(numbers)}"), _chained(function))
+
+
+def _chained(function: str) -> str:
+    """Blocks that only their predecessor jumps to are part of it."""
+    entered = Counter(re.findall(r"label %([\w.]+)", function))
+    out, block, same = [], "first", dict[str, str]()
+    for line in function.splitlines():
+        if not line.endswith(":"):
+            out.append(line)
+            continue
+        label, before = line[:-1], out[-1].strip()
+        if before == f"br label %{label}" and entered[label] == 1:
+            out.pop()
+        elif not before.endswith("{"):
+            block = label
+            out.append(f"%{label}:")
+        same[f"%{label}"] = f"%{block}"
+    return re.sub(r"%[\w.]+", lambda x: same.get(x[0], x[0]), "\n".join(out))
+
+
 def outcome(call: Callable[[], str]) -> str:
     """What a case gives; a refusal is a result too, and its sentence is kept."""
     try:
@@ -149,7 +193,7 @@ class Tape:
         parse = llvm.parse_assembly
 
         def recorded(text: str, *args: Any, **given: Any) -> Any:
-            self.seen.append(digest(text))
+            self.seen.append(digest(canonical(text)))
             if self.stop:
                 raise Made
             return parse(text, *args, **given)

@@ -23,9 +23,9 @@ TINY = 64.0  # units of the last place of t: below it a step is none
 ORDER = 8  # the exponent 1/8 is three square roots; methods of other orders go on in Python
 
 
-def machine(low: Lowered, target: Target) -> str:
+def add_engine(m: Module, low: Lowered, target: Target) -> None:
     """Everything the engine adds to a module."""
-    m, l = Module(), target.of(target.lanes)
+    l = target.of(target.lanes)
     add_sums(m, l)
     add_steps(m, l, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)
     _settle(m)
@@ -33,7 +33,6 @@ def machine(low: Lowered, target: Target) -> str:
     _integrate(m)
     _attempt(m)
     _integrate_adaptive(m)
-    return m.text()
 
 
 def _rates_of(job: Words, s: Value) -> tuple[Value, Value]:
@@ -176,4 +175,4 @@ def _factor(f: Function, error: Value) -> Value:
     return f.select(capped > shrink, capped, shrink)
 
 
-__all__ = ["FIRST", "GROW", "ORDER", "SAFETY", "SETTLED", "SHRINK", "TINY", "machine"]
+__all__ = ["FIRST", "GROW", "ORDER", "SAFETY", "SETTLED", "SHRINK", "TINY", "add_engine"]

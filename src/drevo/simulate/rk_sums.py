@@ -57,7 +57,6 @@ def _estimate(m: Module, l: Lanes) -> None:
         "estimate", best=PTR, y=PTR, K=PTR, b=PTR, e5=PTR, e3=PTR, n=I64, pad=I64, h=F64, rtol=F64, atol=F64
     )
     t, reduce = l.type, f"llvm.vector.reduce.fadd.{l.suffix}"
-    m.declare(F64, reduce, F64, t)
     h, rtol, atol = (x.splat(l.lanes) for x in (f.h, f.rtol, f.atol))
     with f.loop(f.pad, step=l.lanes, some=True, fifth=f.zero(t), third=f.zero(t)) as s:
         y = f.y.at(s.i).load(t, l.bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..codegen.emit.ir import I32, I64, PTR, VOID, Function, Module, Value
-from ..codegen.emit.llvm_rolled_driver import declarations
+from ..codegen.emit.llvm_rolled_driver import loaded
 from ..codegen.emit.lower import Lowered, Port
 from ..codegen.runtime import native
 from ..codegen.runtime.build import Spec
@@ -34,21 +34,18 @@ def _text(spec: Spec) -> str:
     ports = tuple(Port(name, (int(name != "t"),)) for name in _PORTS)
     low = Lowered((), ports[:4], ports[4:], {}, {}, ((), ()), (), None, (0, 0.0))
     f = m.function("one", q=PTR, v=PTR, tau=PTR, t=PTR, to_q=PTR, to_v=PTR, scratch=PTR, status=PTR)
-    f.call(VOID, _word(f, 0), _word(f, 2), *(getattr(f, _PORTS[k]) for k in _TAKEN), f.status)
+    m.words("rolled", 3)  # as RolledCode fills it
+    f.call(VOID, loaded(f, 0), loaded(f, 2), *(getattr(f, _PORTS[k]) for k in _TAKEN), f.status)
     f.ret()
     f = m.function("drive", I32, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)
     taken = [_without_t(f, f.pointers, PTR), _without_t(f, f.strides, I64)]
-    f.ret(f.call(I32, _word(f, 1), _word(f, 2), *taken, f.count, f.arena))
-    head = "@rolled = global [3 x ptr] zeroinitializer\n"  # as RolledCode fills it
-    return "\n".join([declarations(target), head, m.text(), engine.machine(low, target)])
-
-
-def _word(f: Function, k: int) -> Value:
-    return Value(f, PTR, "@rolled").at(k, PTR).load(PTR)
+    f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), *taken, f.count, f.arena))
+    engine.add_engine(m, low, target)
+    return m.text()
 
 
 def _without_t(f: Function, words: Value, kind: str) -> Value:
-    room = f.let(PTR, f"alloca {kind}, i64 {len(_TAKEN)}", first=True)
+    room = f.place(kind, len(_TAKEN))
     for to, k in enumerate(_TAKEN):
         room.at(to, kind).store(words.at(k, kind).load(kind))
     return room

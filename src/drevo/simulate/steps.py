@@ -34,7 +34,6 @@ def _distance(m: Module, l: Lanes) -> None:
     """K = Z; best[0], best[1] grow to the largest change and the largest rate."""
     f = m.function("distance", K=PTR, Z=PTR, pad=I64, best=PTR)
     t, size = l.type, f"llvm.fabs.{l.suffix}"
-    m.declare(F64, f"llvm.vector.reduce.fmax.{l.suffix}", t)
     with f.loop(f.pad, step=l.lanes, some=True, change=f.zero(t), rate=f.zero(t)) as s:
         at_k, z = f.K.at(s.i), f.Z.at(s.i).load(t, l.bytes)
         s.change = _larger(f, f.call(t, size, z - at_k.load(t, l.bytes)), s.change)
@@ -50,7 +49,6 @@ def _normalise(m: Module) -> None:
     """The n quaternions of each row of q, which begin at `starts`, get unit length."""
     f = m.function("normalise", q=PTR, rows=I64, size=I64, starts=PTR, n=I64)
     four, reduce = "<4 x double>", "llvm.vector.reduce.fadd.v4f64"
-    m.declare(F64, reduce, F64, four)
     with f.loop(f.rows) as row, f.loop(f.n) as k:
         place = f.q.at(row.i * f.size + f.starts.at(k.i, I64).load(I64))
         x = place.load(four, 8)

@@ -22,7 +22,7 @@ class Run(NamedTuple):
     values: tuple[int, ...] = ()  # that lie in the frame, in order
 
 
-class Cut(NamedTuple):
+class Split(NamedTuple):
     """`slot`: values that cross from one run to a later one; `framed`: value -> (slot in a frame, sign)."""
 
     runs: tuple[Run, ...]
@@ -31,7 +31,7 @@ class Cut(NamedTuple):
     framed: dict[int, list[tuple[int, int]]]
 
 
-def cut(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] = ()) -> Cut:
+def split_functions(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] = ()) -> Split:
     """Runs of `chunk` steps, and the repeated ones; a slot is never reused inside the run that last reads it."""
     n = len(low.steps)
     size = chunk or (max(1, n) if n <= ONE_FUNCTION else CHUNK if n <= SOON else SHORT)
@@ -59,7 +59,7 @@ def cut(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] = ()) -> Cut
             framed.setdefault(e >> 1, []).append((count, e & 1))
             count += 1
     assert all(born[v] < last[v] for v in slot)
-    return Cut(tuple(runs), slot, count, framed)
+    return Split(tuple(runs), slot, count, framed)
 
 
 def _pieces(total: int, size: int, apart: Sequence[range]) -> list[range]:
@@ -90,4 +90,4 @@ def _slots(low: Lowered, pieces: Sequence[range], last: dict[int, int]) -> tuple
     return slot, count
 
 
-__all__ = ["Cut", "Run", "cut"]
+__all__ = ["Run", "Split", "split_functions"]

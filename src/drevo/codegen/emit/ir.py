@@ -131,6 +131,11 @@ class Value(NamedTuple):
         """Puts a value where this pointer points to."""
         self.f.put(f"store {x.type} {x.text}, ptr {self.text}{_aligned(align)}{hint}")
 
+    def prefetch(self) -> None:
+        """Into the caches, to be read soon."""
+        hints = (self.f.const(I32, k) for k in (0, 2, 1))  # read, kept for a while, data
+        self.f.call(VOID, "llvm.prefetch.p0", self, *hints)
+
     def shuffle(self, other: Value | None, lanes: Iterable[int]) -> Value:
         """The named lanes of this vector, and of another, whose lanes count on."""
         items = [f"i32 {k}" for k in lanes]
@@ -142,6 +147,10 @@ class Value(NamedTuple):
     def cast(self, how: str, kind: str) -> Value:
         """sitofp, zext, bitcast, ptrtoint, .. to another type."""
         return self.f.let(kind, f"{how} {self.type} {self.text} to {kind}")
+
+    def part(self, k: int) -> Value:
+        """Member k of a structure."""
+        return self.f.let(self.type.strip("{}").split(", ")[k], f"extractvalue {self.type} {self.text}, {k}")
 
     def splat(self, lanes: int) -> Value:
         """The scalar in every lane."""
@@ -162,7 +171,7 @@ def _aligned(align: int) -> str:
 class Loop:
     """A loop under construction. Attributes are what it carries: read the present value, assign the next one.
 
-    After the loop they are the last values; `i` is the counter, if there is one.
+    After the loop they are the last values; `i` is the counter of a loop with a stop.
     """
 
     _f: Function
@@ -185,13 +194,16 @@ class Loop:
     def leave(self, where: Value) -> None:
         """Ends the loop here if `where` holds, with the values of now."""
         f, label = self._f, self._f.fresh("go")
-        self._exits.append((f._block, dict(self._now)))
+        self._exits.append((f.block, dict(self._now)))
         f.put(f"br i1 {where.text}, label %{self._end}, label %{label}")
         f.label(label)
 
 
 class Function:
-    """A function under construction: `f.x` is its argument x."""
+    """A function under construction: `f.x` is its argument x.
+
+    lines: the text so far; straight-line code may be appended without the builder. block: the label of now.
+    """
 
     arguments: dict[str, Value]
 
@@ -199,9 +211,9 @@ class Function:
         self.module = module
         given = ", ".join(f"{kind} %{x}" for x, kind in arguments.items())
         self._head = f"define {result} @{name}({given}){attributes}"
-        self.result, self._lines, self._entry = result, list[str](), list[str]()
-        self._block, self._count = "entry", 0
-        self.arguments = {x: Value(self, kind.split()[0], f"%{x}") for x, kind in arguments.items()}
+        self.result, self.lines, self._entry = result, list[str](), list[str]()
+        self.block, self._count = "entry", 0
+        self.arguments = {x: Value(self, kind.removesuffix(" noalias"), f"%{x}") for x, kind in arguments.items()}
 
     def __getattr__(self, name: str) -> Value:
         try:
@@ -218,12 +230,12 @@ class Function:
         return f"{stem}{self._count}"
 
     def put(self, text: str) -> None:
-        self._lines.append(f"  {text}")
+        self.lines.append(f"  {text}")
 
     def let(self, kind: str, text: str, first: bool = False) -> Value:
         """The value of an instruction. first: it stands in the entry block, before everything else."""
         name = f"%{self.fresh('x')}"
-        (self._entry if first else self._lines).append(f"  {name} = {text}")
+        (self._entry if first else self.lines).append(f"  {name} = {text}")
         return Value(self, kind, name)
 
     def text_of(self, x: Operand, kind: str) -> str:
@@ -250,8 +262,17 @@ class Function:
         """x where it holds, else y; lane by lane."""
         return self.let(x.type, f"select {where.type} {where.text}, {x.type} {x.text}, {y.type} {y.text}")
 
+    def struct(self, *members: Value) -> Value:
+        """Several values as one."""
+        found = self.const(f"{{{', '.join(x.type for x in members)}}}", "undef")
+        for k, x in enumerate(members):
+            found = self.let(found.type, f"insertvalue {found.type} {found.text}, {x.type} {x.text}, {k}")
+        return found
+
     def call(self, result: str, callee: str | Value, *given: Value, flags: str = "") -> Value:
-        """A call by name or address; of a void function the value is of no use."""
+        """A call by name or address, LLVM's own functions declared; of a void function the value is of no use."""
+        if isinstance(callee, str) and callee.startswith("llvm."):
+            self.module.declare(result, callee, *(x.type for x in given))
         name = callee.text if isinstance(callee, Value) else f"@{callee}"
         text = f"call {flags}{result} {name}({', '.join(f'{x.type} {x.text}' for x in given)})"
         if result != VOID:
@@ -261,7 +282,6 @@ class Function:
 
     def smaller(self, x: Value, y: Operand) -> Value:
         """Of two integers, signed."""
-        self.module.declare(x.type, f"llvm.smin.{x.type}", x.type, x.type)
         return self.call(x.type, f"llvm.smin.{x.type}", x, self.const(x.type, y))
 
     def place(self, kind: str, count: int = 1) -> Value:
@@ -270,13 +290,13 @@ class Function:
 
     def ret(self, x: Value | None = None) -> None:
         self.put(f"ret {x.type} {x.text}" if x else "ret void")
-        self._block = ""  # nothing follows
+        self.block = ""  # nothing follows
 
     # -- control flow ---------------------------------------------------------------------------------------
 
     def label(self, name: str) -> None:
-        self._lines.append(f"{name}:")
-        self._block = name
+        self.lines.append(f"{name}:")
+        self.block = name
 
     @contextmanager
     def when(self, where: Value) -> Iterator[None]:
@@ -285,7 +305,7 @@ class Function:
         self.put(f"br i1 {where.text}, label %{then}, label %{after}")
         self.label(then)
         yield
-        if self._block:
+        if self.block:
             self.put(f"br label %{after}")
         self.label(after)
 
@@ -298,7 +318,7 @@ class Function:
     def jump(self, label: str) -> None:
         """On to a label that stands later."""
         self.put(f"br label %{label}")
-        self._block = ""  # nothing follows
+        self.block = ""  # nothing follows
 
     def choose(self, where: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
         """The value of one of two branches; only that one is run."""
@@ -307,46 +327,60 @@ class Function:
         for label, branch in zip(labels, (then, otherwise)):
             self.label(label)
             x = branch()
-            sources.append((self._block, x))
+            sources.append((self.block, x))
             self.put(f"br label %{after}")
         self.label(after)
         return self._joined(sources)
+
+    def switch(self, index: Value, branches: Sequence[Callable[[], None]]) -> None:
+        """Runs the branch of that number, the first one for any other number; a branch that returns ends there."""
+        labels, after = [self.fresh("case") for _ in branches], self.fresh("after")
+        cases = " ".join(f"{index.type} {k}, label %{x}" for k, x in enumerate(labels) if k)
+        self.put(f"switch {index.type} {index.text}, label %{labels[0]} [{cases}]")
+        for label, branch in zip(labels, branches):
+            self.label(label)
+            branch()
+            if self.block:
+                self.put(f"br label %{after}")
+        self.label(after)
 
     @contextmanager
     def loop(
         self, stop: Operand | None = None, *, start: Operand = 0, step: int = 1, some: bool = False,
         carry: Mapping[str, Value] | None = None, **carried: Value,
     ) -> Iterator[Loop]:  # fmt: skip
-        """The body for i = start, start + step, .. below `stop`; without `stop` until it leaves.
+        """The body for i = start, start + step, .. below `stop`, above it with a negative step; without `stop`
+        until it leaves.
 
-        some: it is known to run once at least, which saves a test. carried, carry: values from turn to turn.
+        some: it is known to run once at least, which saves a test. carried, carry: values from pass to pass.
         """
         carried |= carry or {}
         body, loop = self.fresh("loop"), Loop(self, self.fresh("done"), carried)
         if stop is None or some:
             self.put(f"br label %{body}")
         else:
-            any_ = self.const(I64, start) < stop
+            any_ = self.const(I64, start)._compare("<" if step > 0 else ">", stop)
             self.put(f"br i1 {any_.text}, label %{body}, label %{loop._end}")
-            loop._exits.append((self._block, dict(carried)))
-        before = self._block
+            loop._exits.append((self.block, dict(carried)))
+        before = self.block
         self.label(body)
-        here = len(self._lines)
-        first = {**carried, "i": self.const(I64, start)}
+        here = len(self.lines)
+        first = {**carried, **({} if stop is None else {"i": self.const(I64, start)})}
         phis = {name: Value(self, x.type, f"%{self.fresh(name)}") for name, x in first.items()}
         loop._now.update(phis)
         yield loop
-        if self._block:
-            loop._now["i"] = phis["i"] + step
-            self._lines[here:here] = [
-                f"  {phis[n].text} = phi {x.type} [{x.text}, %{before}], [{loop._now[n].text}, %{self._block}]"
+        if self.block:
+            if stop is not None:
+                loop._now["i"] = phis["i"] + step
+            self.lines[here:here] = [
+                f"  {phis[n].text} = phi {x.type} [{x.text}, %{before}], [{loop._now[n].text}, %{self.block}]"
                 for n, x in first.items()
             ]
             if stop is None:
                 self.put(f"br label %{body}")
             else:
-                loop._exits.append((self._block, dict(loop._now)))
-                more = loop._now["i"] < stop
+                loop._exits.append((self.block, dict(loop._now)))
+                more = loop._now["i"]._compare("<" if step > 0 else ">", stop)
                 self.put(f"br i1 {more.text}, label %{body}, label %{loop._end}")
         self.label(loop._end)
         for name in carried:
@@ -357,18 +391,14 @@ class Function:
         return self.let(kind, f"phi {kind} " + ", ".join(f"[{x.text}, %{block}]" for block, x in sources))
 
     def text(self) -> str:
-        return "\n".join([f"{self._head} {{", "entry:", *self._entry, *self._lines, "}", ""])
+        return "\n".join([f"{self._head} {{", "entry:", *self._entry, *self.lines, "}", ""])
 
 
 class Module:
-    """Functions, and the declarations of what they call from outside, each once.
+    """Functions by name, and the declarations of what they call from outside, each once."""
 
-    given: names that another part of the text declares.
-    """
-
-    def __init__(self, given: Iterable[str] = ()) -> None:
-        self.functions: list[Function] = []
-        self.given = frozenset(given)
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
         self.declared: dict[str, str] = {}
         self.data: dict[str, str] = {}
 
@@ -379,13 +409,16 @@ class Module:
         """A new function with typed arguments; internal and never inlined, unless it is public."""
         head, tail = ("", "") if public else ("internal ", " noinline")
         found = Function(self, name, head + result, tail + attributes, {**(given or {}), **arguments})
-        self.functions.append(found)
+        self.functions[name] = found
         return found
 
     def declare(self, result: str, name: str, *kinds: str) -> None:
-        """A function of LLVM's or of another part of the text."""
-        if name not in self.given:
-            self.declared[name] = f"declare {result} @{name}({', '.join(kinds)})"
+        """A function of LLVM's."""
+        self.declared[name] = f"declare {result} @{name}({', '.join(kinds)})"
+
+    def words(self, name: str, count: int) -> None:
+        """Room for addresses @name, filled after loading."""
+        self.data[name] = f"@{name} = global [{count} x ptr] zeroinitializer, align 64"
 
     def constant(self, name: str, kind: str, values: Sequence[str]) -> None:
         """A table of constants @name."""
@@ -398,7 +431,7 @@ class Module:
         return ", !nontemporal !0"
 
     def text(self) -> str:
-        parts = [*self.declared.values(), *(f.text() for f in self.functions), *self.data.values(), ""]
+        parts = [*self.declared.values(), *(f.text() for f in self.functions.values()), *self.data.values(), ""]
         return "\n".join(parts)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .cut import cut
-from .llvm_driver import driver
+from .cut import split_functions
+from .ir import Module
+from .llvm_driver import add_driver
 from .llvm_kernel import UNIT_TOLERANCE, Kernel
-from .llvm_math import sines
+from .llvm_ports import ColumnPorts, Ports, TilePorts
 from .llvm_target import Arena, Target, arena
 from .lower import Lowered
 from .repeat import repeats
@@ -26,30 +27,22 @@ class Text(NamedTuple):
     slots: int
 
 
-def emit(low: Lowered, target: Target, layout: str, entry: Callable[[Arena, int], str] | None = None) -> Text:
+def emit(
+    low: Lowered, target: Target, layout: str, entry: Callable[[Module, Arena, int], None] | None = None
+) -> Text:
     """The whole module. `entry` adds the Python entry point, given the arena and the scalar scratch."""
-    pieces = cut(low, target.chunk, repeats(low) if len(low.steps) > REPEATED else ())
+    m, one, many = Module(), target.of(1), target.of(target.lanes)
+    pieces = split_functions(low, target.chunk, repeats(low) if len(low.steps) > REPEATED else ())
     room = arena(low, target, pieces.slots, layout)
-    scratch = pieces.slots * target.of(1).size
-    one = Kernel(low, target, 1, pieces, room)
-    many = Kernel(low, target, target.lanes, pieces, room, layout != "rows")
-    kernels = "".join(kernel.text() for kernel in ((one, many) if target.single else (many,)))
-    parts = [_declarations(target), sines(kernels, (one.l, many.l), target.fma), kernels]
-    parts.append(driver(low, target, room, layout))
+    scratch = pieces.slots * one.size
+    if target.single:
+        Kernel(low, target, pieces, Ports(low, one)).add(m)
+    ports = TilePorts(low, many, room) if layout == "rows" else ColumnPorts(low, many)
+    Kernel(low, target, pieces, ports).add(m)
+    add_driver(m, low, target, room, layout)
     if entry is not None:
-        parts.append(entry(room, scratch))
-    return Text("\n".join(parts), room, scratch, pieces.slots)
+        entry(m, room, scratch)
+    return Text(m.text(), room, scratch, pieces.slots)
 
 
-def _declarations(target: Target) -> str:
-    out = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)", "declare i64 @llvm.smin.i64(i64, i64)"]
-    for l in (target.of(1), target.of(target.lanes)):
-        t = l.type
-        out.append(f"declare {t} @llvm.fma.{l.suffix}({t}, {t}, {t})")
-        if l.lanes > 1:
-            out.append(f"declare i1 @llvm.vector.reduce.and.v{l.lanes}i1({l.many('i1')})")
-        out += [f"declare {t} @llvm.{f}.{l.suffix}({t})" for f in ("fabs", "sqrt")]
-    return "\n".join(out) + "\n"
-
-
-__all__ = ["SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "arena", "cut", "emit"]
+__all__ = ["SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "arena", "emit", "split_functions"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .ir import I1, I8, I64, PTR, VOID, Function, Module, Value
+from .ir import I1, I8, I64, PTR, VOID, Function, Module, Value, literal
 from .llvm_math import Lanes
 from .llvm_rows import MOVED
 from .llvm_target import BEYOND, LINE, Arena
@@ -176,7 +176,7 @@ def _add_spill(m: Module, l: Lanes, room: Arena) -> None:
 def _add_fill(m: Module, i: int, fixed: list[tuple[int, float]], l: Lanes) -> None:
     """@fill<i>(p, step): the constant rows of an output."""
     m.constant(f"places{i}", I64, [str(k) for k, _ in fixed])
-    m.constant(f"values{i}", l.scalar, [l.literal(x) for _, x in fixed])
+    m.constant(f"values{i}", l.scalar, [literal(x, l.scalar) for _, x in fixed])
     f = m.function(f"fill{i}", p=PTR, step=I64)
     with f.loop(len(fixed), some=True) as j:
         row = f.const(PTR, f"@places{i}").at(j.i, I64).load(I64)

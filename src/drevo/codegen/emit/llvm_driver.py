@@ -14,13 +14,12 @@ from .llvm_target import BEYOND, Arena, Target
 from .lower import Lowered
 
 
-def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
+def add_driver(m: Module, low: Lowered, target: Target, room: Arena, layout: str) -> None:
     """i32 @drive(pointers, strides, count, arena, all): 1 if a check failed. Inputs come first, then outputs.
 
     all: samples of the whole batch, of which these are a part.
     """
     l, rows = target.of(target.lanes), layout == "rows"
-    m = Module(given=("llvm.smin.i64",))
     _add_clear(m, l)
     if rows:
         for w in sorted({width_of(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size}):
@@ -40,10 +39,9 @@ def driver(low: Lowered, target: Target, room: Arena, layout: str) -> str:
         with f.when(f.count < l.lanes):
             _clear_tile(f, low, l, room)
             columns.small()
-            _end(f, l, ports.status)
+            add_end(f, l, ports.status)
         columns.loop()
-    _end(f, l, ports.status)
-    return m.text()
+    add_end(f, l, ports.status)
 
 
 def _ports(f: Function, room: Arena) -> Ports:
@@ -54,7 +52,7 @@ def _ports(f: Function, room: Arena) -> Ports:
     return Ports(arrays, strides, tiles, f.arena.at(room.scratch, I8), f.arena.at(room.status, I8), f.count - 1)
 
 
-def _end(f: Function, l: Lanes, status: Value) -> None:
+def add_end(f: Function, l: Lanes, status: Value) -> None:
     """1 if the status of any lane became NaN."""
     bits = status.load(l.type, l.bytes).is_nan().cast("bitcast", f"i{l.lanes}")
     f.ret(bits.differs(0).cast("zext", I32))
@@ -70,7 +68,7 @@ def _clear_tile(f: Function, low: Lowered, l: Lanes, room: Arena) -> None:
     for i, at in enumerate(room.outputs):
         for k, x in constants(low, i):
             if x:
-                f.arena.at(at + k * l.bytes, I8).store(f.const(l.type, l.const(x)), l.bytes)
+                f.arena.at(at + k * l.bytes, I8).store(f.const(l.type, x), l.bytes)
 
 
 def _rows(f: Function, low: Lowered, l: Lanes, room: Arena, ports: Ports) -> None:
@@ -119,4 +117,4 @@ def _add_clear(m: Module, l: Lanes) -> None:
     f.ret()
 
 
-__all__ = ["driver"]
+__all__ = ["add_driver", "add_end"]

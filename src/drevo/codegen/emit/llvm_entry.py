@@ -36,16 +36,16 @@ class _Entry:
     """The function @entry(self, args, nargs, names), METH_FASTCALL | METH_KEYWORDS."""
 
     def __init__(
-        self, low: Lowered, target: Target, room: Arena, scratch: int, rows: bool, layout: Layout
+        self, m: Module, low: Lowered, target: Target, room: Arena, scratch: int, rows: bool, layout: Layout
     ) -> None:
         self.target, self.room, self.scratch, self.rows = target, room, scratch, rows
         self.layout, self.size = layout, target.of(1).size
         self.inputs, self.outputs = (
             p if rows else tuple(Port(x.name, (x.size,)) for x in p) for p in (low.inputs, low.outputs)
         )
-        self.module = Module()
+        m.words("table", len(TABLE))
         given = {"self": PTR, "args": PTR, "nargs": I64, "names": PTR}
-        self.f = self.module.function("entry", PTR, given, public=True)
+        self.f = m.function("entry", PTR, given, public=True)
         ports = len(low.inputs) + len(low.outputs)
         self.pointers, self.strides = self.f.place(PTR, ports), self.f.place(I64, ports)
         self.status = self.f.place(target.scalar)
@@ -299,7 +299,7 @@ class _Entry:
 
     # -- the whole ------------------------------------------------------------------------------------------
 
-    def text(self) -> str:
+    def write(self) -> None:
         f = self.f
         user = self.out()
         arrays = [self.array(self.field(f.args, 8 * i), p, ALIGNED) for i, p in enumerate(self.inputs)]
@@ -310,7 +310,6 @@ class _Entry:
         self.into_ours(arrays, batched, total)
         f.label(SLOW)
         f.ret(self.call("PyObject_Vectorcall", PTR, self.table("slow"), f.args, f.nargs, f.names))
-        return f"@table = global [{len(TABLE)} x ptr] zeroinitializer, align 64\n" + self.module.text()
 
     def into_ours(self, arrays: Sequence[Array], batched: Value, total: Value) -> None:
         """New arrays; 0-d ones become NumPy scalars, as everywhere in NumPy."""
@@ -343,9 +342,11 @@ class _Entry:
         f.ret(self.bundle(objects))
 
 
-def entry(low: Lowered, target: Target, room: Arena, scratch: int, layout: str, objects: Layout) -> str:
-    """The text of @table and @entry. `layout`: "rows" or "batch_last"; `objects`: the interpreter's offsets."""
-    return _Entry(low, target, room, scratch, layout == "rows", objects).text()
+def add_entry(
+    m: Module, low: Lowered, target: Target, room: Arena, scratch: int, layout: str, objects: Layout
+) -> None:
+    """@table and @entry. `layout`: "rows" or "batch_last"; `objects`: the interpreter's offsets."""
+    _Entry(m, low, target, room, scratch, layout == "rows", objects).write()
 
 
-__all__ = ["entry"]
+__all__ = ["add_entry"]

@@ -1,124 +1,98 @@
 """The functions of a kernel of one width, one run of steps each, as LLVM text.
 
 Values are SSA names %t<value>; an output is stored as soon as it exists and an input loaded at its first use,
-so the order of the steps is the register allocation.
+so the order of the steps is the register allocation. The body stays f-strings: the cost per instruction counts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, MUL, SQRT, WHEN
 from ..graph.program import FLOOR
-from .cut import Cut, Run
-from .llvm_math import NEAR, Lanes
-from .llvm_target import Arena, Target
+from .cut import Run, Split
+from .ir import I1, I8, I32, PTR, VOID, Function, Module, Value, literal
+from .llvm_math import NEAR, Lanes, atan2, sincos, turned
+from .llvm_ports import ALONE, Ports
+from .llvm_target import Target
 from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, results
 from .repeat import sinks_of
 
-AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
 TESTS = 8  # of results in a row, before their sum goes to the status
 UNIT_TOLERANCE = 2e-6  # of |q|^2, which is 1e-6 of |q|
 _NAME = {ADD: "fadd", MUL: "fmul", DIV: "fdiv"}
 
 
 class Kernel:
-    """The functions of one width. Batch: pointers in, out, scratch, status into the arena; scalar: one
-    pointer per port. Every pointer is an argument of every run, so a run loads what it needs.
+    """The functions of one width. Every pointer is an argument of every run, so a run loads what it needs."""
 
-    direct: a batch kernel that reads and writes the caller's own arrays: per port a pointer and the step of its
-    rows.
-    """
-
-    def __init__(
-        self, low: Lowered, target: Target, lanes: int, pieces: Cut, room: Arena, direct: bool = False
-    ) -> None:
-        self.low, self.target, self.l, self.pieces, self.room = low, target, target.of(lanes), pieces, room
-        self.direct = direct
-        self.scalar = lanes == 1
-        self.name = "one" if self.scalar else "many"
+    def __init__(self, low: Lowered, target: Target, pieces: Split, ports: Ports) -> None:
+        self.low, self.target, self.l, self.pieces, self.ports = low, target, ports.l, pieces, ports
         self.sinks = sinks_of(low)
         self.ends = ends(low)
 
-    @property
-    def arguments(self) -> list[str]:
-        """Arguments in order, with their types."""
-        ports = ["ptr %in", "ptr %out"]
-        if self.scalar:
-            ports = [f"ptr %in{i}" for i in range(len(self.low.inputs))]
-            ports += [f"ptr %out{i}" for i in range(len(self.low.outputs))]
-        elif self.direct:
-            ports = [f"{x}{i}" for i in range(len(self.low.inputs)) for x in ("ptr %in", "i64 %pace")]
-            ports += [f"{x}{i}" for i in range(len(self.low.outputs)) for x in ("ptr %out", "i64 %step")]
-        return [*ports, "ptr %scratch", "ptr %status"]
-
-    def text(self) -> str:
-        """All functions of the kernel; `@one` or `@many` is what a driver calls."""
-        signature = ", ".join(a.replace("ptr", "ptr noalias") for a in self.arguments)
-        align = "" if self.scalar else ' "stackrealign"'
-        runs, parts, calls = self.pieces.runs, [], []
+    def add(self, m: Module) -> None:
+        """Adds all of them; `@one` or `@many` is what a driver calls."""
+        runs, name, align = self.pieces.runs, "one", ""
+        if self.l.lanes > 1:
+            name, align = "many", ' "stackrealign"'
+        given = self.ports.arguments | {"scratch": ALONE, "status": ALONE}
         for k, run in enumerate(runs):
-            name = self.name if len(runs) == 1 else f"{self.name}_{run.code}"
-            calls.append(self.call(name, k, run))
             if run.code == k:
-                body = "\n".join(Body(self, k).lines(run.steps))
-                given = f"{signature}, ptr noalias %frame" if run.values else signature
-                parts.append(f"define internal void @{name}({given}) noinline{align} {{\n{body}\n  ret void\n}}\n")
+                own = {"frame": ALONE} if run.values else {}
+                f = m.function(name if len(runs) == 1 else f"{name}_{k}", VOID, given | own, attributes=align)
+                Body(self, f, k).write(run.steps)
+                f.ret()
         if len(runs) > 1:
-            lines = "\n".join(calls)
-            parts.append(f"define internal void @{self.name}({signature}) noinline {{\n{lines}\n  ret void\n}}\n")
-        return "".join(parts)
+            f = m.function(name, VOID, given)
+            for run in runs:
+                f.call(VOID, f"{name}_{run.code}", *self.passed(f, run).values())
+            f.ret()
 
-    def call(self, name: str, k: int, run: Run) -> str:
-        """The call of a run; of a repeated one with its own frame and the outputs moved on."""
-        lines, given = [], list(self.arguments)
+    def passed(self, f: Function, run: Run) -> dict[str, Value]:
+        """What a run is called with: of an outlined one its own frame, and the outputs moved on."""
+        given = dict(f.arguments)
+        if run.shift:
+            given |= self.ports.shifted(f, run.shift)
         if run.values:
-            if run.shift:
-                for i in range(len(self.low.outputs) if self.scalar or self.direct else 1):
-                    port = f"out{i}" if self.scalar or self.direct else "out"
-                    lines += self.moved(port, f"m{k}_{port}", i, run.shift)
-                    given = [a.replace(f"ptr %{port}", f"ptr %m{k}_{port}") for a in given]
-            offset = run.frame * self.l.bytes
-            lines.append(f"  %f{k} = getelementptr i8, ptr %scratch, i64 {offset}")
-            given.append(f"ptr %f{k}")
-        return "\n".join([*lines, f"  call void @{name}({', '.join(given)})"])
-
-    def moved(self, port: str, name: str, i: int, columns: int) -> list[str]:
-        """An output pointer, moved on by some columns."""
-        if not self.direct or self.scalar:
-            return [f"  %{name} = getelementptr i8, ptr %{port}, i64 {columns * self.l.bytes}"]
-        return [
-            f"  %{name}_o = mul i64 %step{i}, {columns}",
-            f"  %{name} = getelementptr i8, ptr %{port}, i64 %{name}_o",
-        ]
+            given["frame"] = f.scratch.at(run.frame * self.l.bytes, I8)
+        return given
 
 
 class Body:
-    """The text of one run of steps."""
+    """The straight-line code of one run of steps, appended to a function.
 
-    def __init__(self, kernel: Kernel, index: int) -> None:
-        self.k, self.index, self.l = kernel, index, kernel.l
+    stem: of its names, where a function has several bodies. status: of a sample, not written yet.
+    """
+
+    def __init__(self, kernel: Kernel, f: Function, index: int = 0, stem: str = "") -> None:
+        self.k, self.f, self.index, self.l = kernel, f, index, kernel.l
+        self.value, self.name = f"%{stem}t", f"%{stem}n"
+        self.out = f.lines
         self.made: set[int] = set()
         self.frame = {v: i for i, v in enumerate(kernel.pieces.runs[index].values)}
-        self.out: list[str] = []
         self.count = 0
-        self.bad: str | None = None
-        self.part: str | None = None  # tests that are not in `bad` yet
-        self.parts = 0
-        self.least: str | None = None  # of what the pivots are above their floors
+        self.status: str | None = None
+        self.tests: str | None = None  # that are not in the status yet
+        self.test_count = 0
+        self.least_pivot: str | None = None  # of what the pivots are above their floors
+        t, size = self.l.type, self.l.suffix
+        for name, n in (("fma", 3), ("fabs", 1), ("sqrt", 1)):
+            f.module.declare(t, f"llvm.{name}.{size}", *[t] * n)
+        f.module.declare(VOID, "llvm.prefetch.p0", PTR, I32, I32, I32)
 
-    def lines(self, run: Sequence[Step]) -> list[str]:
+    def write(self, run: Sequence[Step]) -> None:
         if self.index == 0:
             self.first()
         self.turns([s for s in run if s[0] == TURN])
         run = [s for s in run if s[0] != TURN]
-        for step in self.sines(run) if self.k.scalar and self.l.lanes == 1 else self.paired(run):
+        for step in self.sines(run) if self.l.lanes == 1 else self.paired(run):
             self.step(step)
-        self.gather()
-        self.hold()
-        if self.bad is not None:
-            self.out.append(f"  store {self.l.type} {self.bad}, ptr %status, align {self.l.bytes}")
-        return self.out
+        self.add_tests()
+        self.test_pivots()
+        if self.status is not None:
+            self.out.append(f"  store {self.l.type} {self.status}, ptr %status, align {self.l.bytes}")
 
     def first(self) -> None:
         """What has no step of its own: quaternion checks, outputs that are inputs or (one sample) constants."""
@@ -130,39 +104,41 @@ class Body:
             if v in k.low.where:
                 self.operand(2 * v)
                 self.sink(v)
-        if k.scalar:
+        if k.ports.fixed:
             self.constants()
 
     def constants(self) -> None:
-        """Constant outputs of one sample, runs of them as one vector store."""
+        """Constant outputs; of one sample runs of them as one vector store."""
+        l, widths = self.l, (8, 4, 2, 1) if self.l.lanes == 1 else (1,)
         for i, edges in enumerate(self.k.low.stores):
-            for start, values in _constant_runs(edges, self.k.low.constants):
-                self.constant_run(f"%out{i}", start, values)
-
-    def constant_run(self, base: str, start: int, values: list[float]) -> None:
-        l, at = self.l, 0
-        while at < len(values):
-            n = next(w for w in (8, 4, 2, 1) if w <= len(values) - at)
-            items = ", ".join(f"{l.scalar} {l.literal(x)}" for x in values[at : at + n])
-            kind, text = (f"<{n} x {l.scalar}>", f"<{items}>") if n > 1 else (l.scalar, items.split()[1])
-            address = self.address(base, (start + at) * l.size)
-            self.out.append(f"  store {kind} {text}, ptr {address}, align {l.size}")
-            at += n
+            for start, values in _constant_runs(edges, self.k.low.constants, widths):
+                items = [f"{l.scalar} {literal(x, l.scalar)}" for x in values]
+                text = f"<{len(items)} x {l.scalar}> <{', '.join(items)}>" if len(items) > 1 else items[0]
+                if l.lanes > 1:
+                    text = f"{l.type} {l.const(values[0])}"
+                self.out.append(f"  store {text}, ptr {self.k.ports.place(self, i, start)}, align {l.bytes}")
 
     # -- names ----------------------------------------------------------------------------------------------
 
     def fresh(self, text: str) -> str:
         self.count += 1
-        name = f"%n{self.count}"
+        name = f"{self.name}{self.count}"
         self.out.append(f"  {name} = {text}")
         return name
 
     def address(self, base: str, offset: int) -> str:
         return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
 
-    def load(self, value: int, base: str, offset: int) -> None:
-        address = self.address(base, offset)
-        self.out.append(f"  %t{value} = load {self.l.type}, ptr {address}, align {self.l.bytes}")
+    def row(self, base: str, step: str, column: int) -> str:
+        """The address of a row of a batch-last array."""
+        if not column:
+            return base
+        offset = self.fresh(f"mul i64 {step}, {column}")
+        return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def load(self, v: int, base: str, offset: int, align: int = 0) -> None:
+        address, l = self.address(base, offset), self.l
+        self.out.append(f"  {self.value}{v} = load {l.type}, ptr {address}, align {align or l.bytes}")
 
     def operand(self, edge: int) -> str:
         """The text of an operand; inputs and crossing values are loaded at their first use here."""
@@ -173,35 +149,16 @@ class Body:
         if v not in self.made:
             self.made.add(v)
             if v in k.low.where:
-                self.load_input(v, *k.low.where[v])
+                k.ports.load(self, v, *k.low.where[v])
             elif v in self.frame:
                 self.load(v, "%frame", self.frame[v] * self.l.bytes)
             else:
                 self.load(v, "%scratch", k.pieces.slot[v] * self.l.bytes)
-        return self.fresh(f"fneg {self.l.type} %t{v}") if edge & 1 else f"%t{v}"
-
-    def load_input(self, v: int, port: int, column: int) -> None:
-        """Of the caller's own array with a prefetch of what a later tile reads."""
-        k, l = self.k, self.l
-        if k.scalar:
-            self.load(v, f"%in{port}", column * l.bytes)
-        elif not k.direct:
-            self.load(v, "%in", k.room.inputs[port] + column * l.bytes)
-        else:
-            at = self.row(f"%in{port}", f"%pace{port}", column)
-            self.out.append(f"  %t{v} = load {l.type}, ptr {at}, align {l.size}")
-            self.out.append(f"  call void @llvm.prefetch.p0(ptr {self.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
-
-    def row(self, base: str, step: str, column: int) -> str:
-        """The address of a row of a batch-last array."""
-        if not column:
-            return base
-        offset = self.fresh(f"mul i64 {step}, {column}")
-        return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return self.fresh(f"fneg {self.l.type} {self.value}{v}") if edge & 1 else f"{self.value}{v}"
 
     def turns(self, steps: Sequence[Step]) -> None:
         """Angles less whole turns, one test for all of them: that any is large is rare."""
-        t, l, out = self.l.type, self.l, self.out
+        t, l, f = self.l.type, self.l, self.f
         square, plain, lost = l.const(0.0), list[str](), list[str]()
         for _, _, a, b, _ in steps:
             x, factor = self.operand(a), self.operand(b)
@@ -211,15 +168,18 @@ class Body:
             square = self.multiply_add(plain[-1], plain[-1], square)
         if not steps:
             return
-        near = self.fresh(f"fcmp ole {t} {square}, {l.const(NEAR**2)}")
+        near = Value(f, t, square) <= NEAR**2
         if l.lanes > 1:
-            near = self.fresh(f"call i1 @llvm.vector.reduce.and.v{l.lanes}i1({l.many('i1')} {near})")
-        out += ["  br label %before", "before:", f"  br i1 {near}, label %turned, label %far", "far:"]
-        given = [f"{t} {x}, {t} {rest}" for x, rest in zip(plain, lost)]
-        far = [self.fresh(f"call {t} @turned_{l.lanes}({x})") for x in given]
-        out += ["  br label %turned", "turned:"]
-        for (_, to, _, _, _), x, y in zip(steps, plain, far):
-            out.append(f"  %t{to} = phi {t} [{x}, %before], [{y}, %far]")
+            near = f.call(I1, f"llvm.vector.reduce.and.v{l.lanes}i1", near)
+        before, far, after = f.block, f.fresh("far"), f.fresh("near")
+        f.put(f"br i1 {near.text}, label %{after}, label %{far}")
+        f.label(far)
+        name = turned(f.module, l, self.k.target.fma)
+        reduced = [f.call(t, name, Value(f, t, x), Value(f, t, rest)) for x, rest in zip(plain, lost)]
+        f.put(f"br label %{after}")
+        f.label(after)
+        for (_, to, _, _, _), x, y in zip(steps, plain, reduced):
+            self.out.append(f"  {self.value}{to} = phi {t} [{x}, %{before}], [{y.text}, %{far}]")
             self.made.add(to)
         for step in steps:  # what other runs need is stored, after the last phi
             self.sink(step[1])
@@ -261,11 +221,10 @@ class Body:
                 yield run[k]
                 k += 1
                 continue
-            kind = f"{{{', '.join([t] * 4)}}}"
-            given = ", ".join(f"{t} {self.operand(s[2])}" for s in pair)
-            both = self.fresh(f"call {kind} @sincos_{self.l.lanes}_2({given})")
+            kind, name = f"{{{', '.join([t] * 4)}}}", sincos(self.f.module, self.l, self.k.target.fma, 2)
+            both = self.fresh(f"call {kind} @{name}({', '.join(f'{t} {self.operand(s[2])}' for s in pair)})")
             for place, v in enumerate(v for s in pair for v in results(s)):
-                self.out.append(f"  %t{v} = extractvalue {kind} {both}, {place}")
+                self.out.append(f"  {self.value}{v} = extractvalue {kind} {both}, {place}")
                 self.made.add(v)
                 self.sink(v)
             k += 2
@@ -274,42 +233,45 @@ class Body:
         t, kind, x = self.l.type, wide.type, "zeroinitializer"
         for lane, step in enumerate(steps):
             x = self.fresh(f"insertelement {kind} {x}, {t} {self.operand(step[2])}, i32 {lane}")
-        both = self.fresh(f"call {{{kind}, {kind}}} @sincos_{wide.lanes}({kind} {x})")
+        both = self.fresh(f"call {{{kind}, {kind}}} @{sincos(self.f.module, wide, self.k.target.fma)}({kind} {x})")
         for half in (0, 1):
             values = self.fresh(f"extractvalue {{{kind}, {kind}}} {both}, {half}")
             for lane, step in enumerate(steps):
-                self.out.append(f"  %t{results(step)[half]} = extractelement {kind} {values}, i32 {lane}")
+                self.out.append(
+                    f"  {self.value}{results(step)[half]} = extractelement {kind} {values}, i32 {lane}"
+                )
         for v in (v for step in steps for v in results(step)):
             self.made.add(v)
             self.sink(v)
 
     def step(self, step: Step) -> None:
         op, to, a, b, c = step
-        t, l = self.l.type, self.l
+        t, l, operand, put = self.l.type, self.l, self.operand, self.out.append
+        result = f"  {self.value}{to} ="
         if op == GUARD:
             self.guard(a, b)
         elif op == SINCOS:
-            pair = f"{{{t}, {t}}}"
-            both = self.fresh(f"call {pair} @sincos_{l.lanes}({t} {self.operand(a)})")
-            self.out.append(f"  %t{to} = extractvalue {pair} {both}, 0")
-            self.out.append(f"  %t{b} = extractvalue {pair} {both}, 1")
+            pair, name = f"{{{t}, {t}}}", sincos(self.f.module, l, self.k.target.fma)
+            both = self.fresh(f"call {pair} @{name}({t} {operand(a)})")
+            put(f"{result} extractvalue {pair} {both}, 0")
+            put(f"  {self.value}{b} = extractvalue {pair} {both}, 1")
         elif op == FMA:
-            x, y, z = self.operand(a), self.operand(b), self.operand(c)
-            self.out.append(f"  %t{to} = call {t} @llvm.fma.{l.suffix}({t} {x}, {t} {y}, {t} {z})")
+            x, y, z = operand(a), operand(b), operand(c)
+            put(f"{result} call {t} @llvm.fma.{l.suffix}({t} {x}, {t} {y}, {t} {z})")
         elif op in CHOICE:
-            x, y, zero = self.operand(a), self.operand(b), l.const(0.0)
+            x, y, zero = operand(a), operand(b), l.const(0.0)
             yes = self.fresh(f"fcmp ogt {t} {x}, {zero}")
             either = f"{t} {y}, {t} {zero}" if op == WHEN else f"{t} {zero}, {t} {y}"
-            self.out.append(f"  %t{to} = select {l.many('i1')} {yes}, {either}")
+            put(f"{result} select {l.many('i1')} {yes}, {either}")
         elif op == ATAN2:
-            x, y = self.operand(a), self.operand(b)
-            self.out.append(f"  %t{to} = call {t} @atan2_{l.lanes}({t} {x}, {t} {y})")
+            x, y = operand(a), operand(b)
+            put(f"{result} call {t} @{atan2(self.f.module, l, self.k.target.fma)}({t} {x}, {t} {y})")
         elif op == SQRT:
-            self.out.append(f"  %t{to} = call {t} @llvm.sqrt.{l.suffix}({t} {self.operand(a)})")
+            put(f"{result} call {t} @llvm.sqrt.{l.suffix}({t} {operand(a)})")
         else:
             minus = op == ADD and b & 1 and b >> 1 not in self.k.low.constants
-            x, y = self.operand(a), self.operand(b ^ 1 if minus else b)
-            self.out.append(f"  %t{to} = {'fsub' if minus else _NAME[op]} {t} {x}, {y}")
+            x, y = operand(a), operand(b ^ 1 if minus else b)
+            put(f"{result} {'fsub' if minus else _NAME[op]} {t} {x}, {y}")
         for v in results(step):
             self.made.add(v)
             self.sink(v)
@@ -321,47 +283,39 @@ class Body:
         for port, column, sign in k.sinks.get(v, ()):
             if sign not in names:
                 names[sign] = self.operand(2 * v + sign)
-            align = l.size if k.direct else l.bytes
-            self.out.append(f"  store {l.type} {names[sign]}, ptr {self.place(port, column)}, align {align}")
+            place = k.ports.place(self, port, column)
+            self.out.append(f"  store {l.type} {names[sign]}, ptr {place}, align {k.ports.align}")
         if names and k.target.check and (v in k.ends or self.frame):
-            self.test(f"%t{v}")  # a repeated run is tested throughout: its copies have other ends
+            self.test(f"{self.value}{v}")  # an outlined run is tested throughout: its copies have other ends
         places = [(k.pieces.slot[v], 0)] if v in k.pieces.slot else []
         for slot, sign in [*places, *k.pieces.framed.get(v, ())]:
             address = self.address("%scratch", slot * l.bytes)
             self.out.append(f"  store {l.type} {self.operand(2 * v + sign)}, ptr {address}, align {l.bytes}")
 
-    def place(self, port: int, column: int) -> str:
-        """The address of an output."""
-        k, l = self.k, self.l
-        if k.scalar:
-            return self.address(f"%out{port}", column * l.bytes)
-        if k.direct:
-            return self.row(f"%out{port}", f"%step{port}", column)
-        return self.address("%out", k.room.outputs[port] - k.room.outputs[0] + column * l.bytes)
-
     # -- status: 0 as long as all is well, then NaN for good ---------------------------------------------------
 
-    def status(self) -> str:
-        if self.bad is None:
-            self.bad = self.fresh(f"load {self.l.type}, ptr %status, align {self.l.bytes}")
-        return self.bad
+    def add_to_status(self, x: str) -> None:
+        t = self.l.type
+        if self.status is None:
+            self.status = self.fresh(f"load {t}, ptr %status, align {self.l.bytes}")
+        self.status = self.fresh(f"fadd {t} {x}, {self.status}")
 
     def test(self, value: str) -> None:
-        """bad += 0 * value: NaN and infinities stick. A few at a time, as each sum waits for the one before."""
+        """status += 0 * value: NaN and infinities stick. A few at a time, as each sum waits for the one before."""
         t, zero = self.l.type, self.l.const(0.0)
-        if self.part is None:
-            self.part = self.fresh(f"fmul {t} {value}, {zero}")
+        if self.tests is None:
+            self.tests = self.fresh(f"fmul {t} {value}, {zero}")
         else:
-            self.part = self.multiply_add(value, zero, self.part)
-        self.parts += 1
-        if self.parts == TESTS:
-            self.gather()
+            self.tests = self.multiply_add(value, zero, self.tests)
+        self.test_count += 1
+        if self.test_count == TESTS:
+            self.add_tests()
 
-    def gather(self) -> None:
+    def add_tests(self) -> None:
         """Adds the latest tests to the status."""
-        if self.part is not None:
-            self.bad = self.fresh(f"fadd {self.l.type} {self.part}, {self.status()}")
-            self.part, self.parts = None, 0
+        if self.tests is not None:
+            self.add_to_status(self.tests)
+            self.tests, self.test_count = None, 0
 
     def guard(self, pivot: int, scale: int) -> None:
         """The least of pivot - FLOOR * scale."""
@@ -370,42 +324,43 @@ class Body:
         t, l = self.l.type, self.l
         x, y, floor = self.operand(pivot), self.operand(scale), l.const(-FLOOR[l.size])
         above = self.multiply_add(y, floor, x)
-        if self.least is not None:
-            less = self.fresh(f"fcmp olt {t} {above}, {self.least}")
-            above = self.fresh(f"select {l.many('i1')} {less}, {t} {above}, {t} {self.least}")
-        self.least = above
+        if self.least_pivot is not None:
+            less = self.fresh(f"fcmp olt {t} {above}, {self.least_pivot}")
+            above = self.fresh(f"select {l.many('i1')} {less}, {t} {above}, {t} {self.least_pivot}")
+        self.least_pivot = above
 
-    def hold(self) -> None:
-        """A pivot that is not above its floor spoils the status."""
-        if self.least is not None:
-            self.spoil(self.fresh(f"fcmp ogt {self.l.type} {self.least}, {self.l.const(0.0)}"))
+    def test_pivots(self) -> None:
+        """A pivot that is not above its floor fails."""
+        if self.least_pivot is not None:
+            self.fail_unless(self.fresh(f"fcmp ogt {self.l.type} {self.least_pivot}, {self.l.const(0.0)}"))
 
-    def spoil(self, good: str) -> None:
+    def fail_unless(self, good: str) -> None:
         """Where a flag does not hold the status becomes NaN."""
         t, l = self.l.type, self.l
-        flag = self.fresh(f"select {l.many('i1')} {good}, {t} {l.const(0.0)}, {t} {l.const(float('nan'))}")
-        self.bad = self.fresh(f"fadd {t} {flag}, {self.status()}")
+        zero, nan = l.const(0.0), l.const(math.nan)
+        self.add_to_status(self.fresh(f"select {l.many('i1')} {good}, {t} {zero}, {t} {nan}"))
 
     def unit(self, values: Sequence[int]) -> None:
-        """A quaternion that is not of unit length spoils the status."""
+        """A quaternion that is not of unit length fails."""
         t, l = self.l.type, self.l
         total = l.const(-1.0)
         for v in values:
             x = self.operand(2 * v)
             total = self.fresh(f"fadd {t} {self.fresh(f'fmul {t} {x}, {x}')}, {total}")
         size = self.fresh(f"call {t} @llvm.fabs.{l.suffix}({t} {total})")
-        self.spoil(self.fresh(f"fcmp ole {t} {size}, {l.const(UNIT_TOLERANCE)}"))
+        self.fail_unless(self.fresh(f"fcmp ole {t} {size}, {l.const(UNIT_TOLERANCE)}"))
 
 
-def _constant_runs(edges: Sequence[int], constants: dict[int, float]) -> Iterator[tuple[int, list[float]]]:
-    values: list[float] = []
-    for k, e in enumerate((*edges, -1)):
-        x = constants.get(e >> 1) if e >= 0 else None
-        if x is not None:
-            values.append(-x if e & 1 else x)
-        elif values:
-            yield k - len(values), values
-            values = []
+def _constant_runs(
+    edges: Sequence[int], constants: dict[int, float], widths: Sequence[int]
+) -> Iterator[tuple[int, list[float]]]:
+    """Constants side by side, by the widths in their order: where they begin, and their values."""
+    at = ((k, e & 1, constants.get(e >> 1)) for k, e in enumerate(edges))
+    signed = {k: -x if minus else x for k, minus, x in at if x is not None}
+    while signed:
+        k = next(iter(signed))
+        n = next(w for w in widths if all(k + i in signed for i in range(w)))
+        yield k, [signed.pop(k + i) for i in range(n)]
 
 
-__all__ = ["AHEAD", "UNIT_TOLERANCE", "Body", "Kernel"]
+__all__ = ["UNIT_TOLERANCE", "Body", "Kernel"]

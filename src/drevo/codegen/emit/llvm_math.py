@@ -1,11 +1,14 @@
-"""sin and cos as one branch-free LLVM function, and atan2; the same bits for every width."""
+"""sin and cos as one branch-free LLVM function, and atan2; the same bits for every width.
+
+Each function of this file adds what it names to the module at its first use, and gives its name.
+"""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable
-from itertools import product
+import math
 from typing import NamedTuple
+
+from .ir import Function, Module, Value, literal
 
 _S64 = (-0.1666666666666663, 0.00833333333332184, -0.00019841269829358525,
         2.755731353851212e-06, -2.5050734388737e-08, 1.589543324825544e-10)  # fmt: skip
@@ -65,172 +68,138 @@ class Lanes(NamedTuple):
 
     def const(self, x: float) -> str:
         """A constant of the value type, rounded once for float."""
-        return self._spread(self.scalar, self.literal(x))
-
-    def literal(self, x: float) -> str:
-        if self.scalar == "float":
-            x = struct.unpack("f", struct.pack("f", x))[0]
-        return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
-
-    def integer(self, k: int) -> str:
-        return self._spread(f"i{8 * self.size}", str(k))
-
-    def _spread(self, kind: str, text: str) -> str:
+        text = literal(x, self.scalar)
         if self.lanes == 1:
             return text
         if self.splat:
-            return f"splat ({kind} {text})"
-        return "<" + ", ".join([f"{kind} {text}"] * self.lanes) + ">"
+            return f"splat ({self.scalar} {text})"
+        return "<" + ", ".join([f"{self.scalar} {text}"] * self.lanes) + ">"
 
 
-class _Text:
-    """Lines with fresh names; the few operations that sin and cos need."""
+class _Math(NamedTuple):
+    """A function under construction on values of one type; fused: with multiply-adds of one rounding."""
 
-    def __init__(self, lanes: Lanes, fma: bool) -> None:
-        self.l, self.fused, self.count = lanes, fma, 0
-        self.lines: list[str] = []
+    f: Function
+    l: Lanes
+    fused: bool
 
-    def let(self, text: str) -> str:
-        self.count += 1
-        self.lines.append(f"  %x{self.count} = {text}")
-        return f"%x{self.count}"
+    @property
+    def integers(self) -> str:
+        return self.l.many(f"i{8 * self.l.size}")
 
-    def op(self, name: str, a: str, b: str) -> str:
-        return self.let(f"{name} {self.l.type} {a}, {b}")
+    def const(self, x: float) -> Value:
+        return self.f.const(self.l.type, x)
 
-    def iop(self, name: str, a: str, b: str) -> str:
-        return self.let(f"{name} {self.l.many(f'i{8 * self.l.size}')} {a}, {b}")
+    def multiply_add(self, a: Value, b: Value | float, c: Value | float) -> Value:
+        b, c = (x if isinstance(x, Value) else self.const(x) for x in (b, c))
+        return self.f.call(self.l.type, f"llvm.fma.{self.l.suffix}", a, b, c) if self.fused else a * b + c
 
-    def fma(self, a: str, b: str, c: str) -> str:
-        if not self.fused:
-            return self.op("fadd", self.op("fmul", a, b), c)
-        t = self.l.type
-        return self.let(f"call {t} @llvm.fma.{self.l.suffix}({t} {a}, {t} {b}, {t} {c})")
-
-    def horner(self, z: str, coefficients: tuple[float, ...]) -> str:
-        value = self.l.const(coefficients[-1])
+    def polynomial(self, z: Value, coefficients: tuple[float, ...]) -> Value:
+        value = self.const(coefficients[-1])
         for c in reversed(coefficients[:-1]):
-            value = self.fma(value, z, self.l.const(c))
+            value = self.multiply_add(value, z, c)
         return value
 
-    def cast(self, x: str, back: bool = False) -> str:
-        f, i = self.l.type, self.l.many(f"i{8 * self.l.size}")
-        return self.let(f"bitcast {i} {x} to {f}" if back else f"bitcast {f} {x} to {i}")
+    def size(self, x: Value) -> Value:
+        return self.f.call(self.l.type, f"llvm.fabs.{self.l.suffix}", x)
 
-    def size(self, x: str) -> str:
-        return self.let(f"call {self.l.type} @llvm.fabs.{self.l.suffix}({self.l.type} {x})")
+    def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
+        """x factor to the nearest integer, and that plus the magic number, whose low bits hold it."""
+        magic = _MAGIC[self.l.scalar]
+        sum_ = self.multiply_add(x, factor, magic)
+        return sum_ - magic, sum_
 
-    def compare(self, how: str, a: str, b: str) -> str:
-        return self.let(f"fcmp {how} {self.l.type} {a}, {b}")
+    def less(self, x: Value, n: Value, factor: float) -> Value:
+        """x - n factor pi / 2, part by part."""
+        for part in _PARTS[self.l.scalar, self.fused]:
+            x = self.multiply_add(n, -factor * part, x)
+        return x
 
-    def select(self, flag: str, a: str, b: str) -> str:
-        t = self.l.type
-        return self.let(f"select {self.l.many('i1')} {flag}, {t} {a}, {t} {b}")
-
-
-def sines(text: str, widths: Iterable[Lanes], fma: bool) -> str:
-    """The functions of this file that a text calls."""
-    lanes = {l.lanes: l for l in widths}.values()
-    pairs = "".join(sincos(l, fma, k) for l, k in product(lanes, (1, 2)) if f"@{_name(l, k)}(" in text)
-    others = {"atan2": atan2, "turned": turned}
-    return pairs + "".join(f(l, fma) for l in lanes for name, f in others.items() if f"@{name}_{l.lanes}(" in text)
+    def within(self, size: Value) -> Value:
+        """Whether an angle of that size can be reduced."""
+        return size <= limit(self.l.scalar, self.fused)
 
 
-def _name(lanes: Lanes, angles: int) -> str:
-    return f"sincos_{lanes.lanes}" + (f"_{angles}" if angles > 1 else "")
+def _new(m: Module, name: str, l: Lanes, fma: bool, result: str, *given: str, cold: bool = False) -> _Math | None:
+    """The function of that name on values, to be written; None if it is in the module."""
+    if name in m.functions:
+        return None
+    f = m.function(name, result, dict.fromkeys(given, l.type), attributes=" cold" if cold else "")
+    return _Math(f, l, fma)
 
 
-def sincos(lanes: Lanes, fma: bool, angles: int = 1) -> str:
-    """The text of @sincos_<lanes>: value -> {sin, cos}; of @sincos_<lanes>_2: of two values."""
-    t = _Text(lanes, fma)
-    made = [x for k in range(angles) for x in _one(t, f"%x_{k}")]
-    kind, value = f"{{{', '.join([lanes.type] * len(made))}}}", "undef"
-    for k, x in enumerate(made):
-        value = t.let(f"insertvalue {kind} {value}, {lanes.type} {x}, {k}")
-    given = ", ".join(f"{lanes.type} %x_{k}" for k in range(angles))
-    body = "\n".join([*t.lines, f"  ret {kind} {value}"])
-    return f"define internal {kind} @{_name(lanes, angles)}({given}) noinline {{\n{body}\n}}\n"
+def sincos(m: Module, l: Lanes, fma: bool, angles: int = 1) -> str:
+    """@sincos_<lanes>: value -> {sin, cos}; @sincos_<lanes>_2: of two values."""
+    name = f"sincos_{l.lanes}" + (f"_{angles}" if angles > 1 else "")
+    given = [f"angle{k}" for k in range(angles)]
+    if t := _new(m, name, l, fma, f"{{{', '.join([l.type] * (2 * angles))}}}", *given):
+        t.f.ret(t.f.struct(*(x for angle in t.f.arguments.values() for x in _sin_and_cos(t, angle))))
+    return name
 
 
-def _one(t: _Text, x: str) -> tuple[str, str]:
-    """sin and cos of one value."""
-    lanes, fma, c = t.l, t.fused, t.l.const
-    turn = t.fma(x, c(_TWO_OVER_PI[lanes.scalar]), c(_MAGIC[lanes.scalar]))
-    n = t.op("fsub", turn, c(_MAGIC[lanes.scalar]))
-    r = x
-    for part in _PARTS[lanes.scalar, fma]:
-        r = t.fma(n, c(-part), r)
-    good = t.compare("ole", t.size(x), c(limit(lanes.scalar, fma)))
-    s, k = _polynomials(t, t.select(good, r, c(float("nan")))), t.cast(turn)
-    swap = t.let(f"icmp ne {lanes.many(f'i{8 * lanes.size}')} {t.iop('and', k, lanes.integer(1))}, {_zero(lanes)}")
-    sin, cos = t.select(swap, s[1], s[0]), t.select(swap, s[0], s[1])
-    return _signed(t, sin, cos, k)
+def _sin_and_cos(t: _Math, x: Value) -> tuple[Value, Value]:
+    n, sum_ = t.rounded(x, _TWO_OVER_PI[t.l.scalar])
+    r = t.less(x, n, 1.0)
+    s, c = _polynomials(t, t.f.select(t.within(t.size(x)), r, t.const(math.nan)))
+    quadrant = sum_.cast("bitcast", t.integers)
+    swap = (quadrant & 1).differs(0)
+    return _signed(t, t.f.select(swap, c, s), t.f.select(swap, s, c), quadrant)
 
 
-def _polynomials(t: _Text, r: str) -> tuple[str, str]:
+def _polynomials(t: _Math, r: Value) -> tuple[Value, Value]:
     """sin and cos on |r| <= pi/4."""
     wide = t.l.scalar == "double"
-    z = t.op("fmul", r, r)
-    s = t.fma(t.horner(z, _S64 if wide else _S32), t.op("fmul", r, z), r)
-    return s, t.horner(z, (1.0, -0.5, *(_C64 if wide else _C32)))
+    z = r * r
+    s = t.polynomial(z, _S64 if wide else _S32)
+    return t.multiply_add(s, r * z, r), t.polynomial(z, (1.0, -0.5, *(_C64 if wide else _C32)))
 
 
-def _signed(t: _Text, sin: str, cos: str, quadrant: str) -> tuple[str, str]:
+def _signed(t: _Math, sin: Value, cos: Value, quadrant: Value) -> tuple[Value, Value]:
     """sin changes its sign with bit 1 of the quadrant, cos with the sum of bits 0 and 1."""
     top = 8 * t.l.size - 1
-    high = t.iop("and", t.iop("shl", quadrant, t.l.integer(top - 1)), t.l.integer(1 << top))
-    low = t.iop("shl", quadrant, t.l.integer(top))
-    sin, cos = t.iop("xor", t.cast(sin), high), t.iop("xor", t.iop("xor", t.cast(cos), high), low)
-    return t.cast(sin, back=True), t.cast(cos, back=True)
+    high = (quadrant << (top - 1)) & (1 << top)
+    low = quadrant << top
+    sin, cos = sin.cast("bitcast", t.integers) ^ high, cos.cast("bitcast", t.integers) ^ high ^ low
+    return sin.cast("bitcast", t.l.type), cos.cast("bitcast", t.l.type)
 
 
-def turned(lanes: Lanes, fma: bool) -> str:
-    """The text of @turned_<lanes>: of an angle and what it lacks, less whole turns where it is beyond NEAR."""
-    t, c = _Text(lanes, fma), lanes.const
-    magic = c(_MAGIC[lanes.scalar])
-    n = t.op("fsub", t.fma("%x", c(0.25 * _TWO_OVER_PI[lanes.scalar]), magic), magic)
-    r = "%x"
-    for part in _PARTS[lanes.scalar, fma]:
-        r = t.fma(n, c(-4.0 * part), r)
-    size = t.size("%x")
-    r = t.select(t.compare("ole", size, c(limit(lanes.scalar, fma))), t.op("fadd", r, "%rest"), c(float("nan")))
-    r = t.select(t.compare("ole", size, c(NEAR)), "%x", r)
-    body = "\n".join([*t.lines, f"  ret {lanes.type} {r}"])
-    given = f"{lanes.type} %x, {lanes.type} %rest"
-    return f"define internal {lanes.type} @turned_{lanes.lanes}({given}) noinline cold {{\n{body}\n}}\n"
+def turned(m: Module, l: Lanes, fma: bool) -> str:
+    """@turned_<lanes>: of an angle and what it lacks, less whole turns where it is beyond NEAR."""
+    name = f"turned_{l.lanes}"
+    if t := _new(m, name, l, fma, l.type, "x", "rest", cold=True):
+        x = t.f.x
+        n, _ = t.rounded(x, 0.25 * _TWO_OVER_PI[l.scalar])
+        r = t.less(x, n, 4.0)
+        size = t.size(x)
+        r = t.f.select(t.within(size), r + t.f.rest, t.const(math.nan))
+        t.f.ret(t.f.select(size <= NEAR, x, r))
+    return name
 
 
-def atan2(lanes: Lanes, fma: bool) -> str:
-    """The text of @atan2_<lanes>: of (y, x); 0 where both are."""
-    t = _Text(lanes, fma)
-    value = _signed_angle(t, _first_octant(t, *(t.size(x) for x in ("%y", "%x"))))
-    body = "\n".join([*t.lines, f"  ret {lanes.type} {value}"])
-    given = f"{lanes.type} %y, {lanes.type} %x"
-    return f"define internal {lanes.type} @atan2_{lanes.lanes}({given}) noinline {{\n{body}\n}}\n"
+def atan2(m: Module, l: Lanes, fma: bool) -> str:
+    """@atan2_<lanes>: of (y, x); 0 where both are."""
+    name = f"atan2_{l.lanes}"
+    if t := _new(m, name, l, fma, l.type, "y", "x"):
+        f, integers = t.f, t.integers
+        angle = _first_octant(t, t.size(f.y), t.size(f.x))
+        angle = f.select(f.x < 0.0, t.const(math.pi) - angle, angle)
+        sign = f.y.cast("bitcast", integers) & (1 << (8 * l.size - 1))
+        f.ret((angle.cast("bitcast", integers) ^ sign).cast("bitcast", l.type))
+    return name
 
 
-def _first_octant(t: _Text, y: str, x: str) -> str:
+def _first_octant(t: _Math, y: Value, x: Value) -> Value:
     """The angle of (x, y), both at least 0: by the smaller over the larger, and beyond tan(pi/8) from pi/4 on."""
-    c, one = t.l.const, t.l.const(1.0)
-    steep = t.compare("ogt", y, x)
-    low, high = t.select(steep, x, y), t.select(steep, y, x)
-    high = t.select(t.compare("oeq", high, c(0.0)), one, high)
-    far = t.compare("ogt", low, t.op("fmul", high, c(_TAN_PI_8)))
-    above, below = (t.select(far, t.op(f, low, high), z) for f, z in (("fsub", low), ("fadd", high)))
-    r = t.op("fdiv", above, below)
-    z = t.op("fmul", r, r)
-    ratio = t.op("fdiv", t.op("fmul", z, t.horner(z, _ATAN_P)), t.horner(z, _ATAN_Q))
-    angle = t.op("fadd", t.select(far, c(0.7853981633974483), c(0.0)), t.fma(r, ratio, r))
-    return t.select(steep, t.op("fsub", c(1.5707963267948966), angle), angle)
+    select = t.f.select
+    steep = y > x
+    low, high = select(steep, x, y), select(steep, y, x)
+    high = select(high.equals(0.0), t.const(1.0), high)
+    far = low > high * _TAN_PI_8
+    r = select(far, low - high, low) / select(far, low + high, high)
+    z = r * r
+    ratio = z * t.polynomial(z, _ATAN_P) / t.polynomial(z, _ATAN_Q)
+    angle = select(far, t.const(math.pi / 4), t.const(0.0)) + t.multiply_add(r, ratio, r)
+    return select(steep, t.const(math.pi / 2) - angle, angle)
 
 
-def _signed_angle(t: _Text, angle: str) -> str:
-    """The angle of (%x, %y) from that of their sizes."""
-    left = t.compare("olt", "%x", t.l.const(0.0))
-    angle = t.select(left, t.op("fsub", t.l.const(3.141592653589793), angle), angle)
-    top = t.l.integer(1 << 8 * t.l.size - 1)
-    return t.cast(t.iop("xor", t.cast(angle), t.iop("and", t.cast("%y"), top)), back=True)
-
-
-def _zero(lanes: Lanes) -> str:
-    return "0" if lanes.lanes == 1 else "zeroinitializer"
+__all__ = ["NEAR", "Lanes", "atan2", "limit", "sincos", "turned"]

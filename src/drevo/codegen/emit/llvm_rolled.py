@@ -6,14 +6,16 @@ size; slot 0 is the ground, set afresh before every loop.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
-from .cut import cut
+from .cut import split_functions
+from .ir import I1, I8, I32, I64, PTR, VOID, Function, Module, Value
 from .llvm_kernel import Body, Kernel
-from .llvm_math import Lanes
-from .llvm_target import Target, arena
+from .llvm_math import Lanes, sincos
+from .llvm_ports import Ports
+from .llvm_target import Target
 from .lower import Lowered
 
 # per body, i32; parent and own: first scalar of the slot; up: number of the parent, or -1
@@ -23,7 +25,7 @@ MODEL = (  # words behind the model pointer; sizes of the results; first: where 
     "size0", "size1", "size2",
 )  # fmt: skip
 LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
-_NAMES = re.compile(r"%(t|n|in|out)(\d)")
+_STATE = ("own", "parent", "ground")
 
 
 class Place(NamedTuple):
@@ -85,142 +87,9 @@ class Rolled(NamedTuple):
         return [f"out{i}" for i in range(len(self.results))]
 
 
-class _Block(Body):
-    """The text of a step inside a loop, its names made its own by a prefix."""
-
-    def __init__(self, step: Step, target: Target, lanes: int, prefix: str) -> None:
-        low = step.low
-        kernel = Kernel(low, target, lanes, cut(low, max(1, len(low.steps))), arena(low, target, 0))
-        kernel.scalar = True  # every port has its own pointer
-        kernel.ends = set(kernel.sinks)  # a state is no end
-        super().__init__(kernel, 0)
-        self.at, self.prefix, self.checked = step, prefix, False
-
-    def text(self, loop: str) -> list[str]:
-        out = [self.pointer(f"in{i}", place, loop) for i, place in enumerate(self.at.inputs)]
-        out += [self.pointer(f"out{i}", place, loop) for i, place in enumerate(self.at.outputs)]
-        lines = self.lines(self.k.low.steps)
-        return out + [_NAMES.sub(rf"%{self.prefix}\1\2", line) for line in lines]
-
-    def pointer(self, name: str, place: Place, loop: str) -> str:
-        size = self.l.size if place.base == "table" else self.l.bytes
-        base = f"%{loop}_{place.base}"
-        return f"  %{self.prefix}{name} = getelementptr i8, ptr {base}, i64 {place.offset * size}"
-
-    def load(self, value: int, base: str, offset: int) -> None:
-        """Numbers of the table are the same for every lane."""
-        l = self.l
-        if l.lanes == 1 or self.at.inputs[int(base[3:])].base != "table":
-            return super().load(value, base, offset)
-        number = self.fresh(f"load {l.scalar}, ptr {self.address(base, offset // l.lanes)}, align {l.size}")
-        self.out += spread(l, number, f"%t{value}")
-        return None
-
-    def constants(self) -> None:
-        if self.l.lanes == 1:
-            return super().constants()
-        for i, edges in enumerate(self.k.low.stores):
-            for k, e in enumerate(edges):
-                x = self.k.low.constants.get(e >> 1)
-                if x is not None:
-                    address = self.address(f"%out{i}", k * self.l.bytes)
-                    text = self.l.const(-x if e & 1 else x)
-                    self.out.append(f"  store {self.l.type} {text}, ptr {address}, align {self.l.bytes}")
-        return None
-
-    def sink(self, v: int) -> None:
-        """Only results are tested: what is not finite in a state reaches them."""
-        places = [self.at.outputs[i].base for i, _, _ in self.k.sinks.get(v, ())]
-        self.checked = any(x not in ("own", "parent", "ground") for x in places)
-        super().sink(v)
-
-    def test(self, value: str) -> None:
-        if self.checked:
-            super().test(value)
-
-
-def spread(l: Lanes, number: str, name: str) -> list[str]:
-    """The lines that make a vector of one number."""
-    first = f"{name}_first"
-    return [
-        f"  {first} = insertelement {l.type} poison, {l.scalar} {number}, i64 0",
-        f"  {name} = shufflevector {l.type} {first}, {l.type} poison, <{l.lanes} x i32> zeroinitializer",
-    ]
-
-
-# -- the kernel of one width --------------------------------------------------------------------------------
-
-
-def field_of(name: str, word: str, kind: str = "ptr") -> list[str]:
-    return [
-        f"  %at_{name} = getelementptr i64, ptr %model, i64 {MODEL.index(word)}",
-        f"  %{name} = load {kind}, ptr %at_{name}",
-    ]
-
-
-def kernel(rolled: Rolled, target: Target, lanes: int) -> str:
-    """void @bodies_<lanes>(model, state, arguments, result, status)."""
-    l = target.of(lanes)
-    names = ("model", "state", *argument_names(rolled), *rolled.outs, "status")
-    out = [f"define internal void @bodies_{lanes}({pointers_text(names)}) noinline{_aligned(lanes)} {{", "start:"]
-    out += [*field_of("ground", "ground"), *field_of("numbers", "table"), *field_of("integers", "integers")]
-    out += [*field_of("n", "bodies", "i64"), *field_of("more", "rows", "i64"), "  %rows = add i64 %n, %more"]
-    out += [*field_of("nv", "nv", "i64"), *field_of("first", "first", "i64"), *_angles(rolled, l)]
-    for i, name in enumerate(rolled.outs if rolled.zeroed else ()):
-        out += [*field_of(f"size{i}", f"size{i}", "i64"), f"  %bytes{i} = mul i64 %size{i}, {l.bytes}"]
-        out.append(f"  call void @llvm.memset.p0.i64(ptr %{name}, i8 0, i64 %bytes{i}, i1 false)")
-    out += ["  %last = sub i64 %n, 1", "  br label %g0"]
-    for k, loop in enumerate(rolled.loops):
-        out += [f"g{k}:"]
-        if loop.fresh:
-            out.append(f"  call void @ground_{lanes}(ptr %ground, ptr %state)")
-        out += _loop(rolled, loop, k, target, lanes)
-    return "\n".join([*out, f"g{len(rolled.loops)}:", "  ret void", "}\n"])
-
-
-def pointers_text(names: Iterable[str]) -> str:
-    return ", ".join(f"ptr %{name}" for name in names)
-
-
-def _angles(rolled: Rolled, l: Lanes) -> list[str]:
-    """Room for the sines and the cosines of q, and the call that fills it."""
-    out = [*field_of("slots", "slots", "i64"), *field_of("nq", "nq", "i64")]
-    out += [f"  %sines = getelementptr {l.type}, ptr %state, i64 %slots"]
-    out += [f"  %cosines = getelementptr {l.type}, ptr %sines, i64 %nq"]
-    if rolled.turning:
-        i = rolled.arguments.index("q")
-        out.append(f"  call void @angles_{l.lanes}(ptr %arg{i}, ptr %sines, ptr %cosines, i64 %nq)")
-    return out
-
-
-def angles(kernel: Lanes, l: Lanes) -> str:
-    """void @angles_<lanes>: values of the kernel's width from q, as many lanes of l at once.
-
-    One sample: the last block is moved back to the end and writes some values twice, with the same bits.
-    """
-    step = l.lanes // kernel.lanes
-    given = "ptr %q, ptr %sines, ptr %cosines, i64 %n"
-    out = [f"define internal void @angles_{kernel.lanes}({given}) noinline {{", "start:"]
-    out += [
-        f"  %end = sub i64 %n, {step}",
-        "  br label %loop",
-        "loop:",
-        "  %i = phi i64 [0, %start], [%next, %loop]",
-    ]
-    out += ["  %j = call i64 @llvm.smin.i64(i64 %i, i64 %end)"]
-    out += [f"  %p{x} = getelementptr {kernel.type}, ptr %{x}, i64 %j" for x in ("q", "sines", "cosines")]
-    out += [f"  %x = load {l.type}, ptr %pq, align {kernel.bytes}"]
-    pair = f"{{{l.type}, {l.type}}}"
-    out += [f"  %both = call {pair} @sincos_{l.lanes}({l.type} %x)"]
-    for i, x in enumerate(("sines", "cosines")):
-        out += [f"  %v{x} = extractvalue {pair} %both, {i}"]
-        out += [f"  store {l.type} %v{x}, ptr %p{x}, align {kernel.bytes}"]
-    out += [f"  %next = add i64 %i, {step}", "  %more = icmp slt i64 %next, %n"]
-    return "\n".join([*out, "  br i1 %more, label %loop, label %done", "done:", "  ret void", "}\n"])
-
-
-def _aligned(lanes: int) -> str:
-    return "" if lanes == 1 else ' "stackrealign"'
+def word(f: Function, name: str, kind: str = I64) -> Value:
+    """A word behind the pointer `model` of a function."""
+    return f.model.at(MODEL.index(name), I64).load(kind)
 
 
 def argument_names(rolled: Rolled) -> list[str]:
@@ -228,90 +97,174 @@ def argument_names(rolled: Rolled) -> list[str]:
     return [f"arg{i}" for i in range(len(rolled.arguments) + rolled.loaded)]
 
 
-def ground(rolled: Rolled, l: Lanes) -> str:
-    """void @ground_<lanes>(numbers, state)."""
-    out = [f"define internal void @ground_{l.lanes}(ptr %table, ptr %state) noinline {{"]
-    for k in range(rolled.ground):
-        out += [f"  %a{k} = getelementptr {l.scalar}, ptr %table, i64 {k}"]
-        out += [f"  %x{k} = load {l.scalar}, ptr %a{k}, align {l.size}"]
-        out += [f"  %b{k} = getelementptr {l.type}, ptr %state, i64 {k}"]
-        name = f"%x{k}"
-        if l.lanes > 1:
-            name = f"%y{k}"
-            out += spread(l, f"%x{k}", name)
-        out.append(f"  store {l.type} {name}, ptr %b{k}, align {l.bytes}")
-    return "\n".join([*out, "  ret void", "}\n"])
+# -- the work on one body -------------------------------------------------------------------------------------
 
 
-def _loop(rolled: Rolled, loop: Loop, k: int, target: Target, lanes: int) -> list[str]:
-    """Head with the pointers of a body, a switch over the kinds, and the way to the next body."""
-    x, l = f"l{k}", target.of(lanes)
-    first, stop = {"rows": ("%n", "%rows"), "once": ("0", "1"), "path": ("%first", "-1")}.get(
-        loop.over, ("%last", "-1") if loop.backward else ("0", "%n")
-    )
-    cases = " ".join(f"i64 {c}, label %{x}c{c}" for c in range(1, len(loop.steps)))
-    jump = f"switch i64 %{x}_kind, label %{x}c0 [{cases}]" if cases else f"br label %{x}c0"
-    out = [f"  %{x}_some = icmp ne i64 {first}, {stop}", f"  br i1 %{x}_some, label %{x}, label %g{k + 1}"]
-    out += [f"{x}:", f"  %{x}_i = phi i64 [{first}, %g{k}], [%{x}_j, %{x}end]"]
-    out += [*_integers(x, f"%{x}_i"), *_bases(rolled, x, loop.steps, l), f"  {jump}"]
-    after = f"{x}in" if loop.inner else f"{x}end"
-    for c, body in enumerate(loop.steps):
-        out += [f"{x}c{c}:", *_Block(body, target, lanes, f"{x}c{c}_").text(x), f"  br label %{after}"]
-    if loop.inner:
-        out += _inner(rolled, loop.inner, x, target, lanes)
-    following = (
-        f"add i64 %{x}_at_up, 0" if loop.over == "path" else f"add i64 %{x}_i, {-1 if loop.backward else 1}"
-    )
-    out += [f"{x}end:", f"  %{x}_j = {following}", f"  %{x}_more = icmp ne i64 %{x}_j, {stop}"]
-    return [*out, f"  br i1 %{x}_more, label %{x}, label %g{k + 1}"]
+class _StepPorts(Ports):
+    """Of a step: addresses that its places stand for."""
+
+    def __init__(self, step: Step, l: Lanes, bases: dict[str, Value]) -> None:
+        super().__init__(step.low, l)
+        self.shared = [place.base == "table" and l.lanes > 1 for place in step.inputs]  # by all lanes
+        self.sources, self.targets = (
+            [bases[p.base].at(p.offset * (l.size if p.base == "table" else l.bytes), I8).text for p in places]
+            for places in (step.inputs, step.outputs)
+        )
+
+    def load(self, body: Body, v: int, port: int, column: int) -> None:
+        l, source = self.l, self.sources[port]
+        if not self.shared[port]:
+            return body.load(v, source, column * l.bytes)
+        number = body.fresh(f"load {l.scalar}, ptr {body.address(source, column * l.size)}, align {l.size}")
+        first = body.fresh(f"insertelement {l.type} poison, {l.scalar} {number}, i64 0")
+        lanes = f"{l.type} {first}, {l.type} poison, <{l.lanes} x i32> zeroinitializer"
+        body.out.append(f"  {body.value}{v} = shufflevector {lanes}")
+        return None
+
+    def place(self, body: Body, port: int, column: int) -> str:
+        return body.address(self.targets[port], column * self.l.bytes)
 
 
-def _inner(rolled: Rolled, step: Step, x: str, target: Target, lanes: int) -> list[str]:
-    """Of the row %<x>_i: the rows from itself up its way."""
-    y = f"{x}in"
-    out = [f"{y}:", f"  %{y}_i = phi i64 [%{x}_i, %{x}c0], [%{y}_j, %{y}]", *_integers(y, f"%{y}_i")]
-    out += [f"  %{y}_line = mul i64 %{x}_at_v, %nv", f"  %{y}_entry = add i64 %{y}_line, %{y}_at_v"]
-    out += [f"  %{y}_column = mul i64 %{y}_at_v, %nv", f"  %{y}_mirrored = add i64 %{y}_column, %{x}_at_v"]
-    out += [*_bases(rolled, y, [step], target.of(lanes)), *_Block(step, target, lanes, f"{y}_").text(y)]
-    out += [f"  %{y}_j = add i64 %{y}_at_up, 0", f"  %{y}_more = icmp ne i64 %{y}_j, -1"]
-    return [*out, f"  br i1 %{y}_more, label %{y}, label %{x}end"]
+# -- the kernel of one width ----------------------------------------------------------------------------------
 
 
-def _integers(x: str, index: str) -> list[str]:
-    out = [f"  %{x}_ints = getelementptr [{len(INTEGERS)} x i32], ptr %integers, i64 {index}"]
-    for i, name in enumerate(INTEGERS):
-        out += [
-            f"  %{x}_p{i} = getelementptr i32, ptr %{x}_ints, i64 {i}",
-            f"  %{x}_w{i} = load i32, ptr %{x}_p{i}",
-        ]
-        wider = "sext" if name == "up" else "zext"
-        out += [f"  %{x}_{name if name == 'kind' else f'at_{name}'} = {wider} i32 %{x}_w{i} to i64"]
-    return out
+class _Bodies:
+    """The function @bodies_<lanes>(model, state, arguments, results, status): all sweeps."""
+
+    def __init__(self, m: Module, rolled: Rolled, target: Target, l: Lanes) -> None:
+        self.rolled, self.target, self.l = rolled, target, l
+        names = ("model", "state", *argument_names(rolled), *rolled.outs, "status")
+        align = "" if l.lanes == 1 else ' "stackrealign"'
+        self.f = f = m.function(f"bodies_{l.lanes}", VOID, dict.fromkeys(names, PTR), attributes=align)
+        self.ground, self.table, self.integers = (word(f, x, PTR) for x in ("ground", "table", "integers"))
+        self.bodies, rows, self.nv, self.first = (word(f, x) for x in ("bodies", "rows", "nv", "first"))
+        self.rows = self.bodies + rows
+        nq = word(f, "nq")
+        self.sines = f.state.at(word(f, "slots"), l.type)
+        self.cosines = self.sines.at(nq, l.type)
+        if rolled.turning:
+            q = f.arguments[f"arg{rolled.arguments.index('q')}"]
+            f.call(VOID, f"angles_{l.lanes}", q, self.sines, self.cosines, nq)
+        for i, name in enumerate(rolled.outs if rolled.zeroed else ()):
+            size = word(f, f"size{i}") * l.bytes
+            f.call(VOID, "llvm.memset.p0.i64", f.arguments[name], f.zero(I8), size, f.const(I1, "false"))
+        for loop in rolled.loops:
+            if loop.fresh:
+                f.call(VOID, f"ground_{l.lanes}", self.ground, f.state)
+            self.sweep(loop)
+        f.ret()
+
+    def sweep(self, loop: Loop) -> None:
+        f = self.f
+        if loop.over == "once":
+            self.visit(loop, f.zero(I64))
+        elif loop.over == "path":
+            with f.when(self.first >= 0), f.loop(at=self.first) as s:
+                s.at = self.visit(loop, s.at)["up"]
+                s.leave(s.at < 0)
+        elif loop.over == "bodies" and loop.backward:
+            with f.loop(-1, start=self.bodies - 1, step=-1) as s:
+                self.visit(loop, s.i)
+        else:
+            start, stop = (self.bodies, self.rows) if loop.over == "rows" else (f.zero(I64), self.bodies)
+            with f.loop(stop, start=start) as s:
+                self.visit(loop, s.i)
+
+    def visit(self, loop: Loop, i: Value) -> dict[str, Value]:
+        """The step of row i by its kind, then the inner one with every row from it up; gives its integers."""
+        f, row = self.f, self.row(i)
+        bases = self.bases(loop.steps, i, row, row)
+        branches = [partial(self.step, step, bases) for step in loop.steps]
+        if len(branches) > 1:
+            f.switch(row["kind"], branches)
+        else:
+            branches[0]()
+        if loop.inner:
+            with f.loop(at=i) as s:
+                upper = self.row(s.at)
+                self.step(loop.inner, self.bases([loop.inner], s.at, upper, row))
+                s.at = upper["up"]
+                s.leave(s.at < 0)
+        return row
+
+    def row(self, i: Value) -> dict[str, Value]:
+        """The integers of a row of the tables."""
+        at = self.integers.at(i, f"[{len(INTEGERS)} x i32]")
+        ways = {name: "sext" if name == "up" else "zext" for name in INTEGERS}
+        return {name: at.at(k, I32).load(I32).cast(way, I64) for k, (name, way) in enumerate(ways.items())}
+
+    def step(self, step: Step, bases: dict[str, Value]) -> None:
+        """Only results are tested: what is not finite in a state reaches them."""
+        low = step.low
+        kernel = Kernel(low, self.target, split_functions(low, len(low.steps)), _StepPorts(step, self.l, bases))
+        kernel.ends = {
+            v for v, ports in kernel.sinks.items() if any(step.outputs[i].base not in _STATE for i, _, _ in ports)
+        }
+        Body(kernel, self.f, stem=self.f.fresh("step") + "_").write(low.steps)
+
+    def bases(
+        self, steps: Sequence[Step], i: Value, row: dict[str, Value], lower: dict[str, Value]
+    ) -> dict[str, Value]:
+        """The addresses that the places of some steps count from."""
+        names = dict.fromkeys(place.base for s in steps for place in (*s.inputs, *s.outputs))
+        return {name: self.base(name, i, row, lower) for name in names}
+
+    def base(self, name: str, i: Value, row: dict[str, Value], lower: dict[str, Value]) -> Value:
+        """Of row i; of pairs it is the upper one."""
+        f, t, v = self.f, self.l.type, row["v"]
+        kind = name.rstrip("0123456789")
+        number = int(name[len(kind) :] or 0)
+        if kind == "table":
+            return self.table.at(i, f"[{self.rolled.table} x {self.l.scalar}]")
+        if kind == "arg":
+            return f.arguments[name].at(row["q"] if [*self.rolled.arguments, ""][number] == "q" else v, t)
+        if kind == "row":  # of a matrix with nv columns
+            return f.out0.at(self.nv * number + v, t)
+        if kind in ("pair", "mirror"):
+            below, right = (lower["v"], v) if kind == "pair" else (v, lower["v"])
+            return f.arguments[f"out{number}"].at(below * self.nv + right, t)
+        places: dict[str, tuple[Value, Value | int]] = {
+            "own": (f.state, row["own"]), "upper": (f.state, row["own"]), "parent": (f.state, row["parent"]),
+            "ground": (f.state, 0), "sines": (self.sines, row["q"]), "cosines": (self.cosines, row["q"]),
+            "result": (f.arguments[self.rolled.outs[-1]], v), "rates": (f.out0, row["q"]),
+        }  # fmt: skip
+        base, index = places.get(name) or (f.arguments[name], 0)
+        return base.at(index, t)
 
 
-def _bases(rolled: Rolled, x: str, steps: Sequence[Step], l: Lanes) -> list[str]:
-    """The pointers that some steps count their places from."""
-    names = dict.fromkeys(place.base for s in steps for place in (*s.inputs, *s.outputs))
-    return [line for name in names for line in _base(rolled, x, name, l)]
+def add_bodies(m: Module, rolled: Rolled, target: Target, l: Lanes) -> None:
+    """@bodies_<lanes>, and what it calls."""
+    if rolled.turning:
+        _add_angles(m, l, target)
+    _add_ground(m, l, rolled.ground)
+    _Bodies(m, rolled, target, l)
 
 
-def _base(rolled: Rolled, x: str, name: str, l: Lanes) -> list[str]:
-    if name == "table":
-        return [f"  %{x}_table = getelementptr [{rolled.table} x {l.scalar}], ptr %numbers, i64 %{x}_i"]
-    if name.startswith("row"):  # of a matrix with nv columns
-        out = [f"  %{x}_{name}_o = mul i64 %nv, {name[3:]}", f"  %{x}_{name}_c = add i64 %{x}_{name}_o, %{x}_at_v"]
-        return [*out, f"  %{x}_{name} = getelementptr {l.type}, ptr %out0, i64 %{x}_{name}_c"]
-    at = f"%{x}_at_v"
-    if name.startswith("arg"):
-        given = [*rolled.arguments, "loads"][int(name[3:])]
-        return [f"  %{x}_{name} = getelementptr {l.type}, ptr %{name}, i64 %{x}_at_{'q' if given == 'q' else 'v'}"]
-    pointer, index = {
-        "own": ("state", f"%{x}_at_own"), "parent": ("state", f"%{x}_at_parent"), "ground": ("state", "0"),
-        "upper": ("state", f"%{x}_at_own"), "sines": ("sines", f"%{x}_at_q"), "cosines": ("cosines", f"%{x}_at_q"),
-        "result": (rolled.outs[-1], at), "rates": ("out0", f"%{x}_at_q"),
-    }.get(name, (name.replace("pair", "out").replace("mirror", "out"), "0"))  # fmt: skip
-    index = {"pair": f"%{x}_entry", "mirr": f"%{x}_mirrored"}.get(name[:4], index)
-    return [f"  %{x}_{name} = getelementptr {l.type}, ptr %{pointer}, i64 {index}"]
+def _add_angles(m: Module, l: Lanes, target: Target) -> None:
+    """@angles_<lanes>: sines and cosines of n values, as many at once as a vector holds.
+
+    One sample: the last block is moved back to the end and writes some values twice, with the same bits.
+    """
+    wide = target.of(target.lanes)
+    step, pair = wide.lanes // l.lanes, f"{{{wide.type}, {wide.type}}}"
+    f = m.function(f"angles_{l.lanes}", q=PTR, sines=PTR, cosines=PTR, n=I64)
+    last = f.n - step
+    with f.loop(f.n, step=step, some=True) as s:
+        i = f.smaller(s.i, last)
+        x = f.q.at(i, l.type).load(wide.type, l.bytes)
+        both = f.call(pair, sincos(m, wide, target.fma), x)
+        for k, to in enumerate((f.sines, f.cosines)):
+            to.at(i, l.type).store(both.part(k), l.bytes)
+    f.ret()
 
 
-__all__ = ["INTEGERS", "LONG", "MODEL", "Loop", "Place", "Rolled", "Step", "kernel"]
+def _add_ground(m: Module, l: Lanes, size: int) -> None:
+    """@ground_<lanes>: the numbers of slot 0, the same for every lane."""
+    f = m.function(f"ground_{l.lanes}", numbers=PTR, state=PTR)
+    for k in range(size):
+        x = f.numbers.at(k, l.scalar).load(l.scalar, l.size)
+        f.state.at(k, l.type).store(x.splat(l.lanes), l.bytes)
+    f.ret()
+
+
+__all__ = ["INTEGERS", "LONG", "MODEL", "Loop", "Place", "Rolled", "Step", "add_bodies", "argument_names", "word"]

@@ -2,222 +2,172 @@
 
 from __future__ import annotations
 
-from .llvm_math import Lanes, sines
-from .llvm_rolled import (
-    LONG,
-    MODEL,
-    Rolled,
-    angles,
-    argument_names,
-    field_of,
-    ground,
-    kernel,
-    pointers_text,
-)
-from .llvm_rows import moves, width_of
+from collections.abc import Sequence
+
+from .ir import I8, I32, I64, PTR, VOID, Function, Module, Value
+from .llvm_driver import add_end
+from .llvm_math import Lanes
+from .llvm_rolled import LONG, MODEL, Rolled, add_bodies, argument_names, word
+from .llvm_rows import add_moves, width_of
 from .llvm_target import Target
+
+WRENCH = 6  # numbers
 
 
 def emit(rolled: Rolled, target: Target) -> str:
     """Exports @single (one sample) and @batch (rows, a tile of lanes at a time)."""
-    one, many = target.of(1), target.of(target.lanes)
-    parts = []
+    m, one, many = Module(), target.of(1), target.of(target.lanes)
     for l in (one, many) if rolled.tiled else (one,):
-        parts += [angles(l, many), ground(rolled, l), kernel(rolled, target, l.lanes)]
+        add_bodies(m, rolled, target, l)
     if rolled.loaded:
-        parts += [_room(one), _room(many), _gather(one), moves(many, [4]), _load_wrenches(many)]
+        _add_gather(m, one)
+        if rolled.tiled:
+            _add_load_wrenches(m, many)
     if rolled.tiled:
-        widths = {many.lanes, *(_width(n, many) for n in rolled.results)} - ({4} if rolled.loaded else set())
-        parts += [moves(many, widths)]
-    text = "\n".join([*parts, _single(rolled, one), _batch(rolled, target)])
-    return "\n".join([declarations(target), sines(text, (one, many), target.fma), text])
-
-
-def declarations(target: Target) -> str:
-    """What every module of loops calls."""
-    out = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)", "declare i64 @llvm.smin.i64(i64, i64)"]
-    out.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    for l in (target.of(1), target.of(target.lanes)):
-        t = l.type
-        out.append(f"declare {t} @llvm.fma.{l.suffix}({t}, {t}, {t})")
-        out += [f"declare {t} @llvm.{f}.{l.suffix}({t})" for f in ("fabs", "sqrt")]
-    return "\n".join(out) + "\n"
+        sizes = [many.lanes, *rolled.results, *[WRENCH] * rolled.loaded]
+        for w in sorted({_width(n, many) for n in sizes}):
+            add_moves(m, many, w)
+    _add_single(m, rolled, one)
+    _Batch(m, rolled, target)
+    return m.text()
 
 
 def _width(size: int, l: Lanes) -> int:
-    """Of the blocks that a result is stored in."""
+    """Of the blocks that rows of that size are moved in; 0: the model knows the size."""
     return width_of(size, l.lanes) if size else l.lanes
 
 
-def _room(l: Lanes) -> str:
-    """ptr @room_<lanes>(model, state): where the wrenches are gathered, after the sines and cosines."""
-    out = [f"define internal ptr @room_{l.lanes}(ptr %model, ptr %state) {{"]
-    out += [*field_of("slots", "slots", "i64"), *field_of("nq", "nq", "i64"), "  %angles = mul i64 %nq, 2"]
-    out += ["  %used = add i64 %slots, %angles", f"  %room = getelementptr {l.type}, ptr %state, i64 %used"]
-    return "\n".join([*out, "  ret ptr %room", "}\n"])
+def _wrenches(f: Function, l: Lanes, state: Value) -> Value:
+    """Where the wrenches are gathered: after the slots, the sines and the cosines."""
+    return state.at(word(f, "slots") + word(f, "nq") * 2, l.type)
 
 
-def _gather(l: Lanes) -> str:
-    """void @gather: the wrenches of sample k, one after the other."""
-    given = "ptr %pointers, ptr %strides, i64 %k, i64 %loads, ptr %room"
-    out = [f"define internal void @gather({given}) noinline {{", "start:", "  br label %loop", "loop:"]
-    out += ["  %j = phi i64 [0, %start], [%next, %loop]", *_port("%j"), "  %o = mul i64 %k, %s"]
-    out += ["  %row = getelementptr i8, ptr %p, i64 %o", "  %six = mul i64 %j, 6"]
-    out.append(f"  %to = getelementptr {l.type}, ptr %room, i64 %six")
-    for i in range(6):
-        out += [f"  %a{i} = getelementptr {l.type}, ptr %row, i64 {i}", f"  %x{i} = load {l.type}, ptr %a{i}"]
-        out += [f"  %b{i} = getelementptr {l.type}, ptr %to, i64 {i}", f"  store {l.type} %x{i}, ptr %b{i}"]
-    return "\n".join([*out, *_again("%loads")])
+def _port(f: Function, index: Value) -> tuple[Value, Value]:
+    """Address and stride of a port."""
+    return f.pointers.at(index, PTR).load(PTR), f.strides.at(index, I64).load(I64)
 
 
-def _load_wrenches(l: Lanes) -> str:
-    """void @wrenches: a tile of every wrench."""
-    given = "ptr %pointers, ptr %strides, i64 %b, i64 %end, i64 %loads, ptr %room"
-    out = [f"define internal void @wrenches({given}) noinline {{", "start:", "  br label %loop", "loop:"]
-    out += ["  %j = phi i64 [0, %start], [%next, %loop]", *_port("%j"), "  %six = mul i64 %j, 6"]
-    out.append(f"  %to = getelementptr {l.type}, ptr %room, i64 %six")
-    out.append("  call void @load_4(ptr %p, i64 %s, i64 %b, i64 %end, ptr %to, i64 6)")
-    return "\n".join([*out, *_again("%loads")])
+def _add_gather(m: Module, l: Lanes) -> None:
+    """@gather: the wrenches of sample k, one after the other."""
+    f = m.function("gather", pointers=PTR, strides=PTR, k=I64, loads=I64, to=PTR)
+    with f.loop(f.loads, some=True) as s:
+        array, stride = _port(f, s.i)
+        row, to = array.at(f.k * stride, I8), f.to.at(s.i * WRENCH, l.type)
+        for i in range(WRENCH):
+            to.at(i, l.type).store(row.at(i, l.type).load(l.type))
+    f.ret()
 
 
-def _port(index: str) -> list[str]:
-    """%p and %s: pointer and stride of a port."""
-    out = [f"  %pp = getelementptr ptr, ptr %pointers, i64 {index}", "  %p = load ptr, ptr %pp"]
-    return [*out, f"  %ss = getelementptr i64, ptr %strides, i64 {index}", "  %s = load i64, ptr %ss"]
+def _add_load_wrenches(m: Module, l: Lanes) -> None:
+    """@load_wrenches: a tile of every wrench."""
+    f = m.function("load_wrenches", pointers=PTR, strides=PTR, b=I64, last=I64, loads=I64, to=PTR)
+    with f.loop(f.loads, some=True) as s:
+        array, stride = _port(f, s.i)
+        to = f.to.at(s.i * WRENCH, l.type)
+        f.call(VOID, f"load_{_width(WRENCH, l)}", array, stride, f.b, f.last, to, f.const(I64, WRENCH))
+    f.ret()
 
 
-def _again(count: str) -> list[str]:
-    out = ["  %next = add i64 %j, 1", f"  %more = icmp slt i64 %next, {count}"]
-    return [*out, "  br i1 %more, label %loop, label %done", "done:", "  ret void", "}\n"]
-
-
-def _single(rolled: Rolled, l: Lanes) -> str:
-    """void @single(model, arguments, result, status): in the model's own state, one caller at a time.
+def _add_single(m: Module, rolled: Rolled, l: Lanes) -> None:
+    """void @single(model, arguments, results, status): in the model's own state, one caller at a time.
 
     Wrenches come as one argument, an array of pointers to them.
     """
-    names = argument_names(rolled)
-    given = pointers_text(("model", *names, *rolled.outs, "status"))
+    names = ("model", *argument_names(rolled), *rolled.outs, "status")
+    f = m.function("single", VOID, dict.fromkeys(names, PTR), public=True)
+    lock, state, given = f.model.at(MODEL.index("lock"), I64), word(f, "state", PTR), dict(f.arguments)
+    with f.loop() as wait:
+        wait.leave(f.let(I64, f"atomicrmw xchg ptr {lock.text}, i64 1 acquire").equals(0))
     if rolled.loaded:
-        names = [*names[:-1], "room"]
-    passed = pointers_text(("model", "state", *names, *rolled.outs, "status"))
-    lock = f"  %lock = getelementptr i64, ptr %model, i64 {MODEL.index('lock')}"
-    out = [f"define void @single({given}) {{", "start:", lock, *field_of("state", "state"), "  br label %wait"]
-    out += ["wait:", "  %taken = atomicrmw xchg ptr %lock, i64 1 acquire", "  %busy = icmp ne i64 %taken, 0"]
-    out += ["  br i1 %busy, label %wait, label %run", "run:"]
-    if rolled.loaded:
-        where = f"%arg{len(rolled.arguments)}"  # of sample 0 the strides do not matter
-        out += [*field_of("loads", "loads", "i64"), "  %room = call ptr @room_1(ptr %model, ptr %state)"]
-        out.append(f"  call void @gather(ptr {where}, ptr {where}, i64 0, i64 %loads, ptr %room)")
-    out.append(f"  call void @bodies_1({passed})")
-    return "\n".join([*out, "  store atomic i64 0, ptr %lock release, align 8", "  ret void", "}\n"])
+        name = argument_names(rolled)[-1]
+        pointers, given[name] = given[name], _wrenches(f, l, state)
+        # of sample 0 the strides do not matter
+        f.call(VOID, "gather", pointers, pointers, f.zero(I64), word(f, "loads"), given[name])
+    f.call(VOID, "bodies_1", given.pop("model"), state, *given.values())
+    f.put(f"store atomic i64 0, ptr {lock.text} release, align 8")
+    f.ret()
 
 
-def _batch(rolled: Rolled, target: Target) -> str:
+class _Batch:
     """i32 @batch(model, pointers, strides, count, arena): 1 if a check failed."""
-    one, many = target.of(1), target.of(target.lanes)
-    n = len(rolled.arguments)
-    out = ["define i32 @batch(ptr %model, ptr %pointers, ptr %strides, i64 %count, ptr %arena) {", "start:"]
-    out += field_of("loads", "loads", "i64")
-    out += [f"  %at_out{i} = add i64 %loads, {n + i}" for i in range(len(rolled.results))]
-    for i, at in enumerate([*range(n), *(f"%at_{x}" for x in rolled.outs)]):
-        out += [f"  %a{i} = getelementptr ptr, ptr %pointers, i64 {at}", f"  %p{i} = load ptr, ptr %a{i}"]
-        out += [f"  %b{i} = getelementptr i64, ptr %strides, i64 {at}", f"  %s{i} = load i64, ptr %b{i}"]
-    out += [f"  %w_pointers = getelementptr ptr, ptr %pointers, i64 {n}"]
-    out += [f"  %w_strides = getelementptr i64, ptr %strides, i64 {n}"]
-    out += [*field_of("n", "bodies", "i64"), *field_of("nq", "nq", "i64"), *field_of("nv", "nv", "i64")]
-    for i in range(len(rolled.results)):
-        out += field_of(f"size{i}", f"size{i}", "i64")
-    out += [
-        f"  %status = getelementptr {many.type}, ptr %arena, i64 0",
-        "  %from = getelementptr i8, ptr %arena, i64 64",
-    ]
-    out += [f"  store <{64 // one.size} x {one.scalar}> zeroinitializer, ptr %status, align 64"]
-    out += [f"  %long = icmp sge i64 %n, {LONG}", "  %alone = icmp eq i64 %count, 1"]
-    out += ["  %scalar = or i1 %long, %alone"]
-    out += ["  br i1 %scalar, label %samples, label %tiles" if rolled.tiled else "  br label %samples"]
-    out += [*_samples(rolled), *(_tiles(rolled, many) if rolled.tiled else ()), "done:"]
-    out += [f"  %seen = load {many.type}, ptr %status, align {many.bytes}"]
-    out += [
-        f"  %flags = fcmp uno {many.type} %seen, %seen",
-        f"  %bits = bitcast <{many.lanes} x i1> %flags to i{many.lanes}",
-    ]
-    out += [f"  %bad = icmp ne i{many.lanes} %bits, 0", "  %code = zext i1 %bad to i32", "  ret i32 %code", "}\n"]
-    return "\n".join(out)
+
+    def __init__(self, m: Module, rolled: Rolled, target: Target) -> None:
+        self.rolled, self.one, self.many = rolled, target.of(1), target.of(target.lanes)
+        self.f = f = m.function("batch", I32, public=True,
+                                model=PTR, pointers=PTR, strides=PTR, count=I64, arena=PTR)  # fmt: skip
+        self.n, self.loads = len(rolled.arguments), word(f, "loads")
+        places = [f.const(I64, i) for i in range(self.n)]
+        places += [self.loads + (self.n + i) for i in range(len(rolled.results))]
+        self.arrays, self.strides = zip(*(_port(f, i) for i in places))
+        self.wrenches = f.pointers.at(self.n, PTR), f.strides.at(self.n, I64)
+        self.status, self.state = f.arena, f.arena.at(64, I8)
+        self.status.store(f.zero(f"<{64 // self.one.size} x {self.one.scalar}>"), 64)
+        if rolled.tiled:
+            with f.when((word(f, "bodies") < LONG) & f.count.differs(1)):
+                self.tiles()
+                add_end(f, self.many, self.status)
+        self.samples()
+        add_end(f, self.many, self.status)
+
+    def bodies(self, l: Lanes, state: Value, ports: Sequence[Value], wrenches: list[Value]) -> None:
+        """The loops over the bodies."""
+        ports = [*ports[: self.n], *wrenches, *ports[self.n :]]
+        self.f.call(VOID, f"bodies_{l.lanes}", self.f.model, state, *ports, self.status)
+
+    def samples(self) -> None:
+        """Sample by sample, where they stand."""
+        f, wrenches = self.f, list[Value]()
+        with f.loop(f.count, some=True) as s:
+            if self.rolled.loaded:
+                wrenches = [_wrenches(f, self.one, self.state)]
+                f.call(VOID, "gather", *self.wrenches, s.i, self.loads, *wrenches)
+            rows = [x.at(s.i * stride, I8) for x, stride in zip(self.arrays, self.strides)]
+            self.bodies(self.one, self.state, rows, wrenches)
+
+    def tiles(self) -> None:
+        """Rows into tiles, the loops over the bodies, the tiles of results back into rows."""
+        f, l, wrenches, tiles, state = self.f, self.many, list[Value](), list[Value](), self.state
+        sizes = [word(f, "nq" if x == "q" else "nv") for x in self.rolled.arguments]
+        sizes += [word(f, f"size{i}") for i in range(len(self.rolled.results))]
+        for size in sizes:
+            tiles.append(state)
+            state = state.at(size, l.type)
+        if self.rolled.loaded:
+            wrenches = [_wrenches(f, l, state)]
+        ports, last = list(zip(self.arrays, self.strides, tiles, sizes)), f.count - 1
+        with f.loop(f.count, step=l.lanes, some=True) as s:
+            for array, stride, tile, size in ports[: self.n]:
+                f.call(VOID, f"load_{l.lanes}", array, stride, s.i, last, tile, size)
+            if self.rolled.loaded:
+                f.call(VOID, "load_wrenches", *self.wrenches, s.i, last, self.loads, *wrenches)
+            self.bodies(l, state, tiles, wrenches)
+            for (array, stride, tile, size), known in zip(ports[self.n :], self.rolled.results):
+                f.call(VOID, f"store_{_width(known, l)}", array, stride, s.i, last, tile, size)
 
 
-def _samples(rolled: Rolled) -> list[str]:
-    """Sample by sample, in the arena's state."""
-    n, room = len(rolled.arguments), []
-    out = ["samples:", "  %k = phi i64 [0, %start], [%k2, %samples]"]
-    if rolled.loaded:
-        room = ["ptr %row"]
-        out.append("  %row = call ptr @room_1(ptr %model, ptr %from)")
-        out.append("  call void @gather(ptr %w_pointers, ptr %w_strides, i64 %k, i64 %loads, ptr %row)")
-    every = range(n + len(rolled.results))
-    for i in every:
-        out += [f"  %o{i} = mul i64 %k, %s{i}", f"  %r{i} = getelementptr i8, ptr %p{i}, i64 %o{i}"]
-    rows = [f"ptr %r{i}" for i in every]
-    given = ", ".join(["ptr %model", "ptr %from", *rows[:n], *room, *rows[n:], "ptr %status"])
-    out += [f"  call void @bodies_1({given})", "  %k2 = add i64 %k, 1"]
-    return [*out, "  %on = icmp slt i64 %k2, %count", "  br i1 %on, label %samples, label %done"]
-
-
-def _tiles(rolled: Rolled, l: Lanes) -> list[str]:
-    """Rows into tiles, the loops over the bodies, the tile of results back into rows."""
-    n, room = len(rolled.arguments), []
-    sizes = ["%nq" if a == "q" else "%nv" for a in rolled.arguments]
-    sizes += [f"%size{i}" for i in range(len(rolled.results))]
-    out, at = ["tiles:", "  %end = sub i64 %count, 1"], "%from"
-    for i, size in enumerate(sizes):
-        out += [
-            f"  %t{i} = getelementptr i8, ptr {at}, i64 0",
-            f"  %next{i} = getelementptr {l.type}, ptr %t{i}, i64 {size}",
-        ]
-        at = f"%next{i}"
-    out += ["  br label %tile", "tile:", "  %b = phi i64 [0, %tiles], [%c, %tile]"]
-    for i in range(n):
-        out.append(
-            f"  call void @load_{l.lanes}(ptr %p{i}, i64 %s{i}, i64 %b, i64 %end, ptr %t{i}, i64 {sizes[i]})"
-        )
-    if rolled.loaded:
-        room = ["ptr %tiled"]
-        out.append(f"  %tiled = call ptr @room_{l.lanes}(ptr %model, ptr {at})")
-        moved = "ptr %w_pointers, ptr %w_strides, i64 %b, i64 %end, i64 %loads, ptr %tiled"
-        out.append(f"  call void @wrenches({moved})")
-    tiles = [f"ptr %t{i}" for i in range(len(sizes))]
-    given = ["ptr %model", f"ptr {at}", *tiles[:n], *room, *tiles[n:], "ptr %status"]
-    out.append(f"  call void @bodies_{l.lanes}({', '.join(given)})")
-    for i, fixed in enumerate(rolled.results, n):
-        moved = f"ptr %p{i}, i64 %s{i}, i64 %b, i64 %end, ptr %t{i}, i64 {sizes[i]}"
-        out.append(f"  call void @store_{_width(fixed, l)}({moved})")
-    out += [f"  %c = add i64 %b, {l.lanes}", "  %left = icmp slt i64 %c, %count"]
-    return [*out, "  br i1 %left, label %tile, label %done"]
-
-
-def forward_text(arguments: int, loads: int, results: int = 1) -> str:
+def add_forwards(m: Module, arguments: int, loads: int, results: int = 1) -> None:
     """@one and @drive, as the Python entry calls them, passed on to loaded code by the addresses in @rolled.
 
     loads: how many external wrenches follow the arguments; @one passes on one array of pointers to them.
     """
-    ports, outs = [f"arg{i}" for i in range(arguments)], [f"out{i}" for i in range(results)]
-    given = pointers_text([*ports, *(f"w{i}" for i in range(loads)), *outs, "scratch", "status"])
-    out = ["@rolled = global [3 x ptr] zeroinitializer", f"define internal void @one({given}) {{"]
+    m.words("rolled", 3)  # @single, @batch, the model
+    ports = [f"arg{i}" for i in range(arguments)]
+    wrenches, outs = [f"wrench{i}" for i in range(loads)], [f"out{i}" for i in range(results)]
+    f = m.function("one", VOID, dict.fromkeys([*ports, *wrenches, *outs, "scratch", "status"], PTR))
+    given = [f.arguments[x] for x in ports]
     if loads:
-        ports.append("wrenches")
-        out.append(f"  %wrenches = alloca ptr, i64 {loads}")
-        for i in range(loads):
-            out += [f"  %to{i} = getelementptr ptr, ptr %wrenches, i64 {i}", f"  store ptr %w{i}, ptr %to{i}"]
-    out += [*_loaded("0"), f"  call void %f({pointers_text(['model', *ports, *outs, 'status'])})"]
-    out += ["  ret void", "}"]
-    moved = "ptr %pointers, ptr %strides, i64 %count, ptr %arena"
-    out += [f"define i32 @drive({moved}, i64 %all) {{", *_loaded("1"), f"  %r = call i32 %f(ptr %model, {moved})"]
-    return "\n".join([*out, "  ret i32 %r", "}\n"])
+        given.append(f.place(PTR, loads))
+        for i, x in enumerate(wrenches):
+            given[-1].at(i, PTR).store(f.arguments[x])
+    f.call(VOID, loaded(f, 0), loaded(f, 2), *given, *(f.arguments[x] for x in outs), f.status)
+    f.ret()
+    f = m.function("drive", I32, public=True, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)
+    f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), f.pointers, f.strides, f.count, f.arena))
 
 
-def _loaded(slot: str) -> list[str]:
-    out = [f"  %a = getelementptr ptr, ptr @rolled, i64 {slot}", "  %f = load ptr, ptr %a"]
-    return [*out, "  %b = getelementptr ptr, ptr @rolled, i64 2", "  %model = load ptr, ptr %b"]
+def loaded(f: Function, k: int) -> Value:
+    """A word of @rolled."""
+    return f.const(PTR, "@rolled").at(k, PTR).load(PTR)
 
 
-__all__ = ["declarations", "emit", "forward_text"]
+__all__ = ["add_forwards", "emit", "loaded"]

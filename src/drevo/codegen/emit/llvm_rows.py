@@ -6,7 +6,7 @@ no remainder loop, no mask over samples and no write outside the caller's rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from .ir import I8, I64, PTR, VOID, Function, Module, Value
 from .llvm_math import Lanes
@@ -36,21 +36,13 @@ def add_moves(m: Module, l: Lanes, w: int) -> None:
         f.ret()
 
 
-def moves(l: Lanes, widths: Iterable[int]) -> str:
-    """The text of the moves of some widths, for a module that is text already."""
-    m = Module(given=("llvm.smin.i64",))
-    for w in sorted(widths):
-        add_moves(m, l, w)
-    return m.text()
-
-
 def _load(f: Function, l: Lanes, w: int, rows: Sequence[Value], first: Value, tile: Value) -> None:
     """Rows in, and a prefetch of rows that a later tile will read."""
     ahead, values = f.stride * (_TILES_AHEAD * l.lanes), []
     for row in rows:
         place = row.at(first, I8)
         values.append(place.load(f"<{w} x {l.scalar}>", l.size))
-        f.put(f"call void @llvm.prefetch.p0(ptr {place.at(ahead, I8).text}, i32 0, i32 2, i32 1)")
+        place.at(ahead, I8).prefetch()
     values = _transposed(values, w)
     for c in range(w):
         column = _side_by_side(values[c::w], w)
@@ -108,4 +100,4 @@ def add_flush(m: Module, l: Lanes) -> None:
     f.ret()
 
 
-__all__ = ["MOVED", "add_flush", "add_moves", "moves", "width_of"]
+__all__ = ["MOVED", "add_flush", "add_moves", "width_of"]

@@ -27,16 +27,14 @@ def stream(l: Lanes, fma: bool) -> str:
     job: the words of `JOB`; ranges: least value and width of every input scalar; columns: where quaternions begin,
     whose first three numbers come as [0, 1). in and out: rows of STEP samples; sums: SUMS vectors a result.
     """
-    m, t = Module(), l.type
-    for name, n in (("fma", 3), ("fabs", 1), ("sqrt", 1)):
-        m.declare(t, f"llvm.{name}.{l.suffix}", *[t] * n)
+    m = Module()
     _fill(m, l)
-    _quaternion(m, l)
+    _quaternion(m, l, fma)
     _quaternions(m, l)
     _sums(m, l, False)
     _sums(m, l, True)
     _loop(m)
-    return m.text() + sincos(l, fma)
+    return m.text()
 
 
 def _signed(k: int) -> int:
@@ -69,16 +67,16 @@ def _unit_interval(z: Value, l: Lanes) -> Value:
     return (z >> 12 | 0x3FF0000000000000).cast("bitcast", l.type) - 1.0
 
 
-def _quaternion(m: Module, l: Lanes) -> None:
+def _quaternion(m: Module, l: Lanes, fma: bool) -> None:
     """Three numbers of [0, 1) to a uniform unit quaternion (Shoemake, Graphics Gems III, 1992), in place."""
     f = m.function("quaternion", at=PTR)
     t, pair = l.type, f"{{{l.type}, {l.type}}}"
     u = [f.at.at(k * STEP).load(t, l.bytes) for k in range(3)]
     for k, x in enumerate((f.const(t, 1.0) - u[0], u[0])):
         radius = f.call(t, f"llvm.sqrt.{l.suffix}", x)
-        both = f.call(pair, f"sincos_{l.lanes}", u[k + 1] * (2 * math.pi))
+        both = f.call(pair, sincos(m, l, fma), u[k + 1] * (2 * math.pi))
         for e in range(2):
-            part = f.let(t, f"extractvalue {pair} {both.text}, {e}")
+            part = both.part(e)
             f.at.at((2 * k + e) * STEP).store(radius * part, l.bytes)
     f.ret()
 

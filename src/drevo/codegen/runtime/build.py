@@ -136,8 +136,8 @@ def build(program: Program, spec: Spec, target: Any = None) -> tuple[Manifest, b
     target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
     objects = native.layout() or Layout()
 
-    def entry(room: Any, scratch: int) -> str:
-        return llvm_entry.entry(low, target, room, scratch, spec.layout, objects)
+    def entry(m: Any, room: Any, scratch: int) -> None:
+        llvm_entry.add_entry(m, low, target, room, scratch, spec.layout, objects)
 
     text = llvm.emit(low, target, spec.layout, entry)
     manifest = _manifest(program, low, text.arena.total, target.lanes)

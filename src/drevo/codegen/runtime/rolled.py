@@ -171,7 +171,8 @@ def _loops(rolled: Rolled, spec: Spec) -> bytes:
 def _entry(sizes: Sizes, spec: Spec) -> bytes:
     """The Python entry of the unrolled form, before functions that only pass on."""
     from ..emit import llvm, llvm_entry
-    from ..emit.llvm_rolled_driver import forward_text
+    from ..emit.ir import Module
+    from ..emit.llvm_rolled_driver import add_forwards
     from ..emit.lower import Lowered, Port
 
     ins = tuple(Port(*p) for p in sizes.ports)
@@ -179,8 +180,10 @@ def _entry(sizes: Sizes, spec: Spec) -> bytes:
     low = Lowered((), ins, outs, {}, {}, ((),) * len(outs), (), None, (0, 0.0))
     target = target_of(spec)
     room = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
-    text = llvm_entry.entry(low, target, room, 0, "rows", native.layout() or Layout())
-    return native.compile_text(forward_text(len(sizes.arguments), len(sizes.loads), len(outs)) + text)
+    m = Module()
+    add_forwards(m, len(sizes.arguments), len(sizes.loads), len(outs))
+    llvm_entry.add_entry(m, low, target, room, 0, "rows", native.layout() or Layout())
+    return native.compile_text(m.text())
 
 
 def _manifest(

@@ -1,0 +1,107 @@
+"""How a kernel reaches its inputs and outputs: of one sample, in a tile, in the caller's own columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .ir import I8, I64, Function, Value
+from .llvm_math import Lanes
+from .llvm_target import Arena
+from .lower import Lowered
+
+if TYPE_CHECKING:
+    from .llvm_kernel import Body
+
+ALONE = "ptr noalias"
+AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
+
+
+class Ports:
+    """Of one sample: a pointer to each port, values side by side. align: of stores.
+
+    fixed: constant outputs are the kernel's to write; no driver does it.
+    """
+
+    fixed = True
+
+    def __init__(self, low: Lowered, l: Lanes) -> None:
+        self.l, self.inputs, self.outputs = l, len(low.inputs), len(low.outputs)
+        self.align = l.bytes
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Of every function of a kernel, but for the scratch and the status."""
+        names = [f"in{i}" for i in range(self.inputs)] + [f"out{i}" for i in range(self.outputs)]
+        return dict.fromkeys(names, ALONE)
+
+    def load(self, body: Body, v: int, port: int, column: int) -> None:
+        """Value v is an input."""
+        body.load(v, f"%in{port}", column * self.l.bytes)
+
+    def place(self, body: Body, port: int, column: int) -> str:
+        """The address of an output."""
+        return body.address(f"%out{port}", column * self.l.bytes)
+
+    def shifted(self, f: Function, columns: int) -> dict[str, Value]:
+        """The arguments for outputs, moved on by some columns."""
+        return {f"out{i}": f.arguments[f"out{i}"].at(self.step(f, i, columns), I8) for i in range(self.outputs)}
+
+    def step(self, f: Function, port: int, columns: int) -> Value:
+        """Bytes from one output to that some columns on."""
+        return f.const(I64, columns * self.l.bytes)
+
+
+class TilePorts(Ports):
+    """Of a tile: one pointer to all inputs and one to all outputs, at fixed places in the arena."""
+
+    fixed = False
+
+    def __init__(self, low: Lowered, l: Lanes, room: Arena) -> None:
+        super().__init__(low, l)
+        self.room = room
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        return {"in": ALONE, "out": ALONE}
+
+    def load(self, body: Body, v: int, port: int, column: int) -> None:
+        body.load(v, "%in", self.room.inputs[port] + column * self.l.bytes)
+
+    def place(self, body: Body, port: int, column: int) -> str:
+        first = self.room.outputs[port] - self.room.outputs[0]
+        return body.address("%out", first + column * self.l.bytes)
+
+    def shifted(self, f: Function, columns: int) -> dict[str, Value]:
+        return {"out": f.arguments["out"].at(columns * self.l.bytes, I8)}
+
+
+class ColumnPorts(Ports):
+    """Of the caller's own batch-last arrays: per port a pointer and the bytes from row to row."""
+
+    fixed = False
+
+    def __init__(self, low: Lowered, l: Lanes) -> None:
+        super().__init__(low, l)
+        self.align = l.size
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        inputs = {x: kind for i in range(self.inputs) for x, kind in ((f"in{i}", ALONE), (f"in_step{i}", I64))}
+        return inputs | {
+            x: kind for i in range(self.outputs) for x, kind in ((f"out{i}", ALONE), (f"out_step{i}", I64))
+        }
+
+    def load(self, body: Body, v: int, port: int, column: int) -> None:
+        """With a prefetch of what a later tile reads."""
+        at = body.row(f"%in{port}", f"%in_step{port}", column)
+        body.load(v, at, 0, self.l.size)
+        body.out.append(f"  call void @llvm.prefetch.p0(ptr {body.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
+
+    def place(self, body: Body, port: int, column: int) -> str:
+        return body.row(f"%out{port}", f"%out_step{port}", column)
+
+    def step(self, f: Function, port: int, columns: int) -> Value:
+        return f.arguments[f"out_step{port}"] * columns
+
+
+__all__ = ["AHEAD", "ALONE", "ColumnPorts", "Ports", "TilePorts"]
