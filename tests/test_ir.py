@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from drevo.codegen.emit.ir import F64, I64, PTR, Module, literal
+from drevo.codegen.emit.llvm_math import Lanes, atan2, sincos
 from drevo.codegen.runtime import native
 
 
@@ -101,3 +102,45 @@ def test_a_loop_takes_no_value_that_it_does_not_carry() -> None:
 def test_literals_are_exact() -> None:
     assert literal(0.1) == "0x3FB999999999999A"
     assert literal(0.1, "float") == "0x3FB99999A0000000"
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_a_loop_counts_down_too(n: int) -> None:
+    m = Module()
+    f = m.function("digits", I64, public=True, n=I64)
+    with f.loop(-1, start=f.n - 1, step=-1, x=f.zero(I64)) as s:
+        s.x = s.x * 10 + s.i
+    f.ret(s.x)
+    assert run(m, "digits", ctypes.c_int64, n) == float("".join(map(str, reversed(range(n)))) or 0)
+
+
+@pytest.mark.parametrize(("index", "value"), [(0, 10), (1, 20), (2, 30), (7, 10), (-1, 10)])
+def test_a_switch_takes_one_branch_and_the_first_by_default(index: int, value: int) -> None:
+    m = Module()
+    f = m.function("pick", I64, public=True, index=I64)
+    place = f.place(I64)
+    f.switch(
+        f.index, [lambda k=k: place.store(f.const(I64, k)) for k in (10, 20)] + [lambda: f.ret(f.const(I64, 30))]
+    )
+    f.ret(place.load(I64))
+    assert run(m, "pick", ctypes.c_int64, index) == value
+
+
+def test_several_values_are_returned_as_one_and_what_is_called_is_declared() -> None:
+    m = Module()
+    both = m.function("both", "{double, double}", x=F64)
+    both.ret(both.struct(both.call(F64, "llvm.sqrt.f64", both.x), both.x * 10.0))
+    f = m.function("sum", F64, public=True, x=F64)
+    pair = f.call("{double, double}", "both", f.x)
+    f.ret(pair.part(0) + pair.part(1))
+    assert run(m, "sum", ctypes.c_double, 9.0) == 93.0
+
+
+@pytest.mark.parametrize("scalar", ["double", "float"])
+def test_sines_and_arctangents_stand_in_a_module_once_and_only_if_called(scalar: str) -> None:
+    m, l = Module(), Lanes(scalar, 4)
+    assert [sincos(m, l, True), sincos(m, l, True, 2), atan2(m, l, True), sincos(m, l, True)] == [
+        "sincos_4", "sincos_4_2", "atan2_4", "sincos_4",
+    ]  # fmt: skip
+    assert list(m.functions) == ["sincos_4", "sincos_4_2", "atan2_4"]
+    assert native.compile_text(m.text(), verify=True)
