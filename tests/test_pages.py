@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Any
 
 import pytest
 import strategies
 
 import drevo
+from drevo.codegen.emit.languages import LANGUAGES
 from drevo.codegen.emit.plot import Curve, Panel, plot
 from drevo.compiler.derivation import Derivation
 from drevo.compiler.picture import draw, picture
 
-TEXTS = ("latex", "markdown", "html", "c", "python", "cuda", "matlab")
+TEXTS = tuple(LANGUAGES)
 
 
 def lines_with(d: Derivation, target: str, symbol: str, joint: str) -> list[str]:
     """Lines (or rows) of a text that name both."""
-    text = str(getattr(d, target)())
+    text = d.text(target)
     parts = re.findall(r"<tr>.*?</tr>", text) if target == "html" else text.splitlines()
     plain = [re.sub(r"</?m\w+>|<[^>]*>|[\\{}$ ]", "", line) for line in parts]
     base, number = symbol.split("_")
@@ -118,3 +120,14 @@ def test_sympy_is_exact_where_a_person_would_be(name: str, symbols: str | None) 
 def test_sympy_of_quarter_turns_and_screws() -> None:
     assert "sin(q_2 + q_3)" in symbolic("three-link", "mass_matrix")  # of cos(q_2 + q_3 - pi/2)
     assert "2*pi)" in symbolic("screw-arm", "kinetic_energy", symbols="all")
+
+
+def test_every_language_of_the_table_is_written_and_saved_by_its_ending(tmp_path: Path) -> None:
+    d = drevo.write_out(drevo.load("three-link"), "gravity")
+    for language, row in LANGUAGES.items():
+        text = d.text(language)
+        assert text
+        for ending in row.endings:
+            assert d.save(tmp_path / f"x{ending}").read_text(encoding="utf-8") == text
+    with pytest.raises(drevo.EmitError, match="language 'cobol' is not known; there are latex"):
+        d.text("cobol")

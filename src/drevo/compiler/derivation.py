@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..codegen.emit.about import About, Check, about
-from ..codegen.emit.c import c
-from ..codegen.emit.cuda import cuda
-from ..codegen.emit.html import fragment, html
-from ..codegen.emit.latex import latex
-from ..codegen.emit.markdown import markdown
-from ..codegen.emit.matlab import matlab
-from ..codegen.emit.python import python
+from ..codegen.emit.languages import BY_ENDING, text
 from ..codegen.emit.reading import read
 from ..codegen.emit.sequence import LONGEST, Sequence, write_sequence
 from ..codegen.emit.symbolic import sympy
@@ -31,16 +25,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-SUFFIXES = {
-    ".tex": latex,
-    ".md": markdown,
-    ".html": html,
-    ".htm": html,
-    ".py": python,
-    ".c": c,
-    ".cu": cuda,
-    ".m": matlab,
-}
 NUMERIC = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "atan2": np.arctan2}
 NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
 
@@ -91,51 +75,55 @@ class Derivation:
 
     # -- texts ----------------------------------------------------------------------------------------------
 
+    def text(self, language: str) -> str:
+        """The text in a language: one of drevo.codegen.emit.languages.LANGUAGES. EmitError where there is none."""
+        return text(language, self.sequence, self.about)
+
     def latex(self) -> str:
         """A LaTeX document: aligned equations by section."""
-        return latex(self.sequence, self.about)
+        return self.text("latex")
 
     def markdown(self) -> str:
         """A Markdown document with $ mathematics."""
-        return markdown(self.sequence, self.about)
+        return self.text("markdown")
 
     def html(self) -> str:
         """An HTML page that needs no network, with the Python and C texts."""
-        return html(self.sequence, self.about)
+        return self.text("html")
 
     def python(self) -> str:
         """A Python module of straight-line scalar assignments."""
-        return python(self.sequence, self.about)
+        return self.text("python")
 
     def c(self) -> str:
         """C99: void NAME(const double *q, ..., double *out)."""
-        return c(self.sequence, self.about)
+        return self.text("c")
 
     def cuda(self) -> str:
         """CUDA C++: kernels NAME_rows and NAME_batch_last."""
-        return cuda(self.sequence, self.about)
+        return self.text("cuda")
 
     def matlab(self) -> str:
         """A MATLAB (or Octave) function file."""
-        return matlab(self.sequence, self.about)
+        return self.text("matlab")
 
     def sympy(self) -> dict[str, Any]:
         """The results by name, as SymPy matrices and expressions (needs sympy)."""
         return sympy(self.sequence)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the text that the ending names: .tex .md .html .htm .py .c .cu .m."""
-        with saving("a derivation", path, SUFFIXES) as file:
-            file.write_text(
-                SUFFIXES[file.suffix.lower()](self.sequence, self.about), encoding="utf-8", newline="\n"
-            )
+        """Writes the text that the ending names: .tex .md .html .htm .py .c .cu .m, ..."""
+        with saving("a derivation", path, BY_ENDING) as file:
+            file.write_text(self.text(BY_ENDING[file.suffix.lower()]), encoding="utf-8", newline="\n")
         return file
 
     def _repr_html_(self) -> str:
-        text = fragment(self.sequence, self.about)
-        if len(text) < NOTEBOOK:
-            return text
-        return f"<p>{len(text)} characters of equations: save('equations.html') to read them.</p>"
+        from ..codegen.emit.html import fragment
+
+        shown = fragment(self.sequence, self.about)
+        if len(shown) < NOTEBOOK:
+            return shown
+        return f"<p>{len(shown)} characters of equations: save('equations.html') to read them.</p>"
 
     def _repr_markdown_(self) -> str:
         return self.markdown()

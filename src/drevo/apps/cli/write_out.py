@@ -8,13 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ...codegen.emit.languages import BY_ENDING, LANGUAGES
 from .common import Base, RobotName, guarded, load, progress
 
-TARGETS = ("latex", "markdown", "html", "python", "c", "cuda", "matlab", "sympy")
-SUFFIXES = {
-    ".tex": "latex", ".md": "markdown", ".html": "html", ".htm": "html", ".py": "python", ".c": "c",
-    ".h": "c", ".cu": "cuda", ".m": "matlab",
-}  # fmt: skip
+TARGETS = (*LANGUAGES, "sympy")
 
 
 @guarded
@@ -31,7 +28,7 @@ def write_out(
         str, typer.Option(help=f"Format: {', '.join(TARGETS)}; by default what the file's ending says.")
     ] = "",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help=f"Write to a file: {', '.join(SUFFIXES)}.")
+        Path | None, typer.Option("-o", "--output", help=f"Write to a file: {', '.join(BY_ENDING)}.")
     ] = None,
     link: Annotated[
         str, typer.Option(help="The link, for quantities of one link such as pose and jacobian.")
@@ -52,7 +49,7 @@ def write_out(
     from ...io.saving import ready, saving
 
     target = _target(to, output)
-    endings = (output.suffix.lower(),) if output and to else tuple(SUFFIXES)
+    endings = (output.suffix.lower(),) if output and to else tuple(BY_ENDING)
     if output is not None:
         ready("a derivation", output, endings)
     given = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
@@ -79,5 +76,5 @@ def _symbols(given: str) -> str | list[str] | None:
 def _target(to: str, output: Path | None) -> str:
     from ...errors import EmitError, one_of
 
-    by_ending = SUFFIXES.get(output.suffix.lower()) if output else None
+    by_ending = BY_ENDING.get(output.suffix.lower()) if output else None
     return one_of("format", to or by_ending or "markdown", TARGETS, EmitError)
