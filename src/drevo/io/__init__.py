@@ -1,0 +1,1 @@
+"""Files: XML with the place of each element, installed packages, saving."""
