@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from reference import largest
 
 import drevo
-from drevo.codegen.emit import llvm, repeat
+from drevo.codegen.emit import llvm, outline
 from drevo.codegen.emit.lower import lower, reloads
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
@@ -182,17 +182,17 @@ def walker() -> Model:
 def small() -> Any:
     """Repeated sections and kernels of lanes only, on a program that is small enough to compile quickly."""
     with pytest.MonkeyPatch.context() as m:
-        m.setattr(llvm, "REPEATED", 100)
+        m.setattr(llvm, "OUTLINED", 100)
         m.setattr(llvm, "SINGLE", 100)
-        m.setattr(repeat, "SMALLEST", 20)
-        m.setattr(repeat, "FRAME", 2)
+        m.setattr(outline, "SMALLEST", 20)
+        m.setattr(outline, "FRAME", 2)
         yield
 
 
 def test_columns_of_a_limb_are_one_piece_of_code(walker: Model, small: None) -> None:
     """Two columns of each long leg do the same work; the program is cut so that they share their function."""
     low = lower(make_program(walker, (FD,), (), "auto", (), {}), packed=True)
-    found = repeat.repeats(low)
+    found = outline.outline(low)
     assert len(found) >= 2
     for r in found:
         assert len(r.runs) >= 2

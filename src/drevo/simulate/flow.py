@@ -80,7 +80,7 @@ def _build(program: Program) -> bytes:
     target = llvm.Target("double", host.bytes // 8, host.fma, host.splat)
     low = lower(program, fma=target.fma)
 
-    text = llvm.emit(low, target, "rows", lambda m, room, scratch: engine.add_engine(m, low, target))
+    text = llvm.emit(low, target, "rows", lambda m, arena, scratch: engine.add_engine(m, low, target))
     return _HEAD.pack(text.arena.total, text.scalar_scratch) + native.compile_text(text.ir)
 
 

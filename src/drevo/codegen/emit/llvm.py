@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .cut import split_functions
 from .ir import Module
 from .llvm_driver import add_driver
 from .llvm_kernel import UNIT_TOLERANCE, Kernel
 from .llvm_ports import ColumnPorts, Ports, TilePorts
-from .llvm_target import Arena, Target, arena
+from .llvm_target import Arena, Target, arena_of
 from .lower import Lowered
-from .repeat import repeats
+from .outline import outline
+from .split import split_functions
 
-REPEATED = 5_000  # steps: below it code that is called for several sections gains nothing
+OUTLINED = 5_000  # steps: below it code that is called for several sections gains nothing
 SINGLE = 12_000  # steps: beyond it a kernel for one sample takes seconds to make and saves less than half its time
 
 
@@ -32,17 +32,17 @@ def emit(
 ) -> Text:
     """The whole module. `entry` adds the Python entry point, given the arena and the scalar scratch."""
     m, one, many = Module(), target.of(1), target.of(target.lanes)
-    pieces = split_functions(low, target.chunk, repeats(low) if len(low.steps) > REPEATED else ())
-    room = arena(low, target, pieces.slots, layout)
+    pieces = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
+    arena = arena_of(low, target, pieces.slots, layout)
     scratch = pieces.slots * one.size
     if target.single:
         Kernel(low, target, pieces, Ports(low, one)).add(m)
-    ports = TilePorts(low, many, room) if layout == "rows" else ColumnPorts(low, many)
+    ports = TilePorts(low, many, arena) if layout == "rows" else ColumnPorts(low, many)
     Kernel(low, target, pieces, ports).add(m)
-    add_driver(m, low, target, room, layout)
+    add_driver(m, low, target, arena, layout)
     if entry is not None:
-        entry(m, room, scratch)
-    return Text(m.text(), room, scratch, pieces.slots)
+        entry(m, arena, scratch)
+    return Text(m.text(), arena, scratch, pieces.slots)
 
 
-__all__ = ["SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "arena", "emit", "split_functions"]
+__all__ = ["SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "emit", "split_functions"]

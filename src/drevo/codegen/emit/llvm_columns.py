@@ -35,8 +35,8 @@ class Ports(NamedTuple):
 class Columns:
     """The batch-last loop: a first tile that reaches a cache line, staged runs of tiles, tiles."""
 
-    def __init__(self, f: Function, low: Lowered, l: Lanes, room: Arena, ports: Ports) -> None:
-        self.f, self.low, self.l, self.room, self.ports = f, low, l, room, ports
+    def __init__(self, f: Function, low: Lowered, l: Lanes, arena: Arena, ports: Ports) -> None:
+        self.f, self.low, self.l, self.arena, self.ports = f, low, l, arena, ports
         self.n = len(low.inputs)
         sizes = [p.size for p in low.outputs]
         self.widest = sizes.index(max(sizes)) if sizes else None
@@ -48,11 +48,11 @@ class Columns:
         self.many(self.ports.tiles, [self.f.const(I64, self.l.bytes)] * len(self.ports.tiles))
         self._narrow("store", range(self.n, len(self.ports.arrays)))
 
-    def _narrow(self, way: str, ports: range) -> None:
+    def _narrow(self, op: str, ports: range) -> None:
         f, p, every = self.f, self.ports, [*self.low.inputs, *self.low.outputs]
         for i in (i for i in ports if every[i].size):
             given = (p.arrays[i], p.strides[i], f.zero(I64), p.last, p.tiles[i], f.const(I64, every[i].size))
-            f.call(VOID, f"{way}_narrow", *given)
+            f.call(VOID, f"{op}_narrow", *given)
 
     def many(self, places: Sequence[Value], steps: Sequence[Value]) -> None:
         """The call of the kernel with a pointer and the step of the rows per port."""
@@ -67,7 +67,7 @@ class Columns:
     def loop(self) -> None:
         """All samples, at least as many as lanes."""
         f, w = self.f, self.l.lanes
-        lead, staged = self.first_tile(), self.room.run > 0
+        lead, staged = self.first_tile(), self.arena.run > 0
         stages, limit, past = self.prepare() if staged else ([], lead, lead)
         with f.loop(b=f.zero(I64)) as on:
             begun = on.b.differs(0)
@@ -78,7 +78,7 @@ class Columns:
                     self.run_of_tiles(on.b, stages, past)
                 with f.when(~runs):
                     self.tile(on.b)
-                step = f.select(runs, f.const(I64, self.room.run * w), step)
+                step = f.select(runs, f.const(I64, self.arena.run * w), step)
             else:
                 self.tile(on.b)
             on.b = on.b + step
@@ -113,23 +113,23 @@ class Columns:
         """The stages; the last sample at which a staged run may begin, -1 without any; whether results go past
         the caches. Constants go in once."""
         assert self.widest is not None
-        f, l, room = self.f, self.l, self.room
-        stages = [f.arena.at(at, I8) for at in room.stages]
+        f, l, arena = self.f, self.l, self.arena
+        stages = [f.arena.at(at, I8) for at in arena.stages]
         stride = self.ports.strides[self.n + self.widest]
         past = stride * self.low.outputs[self.widest].size > BEYOND
         staged = (stride & (FOLD - 1)).equals(0) | past
-        limit = f.select(staged, f.count - room.run * l.lanes, f.const(I64, -1))
+        limit = f.select(staged, f.count - arena.run * l.lanes, f.const(I64, -1))
         with f.when(staged):
             for i in self.fixed:
-                for tile in range(room.run):
-                    f.call(VOID, f"fill{i}", stages[i].at(tile * l.bytes, I8), f.const(I64, room.step(l)))
+                for tile in range(arena.run):
+                    f.call(VOID, f"fill{i}", stages[i].at(tile * l.bytes, I8), f.const(I64, arena.step(l)))
         return stages, limit, past
 
     def run_of_tiles(self, first: Value, stages: Sequence[Value], past: Value) -> None:
         """`run` tiles into the stage, then its rows to the caller's."""
-        f, l, n, room = self.f, self.l, self.n, self.room
-        steps = [*self.ports.strides[:n], *[f.const(I64, room.step(l))] * len(stages)]
-        with f.loop(room.run, some=True) as k:
+        f, l, n, arena = self.f, self.l, self.n, self.arena
+        steps = [*self.ports.strides[:n], *[f.const(I64, arena.step(l))] * len(stages)]
+        with f.loop(arena.run, some=True) as k:
             places = self.at(first + k.i * l.lanes, slice(n))
             self.many([*places, *(x.at(k.i * l.bytes, I8) for x in stages)], steps)
         homes = self.at(first, slice(n, None))
@@ -143,25 +143,25 @@ def constants(low: Lowered, i: int) -> list[tuple[int, float]]:
     return [(k, -x if e & 1 else x) for k, e, x in found if x is not None]
 
 
-def add_columns(m: Module, low: Lowered, l: Lanes, room: Arena) -> None:
+def add_columns(m: Module, low: Lowered, l: Lanes, arena: Arena) -> None:
     """What the loop calls: @load_narrow, @store_narrow, @fill<i>, @spill."""
-    for way in ("load", "store"):
-        _add_narrow(m, l, way)
+    for op in ("load", "store"):
+        _add_narrow(m, l, op)
     for i in range(len(low.outputs)):
         if fixed := constants(low, i):
             _add_fill(m, i, fixed, l)
-    if room.run:
-        _add_spill(m, l, room)
+    if arena.run:
+        _add_spill(m, l, arena)
 
 
-def _add_spill(m: Module, l: Lanes, room: Arena) -> None:
+def _add_spill(m: Module, l: Lanes, arena: Arena) -> None:
     """@spill(stage, out, stride, n, past): n rows of the stage; past the caches if they are whole lines."""
     f = m.function("spill", stage="ptr noalias", out="ptr noalias", stride=I64, n=I64, past=I1)
 
     def rows(hint: str, align: int) -> None:
         with f.loop(f.n, some=True) as j:
-            source, to = f.stage.at(j.i * room.step(l), I8), f.out.at(j.i * f.stride, I8)
-            for k in range(0, room.run * l.bytes, l.bytes):
+            source, to = f.stage.at(j.i * arena.step(l), I8), f.out.at(j.i * f.stride, I8)
+            for k in range(0, arena.run * l.bytes, l.bytes):
                 to.at(k, I8).store(source.at(k, I8).load(l.type, l.bytes), align, hint)
 
     lines = ((f.out.cast("ptrtoint", I64) | f.stride) & (LINE - 1)).equals(0)
@@ -185,13 +185,13 @@ def _add_fill(m: Module, i: int, fixed: list[tuple[int, float]], l: Lanes) -> No
     f.ret()
 
 
-def _add_narrow(m: Module, l: Lanes, way: str) -> None:
+def _add_narrow(m: Module, l: Lanes, op: str) -> None:
     """@load_narrow, @store_narrow: fewer samples than lanes, one number at a time."""
-    f = m.function(f"{way}_narrow", VOID, MOVED)
+    f = m.function(f"{op}_narrow", VOID, MOVED)
     with f.loop(f.n, some=True) as j, f.loop(l.lanes, some=True) as r:
         user = f.p.at(j.i * f.stride + f.smaller(r.i, f.last) * l.size, I8)
         tile = f.tile.at(j.i * l.bytes + r.i * l.size, I8)
-        source, to = (user, tile) if way == "load" else (tile, user)
+        source, to = (user, tile) if op == "load" else (tile, user)
         to.store(source.load(l.scalar, l.size), l.size)
     f.ret()
 

@@ -14,7 +14,7 @@ from .llvm_target import BEYOND, Arena, Target
 from .lower import Lowered
 
 
-def add_driver(m: Module, low: Lowered, target: Target, room: Arena, layout: str) -> None:
+def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: str) -> None:
     """i32 @drive(pointers, strides, count, arena, all): 1 if a check failed. Inputs come first, then outputs.
 
     all: samples of the whole batch, of which these are a part.
@@ -26,30 +26,30 @@ def add_driver(m: Module, low: Lowered, target: Target, room: Arena, layout: str
             add_moves(m, l, w)
         add_flush(m, l)
     else:
-        add_columns(m, low, l, room)
+        add_columns(m, low, l, arena)
     f = m.function("drive", I32, public=True, attributes=' "stackrealign"',
                    pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
-    ports = _ports(f, room)
+    ports = _ports(f, arena)
     f.call(VOID, "clear", ports.status, f.const(I64, 1))
     if rows:
-        _clear_tile(f, low, l, room)
-        _rows(f, low, l, room, ports)
+        _clear_tile(f, low, l, arena)
+        _rows(f, low, l, arena, ports)
     else:
-        columns = Columns(f, low, l, room, ports)
+        columns = Columns(f, low, l, arena, ports)
         with f.when(f.count < l.lanes):
-            _clear_tile(f, low, l, room)
+            _clear_tile(f, low, l, arena)
             columns.small()
             add_end(f, l, ports.status)
         columns.loop()
     add_end(f, l, ports.status)
 
 
-def _ports(f: Function, room: Arena) -> Ports:
-    starts = (*room.inputs, *room.outputs)
+def _ports(f: Function, arena: Arena) -> Ports:
+    starts = (*arena.inputs, *arena.outputs)
     arrays = [f.pointers.at(i, PTR).load(PTR) for i in range(len(starts))]
     strides = [f.strides.at(i, I64).load(I64) for i in range(len(starts))]
     tiles = [f.arena.at(k, I8) for k in starts]
-    return Ports(arrays, strides, tiles, f.arena.at(room.scratch, I8), f.arena.at(room.status, I8), f.count - 1)
+    return Ports(arrays, strides, tiles, f.arena.at(arena.scratch, I8), f.arena.at(arena.status, I8), f.count - 1)
 
 
 def add_end(f: Function, l: Lanes, status: Value) -> None:
@@ -58,30 +58,30 @@ def add_end(f: Function, l: Lanes, status: Value) -> None:
     f.ret(bits.differs(0).cast("zext", I32))
 
 
-def _first(room: Arena) -> int:
-    return room.outputs[0] if room.outputs else room.status
+def _first(arena: Arena) -> int:
+    return arena.outputs[0] if arena.outputs else arena.status
 
 
-def _clear_tile(f: Function, low: Lowered, l: Lanes, room: Arena) -> None:
+def _clear_tile(f: Function, low: Lowered, l: Lanes, arena: Arena) -> None:
     """The tile of outputs: zeros, and the constants that no kernel writes. Structural zeros stay."""
-    f.call(VOID, "clear", f.arena.at(_first(room), I8), f.const(I64, (room.status - _first(room)) // l.bytes))
-    for i, at in enumerate(room.outputs):
+    f.call(VOID, "clear", f.arena.at(_first(arena), I8), f.const(I64, (arena.status - _first(arena)) // l.bytes))
+    for i, at in enumerate(arena.outputs):
         for k, x in constants(low, i):
             if x:
                 f.arena.at(at + k * l.bytes, I8).store(f.const(l.type, x), l.bytes)
 
 
-def _rows(f: Function, low: Lowered, l: Lanes, room: Arena, ports: Ports) -> None:
+def _rows(f: Function, low: Lowered, l: Lanes, arena: Arena, ports: Ports) -> None:
     """Load, compute, store per tile.
 
     Results that no cache holds go past the caches, some tiles at a time by way of a stage: half the traffic, as
     their lines are not fetched before they are written. What is left over at the end goes straight.
     """
-    n, run = len(low.inputs), room.run * l.lanes
+    n, run = len(low.inputs), arena.run * l.lanes
     outputs = {i: p.size for i, p in enumerate(low.outputs, n) if p.size}
     arrays, strides = ports.arrays, ports.strides
-    stages = {i: f.arena.at(room.stages[i - n], I8) for i in outputs}
-    out = f.arena.at(_first(room), I8)
+    stages = {i: f.arena.at(arena.stages[i - n], I8) for i in outputs}
+    out = f.arena.at(_first(arena), I8)
     # rows that lie one after the other, and are more than a cache holds
     past = {i: (strides[i] * f.all > BEYOND) & strides[i].equals(size * l.size) for i, size in outputs.items()}
     with f.loop(f.count, step=run, some=True) as block:
@@ -93,9 +93,9 @@ def _rows(f: Function, low: Lowered, l: Lanes, room: Arena, ports: Ports) -> Non
         to = {i: f.select(goes[i], stages[i].at(f.zero(I64) - begin[i], I8), arrays[i]) for i in outputs}
         with f.loop(f.smaller(start + run, f.count), start=start, step=l.lanes, some=True) as tile:
 
-            def move(way: str, i: int, place: Value, size: int, b: Value = tile.i) -> None:
+            def move(op: str, i: int, place: Value, size: int, b: Value = tile.i) -> None:
                 given = (place, strides[i], b, ports.last, ports.tiles[i], f.const(I64, size))
-                f.call(VOID, f"{way}_{width_of(size, l.lanes)}", *given)
+                f.call(VOID, f"{op}_{width_of(size, l.lanes)}", *given)
 
             for i, p in enumerate(low.inputs):
                 if p.size:

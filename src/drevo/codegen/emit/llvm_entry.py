@@ -36,9 +36,9 @@ class _Entry:
     """The function @entry(self, args, nargs, names), METH_FASTCALL | METH_KEYWORDS."""
 
     def __init__(
-        self, m: Module, low: Lowered, target: Target, room: Arena, scratch: int, rows: bool, layout: Layout
+        self, m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, rows: bool, layout: Layout
     ) -> None:
-        self.target, self.room, self.scratch, self.rows = target, room, scratch, rows
+        self.target, self.arena, self.scratch, self.rows = target, arena, scratch, rows
         self.layout, self.size = layout, target.of(1).size
         self.inputs, self.outputs = (
             p if rows else tuple(Port(x.name, (x.size,)) for x in p) for p in (low.inputs, low.outputs)
@@ -260,7 +260,7 @@ class _Entry:
         for k, (data, step) in enumerate([*((x.data, self.step(x)) for x in arrays), *outs]):
             self.pointers.at(k, PTR).store(data)
             self.strides.at(k, I64).store(step)
-        raw = self.memory(self.room.total + 64, otherwise)
+        raw = self.memory(self.arena.total + 64, otherwise)
         arena = ((raw.cast("ptrtoint", I64) + 63) & -64).cast("inttoptr", PTR)
         threshold = self.table("threshold").cast("ptrtoint", I64)
 
@@ -343,10 +343,10 @@ class _Entry:
 
 
 def add_entry(
-    m: Module, low: Lowered, target: Target, room: Arena, scratch: int, layout: str, objects: Layout
+    m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, layout: str, objects: Layout
 ) -> None:
     """@table and @entry. `layout`: "rows" or "batch_last"; `objects`: the interpreter's offsets."""
-    _Entry(m, low, target, room, scratch, layout == "rows", objects).write()
+    _Entry(m, low, target, arena, scratch, layout == "rows", objects).write()
 
 
 __all__ = ["add_entry"]

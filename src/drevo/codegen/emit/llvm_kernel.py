@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, MUL, SQRT, WHEN
 from ..graph.program import FLOOR
-from .cut import Run, Split
 from .ir import I1, I8, I32, PTR, VOID, Function, Module, Value, literal
 from .llvm_math import NEAR, Lanes, atan2, sincos, turned
 from .llvm_ports import ALONE, Ports
 from .llvm_target import Target
 from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, results
-from .repeat import sinks_of
+from .outline import sinks_of
+from .split import Run, Split
 
 TESTS = 8  # of results in a row, before their sum goes to the status
 UNIT_TOLERANCE = 2e-6  # of |q|^2, which is 1e-6 of |q|

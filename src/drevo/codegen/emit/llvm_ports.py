@@ -56,19 +56,19 @@ class TilePorts(Ports):
 
     fixed = False
 
-    def __init__(self, low: Lowered, l: Lanes, room: Arena) -> None:
+    def __init__(self, low: Lowered, l: Lanes, arena: Arena) -> None:
         super().__init__(low, l)
-        self.room = room
+        self.arena = arena
 
     @property
     def arguments(self) -> dict[str, str]:
         return {"in": ALONE, "out": ALONE}
 
     def load(self, body: Body, v: int, port: int, column: int) -> None:
-        body.load(v, "%in", self.room.inputs[port] + column * self.l.bytes)
+        body.load(v, "%in", self.arena.inputs[port] + column * self.l.bytes)
 
     def place(self, body: Body, port: int, column: int) -> str:
-        first = self.room.outputs[port] - self.room.outputs[0]
+        first = self.arena.outputs[port] - self.arena.outputs[0]
         return body.address("%out", first + column * self.l.bytes)
 
     def shifted(self, f: Function, columns: int) -> dict[str, Value]:

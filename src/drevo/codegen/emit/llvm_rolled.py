@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from .cut import split_functions
 from .ir import I1, I8, I32, I64, PTR, VOID, Function, Module, Value
 from .llvm_kernel import Body, Kernel
 from .llvm_math import Lanes, sincos
 from .llvm_ports import Ports
 from .llvm_target import Target
 from .lower import Lowered
+from .split import split_functions
 
 # per body, i32; parent and own: first scalar of the slot; up: number of the parent, or -1
 INTEGERS = ("kind", "parent", "own", "q", "v", "up")
@@ -190,8 +190,8 @@ class _Bodies:
     def row(self, i: Value) -> dict[str, Value]:
         """The integers of a row of the tables."""
         at = self.integers.at(i, f"[{len(INTEGERS)} x i32]")
-        ways = {name: "sext" if name == "up" else "zext" for name in INTEGERS}
-        return {name: at.at(k, I32).load(I32).cast(way, I64) for k, (name, way) in enumerate(ways.items())}
+        casts = {name: "sext" if name == "up" else "zext" for name in INTEGERS}
+        return {name: at.at(k, I32).load(I32).cast(cast, I64) for k, (name, cast) in enumerate(casts.items())}
 
     def step(self, step: Step, bases: dict[str, Value]) -> None:
         """Only results are tested: what is not finite in a state reaches them."""

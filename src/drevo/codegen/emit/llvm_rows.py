@@ -27,8 +27,8 @@ def add_moves(m: Module, l: Lanes, w: int) -> None:
     A block is W / w square transpositions side by side. The last block is moved back to n - w: it writes some
     columns twice, with the same bits, instead of masking.
     """
-    for way, block in (("load", _load), ("store", _store)):
-        f = m.function(f"{way}_{w}", VOID, MOVED)
+    for op, block in (("load", _load), ("store", _store)):
+        f = m.function(f"{op}_{w}", VOID, MOVED)
         rows = [f.p.at(f.smaller(f.b + r, f.last) * f.stride, I8) for r in range(l.lanes)]
         with f.loop(f.n, step=w, some=True) as s:
             j = f.smaller(s.i, f.n - w)

@@ -33,8 +33,8 @@ class Target(NamedTuple):
 class Arena(NamedTuple):
     """Byte offsets of the batch kernel's working memory: tiles of inputs and outputs, status, crossing values.
 
-    stages: room for `run` tiles of every output, of batch-last ones only where there are many rows, which are then
-    `step` bytes apart.
+    stages: places for `run` tiles of every output, of batch-last ones only where there are many rows, which are
+    then `step` bytes apart.
     """
 
     inputs: tuple[int, ...]
@@ -50,7 +50,7 @@ class Arena(NamedTuple):
         return self.run * lanes.bytes + LINE
 
 
-def arena(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Arena:
+def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Arena:
     """Every port is a block of its own; columns of W lanes."""
     at, starts = 0, []
     lanes = target.of(target.lanes)
@@ -58,25 +58,25 @@ def arena(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Are
         starts.append(at)
         at += port.size * lanes.bytes
     n, width = len(low.inputs), lanes.bytes
-    room = Arena(tuple(starts[:n]), tuple(starts[n:]), at, at + width, at + width * (1 + slots))
+    arena = Arena(tuple(starts[:n]), tuple(starts[n:]), at, at + width, at + width * (1 + slots))
     sizes = [p.size for p in low.outputs]
     total = sum(sizes)
     if layout == "rows":
-        room = room._replace(run=-(-BLOCK // (max(1, total) * width)))
-        return _staged(room, [n * room.run * width for n in sizes])
+        arena = arena._replace(run=-(-BLOCK // (max(1, total) * width)))
+        return _staged(arena, [n * arena.run * width for n in sizes])
     if total <= STAGED:
-        return room
-    room = room._replace(run=RUN // width // (2 if total > NARROW else 1))
-    return _staged(room, [n * room.step(lanes) for n in sizes])
+        return arena
+    arena = arena._replace(run=RUN // width // (2 if total > NARROW else 1))
+    return _staged(arena, [n * arena.step(lanes) for n in sizes])
 
 
-def _staged(room: Arena, sizes: list[int]) -> Arena:
+def _staged(arena: Arena, sizes: list[int]) -> Arena:
     """The arena with stages at its end, each from a cache line on."""
-    at, stages = -(-room.total // LINE) * LINE, []
+    at, stages = -(-arena.total // LINE) * LINE, []
     for size in sizes:
         stages.append(at)
         at += -(-size // LINE) * LINE
-    return room._replace(stages=tuple(stages), total=at)
+    return arena._replace(stages=tuple(stages), total=at)
 
 
-__all__ = ["BEYOND", "LINE", "Arena", "Target", "arena"]
+__all__ = ["BEYOND", "LINE", "Arena", "Target", "arena_of"]

@@ -136,8 +136,8 @@ def build(program: Program, spec: Spec, target: Any = None) -> tuple[Manifest, b
     target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
     objects = native.layout() or Layout()
 
-    def entry(m: Any, room: Any, scratch: int) -> None:
-        llvm_entry.add_entry(m, low, target, room, scratch, spec.layout, objects)
+    def entry(m: Any, arena: Any, scratch: int) -> None:
+        llvm_entry.add_entry(m, low, target, arena, scratch, spec.layout, objects)
 
     text = llvm.emit(low, target, spec.layout, entry)
     manifest = _manifest(program, low, text.arena.total, target.lanes)
@@ -156,7 +156,7 @@ def describe(program: Program, spec: Spec) -> Manifest:
     return _manifest(program, _lowered(program, spec, True), 0, 1)
 
 
-def _manifest(program: Program, low: Any, room: int, lanes: int) -> Manifest:
+def _manifest(program: Program, low: Any, arena: int, lanes: int) -> Manifest:
     units = tuple((low.where[u[0]][0], tuple(low.where[n][1] for n in u)) for u in low.units)
     fresh = Manifest(
         program.name,
@@ -167,7 +167,7 @@ def _manifest(program: Program, low: Any, room: int, lanes: int) -> Manifest:
         dict(program.counts),
         low.live,
         len(low.steps),
-        room,
+        arena,
         lanes,
         tuple((p.name, p.value) for p in program.parameters),
         dict(program.meta),

@@ -179,10 +179,10 @@ def _entry(sizes: Sizes, spec: Spec) -> bytes:
     outs = tuple(Port(*p) for p in sizes.results)
     low = Lowered((), ins, outs, {}, {}, ((),) * len(outs), (), None, (0, 0.0))
     target = target_of(spec)
-    room = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
+    arena = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
     m = Module()
     add_forwards(m, len(sizes.arguments), len(sizes.loads), len(outs))
-    llvm_entry.add_entry(m, low, target, room, 0, "rows", native.layout() or Layout())
+    llvm_entry.add_entry(m, low, target, arena, 0, "rows", native.layout() or Layout())
     return native.compile_text(m.text())
 
 
@@ -190,10 +190,10 @@ def _manifest(
     sizes: Sizes, spec: Spec, meta: dict[str, Any], units: tuple[tuple[int, tuple[int, ...]], ...]
 ) -> Manifest:
     target = target_of(spec)
-    room = sizes.arena(target.lanes, target.of(1).size)
+    arena = sizes.arena(target.lanes, target.of(1).size)
     steps = sizes.bodies * _STEPS.get(sizes.quantity, _USUAL) + sum(sizes.lengths)
     fresh = Manifest(
-        sizes.quantity, sizes.ports, sizes.results, None, units, {}, (0, 0.0), steps, room,
+        sizes.quantity, sizes.ports, sizes.results, None, units, {}, (0, 0.0), steps, arena,
         target.lanes, (), meta,
     )  # fmt: skip
     return parse_manifest(fresh.text())

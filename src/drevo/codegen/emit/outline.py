@@ -18,8 +18,11 @@ FRAME = 4  # steps for each value that differs, at least
 Sinks = dict[int, list[tuple[int, int, int]]]  # value -> (port, column, sign)
 
 
-class Repeat(NamedTuple):
-    """Runs like the first. frame: its values that differ; by run: edges for them, the shift of the columns."""
+class Outlined(NamedTuple):
+    """Runs like the first, whose function serves them all.
+
+    frame: its values that differ; edges, shifts: by run, what stands for these, and how far the columns move.
+    """
 
     runs: tuple[range, ...]
     frame: tuple[int, ...]
@@ -36,7 +39,7 @@ def sinks_of(low: Lowered) -> Sinks:
     return out
 
 
-def repeats(low: Lowered) -> list[Repeat]:
+def outline(low: Lowered) -> list[Outlined]:
     """All groups of at least two sections that do the same."""
     sinks = sinks_of(low)
     alike: dict[tuple[int, ...], list[range]] = {}
@@ -44,13 +47,13 @@ def repeats(low: Lowered) -> list[Repeat]:
         if len(run) >= SMALLEST:
             alike.setdefault(tuple(low.steps[k][0] for k in run), []).append(run)
     kept = closed(low, [run for group in alike.values() if len(group) > 1 for run in group])
-    found: list[Repeat] = []
+    found: list[Outlined] = []
     for group in alike.values():
         runs = [run for run in group if run.start in kept]
         while len(runs) > 1:
             images = {run: _image(low, sinks, runs[0], run) for run in runs}
             same = [run for run in runs if images[run] is not None]
-            group_ = _repeat(low, sinks, same, [images[run] or {} for run in same])
+            group_ = _outlined(low, sinks, same, [images[run] or {} for run in same])
             if group_ is not None:
                 found.append(group_)
             runs = [run for run in runs if images[run] is None]
@@ -92,13 +95,13 @@ class Signs:
 
     def root(self, v: int) -> tuple[int, int]:
         """The value that stands for all that are tied to v, and the sign of v against it."""
-        sign, way = 0, [v]
-        while way[-1] in self.up:
-            way.append(self.up[way[-1]][0])
-        for x in reversed(way[:-1]):
+        sign, path = 0, [v]
+        while path[-1] in self.up:
+            path.append(self.up[path[-1]][0])
+        for x in reversed(path[:-1]):
             sign ^= self.up[x][1]
-            self.up[x] = (way[-1], sign)
-        return way[-1], sign
+            self.up[x] = (path[-1], sign)
+        return path[-1], sign
 
     def tie(self, a: int, b: int, differ: int) -> None:
         """The signs of a and b differ or do not; `right` tells whether all that was tied can hold."""
@@ -163,14 +166,14 @@ def _shift(low: Lowered, sinks: Sinks, first: range, image: Image) -> int | None
     return shifts.pop() if len(shifts) == 1 else None
 
 
-def _repeat(low: Lowered, sinks: Sinks, runs: list[range], images: list[Image]) -> Repeat | None:
+def _outlined(low: Lowered, sinks: Sinks, runs: list[range], images: list[Image]) -> Outlined | None:
     made = {v for k in runs[0] for v in results(low.steps[k])}
     outer = [v for v in images[0] if v not in made]
     frame = tuple(v for v in outer if any(image[v] != 2 * v for image in images))
     if len(runs) < 2 or len(frame) * FRAME > len(runs[0]):
         return None
     shifts = tuple(_shift(low, sinks, runs[0], image) or 0 for image in images)
-    return Repeat(tuple(runs), frame, tuple(tuple(image[v] for v in frame) for image in images), shifts)
+    return Outlined(tuple(runs), frame, tuple(tuple(image[v] for v in frame) for image in images), shifts)
 
 
-__all__ = ["Repeat", "repeats", "sinks_of"]
+__all__ = ["Outlined", "outline", "sinks_of"]

@@ -1,4 +1,4 @@
-"""Steps cut into functions: runs of some hundred steps, and runs whose code is called several times."""
+"""Steps split into functions: runs of some hundred steps, and outlined runs, which are called several times."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .lower import CHUNK, ONE_FUNCTION, SHORT, SOON, Lowered, Step, operands, results
-from .repeat import Repeat
+from .outline import Outlined
 
 
 class Run(NamedTuple):
-    """Consecutive steps that make one function. frame: of a repeated run the first slot of its own values.
+    """Consecutive steps that make one function. frame: of an outlined run the first slot of its own values.
 
     code: the run whose function is called, with the outputs `shift` columns on.
     """
@@ -31,16 +31,16 @@ class Split(NamedTuple):
     framed: dict[int, list[tuple[int, int]]]
 
 
-def split_functions(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] = ()) -> Split:
-    """Runs of `chunk` steps, and the repeated ones; a slot is never reused inside the run that last reads it."""
+def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined] = ()) -> Split:
+    """Runs of `chunk` steps, and the outlined ones; a slot is never reused inside the run that last reads it."""
     n = len(low.steps)
     size = chunk or (max(1, n) if n <= ONE_FUNCTION else CHUNK if n <= SOON else SHORT)
-    pieces = _pieces(len(low.steps), size, [run for r in repeated for run in r.runs])
+    pieces = _pieces(len(low.steps), size, [run for r in outlined for run in r.runs])
     of = {k: n for n, piece in enumerate(pieces) for k in piece}
     first = {piece.start: n for n, piece in enumerate(pieces)}
-    repeat = {first[run.start]: (r, k) for r in repeated for k, run in enumerate(r.runs)}
+    copies = {first[run.start]: (r, k) for r in outlined for k, run in enumerate(r.runs)}
     born = {v: of[k] for k, s in enumerate(low.steps) for v in results(s)}
-    own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in repeat.items()}  # read from a frame
+    own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in copies.items()}  # read from a frame
     last: dict[int, int] = {}
     for k, step in enumerate(low.steps):
         apart = own.get(of[k], ())
@@ -50,10 +50,10 @@ def split_functions(low: Lowered, chunk: int | None, repeated: Sequence[Repeat] 
     framed: dict[int, list[tuple[int, int]]] = {}
     for n, piece in enumerate(pieces):
         steps = [low.steps[i] for i in piece]
-        if n not in repeat:
+        if n not in copies:
             runs.append(Run(steps, n))
             continue
-        r, k = repeat[n]
+        r, k = copies[n]
         runs.append(Run(steps, first[r.runs[0].start], count, r.shifts[k], r.frame))
         for e in r.edges[k]:
             framed.setdefault(e >> 1, []).append((count, e & 1))
