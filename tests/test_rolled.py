@@ -10,6 +10,7 @@ import strategies
 from tolerances import DYNAMICS
 
 from drevo.codegen.runtime import cache
+from drevo.codegen.runtime import rolled as rolled_code
 from drevo.codegen.runtime.build import Spec
 from drevo.codegen.runtime.function import Function
 from drevo.compiler.rolled import rolled_function
@@ -257,3 +258,23 @@ def test_long_chains_are_not_taken_for_singular() -> None:
     n = 3000
     axes = [((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))[i % 3] for i in range(n)]
     assert rolled(chain_with(["revolute"] * n, axes, [1.0] * n), "forward_dynamics") is not None
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+@pytest.mark.parametrize("external", [False, True])
+def test_narrower_machines_compute_the_same_bits(
+    lanes: int, external: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrenches of six numbers go in blocks of two where a vector has no more."""
+    model = tree_of(3)
+    links = [x.name for x in model.links[1:4]] if external else []
+    args = states(model, 7, "inverse_dynamics")
+    args += list(np.random.default_rng(8).normal(size=(len(links), 7, 6)))
+    found, host = [], rolled_code.target_of(Spec())
+    for target in (host, host._replace(lanes=lanes)):
+        monkeypatch.setattr(rolled_code, "target_of", lambda spec, target=target: target)
+        f = rolled_function(model, "inverse_dynamics", Spec(), external=links, smallest=0, cache=False)
+        assert f is not None
+        rolled_code._LOOPS.clear()  # the loops of the other width are not these
+        found.append(f(*args))
+    assert np.array_equal(*found)
