@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -310,3 +311,35 @@ def test_batches_that_no_memory_holds(layout: str) -> None:
         rows = [np.broadcast_to(y, (count, y.shape[1])) for y in (q, v)]
         with pytest.raises(InputError, match="there is no memory for this batch, compute it in parts"):
             several(*(rows if layout == "rows" else [y.T for y in rows]))
+
+
+def test_no_door_takes_a_batch_that_no_memory_holds() -> None:
+    """2^51 rows by strides of zero: every method says so in a sentence."""
+    robot, z = drevo.load("puma560"), np.zeros(6)
+    many = np.broadcast_to(z, (2**31, 2**20, 6))
+    calls: list[Callable[[], object]] = [
+        lambda: robot.mass_matrix(many),
+        lambda: robot.poses(many),
+        lambda: robot.integrate(many, z),
+        lambda: robot.difference(z, many),
+        lambda: robot.constrained_dynamics(many, z, z),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match="there is no memory for this batch"):
+            call()
+
+
+def test_values_beside_the_state() -> None:
+    """Numbers that are none, tolerances of any method, chains without end."""
+    body = ((0, 0, 0), np.eye(3), np.eye(3), (0, 0, 0), (0, 0, 0))
+    robot, z = drevo.load("puma560"), np.zeros(6)
+    calls: list[Callable[[], object]] = [
+        lambda: drevo.rigid_body_energy("x", *body),  # type: ignore[arg-type]
+        lambda: drevo.rigid_body_energy(1.0, "x", *body[1:]),
+        lambda: robot.simulate(z, z, None, duration=0.1, rtol="x"),
+        lambda: robot.simulate(z, z, None, duration=0.1, rtol=1e-20),
+        lambda: drevo.robots.rod_chain(n=10**9),
+    ]
+    for call in calls:
+        with pytest.raises(DrevoError):
+            call()

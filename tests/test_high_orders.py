@@ -46,3 +46,10 @@ def test_what_would_take_minutes_is_refused(quantity: str, order: int) -> None:
     for packed in (False, True):
         with pytest.raises(TraceError, match=r"entries and would take about .* of compiling; take a lower order"):
             drevo.load("puma560").derivative(quantity, wrt=("q",) * order, packed=packed)
+
+
+@pytest.mark.parametrize("quantity", ["mass_matrix", "gravity", "forward_dynamics"])
+def test_first_derivatives_of_large_trees_are_refused(quantity: str) -> None:
+    """The first order too, where it would take minutes, not by running out of Python's stack."""
+    with pytest.raises(TraceError, match=r"entries and would take about .* of compiling"):
+        drevo.robots.rod_chain(n=300).derivative(quantity, wrt="q")

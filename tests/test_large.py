@@ -96,6 +96,8 @@ def test_quantities_of_all_bodies(n: int, base: str, kinds: tuple[str, ...]) -> 
     model = strategies.robot(1, kinds, n, base, welds=0.1, mimics=0.0)
     for quantity in WHOLE:
         compared(model, quantity)
+    for frame in FRAMES:
+        compared(model, "joint_wrenches", frame=frame)
 
 
 OF_LINK: tuple[tuple[str, dict[str, str]], ...] = (

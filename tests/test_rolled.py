@@ -14,6 +14,7 @@ from drevo.codegen.runtime import rolled as rolled_code
 from drevo.codegen.runtime.build import Spec
 from drevo.codegen.runtime.function import Function
 from drevo.compiler.rolled import rolled_function
+from drevo.compiler.trace import COMPUTE
 from drevo.errors import InputError, ModelError, NumericsError
 from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
 from drevo.mechanics.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
@@ -32,7 +33,7 @@ ALGORITHM = {
     "inertia_product": inertia_product,
     "forward_dynamics": forward_dynamics,
 }
-LOOSE = {**dict.fromkeys(ALGORITHM, DYNAMICS), "forward_dynamics": 1e-8}
+LOOSE = {**dict.fromkeys(ALGORITHM, DYNAMICS), "joint_wrenches": DYNAMICS, "forward_dynamics": 1e-8}
 
 
 def rolled(model: Model, quantity: str, **options: object) -> Function:
@@ -59,7 +60,9 @@ def expected(
     """All samples at once, on arrays."""
     columns = [list(x.T) for x in args]
     extra = {"external": {k: list(x.T) for k, x in pulls.items()}} if pulls else {}
-    found = ALGORITHM[quantity](build_tree(model), *columns, **extra)
+    found = COMPUTE[quantity](build_tree(model), *columns, **extra)
+    if quantity == "joint_wrenches":
+        return np.moveaxis(np.array([[np.broadcast_to(x, len(args[0])) for x in row] for row in found]), -1, 0)
     return np.stack([np.broadcast_to(x, len(args[0])) for x in found], -1)
 
 
@@ -145,7 +148,7 @@ def test_left_to_straight_line_code() -> None:
     assert rolled_function(large, "inverse_dynamics", Spec()) is not None
 
 
-@pytest.mark.parametrize("quantity", ["inverse_dynamics", "bias", "forward_dynamics"])
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "bias", "forward_dynamics", "joint_wrenches"])
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_wrenches_in_world_axes(quantity: str, base: str) -> None:
     """On several links, welded ones among them, the root of no effect: as the algorithm has it."""
@@ -154,7 +157,8 @@ def test_wrenches_in_world_axes(quantity: str, base: str) -> None:
     welded = next(j.child for j in model.joints if j.kind == "fixed")
     links = [model.root, model.links[5].name, model.links[-1].name, welded]
     pulls = {k: rng.normal(size=(21, 6)) for k in links}
-    f = rolled_function(model, quantity, Spec(), external=links, smallest=0)
+    options = {"frame": "local_world_aligned"} if quantity == "joint_wrenches" else {}
+    f = rolled_function(model, quantity, Spec(), external=links, options=options, smallest=0)
     assert f is not None and [n for n, _ in f.inputs[-4:]] == [f"f_ext:{k}" for k in links]
     found, right = f(*args, *pulls.values()), expected(model, quantity, args, pulls)
     assert np.abs(found - right).max() <= LOOSE[quantity] * np.abs(right).max()

@@ -14,8 +14,8 @@ AFFORDABLE = 1_000_000  # operations
 DERIVED = 300_000  # the same for a derivative, which anybody may ask for by a slip of one index
 A_SECOND = 5_000  # operations compiled in a second
 LOOPS = (
-    "inverse and forward dynamics, mass_matrix, coriolis_matrix, inverse_dynamics_derivatives, energies, "
-    "momentum, poses and links one by one"
+    "inverse and forward dynamics, mass_matrix, coriolis_matrix, inverse_dynamics_derivatives, joint_wrenches, "
+    "energies, momentum, poses and links one by one"
 )
 _ROUGH = {  # operations per body, per pair of coupled freedoms, and per pair for each freedom of its branch
     "forward_dynamics": (240.0, 0.0, 0.0),
@@ -81,7 +81,7 @@ def derived(model: Model, quantity: str, wrt: Sequence[str], theorems: bool) -> 
     sets = orders * sum(comb(d + k - 1, k - 1) for d in above)
     if theorems and quantity == "mass_matrix":  # those whose deepest freedom has d above it
         return 25.0 * sum(_entries(d + 1, k) - _entries(d, k) for d in above)
-    each = {"gravity": 10.0 * deepest, "pose": 80.0, "jacobian": 30.0 * deepest}
+    each = {"gravity": 60.0 * deepest, "pose": 80.0, "jacobian": 30.0 * deepest}
     if theorems and quantity in each:
         return each[quantity] * sets
     return operations(model, quantity) * deepest / max(1, len(above)) * sets
@@ -95,7 +95,7 @@ def _entries(n: int, k: int) -> int:
 def require_derivable(model: Model, quantity: str, wrt: Sequence[str], size: int, theorems: bool) -> None:
     """Raises TraceError, with the cost, where a derivative of `size` entries would take minutes to compile."""
     total = derived(model, quantity, wrt, theorems) + size / 20.0
-    if len(wrt) > 1 and total > DERIVED:
+    if total > (DERIVED if len(wrt) > 1 else AFFORDABLE):
         raise TraceError(
             f"the derivative of {quantity} by {', '.join(wrt)} of {model.name!r} has {size:.3g} entries and would "
             f"take about {_duration(total / A_SECOND)} of compiling; take a lower order, or "

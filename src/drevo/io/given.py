@@ -47,7 +47,10 @@ def numbers(what: str, x: Any, shape: Shape | None = None, dtype: np.dtype[Any] 
 def finite(what: str, x: Any, shape: Shape | None = None, error: type[DrevoError] = NumericsError) -> Array:
     """Finite real numbers in double precision, of a shape where one is given."""
     found = numbers(what, x, shape)
-    bad = ~np.isfinite(found)
+    try:
+        bad = ~np.isfinite(found)
+    except MemoryError as lack:
+        raise InputError(f"{what}: there is no memory for this batch, compute it in parts: {lack}") from None
     if bad.any():
         at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), found.shape))
         where = f" at index {', '.join(map(str, at))}" if at else ""

@@ -99,15 +99,14 @@ def simulate(
         bounded(end, interval, most, "records" if chosen.adaptive else "steps")
     if progress is not None:
         function("progress", progress, "that is told the part that is done")
+    finest = positive("rtol", rtol, least=FINEST)
+    tolerances = finest, finest if atol is None else positive("atol", atol)
     # of an adaptive method without a distance of records nobody knows yet how many there will be
     records = 1.0 if interval is None else end / interval / (1 if chosen.adaptive else every) + 1.0
     lead, q, v = start(robot, q0, v0, records)
     run = _Run(robot, chosen, lead, q, v, end, interval, every, most, _events(events, lead), progress)
     run.prepare(Held.of(robot, contacts, constraints, stabilise, q), tau)
-    if chosen.adaptive:
-        finest = positive("rtol", rtol, least=FINEST)
-        return run.adaptive(finest, finest if atol is None else positive("atol", atol))
-    return run.fixed()
+    return run.adaptive(*tolerances) if chosen.adaptive else run.fixed()
 
 
 def _events(events: Sequence[Event], lead: tuple[int, ...]) -> tuple[Event, ...]:
@@ -423,7 +422,7 @@ def _lost_pivot(robot: Robot, q: Array, first: int) -> str | None:
     """The sentence on the first row where M is singular."""
     rest = np.zeros(robot.nv)
     for r, row in enumerate(q):
-        if not np.isfinite(row).all():
+        if not np.abs(row).max(initial=0.0) < WILD:  # what has left all bounds has done so for another reason
             continue
         try:
             robot.forward_dynamics(row, rest, rest)

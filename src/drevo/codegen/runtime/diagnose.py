@@ -80,7 +80,7 @@ def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
 
 def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
     """What the kernel's test found; where results are not finite only if that is why."""
-    if found is None or not (found.lost or finite):
+    if found is None or np.isnan(found.ratio) or not (found.lost or finite):
         return None
     return (
         f"the mass matrix is singular to working precision at joint {found.joint!r}{_row(found.row, many)}: "

@@ -64,6 +64,8 @@ def _loops(quantity: str, kinds: Sequence[Kind], loaded: bool, options: Mapping[
         return dynamics.pivots(kinds)
     if quantity in ("forward_dynamics", "motion"):
         return dynamics.forward(kinds, loaded, quantity == "motion")
+    if quantity == "joint_wrenches":
+        return dynamics.wrenches(kinds, loaded, options["frame"])
     if quantity in dynamics.SHAPES:
         return dynamics.inverse(kinds, quantity, loaded)
     if quantity in kinematics.ORDERS:

@@ -14,13 +14,14 @@ from ...mechanics.rotation import coordinate_rates
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import ZERO, Mat, Sym, Vec
 from ...model.quantities import CATALOGUE
-from .step import WORLD, Kind, Tracer, flat_of, force_of, mat_of, motion_of
+from .step import WORLD, Kind, Tracer, flat_of, force_of, mat_of, motion_of, numbers_of_pose, pose_of
 
 LOAD: Kind = ("revolute", 0, True)  # a load reads nothing of its joint
+LINK: Kind = ("revolute", 0, False)  # a link's frame in its body: R and p of the table, nothing of a joint
 
 # what the loops hand on, in the slot of each body; with external wrenches after the world's rotation
 _MOTION = 0
-_INVERSE_FORCE, _INVERSE_SLOT = 9, 15  # w, w', a; n, f
+_INVERSE_FORCE, _INVERSE_SLOT, _POSE = 9, 15, 15  # w, w', a; n, f; of joint wrenches then R, p
 _INERTIA, _BIAS, _GAIN = 6, 27, 33  # w, v; A 6, B 9, M 6; n, f; per freedom W 6 and x
 _MOVED, _PIVOT_SLOT = 21, 42  # articulated inertia, and what is moved
 
@@ -29,7 +30,7 @@ _MOVED, _PIVOT_SLOT = 21, 42  # articulated inertia, and what is moved
 
 
 def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
-    """Motion of the body from its parent's, and the wrench that this takes."""
+    """Motion of the body from its parent's, and the wrench that this takes; for joint wrenches also its pose."""
     t = Tracer(kind, loaded)
     X = t.at()
     state, rate, rate2 = CATALOGUE[quantity].state, Motion(ZERO, ZERO), Motion(ZERO, ZERO)
@@ -43,16 +44,19 @@ def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
     w = X.down(before.w) + rate.w
     dw, a = step_acceleration(X, before, after, rate, rate2)
     t.turn(X)
+    if quantity == "joint_wrenches":
+        t.write("own", numbers_of_pose(pose_of(t.parent(12, _POSE)).then(X)), _POSE)
     t.write("own", [*w, *dw, *a], _MOTION)
     t.write("own", flat_of(body_force(t.body.inertia, w, dw, rate_matrix(w, dw), a)), _INVERSE_FORCE)
     return t.step(t.quaternions())
 
 
-def _inverse_back(kind: Kind, loaded: bool) -> Step:
+def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> Step:
     """The joint's share of the wrench, and the wrench on to the parent."""
     t = Tracer(kind, loaded)
     X, f = t.at(), force_of(t.own(6, _INVERSE_FORCE))
-    t.write("result", [t.body.factor * column.dot(f) for column in t.tree.columns(t.body)])
+    if quantity != "joint_wrenches":
+        t.write("result", [t.body.factor * column.dot(f) for column in t.tree.columns(t.body)])
     total = force_of(t.parent(6, _INVERSE_FORCE)) + X.up_force(f)
     t.write("parent", flat_of(total), _INVERSE_FORCE)
     return t.step()
@@ -60,19 +64,35 @@ def _inverse_back(kind: Kind, loaded: bool) -> Step:
 
 def inverse(kinds: Sequence[Kind], quantity: str, loaded: bool) -> tuple[Loop, ...]:
     out = Loop(False, tuple(_inverse_out(k, quantity, loaded) for k in kinds))
-    back = Loop(True, tuple(_inverse_back(k, loaded) for k in kinds))
-    wrenches = len(CATALOGUE[quantity].state)
-    return (out, _loads(_INVERSE_FORCE, wrenches), back) if loaded else (out, back)
+    back = Loop(True, tuple(_inverse_back(k, quantity, loaded) for k in kinds))
+    loads = _loads(_INVERSE_FORCE, len(CATALOGUE[quantity].state), quantity == "joint_wrenches")
+    return (out, loads, back) if loaded else (out, back)
 
 
-def _loads(at: int, argument: int) -> Loop:
-    """A sweep over the external wrenches: each, moved from the link's origin, is taken from its body's."""
+def wrenches(kinds: Sequence[Kind], loaded: bool, frame: str) -> tuple[Loop, ...]:
+    """What the parent exerts on every link that moves, in its place of the result."""
+    t = Tracer(LINK, loaded)
+    f, at = force_of(t.own(6, _INVERSE_FORCE)), pose_of(t.own(12, _POSE))
+    R = at.R if frame != "local" else t.body.R.T
+    force, moment = R @ f.f, R @ (f.n - t.body.p.cross(f.f))
+    if frame == "world":
+        moment = moment + at.compose(t.body.R, t.body.p).p.cross(force)
+    t.write("result", [*force, *moment])
+    links = Loop(False, (Tracer(LOAD).step(), t.step()), "rows")
+    return (*inverse(kinds, "joint_wrenches", loaded), links)
+
+
+def _loads(at: int, argument: int, linked: bool = False) -> Loop:
+    """A sweep over the external wrenches: each, moved from the link's origin, is taken from its body's.
+
+    linked: links follow them among the rows, at which nothing is done.
+    """
     t = Tracer(LOAD, True)
     world, wrench = mat_of(t.own(9, -WORLD)), t.read(f"arg{argument}", 6)
     force, moment = world.T @ Vec(*wrench[:3]), world.T @ Vec(*wrench[3:])
     left = force_of(t.own(6, at)) - Force(moment + t.body.p.cross(force), force)
     t.write("own", flat_of(left), at)
-    return Loop(False, (t.step(),), "rows")
+    return Loop(False, (t.step(), *([Tracer(LOAD).step()] if linked else [])), "rows")
 
 
 # -- forward dynamics ---------------------------------------------------------------------------------------
@@ -184,9 +204,9 @@ def pivots(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
 class Shape(NamedTuple):
     """What a quantity hands on: scalars of a slot, and more of a body's per freedom.
 
-    gravity, pose: where in the ground's slot -g stands and where the world's own pose, or that of a link in its
-    body; -1: nowhere. tiled, zeroed: as of Rolled. pairs: the rows are the freedoms, which begin in the slot of a
-    body where its own numbers end.
+    gravity, pose: where in the ground's slot -g stands and where the world's own pose, or (at 0) that of a link
+    in its body; -1: nowhere. tiled, zeroed: as of Rolled. pairs: the rows are the freedoms, which begin in the
+    slot of a body where its own numbers end.
     """
 
     slot: int
@@ -201,8 +221,9 @@ class Shape(NamedTuple):
 SHAPES = {
     **dict.fromkeys(("inverse_dynamics", "bias", "gravity"), Shape(_INVERSE_SLOT, gravity=_MOTION + 6)),
     "inertia_product": Shape(_INVERSE_SLOT),
+    "joint_wrenches": Shape(_POSE + 12, gravity=_MOTION + 6, pose=_POSE),
     **dict.fromkeys(("forward_dynamics", "motion"), Shape(_GAIN, 7, _INERTIA + 3)),
     "pivots": Shape(_PIVOT_SLOT, tiled=False),
 }
 
-__all__ = ["LOAD", "SHAPES", "Shape", "forward", "inverse", "pivots"]
+__all__ = ["LINK", "LOAD", "SHAPES", "Shape", "forward", "inverse", "pivots", "wrenches"]

@@ -10,10 +10,9 @@ from ...mechanics.algorithms.inertia_matrix import wrench_of
 from ...mechanics.algorithms.kinematics import Pose, express, express_acceleration, step_velocity
 from ...mechanics.joints import Force, Placement
 from ...mechanics.spatial import Mat, Vec
-from .dynamics import LOAD, Shape
+from .dynamics import LINK, LOAD, Shape
 from .step import Kind, Tracer, flat_of, motion_of, numbers_of_pose, pose_of
 
-FRAME: Kind = ("revolute", 0, False)  # a link's frame in its body: R and p of the table, nothing of a joint
 _SPEED = 12  # after the pose: w, v in the body's axes; then, of a link's walk, w' and the classical a
 _ENERGY = 6  # after the speed, in the ground's slot
 ORDERS = {"pose": 0, "jacobian": 0, "velocity": 1, "acceleration": 2}  # quantities of one link
@@ -42,7 +41,7 @@ def once(t: Tracer) -> Loop:
 
 def poses(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
     """World from body; then from every link that moves, in its place of the result."""
-    t = Tracer(FRAME)
+    t = Tracer(LINK)
     link = pose_of(t.own(12, 0)).compose(t.body.R, t.body.p)
     t.write("result", [x for row, p in zip(*link) for x in (*row, p)])
     return Loop(False, tuple(_placed(k).step() for k in kinds)), Loop(False, (t.step(),), "rows")

@@ -17,6 +17,7 @@ from .step import WORLD, Kind
 
 Array = np.ndarray[Any, Any]
 _ONE = [x for row in IDENTITY for x in row]
+LINKED = {"poses": 12, "joint_wrenches": 6}  # quantities of all links that move, so many numbers of each
 _LATEST: list[tuple[Model, Tables]] = []  # one call per link must not read the model again
 
 
@@ -46,22 +47,23 @@ class Tables:
 
     def data(self, quantity: str, shape: Shape, loads: Sequence[str], link: str | None) -> Data:
         """Of one function. loads: links that take a wrench; link: where a walk begins."""
-        rows = self.moving if quantity == "poses" else loads
+        width = LINKED.get(quantity, 0)
+        links = self.moving if width else []
         first, ground = -1, np.zeros(shape.slot)
         if shape.gravity >= 0:
             ground[shape.gravity : shape.gravity + 3] = [-x for x in self.columns.gravity]
         if shape.pose >= 0:
-            ground[:9] = _ONE
+            ground[shape.pose : shape.pose + 9] = _ONE
         if link is not None:
             at = self.columns.frame(link)
             first, ground[:12] = at.body, [*(x for row in at.R for x in row), *at.p]
         if loads:
             ground = np.concatenate([_ONE, ground])
-        key = (shape, *loads, quantity == "poses")
+        key = (shape, *loads, width)
         if key not in self._integers:
-            self._integers[key] = self._places(shape, rows, 12 if quantity == "poses" else 6, bool(loads))
+            self._integers[key] = self._places(shape, loads, links, width)
         integers, slots = self._integers[key]
-        return Data(ground, self.numbers(rows), integers, slots, first)
+        return Data(ground, self.numbers([*loads, *links]), integers, slots, first)
 
     def numbers(self, rows: Sequence[str]) -> Array:
         """24 numbers per body, then as many per row, of which R and p count."""
@@ -72,17 +74,23 @@ class Tables:
         more[:, 9:12] = [f.p for f in frames]
         return np.concatenate([self.columns.numbers, more])
 
-    def _places(self, shape: Shape, rows: Sequence[str], width: int, loaded: bool) -> tuple[Array, int]:
-        """Integers per body and per row (a link, whose place in the result or among the wrenches is its v; or a
-        freedom), and the scalars of all slots."""
-        c, first = self.columns, shape.slot + WORLD * loaded
+    def _places(self, shape: Shape, loads: Sequence[str], moving: Sequence[str], width: int) -> tuple[Array, int]:
+        """Integers per body and per row, and the scalars of all slots.
+
+        A row is a wrench on a link (kind 0), a link that moves (kind 1), whose place among the wrenches or in the
+        result is its v, or a freedom.
+        """
+        c, first = self.columns, shape.slot + WORLD * bool(loads)
         size = first + shape.per_rate * c.widths[1]
         ends = first + np.cumsum(size)
         slots = ends - size
         parent = np.where(c.parent >= 0, slots[c.parent], 0)
         bodies = np.stack([self.number, parent, slots, c.q, c.v, c.parent], 1)
-        held = [c.frame(link).body for link in rows]
-        links = [(0, 0, slots[b] if b >= 0 else 0, 0, width * i, -1) for i, b in enumerate(held)]
+        links = [
+            (kind, 0, slots[b] if b >= 0 else 0, 0, each * i, -1)
+            for kind, each, rows in ((0, 6, loads), (1, width, moving))
+            for i, b in enumerate(c.frame(link).body for link in rows)
+        ]
         more = self._freedoms(slots + first, shape.per_rate) if shape.pairs else links
         found = np.concatenate([bodies, np.array(more, np.int64).reshape(-1, len(INTEGERS))])
         return np.ascontiguousarray(found.astype(np.int32)), int(ends[-1])
