@@ -31,7 +31,7 @@ bench-check: $(VENV)/.bench    ## fails where a ratio to a peer has fallen below
 
 nightly: $(VENV)/.dev          ## what needs longer
 	DREVO_TREES=10000 DREVO_WORDS=300 $(BIN)/python -m pytest -n $(WORKERS)
-	for lever in $$($(BIN)/python -c 'from drevo.graph.levers import LEVERS; print(*LEVERS)'); do \
+	for lever in $$($(BIN)/python -c 'from drevo.codegen.graph.levers import LEVERS; print(*LEVERS)'); do \
 	  echo "without $$lever"; DREVO_WITHOUT=$$lever $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" || exit 1; done
 
 check: style types layers      ## what a commit must pass beside the tests

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import drevo
 from drevo.apps.cli.main import app
-from drevo.codegen.emit.about import REFERENCES
 from drevo.codegen.emit.drawing import Part, Picture, svg
 from drevo.codegen.emit.expression import Style, write
 from drevo.codegen.emit.sequence import Statement
+from drevo.codegen.emit.sources import FORMALISM as REFERENCES
 from drevo.compiler.derivation import Derivation, write_out_program
 from drevo.compiler.picture import draw, picture
 from drevo.compiler.registry import FORMALISMS

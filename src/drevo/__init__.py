@@ -29,6 +29,7 @@ _LAZY = {
     "Derivation": "compiler.derivation",
     "Robot": "robot",
     "check_formulas": "apps.design.formulas",
+    "cite": "apps.cite",
     "clip": "mechanics.scalar",
     "compile": "compiler.compile",
     "conditions": "apps.design.conditions",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 
     from . import control, simulate
     from .apps import design, loads, streaming, walking
+    from .apps.cite import cite
     from .apps.design.conditions import conditions
     from .apps.design.formulas import check_formulas
     from .apps.streaming import stream
@@ -144,6 +146,7 @@ __all__ = [
     "Robot",
     "TraceError",
     "check_formulas",
+    "cite",
     "clip",
     "compile",
     "conditions",

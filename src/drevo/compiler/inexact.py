@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.emit.about import ALYUSHIN
+from ..codegen.emit.sources import SOURCES
 from ..errors import TraceError
 from ..mechanics.algorithms.energy import kinetic_energy as exact_energy
 from ..mechanics.configuration import random
@@ -40,7 +40,7 @@ def inexact_energy(
     by_mode, exact = (_over(f, tree, q, v) for f in (compute, exact_energy))
     about = {
         "formalism": f"alyushin, mode {mode}, not exact",
-        "references": ALYUSHIN,
+        "references": SOURCES["alyushin"].text,
         "assumptions": _said(mode, q, v, by_mode, exact),
     }
     program = trace(model, quantity, parameters=parameters, compute=compute, meta=about)

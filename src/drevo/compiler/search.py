@@ -67,7 +67,7 @@ STATES: dict[str, tuple[str, ...]] = {
     "inverse_mass_matrix": ("q",),
 }
 RECURSIVE = ("inverse_dynamics", "bias", "gravity", "loads")
-WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of graph/levers.py
+WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of codegen/graph/levers.py
     "frames": {"frames": False, "moves": ()},
     "holders": {"holders": ()},
     "phase": {"phase": False},

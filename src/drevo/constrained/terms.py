@@ -60,8 +60,8 @@ def constraint_terms(
     placed = held is not None and held.shape[-1] > 0
     try:
         return Terms(*constraint_function(robot, found, placed)(*given, *([held] if placed else [])))
-    except NumericsError:
-        if not placed:
+    except NumericsError as error:
+        if not placed and "is as large as" not in str(error):  # or it names the input that is to blame
             x, u, time = (np.asarray(y, float) for y in given)
             lead = np.broadcast_shapes(x.shape[:-1], u.shape[:-1], time.shape[:-1])
             states = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, time)]

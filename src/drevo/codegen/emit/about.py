@@ -12,6 +12,7 @@ from ..graph.program import CONVENTION, Program
 from .drawing import Picture
 from .names import plain
 from .sequence import Section, Sequence
+from .sources import SOURCES, of_formalism
 
 Check = tuple[str, float, int]  # what, worst difference, states
 
@@ -41,49 +42,6 @@ _QUANTITY_SYMBOLS = {
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
 }
-KHALIL = (
-    "W. Khalil, J.-F. Kleinfinger. Minimum operations and minimum parameters of the dynamic models of tree "
-    "structure robots. IEEE Journal of Robotics and Automation 3(6), 1987."
-)
-FEATHERSTONE = "R. Featherstone. Rigid Body Dynamics Algorithms. Springer, 2008."
-SINGH = (
-    "S. Singh, R. Russell, P. Wensing. Efficient analytical derivatives of rigid-body dynamics using spatial "
-    "vector algebra. IEEE Robotics and Automation Letters 7(2), 2022."
-)
-LUH = (
-    "J. Luh, M. Walker, R. Paul. On-line computational scheme for mechanical manipulators. ASME Journal of "
-    "Dynamic Systems, Measurement, and Control 102(2), 1980."
-)
-ALYUSHIN = (
-    "Yu. A. Alyushin. On the kinetic energy of a rigid body in the general case of spatial motion with arbitrary "
-    "rotation. Problemy Mashinostroeniya i Nadezhnosti Mashin 1, 13-25, 2022. In Russian."
-)
-ZAREMBA = (
-    "A. T. Zaremba. Equations of the dynamics of a manipulator of many links with holonomic constraints. 1990. In "
-    "Russian."
-)
-REFERENCES: dict[str, tuple[str, ...]] = {  # by formalism
-    "newton_euler": (LUH, KHALIL),
-    "khalil": (KHALIL,),
-    "articulated_body": (FEATHERSTONE,),
-    "vereshchagin": (
-        "A. F. Vereshchagin. Computer simulation of the dynamics of complicated mechanisms of robot-manipulators. "
-        "Engineering Cybernetics 12(6), 65-70, 1974.",
-    ),
-    "kovalchuk": (
-        "A. K. Kovalchuk, D. B. Kulakov, S. E. Semenov. Mathematical description of the kinematics and dynamics "
-        "of robot mechanisms with tree-like kinematic structure. In Russian.",
-    ),
-    "alyushin": (ALYUSHIN,),
-    "zaremba": (ZAREMBA,),
-    "planar": (KHALIL,),  # whose inertias of fewest parameters it starts from; the rest is Drevo's own
-    "telegin": (
-        "A. I. Telegin. Writing out inertial matrices of hinged tree-shaped systems. Bulletin of the South Ural "
-        "State University, Ser. Computer Technologies, Automatic Control, Radio Electronics 25(2), 33-45, 2025, "
-        "doi 10.14529/ctcr250203.",
-    ),
-}
-SWEPT = ("newton_euler", "khalil")  # whose derivatives are pairs of columns of two bodies
 _WORDS = {
     "add": "additions",
     "mul": "multiplications",
@@ -166,6 +124,7 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
     formalism = str(meta.get("formalism", ""))
     notes, inputs, picture = meta.get("notes"), meta.get("inputs"), meta.get("picture")
     given = meta.get("coordinates")
+    sources = of_formalism(formalism, str(meta.get("quantity", "")))
     given = given if isinstance(given, Mapping) else {}
     return About(
         robot=plain(str(meta.get("robot", "robot"))),
@@ -174,18 +133,13 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
         counts=program.counts,
         checks=tuple((plain(what), float(worst), int(states)) for what, worst, states in checks),
         assumptions=(*ASSUMPTIONS, *_lines(meta.get("assumptions"))),
-        references=(*_references(formalism, str(meta.get("quantity", ""))), *_lines(meta.get("references"))),
+        references=(*(SOURCES[s].text for s in sources), *_lines(meta.get("references"))),
         digits=digits,
         notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
         inputs=inputs if isinstance(inputs, Inputs) else None,
         picture=picture if isinstance(picture, Picture) else None,
         coordinates={str(k): tuple(Coordinate(*map(plain, x)) for x in rows) for k, rows in given.items()},
     )
-
-
-def _references(formalism: str, quantity: str) -> tuple[str, ...]:
-    own = REFERENCES.get(formalism, ())
-    return (*own, SINGH) if quantity.endswith("_derivatives") and formalism in SWEPT else own
 
 
 def _lines(value: object) -> tuple[str, ...]:

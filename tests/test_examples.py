@@ -1,0 +1,34 @@
+"""Every example runs, and says what it promises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples"
+RUNS = {  # name -> arguments, what the last lines must hold
+    "equations.py": (["."], ("written: arm.md", "written: arm.c", "@article{khalil1987")),
+    "regulator.py": ([], ("poles: [-", "after 5 s it stands off by ")),
+    "streaming.py": (["puma560", "--samples", "1e5"], ("1e+05 times inverse_dynamics",)),
+    "swing.py": (["0.5"], ("501 states by rk4", "@article{udwadia1992")),
+}
+
+
+def test_every_example_is_run() -> None:
+    assert {p.name for p in FOLDER.glob("*.py")} == {*RUNS}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_example_runs(name: str, tmp_path: Path) -> None:
+    words, wanted = RUNS[name]
+    src = str(FOLDER.parent / "src")
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, [src, os.environ.get("PYTHONPATH", "")])))
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / name), *words], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(x in done.stdout for x in wanted), done.stdout
