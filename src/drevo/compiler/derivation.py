@@ -15,6 +15,7 @@ from ..codegen.emit.languages import BY_ENDING, text
 from ..codegen.emit.reading import read
 from ..codegen.emit.sequence import LONGEST, Sequence, write_sequence
 from ..codegen.emit.symbolic import sympy
+from ..codegen.graph.ops import OPS
 from ..codegen.graph.program import Program
 from ..errors import InputError
 from ..io.saving import saving
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-NUMERIC = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "atan2": np.arctan2}
+NUMERIC = {row.name: row.apply for row in OPS if row.apply}
 NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.node import Expr, Graph
-from ..codegen.graph.ops import CONST, COS, INPUT, OPS, SIN, SQRT, UNLESS, WHEN
+from ..codegen.graph.ops import CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Input, Output, Program
 from ..errors import InputError, one_of
 from ..mechanics import scalar
@@ -426,7 +426,8 @@ def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
     def at(e: int) -> Scalar:
         return -value[e >> 1] if e & 1 else value[e >> 1]
 
-    named: dict[int, Any] = {SIN: scalar.sin, COS: scalar.cos, SQRT: scalar.sqrt}
+    named: dict[int, Any] = {op: scalar.function(name) for op, name in FUNCTIONS.items()}
+    named |= {SIN: scalar.sin, COS: scalar.cos}
     named[WHEN] = lambda c, x: scalar.where(c > 0.0, x, 0.0)
     named[UNLESS] = lambda c, x: scalar.where(c > 0.0, 0.0, x)
     for n in graph.live(x.edge for x in entries.values() if isinstance(x, Expr)):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import TraceError
 from .rotation import from_quaternion
-from .scalar import NO_FLOAT, UNTRUE, Scalar, cos, sin, sqrt, where
+from .scalar import NO_FLOAT, UNTRUE, Scalar, cos, function, rate_of, sin, sqrt, where
 from .spatial import Vec
 
 
@@ -108,6 +108,13 @@ class Jet:
         r = sqrt(self.x)
         d = self.d / (2.0 * r)
         return Jet(r, d, (self.dd - 2.0 * (d * d)) / (2.0 * r))
+
+    def function(self, name: str) -> Jet:
+        """A function of the table of operations: its slope is taken along the path too."""
+        y = function(name)(self.x)
+        rate = rate_of(name)
+        slope = jet(rate(Jet(self.x, self.d), Jet(y, rate(self.x, y, self.d)), 1.0))
+        return Jet(y, slope.x * self.d, slope.d * self.d + slope.x * self.dd)
 
 
 def jet(x: Scalar) -> Jet:

@@ -6,7 +6,7 @@ This is the one bridge between algorithms and the graph.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from ..codegen.graph.node import NO_FLOAT as NO_FLOAT
 from ..codegen.graph.node import UNTRUE as UNTRUE
 from ..codegen.graph.node import Condition, Expr
+from ..codegen.graph.ops import BY_NAME, OPS
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
 Key = TypeVar("Key")
@@ -31,6 +32,24 @@ def cos(x: Scalar) -> Scalar:
     if isinstance(x, Expr):
         return x.cos()
     return math.cos(x) if isinstance(x, (float, int)) else np.cos(x)
+
+
+def function(name: str) -> Callable[[Scalar], Scalar]:
+    """A function of one argument by its name in the table of operations, on every kind of scalar."""
+    row = OPS[BY_NAME[name]]
+
+    def apply(x: Scalar) -> Scalar:
+        return x.function(name) if hasattr(x, "function") else row.apply(x)  # type: ignore[misc]
+
+    apply.__doc__ = f"The {name} of a scalar."
+    return apply
+
+
+def rate_of(name: str) -> Callable[[Scalar, Scalar, Scalar], Scalar]:
+    """The rate of such a function, from its argument, its value and the rate of its argument."""
+    rate = OPS[BY_NAME[name]].rate
+    assert rate is not None  # every function of one argument has one
+    return rate
 
 
 def sqrt(x: Scalar) -> Scalar:

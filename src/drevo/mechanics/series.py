@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .scalar import Scalar, cos, sin, sqrt
+from .scalar import Scalar, cos, function, rate_of, sin, sqrt
 
 
 class Series:
@@ -82,6 +82,15 @@ class Series:
         for k in range(1, len(self.c)):
             r.append((self.c[k] - convolved(r[1:], r[1:], k - 2)) / (2.0 * r[0]))
         return Series(r)
+
+    def function(self, name: str) -> Series:
+        """A function of the table of operations, by its rate: coefficient k from those before it."""
+        y: list[Scalar] = [function(name)(self.c[0])]
+        rate = rate_of(name)
+        for k in range(1, len(self.c)):
+            speed = Series([(j + 1) * x for j, x in enumerate(self.c[1 : k + 1])])
+            y.append(coefficient(rate(Series(self.c[:k]), Series(y), speed), k - 1) * (1.0 / k))
+        return Series(y)
 
 
 def convolved(a: Sequence[Scalar], b: Sequence[Scalar], k: int) -> Scalar:

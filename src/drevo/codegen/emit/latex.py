@@ -48,10 +48,10 @@ def latex_style(digits: int) -> Style:
 
 
 def _called(function: str, argument: str) -> str:
-    if function == "atan2":
-        return rf"\operatorname{{atan2}}({argument})"
     if function == "sqrt":
         return rf"\sqrt{{{argument}}}"
+    if function not in ("sin", "cos"):
+        return rf"\operatorname{{{function}}}({argument})"
     return rf"\{function} {argument}" if _single(argument) else rf"\{function}({argument})"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ..graph.ops import ADD, ATAN2, CHOICE, DIV, MUL, SQRT, WHEN
+from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, WHEN
 from ..graph.program import FLOOR
 from .ir import I1, I8, I32, PTR, VOID, Function, Module, Value, literal
 from .llvm_math import NEAR, Lanes, atan2, sincos, turned
@@ -78,7 +78,7 @@ class Body:
         self.test_count = 0
         self.least_pivot: str | None = None  # of what the pivots are above their floors
         t, size = self.l.type, self.l.suffix
-        for name, n in (("fma", 3), ("fabs", 1), ("sqrt", 1)):
+        for name, n in (("fma", 3), ("fabs", 1), *((name, 1) for name in FUNCTIONS.values())):
             f.module.declare(t, f"llvm.{name}.{size}", *[t] * n)
         f.module.declare(VOID, "llvm.prefetch.p0", PTR, I32, I32, I32)
 
@@ -266,8 +266,8 @@ class Body:
         elif op == ATAN2:
             x, y = operand(a), operand(b)
             put(f"{result} call {t} @{atan2(self.f.module, l, self.k.target.fma)}({t} {x}, {t} {y})")
-        elif op == SQRT:
-            put(f"{result} call {t} @llvm.sqrt.{l.suffix}({t} {operand(a)})")
+        elif op in FUNCTIONS:
+            put(f"{result} call {t} @llvm.{FUNCTIONS[op]}.{l.suffix}({t} {operand(a)})")
         else:
             minus = op == ADD and b & 1 and b >> 1 not in self.k.low.constants
             x, y = operand(a), operand(b ^ 1 if minus else b)

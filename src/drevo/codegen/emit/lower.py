@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from ...errors import EmitError
 from ..graph import levers
 from ..graph.node import Graph
-from ..graph.ops import ADD, ATAN2, BINARY, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT
+from ..graph.ops import ADD, ATAN2, BINARY, CHOICE, CONST, COS, DIV, FUNCTIONS, INPUT, MUL, OPS, PARAMETER, SIN
 from ..graph.program import Output, Program
 
 FMA, SINCOS, GUARD, TURN = range(len(OPS), len(OPS) + 4)  # beside the operations of the graph
@@ -291,7 +291,7 @@ def _plain(g: Graph, n: int, constants: dict[int, float]) -> Step:
         for two, x in ((a, b), (b, a)):
             if constants.get(two >> 1) == 2.0:
                 return ADD, n, x ^ (two & 1), x ^ (two & 1), 0
-    return op, n, a, 0 if op == SQRT else b, 0
+    return op, n, a, 0 if op in FUNCTIONS else b, 0
 
 
 def operands(step: Step) -> tuple[int, ...]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 
+from ..graph.ops import FUNCTIONS
+
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
     "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ",
@@ -28,7 +30,7 @@ _WORDS = """sin cos sqrt pi inf nan i j e I E N abs math numpy np parameters con
     static struct switch typedef union unsigned void volatile do case default bool true false NULL main j0 j1
     jn y0 y1 yn template class public private new delete this operator using namespace typename virtual catch throw
     end function otherwise persistent global parfor spmd step n at threadIdx blockIdx blockDim gridDim"""
-RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *_WORDS.split()))
+RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *_WORDS.split(), *FUNCTIONS.values()))
 
 
 def identifier(name: str) -> str:

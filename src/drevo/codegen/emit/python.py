@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..graph.ops import FUNCTIONS
 from .about import About, header
 from .code import WIDTH, code_style, comment, entries, filled
 from .expression import Style, write
@@ -14,7 +15,7 @@ def python(sequence: Sequence, facts: About) -> str:
     """The module: NAME(q, ...), or with symbols prologue(parameters) -> constants and NAME(q, ..., constants)."""
     title = _quoted([f"{facts.title}, written out by Drevo."])
     text = functions(sequence, header(facts, sequence, _LAYOUT))
-    rare = [f for f in ("atan2", "sqrt") if f"{f}(" in text]
+    rare = [f for f in ("atan2", *FUNCTIONS.values()) if f"{f}(" in text]
     imports = f"from math import {', '.join(sorted(['cos', 'sin', *rare]))}"
     return "\n".join([f'"""{title[0]}"""', "", imports, "", "", text])
 

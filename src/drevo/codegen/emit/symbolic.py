@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...errors import EmitError
+from ..graph.ops import FUNCTIONS
 from .reading import read
 from .sequence import Sequence
 
@@ -25,7 +26,7 @@ def sympy(sequence: Sequence) -> dict[str, Any]:
     except ImportError as e:
         raise EmitError("sympy() needs the package sympy: pip install sympy") from e
     name = sequence.identifiers
-    functions = {"sin": sp.sin, "cos": sp.cos, "sqrt": sp.sqrt, "atan2": sp.atan2}
+    functions = {name: getattr(sp, name) for name in ("sin", "cos", "atan2", *FUNCTIONS.values())}
     arguments = [[sp.Symbol(name[s]) for s in p.scalars] for p in sequence.inputs]
     values = read(sequence, arguments, [sp.Symbol(name[s.name]) for s in sequence.symbols], functions, _exact)
     return {r.source: _shaped(sp, [_whole(x) for x in v], r.shape) for r, v in zip(sequence.results, values)}

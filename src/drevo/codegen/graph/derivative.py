@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...errors import TraceError
 from .node import Expr, Graph, Scalar
-from .ops import ADD, CHOICE, COS, DIV, MUL, SIN, SQRT
+from .ops import ADD, CHOICE, DIV, MUL, OPS
 
 
 def partial(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -34,17 +35,14 @@ def _signed(rate: dict[int, Scalar], edge: int) -> Scalar:
     return -d if edge & 1 else d
 
 
-def _rate(graph: Graph, n: int, rate: dict[int, Scalar]) -> Scalar:
+def _rate(graph: Graph, n: int, rate: dict[int, Scalar]) -> Any:
     """The rate of one operation from the rates of its operands."""
     op = graph.op[n]
     operands = graph.operands(n)
     u, du = graph.expr(operands[0]), _signed(rate, operands[0])
-    if op == SIN:
-        return _function(u, "cos") * du
-    if op == COS:
-        return -(_function(u, "sin") * du)
-    if op == SQRT:
-        return 0.5 * du / graph.expr(2 * n)
+    rate_of = OPS[op].rate
+    if rate_of is not None:
+        return rate_of(u, graph.expr(2 * n), du)
     w, dw = graph.expr(operands[1]), _signed(rate, operands[1])
     if op == ADD:
         return du + dw
@@ -57,11 +55,6 @@ def _rate(graph: Graph, n: int, rate: dict[int, Scalar]) -> Scalar:
         return (du - graph.expr(2 * n) * dw) / w
     square = u * u + w * w  # atan2(u, w)
     return (w * du - u * dw) / square
-
-
-def _function(u: Scalar, name: str) -> Scalar:
-    assert isinstance(u, Expr)  # a constant argument folds on construction
-    return u.cos() if name == "cos" else u.sin()
 
 
 __all__ = ["partial"]

@@ -16,7 +16,7 @@ from typing import Any, Union
 
 from ...errors import TraceError
 from . import levers
-from .ops import ADD, ATAN2, BINARY, CONST, COS, DIV, INPUT, MUL, PARAMETER, SIN, SQRT, UNLESS, WHEN
+from .ops import ADD, ATAN2, BINARY, BY_NAME, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT, UNLESS, WHEN
 
 Scalar = Union[float, "Expr"]
 
@@ -257,13 +257,13 @@ class Graph:
         return 2 * self.node(DIV, x & ~1, y & ~1) + sign
 
     def unary(self, op: int, x: int) -> int | float:
-        """sin, cos or sqrt of an edge; sin is odd and cos even, so signs leave the argument."""
+        """A function of one edge; sin is odd and cos even, so signs leave the argument."""
         n = x >> 1
         if self.op[n] == CONST:
             value = self._value(x)
             if op == SQRT and value < 0.0:
                 raise TraceError(f"square root of {value} while tracing")
-            return {SIN: math.sin, COS: math.cos, SQRT: math.sqrt}[op](value)
+            return float(getattr(math, OPS[op].name)(value))
         if op == SIN:
             return 2 * self.node(SIN, x & ~1) + (x & 1)
         if op == COS:
@@ -446,6 +446,10 @@ class Expr:
 
     def sqrt(self) -> Scalar:
         return self._wrap(self.graph.unary(SQRT, self.edge))
+
+    def function(self, name: str) -> Scalar:
+        """A function of one argument, by its name in the table of operations."""
+        return self._wrap(self.graph.unary(BY_NAME[name], self.edge))
 
     def atan2(self, x: Scalar) -> Scalar:
         return self._wrap(self.graph.atan2(self.edge, self.graph.edge(x)))

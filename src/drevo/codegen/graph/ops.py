@@ -13,11 +13,16 @@ BINARY = (ADD, MUL, DIV, ATAN2, *CHOICE)  # ATAN2 stands on parameters only: the
 
 
 class Op(NamedTuple):
-    """arity, and the meaning on anything that has + - * / (floats, fractions, arrays)."""
+    """arity, and the meaning on anything that has + - * / (floats, fractions, arrays).
+
+    rate: of a function of one argument, from the argument, the value and the argument's rate. Such a function has
+    its name in Python's math, in NumPy, C and MATLAB, and as an intrinsic of LLVM.
+    """
 
     name: str
     arity: int
     apply: Callable[..., Any] | None = None
+    rate: Callable[[Any, Any, Any], Any] | None = None
 
 
 def _sin(x: Any) -> Any:
@@ -51,10 +56,12 @@ OPS: tuple[Op, ...] = (
     Op("add", 2, lambda x, y: x + y),
     Op("mul", 2, lambda x, y: x * y),
     Op("div", 2, lambda x, y: x / y),
-    Op("sin", 1, _sin),
-    Op("cos", 1, _cos),
-    Op("sqrt", 1, _sqrt),
+    Op("sin", 1, _sin, lambda u, y, du: u.cos() * du),
+    Op("cos", 1, _cos, lambda u, y, du: -(u.sin() * du)),
+    Op("sqrt", 1, _sqrt, lambda u, y, du: 0.5 * du / y),
     Op("atan2", 2, _atan2),
     Op("when", 2, _when),
     Op("unless", 2, _unless),
 )
+BY_NAME = {row.name: op for op, row in enumerate(OPS)}
+FUNCTIONS = {op: row.name for op, row in enumerate(OPS) if row.arity == 1 and op not in (SIN, COS)}

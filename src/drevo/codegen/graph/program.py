@@ -9,7 +9,8 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from .node import ADD, COS, DIV, INPUT, MUL, SIN, SQRT, Graph
+from .node import ADD, COS, DIV, INPUT, MUL, SIN, Graph
+from .ops import FUNCTIONS
 
 CONVENTION = (
     "mul: products (x^2 is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos calls; "
@@ -122,7 +123,7 @@ class Program:
             "angle_sums": sums,
             "hoisted": len(work) - len(moving),
         }
-        return total | ({"sqrt": of[SQRT]} if of[SQRT] else {})
+        return total | {name: of[op] for op, name in FUNCTIONS.items() if of[op]}
 
     @cached_property
     def angle_sums(self) -> set[int]:
