@@ -12,7 +12,7 @@ import numpy as np
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
-from ..codegen.graph.program import Input, Output, Program
+from ..codegen.graph.program import Program
 from ..errors import InputError, one_of
 from ..mechanics import scalar
 from ..mechanics.algorithms.higher import motion, moved, variables
@@ -20,7 +20,7 @@ from ..mechanics.formalisms import zaremba
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.scalar import Scalar, is_zero
 from ..mechanics.series import coefficient
-from ..mechanics.tree import Tree, build_tree, carried_inertia
+from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
@@ -28,7 +28,8 @@ from ..model.sentences import model_of, names_in
 from .effort import require_derivable
 from .quick import quick
 from .search import Plan
-from .trace import COMPUTE, Compute, GraphContext
+from .trace import COMPUTE, Compute, shape_of
+from .tracer import Tracer, unknowns
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
@@ -139,40 +140,28 @@ def derivative_program(
         from .check import require_regular
 
         require_regular(model)
-    graph = Graph()
-    context = GraphContext(graph)
-    tree = build_tree(model, context=context)
-    tree = tree.but(carried=carried_inertia(tree))
-    state, inputs = {}, []
+    t = Tracer(_title(x.name, wrt), model)
     order = wrt.count("t")
-    for s in _moving(x, order) if order else x.state:
-        state[s] = [graph.input(f"{s}[{i}]") for i in range(model.nq if s == "q" else model.nv)]
-        inputs.append(Input(s, (len(state[s]),), tuple(e.edge >> 1 for e in state[s])))
+    names = _moving(x, order) if order else x.state
+    state = dict(zip(names, t.state(*names)))
     axes = () if order else wrt
     canonical = tuple(sorted(axes, key=x.state.index))
-    shapes = [_sizes(tree, shape) for _, shape in x.outputs]
     if order:
-        how, found = "series", by_time(tree, x, state, order, options)
+        how, found = "series", by_time(t.tree, x, state, order, options)
     else:
-        how, found = _entries(tree, x, state, canonical, method, options)
-    outputs, evens = [], []
-    for (name, _), shape, entries in zip(x.outputs, shapes, found):
-        full = (*shape, *(tree.nv for _ in axes))
+        how, found = _entries(t.tree, x, state, canonical, method, options)
+    evens = []
+    for (name, inner), entries in zip(x.outputs, found):
+        shape = shape_of(t.tree, inner)
+        full = (*shape, *(t.tree.nv for _ in axes))
         placed = _placed(entries, len(shape), canonical, axes)
         even = _even(placed, shape)
         evens.append(even)
         if lower:
             placed = {k: y for k, y in placed.items() if k == max(_equals(k, len(shape), axes, even))}
-        edges = tuple(graph.edge(placed.get(k, 0.0)) for k in product(*map(range, full)))
-        outputs.append(Output(_title(name, wrt), full, edges))
-    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4] if "q" in state else []
-    units = tuple(tuple(e.edge >> 1 for e in state["q"][k : k + 4]) for k in starts)
-    about: dict[str, object] = {"robot": model.name, "quantity": _title(x.name, wrt), "formalism": how}
-    about |= {"wrt": axes, "even": evens, "shapes": [o.shape for o in outputs]}
-    return Program(
-        _title(x.name, wrt), graph, tuple(inputs), (), tuple(outputs),
-        units=units, guards=tuple(context.guards), meta=about,
-    )  # fmt: skip
+        t.output(_title(name, wrt), [placed.get(k, 0.0) for k in product(*map(range, full))], full)
+    shapes = [o.shape for o in t.outputs]
+    return t.program(quantity=t.name, formalism=how, wrt=axes, even=evens, shapes=shapes)
 
 
 def _largest(model: Model, x: Quantity, wrt: Sequence[str]) -> int:
@@ -196,13 +185,6 @@ def _scattered(inner: Function) -> Function:
 def _title(name: str, wrt: Sequence[str]) -> str:
     power = str(len(wrt)) if len(wrt) > 1 else ""
     return f"d{power}{name}_" + "_".join(f"d{s}" for s in wrt)
-
-
-def _sizes(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
-    from ..mechanics.algorithms.kinematics import moving_links
-
-    known = {"nv": tree.nv, "links": len(moving_links(tree))}
-    return tuple(known[s] if isinstance(s, str) else s for s in shape)
 
 
 def _placed(entries: Entries, rank: int, canonical: tuple[str, ...], wrt: tuple[str, ...]) -> Entries:
@@ -350,7 +332,7 @@ def by_graph(
 ) -> list[Entries]:
     """Any quantity: traced at q (+) d by `compute` or the plain algorithm, differentiated, and d = 0 put in."""
     graph = state[x.state[0]][0].graph if tree.nv else Graph()
-    d = [graph.input(f"d[{i}]") for i in range(tree.nv)]
+    d = unknowns(graph, "d", tree.nv)
     by: dict[str, list[Scalar]] = {s: list(y) for s, y in state.items()}
     at = dict(by)
     if "q" in wrt:

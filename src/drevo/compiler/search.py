@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..codegen.graph import levers
-from ..codegen.graph.node import Expr, Graph
-from ..codegen.graph.program import Output, Program
+from ..codegen.graph.node import Expr
+from ..codegen.graph.program import Program
 from ..mechanics.formalisms import khalil, khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
 from ..mechanics.reframe import Move, moved, moves_at, reframed, resolve, settled
 from ..mechanics.scalar import Scalar, is_zero
 from ..mechanics.topology import ancestors, children_of, subtree_ends
 from ..mechanics.tree import Tree
+from .tracer import Tracer
 
 Counts = Mapping[str, int]
 Compute = Callable[..., Any]
@@ -162,13 +163,12 @@ def articulated(h: Plan) -> Compute:
 
 def traced(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:
     """A nameless program of a prepared tree, for its counts."""
-    g = Graph()
-    sizes = {s: tree.nq if s == "q" else tree.nv for s in STATES[quantity]}
-    state = [[g.input(f"{s}[{i}]") for i in range(n)] for s, n in sizes.items()]
-    result = COMPUTE[quantity](tree, *state, **options)
+    t = Tracer(quantity)
+    t.tree = tree
+    result = COMPUTE[quantity](tree, *t.state(*STATES[quantity]), **options)
     rows = result if isinstance(result[0], list) else [result]
-    edges = tuple(g.edge(x) for row in rows for x in row if isinstance(x, Expr))
-    return Program(quantity, g, (), (), (Output(quantity, (len(edges),), edges),))
+    t.output(quantity, [x for row in rows for x in row if isinstance(x, Expr)])
+    return t.program()
 
 
 def restricted(tree: Tree, kept: Sequence[int]) -> Tree:

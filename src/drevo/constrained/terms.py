@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.graph.node import Graph
-from ..codegen.graph.program import Input, Output, Program
+from ..codegen.graph.program import Program
+from ..compiler.tracer import Tracer
 from ..errors import NumericsError
 from ..mechanics.algorithms.constraints import Kinematics, orientation
 from ..mechanics.algorithms.kinematics import pose
@@ -111,23 +111,15 @@ def constraint_function(robot: Robot, found: tuple[Constraint, ...], placed: boo
 
 def constraint_program(model: Model, found: tuple[Constraint, ...], placed: bool = False) -> Program:
     """The program of f, f', Gamma and gamma with inputs q, v, t and, if placed, the numbers left open."""
-    graph, tree = Graph(), build_tree(model)
-    sizes = {"q": model.nq, "v": model.nv, "t": 1} | ({"held": anchors(found)} if placed else {})
-    state = {s: [graph.input(f"{s}[{i}]") for i in range(n)] for s, n in sizes.items()}
-    inputs = tuple(Input(s, (n,), tuple(x.edge >> 1 for x in state[s])) for s, n in sizes.items())
-    there = anchored(found, state["held"]) if placed else found
-    rows = all_rows(there, Kinematics(tree, state["q"], state["v"]), state["t"][0])
-    m = len(rows.value)
-    jacobian = [x for row in rows.jacobian for x in row]
-    parts = (("f", rows.value), ("rate", rows.rate), ("jacobian", jacobian), ("gamma", rows.bias))
-    shapes = {"jacobian": (m, model.nv)}
-    outputs = tuple(
-        Output(name, shapes.get(name, (m,)), tuple(graph.edge(x) for x in values)) for name, values in parts
-    )
-    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
-    units = tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts)
-    about = {"robot": model.name, "quantity": "constraints", "formalism": "newton_euler"}
-    return Program("constraints", graph, inputs, (), outputs, {}, (), units, meta=about)
+    t = Tracer("constraints", model)
+    (q, v), (time,) = t.state("q", "v"), t.input("t", 1)
+    there = anchored(found, t.input("held", anchors(found))) if placed else found
+    rows = all_rows(there, Kinematics(t.tree, q, v), time)
+    t.output("f", rows.value)
+    t.output("rate", rows.rate)
+    t.output("jacobian", rows.jacobian, (len(rows.value), model.nv))
+    t.output("gamma", rows.bias)
+    return t.program(quantity="constraints", formalism="newton_euler")
 
 
 # -- what a configuration decides ---------------------------------------------------------------------------

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.derivative import partial
-from ..codegen.graph.node import Graph
-from ..codegen.graph.program import Input, Output, Program
+from ..codegen.graph.program import Program
 from ..compiler.differentiate import at_zero
+from ..compiler.tracer import Tracer, unknowns
 from ..constrained.constraint import Constraint, all_rows, collect
 from ..constrained.dynamics import (
     CONSISTENT,
@@ -37,7 +37,6 @@ from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.higher import moved, variables
 from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
-from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.sentences import expect_robot
 from .model import LinearModel, matrix
@@ -263,30 +262,23 @@ def _constraint_derivatives(
 
 def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     """The derivatives that (4.1) and the linearised (2.18) need, with inputs q, v, a, N, t."""
-    graph, tree, n = Graph(), build_tree(model), model.nv
-    m = sum(c.size for c in found)
-    sizes = {"q": model.nq, "v": n, "a": n, "N": m, "t": 1}
-    state: dict[str, list[Any]] = {s: [graph.input(f"{s}[{i}]") for i in range(k)] for s, k in sizes.items()}
-    inputs = tuple(Input(s, (k,), tuple(x.edge >> 1 for x in state[s])) for s, k in sizes.items())
-    d = [graph.input(f"d[{i}]") for i in range(n)]
-    rows = all_rows(found, Kinematics(tree, moved(tree, state["q"], d, 1), state["v"]), state["t"][0])
-    by = variables(tree, state["q"], d)
-    load = [dot(column, state["N"]) for column in zip(*rows.jacobian)]
-    second = [dot(row, state["a"]) + b for row, b in zip(rows.jacobian, rows.bias)]
+    t, n, m = Tracer("constraint_derivatives", model), model.nv, sum(c.size for c in found)
+    q, v, a = t.state("q", "v", "a")
+    N, (time,) = t.input("N", m), t.input("t", 1)
+    d = unknowns(t.graph, "d", n)
+    rows = all_rows(found, Kinematics(t.tree, moved(t.tree, q, d, 1), v), time)
+    by = variables(t.tree, q, d)
+    load = [dot(column, N) for column in zip(*rows.jacobian)]
+    second = [dot(row, a) + b for row, b in zip(rows.jacobian, rows.bias)]
     parts = (
         ("hessian", n, partial(load, by)),
         ("second_q", m, partial(second, by)),
-        ("second_v", m, partial(rows.bias, state["v"])),
+        ("second_v", m, partial(rows.bias, v)),
         ("rate_q", m, partial(rows.rate, by)),
     )
-    outputs = tuple(
-        Output(name, (k, n), tuple(graph.edge(x) for x in at_zero([x for row in block for x in row], d)))
-        for name, k, block in parts
-    )
-    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
-    units = tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts)
-    about = {"robot": model.name, "quantity": "constraint derivatives", "formalism": "graph"}
-    return Program("constraint_derivatives", graph, inputs, (), outputs, {}, (), units, meta=about)
+    for name, k, block in parts:
+        t.output(name, at_zero([x for row in block for x in row], d), (k, n))
+    return t.program(quantity="constraint derivatives", formalism="graph")
 
 
 __all__ = ["Linearisation", "Reduced", "linearise"]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.graph.node import Graph
-from ..codegen.graph.program import Input, Output, Program
+from ..codegen.graph.program import Program
+from ..compiler.tracer import Tracer
 from ..constrained.constraint import Constraint, Weld, all_rows, collect, labels
 from ..constrained.solve import RANK
 from ..constrained.terms import constraint_terms
@@ -175,18 +175,13 @@ def outputs_wanted(s: Stabiliser, rows: Rows) -> list[Scalar]:
 
 def law_program(s: Stabiliser) -> Program:
     """The law with inputs q, v, w, t."""
-    graph, model = Graph(), s.robot.model
-    tree = build_tree(model)
-    sizes = {"q": model.nq, "v": model.nv, "w": model.nv, "t": 1}
-    state: dict[str, list[Any]] = {n: [graph.input(f"{n}[{i}]") for i in range(k)] for n, k in sizes.items()}
-    inputs = tuple(Input(n, (k,), tuple(x.edge >> 1 for x in state[n])) for n, k in sizes.items())
-    tau, factors, diagonal = law(tree, s, state["t"][0], state["q"], state["v"], state["w"])
-    parts = (("tau", tau), ("pivots", factors.pivots), ("diagonal", diagonal))
-    outputs = tuple(Output(n, (len(x),), tuple(graph.edge(e) for e in x)) for n, x in parts)
-    starts = [b.q + b.nq - 4 for b in tree.bodies if b.nq >= 4]
-    units = tuple(tuple(x.edge >> 1 for x in state["q"][k : k + 4]) for k in starts)
-    about = {"robot": model.name, "quantity": "stabilising control", "formalism": "newton_euler"}
-    return Program("stabilise", graph, inputs, (), outputs, {}, (), units, meta=about)
+    t = Tracer("stabilise", s.robot.model)
+    (q, v, w), (time,) = t.state("q", "v", "w"), t.input("t", 1)
+    tau, factors, diagonal = law(t.tree, s, time, q, v, w)
+    t.output("tau", tau)
+    t.output("pivots", factors.pivots)
+    t.output("diagonal", diagonal)
+    return t.program(quantity="stabilising control", formalism="newton_euler")
 
 
 def stabilise(

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..codegen.graph.node import Expr, Graph
-from ..codegen.graph.program import Input, Output, Program
+from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec, obtain
+from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, TraceError
 from ..io.given import finite
 from ..model.description import Model
@@ -112,23 +113,16 @@ def law_function(model: Model, control: Control) -> Function:
 
 
 def _law_program(model: Model, control: Control) -> Program:
-    graph = Graph()
-    t, q, v = ([graph.input(f"{name}[{i}]") for i in range(n)] for name, n in _sizes(model))
-    edges = tuple(graph.edge(x) for x in control.traced(graph, t[0], q, v))
-    inputs = tuple(
-        Input(name, (n,), tuple(x.edge >> 1 for x in nodes)) for (name, n), nodes in zip(_sizes(model), (t, q, v))
-    )
-    return Program("law", graph, inputs, (), (Output("tau", (len(edges),), edges),))
+    t = Tracer("law")
+    (time,), q, v = t.input("t", 1), t.input("q", model.nq), t.input("v", model.nv)
+    t.output("tau", control.traced(t.graph, time, q, v))
+    return t.program()
 
 
 def _digest(program: Program) -> str:
     g = program.graph
     text = repr((program.inputs, program.output_edges, g.op, g.a, g.b, g.constants))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _sizes(model: Model) -> tuple[tuple[str, int], ...]:
-    return ("t", 1), ("q", model.nq), ("v", model.nv)
 
 
 def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..codegen.graph.node import Graph
-from ..codegen.graph.program import Input, Output, Program
+from ..codegen.graph.program import Program
 from ..compiler.quick import quick
-from ..compiler.trace import COMPUTE, GraphContext
+from ..compiler.trace import COMPUTE
+from ..compiler.tracer import Tracer
 from ..constrained.constraint import Constraint, all_rows, is_lasting
 from ..constrained.terms import anchored, anchors
 from ..mechanics.algorithms.constraints import Kinematics, Rows
@@ -24,7 +25,7 @@ from ..mechanics.algorithms.schur import Schur
 from ..mechanics.configuration import slices
 from ..mechanics.rotation import coordinate_rates as joint_rates
 from ..mechanics.scalar import Scalar, dot, is_zero, sqrt
-from ..mechanics.tree import Tree, build_tree, carried_inertia
+from ..mechanics.tree import Tree
 from ..model.description import Model
 from .control import Control
 
@@ -83,26 +84,22 @@ def motion(model: Model, control: Control | None, driven: bool, rule: Rule | Non
     Under a rule also the state put on its constraints, what was left of them (1 is CLOSED), and what must stay
     below 1 as long as the rule holds.
     """
-    graph = Graph()
-    context = GraphContext(graph)
-    tree = build_tree(model, context=context)
-    tree = tree.but(carried=carried_inertia(tree))
+    t = Tracer("motion", model)
     timed = control is not None or rule is not None
     sizes = {"q": model.nq, "v": model.nv, "tau": model.nv if driven else 0, "t": int(timed)}
     if rule is not None:
         sizes["given"] = rule.given
-    given = {name: [graph.input(f"{name}[{i}]") for i in range(n)] for name, n in sizes.items()}
-    q, v, tau = united(model, given["q"]), given["v"], _efforts(graph, model, control, given)
+    given = {name: t.input(name, n) for name, n in sizes.items()}  # of q any length is taken
+    q, v, tau = united(model, given["q"]), given["v"], _efforts(t.graph, model, control, given)
     more: Ports = ()
     if rule is None:
-        fast = quick(tree, ["forward_dynamics"], False)
-        a = fast.get("forward_dynamics", COMPUTE["forward_dynamics"])(tree, q, v, tau)
+        fast = quick(t.tree, ["forward_dynamics"], False)
+        a = fast.get("forward_dynamics", COMPUTE["forward_dynamics"])(t.tree, q, v, tau)
     else:
-        a, more = _ruled(model, tree, rule, given, q, tau)
-    ports: Ports = (("dq", coordinate_rates(model, given["q"], q, v)), ("a", a), *more)
-    inputs = tuple(Input(n, (len(x),), tuple(e.edge >> 1 for e in x)) for n, x in given.items())
-    outputs = tuple(Output(n, (len(x),), tuple(graph.edge(e) for e in x)) for n, x in ports)
-    return Program("motion", graph, inputs, (), outputs, guards=tuple(context.guards), meta={"robot": model.name})
+        a, more = _ruled(model, t.tree, rule, given, q, tau)
+    for name, values in (("dq", coordinate_rates(model, given["q"], q, v)), ("a", a), *more):
+        t.output(name, values)
+    return t.program()
 
 
 def _efforts(graph: Graph, model: Model, control: Control | None, given: dict[str, list[Any]]) -> list[Scalar]:

@@ -14,7 +14,7 @@ from ...mechanics.rotation import coordinate_rates
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import ZERO, Mat, Sym, Vec
 from ...model.quantities import CATALOGUE
-from .step import WORLD, Kind, Tracer, flat_of, force_of, mat_of, motion_of, numbers_of_pose, pose_of
+from .step import WORLD, Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_pose, pose_of
 
 LOAD: Kind = ("revolute", 0, True)  # a load reads nothing of its joint
 LINK: Kind = ("revolute", 0, False)  # a link's frame in its body: R and p of the table, nothing of a joint
@@ -31,7 +31,7 @@ _MOVED, _PIVOT_SLOT = 21, 42  # articulated inertia, and what is moved
 
 def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
     """Motion of the body from its parent's, and the wrench that this takes; for joint wrenches also its pose."""
-    t = Tracer(kind, loaded)
+    t = StepTracer(kind, loaded)
     X = t.at()
     state, rate, rate2 = CATALOGUE[quantity].state, Motion(ZERO, ZERO), Motion(ZERO, ZERO)
     still = "v" not in state
@@ -53,7 +53,7 @@ def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
 
 def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> Step:
     """The joint's share of the wrench, and the wrench on to the parent."""
-    t = Tracer(kind, loaded)
+    t = StepTracer(kind, loaded)
     X, f = t.at(), force_of(t.own(6, _INVERSE_FORCE))
     if quantity != "joint_wrenches":
         t.write("result", [t.body.factor * column.dot(f) for column in t.tree.columns(t.body)])
@@ -71,14 +71,14 @@ def inverse(kinds: Sequence[Kind], quantity: str, loaded: bool) -> tuple[Loop, .
 
 def wrenches(kinds: Sequence[Kind], loaded: bool, frame: str) -> tuple[Loop, ...]:
     """What the parent exerts on every link that moves, in its place of the result."""
-    t = Tracer(LINK, loaded)
+    t = StepTracer(LINK, loaded)
     f, at = force_of(t.own(6, _INVERSE_FORCE)), pose_of(t.own(12, _POSE))
     R = at.R if frame != "local" else t.body.R.T
     force, moment = R @ f.f, R @ (f.n - t.body.p.cross(f.f))
     if frame == "world":
         moment = moment + at.compose(t.body.R, t.body.p).p.cross(force)
     t.write("result", [*force, *moment])
-    links = Loop(False, (Tracer(LOAD).step(), t.step()), "rows")
+    links = Loop(False, (StepTracer(LOAD).step(), t.step()), "rows")
     return (*inverse(kinds, "joint_wrenches", loaded), links)
 
 
@@ -87,12 +87,12 @@ def _loads(at: int, argument: int, linked: bool = False) -> Loop:
 
     linked: links follow them among the rows, at which nothing is done.
     """
-    t = Tracer(LOAD, True)
+    t = StepTracer(LOAD, True)
     world, wrench = mat_of(t.own(9, -WORLD)), t.read(f"arg{argument}", 6)
     force, moment = world.T @ Vec(*wrench[:3]), world.T @ Vec(*wrench[3:])
     left = force_of(t.own(6, at)) - Force(moment + t.body.p.cross(force), force)
     t.write("own", flat_of(left), at)
-    return Loop(False, (t.step(), *([Tracer(LOAD).step()] if linked else [])), "rows")
+    return Loop(False, (t.step(), *([StepTracer(LOAD).step()] if linked else [])), "rows")
 
 
 # -- forward dynamics ---------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _articulated(x: Sequence[Scalar]) -> Articulated:
 
 def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     """Velocities, rigid inertia and bias force; of a motion also the rates of the coordinates."""
-    t = Tracer(kind, loaded, moving_on)
+    t = StepTracer(kind, loaded, moving_on)
     X = t.at()
     t.turn(X)
     if moving_on:
@@ -120,7 +120,7 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Step:
 
 def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     """Articulated inertia and bias force on to the parent; the joint keeps W = U D^-1 and x = D^-1 u."""
-    t = Tracer(kind, loaded, moving_on)
+    t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
     inertia, p = _articulated(t.own(21, _INERTIA)), force_of(t.own(6, _BIAS))
     joint = joint_of(t.tree, 0, inertia, p, tau, motion_of(t.own(6, _MOTION)).cross(rate))
@@ -148,7 +148,7 @@ def _sum(forces: Sequence[Force]) -> Force:
 
 def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     """a' = X a_p + c; q'' = x - W^T a'; a = a' + S q''. Accelerations take the place of the inertia."""
-    t = Tracer(kind, loaded, moving_on)
+    t = StepTracer(kind, loaded, moving_on)
     X, rate, n = t.at(), t.tree.rates(t.argument(1))[0], t.body.nv
     here = X.down_motion(motion_of(t.parent(6, _INERTIA))) + motion_of(t.own(6, _MOTION)).cross(rate)
     gain = t.own(7 * n, _GAIN)
@@ -174,7 +174,7 @@ def forward(kinds: Sequence[Kind], loaded: bool, moving_on: bool = False) -> tup
 
 def _pivots_out(kind: Kind) -> Step:
     """The rigid inertia, once to be articulated and once to be moved."""
-    t = Tracer(kind)
+    t = StepTracer(kind)
     inertia = _numbers(of_body(t.body.inertia))
     t.write("own", [*inertia, *inertia])
     return t.step()
@@ -185,7 +185,7 @@ def _pivots_back(kind: Kind) -> Step:
 
     Halves, since the whole of a long chain would hide a pivot that is sound.
     """
-    t = Tracer(kind)
+    t = StepTracer(kind)
     X, n, still = t.at(), t.body.nv, Motion(ZERO, ZERO)
     inertia, moved = _articulated(t.own(21, 0)), _articulated(t.own(21, _MOVED))
     joint = joint_of(t.tree, 0, inertia, Force(ZERO, ZERO), [0.0] * n, still)

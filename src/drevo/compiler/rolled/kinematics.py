@@ -11,7 +11,7 @@ from ...mechanics.algorithms.kinematics import Pose, express, express_accelerati
 from ...mechanics.joints import Force, Placement
 from ...mechanics.spatial import Mat, Vec
 from .dynamics import LINK, LOAD, Shape
-from .step import Kind, Tracer, flat_of, motion_of, numbers_of_pose, pose_of
+from .step import Kind, StepTracer, flat_of, motion_of, numbers_of_pose, pose_of
 
 _SPEED = 12  # after the pose: w, v in the body's axes; then, of a link's walk, w' and the classical a
 _ENERGY = 6  # after the speed, in the ground's slot
@@ -31,7 +31,7 @@ SHAPES = {
 }
 
 
-def once(t: Tracer) -> Loop:
+def once(t: StepTracer) -> Loop:
     """What is done at the end, with what the ground's slot has then."""
     return Loop(False, (t.step(),), "once", fresh=False)
 
@@ -41,26 +41,26 @@ def once(t: Tracer) -> Loop:
 
 def poses(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
     """World from body; then from every link that moves, in its place of the result."""
-    t = Tracer(LINK)
+    t = StepTracer(LINK)
     link = pose_of(t.own(12, 0)).compose(t.body.R, t.body.p)
     t.write("result", [x for row, p in zip(*link) for x in (*row, p)])
     return Loop(False, tuple(_placed(k).step() for k in kinds)), Loop(False, (t.step(),), "rows")
 
 
-def _placed(kind: Kind) -> Tracer:
-    t = Tracer(kind)
+def _placed(kind: Kind) -> StepTracer:
+    t = StepTracer(kind)
     t.write("own", numbers_of_pose(pose_of(t.parent(12, 0)).then(t.at())))
     return t
 
 
 def kinetic_energy(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
-    end = Tracer(LOAD)
+    end = StepTracer(LOAD)
     end.write("out0", [0.5 * end.read("ground", 1, _ENERGY)[0]])
     return Loop(False, tuple(_energy(k) for k in kinds)), once(end)
 
 
 def _energy(kind: Kind) -> Step:
-    t = Tracer(kind)
+    t = StepTracer(kind)
     m = step_velocity(t.at(), motion_of(t.parent(6, 0)), t.tree.rates(t.argument(1))[0])
     t.write("own", flat_of(m))
     twice = t.read("ground", 1, _ENERGY)[0] + m.dot(wrench_of(t.body.inertia, m))
@@ -70,7 +70,7 @@ def _energy(kind: Kind) -> Step:
 
 def sums(kinds: Sequence[Kind], quantity: str) -> tuple[Loop, ...]:
     """Mass and first moment of all bodies, of a momentum also that, about the world's origin."""
-    at, t = _SUMS[quantity], Tracer(LOAD)
+    at, t = _SUMS[quantity], StepTracer(LOAD)
     m, *moment = t.read("ground", 4, at)
     if quantity == "potential_energy":
         found = [Vec(*t.read("ground", 3, SHAPES[quantity].gravity)).dot(Vec(*moment))]
@@ -84,7 +84,7 @@ def sums(kinds: Sequence[Kind], quantity: str) -> tuple[Loop, ...]:
 
 
 def _summed(kind: Kind, quantity: str) -> Step:
-    t, at = Tracer(kind), _SUMS[quantity]
+    t, at = StepTracer(kind), _SUMS[quantity]
     X, body = t.at(), t.body.inertia
     here = pose_of(t.parent(12, 0)).then(X)
     t.write("own", numbers_of_pose(here))
@@ -107,7 +107,7 @@ def of_link(kinds: Sequence[Kind], quantity: str, options: Mapping[str, str]) ->
     up = Loop(False, tuple(_up(k, quantity) for k in kinds), "path")
     if quantity == "jacobian":
         return up, Loop(False, tuple(_columns(k, options["frame"]) for k in kinds), "path", fresh=False)
-    t = Tracer(LOAD)
+    t = StepTracer(LOAD)
     g = t.read("ground", 12 + 6 * ORDERS[quantity])
     at = pose_of(g)
     if quantity == "pose":
@@ -123,7 +123,7 @@ def of_link(kinds: Sequence[Kind], quantity: str, options: Mapping[str, str]) ->
 
 def _up(kind: Kind, quantity: str) -> Step:
     """From the body's frame to its parent's."""
-    t, order = Tracer(kind), ORDERS[quantity]
+    t, order = StepTracer(kind), ORDERS[quantity]
     X, g = t.at(), t.read("ground", 12 + 6 * order)
     at, moved = pose_of(g), []
     if quantity == "jacobian":
@@ -135,7 +135,7 @@ def _up(kind: Kind, quantity: str) -> Step:
     return t.step(t.quaternions())
 
 
-def _carried(t: Tracer, X: Placement, p: Vec, g: Sequence[object], order: int) -> list[object]:
+def _carried(t: StepTracer, X: Placement, p: Vec, g: Sequence[object], order: int) -> list[object]:
     """w, v (w', a) of a link relative to a body, taken on to its parent: the joint's own motion is added."""
     joint, own = t.tree.rates(t.argument(1))[0], motion_of(g[_SPEED:])
     out = [*X.up(joint.w + own.w), *X.up(joint.v + joint.w.cross(p) + own.v)]
@@ -149,7 +149,7 @@ def _carried(t: Tracer, X: Placement, p: Vec, g: Sequence[object], order: int) -
 
 def _columns(kind: Kind, frame: str) -> Step:
     """The columns of a body's joint; `own`: the link in the body, the ground's slot: in the world."""
-    t = Tracer(kind)
+    t = StepTracer(kind)
     at, world = pose_of(t.own(12, 0)), pose_of(t.read("ground", 12))
     rows: list[list[object]] = [[] for _ in range(6)]
     for s in t.tree.columns(t.body):

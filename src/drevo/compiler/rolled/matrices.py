@@ -15,7 +15,7 @@ from ...mechanics.joints import Placement
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import ZERO, Body, Mat, Sym, Vec
 from .dynamics import LOAD, Shape
-from .step import Kind, Tracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
+from .step import Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
 
 _INERTIA = 9  # after the world's rotation: m, h, S of the composite body in its own axes
 _FREEDOMS = 19  # where in the slot of a body its first freedom begins
@@ -50,7 +50,7 @@ def mass_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
 
 def _out(kind: Kind, order: int = 0) -> Step:
     """The world's rotation and the body; by order also its speed and B, its acceleration and the wrench for it."""
-    t = Tracer(kind)
+    t = StepTracer(kind)
     X, body = t.at(), t.body.inertia
     t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(X.rotation)))
     t.write("own", [body.m, *body.h, *body.S], _INERTIA)
@@ -72,7 +72,7 @@ def _body(x: Sequence[object]) -> Body:
 
 def _back(kind: Kind) -> Step:
     """The composite body on to the parent; S, I S and the lever of every freedom in world axes."""
-    t = Tracer(kind)
+    t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
     lever = mat_of(t.parent(9, 0)) @ X.p
     for k, column in enumerate(t.tree.columns(t.body)):
@@ -84,7 +84,7 @@ def _back(kind: Kind) -> Step:
     return t.step()
 
 
-def _pass_on(t: Tracer, X: Placement, total: Body) -> None:
+def _pass_on(t: StepTracer, X: Placement, total: Body) -> None:
     """The composite body on to the parent."""
     joined = _body(t.parent(10, _INERTIA)) + lifted(X, total)
     t.write("parent", [joined.m, *joined.h, *joined.S], _INERTIA)
@@ -92,14 +92,14 @@ def _pass_on(t: Tracer, X: Placement, total: Body) -> None:
 
 def _begin() -> Step:
     """The wrench of a freedom into the ground's slot."""
-    t = Tracer(LOAD)
+    t = StepTracer(LOAD)
     t.write("ground", t.own(6, 6))
     return t.step()
 
 
 def _pair() -> Step:
     """An entry and its mirror; the wrench goes on to the pole above."""
-    t = Tracer(LOAD)
+    t = StepTracer(LOAD)
     f, S = force_of(t.read("ground", 6)), motion_of(t.read("upper", 6))
     x = S.dot(f)
     t.write("pair0", [x])
@@ -115,7 +115,7 @@ def _pair() -> Step:
 def coriolis_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
     """C_ij = S_i . (B_c S_j + I_c S'_j), c the deeper of the two bodies, as in algorithms.derivatives."""
     out, back = tuple(_out(k, 1) for k in kinds), tuple(_turning_back(k) for k in kinds)
-    begin = Tracer(LOAD)
+    begin = StepTracer(LOAD)
     begin.write("ground", begin.own(15, 12))
     return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=_turning_pair())
 
@@ -126,7 +126,7 @@ def _rates(x: Sequence[Scalar]) -> Rates:
 
 def _turning_back(kind: Kind) -> Step:
     """The composite body and its B on to the parent; the numbers of every freedom in world axes."""
-    t = Tracer(kind)
+    t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
     m, B = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES))
     lever = mat_of(t.parent(9, 0)) @ X.p
@@ -142,7 +142,7 @@ def _turning_back(kind: Kind) -> Step:
     return t.step()
 
 
-def _pass_on_rates(t: Tracer, X: Placement, B: Rates) -> None:
+def _pass_on_rates(t: StepTracer, X: Placement, B: Rates) -> None:
     joined = _rates(t.parent(12, _RATES)) + _lifted(X, B)
     t.write("parent", [*numbers_of_mat(joined.T), *joined.P], _RATES)
 
@@ -158,7 +158,7 @@ def _lifted(X: Placement, B: Rates) -> Rates:
 
 def _turning_pair() -> Step:
     """The entries (row, other) and (other, row); both wrenches go on to the pole above, a pure moment stays."""
-    t = Tracer(LOAD)
+    t = StepTracer(LOAD)
     g, r = t.read("ground", 15), Vec(*t.read("upper", 3, _ARM))
     u1, u2, up = Vec(*g[:3]), force_of(g[3:]), force_of(g[9:])
     S, S1 = motion_of(t.read("upper", 6)), motion_of(t.read("upper", 6, 6))
@@ -175,14 +175,14 @@ def _turning_pair() -> Step:
 def derivatives(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
     """dtau/dq, dtau/dv and M: Singh, Russell, Wensing 2022, as in algorithms.derivatives."""
     out, back = tuple(_out(k, 2) for k in kinds), tuple(_moving_back(k) for k in kinds)
-    begin = Tracer(LOAD)
+    begin = StepTracer(LOAD)
     begin.write("ground", begin.own(27, _CARRIED))
     return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=_moving_pair())
 
 
 def _moving_back(kind: Kind) -> Step:
     """Composite body, B and wrench on to the parent; the numbers of every freedom in world axes."""
-    t = Tracer(kind)
+    t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
     m, B, f = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES)), force_of(t.own(6, _PUSH + 6))
     vp, ap = (X.down_motion(motion_of(t.parent(6, at))) for at in (_SPEED, _PUSH))
@@ -206,7 +206,7 @@ def _moving_back(kind: Kind) -> Step:
 
 def _moving_pair() -> Step:
     """Six entries. g = S x* f is of the bodies further in only: it joins up_q where the walk leaves the body."""
-    t = Tracer(LOAD)
+    t = StepTracer(LOAD)
     carried = t.read("ground", 27)
     u1, (u2, up_q, up_v, g) = Vec(*carried[:3]), (force_of(carried[k:]) for k in (3, 9, 15, 21))
     S, psi1, psi2, S1 = (motion_of(t.read("upper", 6, k)) for k in (0, 6, 12, 18))

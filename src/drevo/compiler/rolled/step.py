@@ -6,30 +6,29 @@ from collections.abc import Sequence
 
 from ...codegen.emit.llvm_rolled import Place, Step
 from ...codegen.emit.lower import lower
-from ...codegen.graph.node import Expr, Graph
-from ...codegen.graph.program import Input, Output, Program
+from ...codegen.graph.node import Expr
 from ...mechanics.algorithms.kinematics import Pose
 from ...mechanics.columns import WIDTH
 from ...mechanics.joints import Force, Motion, Placement, place
 from ...mechanics.scalar import Scalar, dot, sqrt
 from ...mechanics.spatial import IDENTITY, ZERO, Body, Mat, Sym, Vec
 from ...mechanics.tree import Tree, TreeBody
-from ..trace import GraphContext
+from ..tracer import Tracer
 
 Kind = tuple[str, int, bool]  # of joint, its axis, and whether its frame stands parallel to the parent's
 TURNING = ("revolute", "helical")
 WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
 
 
-class Tracer:
+class StepTracer(Tracer):
     """The inputs and outputs of one step, each with its place."""
 
     def __init__(self, kind: Kind, loaded: bool = False, united: bool = False) -> None:
         """loaded: with external wrenches; united: quaternions are made unit here, not expected to be."""
-        self.graph = Graph()
+        super().__init__("step")
         self.kind, self.loaded, self.united = kind, loaded, united
-        self.inputs: list[tuple[str, int, list[Expr]]] = []
-        self.outputs: list[tuple[str, int, list[int]]] = []
+        self.given: list[tuple[Place, list[Expr]]] = []
+        self.written: list[Place] = []
         x = self.read("table", WIDTH)
         inertia = Body(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
         name, axis, parallel = kind
@@ -37,34 +36,26 @@ class Tracer:
         self.body = TreeBody(
             "body", "joint", "1", -1, name, axis, R, Vec(*x[9:12]), x[22], 0, 0, x[23], inertia,  # type: ignore[arg-type]
         )  # fmt: skip
-        self.context = GraphContext(self.graph)
         names = ("joint",) * self.body.nv
         self.tree = Tree((self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context)
 
     def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
-        k = len(self.inputs)
-        offset += self.shift(base)
-        found = [self.graph.input(f"{base}{k}[{i}]") for i in range(count)]
-        self.inputs.append((base, offset, found))
+        found = self.input(f"{base}{len(self.given)}", count)
+        self.given.append((Place(base, offset + self.shift(base)), found))
         return found
 
     def write(self, base: str, values: Sequence[Scalar], offset: int = 0) -> None:
-        self.outputs.append((base, offset + self.shift(base), [self.graph.edge(x) for x in values]))
+        self.output(f"{base}{len(self.written)}", values)
+        self.written.append(Place(base, offset + self.shift(base)))
 
     def shift(self, base: str) -> int:
         return WORLD if self.loaded and base in ("own", "parent") else 0
 
     def step(self, units: Sequence[Sequence[Expr]] = ()) -> Step:
         """The traced work, lowered."""
-        ins = [
-            Input(f"{b}{i}", (len(x),), tuple(e.edge >> 1 for e in x)) for i, (b, _, x) in enumerate(self.inputs)
-        ]
-        outs = [Output(f"{b}{i}", (len(x),), tuple(x)) for i, (b, _, x) in enumerate(self.outputs)]
-        checked = tuple(tuple(x.edge >> 1 for x in u) for u in units)
-        guards = tuple(self.context.guards)
-        program = Program("step", self.graph, tuple(ins), (), tuple(outs), units=checked, guards=guards)
-        given = tuple(Place(b, o) for b, o, _ in self.inputs)
-        return Step(lower(program), given, tuple(Place(b, o) for b, o, _ in self.outputs))
+        for quaternion in units:
+            self.require_unit(quaternion)
+        return Step(lower(self.program()), tuple(place for place, _ in self.given), tuple(self.written))
 
     # -- what several steps need ------------------------------------------------------------------------
 
@@ -103,7 +94,7 @@ class Tracer:
 
     def quaternions(self) -> list[list[Expr]]:
         """Of q, which the first step checks."""
-        return [x[-4:] for base, _, x in self.inputs if base == "arg0" and self.body.nq >= 4]
+        return [x[-4:] for (base, _), x in self.given if base == "arg0" and self.body.nq >= 4]
 
 
 def motion_of(x: Sequence[Scalar]) -> Motion:
@@ -138,7 +129,7 @@ __all__ = [
     "TURNING",
     "WORLD",
     "Kind",
-    "Tracer",
+    "StepTracer",
     "flat_of",
     "force_of",
     "mat_of",

@@ -1,0 +1,178 @@
+"""The one place where inputs, outputs and names of a Program are declared while an algorithm runs over nodes."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..codegen.graph.node import Expr, Graph
+from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
+from ..errors import TraceError
+from ..mechanics.tree import TINY, Context, Tree, build_tree, carried_inertia, numbers
+from ..model.description import Model
+
+
+class GraphContext(Context):
+    """Keeps the names and sections that an algorithm gives on its way."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.labels: dict[int, list[tuple[str, int]]] = {}
+        self.sections: list[tuple[int, str]] = []
+        self.guards: list[Guard] = []
+        self.notes: dict[str, str] = {}  # what an algorithm says beside a name: "H_33": "statement 3, (8)"
+
+    def name(self, label: str, x: Any) -> None:
+        if isinstance(x, Expr):
+            self.labels.setdefault(x.edge >> 1, []).append((label, x.edge & 1))
+
+    def guard(self, pivot: Any, scale: Any, joint: str) -> None:
+        if isinstance(pivot, Expr) and not (isinstance(scale, Expr) and scale.edge == pivot.edge):
+            self.guards.append(Guard(pivot.edge, self.graph.edge(scale), joint))
+
+    def section(self, title: str) -> None:
+        self.sections.append((len(self.graph), title))
+
+
+@dataclass(slots=True)
+class Symbols:
+    """Which numbers of the model stay symbols. shared: equal lengths are one symbol, whatever their signs."""
+
+    graph: Graph
+    patterns: tuple[str, ...]
+    shared: bool = True
+    made: dict[str, Parameter] = field(default_factory=dict)
+    lengths: dict[float, Expr] = field(default_factory=dict)
+    matched: set[str] = field(default_factory=set)
+
+    def value(self, name: str, number: float) -> Any:
+        hits = {p for p in self.patterns if f"{name}.".startswith(f"{p}.") or fnmatch.fnmatchcase(name, p)}
+        self.matched |= hits
+        if not hits:
+            return number
+        length = self.shared and ".origin." in name
+        size = abs(number) if length else number
+        symbol = self.lengths.get(size) if length else None
+        if symbol is None:
+            symbol = self.graph.parameter(name)
+            self.made[name] = Parameter(name, symbol.edge >> 1, size)
+        if length:
+            self.lengths[size] = symbol
+        return symbol if size == number else -symbol
+
+    def check(self) -> None:
+        """Every pattern must have met a parameter."""
+        for p in self.patterns:
+            if p not in self.matched and p != "*":
+                raise TraceError(
+                    f"parameter {p!r} names nothing that is not zero in this robot; names are like "
+                    "'LINK.mass', 'LINK.com.x', 'LINK.inertia.xy', 'JOINT.origin.z', 'gravity.z', or '*'"
+                )
+
+
+class Tracer:
+    """A Program in the making.
+
+        t = Tracer("power", model)
+        q, v, tau = t.state("q", "v", "tau")
+        t.output("P", [dot(tau, v)])
+        return t.program()
+
+    `graph` holds the expressions, `tree` is the model ready for algorithms, its constants numbers or, of the
+    parameters that a pattern names, symbols. Inputs and outputs stand in the order of their declaration.
+    """
+
+    tree: Tree
+
+    def __init__(
+        self,
+        name: str,
+        model: Model | None = None,
+        *,
+        parameters: Sequence[str] = (),
+        compiled: bool = True,
+        snap: float = TINY,
+        prepare: Callable[[Tree], Tree] | None = None,
+    ) -> None:
+        """compiled: for machine code every parameter is its own, sign and all, and pivots of M are guarded; else,
+        as on a page, equal lengths are one symbol. prepare: what is done to the tree before all else."""
+        self.name, self.compiled = name, compiled
+        self.graph = Graph()
+        self.context = GraphContext(self.graph)
+        self.inputs: list[Input] = []
+        self.outputs: list[Output] = []
+        self.units: list[tuple[int, ...]] = []
+        self.about: dict[str, object] = {}
+        self.symbols = Symbols(self.graph, tuple(parameters), not compiled)
+        if model is not None:
+            self.about["robot"] = model.name
+            tree = build_tree(model, self.symbols.value if parameters else numbers, self.context, snap)
+            self.symbols.check()
+            if compiled:
+                tree = tree.but(carried=carried_inertia(tree))
+            self.tree = prepare(tree) if prepare else tree
+
+    def input(self, name: str, size: int) -> list[Expr]:
+        """A vector argument."""
+        found = unknowns(self.graph, name, size)
+        self.inputs.append(Input(name, (size,), nodes_of(found)))
+        return found
+
+    def state(self, *names: str) -> list[list[Expr]]:
+        """Arguments of the tree's sizes: nq of "q", whose quaternions must be unit, nv of any other."""
+        found = [self.input(name, self.tree.nq if name == "q" else self.tree.nv) for name in names]
+        for q in (x for name, x in zip(names, found) if name == "q"):
+            for b in self.tree.bodies:
+                if b.nq >= 4:
+                    self.require_unit(q[b.q + b.nq - 4 : b.q + b.nq])
+        return found
+
+    def require_unit(self, quaternion: Sequence[Expr]) -> None:
+        """Four inputs that must be a unit quaternion."""
+        self.units.append(nodes_of(quaternion))
+
+    def output(self, name: str, values: Any, shape: tuple[int, ...] | None = None) -> None:
+        """A result: a scalar, or its scalars row by row, nested or not; shape: (n,) if not given."""
+        edges = tuple(self.graph.edge(x) for x in _flat(values))
+        self.outputs.append(Output(name, (len(edges),) if shape is None else shape, edges))
+
+    def program(self, *, named: bool = False, **about: object) -> Program:
+        """named: with the names and sections that the algorithms gave; machine code outlines equal sections.
+
+        about: what an artifact should say about itself beside the robot's name.
+        """
+        labels = {n: tuple(names) for n, names in self.context.labels.items()} if named else {}
+        return Program(
+            self.name,
+            self.graph,
+            tuple(self.inputs),
+            tuple(self.symbols.made.values()),
+            tuple(self.outputs),
+            labels,
+            tuple(self.context.sections) if named else (),
+            tuple(self.units),
+            tuple(self.context.guards) if self.compiled else (),
+            self.about | about,
+        )
+
+
+def unknowns(graph: Graph, name: str, size: int) -> list[Expr]:
+    """NAME[0], NAME[1], ..: inputs of a graph."""
+    return [graph.input(f"{name}[{i}]") for i in range(size)]
+
+
+def nodes_of(values: Iterable[Expr]) -> tuple[int, ...]:
+    return tuple(x.edge >> 1 for x in values)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if hasattr(value, "__iter__"):
+        for row in value:
+            yield from _flat(row)
+    else:
+        yield value
+
+
+__all__ = ["GraphContext", "Symbols", "Tracer", "unknowns"]
