@@ -1,16 +1,24 @@
-"""The drawing of the house is what its script draws; imports go down; what the architecture names is there."""
+"""The drawing of the house is current; imports go down and in no circle; what the architecture names is there."""
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Container, Iterator
+from functools import lru_cache
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 import house  # noqa: E402
+
+Graph = dict[str, set[str]]
+Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def test_the_drawing_is_current() -> None:
@@ -38,3 +46,127 @@ def test_files_that_the_guides_name_exist() -> None:
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.py)?)`", text):
             assert (house.SOURCES / name).exists() or (ROOT / name).exists(), f"{page}: {name}"
+
+
+# -- modules: no circle of any kind ------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def modules() -> dict[str, tuple[str, ast.Module]]:
+    """Dotted name -> the package that its relative imports start from, and what it holds."""
+    out = {}
+    for path in sorted(house.SOURCES.rglob("*.py")):
+        parts = ("drevo", *path.relative_to(house.SOURCES).with_suffix("").parts)
+        inner = parts[:-1]
+        out[".".join(inner if parts[-1] == "__init__" else parts)] = ".".join(inner), ast.parse(path.read_text())
+    return out
+
+
+def asked(package: str, tree: ast.Module, known: Container[str]) -> Iterator[str]:
+    """Every name that a module imports: at once, late, for types only, or by a string."""
+    inside = package.split(".")
+    words = {x.value for x in ast.walk(tree) if isinstance(x, ast.Constant) and isinstance(x.value, str)}
+    for x in ast.walk(tree):
+        if isinstance(x, ast.Import):
+            yield from (name.name for name in x.names)
+        elif isinstance(x, ast.ImportFrom):
+            base = ".".join(
+                [*inside[: len(inside) - x.level + 1], *filter(None, [x.module])] if x.level else [str(x.module)]
+            )
+            for name in x.names:
+                inner = f"{base}.{name.name}"
+                yield inner if inner in known else base  # of a package the module, not its face
+        elif by_string(x):
+            for name in spelt(x.args[0], words) or ():
+                dots = len(name) - len(name.lstrip("."))
+                yield ".".join([*inside[: len(inside) - dots + 1], name[dots:]]) if dots else name
+
+
+def by_string(x: ast.AST) -> bool:
+    name = getattr(x, "func", None)
+    return getattr(name, "attr", getattr(name, "id", "")) in ("import_module", "__import__")
+
+
+def spelt(x: ast.expr, words: set[str]) -> list[str] | None:
+    """The names that an argument of import_module may be; a gap in an f-string may be any string of the file."""
+    if isinstance(x, ast.Constant):
+        return [str(x.value)]
+    if isinstance(x, ast.IfExp):
+        return [*(spelt(x.body, words) or ()), *(spelt(x.orelse, words) or ())]
+    if isinstance(x, ast.JoinedStr):
+        return ["".join(str(p.value) if isinstance(p, ast.Constant) else w for p in x.values) for w in words]
+    return None
+
+
+def graph_of(known: dict[str, tuple[str, ast.Module]]) -> Graph:
+    """Module -> modules that it imports in any way."""
+    out: Graph = {}
+    for name, (package, tree) in known.items():
+        found = set(asked(package, tree, known))
+        out[name] = {x for x in found if x in known and x != name}
+    return out
+
+
+def cycles(graph: Graph) -> list[list[str]]:
+    """Strongly connected components of more than one module (Tarjan)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    out: list[list[str]] = []
+
+    def visit(x: str) -> None:
+        order[x] = low[x] = len(order)
+        stack.append(x)
+        for y in sorted(graph[x]):
+            if y not in order:
+                visit(y)
+            if y in stack:
+                low[x] = min(low[x], low[y])
+        if low[x] == order[x]:
+            group = stack[stack.index(x) :]
+            del stack[stack.index(x) :]
+            if len(group) > 1:
+                out.append(sorted(group))
+
+    for x in graph:
+        if x not in order:
+            visit(x)
+    return out
+
+
+def test_no_cycle_of_any_kind() -> None:
+    graph = graph_of(modules())
+    assert len(graph) > 200 and "drevo.robot.loading" in graph["drevo"]  # by string, in the table of late names
+    assert cycles(graph) == []
+
+
+# what imports a module whose name it is told, and why that is no import of ours
+TOLD = {
+    "drevo": "the finder of moved names, out of the tables beside it",
+    "drevo.codegen.runtime.lock": "waits for a module that another thread is importing",
+    "drevo.io.packages": "packages of others, where they are needed",
+}
+
+
+def test_names_of_modules_stand_where_they_are_imported() -> None:
+    found = set()
+    for name, (_, tree) in modules().items():
+        calls = [x for x in ast.walk(tree) if by_string(x)]
+        found |= {name for x in calls if spelt(x.args[0], set()) is None}
+    assert found == set(TOLD)
+
+
+KINDS = {
+    "at once": "from .{} import x",
+    "late": "def f():\n    from .{} import x",
+    "by type": "if TYPE_CHECKING:\n    from .{} import x",
+    "by string": "import_module('drevo.{}')",
+    "by a table": "TABLE = {{'x': '{}'}}\nimport_module(f'.{{TABLE[x]}}', __name__)",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_cycle_is_seen(kind: str) -> None:
+    texts = {"drevo.a": "from .b import x", "drevo.b": "from drevo.c import x", "drevo.c": KINDS[kind].format("a")}
+    known = {name: ("drevo", ast.parse(text)) for name, text in texts.items()}
+    assert cycles(graph_of(known)) == [["drevo.a", "drevo.b", "drevo.c"]]

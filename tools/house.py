@@ -42,7 +42,7 @@ def layers() -> list[str]:
 
 
 def imports() -> Imports:
-    """Which room imports which, at the top of a file or late in a function; not what is for types alone."""
+    """Which room imports which, at the top of a file, late in a function, or for types."""
     rooms = layers()
     found: Imports = {room: set() for room in rooms}
     for room in rooms:
@@ -57,8 +57,6 @@ def imports() -> Imports:
 def _imported(node: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Full names of what a file imports, at least of two parts."""
     for x in ast.iter_child_nodes(node):
-        if isinstance(x, ast.If) and "TYPE_CHECKING" in ast.unparse(x.test):
-            continue
         if isinstance(x, ast.ImportFrom):
             start = package[: len(package) - x.level + 1] if x.level else ()
             yield from ((*start, *(x.module or a.name).split("."), a.name) for a in x.names)

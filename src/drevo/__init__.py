@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from time import time as _time
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -19,9 +18,9 @@ from .errors import (
     NumericsError,
     TraceError,
 )
+from .io import edition as _edition
 
-__version__ = "0.1.0"
-_LOADED = _time()  # sources that change later are not what this process runs
+__version__ = _edition.VERSION
 
 # public name -> module that defines it; nothing is imported before it is used
 _LAZY = {

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EmitError, InputError, TraceError
 from ..model.description import Model
+from ..model.dynamics import Described
 from ..model.quantities import CATALOGUE, names_of, options_of
 from ..model.sentences import model_of, names_in
 
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
     from ..codegen.runtime.function import Function, Spec
-    from ..robot.face import Robot
 
 
 def compile(
-    robot: Robot | Model,
+    robot: Described | Model,
     quantity: str | Sequence[str],
     *,
     dtype: str = "float64",

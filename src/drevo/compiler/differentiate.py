@@ -22,6 +22,7 @@ from ..mechanics.scalar import Scalar, is_zero
 from ..mechanics.series import coefficient
 from ..mechanics.tree import Tree
 from ..model.description import Model
+from ..model.dynamics import Described
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
 from ..model.sentences import model_of, names_in
@@ -33,7 +34,6 @@ from .tracer import Tracer, unknowns
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
-    from ..robot.face import Robot
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
 METHODS = ("auto", "theorems", "graph")
@@ -43,7 +43,7 @@ State = Mapping[str, list[Expr]]
 
 
 def derivative(
-    robot: Robot | Model,
+    robot: Described | Model,
     quantity: str,
     wrt: str | Sequence[str],
     *,

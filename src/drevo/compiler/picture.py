@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ..codegen.emit.drawing import Part, Picture, Point, svg
 from ..mechanics.algorithms.kinematics import Pose, body_poses
@@ -11,10 +10,8 @@ from ..mechanics.configuration import neutral
 from ..mechanics.spatial import UNIT, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.description import Model
+from ..model.dynamics import Described
 from ..model.sentences import model_of
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 SNAP = 1e-9
 MOST = 40  # bodies: a drawing of more is a scribble
@@ -24,12 +21,12 @@ ASIDE, ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and
 STRAIGHT = 1e-9
 
 
-def draw(robot: Robot | Model) -> str:
+def draw(robot: Described | Model) -> str:
     """An SVG drawing of a robot."""
     return svg(picture(robot))
 
 
-def picture(robot: Robot | Model) -> Picture:
+def picture(robot: Described | Model) -> Picture:
     """The places that a drawing of a robot shows."""
     model = model_of(robot, "picture")
     tree = build_tree(model, snap=SNAP)

@@ -14,6 +14,7 @@ from ..mechanics.configuration import random
 from ..mechanics.formalisms import telegin
 from ..mechanics.tree import build_tree
 from ..model.description import Model
+from ..model.dynamics import Described
 from ..model.quantities import options_of, quantity
 from .derivation import Derivation, write_out_program
 from .inexact import inexact_energy
@@ -24,7 +25,6 @@ from .trace import COMPUTE, trace
 
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
-    from ..robot.face import Robot
 
 SNAP = 1e-9  # rad: a placement written as 1.5707963 is a quarter turn to the people who read the equations
 STATES = 32
@@ -44,7 +44,7 @@ def uncollected() -> Iterator[None]:
 
 @uncollected()
 def write_out(
-    robot: Robot | Model,
+    robot: Described | Model,
     name: str,
     *,
     formalism: str = "auto",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +13,12 @@ from ..io.given import finite, positive, whole
 from ..mechanics.configuration import slices
 from ..mechanics.trunk import trunk_pitch
 from ..model.description import Model
+from ..model.dynamics import Dynamics
 from ..model.sentences import listed, meant
 from .constraint import several
 from .functions import short
 from .solve import Split, cholesky, times
 from .terms import Terms
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 TermsAt = Callable[[Array, Array], Terms]  # q, v -> the terms there
@@ -36,7 +34,7 @@ GROWS = 1e-12  # of the largest pole: a real part below it is rounding
 
 
 def refuse_contradictions(
-    robot: Robot, q: Array, v: Array, terms: TermsAt, c: Terms, s: Split, names: Sequence[str], fed_back: bool
+    robot: Dynamics, q: Array, v: Array, terms: TermsAt, c: Terms, s: Split, names: Sequence[str], fed_back: bool
 ) -> None:
     """Dependent rows must ask for the same.
 
@@ -60,7 +58,7 @@ def refuse_contradictions(
         raise NumericsError(_off(names, c, over["m/s^2"]))
 
 
-def _disagree(robot: Robot, q: Array, v: Array, terms: TermsAt) -> Array:
+def _disagree(robot: Dynamics, q: Array, v: Array, terms: TermsAt) -> Array:
     """Where dependent rows disagree at q with the rates next to v that keep them."""
     c = terms(q, np.zeros_like(v))
     s = Split.of(cholesky(robot, q), c.jacobian)
@@ -82,7 +80,7 @@ def _beyond(left: Array, against: Array) -> Array:
 
 
 def refuse_lost(
-    robot: Robot, q: Array, v: Array, terms: TermsAt, s: Split, names: Sequence[str], x: Array
+    robot: Dynamics, q: Array, v: Array, terms: TermsAt, s: Split, names: Sequence[str], x: Array
 ) -> None:
     """The same of rates that are asked for whatever the state: of an impact."""
     lost = s.lost(x)
@@ -92,7 +90,9 @@ def refuse_lost(
         raise NumericsError(_contradiction(robot, q, v, terms, s, names, lost, "m/s", row))
 
 
-def approached(robot: Robot, q: Array, terms: TermsAt, tolerance: float, steps: int = 30) -> tuple[Array, Terms]:
+def approached(
+    robot: Dynamics, q: Array, terms: TermsAt, tolerance: float, steps: int = 30
+) -> tuple[Array, Terms]:
     """Newton's steps of least dq.M dq towards f = 0, of each row by itself, and the terms at rest there."""
     rest = np.zeros((*q.shape[:-1], robot.nv))
     c = terms(q, rest)
@@ -110,7 +110,7 @@ def approached(robot: Robot, q: Array, terms: TermsAt, tolerance: float, steps: 
 
 
 def _contradiction(
-    robot: Robot,
+    robot: Dynamics,
     q: Array,
     v: Array,
     terms: TermsAt,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from ..io.brief import brief
 from ..io.given import number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
+from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
 from .checks import (
     CONSISTENT,
@@ -37,9 +38,6 @@ from .checks import (
 from .constraint import Constraint, Contact, collect, labels
 from .solve import RANK, Split, cholesky, pseudoinverse, times
 from .terms import constraint_terms, held_at
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
@@ -94,7 +92,7 @@ class Impact(OnRows):
 
 
 def constrained_dynamics(
-    robot: Robot,
+    robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
@@ -120,20 +118,20 @@ def constrained_dynamics(
 
 
 def _asked(
-    robot: Robot, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
+    robot: Dynamics, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
 ) -> tuple[tuple[Constraint, ...], list[Array]]:
     """The set of constraints and the arrays of a call, checked."""
     expect_robot(robot, who)
     return collect(robot.model, contacts, constraints), state(robot.model, who, **given)
 
 
-def _terms(robot: Robot, found: tuple[Constraint, ...], t: Array, held: Array | None = None) -> TermsAt:
+def _terms(robot: Dynamics, found: tuple[Constraint, ...], t: Array, held: Array | None = None) -> TermsAt:
     """The terms of a set as a function of q and v."""
     return partial(constraint_terms, robot, found, t=t, held=held)
 
 
 def accelerations(
-    robot: Robot,
+    robot: Dynamics,
     q: Array,
     v: Array,
     tau: Array,
@@ -166,7 +164,7 @@ def _pushed(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
 
 
 def constrained_inverse_dynamics(
-    robot: Robot,
+    robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
@@ -202,7 +200,7 @@ def constrained_inverse_dynamics(
 
 
 def impact(
-    robot: Robot,
+    robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     contacts: Contacts = None,
@@ -229,7 +227,7 @@ def impact(
 
 
 def hold(
-    robot: Robot,
+    robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     contacts: Contacts = None,
@@ -249,7 +247,7 @@ def hold(
 
 
 def closed(
-    robot: Robot,
+    robot: Dynamics,
     q: Array,
     v: Array,
     terms: TermsAt,
@@ -269,7 +267,7 @@ def closed(
 
 
 def assemble(
-    robot: Robot,
+    robot: Dynamics,
     q: ArrayLike,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
@@ -297,7 +295,7 @@ def assemble(
 
 
 def _assembled(
-    robot: Robot, names: Sequence[str], terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
+    robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
 ) -> Array:
     rng, best = np.random.default_rng(0), np.inf
     told = ""
@@ -317,7 +315,7 @@ def _assembled(
 
 
 def _nearer(
-    robot: Robot, terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
+    robot: Dynamics, terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
 ) -> tuple[Array, Array]:
     """Where Newton's shortened steps end, and the gap there."""
     rest = np.zeros(robot.nv)

@@ -6,16 +6,14 @@ norm, and the directions that count are the rank.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..codegen.graph.program import FLOOR
 from ..codegen.runtime.diagnose import first_lost
 from ..errors import NumericsError
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
+from ..model.dynamics import Dynamics
 
 Array = np.ndarray[Any, Any]
 RANK = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
@@ -80,7 +78,7 @@ def pseudoinverse(A: Array, size: Array) -> Array:
     return np.asarray((np.swapaxes(Vt, -1, -2) * inverse[..., None, :]) @ np.swapaxes(U, -1, -2))
 
 
-def cholesky(robot: Robot, q: Array) -> Array:
+def cholesky(robot: Dynamics, q: Array) -> Array:
     """L of M = L L^T; NumericsError where rounding is all that is left of a pivot, which is the square of L_kk."""
     M = robot.mass_matrix(q)
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)

@@ -18,11 +18,11 @@ from ..mechanics.algorithms.kinematics import pose
 from ..mechanics.scalar import Scalar
 from ..mechanics.tree import build_tree
 from ..model.description import Model
+from ..model.dynamics import Dynamics
 from .constraint import Constraint, Contact, Weld, all_rows, is_lasting, labels
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ class Terms(NamedTuple):
 
 
 def constraint_terms(
-    robot: Robot,
+    robot: Dynamics,
     found: tuple[Constraint, ...],
     q: ArrayLike,
     v: ArrayLike,
@@ -92,7 +92,7 @@ def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Arra
     return terms
 
 
-def constraint_function(robot: Robot, found: tuple[Constraint, ...], placed: bool = False) -> Function:
+def constraint_function(robot: Dynamics, found: tuple[Constraint, ...], placed: bool = False) -> Function:
     """The compiled function of a set, made once per robot; placed: with the numbers left open as an input."""
     from ..codegen.runtime.function import Spec, obtain
     from ..codegen.runtime.key import request

@@ -38,12 +38,12 @@ from ..mechanics.algorithms.higher import moved, variables
 from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
 from ..model.description import Model
+from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
 from .model import LinearModel, matrix
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
@@ -101,7 +101,7 @@ class Linearisation(LinearModel):
 
 
 def linearise(
-    robot: Robot,
+    robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
@@ -245,7 +245,7 @@ _MADE: WeakKeyDictionary[Any, dict[tuple[Constraint, ...], Function]] = WeakKeyD
 
 
 def _constraint_derivatives(
-    robot: Robot, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
+    robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
 ) -> tuple[Array, Array, Array, Array]:
     """d(Gamma^T N)/dq, d(Gamma a + gamma)/dq, dgamma/dv and df'/dq."""
     n = robot.nv

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +13,10 @@ from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..io.given import finite, number, seconds
 from ..io.packages import package
+from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
 from .linearise import Linearisation, linearise
 from .model import LinearModel
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 
@@ -179,7 +177,7 @@ class Tracker:
     Between the samples the motion and its efforts are interpolated, the gains held; after the last one both stay.
     """
 
-    robot: Robot
+    robot: Dynamics
     dt: float
     q: Array
     v: Array
@@ -216,7 +214,7 @@ class Tracker:
 
 
 def track(
-    robot: Robot,
+    robot: Dynamics,
     dt: float,
     q: ArrayLike,
     v: ArrayLike,

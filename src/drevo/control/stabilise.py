@@ -29,12 +29,12 @@ from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
 from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.scalar import Scalar, dot
 from ..mechanics.tree import Tree, build_tree
+from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
 from .model import matrix
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
@@ -53,7 +53,7 @@ class Stabiliser:
     drevo.simulate.Control(law) compiles the law into the motion; it needs full rank all the way.
     """
 
-    robot: Robot
+    robot: Dynamics
     constraints: tuple[Constraint, ...]
     gamma0: Array
     gamma1: Array
@@ -185,7 +185,7 @@ def law_program(s: Stabiliser) -> Program:
 
 
 def stabilise(
-    robot: Robot,
+    robot: Dynamics,
     constraint: Constraint | Sequence[Constraint],
     gamma0: ArrayLike,
     gamma1: ArrayLike,

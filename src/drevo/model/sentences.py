@@ -50,8 +50,8 @@ def model_of(robot: object, what: str) -> Model:
 
 
 def expect_robot(robot: object, what: str) -> None:
-    """InputError where `what` was given no Robot: a Model has nothing to compute with."""
-    if isinstance(robot, Model) or not hasattr(robot, "pose"):
+    """InputError where `what` was given neither a Robot nor a stand-in: a Model has nothing to compute with."""
+    if isinstance(robot, Model) or not hasattr(robot, "integrate"):
         raise InputError(f"{what} takes a robot, as drevo.load gives it, not {shown(robot)}")
     model_of(robot, what)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,14 +14,12 @@ from numpy.typing import ArrayLike
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
 from ..io.given import numbers
+from ..model.dynamics import Dynamics
 from .checks import require_room
 from .constraints import Held
 from .control import Control, law_function, traced
 from .flow import Flow, flow, owners
 from .motion import Rates, numeric_rates, quaternions
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 Efforts = Callable[[float, Array, Array], ArrayLike]
@@ -30,7 +28,7 @@ UNIT = 1e-6  # of a quaternion's length
 
 
 def start(
-    robot: Robot, q0: ArrayLike, v0: ArrayLike | None, records: float
+    robot: Dynamics, q0: ArrayLike, v0: ArrayLike | None, records: float
 ) -> tuple[tuple[int, ...], Array, Array]:
     """Leading dimensions, and states (count, n) that are finite and on the manifold; there is room for records."""
     q = numbers("q0", q0, (..., robot.nq))
@@ -57,7 +55,7 @@ def start(
     return lead, q, v
 
 
-def _finite(robot: Robot, q: Array, v: Array, when: str) -> None:
+def _finite(robot: Dynamics, q: Array, v: Array, when: str) -> None:
     """NumericsError for the first joint whose state is not finite."""
     for name, sq, sv in owners(robot.model):
         bad = ~(np.isfinite(q[:, sq]).all(-1) & np.isfinite(v[:, sv]).all(-1))
@@ -66,7 +64,7 @@ def _finite(robot: Robot, q: Array, v: Array, when: str) -> None:
             raise NumericsError(f"simulate: the state of joint {name!r}{where} is not finite {when}")
 
 
-_FLOWS: WeakKeyDictionary[Robot, dict[Any, Flow | None]] = WeakKeyDictionary()
+_FLOWS: WeakKeyDictionary[Dynamics, dict[Any, Flow | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Moves:
 
 
 def moves_of(
-    robot: Robot, tau: ArrayLike | Efforts | Control | None, lead: tuple[int, ...], under: Held | None
+    robot: Dynamics, tau: ArrayLike | Efforts | Control | None, lead: tuple[int, ...], under: Held | None
 ) -> Moves:
     if tau is None or isinstance(tau, Control):
         law = _checked(robot, _law(robot, tau), lead)
@@ -106,7 +104,7 @@ def moves_of(
     return Moves(made, held, law) if made else Moves(_numeric(robot, law, under), None, law)
 
 
-def compiled(robot: Robot, control: Control | None, driven: bool, under: Held | None = None) -> Flow | None:
+def compiled(robot: Dynamics, control: Control | None, driven: bool, under: Held | None = None) -> Flow | None:
     """Machine code, made once for a robot, a law and constraints; None where there is no LLVM, or no one choice
     of independent rows."""
     rule = under.rule if under else None
@@ -121,7 +119,7 @@ def compiled(robot: Robot, control: Control | None, driven: bool, under: Held | 
     return made[key]
 
 
-def _law(robot: Robot, control: Control | None) -> Efforts:
+def _law(robot: Dynamics, control: Control | None) -> Efforts:
     """A law of control, or no efforts, as a function on arrays."""
 
     made = law_function(robot.model, control) if control is not None and is_large(robot.model) else None
@@ -138,7 +136,7 @@ def _law(robot: Robot, control: Control | None) -> Efforts:
     return efforts
 
 
-def _checked(robot: Robot, efforts: Efforts, lead: tuple[int, ...]) -> Law:
+def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
 
     def checked(t: float, q: Array, v: Array) -> Array:
@@ -154,11 +152,11 @@ def _checked(robot: Robot, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     return checked
 
 
-def _numeric(robot: Robot, law: Law, under: Held | None) -> Rates:
+def _numeric(robot: Dynamics, law: Law, under: Held | None) -> Rates:
     """The right-hand side with a law of Python's."""
     if under is not None:
         return numeric_rates(robot.model, law, under.accelerations)
-    forward = robot.function("forward_dynamics")
+    forward = robot.forward_dynamics
 
     def accelerations(t: float, q: Array, v: Array, tau: Array) -> Array:
         try:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,9 @@ from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, c
 from ..constrained.solve import cholesky, independent, spanned
 from ..constrained.terms import Terms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
+from ..model.dynamics import Dynamics
 from . import words
 from .motion import APART, PIVOT, Rule
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 BEGIN = 1e-6  # m, rad, or their rates: how far from its constraints a motion may begin
@@ -38,7 +36,7 @@ class Held:
     feedback: (gamma1, gamma0) of every row in place of projection.
     """
 
-    robot: Robot
+    robot: Dynamics
     found: tuple[Constraint, ...]
     places: Array
     feedback: tuple[Array, Array] | None = None
@@ -47,7 +45,7 @@ class Held:
 
     @staticmethod
     def of(
-        robot: Robot, contacts: Contacts, constraints: Sequence[Constraint] | None, stabilise: Any, q: Array
+        robot: Dynamics, contacts: Contacts, constraints: Sequence[Constraint] | None, stabilise: Any, q: Array
     ) -> Held | None:
         """None if nothing is held. What contacts and welds leave open is as it stands at the start."""
         empty = all(x is None or (isinstance(x, (list, tuple)) and not x) for x in (contacts, constraints))

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError
 from ..io.given import function, positive, seconds, whole
+from ..model.dynamics import Dynamics
 from . import words
 from .adaptive import Adaptive, Node
 from .ask import Efforts, Moves, moves_of, start
@@ -26,9 +27,6 @@ from .flow import Flow, owners
 from .integrators import Integrator, integrator
 from .job import Job
 from .table import Occurrence, Table
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
@@ -58,7 +56,7 @@ class Event:
 
 
 def simulate(
-    robot: Robot,
+    robot: Dynamics,
     q0: ArrayLike,
     v0: ArrayLike | None = None,
     tau: ArrayLike | Efforts | Control | None = None,
@@ -129,7 +127,7 @@ def _events(events: Sequence[Event], lead: tuple[int, ...]) -> tuple[Event, ...]
 class _Run:
     """One simulation on its way."""
 
-    robot: Robot
+    robot: Dynamics
     method: Integrator
     lead: tuple[int, ...]
     q: Array
@@ -384,7 +382,7 @@ def _value(event: Event, node: Node) -> float:
     return value
 
 
-def _stopped(robot: Robot, job: Job, rows: slice, under: Held | None) -> str:
+def _stopped(robot: Dynamics, job: Job, rows: slice, under: Held | None) -> str:
     """Why a march ended early, when, and at which joint."""
     when = job.t0 + job.k * job.h
     guilty = under.blame(job.code, when, job.q, job.v, rows.start) if under else None
@@ -418,7 +416,7 @@ def _stopped(robot: Robot, job: Job, rows: slice, under: Held | None) -> str:
     )
 
 
-def _lost_pivot(robot: Robot, q: Array, first: int) -> str | None:
+def _lost_pivot(robot: Dynamics, q: Array, first: int) -> str | None:
     """The sentence on the first row where M is singular."""
     rest = np.zeros(robot.nv)
     for r, row in enumerate(q):

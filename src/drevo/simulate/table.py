@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from ..io.brief import brief
 from ..io.given import number
 from ..io.saving import saving
 from ..mechanics.configuration import slices
+from ..model.dynamics import Dynamics
 from .constraints import Held
-
-if TYPE_CHECKING:
-    from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]
 Dense = Callable[[float], tuple[Array, Array]]
@@ -45,7 +43,7 @@ class Table:
     energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
     """
 
-    robot: Robot
+    robot: Dynamics
     t: Array
     q: Array
     v: Array

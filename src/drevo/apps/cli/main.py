@@ -78,9 +78,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from ... import __version__
+        from ...io.edition import VERSION
 
-        print(f"drevo {__version__}")
+        print(f"drevo {VERSION}")
         raise typer.Exit
 
 

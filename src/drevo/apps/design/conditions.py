@@ -236,7 +236,7 @@ class Conditions:
         """A robot that meets the conditions, by the least added mass; see `drevo.design.realise`."""
         from .realise import realise
 
-        return realise(self, bodies, counterweights, reach)
+        return realise(model_of(self.robot, "realise"), self.parameters, self.space, bodies, counterweights, reach)
 
 
 def _exactly(x: Fraction) -> Scalar:

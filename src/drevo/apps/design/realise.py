@@ -19,12 +19,12 @@ from ...mechanics.spatial import NOTHING, Body, Sym, Vec
 from ...mechanics.topology import ancestors
 from ...model.description import Inertial, Model
 from .free_lengths import texts
+from .linear import Space
 from .parameters import Parameters
 from .polynomial import NUMBER
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
-    from .conditions import Conditions
 
 Array = np.ndarray[Any, Any]
 
@@ -34,9 +34,14 @@ TOLERANCE = 1e-11
 
 
 def realise(
-    conditions: Conditions, bodies: Sequence[str] | None = None, counterweights: bool = True, reach: float = 0.5
+    model: Model,
+    known: Parameters,
+    space: Space,
+    bodies: Sequence[str] | None = None,
+    counterweights: bool = True,
+    reach: float = 0.5,
 ) -> Robot:
-    """The robot with the least added mass that meets the conditions.
+    """The robot with the least added mass that meets the conditions, whose coefficients are the space.
 
     counterweights: point masses are added to the bodies (all, or those of the links named); otherwise these
     bodies are made anew, each at least as heavy as it was. Masses stand within `reach` metres of the pole along
@@ -48,7 +53,6 @@ def realise(
         raise InputError(f"realise: reach is {shown(reach)}; it is a positive number of metres")
     if not isinstance(counterweights, bool):
         raise InputError(f"realise: counterweights is {shown(counterweights)}; it is True or False")
-    known = conditions.parameters
     chosen = _bodies(known, bodies)
     kept = known.tree
     if not counterweights:
@@ -56,7 +60,7 @@ def realise(
             bodies=tuple(b._replace(inertia=NOTHING) if i in chosen else b for i, b in enumerate(kept.bodies))
         )
     places = [(i, Vec(*(reach * s for s in r))) for i in chosen for r in product(STEPS, repeat=3)]
-    rows = _matrix(conditions)
+    rows = _matrix(known, space)
     A = rows @ np.stack([_effect(known, i, r) for i, r in places], axis=1)
     b = -rows @ np.asarray(known.values(kept))
     floor = [] if counterweights else [(i, known.tree.bodies[i].inertia.m) for i in chosen]
@@ -65,7 +69,6 @@ def realise(
     for (i, r), m in zip(places, masses):
         if m > 0.0:
             clouds.setdefault(i, []).append((float(m), r))
-    model = conditions.robot if isinstance(conditions.robot, Model) else conditions.robot.model
     return Robot(_with_clouds(model, known, clouds, counterweights))
 
 
@@ -86,10 +89,10 @@ def _bodies(known: Parameters, names: Sequence[str] | None) -> list[int]:
     return out
 
 
-def _matrix(conditions: Conditions) -> Array:
+def _matrix(known: Parameters, space: Space) -> Array:
     """The conditions as rows over all parameters, each scaled to 1."""
-    rows = np.zeros((len(conditions), len(conditions.parameters.all)))
-    for r, row in enumerate(conditions.space.rows.values()):
+    rows = np.zeros((len(space), len(known.all)))
+    for r, row in enumerate(space.rows.values()):
         for k, x in row.items():
             if k != NUMBER:
                 rows[r, k] = float(x)

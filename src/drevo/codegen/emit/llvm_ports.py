@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .ir import I8, I64, Function, Value
 from .llvm_math import Lanes
 from .llvm_target import Arena
 from .lower import Lowered
 
-if TYPE_CHECKING:
-    from .llvm_kernel import Body
-
 ALONE = "ptr noalias"
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
+
+
+class StraightLine(Protocol):
+    """What the ports write into: straight-line code."""
+
+    out: list[str]
+    value: str
+
+    def fresh(self, text: str) -> str: ...
+
+    def address(self, base: str, offset: int) -> str: ...
+
+    def row(self, base: str, step: str, column: int) -> str: ...
+
+    def load(self, v: int, base: str, offset: int, align: int = 0) -> None: ...
 
 
 class Ports:
@@ -34,11 +46,11 @@ class Ports:
         names = [f"in{i}" for i in range(self.inputs)] + [f"out{i}" for i in range(self.outputs)]
         return dict.fromkeys(names, ALONE)
 
-    def load(self, body: Body, v: int, port: int, column: int) -> None:
+    def load(self, body: StraightLine, v: int, port: int, column: int) -> None:
         """Value v is an input."""
         body.load(v, f"%in{port}", column * self.l.bytes)
 
-    def place(self, body: Body, port: int, column: int) -> str:
+    def place(self, body: StraightLine, port: int, column: int) -> str:
         """The address of an output."""
         return body.address(f"%out{port}", column * self.l.bytes)
 
@@ -64,10 +76,10 @@ class TilePorts(Ports):
     def arguments(self) -> dict[str, str]:
         return {"in": ALONE, "out": ALONE}
 
-    def load(self, body: Body, v: int, port: int, column: int) -> None:
+    def load(self, body: StraightLine, v: int, port: int, column: int) -> None:
         body.load(v, "%in", self.arena.inputs[port] + column * self.l.bytes)
 
-    def place(self, body: Body, port: int, column: int) -> str:
+    def place(self, body: StraightLine, port: int, column: int) -> str:
         first = self.arena.outputs[port] - self.arena.outputs[0]
         return body.address("%out", first + column * self.l.bytes)
 
@@ -91,13 +103,13 @@ class ColumnPorts(Ports):
             x: kind for i in range(self.outputs) for x, kind in ((f"out{i}", ALONE), (f"out_step{i}", I64))
         }
 
-    def load(self, body: Body, v: int, port: int, column: int) -> None:
+    def load(self, body: StraightLine, v: int, port: int, column: int) -> None:
         """With a prefetch of what a later tile reads."""
         at = body.row(f"%in{port}", f"%in_step{port}", column)
         body.load(v, at, 0, self.l.size)
         body.out.append(f"  call void @llvm.prefetch.p0(ptr {body.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
 
-    def place(self, body: Body, port: int, column: int) -> str:
+    def place(self, body: StraightLine, port: int, column: int) -> str:
         return body.row(f"%out{port}", f"%out_step{port}", column)
 
     def step(self, f: Function, port: int, columns: int) -> Value:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .ir import I1, I8, I32, I64, PTR, VOID, Function, Module, Value
 from .llvm_kernel import Body, Kernel
 from .llvm_math import Lanes, sincos
-from .llvm_ports import Ports
+from .llvm_ports import Ports, StraightLine
 from .llvm_target import Target
 from .lower import Lowered
 from .split import split_functions
@@ -111,7 +111,7 @@ class _StepPorts(Ports):
             for places in (step.inputs, step.outputs)
         )
 
-    def load(self, body: Body, v: int, port: int, column: int) -> None:
+    def load(self, body: StraightLine, v: int, port: int, column: int) -> None:
         l, source = self.l, self.sources[port]
         if not self.shared[port]:
             return body.load(v, source, column * l.bytes)
@@ -121,7 +121,7 @@ class _StepPorts(Ports):
         body.out.append(f"  {body.value}{v} = shufflevector {lanes}")
         return None
 
-    def place(self, body: Body, port: int, column: int) -> str:
+    def place(self, body: StraightLine, port: int, column: int) -> str:
         return body.address(self.targets[port], column * self.l.bytes)
 
 

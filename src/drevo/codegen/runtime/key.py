@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...io import edition
 from ..graph import levers
 from . import native
 
 if TYPE_CHECKING:
     from ...model.description import Model
-    from .build import Spec
 
 FORMAT = 4  # of the manifest and the code
 _CODE = (".py", ".pyc", ".so", ".pyd")
@@ -29,8 +29,8 @@ def request(model: Model, *asked: object) -> str:
     return "\n".join([hashlib.sha256(text.encode()).hexdigest(), *map(repr, asked)])
 
 
-def key(request: str, spec: Spec) -> str:
-    """What was asked, and everything in this process that the code depends on."""
+def key(request: str, spec: object) -> str:
+    """What was asked, how it is made (the repr of spec), and all of this process that the code depends on."""
     parts = [request, repr(spec), f"format {FORMAT}", sources(), native.machine(), *sorted(levers.off())]
     return "\n".join(
         [*parts, sys.implementation.cache_tag or "", repr(native.layout()), f"numpy {np.__version__}"]
@@ -43,15 +43,13 @@ def sources() -> str:
 
     A process that imported the package before an edit runs a mixture of both: its key is nobody else's.
     """
-    import drevo
-
     try:
-        found = sorted(files(os.path.dirname(drevo.__file__)))
+        found = sorted(files(edition.FOLDER))
     except OSError:  # out of an archive
         found = []
-    changed = any(drevo._LOADED < modified / 1e9 <= time.time() for _, _, modified in found)
+    changed = any(edition.LOADED < modified / 1e9 <= time.time() for _, _, modified in found)
     state = os.urandom(16) if changed or not found else hashlib.sha256(repr(found).encode()).digest()
-    return f"{drevo.__version__} {state.hex()}"
+    return f"{edition.VERSION} {state.hex()}"
 
 
 def files(folder: str, within: str = "") -> list[tuple[str, int, int]]:

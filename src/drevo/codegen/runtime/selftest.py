@@ -6,18 +6,29 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...errors import DrevoWarning, InputError
-
-if TYPE_CHECKING:
-    from .function import Function
+from .arguments import Port
+from .build import Manifest
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 WAYS = ("native", "ctypes")
 passed: list[bool] = []  # the answer, once it is known
+
+
+class Tested(Protocol):
+    """What of a Function the test asks."""
+
+    manifest: Manifest
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    dtype: np.dtype[Any]
+    layout: str
+
+    def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 
 def wanted() -> str:
@@ -28,7 +39,7 @@ def wanted() -> str:
     return way
 
 
-def trusted(function: Function, entry: Callable[..., Any]) -> bool:
+def trusted(function: Tested, entry: Callable[..., Any]) -> bool:
     """True if the entry and `function.general` give the same bits and the same refusals, in all kinds of calls."""
     if not passed:
         passed.append(all(same(function, entry, *case) for case in cases(function)))
@@ -42,7 +53,7 @@ def trusted(function: Function, entry: Callable[..., Any]) -> bool:
     return passed[0]
 
 
-def cases(function: Function) -> Iterator[Call]:
+def cases(function: Tested) -> Iterator[Call]:
     """Calls that the entry takes itself, and calls that it must hand on. Results go to fresh arrays."""
     one, count = _state(function), 3
     yield one, {}
@@ -65,7 +76,7 @@ def cases(function: Function) -> Iterator[Call]:
             yield given, {"out": out[0] if len(shapes) == 1 else out}
 
 
-def _state(function: Function) -> tuple[Any, ...]:
+def _state(function: Tested) -> tuple[Any, ...]:
     """One sample: small numbers, quaternions of unit length."""
     flat = [np.full(prod(s), 0.25, function.dtype) for _, s in function.inputs]
     for i, columns in function.manifest.units:
@@ -74,7 +85,7 @@ def _state(function: Function) -> tuple[Any, ...]:
     return tuple(x.reshape(s) for x, s in zip(flat, shapes))
 
 
-def same(function: Function, entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def same(function: Tested, entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     plain = _answer(lambda *a, **k: function.general(a, k), args, kwargs)
     return bool(_answer(entry, args, kwargs) == plain)
 

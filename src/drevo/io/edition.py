@@ -1,0 +1,12 @@
+"""Which Drevo this process runs: its version, where its sources stand, and since when they are loaded."""
+
+from __future__ import annotations
+
+import os
+from time import time
+
+VERSION = "0.1.0"
+FOLDER = os.path.dirname(os.path.dirname(__file__))  # of the package
+LOADED = time()  # sources that change later are not what this process runs
+
+__all__ = ["FOLDER", "LOADED", "VERSION"]
