@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
+from ..codegen.runtime.kept import once
 from ..compiler.tracer import Tracer
 from ..errors import NumericsError
 from ..mechanics.algorithms.constraints import Kinematics, orientation
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
 
 Array = np.ndarray[Any, Any]
-
-
-_MADE: WeakKeyDictionary[Any, dict[tuple[tuple[Constraint, ...], bool], Function]] = WeakKeyDictionary()
 
 
 class Terms(NamedTuple):
@@ -97,16 +95,12 @@ def constraint_function(robot: Dynamics, found: tuple[Constraint, ...], placed: 
     from ..codegen.runtime.function import Spec, obtain
     from ..codegen.runtime.key import request
 
-    made = _MADE.setdefault(robot, {})
-    if (found, placed) not in made:
-        spec = Spec(dtype="float64", layout="rows", packed=False, parameters=False, check=True)
-        made[found, placed] = obtain(
-            request(robot.model, "constraints", found, placed),
-            lambda: constraint_program(robot.model, found, placed),
-            spec,
-            cache=all(map(is_lasting, found)),
-        )
-    return made[found, placed]
+    def make() -> Function:
+        asked = request(robot.model, "constraints", found, placed)
+        program = partial(constraint_program, robot.model, found, placed)
+        return obtain(asked, program, Spec(), cache=all(map(is_lasting, found)))
+
+    return once(robot, ("constraints", found, placed), make)
 
 
 def constraint_program(model: Model, found: tuple[Constraint, ...], placed: bool = False) -> Program:

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.program import Program
+from ..codegen.runtime.kept import once
 from ..compiler.differentiate import at_zero
 from ..compiler.tracer import Tracer, unknowns
 from ..constrained.constraint import Constraint, all_rows, collect
@@ -241,8 +241,6 @@ def _cross(w: Array) -> Array:
 
 # -- derivatives of the constraints, compiled --------------------------------------------------------------
 
-_MADE: WeakKeyDictionary[Any, dict[tuple[Constraint, ...], Function]] = WeakKeyDictionary()
-
 
 def _constraint_derivatives(
     robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
@@ -251,12 +249,14 @@ def _constraint_derivatives(
     n = robot.nv
     if not found:
         return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
-    made = _MADE.setdefault(robot, {})
-    if found not in made:
+
+    def make() -> Function:
         from ..codegen.runtime.function import Spec, obtain
 
-        made[found] = obtain("", lambda: constraint_program(robot.model, found), Spec(), cache=False)
-    result: Mapping[int, Array] = made[found](q, v, a, N, np.reshape(t, 1))
+        return obtain("", lambda: constraint_program(robot.model, found), Spec(), cache=False)
+
+    f = once(robot, ("constraint derivatives", found), make)
+    result: Mapping[int, Array] = f(q, v, a, N, np.reshape(t, 1))
     return result[0], result[1], result[2], result[3]
 
 

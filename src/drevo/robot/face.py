@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.runtime.arguments import in_memory
+from ..codegen.runtime.kept import once
 from ..errors import InputError, shown
 from ..io.given import generator
 from ..mechanics import configuration
@@ -50,7 +51,6 @@ class Robot(Methods):
         carried = (*model.moving_joints, *(j for j in model.joints if j.mimic))
         self.moving_links = tuple(j.child for j in carried)  # the rows of poses and joint_wrenches
         self.notes = model.notes
-        self._made: dict[tuple[str, ...], Function] = {}
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.link_names)} links, nq {self.nq}, nv {self.nv}>"
@@ -84,11 +84,13 @@ class Robot(Methods):
     def function(self, quantity: str, **options: Any) -> Function:
         """The compiled Function behind a method: sizes, counts, pattern."""
         key = (str(quantity), *(str(x) for item in sorted(options.items()) for x in item))
-        if key not in self._made:
+
+        def make() -> Function:
             from ..compiler.compile import compile
 
-            self._made[key] = compile(self, quantity, **options)
-        return self._made[key]
+            return compile(self, quantity, **options)
+
+        return once(self, key, make)
 
     # -- quantities of one link -----------------------------------------------------------------------------
 

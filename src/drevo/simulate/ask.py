@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.runtime.kept import once
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
 from ..io.given import numbers
@@ -64,9 +64,6 @@ def _finite(robot: Dynamics, q: Array, v: Array, when: str) -> None:
             raise NumericsError(f"simulate: the state of joint {name!r}{where} is not finite {when}")
 
 
-_FLOWS: WeakKeyDictionary[Dynamics, dict[Any, Flow | None]] = WeakKeyDictionary()
-
-
 @dataclass(frozen=True)
 class Moves:
     """The right-hand side, efforts that are an input of it, (1 or steps, count, nv), or else the law of them."""
@@ -112,11 +109,8 @@ def compiled(robot: Dynamics, control: Control | None, driven: bool, under: Held
         return None
     if (control is not None or rule is not None) and is_large(robot.model):
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
-    made = _FLOWS.setdefault(robot, {})
-    key = (traced(robot.model, control), driven, rule)
-    if key not in made:
-        made[key] = flow(robot.model, control, driven, rule)
-    return made[key]
+    key = ("motion", traced(robot.model, control), driven, rule)
+    return once(robot, key, lambda: flow(robot.model, control, driven, rule))
 
 
 def _law(robot: Dynamics, control: Control | None) -> Efforts:

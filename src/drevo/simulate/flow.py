@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..codegen.graph.program import Program
-from ..codegen.runtime import cache, native
+from ..codegen.runtime import native
 from ..codegen.runtime.build import Spec
+from ..codegen.runtime.kept import kept
 from ..codegen.runtime.key import key, request
-from ..codegen.runtime.lock import LOCK
 from ..compiler.check import require_regular
 from ..compiler.rolled import is_large
 from ..errors import DrevoWarning, EmitError
@@ -60,16 +60,12 @@ class Flow:
 def _payload(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> bytes:
     """Sizes and object code; kept on disk where their text says all about them."""
     name = key(request(model, "motion", driven, rule, traced(model, control)), Spec())
-    lasting = rule is None or rule.lasting
-    found = cache.read(name) if lasting else None
-    if found is not None and len(found) > _HEAD.size:
-        return found
-    with LOCK:
+
+    def make() -> bytes:
         require_regular(model)
-        payload = _build(motion(model, control, driven, rule))
-    if lasting:
-        cache.write(name, payload)
-    return payload
+        return _build(motion(model, control, driven, rule))
+
+    return kept(name, rule is None or rule.lasting, make)
 
 
 def _build(program: Program) -> bytes:
@@ -91,7 +87,7 @@ def flow(model: Model, control: Control | None, driven: bool, rule: Rule | None 
     except (ImportError, OSError, EmitError) as error:
         if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
             raise
-        warnings.warn(f"motions run in Python, some hundred times slower: {error}", DrevoWarning, stacklevel=4)
+        warnings.warn(f"motions run in Python, some hundred times slower: {error}", DrevoWarning, stacklevel=6)
         return None
 
 

@@ -7,8 +7,9 @@ from ..codegen.emit.llvm_rolled_driver import loaded
 from ..codegen.emit.lower import Lowered, Port
 from ..codegen.runtime import native
 from ..codegen.runtime.build import Spec
+from ..codegen.runtime.kept import kept
 from ..codegen.runtime.key import key
-from ..codegen.runtime.rolled import RolledCode, kept, loops_of, target_of
+from ..codegen.runtime.rolled import RolledCode, loops_of, target_of
 from ..compiler.rolled import Tables, prepared, require_regular, rolled_program
 from ..model.description import Model
 from . import engine

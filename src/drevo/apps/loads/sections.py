@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.runtime.function import Function
+from ...codegen.runtime.kept import once
 from ...compiler.compile import compile
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
@@ -202,15 +202,10 @@ class _Body:
         return _back(self.R, wrench[..., :3]), _back(self.R, wrench[..., 3:])
 
 
-_MADE: WeakKeyDictionary[Robot, dict[str, Function]] = WeakKeyDictionary()
-
-
 def _motion(robot: Robot, link: str) -> Function:
     """Pose, velocity and acceleration of a link in its own axes, compiled together, once per robot."""
-    made = _MADE.setdefault(robot, {})
-    if link not in made:
-        made[link] = compile(robot, ("pose", "velocity", "acceleration"), link=link, frame="local")
-    return made[link]
+    names = ("pose", "velocity", "acceleration")
+    return once(robot, ("sections", link), lambda: compile(robot, names, link=link, frame="local"))
 
 
 class _Hung(NamedTuple):

@@ -15,11 +15,11 @@ import numpy as np
 
 from ...errors import EmitError
 from ..emit.objects import Layout
-from . import cache, native
+from . import native
 from .build import DTYPES, Built, Manifest, Spec, parse_manifest
 from .function import Extra, Function
+from .kept import kept
 from .key import key
-from .lock import LOCK
 
 if TYPE_CHECKING:
     from ..emit.llvm_rolled import Rolled
@@ -143,17 +143,6 @@ def function_of(
     return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra, weakest)
 
 
-def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
-    """Object code from the cache, or made now and stored."""
-    found = cache.read(name) if use else None
-    if found is None:
-        with LOCK:
-            found = make()
-        if use:
-            cache.write(name, found)
-    return found
-
-
 def target_of(spec: Spec) -> Any:
     """This machine, as the emitters know it."""
     from ..emit.llvm import Target
@@ -199,4 +188,4 @@ def _manifest(
     return parse_manifest(fresh.text())
 
 
-__all__ = ["Data", "RolledCode", "Sizes", "function_of", "kept", "loops_of", "target_of"]
+__all__ = ["Data", "RolledCode", "Sizes", "function_of", "loops_of", "target_of"]

@@ -13,9 +13,10 @@ import numpy as np
 
 from ...errors import EmitError
 from ..emit import llvm_stream as text
-from . import cache, native
+from . import native
 from .build import Spec
 from .function import Function
+from .kept import kept
 from .key import key
 
 Array = np.ndarray[Any, Any]
@@ -71,12 +72,7 @@ def _loop() -> native.Loaded:
 
     host = native.host()
     ir = text.stream(Lanes("double", host.bytes // 8, host.splat), host.fma)
-    name = key(ir, Spec())
-    found = cache.read(name)
-    if found is None:
-        found = native.compile_text(ir)
-        cache.write(name, found)
-    return native.Loaded(found)
+    return native.Loaded(kept(key(ir, Spec()), True, lambda: native.compile_text(ir)))
 
 
 class Worker:

@@ -1,0 +1,33 @@
+"""What is made once: in memory as long as its owner lives, on disk for every process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from . import cache
+from .lock import LOCK
+
+T = TypeVar("T")
+
+
+def once(owner: object, key: Hashable, make: Callable[[], T]) -> T:
+    """What `make` gives, made once for an owner. It may refer to its owner: both go together."""
+    made: dict[Hashable, T] = vars(owner).setdefault("_made", {})
+    if key not in made:
+        made[key] = make()
+    return made[key]
+
+
+def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
+    """Object code from the cache, or made now and stored; name: `key.key` of it. use: whether the cache may."""
+    found = cache.read(name) if use else None
+    if found is None:
+        with LOCK:
+            found = make()
+        if use:
+            cache.write(name, found)
+    return found
+
+
+__all__ = ["kept", "once"]

@@ -1,0 +1,43 @@
+"""What is compiled for a robot is made once, and goes when the robot goes."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo.codegen.runtime import build
+from drevo.constrained.constraint import Contact
+from drevo.control import linearise
+
+
+def used(robot: drevo.Robot) -> None:
+    """Calls of every room that compiles something of its own for a robot."""
+    zero = np.zeros(robot.nv)
+    link = robot.link_names[-1]
+    robot.pose(robot.neutral(), link)
+    robot.inverse_dynamics(robot.neutral(), zero, zero, f_ext={link: np.zeros(6)})
+    linearise(robot, robot.neutral() + 0.3, zero, zero, contacts=[Contact(link, (0.0, 0.0, 0.1))])
+    drevo.simulate.simulate(robot, robot.neutral(), duration=0.01, step=0.01)
+
+
+def test_a_second_use_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = drevo.load("three-link")
+    used(robot)
+    asked: list[object] = []
+    for name in ("_make", "_unpack"):
+        monkeypatch.setattr(build, name, lambda *given: asked.append(given))
+    used(robot)
+    assert not asked
+
+
+def test_a_robot_goes_with_all_that_was_made_for_it() -> None:
+    robot = drevo.load("three-link")
+    used(robot)
+    gone = weakref.ref(robot)
+    del robot
+    gc.collect()
+    assert gone() is None
