@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -11,13 +12,16 @@ import numpy as np
 
 import drevo
 from drevo import control
-from drevo.apps import loads, walking
+from drevo.apps import loads, streaming, walking
 from drevo.constrained import constraint
+from drevo.constrained.dynamics import hold
 from drevo.model.quantities import CATALOGUE
 from drevo.robot import dh
+from drevo.robot.topology import Topology
 from drevo.simulate import Control, Event, damping, pd
 
 Rng = np.random.Generator
+SCALAR = "a function of scalars"  # gives what NumPy gives, nan of nan too, in the precision of its argument
 
 
 class Call(NamedTuple):
@@ -86,14 +90,32 @@ def quantities(rng: Rng) -> Iterator[Call]:
     yield call(r.function, "gravity")
     yield call(drevo.compile, r, "bias", layout="batch_last", dtype="float32", packed=False, parameters=["*.mass"])
     yield call(drevo.stream, r, "potential_energy", 100, seed=3)
+    yield call(drevo.stream, r, ["bias", "gravity"], 10, seed=3, first=5, ranges={"v": 2.0}, threads=2)
+    yield call(streaming.inputs, r, "bias", 5, seed=3)
+    bias, columns = r.function("bias"), drevo.compile(r, "bias", layout="batch_last")
+    yield Call("Function", bias, (now["q"], now["v"]), {"out": np.empty_like(now["v"]), "threads": 2})
+    yield Call("Function of columns", columns, (now["q"].T, now["v"].T), {})
+    weighed = drevo.compile(r, "mass_matrix", parameters=["*.mass"])
+    yield Call("Function of parameters", weighed, (now["q"], np.ones(weighed.inputs[1][1])), {})
+    steep = r.derivative("bias", ("q", "v"))
+    yield Call("Function of derivatives", steep, (now["q"], now["v"]), {})
+    for f in (drevo.sin, drevo.cos, drevo.sqrt):
+        yield Call(SCALAR, f, (0.5,), {})
+    yield Call(SCALAR, drevo.where, (True, 1.0, 2.0), {})
+    yield Call(SCALAR, drevo.minimum, (1.0, 2.0), {})
+    yield Call(SCALAR, drevo.clip, (3.0, 1.0, 2.0), {})
+
+
+def body(*args: Any, **given: Any) -> Any:
+    """The body as a new builder takes it."""
+    return drevo.Builder("b").body("a", mass=1.0).body(*args, **given).model()
 
 
 def descriptions(rng: Rng) -> Iterator[Call]:
     """Robots from names, tables and Python."""
     yield call(drevo.load, "three-link", base="fixed", gravity=(0.0, 0.0, -9.81), strict=False)
-    b = drevo.Builder("b")
     yield call(
-        b.body, "link", parent="world", joint="revolute", axis=(0, 0, 1), origin=(0, 0, 0.3), rpy=(0.1, 0.2, 0.3),
+        body, "link", parent="world", joint="revolute", axis=(0, 0, 1), origin=(0, 0, 0.3), rpy=(0.1, 0.2, 0.3),
         mass=2.0, com=(0, 0, 0.1), inertia=np.diag([1.0, 2.0, 2.5]), inertia_at="com",
     )  # fmt: skip
     row = {"theta": "q", "d": 0.1, "a": 1.0, "alpha": 0.5, "joint": "revolute", "mass": 1.0, "com": (0, 0, 0.1)}
@@ -101,6 +123,27 @@ def descriptions(rng: Rng) -> Iterator[Call]:
     yield call(drevo.from_dh, rows, convention="standard")
     yield call(dh.table, robot("three-link"))
     yield call(drevo.robots.rod_chain, 3)
+    yield call(drevo.robots.model, "scara", base="floating", gravity=(0.0, 0.0, -9.81))
+    yield call(drevo.robots.stanford, inertia="symmetric")
+    yield call(drevo.Builder, "c", gravity=(0.0, 0.0, -9.81), root="ground")
+    two = drevo.Builder("d")
+    two.body("a", mass=1.0).body("b", parent="a", origin=(1.0, 0.0, 0.0), mass=1.0)
+    yield call(two.loop, "weld", "a", (0.0, 0.0, 0.0), "world", (0.0, 0.0, 0.0), rotation=np.eye(3))
+    yield call(two.contact, "b", (1.0, 0.0, 0.0))
+    yield call(
+        body, "e", joint="helical", lead=0.1, limit=(-1.0, 1.0), mimic=("a_joint", 2.0, 0.1), mass=1.0,
+        inertia=np.eye(3), axis2=(0, 1, 0),
+        child_origin=(0.1, 0.0, 0.0), child_rotation=np.eye(3), joint_name="e_joint", rotation=np.eye(3),
+    )  # fmt: skip
+    yield call(two.robot, strict=False)
+    r = robot("three-link")
+    for write in (r.to_urdf, r.to_json, r.to_toml):
+        yield call(write)
+    yield call(dh.table, r, convention="modified")
+    yield call(drevo.from_dh, dh.table(r))
+    yield call(Topology.of, r.model)
+    yield call(Topology, [-1, 0, 1, 1], ["base", "a", "b", "c"])
+    yield call(r.topology.f, "link2")
     yield call(drevo.robots.puma560, inertia="general")
 
 
@@ -115,6 +158,7 @@ def constraints(rng: Rng) -> Iterator[Call]:
     yield call(r.constrained_dynamics, q, 0.0 * v, tau, contacts=touch, stabilise=(10.0, 25.0))
     yield call(r.constrained_inverse_dynamics, q, 0.0 * v, 0.0 * a, contacts=touch)
     yield call(r.impact, q, v, contacts=touch, restitution=0.5)
+    yield call(hold, r, q, v, contacts=touch, t=0.0, tolerance=1e-10, steps=20)
     closed = robot("four-bar")
     yield call(closed.assemble, closed.neutral() + 0.01)
     yield call(constraint.contact, "rod", (0.0, 0.0, 1.0), rows=6)
@@ -123,6 +167,7 @@ def constraints(rng: Rng) -> Iterator[Call]:
     yield call(constraint.weld, "rod", (0, 0, 0), "base", (0, 0, 1), rotation=np.eye(3))
     yield call(constraint.distance, "rod", (0, 0, 0), "base", (0, 0, 1), 1.0)
     yield call(constraint.gear, "rod_joint", "arm_joint", 2.0)
+    yield call(constraint.pose_tracking, "rod", lambda t: np.eye(4).tolist(), (0.0, 0.0, 0.1))
     yield call(constraint.function, lambda pose, q, t: [q[0] - t], 1)
 
 
@@ -136,7 +181,15 @@ def motions(rng: Rng) -> Iterator[Call]:
         yield call(r.simulate, q, v, tau, duration=0.01, step=1e-3, method="rk4", every=2)
     yield call(r.simulate, q, v, duration=0.01, method="dop853", rtol=1e-8, atol=1e-8)
     yield call(r.simulate, q, v, duration=0.01, events=[Event(lambda t, q, v: q[0] - 10.0)])
+    yield call(Event, lambda t, q, v: q[0], terminal=True, direction=1, name="e")
+    yield call(Control, lambda t, q, v: [-x for x in v])
+    touch = [{"link": "rod", "point": (0.1, 0.0, 0.05), "rows": 3}]
+    free = robot("tumbler")
+    yield call(
+        free.simulate, free.neutral(), duration=0.005, contacts=touch, stabilise=(20.0, 100.0), max_steps=99
+    )
     table = r.simulate(q, v, duration=0.01)
+    yield call(loads.Trajectory.simulated, table, np.zeros(r.nv))
     yield call(table.at, 0.005)
     yield Call("Table.energy", lambda: table.energy, (), {})
     yield call(damping, 0.1)
@@ -156,8 +209,20 @@ def controllers(rng: Rng) -> Iterator[Call]:
         yield call(control.lqr, model, np.eye(2 * r.nv), np.eye(r.nv))
     q = q + 0.01 * np.arange(5.0)[:, None]
     yield call(control.track, r, 0.01, q, 0.0 * q, 0.0 * q, np.eye(2 * r.nv), np.eye(r.nv))
+    yield call(control.tracking_lqr, [L, L], 0.01, np.eye(2 * r.nv), np.eye(r.nv), final=np.eye(2 * r.nv))
+    yield call(control.LinearModel, np.eye(2), np.ones((2, 1)), C=np.eye(2), D=np.zeros((2, 1)), dt=0.1)
+    follow = control.track(r, 0.01, q, 0.0 * q, 0.0 * q, np.eye(2 * r.nv), np.eye(r.nv))
+    yield Call("Tracker", follow, (0.01, q[0], rest), {})
     hand = constraint.point_on_plane(r.link_names[-1], (0.1, 0.2, 0.0), normal=(1.0, 0.0, 0.0))
     yield call(control.stabilise, r, hand, 25.0, 10.0)
+    yield Call("Stabiliser", kept(), (0.0, q, 0.0 * q), {})
+
+
+@cache
+def kept() -> control.Stabiliser:
+    r = robot("three-link")
+    hand = constraint.point_on_plane(r.link_names[-1], (0.1, 0.2, 0.0), normal=(1.0, 0.0, 0.0))
+    return control.stabilise(r, hand, 25.0, 10.0)
 
 
 def documents(rng: Rng) -> Iterator[Call]:
@@ -171,6 +236,9 @@ def documents(rng: Rng) -> Iterator[Call]:
     yield call(d.evaluate, q=r.random(rng))
     yield call(drevo.conditions, r, constant="mass_matrix")
     yield call(found().compare, list(found().equations)[:2])
+    yield call(drevo.conditions, r, zero=["H_21"], free=["d_*"])
+    yield call(found().motion_of, r)
+    yield call(found().realise, bodies=None, counterweights=True, reach=0.5)
     yield call(drevo.check_formulas, r, "H_33 = I_3^q")
     given = dict(mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.eye(3), R=np.eye(3), v=(1, 2, 3), omega=(1, 0, 0))
     yield call(drevo.rigid_body_energy, **given, mode="A")
@@ -203,6 +271,17 @@ def wing(rng: Rng) -> Iterator[Call]:
     yield call(loads.envelope, r, path, last, 5, span=span)
     yield call(loads.accuracy, r, now["q"], last, point=(0.1, 0.0, 0.0), joint_errors=1e-4, stiffness=1e4)
     yield call(loads.beam, r, last, EA=1e6, GA=1e6, GJ=1e4, EIy=1e4, EIz=1e4, span=span)
+    errors = loads.accuracy(r, now["q"], last, joint_errors=1e-4, frame_errors=(1e-4, 1e-4), law="normal")
+    yield call(errors.monte_carlo, 10, rng=np.random.default_rng(1))
+    yield call(loads.envelope(r, path, last, 5, span=span).at, 0.5)
+    yield call(loads.section_motion, r, now["q"], now["v"], now["a"], last, 0.1, span=span)
+    yield call(loads.distribution, r.model, last, "box")
+    yield call(loads.span_of, r.model, last, loads.distribution(r.model, last))
+    yield call(loads.Trajectory, r, path.t, path.q, path.v, path.a)
+    yield call(loads.Trajectory.of, r, path.t, path.q)
+    yield call(loads.Span.between, (0, 0, 0), (0.5, 0, 0), y=(0, 1, 0), held=0.1)
+    yield call(loads.rod, 1.0, (0, 0, 0), (0.5, 0, 0))
+    yield call(loads.capsule, 1.0, 0.1, 0.2, at=(0.1, 0.0, 0.0), rotation=np.eye(3))
     yield call(loads.point, 1.0, (0, 0, 0))
     yield call(loads.box, 1.0, (0.1, 0.2, 0.3))
     yield call(loads.sphere, 1.0, 0.1)
@@ -210,6 +289,7 @@ def wing(rng: Rng) -> Iterator[Call]:
     yield call(mass.moved, np.eye(4), 1.0)
     yield call(walking.plan, robot("biped"), 2)
     yield call(walking.soles, robot("biped"))
+    yield call(walking.Gait, "g", length=0.2, lift=0.03, single=0.5, double=0.1, settle=1.0)
 
 
 ROOMS = (quantities, descriptions, constraints, motions, controllers, documents, wing)
@@ -250,7 +330,8 @@ def spoilt(c: Call, rng: Rng) -> Call:
         at = places[rng.integers(len(places))]
         old = args[at] if isinstance(at, int) else given[at]
         if isinstance(old, np.ndarray) and old.dtype.kind == "f" and rng.random() < 0.7:
-            new = of_array(old, rng)
+            with np.errstate(all="ignore"):
+                new = of_array(old, rng)
         else:
             new = _VALUES[rng.integers(len(_VALUES))]
         if isinstance(at, int):
@@ -260,7 +341,86 @@ def spoilt(c: Call, rng: Rng) -> Call:
     return Call(c.name, c.function, tuple(args), given)
 
 
+# -- the same in other clothes ------------------------------------------------------------------------------------
+
+
+class Twins(NamedTuple):
+    """A call, and one whose argument is the same numbers as another object."""
+
+    plain: Call
+    odd: Call
+
+
+class Sub(np.ndarray):
+    """An array of somebody's own class."""
+
+
+def fresh(x: Any) -> Any:
+    """A generator of random numbers that begins where this one stands; all else as it is."""
+    return copy.deepcopy(x) if isinstance(x, np.random.Generator) else x
+
+
+def dressed(x: Any, rng: Rng) -> tuple[Any, Any] | None:
+    """A plain value and the same in other clothes; None for what has none."""
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim:
+        return of_plain(x, rng)
+    if isinstance(x, bool):
+        return x, np.bool_(x)
+    if isinstance(x, int):
+        return x, rng.choice([np.int64, np.int32])(x)  # type: ignore[arg-type]
+    if isinstance(x, float):
+        near = float(np.float32(x))
+        return (x, np.float64(x)) if rng.random() < 0.5 else (near, np.float32(near))
+    if isinstance(x, str):
+        return x, np.str_(x)
+    if isinstance(x, (tuple, list)) and x and all(isinstance(y, (int, float)) for y in x):
+        return x, [np.array(x, float), list(x), tuple(map(np.float64, x))][rng.integers(3)]
+    return None
+
+
+def of_plain(x: np.ndarray, rng: Rng) -> tuple[Any, Any]:
+    """An array, or one near it, and the same numbers stored in another way."""
+    near, whole, several = (
+        x.astype(np.float32).astype(float),
+        np.round(x),
+        np.array(np.broadcast_to(x, (2, *x.shape))),
+    )
+    fixed, strided, offset = x.copy(), np.empty((*x.shape[:-1], 2 * x.shape[-1])), np.empty(x.nbytes + 1, np.uint8)
+    fixed.setflags(write=False)
+    strided[..., ::2] = x
+    unaligned = offset[1:].view(float).reshape(x.shape)
+    unaligned[...] = x
+    ways: list[tuple[Any, Any]] = [
+        (x, x.tolist()), (x, list(x)), (x, tuple(x)), (near, near.astype(np.float32)), (whole, whole.astype(int)),
+        (near, near.astype(np.longdouble)), (whole, whole.astype(np.int8)), (x, x.astype(">f8")),
+        (x, np.asfortranarray(x)), (x, memoryview(x.copy())), (x, fixed), 
+        (several, np.broadcast_to(x, several.shape[:1] + x.shape)),
+        (x, strided[..., ::2]), (x, unaligned), (x, x.view(Sub)), (x, copy.deepcopy(x)),
+        (x, x[::-1].copy()[::-1]), (x, np.ma.masked_array(x)), (several, [x, x.tolist()]),
+    ]  # fmt: skip
+    return ways[rng.integers(len(ways))]
+
+
+def twins(c: Call, rng: Rng) -> Twins | None:
+    """The call with one argument that has twins; None where no argument has."""
+    args, given = list(c.args), dict(c.given)
+    places: list[Any] = [*range(len(args)), *given]
+    for at in rng.permutation(np.array(places, object)):
+        into: Any = args if isinstance(at, int) else given
+        if (pair := dressed(into[at], rng)) is None:
+            continue
+        both = []
+        for x in pair:
+            into[at] = x
+            both.append(Call(c.name, c.function, tuple(map(fresh, args)), {k: fresh(y) for k, y in given.items()}))
+        return Twins(*both)
+    return None
+
+
 # -- what comes back ----------------------------------------------------------------------------------------------
+
+
+BOUNDS = ("limit", "stiffness")  # inf says that there is none
 
 
 def numbers(x: Any, depth: int = 0) -> Iterator[np.ndarray]:
@@ -268,7 +428,7 @@ def numbers(x: Any, depth: int = 0) -> Iterator[np.ndarray]:
     if isinstance(x, (float, complex, np.ndarray, np.generic)):
         if np.asarray(x).dtype.kind in "fc":
             yield np.asarray(x)
-    elif depth > 3:
+    elif depth > 6:
         return
     elif isinstance(x, Mapping):
         for value in x.values():
@@ -278,7 +438,8 @@ def numbers(x: Any, depth: int = 0) -> Iterator[np.ndarray]:
             yield from numbers(value, depth + 1)
     elif dataclasses.is_dataclass(x) and not isinstance(x, type):
         for field in dataclasses.fields(x):
-            yield from numbers(getattr(x, field.name, None), depth + 1)
+            if field.name not in BOUNDS:
+                yield from numbers(getattr(x, field.name, None), depth + 1)
 
 
-__all__ = ["ROOMS", "Call", "numbers", "spoilt"]
+__all__ = ["ROOMS", "SCALAR", "Call", "Twins", "numbers", "spoilt", "twins"]

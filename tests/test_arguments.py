@@ -275,7 +275,7 @@ ROBOT_CALLS = [
     (lambda r, q: r.inverse_dynamics(q, q, q, f_ext={1: q, "a": q}), "f_ext: links must be a name or a list"),
     (lambda r, q: drevo.compile(r, "mass_matrix", parameters=[1]), "parameters must be a name or a list of names"),
     (lambda r, q: drevo.compile(r, "mass_matrix", external=3), "external must be a name or a list of names"),
-    (lambda r, q: drevo.compile(r, "mass_matrix", packed=q), "packed is True or False, not array"),
+    (lambda r, q: drevo.compile(r, "mass_matrix", packed=q), "packed is array.*; it must be True or False"),
     (lambda r, q: drevo.Robot("puma560"), "Robot takes a robot, as .*, not 'puma560'"),
     (
         lambda r, q: drevo.compile("puma560", "bias"),

@@ -122,11 +122,11 @@ def test_a_sample_that_fails_is_named() -> None:
 
 
 REFUSED = {
-    "samples must be": {"samples": 0},
-    "samples must be a whole number from 1": {"samples": 1.5},
-    "threads must be": {"threads": 0},
-    "first must be": {"first": -1},
-    "seed must be": {"seed": "x"},
+    "samples is 0; it must be": {"samples": 0},
+    "samples is 1.5; it must be a whole number from 1": {"samples": 1.5},
+    "threads is 0; it must be": {"threads": 0},
+    "first is -1; it must be": {"first": -1},
+    "seed is .x.; it must be": {"seed": "x"},
     "takes no 'dtype'": {"dtype": "float32"},
     "takes no 'tau', which ranges name": {"ranges": {"tau": 1.0}},
     "range of q must be finite": {"ranges": {"q": (1.0, -1.0)}},

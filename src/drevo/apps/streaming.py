@@ -15,7 +15,7 @@ import numpy as np
 
 from ..codegen.runtime.stream import Source, Worker, folded, reduced
 from ..compiler.compile import compile
-from ..errors import InputError, NumericsError
+from ..errors import InputError, NumericsError, shown
 from ..io.brief import brief
 from ..io.given import whole
 from ..mechanics import configuration
@@ -76,9 +76,9 @@ def stream(
     threads: results do not depend on them, bit for bit. options: as of `compile`. float64.
     Raises InputError, NumericsError (a result that is not finite, by its sample), EmitError.
     """
-    whole("stream: samples", samples, 1, LONGEST)
-    whole("stream: first", first, 0, LONGEST - samples)
-    whole("stream: threads", threads, 1, 1024)
+    samples = whole("stream: samples", samples, 1, LONGEST)
+    first = whole("stream: first", first, 0, LONGEST - samples)
+    threads = whole("stream: threads", threads, 1, 1024)
     function, source = _prepared(robot, quantity, seed, ranges, options)
     total = None
     for sums, bad, start, count in reduced(Worker(function, source), first, samples, threads):
@@ -101,8 +101,8 @@ def inputs(
     **options: Any,
 ) -> dict[str, Array]:
     """The arguments of samples of `stream`, (samples, *shape) each; to the bit, quaternions to 1e-15."""
-    whole("stream: samples", samples, 1, LONGEST)
-    whole("stream: first", first, 0, LONGEST - samples)
+    samples = whole("stream: samples", samples, 1, LONGEST)
+    first = whole("stream: first", first, 0, LONGEST - samples)
     function, source = _prepared(robot, quantity, seed, ranges, options)
     parts = _ports(function, source.inputs(first, samples))
     return {n: x.T.reshape(samples, *shape) for (n, shape), x in zip(function.inputs, parts)}
@@ -118,6 +118,8 @@ def _prepared(
             raise InputError(f"stream takes no {o!r}: it computes in float64 and hands back no array of samples")
     model = model_of(robot, "stream")
     function = compile(robot, quantity, layout="batch_last", **options)
+    if ranges is not None and not isinstance(ranges, Mapping):
+        raise InputError(f"stream: ranges is {shown(ranges)}; give {{argument: range}}")
     given = dict(ranges or {})
     rows = [_range(function, model, n, prod(shape), given.pop(n, None)) for n, shape in function.inputs]
     if given:

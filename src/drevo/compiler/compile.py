@@ -62,7 +62,7 @@ def compile(
     if function is None:
         asked = request(model, sorted(recipe.items()))
         function = obtain(asked, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
-    again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": packed, "check": check}
+    again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": spec.packed, "check": spec.check}
     again.pop("options")
     function.recipe = (_again, (model, again))
     return function

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..io.given import function as a_function
 from ..io.given import number, whole
 from ..mechanics import configuration
@@ -382,7 +382,7 @@ def collect(
     found += [_loop(loop) for loop in model.loops]
     for c in found:
         if not isinstance(c, KINDS):
-            raise InputError(f"constraints: {c!r} is none; make it with drevo.constraint")
+            raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
         _check_names(model, c)
     return tuple(found)
 
@@ -401,7 +401,7 @@ def _contact(given: Contact | Mapping[str, Any]) -> Contact:
     if isinstance(given, Contact):
         return given
     if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):
-        raise InputError(f'contact {given!r}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
+        raise InputError(f'contact {shown(given)}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
     known = ("link", "point", "rows", "anchor", "rotation")
     for key in given:
         if key not in known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,14 +71,16 @@ def riccati(model: LinearModel, Q: Array, R: Array) -> tuple[Array, Array]:
     """K and P of the algebraic Riccati equation of the model's own time; zero where it has no answer."""
     linalg = package("scipy.linalg", "a linear-quadratic regulator")
     A, B = model.A, model.B
-    try:
+    with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError, ValueError):
         if model.dt is None:
             P = linalg.solve_continuous_are(A, B, Q, R)
-            return np.linalg.solve(R, B.T @ P), P
-        P = linalg.solve_discrete_are(A, B, Q, R)
-        return np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), P
-    except (np.linalg.LinAlgError, ValueError):
-        return np.zeros(B.shape[::-1]), np.zeros_like(A)
+            K = np.linalg.solve(R, B.T @ P)
+        else:
+            P = linalg.solve_discrete_are(A, B, Q, R)
+            K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+        if np.isfinite(K).all() and np.isfinite(P).all():
+            return K, P
+    return np.zeros(B.shape[::-1]), np.zeros_like(A)
 
 
 def _obstacle(model: LinearModel, Q: Array, basis: Array, names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from ..codegen.graph.node import NO_FLOAT as NO_FLOAT
 from ..codegen.graph.node import UNTRUE as UNTRUE
 from ..codegen.graph.node import Condition, Expr
 from ..codegen.graph.ops import BY_NAME, OPS
+from ..errors import InputError, shown
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
 Key = TypeVar("Key")
@@ -24,14 +25,14 @@ def sin(x: Scalar) -> Scalar:
     """Sine of a scalar, radians."""
     if isinstance(x, Expr):
         return x.sin()
-    return math.sin(x) if isinstance(x, (float, int)) else np.sin(x)
+    return _of("sin", x)
 
 
 def cos(x: Scalar) -> Scalar:
     """Cosine of a scalar, radians."""
     if isinstance(x, Expr):
         return x.cos()
-    return math.cos(x) if isinstance(x, (float, int)) else np.cos(x)
+    return _of("cos", x)
 
 
 def function(name: str) -> Callable[[Scalar], Scalar]:
@@ -56,7 +57,15 @@ def sqrt(x: Scalar) -> Scalar:
     """Square root of a scalar."""
     if isinstance(x, Expr):
         return x.sqrt()
-    return math.sqrt(x) if isinstance(x, (float, int)) else np.sqrt(x)
+    return _of("sqrt", x)
+
+
+def _of(name: str, x: Scalar) -> Scalar:
+    """A function of a number, or of what NumPy hands on: arrays, jets, series."""
+    try:
+        return getattr(math, name)(x) if isinstance(x, (float, int)) else getattr(np, name)(x)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} of {shown(x)} is no number; give one that it has a value for") from None
 
 
 def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
@@ -66,17 +75,29 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
             return x.by_parts(lambda u, w: where(condition, u, w), a, b)
     if isinstance(condition, Condition):
         return condition.choose(a, b)
-    return np.where(condition, a, b) if np.ndim(condition) else a if condition else b
+    try:
+        return np.where(condition, a, b) if np.ndim(condition) else a if condition else b
+    except ValueError as error:
+        raise InputError(f"where of {shown(condition)} cannot choose: {error}") from None
+
+
+def _less(x: Scalar, y: Scalar) -> Any:
+    try:
+        return x < y
+    except (TypeError, ValueError) as error:
+        if isinstance(x, Expr) or isinstance(y, Expr):
+            raise
+        raise InputError(f"{shown(x)} and {shown(y)} cannot be compared: {error}") from None
 
 
 def minimum(x: Scalar, y: Scalar) -> Scalar:
     """The smaller of two scalars."""
-    return where(x < y, x, y)
+    return where(_less(x, y), x, y)
 
 
 def maximum(x: Scalar, y: Scalar) -> Scalar:
     """The larger of two scalars."""
-    return where(x > y, x, y)
+    return where(_less(y, x), x, y)
 
 
 def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from drevo.errors import DrevoWarning
+from drevo.io.given import flag
 from drevo.model.base import with_base
 from drevo.model.description import (
     IDENTITY,
@@ -94,7 +95,7 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     _check_tree(draft)
     _check_closures(draft)
     draft.joints = _resolve_mimics(draft)
-    if strict:
+    if flag("strict", strict):
         draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts + _unread(draft)]
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base)

@@ -7,7 +7,7 @@ Names after Kovalchuk, Kulakov and Semenov stand beside the plain ones. Built in
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError, ModelError, shown
 from ..mechanics.topology import children_of, depth_first
 from ..model.description import Joint, Model
-from ..model.sentences import meant
+from ..model.sentences import meant, model_of
 
 T = TypeVar("T")
 TURNING = ("revolute", "continuous", "helical", "cylindrical", "planar", "universal", "spherical", "free")
@@ -142,6 +142,7 @@ class Topology:
     @classmethod
     def of(cls, model: Model) -> Topology:
         """The links of a model in the order of the joints that carry them; welded links are links too."""
+        model = model_of(model, "Topology.of")
         number = {link.name: i for i, link in enumerate(model.links)}
         carried: dict[str, Joint] = {j.child: j for j in model.joints}
         joints = [carried[link.name] for link in model.links[1:]]
@@ -196,7 +197,7 @@ def _table(values: Sequence[T]) -> Table[T]:
 
 def _checked(parent: Sequence[int]) -> list[int]:
     """-1 for the base, then the parents; ModelError where one is no earlier link."""
-    if isinstance(parent, (str, bytes)) or not isinstance(parent, Iterable):
+    if isinstance(parent, (str, bytes)) or not np.iterable(parent):
         raise ModelError(f"the parents are {shown(parent)}; give a list of numbers, one for each link 1..n")
     parents = [-1]
     for p in parent:
@@ -215,7 +216,7 @@ def _checked(parent: Sequence[int]) -> list[int]:
 
 def _each(what: str, given: Any, count: int) -> tuple[Any, ...]:
     """One for each, or none at all."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, str) or not np.iterable(given):
         raise ModelError(f"{what} is {shown(given)}; give a list of {count}")
     listed = tuple(given)
     if listed and len(listed) != count:

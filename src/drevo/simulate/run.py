@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
-from ..errors import InputError, NumericsError
-from ..io.given import function, positive, seconds, whole
+from ..errors import InputError, NumericsError, shown
+from ..io.given import flag, function, positive, seconds, whole
 from ..model.dynamics import Dynamics
 from . import words
 from .adaptive import Adaptive, Node
@@ -48,11 +48,10 @@ class Event:
     name: str = "event"
 
     def __post_init__(self) -> None:
-        if not callable(self.function) or self.direction not in (-1, 0, 1):
-            raise InputError(
-                f"event {self.name!r}: it takes a function(t, q, v) and a direction -1, 0 or 1, not "
-                f"{type(self.function).__name__} and {self.direction!r}"
-            )
+        who = f"event {shown(self.name)}"
+        function(f"{who}: function", self.function, "(t, q, v)")
+        whole(f"{who}: direction", self.direction, -1, 1, ": rising, both or falling")
+        flag(f"{who}: terminal", self.terminal)
 
 
 def simulate(

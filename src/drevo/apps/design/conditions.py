@@ -159,7 +159,7 @@ class Conditions:
 
     def motion_of(self, robot: Robot | Model) -> tuple[str, ...]:
         """The same with the numbers of a robot that meets the conditions."""
-        tree = build_tree(robot if isinstance(robot, Model) else robot.model, snap=SNAP)
+        tree = build_tree(model_of(robot, "motion_of"), snap=SNAP)
         values = self.parameters.values(tree)
         rows = self.M
         for (r, c), form in self.constants.items():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError, NumericsError, shown
+from ...io.given import flag, number
 from ...io.packages import package
 from ...mechanics.spatial import NOTHING, Body, Sym, Vec
 from ...mechanics.topology import ancestors
@@ -49,10 +50,8 @@ def realise(
     """
     from ...robot.face import Robot
 
-    if isinstance(reach, bool) or not isinstance(reach, (int, float)) or not 0.0 < reach <= 1e6:
-        raise InputError(f"realise: reach is {shown(reach)}; it is a positive number of metres")
-    if not isinstance(counterweights, bool):
-        raise InputError(f"realise: counterweights is {shown(counterweights)}; it is True or False")
+    reach = number("realise: reach", reach, "a positive number of metres", lambda x: 0.0 < x <= 1e6)
+    counterweights = flag("realise: counterweights", counterweights)
     chosen = _bodies(known, bodies)
     kept = known.tree
     if not counterweights:
@@ -80,9 +79,8 @@ def _bodies(known: Parameters, names: Sequence[str] | None) -> list[int]:
     for name in texts("realise: bodies", names):
         found = [i for i, b in enumerate(known.tree.bodies) if str(name) in (b.link, b.number)]
         if not found:
-            raise InputError(
-                f"realise: {name!r} is no moving link; there are {', '.join(b.link for b in known.tree.bodies)}"
-            )
+            there = ", ".join(b.link for b in known.tree.bodies)
+            raise InputError(f"realise: {shown(name)} is no moving link; there are {there}")
         out += found
     if not out:
         raise InputError("realise: bodies names none; leave it out for all of them")

@@ -7,7 +7,7 @@ under which centre and inertia agree (the optimal transport between two covarian
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,10 +63,11 @@ def distribution(model: Model, link: str, given: Given = "auto") -> Distribution
     direction, else the box; or the solids themselves (`drevo.loads.rod`, `box`, `cylinder`, `sphere`, `capsule`,
     `point`), whose mass, centre and inertia must be those of the link to 1e-6. Raises InputError.
     """
+    model = model_of(model, "a distribution of mass")
     body = named(model, link)
     target = pseudo_inertia(body.inertial)
     if not isinstance(given, str):
-        listed = tuple(given) if isinstance(given, Iterable) else (given,)
+        listed = tuple(given) if np.iterable(given) else (given,)
         if not all(isinstance(x, Solid) for x in listed):
             raise InputError(
                 f"the distribution of link {link!r} is one of {', '.join(KINDS)}, or solids, not {shown(given)}"

@@ -119,7 +119,8 @@ def capsule(
     mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
 ) -> Solid:
     """A cylinder of `length` along its own z with a half ball on each end."""
-    if not number("the radius of a capsule", radius, *NOT_NEGATIVE):
+    radius = number("the radius of a capsule", radius, *NOT_NEGATIVE)
+    if not radius:
         return cylinder(mass, radius, length, at, rotation)
     half = number("the length of a capsule", length, *NOT_NEGATIVE) / (2.0 * radius)
     return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), half)

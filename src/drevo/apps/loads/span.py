@@ -14,7 +14,7 @@ from ...io.brief import brief
 from ...io.given import finite, number, whole
 from ...model.description import Model
 from ...model.sentences import model_of
-from .masses import Distribution
+from .masses import Distribution, named
 
 Array = np.ndarray[Any, Any]
 SHORT = 1e-6  # m: children nearer to the origin than this say nothing about a direction
@@ -84,6 +84,9 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
     mass and all joints. The parent holds the link at its joint, or at the start where the joint's axis is along
     the span (a shaft is held from its end).
     """
+    link = named(model, link).name
+    if not isinstance(mass, Distribution):
+        raise InputError(f"span_of: mass is {shown(mass)}; give what drevo.loads.distribution makes")
     joints = [np.array(j.origin) for j in model_of(model, "a span").joints if j.parent == link]
     own, axis = _own_joint(model, link)
     middle = np.mean(joints, axis=0) - own if joints else np.zeros(3)

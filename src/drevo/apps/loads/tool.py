@@ -31,6 +31,7 @@ from .span import chosen
 
 Array = np.ndarray[Any, Any]
 LAWS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
+SOFT = 1e-100  # N or N m^2: what is softer gives way beyond all numbers
 MOST = 100_000_000  # samples
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
@@ -203,10 +204,10 @@ def beam(
     """
     model = model_of(robot, "beam")
     named(model, link)
-    rule = "a positive number, or inf where it is rigid"
+    rule = f"a positive number from {SOFT:g}, or inf where it is rigid"
     given = {"EA": EA, "GA": GA, "GJ": GJ, "EIy": EIy, "EIz": EIz}
     who = f"beam of link {link!r}"
-    axial, shear, *rest = (number(f"{who}: {k}", x, rule, lambda y: y > 0.0) for k, x in given.items())
+    axial, shear, *rest = (number(f"{who}: {k}", x, rule, lambda y: y >= SOFT) for k, x in given.items())
     whole(f"{who}: count", count, 1, 100)
     line = chosen(model, link, distribution_of(model, link, distribution), span)
     x, w = np.polynomial.legendre.leggauss(count)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...constrained.dynamics import constrained_dynamics
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...io.brief import brief
 from ...io.given import finite, numbers, whole
 from ...io.saving import saving
@@ -130,6 +130,8 @@ class Trajectory:
     def simulated(table: Any, tau: Any = None) -> Trajectory:
         """From the table of a simulation and the efforts that drove it: nothing, constants (nv,), one row a record
         (n, nv), or the law or function (t, q, v) that was simulated. Its contacts and constraints hold."""
+        if not hasattr(table, "under"):
+            raise InputError(f"a simulated trajectory takes the table that simulate gives, not {shown(table)}")
         robot, under = table.robot, table.under
         if table.q.ndim != 2:
             raise InputError(

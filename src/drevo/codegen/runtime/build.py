@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import DrevoWarning, EmitError, InputError, one_of
+from ...io.given import flag
 from ..emit.objects import Layout
 from . import cache, native
 from .key import key
@@ -36,8 +37,7 @@ class Spec:
 
     def __post_init__(self) -> None:
         for name in ("packed", "parameters", "check"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is True or False, not {getattr(self, name)!r}")
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
         one_of("dtype", self.dtype, DTYPES, InputError)
         one_of("layout", self.layout, LAYOUTS, InputError)
 

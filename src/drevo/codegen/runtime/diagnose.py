@@ -120,7 +120,8 @@ def bad_quaternion(m: Manifest, ins: Sequence[Array]) -> tuple[int, int] | None:
     """Row and number of the first quaternion that is not of unit length."""
     hits = []
     for u, (i, columns) in enumerate(m.units):
-        square = (ins[i][:, list(columns)].astype(np.float64) ** 2).sum(axis=1)
+        with np.errstate(over="ignore"):
+            square = (ins[i][:, list(columns)].astype(np.float64) ** 2).sum(axis=1)
         wrong = ~(np.abs(square - 1.0) <= TOLERANCE)
         if wrong.any():
             hits.append((int(wrong.argmax()), u))
@@ -135,7 +136,8 @@ def _quaternion(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
     i, columns = m.units[u]
     value = ins[i][r, list(columns)].astype(np.float64)
     where = f"{m.inputs[i][0]}[{columns[0]}:{columns[-1] + 1}]"
-    size = float(np.sqrt((value**2).sum()))
+    with np.errstate(over="ignore"):
+        size = float(np.sqrt((value**2).sum()))
     return f"the quaternion {where}{_row(r, many)} has length {size:.9g}; it must be 1 to 1e-6: normalise it"
 
 

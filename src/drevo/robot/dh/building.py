@@ -145,7 +145,7 @@ def rz(angle: float) -> Mat:
 
 def _rows(table: object) -> tuple[Row, ...]:
     """The rows of what should be a table: a list of them, or an array."""
-    if isinstance(table, (str, bytes, Mapping)) or not hasattr(table, "__iter__"):
+    if isinstance(table, (str, bytes, Mapping)) or not np.iterable(table):
         raise ModelError(
             f"a DH table is a list of rows, or what drevo.dh.table gives, not {shown(table)}; a robot is "
             "read by drevo.load"
@@ -217,7 +217,7 @@ def _weld(b: Builder, given: Table, done: Mapping[str, Frame], k: int) -> None:
 
 def _columns(row: object, k: int) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
-        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
+        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)) or not np.iterable(row):
             raise ModelError(f"row {k} is {shown(row)}; a row is a mapping of columns or a list of them")
         if not LEAST <= len(row) <= len(COLUMNS):
             raise ModelError(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...errors import ModelError
+from ...errors import ModelError, one_of
 from ...model import values
 from ...model.base import with_base
 from ...model.description import Model
@@ -165,8 +165,7 @@ def two_arm() -> Robot:
 
 def model(name: str, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
     """The Model of an embedded robot by its name ("puma560"), on a base; with its own gravity or another."""
-    if name not in EMBEDDED:
-        raise ModelError(f"there is no embedded robot {name!r}; there are {', '.join(EMBEDDED)}")
+    one_of("embedded robot", name, EMBEDDED, ModelError)
     made = EMBEDDED[name]()
     return with_base(made if gravity is None else replace(made, gravity=values.gravity(gravity)), base)
 
