@@ -20,11 +20,13 @@ from .split import split_functions
 
 # per body, i32; parent and own: first scalar of the slot; up: number of the parent, or -1
 INTEGERS = ("kind", "parent", "own", "q", "v", "up")
-MODEL = (  # words behind the model pointer; sizes of the results; first: where a walk up a path begins
+MODEL = (  # words behind the model pointer; sizes of the results; first: where a walk up a path begins; alone: 1
+    # where a batch runs sample by sample
     "ground", "table", "integers", "bodies", "rows", "nq", "nv", "state", "lock", "slots", "loads", "first",
-    "size0", "size1", "size2",
+    "alone", "size0", "size1", "size2",
 )  # fmt: skip
 LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
+BROAD = 2**16  # scalars of the results from which it does: matrices of 256 freedoms
 _STATE = ("own", "parent", "ground")
 
 
@@ -267,4 +269,16 @@ def _add_ground(m: Module, l: Lanes, size: int) -> None:
     f.ret()
 
 
-__all__ = ["INTEGERS", "LONG", "MODEL", "Loop", "Place", "Rolled", "Step", "add_bodies", "argument_names", "word"]
+__all__ = [
+    "BROAD",
+    "INTEGERS",
+    "LONG",
+    "MODEL",
+    "Loop",
+    "Place",
+    "Rolled",
+    "Step",
+    "add_bodies",
+    "argument_names",
+    "word",
+]

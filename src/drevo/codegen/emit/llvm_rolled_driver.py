@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .ir import I8, I32, I64, PTR, VOID, Function, Module, Value
 from .llvm_driver import add_end
 from .llvm_math import Lanes
-from .llvm_rolled import LONG, MODEL, Rolled, add_bodies, argument_names, word
+from .llvm_rolled import MODEL, Rolled, add_bodies, argument_names, word
 from .llvm_rows import add_moves, width_of
 from .llvm_target import Target
 
@@ -103,7 +103,7 @@ class _Batch:
         self.status, self.state = f.arena, f.arena.at(64, I8)
         self.status.store(f.zero(f"<{64 // self.one.size} x {self.one.scalar}>"), 64)
         if rolled.tiled:
-            with f.when((word(f, "bodies") < LONG) & f.count.differs(1)):
+            with f.when(word(f, "alone").equals(0) & f.count.differs(1)):
                 self.tiles()
                 add_end(f, self.many, self.status)
         self.samples()

@@ -77,11 +77,16 @@ class Sizes(NamedTuple):
         """Scalars of every result."""
         return [prod(shape) for _, shape in self.results]
 
+    @property
+    def alone(self) -> bool:
+        """Whether a batch runs sample by sample: a tile would leave the cache."""
+        from ..emit.llvm_rolled import BROAD, LONG
+
+        return not self.tiled or self.bodies >= LONG or sum(self.lengths) > BROAD
+
     def arena(self, lanes: int, item: int) -> int:
         """Bytes of the batch kernel's working memory."""
-        from ..emit.llvm_rolled import LONG
-
-        if self.bodies >= LONG or not self.tiled:
+        if self.alone:
             return 64 + item * self.state
         tiles = sum(self.nq if a == "q" else self.nv for a in self.arguments) + sum(self.lengths)
         return 64 + item * lanes * (tiles + self.state)
@@ -98,7 +103,9 @@ class RolledCode(native.Code):
         start = -(-state.ctypes.data // 64) * 64
         words = [ground.ctypes.data, numbers.ctypes.data, data.integers.ctypes.data, sizes.bodies]
         words += [len(data.integers) - sizes.bodies, sizes.nq, sizes.nv, start, 0, sizes.slots, len(sizes.loads)]
-        model = np.array([*words, data.first, *sizes.lengths, *[0] * (3 - len(sizes.results))], np.int64)
+        model = np.array(
+            [*words, data.first, sizes.alone, *sizes.lengths, *[0] * (3 - len(sizes.results))], np.int64
+        )
         self.data = (ground, numbers, data.integers, state, model)
         at = self.address("rolled", data=True)
         find = self.loops.address

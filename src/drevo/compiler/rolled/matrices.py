@@ -34,7 +34,7 @@ _CARRIED, _WAY = (
 )  # S, psi1, psi2, S' 24; what goes up: u1 3, u2, up_q, up_v, g 24; lever 3, whether it leaves
 
 SHAPES = {
-    name: Shape(first, size, pose=0, tiled=False, zeroed=True, pairs=True)
+    name: Shape(first, size, pose=0, zeroed=True, pairs=True)
     for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _TURNING, 30))
 }
 SHAPES["inverse_dynamics_derivatives"] = SHAPES["mass_matrix"]._replace(
