@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -60,9 +61,11 @@ def run(*words: str) -> str:
 
 
 def wheel() -> int:
-    """Bytes of the wheel."""
+    """Bytes of the wheel, made from a copy: a build folder of before would be packed with it."""
     with tempfile.TemporaryDirectory() as folder:
-        run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(ROOT))
+        copy = Path(folder) / "drevo"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "build", "demo", "tests", "*.egg-info"))
+        run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(copy))
         return next(Path(folder).glob("*.whl")).stat().st_size
 
 
