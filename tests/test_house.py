@@ -179,7 +179,6 @@ FILES = {
     "codegen/emit/lower.py": 489,
     "codegen/graph/node.py": 531,
     "constrained/constraint.py": 487,
-    "model/validation.py": 463,
 }
 FUNCTIONS = {
     "apps.cli.accuracy.accuracy": 52,

@@ -8,9 +8,10 @@ import pytest
 from drevo.errors import DrevoWarning, ModelError
 from drevo.model.base import with_base
 from drevo.model.description import Inertial, Joint, Link, Mimic, Model
+from drevo.model.draft import Draft
 from drevo.model.regularity import singular
 from drevo.model.rotations import from_axis_angle
-from drevo.model.validation import Draft, finish
+from drevo.model.validation import finish
 from drevo.robot.builder import Builder
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

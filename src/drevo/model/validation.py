@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,70 +20,24 @@ from drevo.model.description import (
     IDENTITY,
     JOINT_SIZES,
     ORIGIN,
-    Contact,
     Inertial,
     Joint,
     Limit,
     Link,
-    Loop,
     Mimic,
     Model,
     Vec,
 )
+from drevo.model.draft import Draft
 from drevo.model.rotations import add, apply, matmul, unit
-from drevo.model.sentences import MOST_PROBLEMS, at, cut, listed, meant, refuse
+from drevo.model.sentences import MOST_PROBLEMS, cut, listed, refuse
 
-GRAVITY: Vec = (0.0, 0.0, -9.81)
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free")  # kinds whose motion needs no axis
 BOUNDED = ("revolute", "prismatic", "helical")  # kinds whose one coordinate has a lower and an upper limit
 SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
 LARGEST_RATIO = 1e6  # of a mimic joint to the one that drives it
 ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again may miss by
-
-
-@dataclass(slots=True)
-class Draft:
-    """A description as it was read, right or wrong; `finish` makes a Model of it.
-
-    Loaders add to `problems` what they could not read, to `doubts` what they had to choose, and with `ignore`
-    what acts on the motion and is not read. `ordered` says that the order of the joints is the order of q
-    (hand-made robots); otherwise it becomes depth first.
-    """
-
-    name: str
-    links: list[Link] = field(default_factory=list)
-    joints: list[Joint] = field(default_factory=list)
-    gravity: Vec = GRAVITY
-    loops: list[Loop] = field(default_factory=list)
-    contacts: list[Contact] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    unread: dict[str, list[str]] = field(default_factory=dict)  # what -> where it stands
-    source: str = ""
-    noun: str = "link"  # what the user calls a link
-    ordered: bool = False
-
-    def meant(self, name: str, known: Iterable[str]) -> str:
-        """A hint at the name that was meant, for the first problems only: each costs a search."""
-        return meant(name, known) if len(self.problems) < 20 else ""
-
-    def ignore(self, what: str, label: str) -> None:
-        """Enter something that acts on the motion and is not read."""
-        self.unread.setdefault(what, []).append(label)
-
-    @property
-    def where(self) -> str:
-        """The file, or the robot where there is none."""
-        return self.source or f"robot {self.name!r}"
-
-    def at(self, thing: Link | Joint) -> str:
-        """What a sentence calls an element."""
-        if isinstance(thing, Link):
-            return at(thing, self.noun)
-        body = f" of body {thing.child!r}" if self.noun == "body" else ""
-        return at(thing) + body
 
 
 def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:

@@ -24,9 +24,10 @@ from drevo.model.description import (
     Model,
     Vec,
 )
+from drevo.model.draft import GRAVITY, Draft
 from drevo.model.rotations import from_rpy, shift_tensor
 from drevo.model.sentences import meant
-from drevo.model.validation import GRAVITY, KINDS, Draft, finish
+from drevo.model.validation import KINDS, finish
 
 if TYPE_CHECKING:
     from drevo.robot.face import Robot

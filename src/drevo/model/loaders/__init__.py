@@ -14,8 +14,9 @@ from drevo.io import xml
 from drevo.io.saving import saving
 from drevo.model import values
 from drevo.model.description import Model
+from drevo.model.draft import Draft
 from drevo.model.sentences import listed
-from drevo.model.validation import Draft, finish
+from drevo.model.validation import finish
 
 XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf")
 SUFFIXES = (*XML_SUFFIXES, ".json", ".toml")

@@ -15,6 +15,7 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Joint, Limit, Link, Mat, Vec
+from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
 from drevo.model.loaders.mjcf_file import (
     HERE,
@@ -31,7 +32,6 @@ from drevo.model.loaders.mjcf_file import (
 from drevo.model.loaders.mjcf_geoms import REMEDY, geom_of, inertial_of, shape_of
 from drevo.model.rotations import add, apply, from_axis_angle, matmul, unit
 from drevo.model.sentences import counted
-from drevo.model.validation import GRAVITY, Draft
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 ALTERS_MASS = ("boundmass", "boundinertia", "settotalmass")  # compiler settings, above zero

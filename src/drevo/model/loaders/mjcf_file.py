@@ -10,6 +10,7 @@ from typing import NamedTuple
 from drevo.errors import ModelError
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Mat, Vec
+from drevo.model.draft import Draft
 from drevo.model.loaders import unread
 from drevo.model.rotations import (
     add,
@@ -21,7 +22,6 @@ from drevo.model.rotations import (
     transpose,
     unit,
 )
-from drevo.model.validation import Draft
 
 TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
 DEFAULTED = {  # what we read of an element that has defaults

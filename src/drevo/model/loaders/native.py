@@ -24,8 +24,9 @@ from drevo.errors import ModelError
 from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
 from drevo.model.description import Contact, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape
+from drevo.model.draft import Draft
 from drevo.model.sentences import refuse
-from drevo.model.validation import Draft, finish
+from drevo.model.validation import finish
 
 VERSION = 1
 MOST_ROWS = MOST["link"]

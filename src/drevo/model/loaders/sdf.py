@@ -15,10 +15,10 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat, Mimic, Shape, Vec
+from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
 from drevo.model.rotations import add, apply, from_quaternion, from_rpy, matmul, transpose, turn_tensor
 from drevo.model.sentences import counted, listed
-from drevo.model.validation import GRAVITY, Draft
 
 Placement = tuple[Vec, Mat]
 

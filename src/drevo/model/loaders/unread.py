@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from drevo.io import xml
 from drevo.io.xml import Element
-from drevo.model.validation import Draft
+from drevo.model.draft import Draft
 
 Acts = Callable[[str], bool]
 

@@ -25,10 +25,11 @@ from drevo.model.description import (
     Shape,
     Vec,
 )
+from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
 from drevo.model.rotations import from_quaternion, from_rpy, turn_tensor
 from drevo.model.sentences import counted, cut
-from drevo.model.validation import GRAVITY, Draft, finish
+from drevo.model.validation import finish
 
 Placement = tuple[Vec, Mat]
 

@@ -10,8 +10,9 @@ from xml.sax.saxutils import quoteattr
 from drevo.errors import DrevoWarning, ModelError
 from drevo.model.carriers import with_carriers
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat, Model, Shape, Vec
+from drevo.model.draft import GRAVITY, Draft
 from drevo.model.rotations import to_rpy
-from drevo.model.validation import GRAVITY, Draft, depth_first
+from drevo.model.validation import depth_first
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _TYPES = {"free": "floating"}

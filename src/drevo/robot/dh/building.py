@@ -12,9 +12,9 @@ import numpy as np
 from ...errors import ModelError, shown
 from ...model import values
 from ...model.description import IDENTITY, ORIGIN, Mat, Vec
+from ...model.draft import GRAVITY
 from ...model.rotations import add, apply, from_rpy, matmul, transpose, turn_tensor
 from ...model.sentences import meant
-from ...model.validation import GRAVITY
 from ..builder import Builder
 from .reading import CONVENTIONS, Table, convention_of
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...errors import ModelError, shown
 from ...model.description import ORIGIN, Contact, Inertial, Joint, Link, Mat, Model, Vec
+from ...model.draft import Draft
 from ...model.rotations import add, apply, from_rpy, matmul, turn_tensor
-from ...model.validation import Draft, finish
+from ...model.validation import finish
 from ..builder import WORLD, Builder
 from ..dh import building as dh
 from .data import BIPED, DOWN, DOWN_Y, THREE_LINK, TWO_ARM_PLANAR, TWO_ARM_SPATIAL, Hinged, quarter, tensor

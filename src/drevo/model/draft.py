@@ -1,0 +1,55 @@
+"""A description as it was read, right or wrong: what loaders and builders fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from drevo.model.description import Contact, Joint, Link, Loop, Vec
+from drevo.model.sentences import at, meant
+
+GRAVITY: Vec = (0.0, 0.0, -9.81)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A description as it was read, right or wrong; `finish` makes a Model of it.
+
+    Loaders add to `problems` what they could not read, to `doubts` what they had to choose, and with `ignore`
+    what acts on the motion and is not read. `ordered` says that the order of the joints is the order of q
+    (hand-made robots); otherwise it becomes depth first.
+    """
+
+    name: str
+    links: list[Link] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    gravity: Vec = GRAVITY
+    loops: list[Loop] = field(default_factory=list)
+    contacts: list[Contact] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    unread: dict[str, list[str]] = field(default_factory=dict)  # what -> where it stands
+    source: str = ""
+    noun: str = "link"  # what the user calls a link
+    ordered: bool = False
+
+    def meant(self, name: str, known: Iterable[str]) -> str:
+        """A hint at the name that was meant, for the first problems only: each costs a search."""
+        return meant(name, known) if len(self.problems) < 20 else ""
+
+    def ignore(self, what: str, label: str) -> None:
+        """Enter something that acts on the motion and is not read."""
+        self.unread.setdefault(what, []).append(label)
+
+    @property
+    def where(self) -> str:
+        """The file, or the robot where there is none."""
+        return self.source or f"robot {self.name!r}"
+
+    def at(self, thing: Link | Joint) -> str:
+        """What a sentence calls an element."""
+        if isinstance(thing, Link):
+            return at(thing, self.noun)
+        body = f" of body {thing.child!r}" if self.noun == "body" else ""
+        return at(thing) + body
