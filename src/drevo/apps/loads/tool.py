@@ -23,6 +23,7 @@ from ...mechanics.configuration import slices, state
 from ...model.description import Joint
 from ...model.sentences import expect_robot, meant, model_of
 from ...robot.face import Robot
+from .displacements import pose_of, turn_of
 from .external import Surroundings
 from .masses import Given, named
 from .masses import distribution as distribution_of
@@ -312,11 +313,11 @@ class _Chain:
         for k, (joint, _) in enumerate(self.frames):
             at, P = self.robot.nv + 6 * k, _placement(joint)
             relative = np.linalg.inv(self.robot.pose(q, joint.parent)) @ self.robot.pose(q, joint.child)
-            T = T @ P @ _exp(every[:, at : at + 6]) @ (np.linalg.inv(P) @ relative)
+            T = T @ P @ pose_of(every[:, at : at + 6]) @ (np.linalg.inv(P) @ relative)
             T = T @ self._bent(bends, joint.child)
         wanted = self.robot.pose(self.q, self.link)
         place = T[:, :3, :3] @ self.point + T[:, :3, 3] - self.tool()
-        return np.concatenate([place, _log(T[:, :3, :3] @ wanted[:3, :3].T)], axis=-1)
+        return np.concatenate([place, turn_of(T[:, :3, :3] @ wanted[:3, :3].T)], axis=-1)
 
     def _first(self) -> str:
         return self.frames[0][0].parent if self.frames else self.link
@@ -328,7 +329,7 @@ class _Chain:
         for x, twist in sorted((b for b in bends if b[0].link == link), key=lambda b: b[0].s):
             world = section_motion(self.robot, self.q, still, still, link, x.s, x.span, x.distribution).pose
             X = np.linalg.inv(self.robot.pose(self.q, link)) @ world
-            T = T @ X @ _exp(twist[None])[0] @ np.linalg.inv(X)
+            T = T @ X @ pose_of(twist[None])[0] @ np.linalg.inv(X)
         return T
 
 
@@ -422,30 +423,6 @@ def _placement(joint: Joint) -> Array:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = joint.rotation, joint.origin
     return T
-
-
-# -- small motions in full -------------------------------------------------------------------------------------
-
-
-def _exp(twist: Array) -> Array:
-    """Poses (n, 4, 4) of a move by twist[:3] after a turn by the rotation vector twist[3:] (Rodrigues)."""
-    w = twist[:, 3:]
-    angle = np.linalg.norm(w, axis=-1)[:, None, None]
-    K = np.zeros((len(w), 3, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        K[:, k, j], K[:, j, k] = w[:, i], -w[:, i]
-    T = np.zeros((len(w), 4, 4))
-    T[:, :3, :3] = np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * np.sinc(angle / (2 * np.pi)) ** 2 * (K @ K)
-    T[:, :3, 3], T[:, 3, 3] = twist[:, :3], 1.0
-    return T
-
-
-def _log(R: Array) -> Array:
-    """Rotation vectors (n, 3) of turns far from half a revolution."""
-    skew = np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=-1) / 2
-    sine = np.linalg.norm(skew, axis=-1, keepdims=True)
-    angle = np.arctan2(sine, (np.trace(R, axis1=1, axis2=2)[:, None] - 1.0) / 2)
-    return np.asarray(skew * np.divide(angle, sine, out=np.ones_like(sine), where=sine > 1e-12))
 
 
 __all__ = ["Accuracy", "MonteCarlo", "Spring", "accuracy", "beam"]
