@@ -16,7 +16,7 @@ from ...codegen.emit.llvm_rolled import Rolled
 from ...codegen.runtime.build import Spec
 from ...codegen.runtime.rolled import Sizes, function_of
 from ...mechanics.columns import WIDTH, Columns, columns_of
-from ...model.description import Model
+from ...model.description import JOINT_SIZES, Model
 from ...model.quantities import CATALOGUE
 from ..check import SINGULAR, TRIES, refuse_singular
 from . import dynamics, kinematics, matrices
@@ -32,7 +32,6 @@ Array = np.ndarray[Any, Any]
 SMALLEST = 60  # bodies; up to here straight-line code is faster and compiles at once
 WIDE = 120  # freedoms from which a matrix is made by a loop, however few bodies: code grows by their square
 _LEAST = 16  # whatever is asked for: rows are moved in blocks of as many columns as a tile has lanes
-BODIES = {"fixed": 0, "cylindrical": 2, "universal": 2, "planar": 3}  # of a joint; of every other kind one
 SHAPES: dict[str, Shape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES}
 QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
 STATES = {"pivots": ("q",), "motion": ("q", "v", "tau")}  # of what is not in the catalogue
@@ -86,7 +85,8 @@ def is_large(model: Model, smallest: int = SMALLEST) -> bool:
     known = Tables.known(model)
     if known is not None:
         return len(known.columns) > max(smallest, _LEAST)
-    count = sum(BODIES.get(j.kind, 1) for j in model.joints)
+    sizes = (JOINT_SIZES[j.kind] for j in model.joints)
+    count = sum(nv if nq == nv else 1 for nq, nv in sizes)  # a quaternion is one body's
     return count > max(smallest, _LEAST) and not any(j.mimic for j in model.joints)
 
 
