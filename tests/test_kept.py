@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,3 +43,20 @@ def test_a_robot_goes_with_all_that_was_made_for_it() -> None:
     del robot
     gc.collect()
     assert gone() is None
+
+
+def test_a_linear_model_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later robot of the same description takes the derivatives of its constraints from the cache."""
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
+
+    def model_at(x: float) -> np.ndarray:
+        robot = drevo.load("three-link")
+        q, zero = robot.neutral() + 0.3, np.zeros(robot.nv)
+        contact = Contact(robot.link_names[-1], (x, 0.0, 0.1))
+        return linearise(robot, q, zero, zero, contacts=[contact]).A
+
+    first = model_at(0.1)
+    with monkeypatch.context() as patch:
+        patch.setattr(import_module("drevo.control.linearise"), "constraint_program", None)
+        np.testing.assert_array_equal(model_at(0.1), first)
+    assert not np.array_equal(model_at(0.2), first)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
-from ..codegen.runtime.kept import once
+from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..errors import NumericsError
 from ..mechanics.algorithms.constraints import Kinematics, orientation
@@ -92,15 +92,8 @@ def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Arra
 
 def constraint_function(robot: Dynamics, found: tuple[Constraint, ...], placed: bool = False) -> Function:
     """The compiled function of a set, made once per robot; placed: with the numbers left open as an input."""
-    from ..codegen.runtime.function import Spec, obtain
-    from ..codegen.runtime.key import request
-
-    def make() -> Function:
-        asked = request(robot.model, "constraints", found, placed)
-        program = partial(constraint_program, robot.model, found, placed)
-        return obtain(asked, program, Spec(), cache=all(map(is_lasting, found)))
-
-    return once(robot, ("constraints", found, placed), make)
+    program = partial(constraint_program, robot.model, found, placed)
+    return requested(robot, ("constraints", found, placed), program, all(map(is_lasting, found)))
 
 
 def constraint_program(model: Model, found: tuple[Constraint, ...], placed: bool = False) -> Program:

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.program import Program
-from ..codegen.runtime.kept import once
 from ..compiler.differentiate import at_zero
+from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
-from ..constrained.constraint import Constraint, all_rows, collect
+from ..constrained.constraint import Constraint, all_rows, collect, is_lasting
 from ..constrained.dynamics import (
     CONSISTENT,
     RANK,
@@ -43,7 +43,7 @@ from ..model.sentences import expect_robot
 from .model import LinearModel, matrix
 
 if TYPE_CHECKING:
-    from ..codegen.runtime.function import Function
+    pass
 
 Array = np.ndarray[Any, Any]
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
@@ -249,13 +249,8 @@ def _constraint_derivatives(
     n = robot.nv
     if not found:
         return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
-
-    def make() -> Function:
-        from ..codegen.runtime.function import Spec, obtain
-
-        return obtain("", lambda: constraint_program(robot.model, found), Spec(), cache=False)
-
-    f = once(robot, ("constraint derivatives", found), make)
+    asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
+    f = requested(robot, asked, lambda: constraint_program(robot.model, found), lasting)
     result: Mapping[int, Array] = f(q, v, a, N, np.reshape(t, 1))
     return result[0], result[1], result[2], result[3]
 

@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 
 def once(owner: object, key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` gives, made once for an owner. It may refer to its owner: both go together."""
-    made: dict[Hashable, T] = vars(owner).setdefault("_made", {})
+    """What `make` gives, made once for an owner, if that has attributes. It may refer to it: both go together."""
+    made: dict[Hashable, T] = getattr(owner, "__dict__", {}).setdefault("_made", {})
     if key not in made:
         made[key] = make()
     return made[key]
