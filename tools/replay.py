@@ -160,7 +160,7 @@ def _chained(function: str) -> str:
     """Blocks that only their predecessor jumps to are part of it."""
     entered = Counter(re.findall(r"label %([\w.]+)", function))
     out, block, same = [], "first", dict[str, str]()
-    for line in function.splitlines():
+    for line in filter(None, function.splitlines()):
         if not line.endswith(":"):
             out.append(line)
             continue
