@@ -220,6 +220,7 @@ USAGE = [
     (["info", "puma560", "more"], "unexpected extra argument"),
     (["info", "--fast"], "No such option: --fast"),
     (["simulate", "puma560", "--every", "x"], "'--every'"),
+    (["simulate", "puma560", "--time", "1", "--max-steps", "99"], "more than max_steps=99"),
     (["bench", "--states", "0"], "'--states'"),
     (["check", "puma560", "--states", "1" + 20 * "0"], "'--states'"),
     (["accuracy", "puma560", "--link", "link6", "--seed", "-1"], "'--seed'"),

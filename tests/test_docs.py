@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 from importlib import metadata
@@ -72,3 +73,28 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_nothing_private_is_named(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"/(home|work|tmp|Users)/|\.\./shared", text)
+
+
+SOURCES = [*sorted((ROOT / "src").rglob("*.py")), *PAGES]
+DOTTED = re.compile(r"(?<![\w./])drevo((?:\.[A-Za-z_]\w*)+)")
+
+
+def test_every_name_that_is_spoken_of_exists() -> None:
+    """Docstrings, sentences and pages name what can be reached by that name."""
+    names = {found.group(0) for path in SOURCES for found in DOTTED.finditer(path.read_text(encoding="utf-8"))}
+    assert "drevo.load" in names
+    assert [x for x in sorted(names) if not _exists(x)] == []
+
+
+def _exists(dotted: str) -> bool:
+    at: Any = importlib.import_module("drevo")
+    parts = dotted.split(".")
+    for k, part in enumerate(parts[1:], 2):
+        try:
+            at = getattr(at, part)
+        except AttributeError:
+            try:
+                at = importlib.import_module(".".join(parts[:k]))
+            except ImportError:
+                return False
+    return True

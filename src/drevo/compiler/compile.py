@@ -33,7 +33,7 @@ def compile(
 ) -> Function:
     """A compiled Function of one quantity, or of several that share their work.
 
-    quantity: a name of the catalogue (`drevo.quantities.CATALOGUE`), or a list of them: then f returns a tuple.
+    quantity: a name in `drevo.model.quantities.CATALOGUE`, or a list of them: then f returns a tuple.
     dtype: "float64" | "float32". target: "cpu", the only one that runs here; `write_out(...).cuda()` gives kernels
     as text.
     layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).

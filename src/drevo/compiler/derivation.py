@@ -57,7 +57,7 @@ class Derivation:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Operations, in the convention of drevo.graph.program.CONVENTION."""
+        """Operations, in the convention of drevo.codegen.graph.program.CONVENTION."""
         return self.program.counts
 
     @property

@@ -184,7 +184,7 @@ class Robot(Methods):
         return derivative(self, quantity, wrt, **given)
 
     def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
-        """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise.linearise`."""
+        """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise`."""
         from ..control.linearise import linearise
 
         return linearise(self, q, v, tau, **given)

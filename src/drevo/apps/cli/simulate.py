@@ -29,6 +29,9 @@ def simulate(
         str, typer.Option(help="Integrator: rk4, dop853, gauss4, gauss6, midpoint or semi_implicit_euler.")
     ] = "rk4",
     rtol: Annotated[float, typer.Option(help="Relative tolerance of dop853.")] = 1e-9,
+    max_steps: Annotated[
+        int | None, typer.Option(help="The most steps, by default 10,000,000; of dop853 100,000.")
+    ] = None,
     every: Annotated[int, typer.Option(help="Record every so many steps.")] = 10,
     q: Annotated[
         str | None,
@@ -56,7 +59,7 @@ def simulate(
     with portion(made.name, method) as part:
         moved = run(
             made, _start(made, robot, q), numbers("--v", v), duration=time, step=step, method=method, rtol=rtol,
-            every=every, progress=part,
+            max_steps=max_steps, every=every, progress=part,
         )  # fmt: skip
     if output is not None:
         moved.save(output)
