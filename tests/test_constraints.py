@@ -15,7 +15,7 @@ from oracles import Pinocchio, pinocchio_of
 from strategies import all_kinds, robot, state
 
 import drevo
-from drevo.constrained import constraint
+from drevo.constrained import collection, constraint
 from drevo.constrained.dynamics import (
     constrained_dynamics,
     constrained_inverse_dynamics,
@@ -127,7 +127,7 @@ def test_against_differences(base: str, kind: int) -> None:
     r = Robot(all_kinds(base))
     q, v, _ = state(r.model, 5)
     t, h = 0.4, 1e-6
-    found = constraint.collect(r.model, None, [every_constraint(r)[kind]])
+    found = collection.collect(r.model, None, [every_constraint(r)[kind]])
     x = constraint_terms(r, found, q, v, t)
     steps = np.concatenate([np.eye(r.nv), -np.eye(r.nv)]) * h
     f = constraint_terms(r, found, r.integrate(q, steps), np.zeros(r.nv), t).value
@@ -166,9 +166,9 @@ def test_floats_and_nodes_agree() -> None:
     """The same source on plain floats is the reference of the compiled function."""
     r = Robot(all_kinds("floating"))
     q, v, _ = state(r.model, 1)
-    found = constraint.collect(r.model, None, every_constraint(r))
+    found = collection.collect(r.model, None, every_constraint(r))
     x = constraint_terms(r, found, q, v, 0.3)
-    rows = constraint.all_rows(found, Kinematics(build_tree(r.model), q.tolist(), v.tolist()), 0.3)
+    rows = collection.all_rows(found, Kinematics(build_tree(r.model), q.tolist(), v.tolist()), 0.3)
     for compiled, plain in zip(x, rows):
         assert worst(compiled, np.array(plain, float)) <= 1e-13
 

@@ -74,7 +74,7 @@ def test_an_edit_serves_fresh_code(copy: Path, tmp_path: Path) -> None:
 
     before, made = gamma(), entries()
     assert made and gamma() == before and entries() == made
-    with open(copy / "constrained" / "constraint.py", "a", encoding="utf-8") as file:
+    with open(copy / "constrained" / "collection.py", "a", encoding="utf-8") as file:
         file.write(EDIT)
     assert gamma() == pytest.approx(before + 1000.0) and entries() > made
 

@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, shown
+from ..errors import InputError
 from ..io.given import function as a_function
 from ..io.given import number, whole
-from ..mechanics import configuration
 from ..mechanics.algorithms import constraints as rows_of
-from ..mechanics.algorithms.constraints import NO_ROWS, Kinematics, Rows
+from ..mechanics.algorithms.constraints import Kinematics, Rows
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, cos, sin, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..model import values
-from ..model.description import Loop, Model
 from ..model.sentences import meant
 from .functions import asked, numbers, short
 
@@ -136,7 +134,7 @@ class Distance:
         try:
             return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
         except ZeroDivisionError:
-            raise InputError(f"{_label(self)}: the two points are at one place whatever the joints do") from None
+            raise InputError(f"{label(self)}: the two points are at one place whatever the joints do") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,23 +366,7 @@ def _checked(who: str, what: str, check: Callable[[object], Any], value: Numbers
         raise InputError(f"{who}: {what} {error}; correct it") from None
 
 
-# -- a set of them -----------------------------------------------------------------------------------------
-
-
-def collect(
-    model: Model,
-    contacts: Sequence[Contact | Mapping[str, Any]] | None,
-    constraints: Sequence[Constraint] | None,
-) -> tuple[Constraint, ...]:
-    """Contacts, then constraints, then the model's own loops; every name checked against the model."""
-    found: list[Constraint] = [_contact(c) for c in several("contacts", contacts, "contact")]
-    found += several("constraints", constraints, "constraint")
-    found += [_loop(loop) for loop in model.loops]
-    for c in found:
-        if not isinstance(c, KINDS):
-            raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
-        _check_names(model, c)
-    return tuple(found)
+# -- words --------------------------------------------------------------------------------------------------
 
 
 def several(what: str, given: Any, one: str) -> list[Any]:
@@ -397,54 +379,7 @@ def several(what: str, given: Any, one: str) -> list[Any]:
     raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
 
 
-def _contact(given: Contact | Mapping[str, Any]) -> Contact:
-    if isinstance(given, Contact):
-        return given
-    if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):
-        raise InputError(f'contact {shown(given)}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
-    known = ("link", "point", "rows", "anchor", "rotation")
-    for key in given:
-        if key not in known:
-            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(known)}")
-    return contact(**given)
-
-
-def _loop(loop: Loop) -> Constraint:
-    if loop.kind == "weld":
-        return Weld(loop.link_a, loop.point_a, loop.link_b, loop.point_b, loop.rotation)
-    return PointToPoint(loop.link_a, loop.point_a, loop.link_b, loop.point_b)
-
-
-def _check_names(model: Model, c: Constraint) -> None:
-    links = [l.name for l in model.links]
-    for link in c.links:
-        if link not in links:
-            what = "contact" if isinstance(c, Contact) else type(c).__name__
-            raise InputError(f"{what}: link {link!r} is not in robot {model.name!r}{meant(str(link), links)}")
-    if isinstance(c, Weld) and c.at is not None:
-        configuration.state(model, f"{_label(c)}: at", q=c.at)
-    if isinstance(c, Gear):
-        joints = {j.name: j.nv for j in model.joints}
-        for name in (c.joint_a, c.joint_b):
-            if not isinstance(name, str) or name not in joints:
-                raise InputError(f"gear: joint {name!r} is not in robot {model.name!r}{meant(str(name), joints)}")
-            if joints[name] != 1:
-                raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
-
-
-def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """A name for each row, for messages: contact(foot)[0], ..., of the next one like it contact(foot)#2[0], ..."""
-    out: list[str] = []
-    seen: dict[str, int] = {}
-    for c in constraints:
-        name = _label(c)
-        seen[name] = seen.get(name, 0) + 1
-        name += f"#{seen[name]}" if seen[name] > 1 else ""
-        out += [f"{name}[{r}]" for r in range(c.size)]
-    return tuple(out)
-
-
-def _label(c: Constraint) -> str:
+def label(c: Constraint) -> str:
     if isinstance(c, Gear):
         return f"gear({c.joint_a}, {c.joint_b})"
     if isinstance(c, Traced):
@@ -456,19 +391,6 @@ def _label(c: Constraint) -> str:
     }
     kind = type(c).__name__
     return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"
-
-
-def is_lasting(c: Constraint) -> bool:
-    """Whether its text says all about it: a Python function has no name that lasts."""
-    return not isinstance(c, (PoseTracking, Traced))
-
-
-def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Rows:
-    """The rows of a set, one after the other."""
-    total = NO_ROWS
-    for c in constraints:
-        total = total + c.rows(k, t)
-    return total
 
 
 __all__ = [

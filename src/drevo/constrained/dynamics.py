@@ -35,7 +35,8 @@ from .checks import (
     refuse_undriven,
     refuse_violation,
 )
-from .constraint import Constraint, Contact, collect, labels
+from .collection import collect, labels
+from .constraint import Constraint, Contact
 from .solve import RANK, Split, cholesky, pseudoinverse, times
 from .terms import constraint_terms, held_at
 

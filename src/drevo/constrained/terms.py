@@ -20,7 +20,8 @@ from ..mechanics.scalar import Scalar
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics
-from .constraint import Constraint, Contact, Weld, all_rows, is_lasting, labels
+from .collection import all_rows, is_lasting, labels
+from .constraint import Constraint, Contact, Weld
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
@@ -45,7 +46,7 @@ def constraint_terms(
     t: ArrayLike = 0.0,
     held: Array | None = None,
 ) -> Terms:
-    """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `constraint.collect` has checked.
+    """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `collection.collect` has checked.
 
     held (..., anchors): `held_at` of the configuration whose places and orientations hold where the constraints
     leave them open; without it they are taken as met.

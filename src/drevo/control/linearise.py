@@ -22,7 +22,8 @@ from ..codegen.graph.program import Program
 from ..compiler.differentiate import at_zero
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
-from ..constrained.constraint import Constraint, all_rows, collect, is_lasting
+from ..constrained.collection import all_rows, collect, is_lasting
+from ..constrained.constraint import Constraint
 from ..constrained.dynamics import (
     CONSISTENT,
     RANK,

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..compiler.tracer import Tracer
-from ..constrained.constraint import Constraint, Weld, all_rows, collect, labels
+from ..constrained.collection import all_rows, collect, labels
+from ..constrained.constraint import Constraint, Weld
 from ..constrained.solve import RANK
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constrained.checks import TermsAt, feedback
-from ..constrained.constraint import Constraint, collect, labels
+from ..constrained.collection import collect, labels
+from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, closed
 from ..constrained.solve import cholesky, independent, spanned
 from ..constrained.terms import Terms, anchored, constraint_terms, held_at, numeric_terms

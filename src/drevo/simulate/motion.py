@@ -17,7 +17,8 @@ from ..codegen.graph.program import Program
 from ..compiler.quick import quick
 from ..compiler.trace import COMPUTE
 from ..compiler.tracer import Tracer
-from ..constrained.constraint import Constraint, all_rows, is_lasting
+from ..constrained.collection import all_rows, is_lasting
+from ..constrained.constraint import Constraint
 from ..constrained.terms import anchored, anchors
 from ..mechanics.algorithms.constraints import Kinematics, Rows
 from ..mechanics.algorithms.inertia_matrix import factorised

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...constrained.collection import collect, labels
 from ...constrained.constraint import (
     Constraint,
     Contact,
@@ -18,8 +19,6 @@ from ...constrained.constraint import (
     PointToPoint,
     PoseTracking,
     Weld,
-    collect,
-    labels,
 )
 from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics, constraint_terms
 from ...errors import InputError, NumericsError

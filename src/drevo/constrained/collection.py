@@ -1,0 +1,105 @@
+"""A set of constraints: gathered and checked against a robot, named row by row, its rows one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import InputError, shown
+from ..mechanics import configuration
+from ..mechanics.algorithms.constraints import NO_ROWS, Kinematics, Rows
+from ..mechanics.scalar import Scalar
+from ..model.description import Loop, Model
+from ..model.sentences import meant
+from .constraint import (
+    KINDS,
+    Constraint,
+    Contact,
+    Gear,
+    PointToPoint,
+    PoseTracking,
+    Traced,
+    Weld,
+    contact,
+    label,
+    several,
+)
+
+
+def collect(
+    model: Model,
+    contacts: Sequence[Contact | Mapping[str, Any]] | None,
+    constraints: Sequence[Constraint] | None,
+) -> tuple[Constraint, ...]:
+    """Contacts, then constraints, then the model's own loops; every name checked against the model."""
+    found: list[Constraint] = [_contact(c) for c in several("contacts", contacts, "contact")]
+    found += several("constraints", constraints, "constraint")
+    found += [_loop(loop) for loop in model.loops]
+    for c in found:
+        if not isinstance(c, KINDS):
+            raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
+        _check_names(model, c)
+    return tuple(found)
+
+
+def _contact(given: Contact | Mapping[str, Any]) -> Contact:
+    if isinstance(given, Contact):
+        return given
+    if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):
+        raise InputError(f'contact {shown(given)}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
+    known = ("link", "point", "rows", "anchor", "rotation")
+    for key in given:
+        if key not in known:
+            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(known)}")
+    return contact(**given)
+
+
+def _loop(loop: Loop) -> Constraint:
+    if loop.kind == "weld":
+        return Weld(loop.link_a, loop.point_a, loop.link_b, loop.point_b, loop.rotation)
+    return PointToPoint(loop.link_a, loop.point_a, loop.link_b, loop.point_b)
+
+
+def _check_names(model: Model, c: Constraint) -> None:
+    links = [l.name for l in model.links]
+    for link in c.links:
+        if link not in links:
+            what = "contact" if isinstance(c, Contact) else type(c).__name__
+            raise InputError(f"{what}: link {link!r} is not in robot {model.name!r}{meant(str(link), links)}")
+    if isinstance(c, Weld) and c.at is not None:
+        configuration.state(model, f"{label(c)}: at", q=c.at)
+    if isinstance(c, Gear):
+        joints = {j.name: j.nv for j in model.joints}
+        for name in (c.joint_a, c.joint_b):
+            if not isinstance(name, str) or name not in joints:
+                raise InputError(f"gear: joint {name!r} is not in robot {model.name!r}{meant(str(name), joints)}")
+            if joints[name] != 1:
+                raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
+
+
+def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """A name for each row, for messages: contact(foot)[0], ..., of the next one like it contact(foot)#2[0], ..."""
+    out: list[str] = []
+    seen: dict[str, int] = {}
+    for c in constraints:
+        name = label(c)
+        seen[name] = seen.get(name, 0) + 1
+        name += f"#{seen[name]}" if seen[name] > 1 else ""
+        out += [f"{name}[{r}]" for r in range(c.size)]
+    return tuple(out)
+
+
+def is_lasting(c: Constraint) -> bool:
+    """Whether its text says all about it: a Python function has no name that lasts."""
+    return not isinstance(c, (PoseTracking, Traced))
+
+
+def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Rows:
+    """The rows of a set, one after the other."""
+    total = NO_ROWS
+    for c in constraints:
+        total = total + c.rows(k, t)
+    return total
+
+
+__all__ = ["all_rows", "collect", "is_lasting", "labels"]
