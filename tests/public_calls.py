@@ -404,7 +404,7 @@ def of_plain(x: np.ndarray, rng: Rng) -> tuple[Any, Any]:
 def twins(c: Call, rng: Rng) -> Twins | None:
     """The call with one argument that has twins; None where no argument has."""
     args, given = list(c.args), dict(c.given)
-    places: list[Any] = [*range(len(args)), *given]
+    places: list[Any] = [*range(len(args)), *(k for k in given if k != "out")]  # what is written to is no number
     for at in rng.permutation(np.array(places, object)):
         into: Any = args if isinstance(at, int) else given
         if (pair := dressed(into[at], rng)) is None:

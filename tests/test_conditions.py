@@ -315,7 +315,7 @@ def test_wrong_arguments_of_conditions(found: Conditions, two_arm: Model) -> Non
 
 
 @pytest.mark.parametrize(("asked", "words"), [
-    (dict(reach=0.0), "reach is 0.0; it is a positive number of metres"), (dict(reach="1"), "reach is '1'"),
+    (dict(reach=0.0), "reach is 0.0; it must be a positive number of metres"), (dict(reach="1"), "reach is '1'"),
     (dict(reach=float("nan")), "reach is nan"), (dict(bodies=[5.0]), "bodies: 5.0 is no text"),
     (dict(bodies=7), "bodies: 7 is no text"), (dict(bodies="link9"), "'link9' is no moving link"),
 ])  # fmt: skip

@@ -157,7 +157,7 @@ def weights(name: str, given: ArrayLike, size: int, definite: bool = False) -> A
             f"give ({name} + {name}.T) / 2"
         )
     x = 0.5 * x + 0.5 * x.T
-    scale = np.sqrt(np.maximum(np.diag(x), np.finfo(float).tiny)) if definite else np.ones(size)
+    scale = np.sqrt(np.where(np.diag(x) > 0.0, np.diag(x), 1.0)) if definite else np.ones(size)
     least = np.linalg.eigvalsh(x / scale / scale[:, None]).min(initial=np.inf)
     if definite and not least > EVEN:
         raise InputError(

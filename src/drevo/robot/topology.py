@@ -62,7 +62,7 @@ class Table(Sequence[T]):
 
     def _number(self, name: str) -> int:
         if name not in self._names:
-            raise LinkIndexError(f"link {name!r} is not in the tree{meant(name, self._names)}")
+            raise LinkIndexError(f"link {shown(name)} is not in the tree{meant(name, self._names)}")
         return self._names.index(name)
 
     def __iter__(self) -> Iterator[T]:

@@ -134,7 +134,10 @@ def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
 
     def checked(t: float, q: Array, v: Array) -> Array:
-        found = efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv))
+        try:
+            found = efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv))
+        except TypeError as error:
+            raise InputError(f"tau(t, q, v) raised TypeError: {error}; correct it") from error
         given = numbers("tau(t, q, v)", found, (..., robot.nv))
         try:
             return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)

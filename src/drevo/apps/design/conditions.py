@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...errors import InputError, TraceError, shown
 from ...io.brief import several
@@ -304,7 +306,7 @@ def _elements(name: str, given: object) -> list[object]:
     """What was asked for, as a list: one label, or several."""
     if given is None or isinstance(given, str):
         return [] if given is None else [given]
-    if not isinstance(given, Iterable):
+    if not np.iterable(given):
         raise InputError(f"conditions: {name} is {shown(given)}; give a name such as 'H_21', or a list of them")
     return list(given)
 

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...errors import InputError, TraceError
+from ...errors import InputError, TraceError, shown
 from ...mechanics.spatial import Body, Mat, Sym, Vec
 from ...mechanics.topology import children_of
 from ...mechanics.tree import Tree, build_tree
@@ -144,7 +144,8 @@ class Parameters:
             r, c = (self.tree.bodies[self.by_number[str(x)]].v for x in pair)
             return max(r, c), min(r, c)
         raise InputError(
-            f"element {label!r} is not in the matrix; elements are named H_11 .. H_{self.tree.nv}{self.tree.nv}"
+            f"element {shown(label)} is not in the matrix; elements are named H_11 .. "
+            f"H_{self.tree.nv}{self.tree.nv}"
         )
 
     def label(self, r: int, c: int) -> str:

@@ -148,7 +148,7 @@ def chosen(model: Model, link: str, mass: Distribution, span: Span | Sequence[Ar
         return span_of(model, link, mass)
     if isinstance(span, Span):
         return span
-    if not isinstance(span, (tuple, list, np.ndarray)) or len(span) != 2:
+    if not isinstance(span, (tuple, list, np.ndarray)) or not np.iterable(span) or len(span) != 2:
         raise InputError(f"span is {shown(span)}; give a Span or two points, from and to")
     return Span.between(span[0], span[1])
 

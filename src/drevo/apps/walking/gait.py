@@ -32,6 +32,8 @@ class Gait:
     tick: float = 0.01
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InputError(f"gait: name is {shown(self.name)}; it must be text")
         for f in fields(self):
             x = getattr(self, f.name)
             if f.name != "name":
