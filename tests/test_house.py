@@ -183,7 +183,7 @@ FUNCTIONS = {
     "apps.cli.accuracy.accuracy": 52,
     "apps.cli.linearise.linearise": 61,
     "apps.cli.loads.loads": 50,
-    "apps.cli.simulate.simulate": 53,
+    "apps.cli.simulate.simulate": 52,
     "apps.cli.write_out.write_out": 49,
     "robot.builder.body": 46,
 }
