@@ -76,7 +76,7 @@ def test_a_speed_that_overflows_is_named(chain: Robot) -> None:
 
 
 def test_events_and_integrators_are_checked() -> None:
-    with pytest.raises(InputError, match="direction -1, 0 or 1"):
+    with pytest.raises(InputError, match="direction is 7; it must be a whole number from -1 to 1"):
         Event(half, direction=7)
     for weights in ((float("nan"),), ("x",), ()):
         with pytest.raises(InputError, match="integrator 'own'"):
