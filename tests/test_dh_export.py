@@ -69,7 +69,10 @@ def test_embedded_robots_come_back(name: str, convention: str) -> None:
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
-@pytest.mark.parametrize(("name", "rows"), [("panda.urdf", 9), ("go2.urdf", 12), ("talos_reduced.urdf", 32)])
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [("panda.urdf", 9), ("go2.urdf", 12), pytest.param("talos_reduced.urdf", 32, marks=pytest.mark.nightly)],
+)
 @pytest.mark.filterwarnings("ignore::drevo.DrevoWarning")
 def test_published_robots_come_back(name: str, rows: int, convention: str) -> None:
     """Arms, legs, branches, welds and mimic joints, on a fixed base."""
@@ -79,7 +82,7 @@ def test_published_robots_come_back(name: str, rows: int, convention: str) -> No
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.nightly) for k in range(4, 12))])
 @pytest.mark.filterwarnings("ignore::drevo.DrevoWarning")
 def test_random_trees_come_back(seed: int, convention: str) -> None:
     """Every kind of joint, welds, mimics, axes that are parallel, almost parallel, skew; on both bases."""
