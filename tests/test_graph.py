@@ -12,7 +12,8 @@ import pytest
 
 from drevo.codegen.graph.derivative import partial
 from drevo.codegen.graph.evaluate import evaluate, evaluate_edges
-from drevo.codegen.graph.node import CEILING, Expr, Graph
+from drevo.codegen.graph.node import Expr, Graph
+from drevo.codegen.graph.nodes import CEILING
 from drevo.codegen.graph.ops import FUNCTIONS
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.errors import TraceError

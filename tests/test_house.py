@@ -177,12 +177,11 @@ def test_every_kind_of_cycle_is_seen(kind: str) -> None:
 # what is over a limit today, lines each: rows only go, and their numbers only fall
 FILES = {
     "codegen/emit/lower.py": 489,
-    "codegen/graph/node.py": 531,
 }
 FUNCTIONS = {
     "apps.cli.accuracy.accuracy": 52,
-    "apps.cli.linearise.linearise": 61,
     "apps.cli.loads.loads": 50,
+    "apps.cli.linearise.linearise": 52,
     "apps.cli.simulate.simulate": 52,
     "apps.cli.write_out.write_out": 49,
     "robot.builder.body": 46,

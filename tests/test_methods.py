@@ -94,3 +94,11 @@ def test_typos_fail_under_mypy(tmp_path: Path) -> None:
     lines = [line for line in said if line.startswith("user.py") and "error" in line]
     first = len(TYPED.splitlines()) + 1
     assert {int(line.split(":")[1]) for line in lines} == set(range(first, first + len(TYPOS))), said
+
+
+def test_a_method_called_on_the_class_computes() -> None:
+    robot = drevo.load("three-link")
+    q, f_ext = np.full(3, 0.1), {"link3": np.ones(6)}
+    assert np.array_equal(drevo.Robot.mass_matrix(robot, q), robot.mass_matrix(q))
+    under = drevo.Robot.inverse_dynamics(robot, q, q, q, f_ext=f_ext)
+    assert np.array_equal(under, robot.inverse_dynamics(q, q, q, f_ext=f_ext))

@@ -16,7 +16,7 @@ HEAD = '''"""The quantities as typed methods. Written by tools/methods.py from t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,15 @@ Array = np.ndarray[Any, Any]
 Forces = Mapping[str, ArrayLike]
 '''
 
+ABOUT = '''    """One method for each quantity that needs no more than the state."""
+
+    _compiled: Callable[[str], Callable[..., Any]]
+
+    def _call(self, name: str, state: tuple[ArrayLike, ...], out: Any, threads: int, f_ext: Any = None) -> Any:
+        """The quantity where the method is called on the class: `Robot.gravity(robot, q)`."""
+        given = {k: x for k, x in (("out", out), ("f_ext", f_ext)) if x is not None}
+        return self._compiled(name)(*state, threads=threads, **given)'''
+
 
 def text() -> str:
     """The whole file."""
@@ -35,8 +44,7 @@ def text() -> str:
     results = "".join(result(x) for x in plain if len(x.outputs) > 1)
     methods = [method(x.name, x) for x in plain]
     methods += [method(alias, CATALOGUE[name]) for alias, name in ALIASES.items()]
-    about = '    """One method for each quantity that needs no more than the state."""'
-    return f"{HEAD}\nif TYPE_CHECKING:\n{results}\n\nclass Methods:\n{about}\n\n" + "\n".join(methods)
+    return f"{HEAD}\nif TYPE_CHECKING:\n{results}\n\nclass Methods:\n{ABOUT}\n\n" + "\n".join(methods)
 
 
 def result(x: Quantity) -> str:
@@ -64,7 +72,10 @@ def method(name: str, x: Quantity) -> str:
     first, *rest = doc
     body = "\n".join(f"        {y}" if y else "" for y in rest)
     end = f'"""{first}\n{body}\n        """' if rest else f'"""{first}"""'
-    return f"    @compiled\n{line}\n        {end}\n        raise NotImplementedError\n"
+    state = f"({', '.join(x.state)}{',' if len(x.state) == 1 else ''})"
+    passed = [f'"{name}"', state, "out", "threads", *(["f_ext"] if x.external else [])]
+    call = f"        found: {kind} = self._call({', '.join(passed)})\n        return found\n"
+    return f"    @compiled\n{line}\n        {end}\n{call}"
 
 
 if __name__ == "__main__":

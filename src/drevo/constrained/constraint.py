@@ -374,7 +374,7 @@ def several(what: str, given: Any, one: str) -> list[Any]:
     if given is None:
         return []
     if not isinstance(given, (str, bytes, Mapping, *KINDS)):
-        with suppress(TypeError, NotImplementedError):
+        with suppress(TypeError, NotImplementedError):  # a memoryview of several axes does not iterate
             return list(np.asarray(given) if isinstance(given, memoryview) else given)
     raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
 

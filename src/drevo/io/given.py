@@ -28,7 +28,7 @@ def numbers(what: str, x: Any, shape: Shape | None = None, dtype: np.dtype[Any] 
     """
     try:
         found = np.asarray(x)
-    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:  # the last: memoryviews' formats
         raise InputError(f"{what} is no array of numbers: {error}") from None
     if found.dtype.kind not in "fiub":
         kind = "None" if x is None else f"values of type {found.dtype}"

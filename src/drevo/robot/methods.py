@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 class Methods:
     """One method for each quantity that needs no more than the state."""
 
+    _compiled: Callable[[str], Callable[..., Any]]
+
+    def _call(self, name: str, state: tuple[ArrayLike, ...], out: Any, threads: int, f_ext: Any = None) -> Any:
+        """The quantity where the method is called on the class: `Robot.gravity(robot, q)`."""
+        given = {k: x for k, x in (("out", out), ("f_ext", f_ext)) if x is not None}
+        return self._compiled(name)(*state, threads=threads, **given)
+
     @compiled
     def inverse_dynamics(
         self,
@@ -52,7 +59,8 @@ class Methods:
         Gives tau (..., nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("inverse_dynamics", (q, v, a), out, threads, f_ext)
+        return found
 
     @compiled
     def forward_dynamics(
@@ -77,7 +85,8 @@ class Methods:
         Gives a (..., nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("forward_dynamics", (q, v, tau), out, threads, f_ext)
+        return found
 
     @compiled
     def mass_matrix(self, q: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -90,7 +99,8 @@ class Methods:
         Gives M (..., nv, nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("mass_matrix", (q,), out, threads)
+        return found
 
     @compiled
     def inertia_product(self, q: ArrayLike, x: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -104,7 +114,8 @@ class Methods:
         Gives y (..., nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("inertia_product", (q, x), out, threads)
+        return found
 
     @compiled
     def inverse_mass_matrix(self, q: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -117,7 +128,8 @@ class Methods:
         Gives Minv (..., nv, nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("inverse_mass_matrix", (q,), out, threads)
+        return found
 
     @compiled
     def bias(
@@ -140,7 +152,8 @@ class Methods:
         Gives h (..., nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("bias", (q, v), out, threads, f_ext)
+        return found
 
     @compiled
     def gravity(self, q: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -153,7 +166,8 @@ class Methods:
         Gives g (..., nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("gravity", (q,), out, threads)
+        return found
 
     @compiled
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -167,7 +181,8 @@ class Methods:
         Gives C (..., nv, nv). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("coriolis_matrix", (q, v), out, threads)
+        return found
 
     @compiled
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -181,7 +196,8 @@ class Methods:
         Gives T (...). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("kinetic_energy", (q, v), out, threads)
+        return found
 
     @compiled
     def potential_energy(self, q: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -194,7 +210,8 @@ class Methods:
         Gives V (...). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("potential_energy", (q,), out, threads)
+        return found
 
     @compiled
     def center_of_mass(self, q: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -207,7 +224,8 @@ class Methods:
         Gives c (..., 3). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("center_of_mass", (q,), out, threads)
+        return found
 
     @compiled
     def momentum(self, q: ArrayLike, v: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -221,7 +239,8 @@ class Methods:
         Gives l (..., 6). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("momentum", (q, v), out, threads)
+        return found
 
     @compiled
     def poses(self, q: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
@@ -234,7 +253,8 @@ class Methods:
         Gives T (..., links, 3, 4). Leading dimensions are batches and broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: Array = self._call("poses", (q,), out, threads)
+        return found
 
     @compiled
     def inverse_dynamics_derivatives(
@@ -257,7 +277,8 @@ class Methods:
         broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: InverseDynamicsDerivatives = self._call("inverse_dynamics_derivatives", (q, v, a), out, threads)
+        return found
 
     @compiled
     def forward_dynamics_derivatives(
@@ -280,7 +301,8 @@ class Methods:
         broadcast.
         Raises InputError (shapes, types), NumericsError (the row that is not finite).
         """
-        raise NotImplementedError
+        found: ForwardDynamicsDerivatives = self._call("forward_dynamics_derivatives", (q, v, tau), out, threads)
+        return found
 
     @compiled
     def rnea(
@@ -294,7 +316,8 @@ class Methods:
         f_ext: Forces | None = None,
     ) -> Array:
         """inverse_dynamics: the same."""
-        raise NotImplementedError
+        found: Array = self._call("rnea", (q, v, a), out, threads, f_ext)
+        return found
 
     @compiled
     def aba(
@@ -308,9 +331,11 @@ class Methods:
         f_ext: Forces | None = None,
     ) -> Array:
         """forward_dynamics: the same."""
-        raise NotImplementedError
+        found: Array = self._call("aba", (q, v, tau), out, threads, f_ext)
+        return found
 
     @compiled
     def crba(self, q: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
         """mass_matrix: the same."""
-        raise NotImplementedError
+        found: Array = self._call("crba", (q,), out, threads)
+        return found

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .common import Base, Json, RobotName, guarded, load, numbers, say, table
+
+if TYPE_CHECKING:
+    from ...robot import Robot
 
 ROUNDING = 1e-12  # of the largest eigenvalue: a real part below it is none
 
@@ -46,22 +49,13 @@ def linearise(
         ready("a linear model", output, (".npz",))
     made = load(robot, base)
     driven = [x.strip() for x in actuated.split(",")] if actuated else None
-    at = made.neutral() if q is None else np.array(numbers("--q", q))
-    rates = np.zeros(made.nv) if v is None else np.array(numbers("--v", v))
-    force = numbers("--tau", tau)
-    if force is None:
-        efforts = made.constrained_inverse_dynamics(at, rates, np.zeros(made.nv), actuated=driven).tau
-    else:
-        efforts = np.array(force * made.nv if len(force) == 1 else force)
+    at, rates, efforts = _state(made, q, v, tau, driven)
     found = made.linearise(at, rates, efforts, actuated=driven)
-    values = np.linalg.eigvals(found.reduced.A)
-    noise = ROUNDING * float(np.abs(values).max(initial=0.0))
-    values = np.where(np.abs(values.real) > noise, values.real, 0.0) + 1j * values.imag
-    values = values[np.lexsort((-values.imag, np.abs(values)))]
+    values = _eigenvalues(found.reduced.A)
     facts = {"q": at, "v": rates, "tau": efforts, "a": found.a, "A": found.A, "B": found.B}
     if output is not None:
         with saving("a linear model", output, (".npz",)) as file:
-            np.savez(file, **facts, eigenvalues=values)  # type: ignore[arg-type]
+            np.savez(file, **facts, eigenvalues=values)
     if as_json:
         pairs = [[float(x.real), float(x.imag)] for x in values]
         say({"robot": made.name, **{k: x.tolist() for k, x in facts.items()}, "eigenvalues": pairs})
@@ -75,6 +69,30 @@ def linearise(
     )
     if output is not None:
         print(f"saved {output}")
+
+
+def _state(
+    robot: Robot, q: str | None, v: str | None, tau: str | None, driven: list[str] | None
+) -> tuple[Any, Any, Any]:
+    """Configuration, rates and efforts as they are asked for: at rest, and held there, where nothing is said."""
+    import numpy as np
+
+    at = robot.neutral() if q is None else np.array(numbers("--q", q))
+    rates = np.zeros(robot.nv) if v is None else np.array(numbers("--v", v))
+    force = numbers("--tau", tau)
+    if force is None:
+        return at, rates, robot.constrained_inverse_dynamics(at, rates, np.zeros(robot.nv), actuated=driven).tau
+    return at, rates, np.array(force * robot.nv if len(force) == 1 else force)
+
+
+def _eigenvalues(A: Any) -> Any:
+    """In the order of their magnitudes; real parts that are rounding are 0."""
+    import numpy as np
+
+    values = np.linalg.eigvals(A)
+    noise = ROUNDING * float(np.abs(values).max(initial=0.0))
+    values = np.where(np.abs(values.real) > noise, values.real, 0.0) + 1j * values.imag
+    return values[np.lexsort((-values.imag, np.abs(values)))]
 
 
 def _rows(values: Any) -> list[tuple[str, ...]]:

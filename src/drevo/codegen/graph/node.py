@@ -10,48 +10,23 @@ Levels: 0 constant, 1 parameters only (work that is hoisted), 2 state.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from threading import RLock
-from typing import Any, Union
+from typing import Union
 
 from ...errors import TraceError
 from . import levers
+from .nodes import Nodes
 from .ops import ADD, ATAN2, BINARY, BY_NAME, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT, UNLESS, WHEN
 
 Scalar = Union[float, "Expr"]
 
-CEILING = 4_000_000  # nodes; beyond it the rolled form is the right tool
 
-
-class Graph:
-    """Owner of the node table. Nodes are numbered in the order of their making, operands first."""
+class Graph(Nodes):
+    """The node table with the rules of arithmetic: what folds, cancels or shares a factor makes no node."""
 
     def __init__(self) -> None:
-        self.op: list[int] = []
-        self.a: list[int] = []  # first operand edge (of a sum: always positive); of a leaf: its number
-        self.b: list[int] = []  # second operand edge
-        self.level: list[int] = []
-        self.constants: list[float] = []  # values of CONST nodes, by their `a`
-        self.names: list[str] = []  # names of PARAMETER and INPUT nodes, by their `a`
-        self._table: dict[tuple[int, int, int], int] = {}
-        self._constant: dict[float, int] = {}
-        self._lock = RLock()
+        super().__init__()
         off = levers.off()
         self._factors, self._cancels = "factor" not in off, "cancel" not in off
-
-    def __len__(self) -> int:
-        return len(self.op)
-
-    def __repr__(self) -> str:
-        return f"<Graph: {len(self)} nodes>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the lock, which belongs to a process."""
-        return {key: x for key, x in self.__dict__.items() if key != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = RLock()
 
     # -- leaves ---------------------------------------------------------------------------------------------
 
@@ -77,19 +52,7 @@ class Graph:
         value = float(x)
         if not math.isfinite(value):
             raise TraceError(f"a constant became {value} while tracing: check the robot's numbers")
-        sign = value < 0.0
-        value = abs(value)  # also turns -0.0 into 0.0
-        with self._lock:
-            node = self._constant.get(value)
-            if node is None:
-                self.constants.append(value)
-                node = self._constant[value] = self._append(CONST, len(self.constants) - 1, 0, 0)
-        return 2 * node + sign
-
-    def known(self, value: float) -> int | None:
-        """The edge of a positive constant that is in use."""
-        node = self._constant.get(value)
-        return None if node is None else 2 * node
+        return self.constant(value)
 
     def expr(self, edge: int) -> Scalar:
         """The scalar of an edge; a float if the node is a constant."""
@@ -98,29 +61,6 @@ class Graph:
             value = self.constants[self.a[node]]
             return -value if edge & 1 else value
         return Expr(self, edge)
-
-    def _append(self, op: int, a: int, b: int, level: int) -> int:
-        if len(self.op) >= CEILING:
-            raise TraceError(
-                f"the expression grew beyond {CEILING} operations; use the rolled form or fewer outputs"
-            )
-        self.op.append(op)
-        self.a.append(a)
-        self.b.append(b)
-        self.level.append(level)
-        return len(self.op) - 1
-
-    def node(self, op: int, a: int, b: int = 0) -> int:
-        """The interned node of an operation, without any rule applied."""
-        key = (op, a, b)
-        node = self._table.get(key)
-        if node is None:
-            with self._lock:
-                node = self._table.get(key)
-                if node is None:
-                    level, other = self.level[a >> 1], self.level[b >> 1] if op in BINARY else 0
-                    node = self._table[key] = self._append(op, a, b, other if other > level else level)
-        return node
 
     # -- rules on construction ------------------------------------------------------------------------------
 
@@ -288,14 +228,6 @@ class Graph:
 
     # -- small helpers --------------------------------------------------------------------------------------
 
-    def _value(self, edge: int) -> float:
-        value = self.constants[self.a[edge >> 1]]
-        return -value if edge & 1 else value
-
-    def _is_zero(self, edge: int) -> bool:
-        n = edge >> 1
-        return self.op[n] == CONST and self.constants[self.a[n]] == 0.0
-
     def _edge(self, x: int | float) -> int:
         return self.edge(x) if isinstance(x, float) else x
 
@@ -304,30 +236,6 @@ class Graph:
         if isinstance(x, float):
             return -x if sign else x
         return x ^ sign
-
-    def operands(self, node: int) -> tuple[int, ...]:
-        """The operand edges of a node."""
-        op = self.op[node]
-        if op <= INPUT:
-            return ()
-        return (self.a[node], self.b[node]) if op in BINARY else (self.a[node],)
-
-    def live(self, edges: Iterable[int]) -> list[int]:
-        """Nodes that the edges reach, in the order of their making."""
-        edges = list(edges)
-        if not edges:
-            return []
-        top = max(e >> 1 for e in edges)
-        mark = bytearray(top + 1)
-        for e in edges:
-            mark[e >> 1] = 1
-        op, a, b = self.op, self.a, self.b
-        for n in range(top, -1, -1):
-            if mark[n] and op[n] > INPUT:
-                mark[a[n] >> 1] = 1
-                if op[n] in BINARY:
-                    mark[b[n] >> 1] = 1
-        return [n for n in range(top + 1) if mark[n]]
 
 
 class Expr:
