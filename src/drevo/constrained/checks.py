@@ -222,7 +222,7 @@ def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
     if g1.ndim < 2 and g0.ndim < 2:
         grows = bool((g1 < 0.0).any() or (g0 < 0.0).any())
     else:
-        real = poles(*(_square(g, rows) for g in (g1, g0))).real
+        real = poles(*(square(g, rows) for g in (g1, g0))).real
         grows = bool(real.max(initial=0.0) > GROWS * np.abs(real).max(initial=0.0))
     if grows:
         raise InputError(
@@ -243,7 +243,8 @@ def gain(what: str, given: ArrayLike, rows: int) -> Array:
     return g
 
 
-def _square(g: Array, rows: int) -> Array:
+def square(g: Array, rows: int) -> Array:
+    """A gain as a matrix."""
     return g if g.ndim == 2 else np.diag(np.broadcast_to(g, (rows,)))
 
 
@@ -271,4 +272,5 @@ __all__ = [
     "refuse_lost",
     "refuse_undriven",
     "refuse_violation",
+    "square",
 ]

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..compiler.tracer import Tracer
+from ..constrained.checks import gain, square
 from ..constrained.collection import all_rows, collect, labels
 from ..constrained.constraint import Constraint, Weld
 from ..constrained.solve import RANK
@@ -214,19 +215,9 @@ def stabilise(
     m = sum(c.size for c in found)
     if v is not None and not callable(v):
         v = matrix("stabilise: v", v, (robot.nv,))
-    G0, G1 = gain("gamma0", gamma0, m), gain("gamma1", gamma1, m)
+    G0, G1 = (square(gain(f"stabilise: {name}", x, m), m) for name, x in (("gamma0", gamma0), ("gamma1", gamma1)))
     refuse_unstable(G0, G1)
     return Stabiliser(robot, found, G0, G1, v)
-
-
-def gain(name: str, given: ArrayLike, m: int) -> Array:
-    """A gain as a matrix (m, m)."""
-    g = finite(f"stabilise: {name}", given)
-    if g.ndim < 2 and g.shape in ((), (m,)):
-        return np.diag(np.broadcast_to(g, (m,)))
-    if g.shape != (m, m):
-        raise InputError(f"stabilise: {name} has shape {g.shape}; {m} rows take a number, ({m},) or ({m}, {m})")
-    return g
 
 
 def refuse_unstable(G0: Array, G1: Array) -> None:
@@ -245,4 +236,4 @@ def _times(A: Array, x: Array) -> Array:
     return np.asarray((A @ x[..., None])[..., 0])
 
 
-__all__ = ["Stabiliser", "Wish", "gain", "law", "law_program", "refuse_unstable", "stabilise"]
+__all__ = ["Stabiliser", "Wish", "law", "law_program", "refuse_unstable", "stabilise"]

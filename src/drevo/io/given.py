@@ -132,14 +132,6 @@ def generator(what: str, x: Any, hint: str = "") -> Any:
     return x
 
 
-def names(what: str, x: Any) -> tuple[str, ...]:
-    """One name or several."""
-    many = [x] if isinstance(x, str) else x
-    if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
-        raise InputError(f"{what} must be a name or a list of names, not {shown(x)}")
-    return tuple(many)
-
-
 _NONE = np.zeros((0,))  # what is no number has no single one
 
 __all__ = [
@@ -147,7 +139,6 @@ __all__ = [
     "flag",
     "function",
     "generator",
-    "names",
     "number",
     "numbers",
     "positive",

@@ -69,6 +69,6 @@ def _installed(name: str) -> str:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         more = "" if others else f"; {installed.GET}"
         raise ModelError(
-            f"{shown(name)} is neither a file nor a known robot{hint}; embedded are {', '.join(EMBEDDED)}{more}"
+            f"{shown(name)} is neither a file nor a known robot; embedded are {', '.join(EMBEDDED)}{more}{hint}"
         )
     return str(found)
