@@ -139,5 +139,5 @@ def null(like: Function) -> Function:
         ports.append(Input(name, shape, tuple(x.edge >> 1 for x in made)))
     first = ports[0].nodes[0] << 1
     outputs = tuple(Output(name, (1,), (first,)) for name, _ in like.outputs)
-    program = Program("null", graph, tuple(ports), (), outputs, {}, (), (), {"robot": "none"})
+    program = Program("null", graph, tuple(ports), (), outputs, meta={"robot": "none"})
     return obtain("null", lambda: program, Spec(), cache=False)
