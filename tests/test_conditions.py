@@ -17,7 +17,7 @@ from drevo.apps.design.conditions import Conditions, conditions
 from drevo.apps.design.polynomial import Angle, Poly, forms, rational
 from drevo.errors import InputError, NumericsError, TraceError
 from drevo.mechanics.algorithms import inertia_matrix
-from drevo.mechanics.spatial import Body, Sym, Vec
+from drevo.mechanics.spatial import RigidInertia, Sym, Vec
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
 
@@ -173,8 +173,8 @@ def test_planar_offsets_along_no_axis() -> None:
     assert c.M[1][1] == "I_2^z + I_3^z + L_3^2*m_3"
 
 
-def moved(tree: Tree, i: int, change: Body) -> Tree:
-    return tree.but(
+def moved(tree: Tree, i: int, change: RigidInertia) -> Tree:
+    return tree.replace(
         bodies=tuple(b._replace(inertia=b.inertia + change) if k == i else b for k, b in enumerate(tree.bodies))
     )
 
@@ -183,9 +183,9 @@ def numeric_rank(model: Model) -> int:
     """Rank of M(q) - M(q0) over the inertial parameters, by numbers alone."""
     tree, rng = build_tree(model), np.random.default_rng(0)
     poses = [[float(x) for x in q] for q in rng.uniform(-3, 3, (40, model.nq))]
-    changes = [Body(1.0, Vec(0.0, 0.0, 0.0), Sym(*[0.0] * 6))]
-    changes += [Body(0.0, Vec(*e), Sym(*[0.0] * 6)) for e in np.eye(3).tolist()]
-    changes += [Body(0.0, Vec(0.0, 0.0, 0.0), Sym(*e)) for e in np.eye(6).tolist()]
+    changes = [RigidInertia(1.0, Vec(0.0, 0.0, 0.0), Sym(*[0.0] * 6))]
+    changes += [RigidInertia(0.0, Vec(*e), Sym(*[0.0] * 6)) for e in np.eye(3).tolist()]
+    changes += [RigidInertia(0.0, Vec(0.0, 0.0, 0.0), Sym(*e)) for e in np.eye(6).tolist()]
     columns = []
     for i in range(len(tree)):
         for change in changes:

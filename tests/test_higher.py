@@ -19,7 +19,7 @@ from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.differentiate import derivative, derivative_program, unpack
 from drevo.compiler.search import Plan
 from drevo.mechanics.algorithms.higher import motion
-from drevo.mechanics.algorithms.inertia_matrix import mass_matrix, wrench_of
+from drevo.mechanics.algorithms.inertia_matrix import apply_inertia, mass_matrix
 from drevo.mechanics.configuration import slices
 from drevo.mechanics.formalisms import zaremba
 from drevo.mechanics.formalisms.zaremba_terms import Terms
@@ -168,7 +168,7 @@ def test_compact_christoffel(name: str) -> None:
     for m, b in enumerate(tree.bodies):
         rates = sorted(c.over[m] | {b.v})
         l = {i: c.column(i, m, ()) for i in rates}
-        F = {i: wrench_of(c.inertia(m, ()), x) for i, x in l.items()}
+        F = {i: apply_inertia(c.inertia(m, ()), x) for i, x in l.items()}
         owner = {x.v: k for k, x in enumerate(tree.bodies)}
 
         def term(x: int, t: int, y: int, l: Any = l, F: Any = F, owner: Any = owner) -> float:

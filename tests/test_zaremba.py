@@ -82,7 +82,7 @@ def test_orders_by_complex_step(seed: int) -> None:
 
     def newton_euler(x: Array) -> Array:
         zero = [0.0] * n
-        cut = tree.but(gravity=tree.gravity * 0.0)
+        cut = tree.replace(gravity=tree.gravity * 0.0)
         return np.array([inverse_dynamics(cut, list(x), zero, list(e)) for e in np.eye(n)], complex)
 
     def theorem(p: int) -> Any:

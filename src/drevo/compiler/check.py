@@ -42,7 +42,9 @@ def inertia_moved(tree: Tree, q: list[float]) -> list[float]:
     That is the diagonal of M, but where one coordinate moves several joints it cannot cancel.
     """
     starts = np.cumsum([0, *(b.nv for b in tree.bodies)])
-    apart = tree.but(bodies=tuple(b._replace(v=int(at)) for b, at in zip(tree.bodies, starts)), nv=int(starts[-1]))
+    apart = tree.replace(
+        bodies=tuple(b._replace(v=int(at)) for b, at in zip(tree.bodies, starts)), nv=int(starts[-1])
+    )
     M = mass_matrix_rows(apart, q)
     roots = [0.0] * tree.nv
     for b, at in zip(tree.bodies, starts):

@@ -175,7 +175,7 @@ def restricted(tree: Tree, kept: Sequence[int]) -> Tree:
     """The bodies `kept`, closed under parents and ascending; coordinates as they were."""
     place = {i: n for n, i in enumerate(kept)}
     bodies = tuple(tree.bodies[i]._replace(parent=place.get(tree.bodies[i].parent, -1)) for i in kept)
-    return tree.but(bodies=bodies, frames={})
+    return tree.replace(bodies=bodies, frames={})
 
 
 Key = tuple[Any, ...]

@@ -111,7 +111,7 @@ class Tracer:
             tree = build_tree(model, self.symbols.value if parameters else numbers, self.context, snap)
             self.symbols.check()
             if compiled:
-                tree = tree.but(carried=carried_inertia(tree))
+                tree = tree.replace(carried=carried_inertia(tree))
             self.tree = prepare(tree) if prepare else tree
 
     def input(self, name: str, size: int) -> list[Expr]:

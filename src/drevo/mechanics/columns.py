@@ -16,7 +16,7 @@ import numpy as np
 
 from ..model.description import JOINT_SIZES, Inertial, Model
 from .joints import SIZES
-from .spatial import IDENTITY, ZERO, Mat, Sym, Vec, body_of
+from .spatial import IDENTITY, ZERO, Mat, Sym, Vec, inertia_of
 from .tree import TINY, LinkFrame, Tree, build_tree, snapped
 
 Array = np.ndarray[Any, Any]
@@ -118,7 +118,9 @@ def _inertias(inertials: Sequence[Inertial | None], order: Sequence[int]) -> Arr
     bodies = [inertials[k] or Inertial() for k in order]
     com = np.array([b.com for b in bodies]).reshape(-1, 3)
     tensor = np.array([b.tensor for b in bodies]).reshape(-1, 3, 3)
-    m, h, S = body_of(np.array([b.mass for b in bodies]), Vec(*com.T), Sym.of(Mat.of(tensor.transpose(1, 2, 0))))
+    m, h, S = inertia_of(
+        np.array([b.mass for b in bodies]), Vec(*com.T), Sym.of(Mat.of(tensor.transpose(1, 2, 0)))
+    )
     moments = np.array(S).reshape(6, -1)
     scale = np.abs(moments[[0, 3, 5]]).sum(0)
     moments[np.abs(moments) <= TINY * scale] = 0.0  # left over from rounding

@@ -112,7 +112,7 @@ class Placement(NamedTuple):
     Q: Mat
     p: Vec  # origin of the child in parent axes, the joint's own displacement included
 
-    def up(self, v: Vec) -> Vec:
+    def to_parent(self, v: Vec) -> Vec:
         """From child axes to parent axes; never multiplies R and Q together."""
         if self.k >= 0:
             v = rotate(self.k, self.s, self.c, v)
@@ -120,7 +120,7 @@ class Placement(NamedTuple):
             v = self.Q @ v
         return self.R @ v
 
-    def down(self, v: Vec) -> Vec:
+    def to_child(self, v: Vec) -> Vec:
         """From parent axes to child axes."""
         v = self.R.T @ v
         if self.k >= 0:
@@ -132,14 +132,14 @@ class Placement(NamedTuple):
         """R Q as a matrix."""
         return self.R if self.k == -2 else self.R.mul(self.Q)
 
-    def up_force(self, f: Force) -> Force:
+    def force_to_parent(self, f: Force) -> Force:
         """A wrench about the child's origin as one about the parent's."""
-        force = self.up(f.f)
-        return Force(self.up(f.n) + self.p.cross(force), force)
+        force = self.to_parent(f.f)
+        return Force(self.to_parent(f.n) + self.p.cross(force), force)
 
-    def down_motion(self, m: Motion) -> Motion:
+    def motion_to_child(self, m: Motion) -> Motion:
         """A motion of the parent as felt at the child's origin."""
-        return Motion(self.down(m.w), self.down(m.v + m.w.cross(self.p)))
+        return Motion(self.to_child(m.w), self.to_child(m.v + m.w.cross(self.p)))
 
 
 def place(
@@ -159,7 +159,7 @@ def place(
     return Placement(R, -1, 0.0, 1.0, from_quaternion(q[3], q[4], q[5], q[6]), p + R @ Vec(q[0], q[1], q[2]))
 
 
-def columns(kind: str, k: int, pitch: Scalar) -> list[Motion]:
+def motion_subspace(kind: str, k: int, pitch: Scalar) -> list[Motion]:
     """The joint's columns in its own moved frame, in the order of its rates."""
     if kind == "revolute":
         return [Motion(UNIT[k], ZERO)]

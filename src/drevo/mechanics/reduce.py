@@ -14,14 +14,14 @@ from collections.abc import Sequence
 
 from .rotation import about
 from .scalar import Scalar, atan2, cos, is_zero, sin
-from .spatial import SYM_ZERO, UNIT, ZERO, Body, Mat, Sym, Vec
+from .spatial import SYM_ZERO, UNIT, ZERO, Mat, RigidInertia, Sym, Vec
 from .tree import LinkFrame, Tree, TreeBody
 
 SHORT = 1e-2  # of the longest offset
 ROUNDING = 1e-13  # of the largest term: below it a sum of numbers is a structural zero
 
 
-def cleaned(total: Body, *terms: Body) -> Body:
+def cleaned(total: RigidInertia, *terms: RigidInertia) -> RigidInertia:
     """A sum of inertias whose rounding left-overs, against the size of the terms, are structural zeros."""
     values = [[b.m, *b.h, *b.S] for b in terms]
     if not all(isinstance(x, (int, float)) for row in values for x in row):
@@ -36,7 +36,7 @@ def cleaned(total: Body, *terms: Body) -> Body:
         settle(list(total.h), slice(1, 4)),
         settle(list(total.S), slice(4, 10)),
     )
-    return Body(m[0], Vec(*h), Sym(*S))
+    return RigidInertia(m[0], Vec(*h), Sym(*S))
 
 
 # -- the inertia gauge --------------------------------------------------------------------------------------
@@ -49,26 +49,26 @@ def _only(S: Sym, k: int, value: Scalar) -> Sym:
     return Sym.of(Mat.of(rows))
 
 
-def movable(b: TreeBody, P: Body, gauge: str = "sigma") -> tuple[Body, Body]:
+def movable(b: TreeBody, P: RigidInertia, gauge: str = "sigma") -> tuple[RigidInertia, RigidInertia]:
     """(what stays, what may go to the parent): points at rest in both bodies. Spec section 3, table.
 
     gauge "yy" moves so much of S_kk that J_yy = S_kk + S_xx vanishes instead of S_kk: Khalil's base parameters.
     """
     k = b.axis
     if b.kind == "prismatic":
-        return Body(P.m, P.h, SYM_ZERO), Body(0.0, ZERO, P.S)
+        return RigidInertia(P.m, P.h, SYM_ZERO), RigidInertia(0.0, ZERO, P.S)
     if b.kind == "spherical":
-        return Body(0.0, P.h, P.S), Body(P.m, ZERO, SYM_ZERO)
+        return RigidInertia(0.0, P.h, P.S), RigidInertia(P.m, ZERO, SYM_ZERO)
     if b.kind not in ("revolute", "helical"):
-        return P, Body(0.0, ZERO, SYM_ZERO)
+        return P, RigidInertia(0.0, ZERO, SYM_ZERO)
     x = (k + 1) % 3
     kept = -P.S.mat[x][x] if gauge == "yy" and b.kind == "revolute" else 0.0
     S, moved = _only(P.S, k, kept), _only(SYM_ZERO, k, P.S.mat[k][k] - kept)
     if b.kind == "helical":
-        return Body(P.m, P.h, S), Body(0.0, ZERO, moved)
+        return RigidInertia(P.m, P.h, S), RigidInertia(0.0, ZERO, moved)
     h = list(P.h)
     h[k] = 0.0
-    return Body(0.0, Vec(*h), S), Body(P.m, UNIT[k] * P.h[k], moved)
+    return RigidInertia(0.0, Vec(*h), S), RigidInertia(P.m, UNIT[k] * P.h[k], moved)
 
 
 def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] = ()) -> Tree:
@@ -86,7 +86,7 @@ def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] 
         if b.parent >= 0:
             G = G.moved(b.R, b.p)
             P[b.parent] = cleaned(P[b.parent] + G, P[b.parent], G)
-    return tree.but(bodies=tuple(b._replace(inertia=p) for b, p in zip(tree.bodies, P)))
+    return tree.replace(bodies=tuple(b._replace(inertia=p) for b, p in zip(tree.bodies, P)))
 
 
 def longest(tree: Tree) -> float:
@@ -99,16 +99,18 @@ def is_short(x: Scalar, longest: float) -> bool:
     return isinstance(x, float) and abs(x) <= SHORT * longest
 
 
-def held(parent: Body, child: Body, p: Vec, c: int, size: float = 0.0) -> tuple[Body, Body]:
+def held(
+    parent: RigidInertia, child: RigidInertia, p: Vec, c: int, size: float = 0.0
+) -> tuple[RigidInertia, RigidInertia]:
     """A mass at the child's pole p changes hands so that component c of the parent's h vanishes."""
     if is_zero(parent.h[c]) or is_short(p[c], size):
         return parent, child
     mu = parent.h[c] / p[c]
-    point = Body(mu, ZERO, SYM_ZERO).shifted(p)
-    minus = Body(-mu, -point.h, SYM_ZERO - point.S)
+    point = RigidInertia(mu, ZERO, SYM_ZERO).shifted(p)
+    minus = RigidInertia(-mu, -point.h, SYM_ZERO - point.S)
     h = list(parent.h + minus.h)
     h[c] = 0.0
-    return cleaned(Body(parent.m - mu, Vec(*h), parent.S + minus.S), parent, minus), child + Body(
+    return cleaned(RigidInertia(parent.m - mu, Vec(*h), parent.S + minus.S), parent, minus), child + RigidInertia(
         mu, ZERO, SYM_ZERO
     )
 
@@ -157,11 +159,11 @@ def turned_about_axis(tree: Tree, i: int, angle: Scalar) -> Tree:
         S[x][y] = S[y][x] = 0.0
     h[y] = 0.0
     bodies, frames = list(tree.bodies), dict(tree.frames)
-    bodies[i] = b._replace(inertia=Body(P.m, Vec(*h), Sym.of(Mat.of(S))), phase=b.phase + angle)
+    bodies[i] = b._replace(inertia=RigidInertia(P.m, Vec(*h), Sym.of(Mat.of(S))), phase=b.phase + angle)
     for name, f in tree.frames.items():
         if f.body == i:
             frames[name] = LinkFrame(i, A.T.mul(f.R), A.T @ f.p)
-    return tree.but(bodies=tuple(bodies), frames=frames)
+    return tree.replace(bodies=tuple(bodies), frames=frames)
 
 
 # -- the unit of length -------------------------------------------------------------------------------------
@@ -219,10 +221,10 @@ def in_unit(tree: Tree, unit: Scalar) -> Tree:
 
     def smaller(b: TreeBody) -> TreeBody:
         P = b.inertia
-        inertia = Body(P.m * (unit * unit), P.h * unit, P.S)
+        inertia = RigidInertia(P.m * (unit * unit), P.h * unit, P.S)
         return b._replace(p=shorter(b.p), pitch=b.pitch / unit, inertia=inertia)
 
     frames = {name: LinkFrame(f.body, f.R, shorter(f.p)) for name, f in tree.frames.items()}
-    return tree.but(
+    return tree.replace(
         bodies=tuple(map(smaller, tree.bodies)), frames=frames, gravity=shorter(tree.gravity), unit=unit
     )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from .rotation import about
 from .scalar import Scalar, atan2, cos, is_zero, sin
-from .spatial import IDENTITY, UNIT, ZERO, Body, Mat, Vec
+from .spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec
 from .topology import children_of
 from .tree import LinkFrame, Tree, TreeBody
 
@@ -146,7 +146,7 @@ def own_part(b: TreeBody, angle: Scalar, shift: Vec) -> TreeBody:
     """The body itself after its frame has turned and moved."""
     along = b.R @ shift
     P = b.inertia.shifted(-shift).turned(turn(b, angle).T)
-    P = Body(P.m, settled_offset(P.h, b.inertia.h), P.S)
+    P = RigidInertia(P.m, settled_offset(P.h, b.inertia.h), P.S)
     return own_zero(b._replace(p=settled_offset(b.p + along, b.p, along), phase=b.phase + angle, inertia=P))
 
 
@@ -172,7 +172,7 @@ def moved(tree: Tree, m: Move) -> Tree:
     for name, f in tree.frames.items():
         if f.body == m.body:
             frames[name] = LinkFrame(f.body, A.mul(f.R), A @ (f.p - shift))
-    return tree.but(bodies=tuple(bodies), frames=frames)
+    return tree.replace(bodies=tuple(bodies), frames=frames)
 
 
 # -- what a choice costs ------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def cost(tree: Tree, i: int, children: Sequence[int], angle: Scalar, shift: Vec)
 
 def settled(tree: Tree) -> Tree:
     """Every hinge's constant turn about its own axis goes into its zero."""
-    return tree.but(bodies=tuple(own_zero(b) for b in tree.bodies))
+    return tree.replace(bodies=tuple(own_zero(b) for b in tree.bodies))
 
 
 def reframed(tree: Tree) -> Tree:

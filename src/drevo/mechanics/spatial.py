@@ -190,7 +190,7 @@ def outer_sum(p: Vec, g: Vec) -> Sym:
     )
 
 
-class Body(NamedTuple):
+class RigidInertia(NamedTuple):
     """Mass, first moment h = m c and second moments S = integral of r r^T dm, about a body frame's origin."""
 
     m: Scalar
@@ -202,32 +202,32 @@ class Body(NamedTuple):
         """Rotational inertia about the origin."""
         return self.S.turned()
 
-    def __add__(self, o: Body) -> Body:  # type: ignore[override]
-        return Body(self.m + o.m, self.h + o.h, self.S + o.S)
+    def __add__(self, o: RigidInertia) -> RigidInertia:  # type: ignore[override]
+        return RigidInertia(self.m + o.m, self.h + o.h, self.S + o.S)
 
-    def moved(self, r: Mat, p: Vec) -> Body:
+    def moved(self, r: Mat, p: Vec) -> RigidInertia:
         """The same mass seen from a frame where this one stands at (r, p)."""
         return self.turned(r).shifted(p)
 
-    def turned(self, r: Mat) -> Body:
-        return Body(self.m, r @ self.h, congruence(r, self.S))
+    def turned(self, r: Mat) -> RigidInertia:
+        return RigidInertia(self.m, r @ self.h, congruence(r, self.S))
 
-    def shifted(self, p: Vec) -> Body:
+    def shifted(self, p: Vec) -> RigidInertia:
         """S + p g^T + g p^T with g = h + m p / 2; spec fewest operations, section 7, step 3."""
         if p.zero:
             return self
         g = self.h + p * (0.5 * self.m)
-        return Body(self.m, self.h + p * self.m, self.S + outer_sum(p, g))
+        return RigidInertia(self.m, self.h + p * self.m, self.S + outer_sum(p, g))
 
 
-NOTHING = Body(0.0, ZERO, SYM_ZERO)
+ZERO_INERTIA = RigidInertia(0.0, ZERO, SYM_ZERO)
 
 
-def body_of(mass: Scalar, com: Vec, tensor: Sym) -> Body:
+def inertia_of(mass: Scalar, com: Vec, tensor: Sym) -> RigidInertia:
     """From mass, centre of mass and inertia tensor about it."""
     half = 0.5 * tensor.trace
     central = Sym(half - tensor.xx, -tensor.xy, -tensor.xz, half - tensor.yy, -tensor.yz, half - tensor.zz)
     h = com * mass
-    return Body(
+    return RigidInertia(
         mass, h, central + Sym(com.x * h.x, com.x * h.y, com.x * h.z, com.y * h.y, com.y * h.z, com.z * h.z)
     )

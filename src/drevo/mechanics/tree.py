@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
-from .joints import SIZES, Elementary, Motion, Placement, columns, elementary_chain, place
+from .joints import SIZES, Elementary, Motion, Placement, elementary_chain, motion_subspace, place
 from .rotation import about, carrying
 from .scalar import Scalar, cos, sin
-from .spatial import IDENTITY, NOTHING, SYM_ZERO, UNIT, ZERO, Body, Mat, Sym, Vec, body_of
+from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
 from .topology import tour
 
 Value = Callable[[str, float], Scalar]
@@ -44,7 +44,7 @@ class TreeBody(NamedTuple):
     q: int
     v: int
     factor: float
-    inertia: Body
+    inertia: RigidInertia
     phase: Scalar = 0.0
 
     @property
@@ -123,14 +123,14 @@ class Tree:
         out = []
         for b in self.bodies:
             total = Motion(ZERO, ZERO)
-            for column, rate in zip(self.columns(b), v[b.v : b.v + b.nv]):
+            for column, rate in zip(self.motion_subspace(b), v[b.v : b.v + b.nv]):
                 total = total + column * (b.factor * rate)
             out.append(total)
         return out
 
     @staticmethod
-    def columns(b: TreeBody) -> list[Motion]:
-        return columns(b.kind, b.axis, b.pitch)
+    def motion_subspace(b: TreeBody) -> list[Motion]:
+        return motion_subspace(b.kind, b.axis, b.pitch)
 
     # -- names for people; no-ops on numbers ------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Tree:
     def section(self, i: int, title: str = "") -> None:
         self.context.section(f"{title or 'link'} {self.bodies[i].number} ({self.bodies[i].link})")
 
-    def but(self, **changes: object) -> Tree:
+    def replace(self, **changes: object) -> Tree:
         """A copy with some fields replaced."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
@@ -177,7 +177,7 @@ def carried_inertia(tree: Tree) -> list[Scalar]:
         if b.parent >= 0:
             mass[b.parent] = mass[b.parent] + 0.5 * mass[i]
             turned[b.parent] = turned[b.parent] + 0.5 * turned[i] + mass[i] * b.p.dot(b.p)
-        for k, s in enumerate(tree.columns(b)):
+        for k, s in enumerate(tree.motion_subspace(b)):
             out[b.v + k] = mass[i] if s.w.zero else turned[i]
     return out
 
@@ -196,7 +196,7 @@ class _Builder:
     snap: float
     bodies: list[partial[TreeBody]] = field(default_factory=list)  # each waits for its inertia
     frames: dict[str, LinkFrame] = field(default_factory=dict)
-    inertias: list[Body] = field(default_factory=list)
+    inertias: list[RigidInertia] = field(default_factory=list)
 
 
 def build_tree(model: Model, value: Value = numbers, context: Context | None = None, snap: float = TINY) -> Tree:
@@ -224,9 +224,9 @@ def build_tree(model: Model, value: Value = numbers, context: Context | None = N
             if frame.R != IDENTITY or not frame.p.zero:
                 body = body.moved(frame.R, frame.p)
             before = state.inertias[frame.body]
-            state.inertias[frame.body] = body if before is NOTHING else before + body
+            state.inertias[frame.body] = body if before is ZERO_INERTIA else before + body
         stack.extend(reversed(by_parent.get(joint.child, [])))
-    bodies = tuple(b(Body(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
+    bodies = tuple(b(RigidInertia(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
     g = Vec(*(value(f"gravity.{a}", x) if x else 0.0 for a, x in zip("xyz", model.gravity)))
     names = tuple(j.name for j in model.moving_joints for _ in range(j.nv))
     return Tree(bodies, state.frames, g, model.nq, model.nv, names, context or Context())
@@ -276,7 +276,7 @@ def _attach(
             partial(TreeBody, joint.child, joint.name, number, body, e.kind, k, snapped(R, state.snap), p, e.pitch,
                     iq + step, iv + step, factor)
         )  # fmt: skip
-        state.inertias.append(NOTHING)
+        state.inertias.append(ZERO_INERTIA)
         body = len(state.bodies) - 1
         R, p = IDENTITY if A is IDENTITY else A.T, ZERO  # the joint's moved frame, seen from the body
     if joint.apart:
@@ -349,7 +349,7 @@ def _defect(R: Mat) -> float:
     return max(float(abs(x)) for row in R.T.mul(R) - IDENTITY for x in row)
 
 
-def _inertia(state: _Builder, link: str, inertial: Inertial) -> Body:
+def _inertia(state: _Builder, link: str, inertial: Inertial) -> RigidInertia:
     def get(name: str, x: float) -> Scalar:
         return state.value(f"{link}.{name}", x) if x else 0.0
 
@@ -357,7 +357,7 @@ def _inertia(state: _Builder, link: str, inertial: Inertial) -> Body:
     t = Sym.of(Mat.of(inertial.tensor))
     names = ("xx", "xy", "xz", "yy", "yz", "zz")
     tensor = Sym(*(get(f"inertia.{n}", x) for n, x in zip(names, t)))
-    return body_of(get("mass", inertial.mass), com, tensor)
+    return inertia_of(get("mass", inertial.mass), com, tensor)
 
 
 def _clean(S: Sym) -> Sym:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...errors import InputError, TraceError, shown
-from ...mechanics.spatial import Body, Mat, Sym, Vec
+from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec
 from ...mechanics.topology import children_of
 from ...mechanics.tree import Tree, build_tree
 from ...model.description import Model
@@ -67,7 +67,7 @@ class Parameters:
         self.index = {p.name: k for k, p in enumerate(self.all)}
         self.at = {(p.body, p.kind): k for k, p in enumerate(self.all)}
         self.offset = [self._offset(i, b.p, i in symbols) for i, b in enumerate(self.tree.bodies)]
-        self.symbolic = self.tree.but(
+        self.symbolic = self.tree.replace(
             bodies=tuple(
                 b._replace(R=exact_rotation(b.R), p=self.offset[i], inertia=self._body(i))
                 for i, b in enumerate(self.tree.bodies)
@@ -89,7 +89,7 @@ class Parameters:
     def symbol(self, i: int, kind: str) -> Poly:
         return Poly.parameter(self.at[i, kind])
 
-    def _body(self, i: int) -> Body:
+    def _body(self, i: int) -> RigidInertia:
         """Mass, first moment and second moments of the body alone, through its subtree's and augmented ones."""
         m: Scalar = self.symbol(i, "m")
         h: Vec = Vec(*(self.symbol(i, f"d{a}") for a in "xyz"))
@@ -102,7 +102,7 @@ class Parameters:
             Poly({ONE: {k: half * c for k, c in forms(s)[ONE].items()}}) for s in (y + z - x, z + x - y, x + y - z)
         ]
         xy, xz, yz = (self.symbol(i, a) for a in ("xy", "xz", "yz"))
-        return Body(m, h, Sym(second[0], xy, xz, second[1], yz, second[2]))
+        return RigidInertia(m, h, Sym(second[0], xy, xz, second[1], yz, second[2]))
 
     def values(self, tree: Tree | None = None) -> list[float]:
         """The parameters of the robot (or of a tree like it), in order."""

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import InputError, NumericsError, shown
 from ...io.given import flag, number
 from ...io.packages import package
-from ...mechanics.spatial import NOTHING, Body, Sym, Vec
+from ...mechanics.spatial import ZERO_INERTIA, RigidInertia, Sym, Vec
 from ...mechanics.topology import ancestors
 from ...model.description import Inertial, Model
 from .free_lengths import texts
@@ -55,8 +55,8 @@ def realise(
     chosen = _bodies(known, bodies)
     kept = known.tree
     if not counterweights:
-        kept = kept.but(
-            bodies=tuple(b._replace(inertia=NOTHING) if i in chosen else b for i, b in enumerate(kept.bodies))
+        kept = kept.replace(
+            bodies=tuple(b._replace(inertia=ZERO_INERTIA) if i in chosen else b for i, b in enumerate(kept.bodies))
         )
     places = [(i, Vec(*(reach * s for s in r))) for i in chosen for r in product(STEPS, repeat=3)]
     rows = _matrix(known, space)
@@ -100,7 +100,7 @@ def _matrix(known: Parameters, space: Space) -> Array:
 def _effect(known: Parameters, i: int, r: Vec) -> Array:
     """What a unit mass at r on body i does to the parameters."""
     out = np.zeros(len(known.all))
-    body = Body(1.0, r, Sym(r.x * r.x, r.x * r.y, r.x * r.z, r.y * r.y, r.y * r.z, r.z * r.z))
+    body = RigidInertia(1.0, r, Sym(r.x * r.x, r.x * r.y, r.x * r.z, r.y * r.y, r.y * r.z, r.z * r.z))
     for kind in ("x", "y", "z"):
         out[known.at[i, kind]] = getattr(body.J, 2 * kind)
         out[known.at[i, f"d{kind}"]] = getattr(r, kind)

@@ -41,7 +41,7 @@ def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
         rate2 = t.tree.rates(t.argument(len(state) - 1))[0]
     x = t.parent(9, _MOTION)
     before, after = Motion(ZERO if still else Vec(*x[:3]), ZERO), Motion(Vec(*x[3:6]), Vec(*x[6:]))
-    w = X.down(before.w) + rate.w
+    w = X.to_child(before.w) + rate.w
     dw, a = step_acceleration(X, before, after, rate, rate2)
     t.turn(X)
     if quantity == "joint_wrenches":
@@ -56,8 +56,8 @@ def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> Step:
     t = StepTracer(kind, loaded)
     X, f = t.at(), force_of(t.own(6, _INVERSE_FORCE))
     if quantity != "joint_wrenches":
-        t.write("result", [t.body.factor * column.dot(f) for column in t.tree.columns(t.body)])
-    total = force_of(t.parent(6, _INVERSE_FORCE)) + X.up_force(f)
+        t.write("result", [t.body.factor * column.dot(f) for column in t.tree.motion_subspace(t.body)])
+    total = force_of(t.parent(6, _INVERSE_FORCE)) + X.force_to_parent(f)
     t.write("parent", flat_of(total), _INVERSE_FORCE)
     return t.step()
 
@@ -131,7 +131,7 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     passed, force = passed_on(inertia, p, joint)
     total = _articulated(t.parent(21, _INERTIA)) + passed.lifted(X)
     t.write("parent", _numbers(total), _INERTIA)
-    t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.up_force(force)), _BIAS)
+    t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.force_to_parent(force)), _BIAS)
     return t.step()
 
 
@@ -150,10 +150,10 @@ def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     """a' = X a_p + c; q'' = x - W^T a'; a = a' + S q''. Accelerations take the place of the inertia."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, n = t.at(), t.tree.rates(t.argument(1))[0], t.body.nv
-    here = X.down_motion(motion_of(t.parent(6, _INERTIA))) + motion_of(t.own(6, _MOTION)).cross(rate)
+    here = X.motion_to_child(motion_of(t.parent(6, _INERTIA))) + motion_of(t.own(6, _MOTION)).cross(rate)
     gain = t.own(7 * n, _GAIN)
     a = [gain[6 * n + k] - here.dot(force_of(gain[6 * k : 6 * k + 6])) for k in range(n)]
-    for column, x in zip(t.tree.columns(t.body), a):
+    for column, x in zip(t.tree.motion_subspace(t.body), a):
         here = here + column * (t.body.factor * x)
     t.write("own", flat_of(here), _INERTIA)
     t.write("result", a)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...codegen.emit.llvm_rolled import Loop, Step
 from ...mechanics.algorithms.energy import about_center
-from ...mechanics.algorithms.inertia_matrix import wrench_of
+from ...mechanics.algorithms.inertia_matrix import apply_inertia
 from ...mechanics.algorithms.kinematics import Pose, express, express_acceleration, step_velocity
 from ...mechanics.joints import Force, Placement
 from ...mechanics.spatial import Mat, Vec
@@ -63,7 +63,7 @@ def _energy(kind: Kind) -> Step:
     t = StepTracer(kind)
     m = step_velocity(t.at(), motion_of(t.parent(6, 0)), t.tree.rates(t.argument(1))[0])
     t.write("own", flat_of(m))
-    twice = t.read("ground", 1, _ENERGY)[0] + m.dot(wrench_of(t.body.inertia, m))
+    twice = t.read("ground", 1, _ENERGY)[0] + m.dot(apply_inertia(t.body.inertia, m))
     t.write("ground", [twice], _ENERGY)
     return t.step(t.quaternions())
 
@@ -92,7 +92,7 @@ def _summed(kind: Kind, quantity: str) -> Step:
     if quantity == "momentum":
         m = step_velocity(X, motion_of(t.parent(6, _SPEED)), t.tree.rates(t.argument(1))[0])
         t.write("own", flat_of(m), _SPEED)
-        own = wrench_of(body, m)
+        own = apply_inertia(body, m)
         f = here.R @ own.f
         more += [*(here.R @ own.n + here.p.cross(f)), *f]
     t.write("ground", [x + y for x, y in zip(t.read("ground", len(more), at), more)], at)
@@ -130,20 +130,23 @@ def _up(kind: Kind, quantity: str) -> Step:
         t.write("own", numbers_of_pose(at))
     if order:
         moved = _carried(t, X, at.p, g, order)
-    turned = Mat(*(X.up(column) for column in at.R.T)).T
-    t.write("ground", [*numbers_of_pose(Pose(turned, X.p + X.up(at.p))), *moved])
+    turned = Mat(*(X.to_parent(column) for column in at.R.T)).T
+    t.write("ground", [*numbers_of_pose(Pose(turned, X.p + X.to_parent(at.p))), *moved])
     return t.step(t.quaternions())
 
 
 def _carried(t: StepTracer, X: Placement, p: Vec, g: Sequence[object], order: int) -> list[object]:
     """w, v (w', a) of a link relative to a body, taken on to its parent: the joint's own motion is added."""
     joint, own = t.tree.rates(t.argument(1))[0], motion_of(g[_SPEED:])
-    out = [*X.up(joint.w + own.w), *X.up(joint.v + joint.w.cross(p) + own.v)]
+    out = [*X.to_parent(joint.w + own.w), *X.to_parent(joint.v + joint.w.cross(p) + own.v)]
     if order > 1:
         joint2, own2 = t.tree.rates(t.argument(2))[0], motion_of(g[_SPEED + 6 :])
         pole = joint2.v + joint.w.cross(joint.v) + joint2.w.cross(p) + joint.w.cross(joint.w.cross(p))
         across = joint.w.cross(own.v)
-        out += [*X.up(joint2.w + joint.w.cross(own.w) + own2.w), *X.up(pole + across + across + own2.v)]
+        out += [
+            *X.to_parent(joint2.w + joint.w.cross(own.w) + own2.w),
+            *X.to_parent(pole + across + across + own2.v),
+        ]
     return out
 
 
@@ -152,7 +155,7 @@ def _columns(kind: Kind, frame: str) -> Step:
     t = StepTracer(kind)
     at, world = pose_of(t.own(12, 0)), pose_of(t.read("ground", 12))
     rows: list[list[object]] = [[] for _ in range(6)]
-    for s in t.tree.columns(t.body):
+    for s in t.tree.motion_subspace(t.body):
         w, v = at.R.T @ s.w, at.R.T @ (s.v + s.w.cross(at.p))
         if frame != "local":
             w, v = world.R @ w, world.R @ v

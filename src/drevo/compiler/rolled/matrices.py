@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from ...codegen.emit.llvm_rolled import Loop, Step
 from ...mechanics.algorithms.derivatives import Rates, rates_of
-from ...mechanics.algorithms.inertia_matrix import lifted, wrench_of
+from ...mechanics.algorithms.inertia_matrix import apply_inertia, lifted
 from ...mechanics.algorithms.kinematics import step_velocity
 from ...mechanics.joints import Placement
 from ...mechanics.scalar import Scalar
-from ...mechanics.spatial import ZERO, Body, Mat, Sym, Vec
+from ...mechanics.spatial import ZERO, Mat, RigidInertia, Sym, Vec
 from .dynamics import LOAD, Shape
 from .step import Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
 
@@ -60,14 +60,14 @@ def _out(kind: Kind, order: int = 0) -> Step:
         B = rates_of(body, m)
         t.write("own", [*flat_of(m), *numbers_of_mat(B.T), *B.P], _SPEED)
     if order > 1:
-        a = X.down_motion(motion_of(t.parent(6, _PUSH))) + t.tree.rates(t.argument(2))[0] + m.cross(rate)
-        f = wrench_of(body, a) + m.cross_force(wrench_of(body, m))
+        a = X.motion_to_child(motion_of(t.parent(6, _PUSH))) + t.tree.rates(t.argument(2))[0] + m.cross(rate)
+        f = apply_inertia(body, a) + m.cross_force(apply_inertia(body, m))
         t.write("own", [*flat_of(a), *flat_of(f)], _PUSH)
     return t.step(t.quaternions())
 
 
-def _body(x: Sequence[object]) -> Body:
-    return Body(x[0], Vec(*x[1:4]), Sym(*x[4:10]))
+def _body(x: Sequence[object]) -> RigidInertia:
+    return RigidInertia(x[0], Vec(*x[1:4]), Sym(*x[4:10]))
 
 
 def _back(kind: Kind) -> Step:
@@ -75,16 +75,16 @@ def _back(kind: Kind) -> Step:
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
     lever = mat_of(t.parent(9, 0)) @ X.p
-    for k, column in enumerate(t.tree.columns(t.body)):
+    for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor
-        f = wrench_of(total, s)
+        f = apply_inertia(total, s)
         numbers = [*(R @ s.w), *(R @ s.v), *(R @ f.n), *(R @ f.f), *(ZERO if k else lever)]
         t.write("own", numbers, _FREEDOMS + 15 * k)
     _pass_on(t, X, total)
     return t.step()
 
 
-def _pass_on(t: StepTracer, X: Placement, total: Body) -> None:
+def _pass_on(t: StepTracer, X: Placement, total: RigidInertia) -> None:
     """The composite body on to the parent."""
     joined = _body(t.parent(10, _INERTIA)) + lifted(X, total)
     t.write("parent", [joined.m, *joined.h, *joined.S], _INERTIA)
@@ -130,10 +130,10 @@ def _turning_back(kind: Kind) -> Step:
     X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
     m, B = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES))
     lever = mat_of(t.parent(9, 0)) @ X.p
-    for k, column in enumerate(t.tree.columns(t.body)):
+    for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor
-        s1, u2 = m.cross(s), wrench_of(total, s)
-        up = B.times(s) * 0.5 + wrench_of(total, s1)
+        s1, u2 = m.cross(s), apply_inertia(total, s)
+        up = B.times(s) * 0.5 + apply_inertia(total, s1)
         vectors = (*s, *s1, B.transposed(s) * 0.5, *u2, *up)
         numbers = [x for vector in vectors for x in R @ vector]
         t.write("own", [*numbers, *(ZERO if k else lever)], _TURNING + 30 * k)
@@ -185,22 +185,22 @@ def _moving_back(kind: Kind) -> Step:
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
     m, B, f = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES)), force_of(t.own(6, _PUSH + 6))
-    vp, ap = (X.down_motion(motion_of(t.parent(6, at))) for at in (_SPEED, _PUSH))
+    vp, ap = (X.motion_to_child(motion_of(t.parent(6, at))) for at in (_SPEED, _PUSH))
     lever = mat_of(t.parent(9, 0)) @ X.p
-    for k, column in enumerate(t.tree.columns(t.body)):
+    for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor
         psi1, s1 = vp.cross(s), m.cross(s)
         psi2 = ap.cross(s) + vp.cross(psi1)
-        up_q = B.times(psi1) + wrench_of(total, psi2)
-        up_v = B.times(s) + wrench_of(total, psi1 + s1)
-        pairs = (s, psi1, psi2, s1, wrench_of(total, s), up_q, up_v, s.cross_force(f))
+        up_q = B.times(psi1) + apply_inertia(total, psi2)
+        up_v = B.times(s) + apply_inertia(total, psi1 + s1)
+        pairs = (s, psi1, psi2, s1, apply_inertia(total, s), up_q, up_v, s.cross_force(f))
         vectors = [x for pair in pairs for x in pair]
         vectors.insert(8, B.transposed(s))
         numbers = [x for vector in vectors for x in R @ vector]
         t.write("own", [*numbers, *(ZERO if k else lever), float(k == 0)], _MOVING + 55 * k)
     _pass_on(t, X, total)
     _pass_on_rates(t, X, B)
-    t.write("parent", flat_of(force_of(t.parent(6, _PUSH + 6)) + X.up_force(f)), _PUSH + 6)
+    t.write("parent", flat_of(force_of(t.parent(6, _PUSH + 6)) + X.force_to_parent(f)), _PUSH + 6)
     return t.step()
 
 

@@ -11,7 +11,7 @@ from ...mechanics.algorithms.kinematics import Pose
 from ...mechanics.columns import WIDTH
 from ...mechanics.joints import Force, Motion, Placement, place
 from ...mechanics.scalar import Scalar, dot, sqrt
-from ...mechanics.spatial import IDENTITY, ZERO, Body, Mat, Sym, Vec
+from ...mechanics.spatial import IDENTITY, ZERO, Mat, RigidInertia, Sym, Vec
 from ...mechanics.tree import Tree, TreeBody
 from ..tracer import Tracer
 
@@ -30,7 +30,7 @@ class StepTracer(Tracer):
         self.given: list[tuple[Place, list[Expr]]] = []
         self.written: list[Place] = []
         x = self.read("table", WIDTH)
-        inertia = Body(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
+        inertia = RigidInertia(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
         name, axis, parallel = kind
         R = IDENTITY if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
         self.body = TreeBody(

@@ -11,8 +11,8 @@ from ..scalar import Scalar, is_zero
 from ..spatial import (
     SYM_ZERO,
     ZERO,
-    Body,
     Mat,
+    RigidInertia,
     Sym,
     Vec,
     congruence,
@@ -89,7 +89,7 @@ def _outer_sym(a: Vec, b: Vec) -> Sym:
 NO_INERTIA = Articulated(SYM_ZERO, NO_MATRIX, SYM_ZERO)
 
 
-def of_body(body: Body) -> Articulated:
+def of_body(body: RigidInertia) -> Articulated:
     """A rigid body as a 6x6 inertia."""
     m = body.m
     return Articulated(body.J, skew(body.h), Sym(m, 0.0, 0.0, m, 0.0, m))
@@ -133,13 +133,13 @@ def forward_dynamics(
             if b.parent >= 0:
                 Ia, pa = passed_on(inertia[i], p[i], joints[i])  # type: ignore[arg-type]
                 inertia[b.parent] = inertia[b.parent] + Ia.lifted(X[i])
-                p[b.parent] = p[b.parent] + X[i].up_force(pa)
+                p[b.parent] = p[b.parent] + X[i].force_to_parent(pa)
     return _accelerations(tree, X, joints)  # type: ignore[arg-type]
 
 
 def solved(tree: Tree, q: Sequence[Scalar], force: Sequence[Scalar]) -> list[Scalar]:
     """M^-1 force, (nv,): the same bodies at rest and without weight."""
-    return forward_dynamics(tree.but(gravity=ZERO), q, [0.0] * tree.nv, force)
+    return forward_dynamics(tree.replace(gravity=ZERO), q, [0.0] * tree.nv, force)
 
 
 def refuse_shared(tree: Tree, capable: str = "khalil, newton_euler") -> None:
@@ -157,7 +157,7 @@ def refuse_shared(tree: Tree, capable: str = "khalil, newton_euler") -> None:
 def joint_of(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Sequence[Scalar], c: Motion) -> Joint:
     """U = I S, D = S^T U, u = tau - S^T p."""
     b = tree.bodies[i]
-    S = [s * b.factor for s in tree.columns(b)]
+    S = [s * b.factor for s in tree.motion_subspace(b)]
     U = [inertia.times(s) for s in S]
     u = [tau[b.v + k] - s.dot(p) for k, s in enumerate(S)]
     return Joint(S, U, pivots_of(tree, i, inertia, S, U), u, c)
@@ -196,7 +196,7 @@ def _accelerations(tree: Tree, X: Sequence[Placement], joints: Sequence[Joint]) 
     out: list[Scalar] = [0.0] * tree.nv
     ground = Motion(ZERO, -tree.gravity)
     for i, (b, j) in enumerate(zip(tree.bodies, joints)):
-        here = X[i].down_motion(a[b.parent] if b.parent >= 0 else ground) + j.c
+        here = X[i].motion_to_child(a[b.parent] if b.parent >= 0 else ground) + j.c
         x = j.D.solve([u - here.dot(U) for u, U in zip(j.u, j.U)])
         for k, s in enumerate(j.S):
             out[b.v + k] = x[k]

@@ -99,7 +99,7 @@ class Kinematics:
         out = [ZERO] * self.tree.nv
         for i in ancestors(self.parents, body):
             b = self.tree.bodies[i]
-            for k, s in enumerate(self.tree.columns(b)):
+            for k, s in enumerate(self.tree.motion_subspace(b)):
                 out[b.v + k] = out[b.v + k] + column(self.poses[i], s) * b.factor
         return out
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from ..joints import Force, Motion
 from ..scalar import Scalar
-from ..spatial import NOTHING, ZERO, Body, Mat, Vec, skew
+from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, skew
 from ..topology import ancestors
 from ..tree import Tree
 from .forward_dynamics import forward_dynamics
-from .inertia_matrix import Rows, add_entry, dense, factorised, wrench_of
+from .inertia_matrix import Rows, add_entry, apply_inertia, dense, factorised
 from .inverse_dynamics import NO_FORCE
 from .kinematics import body_poses
 
@@ -55,7 +55,7 @@ class Rates(NamedTuple):
 NO_RATES = Rates(Mat(ZERO, ZERO, ZERO), ZERO)
 
 
-def rates_of(body: Body, v: Motion) -> Rates:
+def rates_of(body: RigidInertia, v: Motion) -> Rates:
     """Q = v0 h^T + [w]x S, T = tr(Q) 1 - Q."""
     h = body.h
     Q = Mat(h * v.v.x, h * v.v.y, h * v.v.z) + skew(v.w).mul(body.S.mat)
@@ -73,7 +73,7 @@ class Sweep:
     """What the way out leaves for the columns, in world axes about the world origin."""
 
     columns: list[list[Column]]
-    bodies: list[Body]
+    bodies: list[RigidInertia]
     rates: list[Rates]
     forces: list[Force]
 
@@ -81,12 +81,12 @@ class Sweep:
 def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar] | None) -> Sweep:
     """Columns, inertias, 2 B and (with a) body wrenches of every body."""
     poses, n = body_poses(tree, q), len(tree)
-    out = Sweep([], [NOTHING] * n, [NO_RATES] * n, [NO_FORCE] * n)
+    out = Sweep([], [ZERO_INERTIA] * n, [NO_RATES] * n, [NO_FORCE] * n)
     speeds, accelerations = [STILL] * n, [STILL] * n
     ground = Motion(ZERO, -tree.gravity)
     for i, b in enumerate(tree.bodies):
         tree.section(i)
-        S = [poses[i].motion(c * b.factor) for c in tree.columns(b)]
+        S = [poses[i].motion(c * b.factor) for c in tree.motion_subspace(b)]
         vp = speeds[b.parent] if b.parent >= 0 else STILL
         ap = accelerations[b.parent] if b.parent >= 0 else ground
         own, own2 = STILL, STILL
@@ -103,8 +103,8 @@ def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scal
         accelerations[i] = ap + own2 + vp.cross(own)
         psi2 = [ap.cross(s) + vp.cross(p) for s, p in zip(S, psi1)]
         out.columns.append([Column(s, p, d, speeds[i].cross(s)) for s, p, d in zip(S, psi1, psi2)])
-        momentum = wrench_of(out.bodies[i], speeds[i])
-        out.forces[i] = wrench_of(out.bodies[i], accelerations[i]) + speeds[i].cross_force(momentum)
+        momentum = apply_inertia(out.bodies[i], speeds[i])
+        out.forces[i] = apply_inertia(out.bodies[i], accelerations[i]) + speeds[i].cross_force(momentum)
     return out
 
 
@@ -139,9 +139,9 @@ def _derivatives(
     for j in range(len(tree) - 1, -1, -1):
         body, B, f, bj = s.bodies[j], s.rates[j], s.forces[j], tree.bodies[j]
         for k, c in enumerate(s.columns[j]):
-            up_q = B.times(c.psi1) + wrench_of(body, c.psi2) + c.S.cross_force(f)
-            up_v = B.times(c.S) + wrench_of(body, c.psi1 + c.S1)
-            u1, u2 = B.transposed(c.S), wrench_of(body, c.S)
+            up_q = B.times(c.psi1) + apply_inertia(body, c.psi2) + c.S.cross_force(f)
+            up_v = B.times(c.S) + apply_inertia(body, c.psi1 + c.S1)
+            u1, u2 = B.transposed(c.S), apply_inertia(body, c.S)
             col = bj.v + k
             for i in ancestors(parents, j):
                 for l, d in enumerate(s.columns[i]):
@@ -184,8 +184,8 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
     for j in range(len(tree) - 1, -1, -1):
         body, B, bj = s.bodies[j], s.rates[j], tree.bodies[j]
         for k, c in enumerate(s.columns[j]):
-            up = B.times(c.S) * 0.5 + wrench_of(body, c.S1)
-            u1, u2 = B.transposed(c.S) * 0.5, wrench_of(body, c.S)
+            up = B.times(c.S) * 0.5 + apply_inertia(body, c.S1)
+            u1, u2 = B.transposed(c.S) * 0.5, apply_inertia(body, c.S)
             col = bj.v + k
             for i in ancestors(parents, j):
                 for l, d in enumerate(s.columns[i]):

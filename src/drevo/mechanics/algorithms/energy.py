@@ -9,7 +9,7 @@ from ..joints import Force, Motion
 from ..scalar import Scalar, is_zero
 from ..spatial import ZERO, Vec
 from ..tree import Tree
-from .inertia_matrix import wrench_of
+from .inertia_matrix import apply_inertia
 from .inverse_dynamics import NO_FORCE
 from .kinematics import step_velocity
 
@@ -25,7 +25,7 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
         moving.append(m)
         tree.named_vec(m.w, "omega", i)
         tree.named_vec(m.v, "v", i)
-        own = m.dot(wrench_of(b.inertia, m))
+        own = m.dot(apply_inertia(b.inertia, m))
         twice = twice + tree.named(own, f"e_{b.number}")
     return 0.5 * twice
 
@@ -40,7 +40,7 @@ def first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:
     for i in range(len(tree) - 1, -1, -1):
         p = tree.bodies[i].parent
         tree.section(i)
-        moved = X[i].up(tree.named_vec(h[i], "h", i)) + X[i].p * m[i]
+        moved = X[i].to_parent(tree.named_vec(h[i], "h", i)) + X[i].p * m[i]
         if p >= 0:
             h[p], m[p] = h[p] + moved, m[p] + m[i]
         else:
@@ -73,9 +73,9 @@ def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scala
         if out:
             tree.section(i)
             moving[i] = step_velocity(X[i], moving[b.parent], rates[i]) if b.parent >= 0 else rates[i]
-            l[i] = wrench_of(b.inertia, moving[i])
+            l[i] = apply_inertia(b.inertia, moving[i])
         else:
-            up = X[i].up_force(l[i])
+            up = X[i].force_to_parent(l[i])
             if b.parent >= 0:
                 l[b.parent] = l[b.parent] + up
             else:

@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from ...errors import TraceError
 from ..joints import Force, Motion, Placement
 from ..scalar import Scalar, accumulate, is_zero
-from ..spatial import NOTHING, Body
+from ..spatial import ZERO_INERTIA, RigidInertia
 from ..tree import Tree
 
 Rows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
 
 
-def lifted(x: Placement, body: Body) -> Body:
+def lifted(x: Placement, body: RigidInertia) -> RigidInertia:
     """A composite body in the axes of the parent."""
     if x.k != -2:
         body = body.turned(x.Q)
     return body.moved(x.R, x.p)
 
 
-def wrench_of(body: Body, s: Motion) -> Force:
+def apply_inertia(body: RigidInertia, s: Motion) -> Force:
     """I s: the wrench that gives a body at rest the acceleration s."""
     return Force(body.J @ s.w + body.h.cross(s.v), s.v * body.m + s.w.cross(body.h))
 
@@ -34,15 +34,15 @@ def mass_matrix_rows(tree: Tree, q: Sequence[Scalar]) -> Rows:
     Bodies descending, so each composite is used as soon as it is complete.
     """
     X = tree.placements(q)
-    total = [NOTHING] * len(tree)
+    total = [ZERO_INERTIA] * len(tree)
     M: Rows = [{} for _ in range(tree.nv)]
     for i in range(len(tree) - 1, -1, -1):
         b = tree.bodies[i]
         tree.section(i)
         total[i] = b.inertia + total[i]
         tree.named_vec(total[i].h, "h", i)
-        for k, column in enumerate(tree.columns(b)):
-            _fill(tree, X, M, i, k, wrench_of(total[i], column))
+        for k, column in enumerate(tree.motion_subspace(b)):
+            _fill(tree, X, M, i, k, apply_inertia(total[i], column))
         if b.parent >= 0:
             total[b.parent] = total[b.parent] + lifted(X[i], total[i])
     return M
@@ -53,11 +53,11 @@ def _fill(tree: Tree, X: Sequence[Placement], M: Rows, i: int, k: int, f: Force)
     b, j = tree.bodies[i], i
     while j >= 0:
         a = tree.bodies[j]
-        for l, column in enumerate(tree.columns(a)):
+        for l, column in enumerate(tree.motion_subspace(a)):
             if j < i or l <= k:
                 add_entry(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
         if a.parent >= 0:
-            f = X[j].up_force(f)
+            f = X[j].force_to_parent(f)
         j = a.parent
 
 
@@ -133,9 +133,9 @@ class Factors:
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
         """x with M x = b."""
-        return self.up(self.down(b))
+        return self.solve_lower(self.solve_transposed(b))
 
-    def down(self, b: Sequence[Scalar]) -> list[Scalar]:
+    def solve_transposed(self, b: Sequence[Scalar]) -> list[Scalar]:
         """y = L^-T b, in the order of elimination."""
         y = [b[v] for v in self.order]
         for i in range(len(y) - 1, -1, -1):
@@ -143,7 +143,7 @@ class Factors:
                 y[j] = y[j] - l * y[i]
         return y
 
-    def up(self, y: Sequence[Scalar]) -> list[Scalar]:
+    def solve_lower(self, y: Sequence[Scalar]) -> list[Scalar]:
         """L^-1 D^-1 y, in the order of the rates."""
         x = [value * inverse for value, inverse in zip(y, self.inverse)]
         out: list[Scalar] = [0.0] * len(x)

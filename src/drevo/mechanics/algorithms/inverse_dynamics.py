@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ..joints import Force
 from ..scalar import Scalar
-from ..spatial import IDENTITY, ZERO, Body, Mat, Vec
+from ..spatial import IDENTITY, ZERO, Mat, RigidInertia, Vec
 from ..tree import Tree
 
 NO_FORCE = Force(ZERO, ZERO)
@@ -28,7 +28,7 @@ def rate_matrix(w: Vec, dw: Vec) -> Mat:
     )
 
 
-def body_force(body: Body, w: Vec, dw: Vec, U: Mat, a: Vec) -> Force:
+def body_force(body: RigidInertia, w: Vec, dw: Vec, U: Mat, a: Vec) -> Force:
     """Wrench that moves a body, about its frame's origin: F = m a + U h, N = J w' + w x J w + h x a."""
     J = body.J
     return Force(J @ dw + w.cross(J @ w) + body.h.cross(a), a * body.m + U @ body.h)
@@ -51,7 +51,7 @@ def project(tree: Tree, wrenches: Sequence[Force]) -> list[Scalar]:
     """The joint's share of each joint wrench; a mimic joint adds to the one that drives it."""
     tau: list[Scalar] = [0.0] * tree.nv
     for b, f in zip(tree.bodies, wrenches):
-        for k, column in enumerate(tree.columns(b)):
+        for k, column in enumerate(tree.motion_subspace(b)):
             tau[b.v + k] = tau[b.v + k] + b.factor * column.dot(f)
     return tau
 
@@ -80,13 +80,13 @@ def joint_wrenches(
         p = b.parent
         if out:
             tree.section(i)
-            carried = x.down(w[p]) if p >= 0 else ZERO
+            carried = x.to_child(w[p]) if p >= 0 else ZERO
             w[i] = tree.named_vec(carried + rate.w, "omega", i)
-            dw[i] = (x.down(dw[p]) if p >= 0 else ZERO) + rates2[i].w + carried.cross(rate.w)
+            dw[i] = (x.to_child(dw[p]) if p >= 0 else ZERO) + rates2[i].w + carried.cross(rate.w)
             tree.named_vec(dw[i], "alpha", i)
             at_pole = pole[p] + U[p] @ x.p if p >= 0 else start
             relative = rates2[i].v + (carried + carried + rate.w).cross(rate.v)
-            pole[i] = tree.named_vec(x.down(at_pole) + relative, "a", i)
+            pole[i] = tree.named_vec(x.to_child(at_pole) + relative, "a", i)
             U[i] = tree.named_mat(rate_matrix(w[i], dw[i]), "U", i)
             f[i] = body_force(b.inertia, w[i], dw[i], U[i], pole[i])
             if external:
@@ -96,7 +96,7 @@ def joint_wrenches(
             tree.named_vec(f[i].f, "f", i)
             tree.named_vec(f[i].n, "n", i)
             if p >= 0:
-                f[p] = f[p] + x.up_force(f[i])
+                f[p] = f[p] + x.force_to_parent(f[i])
     return f, world
 
 

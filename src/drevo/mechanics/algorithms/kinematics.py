@@ -95,7 +95,7 @@ def jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> list[lis
     J: list[list[Scalar]] = [[0.0] * tree.nv for _ in range(6)]
     for i in sorted(ancestors(tree.parents, at.body)):
         b, here = tree.bodies[i], poses[i]
-        for k, column in enumerate(tree.columns(b)):
+        for k, column in enumerate(tree.motion_subspace(b)):
             w = here.R @ column.w
             v = here.R @ column.v + w.cross(target.p - here.p)
             linear, angular = express(Motion(w, v), target, frame)
@@ -171,7 +171,7 @@ def _state(
 
 def step_velocity(X: Placement, parent: Motion, rate: Motion) -> Motion:
     """Velocity of a body in its own axes, from its parent's."""
-    return X.down_motion(parent) + rate
+    return X.motion_to_child(parent) + rate
 
 
 def step_acceleration(X: Placement, m: Motion, acc: Motion, rate: Motion, rate2: Motion) -> Motion:
@@ -180,7 +180,7 @@ def step_acceleration(X: Placement, m: Motion, acc: Motion, rate: Motion, rate2:
     w' = E^T w'_p + w'_J + (E^T w_p) x w_J
     a  = E^T (a_p + w'_p x p + w_p x (w_p x p)) + v'_J + (2 E^T w_p + w_J) x v_J
     """
-    carried = X.down(m.w)
-    w = X.down(acc.w) + rate2.w + carried.cross(rate.w)
+    carried = X.to_child(m.w)
+    w = X.to_child(acc.w) + rate2.w + carried.cross(rate.w)
     pole = acc.v + acc.w.cross(X.p) + m.w.cross(m.w.cross(X.p))
-    return Motion(w, X.down(pole) + rate2.v + (carried + carried + rate.w).cross(rate.v))
+    return Motion(w, X.to_child(pole) + rate2.v + (carried + carried + rate.w).cross(rate.v))

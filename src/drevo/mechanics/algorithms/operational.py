@@ -27,7 +27,7 @@ def inverse_operational_inertia(
     M = L^T D L, so it is Y D^-1 Y^T with Y = J L^-1. M: rows that are there already.
     """
     f = factorised(tree, mass_matrix_rows(tree, q) if M is None else M)
-    Y = [f.down(row) for row in jacobian(tree, q, link, frame)]
+    Y = [f.solve_transposed(row) for row in jacobian(tree, q, link, frame)]
     moved = [[y * x for y, x in zip(row, f.inverse)] for row in Y]
     lower = [[dot(moved[i], Y[j]) for j in range(i + 1)] for i in range(6)]
     return [[lower[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]

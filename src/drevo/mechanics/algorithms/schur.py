@@ -22,7 +22,7 @@ class Schur:
 
     def __init__(self, M: Factors, jacobian: Sequence[Sequence[Scalar]]) -> None:
         self.M = M
-        self.Y = [M.down(row) for row in jacobian]
+        self.Y = [M.solve_transposed(row) for row in jacobian]
         self.columns = list(zip(*self.Y)) or [()] * len(M.order)
         D: Rows = [{} for _ in self.Y]
         for r, y in enumerate(self.Y):
@@ -40,16 +40,16 @@ class Schur:
 
     def accelerations(self, force: Sequence[Scalar], gamma: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """a and N; force: tau - h."""
-        y0 = self.M.down(force)
+        y0 = self.M.solve_transposed(force)
         held = [x * e for x, e in zip(y0, self.M.inverse)]
         N = self.factors.solve([-(g + dot(y, held)) for g, y in zip(gamma, self.Y)])
         pushed = [x + dot(column, N) for x, column in zip(y0, self.columns)]
-        return self.M.up(pushed), N
+        return self.M.solve_lower(pushed), N
 
     def correction(self, gap: Sequence[Scalar]) -> list[Scalar]:
         """The least dq by M with Gamma dq = -gap."""
         push = self.factors.solve([-x for x in gap])
-        return self.M.up([dot(column, push) for column in self.columns])
+        return self.M.solve_lower([dot(column, push) for column in self.columns])
 
 
 __all__ = ["Schur"]

@@ -18,7 +18,7 @@ from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Scalar, cos, is_zero, sin
-from ..spatial import IDENTITY, UNIT, ZERO, Body, Mat, Vec, rotate
+from ..spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec, rotate
 from ..tree import Tree
 
 STILL = Mat(ZERO, ZERO, ZERO)
@@ -82,7 +82,7 @@ def apart(x: Scalar, y: Scalar) -> Scalar:
     return 0.0 if known and abs(d) <= 1e-14 * (abs(x) + abs(y)) else d
 
 
-def body_wrench(body: Body, r: Rates) -> Force:
+def body_wrench(body: RigidInertia, r: Rates) -> Force:
     """F = U h + m a and N = vee(U S - (U S)^T) + h x a, by components; split where both diagonals stand.
 
     Spec: S_bb U_cb - S_cc U_bc = (S_bb - S_cc) w_b w_c + (S_bb + S_cc) dw_a, (a, b, c) cyclic.
@@ -153,7 +153,7 @@ class Recursion:
         tree, b, x = self.tree, self.tree.bodies[i], self.X[i]
         up = self.rates[b.parent] if b.parent >= 0 else self.start
         self.poles[i] = up.a + up.U @ x.p
-        a = x.down(self.poles[i])
+        a = x.to_child(self.poles[i])
         if b.kind in ("revolute", "helical"):
             r = self._hinge(i, up, a)
         elif b.kind == "prismatic":
@@ -166,10 +166,10 @@ class Recursion:
         tree.named_vec(r.a, "a", i)
         self.f[i] = body_wrench(self._without_pole_mass(i), r)
 
-    def _without_pole_mass(self, i: int) -> Body:
+    def _without_pole_mass(self, i: int) -> RigidInertia:
         """A hinge's pole stands still in both bodies, so what weighs there acts in the parent's axes."""
         b = self.tree.bodies[i]
-        return Body(0.0, b.inertia.h, b.inertia.S) if b.kind == "revolute" else b.inertia
+        return RigidInertia(0.0, b.inertia.h, b.inertia.S) if b.kind == "revolute" else b.inertia
 
     def _hinge(self, i: int, up: Rates, a: Vec) -> Rates:
         b = self.tree.bodies[i]
@@ -206,11 +206,11 @@ class Recursion:
     def _free(self, i: int, up: Rates, a: Vec) -> Rates:
         """Spherical and free joints: the rates themselves."""
         x, v, dv = self.X[i], self.own[i], self.own2[i]
-        w = x.down(up.w)
+        w = x.to_child(up.w)
         pole = a + dv.v + (w + w + v.w).cross(v.v)
         if self.empty and self.empty[i]:
             return self._base(i, v.w, pole)
-        return direct(w + v.w, x.down(up.dw) + dv.w + w.cross(v.w), pole)
+        return direct(w + v.w, x.to_child(up.dw) + dv.w + w.cross(v.w), pole)
 
     def _base(self, i: int, w: Vec, pole: Vec) -> Rates:
         """A free base on the ground, its acceleration chosen: the pole falls, the named entries of U vanish."""
@@ -265,7 +265,7 @@ class Recursion:
             self.past[run.first] = self.past[run.first] + rotate(k, run.s, run.c, n - axial)
             n = axial
         moment = self._up(x, n, self.past[i])
-        force = x.up(f.f)
+        force = x.to_parent(f.f)
         if b.kind == "revolute":
             force = force + self.poles[i] * b.inertia.m
         self.f[p] = self.f[p] + Force(moment + x.p.cross(force), force)
@@ -274,7 +274,7 @@ class Recursion:
     def _up(x: Placement, n: Vec, past: Vec) -> Vec:
         """R (Q n + what came past)."""
         if past.zero:
-            return x.up(n)
+            return x.to_parent(n)
         return x.R @ (rotate(x.k, x.s, x.c, n) + past)
 
 
@@ -328,10 +328,10 @@ def inverse_dynamics(
     parallel: bool = True,
 ) -> list[Scalar]:
     """Joint forces, (nv,) N m or N; gravity and the external wrenches are in. O(n)."""
-    return loads(tree, q, v, a, external, parallel)[0]
+    return efforts(tree, q, v, a, external, parallel)[0]
 
 
-def loads(
+def efforts(
     tree: Tree,
     q: Sequence[Scalar],
     v: Sequence[Scalar],

@@ -16,7 +16,7 @@ from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, factori
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..joints import Force, Motion, Placement
 from ..scalar import Scalar, is_zero
-from ..spatial import ZERO, Body, Mat, Vec, rotated_mat, skew
+from ..spatial import ZERO, Mat, RigidInertia, Vec, rotated_mat, skew
 from ..topology import ancestors
 from ..tree import Tree
 from .khalil import Recursion, recursion
@@ -60,15 +60,15 @@ class Flow(NamedTuple):
         return self.T.T @ s.w + self.p.cross(s.v)
 
 
-def flow_of(body: Body, w: Vec) -> Flow:
+def flow_of(body: RigidInertia, w: Vec) -> Flow:
     """Of one body about a pole at rest: V = w x r. The constants take the factor 2."""
     twice = body + body
     return Flow(skew(w).mul(twice.S.mat), w.cross(twice.h))
 
 
-def lifted_flow(x: Placement, flow: Flow, P: Body, slip2: Vec) -> Flow:
+def lifted_flow(x: Placement, flow: Flow, P: RigidInertia, slip2: Vec) -> Flow:
     """A composite body's flow for the parent's observer; slip2: twice the velocity of the pole that he sees."""
-    Q, p, h = flow.Q, x.up(flow.p), x.up(P.h)
+    Q, p, h = flow.Q, x.to_parent(flow.p), x.to_parent(P.h)
     Q = rotated_mat(x.k, x.s, x.c, Q) if x.k >= 0 else x.Q.mul(Q).mul(x.Q.T) if x.k == -1 else Q
     Q = x.R.mul(Q).mul(x.R.T) + _outer(slip2, h + x.p * P.m) + _outer(p, x.p)
     return Flow(Q, p + slip2 * P.m)
@@ -84,7 +84,7 @@ class Sweep:
 
     tree: Tree
     r: Recursion
-    bodies: list[Body]
+    bodies: list[RigidInertia]
     flows: list[Flow]
     slips: list[Vec]  # twice the velocity of a body's pole seen from its parent's, in the parent's axes
     columns: list[list[Column]]
@@ -109,7 +109,7 @@ def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scal
     out = Sweep(tree, r, bodies, [flow_of(b, x.w) for b, x in zip(bodies, r.rates)], [], [])
     for i, b in enumerate(tree.bodies):
         up = r.rates[b.parent] if b.parent >= 0 else r.start
-        slip = up.w.cross(r.X[i].p) + r.X[i].up(r.own[i].v)
+        slip = up.w.cross(r.X[i].p) + r.X[i].to_parent(r.own[i].v)
         out.slips.append(slip * 2.0)
         out.columns.append(_columns(tree, r, i))
     return out
@@ -120,11 +120,11 @@ def _columns(tree: Tree, r: Recursion, i: int) -> list[Column]:
     b, x, w = tree.bodies[i], r.X[i], r.rates[i].w
     up = r.rates[b.parent] if b.parent >= 0 else r.start
     before = Motion(w - r.own[i].w, -r.own[i].v)  # of the parent
-    pole = x.down(r.poles[i])
+    pole = x.to_child(r.poles[i])
     # a fixed axis has one second derivative in both bodies
-    U = r.rates[i].U if b.nv == 1 else rate_matrix(before.w, x.down(up.dw))
+    U = r.rates[i].U if b.nv == 1 else rate_matrix(before.w, x.to_child(up.dw))
     out = []
-    for S in tree.columns(b):
+    for S in tree.motion_subspace(b):
         psi1 = before.cross(S)
         twist = before.v.cross(before.w.cross(S.w))
         psi2 = Motion(U @ S.w, U @ S.v + pole.cross(S.w) + twist + twist)
@@ -143,10 +143,15 @@ class Hook(NamedTuple):
     by_a: Force
     rates: Vec
 
-    def up(self, x: Placement, slip2: Vec) -> Hook:
+    def to_parent(self, x: Placement, slip2: Vec) -> Hook:
         """About the parent's pole, for its observer."""
-        a = x.up_force(self.by_a)
-        return Hook(x.up_force(self.by_q), x.up_force(self.by_v), a, x.up(self.rates) - a.f.cross(slip2))
+        a = x.force_to_parent(self.by_a)
+        return Hook(
+            x.force_to_parent(self.by_q),
+            x.force_to_parent(self.by_v),
+            a,
+            x.to_parent(self.rates) - a.f.cross(slip2),
+        )
 
 
 def hook(s: Sweep, i: int, c: Column) -> Hook:
@@ -199,7 +204,7 @@ def columnwise(s: Sweep, out: Derivatives) -> Iterator[int]:
             for i in ancestors(s.tree.parents, j):
                 out.meet(s, j, k, i, h)
                 if s.tree.bodies[i].parent >= 0:
-                    h = h.up(s.r.X[i], s.slips[i])
+                    h = h.to_parent(s.r.X[i], s.slips[i])
         s.gather(j)
         yield j
 

@@ -16,7 +16,7 @@ from ..scalar import Scalar, is_zero
 from ..spatial import UNIT
 from ..topology import children_of
 from ..tree import Tree, TreeBody
-from .khalil import inverse_dynamics, loads
+from .khalil import efforts, inverse_dynamics
 from .khalil_matrix import Meeting, mass_matrix_rows
 
 DEEP = 50  # mean square of the rates above one: beyond it articulated bodies win by a sixth and more
@@ -85,7 +85,7 @@ def forced(
     parallel: bool = True,
 ) -> tuple[list[Scalar], dict[int, Scalar]]:
     """(tau - ID(q, v, a0), a0): what is left to accelerate, and what was chosen."""
-    h, chosen = loads(tree, q, v, [0.0] * tree.nv, external, parallel, emptied(tree))
+    h, chosen = efforts(tree, q, v, [0.0] * tree.nv, external, parallel, emptied(tree))
     return [t - x for t, x in zip(tau, h)], chosen
 
 
@@ -101,7 +101,7 @@ def forward_dynamics(
     sums: bool = True,
     matrix: Tree | None = None,
 ) -> list[Scalar]:
-    """Accelerations, (nv,) rad/s^2 or m/s^2: loads, M and branch-sparse L^T D L. matrix: the tree that M is of."""
+    """Accelerations, (nv,) rad/s^2 or m/s^2: efforts, M, branch-sparse L^T D L. matrix: the tree of M."""
     rest, chosen = forced(tree, q, v, tau, external, parallel)
     rows = mass_matrix_rows(matrix or tree, q, carried, meeting, sums)
     a = factorised(tree, rows).solve(rest)

@@ -15,7 +15,7 @@ from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Scalar, cos, is_zero, sin
-from ..spatial import IDENTITY, UNIT, Body, Sym, Vec, congruence, rotate, rotated
+from ..spatial import IDENTITY, UNIT, RigidInertia, Sym, Vec, congruence, rotate, rotated
 from ..tree import Tree
 from .khalil import joined_name
 
@@ -28,7 +28,7 @@ def traces(S: Sym) -> Traces:
     return Vec(S.yy + S.zz, S.xx + S.zz, S.xx + S.yy)
 
 
-def lifted(x: Placement, P: Body, t: Traces) -> tuple[Body, Traces]:
+def lifted(x: Placement, P: RigidInertia, t: Traces) -> tuple[RigidInertia, Traces]:
     """A composite body and its traces in the axes of the parent; t_k does not feel a turn about e_k."""
     S, h = P.S, P.h
     if x.k >= 0:
@@ -41,10 +41,10 @@ def lifted(x: Placement, P: Body, t: Traces) -> tuple[Body, Traces]:
     t = Vec(*(Vec(*map(abs, row)).dot(t) for row in x.R)) if renames(x.R) else traces(S)
     g = h + x.p * (0.5 * P.m)
     d = Vec(*(2.0 * (a * b) for a, b in zip(x.p, g)))
-    return Body(P.m, h, S).shifted(x.p), t + Vec(d.y + d.z, d.x + d.z, d.x + d.y)
+    return RigidInertia(P.m, h, S).shifted(x.p), t + Vec(d.y + d.z, d.x + d.z, d.x + d.y)
 
 
-def wrench(P: Body, t: Traces, s: Motion) -> Force:
+def wrench(P: RigidInertia, t: Traces, s: Motion) -> Force:
     """What gives a composite body at rest the acceleration s; its rotational inertia has the diagonal t."""
     J = Sym(t.x, -P.S.xy, -P.S.xz, t.y, -P.S.yz, t.z)
     return Force(J @ s.w + P.h.cross(s.v), s.v * P.m + s.w.cross(P.h))
@@ -67,7 +67,7 @@ def mass_matrix_rows(
         tree.named_vec(total[i].h, "h", i)
         if not carried:
             trace[i] = traces(total[i].S)
-        for k, column in enumerate(tree.columns(b)):
+        for k, column in enumerate(tree.motion_subspace(b)):
             row(screws, M, i, k, wrench(total[i], trace[i], column), stops[i])
         if b.parent >= 0:
             P, t = lifted(X[i], total[i], trace[i])
@@ -104,12 +104,12 @@ def row(screws: Screws, M: Rows, i: int, k: int, f: Force, stop: int) -> None:
     tree, b, j = screws.tree, screws.tree.bodies[i], i
     while True:
         a = tree.bodies[j]
-        for l, column in enumerate(tree.columns(a)):
+        for l, column in enumerate(tree.motion_subspace(a)):
             if j < i or l <= k:
                 add_entry(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
         if j == stop:
             break
-        f = screws.X[j].up_force(f)
+        f = screws.X[j].force_to_parent(f)
         j = a.parent
     for (a_, l), screw in screws.at(stop).items():
         other = tree.bodies[a_]
@@ -159,7 +159,7 @@ class Screws:
     def _next(self, i: int) -> dict[tuple[int, int], Screw]:
         p = self.tree.bodies[i].parent
         above = dict(self.made[p])
-        for l, column in enumerate(self.tree.columns(self.tree.bodies[p])):
+        for l, column in enumerate(self.tree.motion_subspace(self.tree.bodies[p])):
             above[p, l] = Screw(column.w, column.v, column.w)
         turn = self._turn(i)
         return {key: self._down(i, s, turn) for key, s in above.items()}
@@ -185,7 +185,7 @@ class Screws:
         b, x = self.tree.bodies[i], self.X[i]
         k = b.axis
         if not joined or not any(is_zero(z) for a, z in enumerate(s.before) if a != k):
-            m = x.down_motion(Motion(s.w, s.v))
+            m = x.motion_to_child(Motion(s.w, s.v))
             return Screw(m.w, m.v, x.R.T @ s.w)
         turn = self.turns[i]
         w = rotate(k, -turn.s, turn.c, s.before)

@@ -324,7 +324,7 @@ def _columns(tree: Tree, i: int) -> list[Motion]:
     """The joint's columns, about the axis as the robot has it (the tree's may be its opposite)."""
     b = tree.bodies[i]
     sign = -1.0 if b.factor < 0 else 1.0
-    return [Motion(c.w * sign, c.v * sign) for c in tree.columns(b)]
+    return [Motion(c.w * sign, c.v * sign) for c in tree.motion_subspace(b)]
 
 
 def _placements(tree: Tree, q: Sequence[Scalar]) -> list[Placement]:

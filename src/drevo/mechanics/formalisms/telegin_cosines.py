@@ -53,7 +53,7 @@ class Cosines:
     def _turned(self, letter: str, i: int, j: int, body: int) -> Vec:
         b = self.tree.bodies[j]
         if b.kind != "revolute":
-            return self.X[j].down(self(letter, i, b.parent))
+            return self.X[j].to_child(self(letter, i, b.parent))
         head, R = j, self._constant(j)
         while self.along[head] and self.tree.bodies[head].parent != body:
             head = self.tree.bodies[head].parent

@@ -16,7 +16,7 @@ from ..algorithms.inverse_dynamics import External
 from ..algorithms.kinematics import Pose, body_poses
 from ..joints import Force, Motion, Placement
 from ..scalar import Scalar, is_zero
-from ..spatial import IDENTITY, ZERO, Body, Sym, Vec, congruence
+from ..spatial import IDENTITY, ZERO, RigidInertia, Sym, Vec, congruence
 from ..tree import Tree
 
 STILL = Motion(ZERO, ZERO)
@@ -33,12 +33,12 @@ class Separate(NamedTuple):
     Q: Force
 
 
-def center(body: Body) -> Vec:
+def center(body: RigidInertia) -> Vec:
     """The centre of mass in body axes; any point serves a body without mass."""
     return ZERO if is_zero(body.m) else body.h * (1.0 / body.m)
 
 
-def at_center(body: Body, c: Vec, R: Pose) -> Articulated:
+def at_center(body: RigidInertia, c: Vec, R: Pose) -> Articulated:
     """diag(J_c, m E) in base axes (2)."""
     J = congruence(R.R, body.shifted(-c).J)
     m = body.m
@@ -63,7 +63,7 @@ def separate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], external: Ext
         turning = w_parent.cross(w_joint)
         pole = w_parent.cross(w_parent.cross(here.p - r_parent)) + (w_parent + w_parent + w_joint).cross(v_joint)
         bias = Motion(turning, pole + turning.cross(arm) + w.cross(w.cross(arm)))
-        S = [_at(here.R @ s.w, here.R @ s.v, arm) * b.factor for s in tree.columns(b)]
+        S = [_at(here.R @ s.w, here.R @ s.v, arm) * b.factor for s in tree.motion_subspace(b)]
         M = at_center(b.inertia, c, here)
         Q = Force(-w.cross(M.A @ w), tree.gravity * b.inertia.m)
         if external:
@@ -128,7 +128,7 @@ def solve(
             passed = passed - f * x[j]
         up = shift(parts[k].rho)
         M[b.parent] = M[b.parent] + left.lifted(up)
-        Q[b.parent] = Q[b.parent] + up.up_force(passed)
+        Q[b.parent] = Q[b.parent] + up.force_to_parent(passed)
     return _outwards(tree, parts, M, Q, U, tau)
 
 
@@ -151,7 +151,7 @@ def _outwards(
     moved: list[Motion] = []
     reactions: list[Force] = []
     for k, (b, part) in enumerate(zip(tree.bodies, parts)):
-        parent = shift(part.rho).down_motion(moved[b.parent]) if b.parent >= 0 else STILL
+        parent = shift(part.rho).motion_to_child(moved[b.parent]) if b.parent >= 0 else STILL
         here = parent + part.bias
         left = Q[k] - M[k].times(here)
         x = U[k].solve([tau[b.v + j] + s.dot(left) for j, s in enumerate(part.S)])

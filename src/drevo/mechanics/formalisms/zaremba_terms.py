@@ -15,16 +15,16 @@ from functools import partial
 from itertools import permutations, product
 from typing import Any, NamedTuple, TypeVar
 
-from ..algorithms.inertia_matrix import wrench_of
+from ..algorithms.inertia_matrix import apply_inertia
 from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..scalar import Scalar
 from ..spatial import (
     IDENTITY,
-    NOTHING,
     ZERO,
-    Body,
+    ZERO_INERTIA,
     Mat,
+    RigidInertia,
     Sym,
     Vec,
     congruence,
@@ -51,10 +51,10 @@ class Sight(NamedTuple):
     one: float
 
 
-def carried_body(f: Motion, P: Body) -> Body:
+def carried_body(f: Motion, P: RigidInertia) -> RigidInertia:
     """Theorem 3 in one frame, <f> Theta + Theta <f>^T: the rate of a body that f moves; it has no mass."""
     turn = skew(f.w).mul(P.S.mat)
-    return Body(0.0, f.w.cross(P.h) + f.v * P.m, Sym.of(turn + turn.T) + outer_sum(f.v, P.h))
+    return RigidInertia(0.0, f.w.cross(P.h) + f.v * P.m, Sym.of(turn + turn.T) + outer_sum(f.v, P.h))
 
 
 def carried_sight(f: Motion, x: Sight) -> Sight:
@@ -62,24 +62,24 @@ def carried_sight(f: Motion, x: Sight) -> Sight:
     return Sight(Mat(*(f.w.cross(e) for e in x.axes)), f.w.cross(x.p) + f.v * x.one, 0.0)
 
 
-def lifted_body(x: Placement, P: Body) -> Body:
+def lifted_body(x: Placement, P: RigidInertia) -> RigidInertia:
     """A body in the axes of the parent; a turn about an axis by eight products."""
     if x.k >= 0:
-        P = Body(P.m, rotate(x.k, x.s, x.c, P.h), rotated(x.k, x.s, x.c, P.S))
+        P = RigidInertia(P.m, rotate(x.k, x.s, x.c, P.h), rotated(x.k, x.s, x.c, P.S))
     elif x.k == -1:
-        P = Body(P.m, x.Q @ P.h, congruence(x.Q, P.S))
+        P = RigidInertia(P.m, x.Q @ P.h, congruence(x.Q, P.S))
     return P.moved(x.R, x.p)
 
 
 def lifted_sight(x: Placement, s: Sight) -> Sight:
     """A frame seen from the parent."""
-    return Sight(Mat(*map(x.up, s.axes)), x.up(s.p) + x.p * s.one, s.one)
+    return Sight(Mat(*map(x.to_parent, s.axes)), x.to_parent(s.p) + x.p * s.one, s.one)
 
 
 def lifted_motion(x: Placement, m: Motion) -> Motion:
     """A motion of the child about the parent's origin."""
-    w = x.up(m.w)
-    return Motion(w, x.up(m.v) + x.p.cross(w))
+    w = x.to_parent(m.w)
+    return Motion(w, x.to_parent(m.v) + x.p.cross(w))
 
 
 class Rules(NamedTuple):
@@ -90,7 +90,7 @@ class Rules(NamedTuple):
 
 
 BODY = Rules(lifted_body, carried_body)
-FORCE = Rules(Placement.up_force, Motion.cross_force)
+FORCE = Rules(Placement.force_to_parent, Motion.cross_force)
 MOTION = Rules(lifted_motion, Motion.cross)
 SIGHT = Rules(lifted_sight, carried_sight)
 
@@ -136,7 +136,7 @@ class Terms:
     @classmethod
     def at(cls, tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> Terms:
         """The terms at q, coordinates of the robot whatever the tree's unit of length."""
-        own = [{b.v + k: f * b.factor for k, f in enumerate(tree.columns(b))} for b in tree.bodies]
+        own = [{b.v + k: f * b.factor for k, f in enumerate(tree.motion_subspace(b))} for b in tree.bodies]
         over: list[set[int]] = []
         under: list[set[int]] = [set() for _ in own]
         depth: list[int] = []
@@ -217,8 +217,10 @@ class Terms:
             return out
         outer, inner = self._steps(m)
         for own, rest in deals(ts, set(self.own[m]), self.over[m]):
-            x = outer.down_motion(self.column(r, p, rest))
-            out = out + inner.down_motion(self._inserted(m, x, own, lambda f, y: y.cross(f)))  # <f>^T y = y x f
+            x = outer.motion_to_child(self.column(r, p, rest))
+            out = out + inner.motion_to_child(
+                self._inserted(m, x, own, lambda f, y: y.cross(f))
+            )  # <f>^T y = y x f
         return out
 
     def column(self, r: int, m: int, ts: Indices) -> Motion:
@@ -228,12 +230,12 @@ class Terms:
         out = self.above(r, m, ts)
         return out + self.own[m][r] if r in self.own[m] and not ts else out
 
-    def inertia(self, m: int, ts: Indices) -> Body:
+    def inertia(self, m: int, ts: Indices) -> RigidInertia:
         """(Theta_m*)^{ts}, (2.10) and (2.13)."""
         return self._once(("inertia", m, ts), lambda: self._inertia(m, ts))
 
-    def _inertia(self, m: int, ts: Indices) -> Body:
-        out = NOTHING if ts else self.tree.bodies[m].inertia
+    def _inertia(self, m: int, ts: Indices) -> RigidInertia:
+        out = ZERO_INERTIA if ts else self.tree.bodies[m].inertia
         for c in self.children[m]:
             x = self._up(c, ts, partial(self.inertia, c), BODY)
             out = out if x is None else out + x
@@ -258,7 +260,7 @@ class Terms:
 
     def at_own(self, r: int, m: int, ts: Indices) -> Force:
         """(Theta_m*)^{ts} f^r."""
-        return self._once(("own", r, m, ts), lambda: wrench_of(self.inertia(m, ts), self.own[m][r]))
+        return self._once(("own", r, m, ts), lambda: apply_inertia(self.inertia(m, ts), self.own[m][r]))
 
     def entry(self, a: int, b: int, ts: Indices) -> Scalar:
         """a_ab^{t1..tp} of (2.9), a <= b; a = GROUND: the entry of gravity."""
