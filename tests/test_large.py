@@ -209,7 +209,9 @@ def unrolled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Motions that were traced in one piece."""
     traced: list[str] = []
     make = motion.motion
-    monkeypatch.setattr("drevo.simulate.flow.motion", lambda m, *x: traced.append(m.name) or make(m, *x))
+    monkeypatch.setattr(
+        "drevo.simulate.compiled_motion.motion", lambda m, *x: traced.append(m.name) or make(m, *x)
+    )
     return traced
 
 

@@ -16,10 +16,10 @@ from drevo.mechanics.scalar import sin
 from drevo.robot.embedded import rod_chain
 from drevo.robot.face import Robot
 from drevo.simulate import METHODS, Control, Integrator, Table, damping, pd, simulate
-from drevo.simulate.ask import compiled
+from drevo.simulate.arguments import compiled
 from drevo.simulate.integrators import DOP853
-from drevo.simulate.job import Job
 from drevo.simulate.motion import numeric_rates
+from drevo.simulate.state import EngineState
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "yudintsev-chain.json").read_text())
 FIXED = [m for m in METHODS.values() if not m.adaptive]
@@ -175,10 +175,10 @@ def test_engine_equals_its_twin(method: Integrator, count: int, tumbling: Robot)
         q0, v0 = robot.random(rng, (count,)), rng.normal(size=(count, robot.nv))
         ends = []
         for moves in (native, slow):
-            job = Job(robot.model, moves, method, count, 1e-2)
-            job.q[...], job.v[...] = q0, v0
+            state = EngineState(robot.model, moves, method, count, 1e-2)
+            state.q[...], state.v[...] = q0, v0
             q, v = np.empty((3, *q0.shape)), np.empty((3, *v0.shape))
-            assert job.march(q, v, 2) == 3
+            assert state.integrate(q, v, 2) == 3
             ends.append((q, v))
         for a, b in zip(*ends):
             assert np.abs(a - b).max() <= 1e-11 * max(1.0, np.abs(b).max())

@@ -10,7 +10,7 @@ import pytest
 from drevo.errors import InputError, NumericsError
 from drevo.robot.embedded import rod_chain
 from drevo.robot.face import Robot
-from drevo.simulate import METHODS, Control, Event, Integrator, damping, flow, simulate
+from drevo.simulate import METHODS, Control, Event, Integrator, compiled_motion, damping, simulate
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +91,8 @@ def test_a_table_that_cannot_be_written(chain: Robot) -> None:
 def test_a_law_is_known_by_what_it_traces_to(chain: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the docs write it, tau=damping(0.1) is a new object at every call; it is made once."""
     made = []
-    build = flow._payload
-    monkeypatch.setattr(flow, "_payload", lambda *x: made.append(x) or build(*x))
+    build = compiled_motion._payload
+    monkeypatch.setattr(compiled_motion, "_payload", lambda *x: made.append(x) or build(*x))
     tables = [simulate(chain, np.full(3, 0.1), duration=0.01, tau=damping(0.1)) for _ in range(3)]
     law = Control(lambda t, q, v: [-0.1 * x for x in v])
     tables.append(simulate(chain, np.full(3, 0.1), duration=0.01, tau=law))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import NumericsError
+from .compiled_motion import CompiledMotion
 from .engine import FIRST, GROW, ORDER, SAFETY, SHRINK, TINY
-from .flow import Flow
-from .job import Job
-from .words import TOO_SMALL
+from .layout import TOO_SMALL
+from .state import EngineState
 
 Array = np.ndarray[Any, Any]
 Node = tuple[float, Array, Array]  # t, q (count, nq), v (count, nv)
@@ -19,41 +19,43 @@ RECORDS = 64  # steps of a call of the machine code
 
 
 class Adaptive:
-    """Accepted steps of a job. rtol, atol: of every coordinate and rate, the worst sample of a batch decides.
+    """Accepted steps of a motion. rtol, atol: of every coordinate and rate, the worst sample of a batch decides.
 
-    stopped: the sentence for a job that cannot go on.
+    stopped: the sentence for a motion that cannot go on.
     """
 
-    def __init__(self, job: Job, end: float, rtol: float, atol: float, stopped: Callable[[], str]) -> None:
-        self.job, self.end, self.rtol, self.atol, self.stopped = job, end, rtol, atol, stopped
+    def __init__(
+        self, state: EngineState, end: float, rtol: float, atol: float, stopped: Callable[[], str]
+    ) -> None:
+        self.state, self.end, self.rtol, self.atol, self.stopped = state, end, rtol, atol, stopped
         self.steps = self.rejected = 0
-        self.errors = np.array(job.method.errors)
+        self.errors = np.array(state.method.errors)
 
     def nodes(self) -> Iterator[Node]:
         """The accepted steps: t, q, v."""
-        job = self.job
-        if isinstance(job.moves, Flow) and job.count == 1 and job.method.order == ORDER:
+        state = self.state
+        if isinstance(state.rates, CompiledMotion) and state.count == 1 and state.method.order == ORDER:
             yield from self._compiled()
         else:
             for t in self._in_python():
-                yield t, job.q.copy(), job.v.copy()
+                yield t, state.q.copy(), state.v.copy()
 
     def _compiled(self) -> Iterator[Node]:
         """Of one motion by a method of order 8: no Python between the steps."""
-        job = self.job
-        job.t0, job.h = 0.0, min(FIRST, self.end)
-        while job.t0 < self.end:
-            t, q, v = (np.empty((RECORDS, *shape)) for shape in ((), job.q.shape, job.v.shape))
-            done, rejected = job.pursue(t, q, v, self.end, self.rtol, self.atol)
+        state = self.state
+        state.t0, state.h = 0.0, min(FIRST, self.end)
+        while state.t0 < self.end:
+            t, q, v = (np.empty((RECORDS, *shape)) for shape in ((), state.q.shape, state.v.shape))
+            done, rejected = state.integrate_adaptive(t, q, v, self.end, self.rtol, self.atol)
             self.rejected += rejected
             for k in range(done):
                 self.steps += 1
                 yield float(t[k]), q[k], v[k]
-            if job.code:
+            if state.code:
                 raise NumericsError(self.stopped())
 
     def _in_python(self) -> Iterator[float]:
-        """Times of the accepted steps; the job holds the state at each."""
+        """Times of the accepted steps; `state` is that at each."""
         t, h = 0.0, min(FIRST, self.end)
         while t < self.end:
             rest = self.end - t
@@ -64,42 +66,42 @@ class Adaptive:
                 t = self.end if h == rest else t + h
                 yield t
             elif h <= TINY * np.spacing(max(t, FIRST)):
-                self.job.t0, self.job.k, self.job.code = t, 0, TOO_SMALL
+                self.state.t0, self.state.k, self.state.code = t, 0, TOO_SMALL
                 raise NumericsError(self.stopped())
             h *= factor
 
     def _try(self, t: float, h: float) -> tuple[bool, float]:
         """Whether a step of h was good, and what to multiply h by."""
-        job = self.job
-        before = [x.copy() for x in (job.q, job.v, job.e_q, job.e_v)]
-        job.t0, job.k, job.h = t, 0, h
-        none = np.empty((1, *job.q.shape)), np.empty((1, *job.v.shape))
-        good = job.march(*none) == 1
+        state = self.state
+        before = [x.copy() for x in (state.q, state.v, state.e_q, state.e_v)]
+        state.t0, state.k, state.h = t, 0, h
+        none = np.empty((1, *state.q.shape)), np.empty((1, *state.v.shape))
+        good = state.integrate(*none) == 1
         error = self._error(before[0], before[1]) if good else np.inf
         if error <= 1.0:
             self.steps += 1
-            grown = GROW if error == 0.0 else SAFETY * error ** (-1.0 / job.method.order)
+            grown = GROW if error == 0.0 else SAFETY * error ** (-1.0 / state.method.order)
             return True, float(min(GROW, max(SHRINK, grown)))
-        for x, old in zip((job.q, job.v, job.e_q, job.e_v), before):
+        for x, old in zip((state.q, state.v, state.e_q, state.e_v), before):
             x[...] = old
         self.rejected += 1
         if not good:  # rates of a failed trial are no first guess for anything
-            job.k_q[...] = job.k_v[...] = 0.0
-        return False, float(max(SHRINK, SAFETY * error ** (-1.0 / job.method.order))) if good else SHRINK
+            state.k_q[...] = state.k_v[...] = 0.0
+        return False, float(max(SHRINK, SAFETY * error ** (-1.0 / state.method.order))) if good else SHRINK
 
     def _error(self, q: Array, v: Array) -> float:
         """The norm of the estimate over its tolerance; 1 is just right."""
-        job = self.job
+        state = self.state
         parts = []
-        for old, new, k in ((q, job.q, job.k_q), (v, job.v, job.k_v)):
+        for old, new, k in ((q, state.q, state.k_q), (v, state.v, state.k_v)):
             scale = self.atol + self.rtol * np.maximum(np.abs(old), np.abs(new))
             parts.append(np.tensordot(self.errors, k, 1) / scale)
         square = (np.concatenate(parts, -1) ** 2).mean(-1)  # (estimates, count)
         if len(square) == 1:
-            return float(abs(job.h) * np.sqrt(square[0]).max(initial=0.0))
+            return float(abs(state.h) * np.sqrt(square[0]).max(initial=0.0))
         fifth, third = square[0], square[1]
         below = np.sqrt(fifth + 0.01 * third)
-        return float(abs(job.h) * (fifth / np.where(below == 0.0, 1.0, below)).max(initial=0.0))
+        return float(abs(state.h) * (fifth / np.where(below == 0.0, 1.0, below)).max(initial=0.0))
 
 
 __all__ = ["Adaptive"]

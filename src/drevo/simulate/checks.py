@@ -10,7 +10,7 @@ from ..errors import InputError
 
 STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given
 FINEST = 1e-14  # rtol: doubles hold little more than 15 digits
-ROOM = 0.5  # of the machine's memory: what records may fill
+SHARE = 0.5  # of the machine's memory: what records may fill
 _CGROUP = "/sys/fs/cgroup/memory.max"
 
 
@@ -26,9 +26,9 @@ def bounded(end: float, step: float, most: int, what: str) -> None:
         )
 
 
-def require_room(records: float, shape: Sequence[int]) -> None:
+def require_memory(records: float, shape: Sequence[int]) -> None:
     """InputError where records of so many numbers each would not fit in memory."""
-    size, room = 8.0 * records * math.prod(shape), ROOM * memory()
+    size, room = 8.0 * records * math.prod(shape), SHARE * memory()
     if size > room:
         raise InputError(
             f"{records:.3g} records of {math.prod(shape)} numbers need {size / 1e9:.3g} GB, and this machine "
@@ -55,5 +55,5 @@ __all__ = [
     "STEPS",
     "bounded",
     "memory",
-    "require_room",
+    "require_memory",
 ]

@@ -19,7 +19,7 @@ from ..constrained.solve import cholesky, independent, spanned
 from ..constrained.terms import Terms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
-from . import words
+from . import layout
 from .motion import APART, PIVOT, Rule
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +29,7 @@ NEAR = 1e-2  # of a pivot over its diagonal: a motion that fails there fails bec
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldConstraints:
     """Contacts and constraints of one simulation, the robot's own loops among them.
 
     places (count, anchors): where contacts, and how welds, of each row of the batch are held. rule: which rows
@@ -47,7 +47,7 @@ class Held:
     @staticmethod
     def of(
         robot: Dynamics, contacts: Contacts, constraints: Sequence[Constraint] | None, stabilise: Any, q: Array
-    ) -> Held | None:
+    ) -> HeldConstraints | None:
         """None if nothing is held. What contacts and welds leave open is as it stands at the start."""
         empty = all(x is None or (isinstance(x, (list, tuple)) and not x) for x in (contacts, constraints))
         if empty and not robot.model.loops:
@@ -55,7 +55,7 @@ class Held:
                 raise InputError("stabilise is given, but there are no contacts, constraints or loops")
             return None
         found = collect(robot.model, contacts, constraints)
-        return Held(robot, found, held_at(robot.model, found, q), _feedback(stabilise, labels(found)))
+        return HeldConstraints(robot, found, held_at(robot.model, found, q), _feedback(stabilise, labels(found)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class Held:
 
     # -- the start ------------------------------------------------------------------------------------------
 
-    def start(self, q: Array, v: Array) -> tuple[Held, Array, Array]:
+    def start(self, q: Array, v: Array) -> tuple[HeldConstraints, Array, Array]:
         """This with its rule, and the state put right within BEGIN; refused beyond it.
 
         With feedback the state stays as it is: closing its gaps is what feedback is for.
@@ -114,7 +114,7 @@ class Held:
                 f"constraints: {remedy}"
             )
 
-    def _ruled(self, q: Array, v: Array) -> Held:
+    def _ruled(self, q: Array, v: Array) -> HeldConstraints:
         """This with rows that are independent in the whole batch, if there are such."""
         jacobian = self.terms(0.0, q, v).jacobian
         L = cholesky(self.robot, q)
@@ -152,8 +152,8 @@ class Held:
 
     # -- why it stopped -------------------------------------------------------------------------------------
 
-    def blame(self, code: int, t: float, q: Array, v: Array, first: int) -> str | None:
-        """A sentence for a march that constraints ended at a state, which is the last before them; or None.
+    def explain(self, code: int, t: float, q: Array, v: Array, first: int) -> str | None:
+        """A sentence for a motion that constraints ended at a state, which is the last before them; or None.
 
         first: where in the batch these rows begin.
         """
@@ -165,17 +165,17 @@ class Held:
         hold = np.sqrt(np.maximum(0.0, pivots / (diagonal + self.sizes[rows])))
         when, weak, least = self._largest(t, -hold, kept, first)
         lost = f"{weak} has lost all but {-least:.1e} of its hold"
-        near = NEAR if code in (words.NOT_FINITE, words.TOO_SMALL) else CLEAR * PIVOT
+        near = NEAR if code in (layout.NOT_FINITE, layout.TOO_SMALL) else CLEAR * PIVOT
         if kept and least * least <= near:
             return f"{when} the constraints lose rank: {lost}; keep away from this configuration, or drop the row"
-        if code == words.OPEN:
+        if code == layout.OPEN:
             when, name, gap = self._largest(t, np.abs(c.value[:, kept]), kept, first)
             return (
                 f"{when} the constraints cannot be met: {name} is off by {gap:.3g} and Newton's steps do not "
                 f"close it ({lost}); the motion has reached the end of what they allow, or the step is too long"
             )
         when, name, gap = self._largest(t, np.abs(c.value[:, dropped]), dropped, first)
-        if code != words.DEPENDENT or not gap > APART:
+        if code != layout.DEPENDENT or not gap > APART:
             return None
         return (
             f"{when} the constraints gain rank: {name} followed from the others at the start and is now off by "
@@ -222,4 +222,4 @@ def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | Non
     return gamma1, gamma0
 
 
-__all__ = ["BEGIN", "Held"]
+__all__ = ["BEGIN", "HeldConstraints"]

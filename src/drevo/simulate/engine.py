@@ -1,6 +1,6 @@
 """The engine of every Runge-Kutta method, in machine code beside the kernel of the derivative.
 
-`i64 @integrate(job)` runs many steps of one length, `i64 @integrate_adaptive(job)` steps whose length follows
+`i64 @integrate(state)` runs many steps of one length, `i64 @integrate_adaptive(state)` steps whose length follows
 their error estimate, without leaving machine code: stages, the iteration of implicit ones, a compensated update,
 unit quaternions, constraints, records. The tableau is data, so one module serves every method.
 """
@@ -12,9 +12,9 @@ import math
 from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, Function, Module, Value
 from ..codegen.emit.llvm_target import Target
 from ..codegen.emit.lower import Lowered
+from .layout import NOT_FINITE, TOO_SMALL, UNSETTLED, Fields
 from .rk_sums import add_sums
 from .steps import add_steps
-from .words import NOT_FINITE, TOO_SMALL, UNSETTLED, Words
 
 SETTLED = 1e-10  # of the largest rate: below it an iteration that no longer gains has converged
 SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0  # of the choice of the next step
@@ -35,40 +35,40 @@ def add_engine(m: Module, low: Lowered, target: Target) -> None:
     _integrate_adaptive(m)
 
 
-def _rates_of(job: Words, s: Value) -> tuple[Value, Value]:
+def _rates_of(state: Fields, s: Value) -> tuple[Value, Value]:
     """Where the rates of stage s stand."""
-    return job.K_q.at(s * job.pad_q), job.K_v.at(s * job.pad_v)
+    return state.K_q.at(s * state.pad_q), state.K_v.at(s * state.pad_v)
 
 
-def _clear_best(f: Function, job: Words) -> None:
+def _clear_best(f: Function, state: Fields) -> None:
     for k in range(2):
-        job.best.at(k).store(f.zero(F64))
+        state.best.at(k).store(f.zero(F64))
 
 
-def _explicit_stages(f: Function, job: Words, now: Value, h: Value, failed: Value) -> None:
+def _explicit_stages(f: Function, state: Fields, now: Value, h: Value, failed: Value) -> None:
     """Every stage once, each from those before it; returns `failed` where a rate is not finite."""
     with (
-        f.loop(job.stages, some=True) as s,
-        f.when(f.call(I1, "stage", f.job, s.i, s.i, now, h, *_rates_of(job, s.i))),
+        f.loop(state.stages, some=True) as s,
+        f.when(f.call(I1, "stage", f.state, s.i, s.i, now, h, *_rates_of(state, s.i))),
     ):
         f.ret(failed)
 
 
 def _settle(m: Module) -> None:
     """The stages of an implicit method, by fixed-point iteration until they no longer change; 0, or why not."""
-    f = m.function("settle", I64, job=PTR, now=F64)
-    job = Words(f)
-    with f.loop(job.sweeps, some=True, last=f.zero(F64)) as sweep:
-        _clear_best(f, job)
-        with f.loop(job.stages, some=True) as s:
-            with f.when(f.call(I1, "stage", f.job, s.i, job.stages, f.now, job.h, job.Z_q, job.Z_v)):
+    f = m.function("settle", I64, state=PTR, now=F64)
+    state = Fields(f)
+    with f.loop(state.sweeps, some=True, last=f.zero(F64)) as sweep:
+        _clear_best(f, state)
+        with f.loop(state.stages, some=True) as s:
+            with f.when(f.call(I1, "stage", f.state, s.i, state.stages, f.now, state.h, state.Z_q, state.Z_v)):
                 f.ret(f.const(I64, NOT_FINITE))
-            at_q, at_v = _rates_of(job, s.i)
-            f.call(VOID, "distance", at_q, job.Z_q, job.pad_q, job.best)
-            f.call(VOID, "distance", at_v, job.Z_v, job.pad_v, job.best)
-        change, rate = job.best.load(), job.best.at(1).load()
+            at_q, at_v = _rates_of(state, s.i)
+            f.call(VOID, "distance", at_q, state.Z_q, state.pad_q, state.best)
+            f.call(VOID, "distance", at_v, state.Z_v, state.pad_v, state.best)
+        change, rate = state.best.load(), state.best.at(1).load()
         done = sweep.i + 1
-        ended = (change >= sweep.last) | (done >= job.sweeps)
+        ended = (change >= sweep.last) | (done >= state.sweeps)
         settled = ended & (change <= rate * SETTLED) & (done >= 3)
         with f.when(settled | change.equals(0.0)):
             f.ret(f.zero(I64))
@@ -77,37 +77,37 @@ def _settle(m: Module) -> None:
 
 
 def _step(m: Module) -> None:
-    """One step of the length h; 0, or why the job stops."""
-    f = m.function("step", I64, job=PTR)
-    job = Words(f)
-    at_k, at_tau = job.at("k"), job.at("tau")
+    """One step of the length h; 0, or why the motion stops."""
+    f = m.function("step", I64, state=PTR)
+    state = Fields(f)
+    at_k, at_tau = state.at("k"), state.at("tau")
     k = at_k.load(I64)
-    now = job.t0 + k.cast("sitofp", F64) * job.h
-    with f.when(job.sweeps.equals(0)):
-        _explicit_stages(f, job, now, job.h, f.const(I64, NOT_FINITE))
-    with f.when(job.sweeps.differs(0)):
-        unsettled = f.call(I64, "settle", f.job, now)
+    now = state.t0 + k.cast("sitofp", F64) * state.h
+    with f.when(state.sweeps.equals(0)):
+        _explicit_stages(f, state, now, state.h, f.const(I64, NOT_FINITE))
+    with f.when(state.sweeps.differs(0)):
+        unsettled = f.call(I64, "settle", f.state, now)
         with f.when(unsettled.differs(0)):
             f.ret(unsettled)
     following = k + 1
-    lost = f.call(I64, "finish_step", f.job, job.h, job.t0 + following.cast("sitofp", F64) * job.h)
+    lost = f.call(I64, "finish_step", f.state, state.h, state.t0 + following.cast("sitofp", F64) * state.h)
     at_k.store(following)
-    at_tau.store(at_tau.load(PTR).at(job.tau_step, "i8"))
+    at_tau.store(at_tau.load(PTR).at(state.tau_step, "i8"))
     f.ret(lost)
 
 
 def _integrate(m: Module) -> None:
     """Records, one each `every` steps; how many were made."""
-    f = m.function("integrate", I64, public=True, job=PTR)
-    job = Words(f)
-    with f.loop(job.records) as record:
-        with f.loop(job.every):
-            code = f.call(I64, "step", f.job)
+    f = m.function("integrate", I64, public=True, state=PTR)
+    state = Fields(f)
+    with f.loop(state.records) as record:
+        with f.loop(state.every):
+            code = f.call(I64, "step", f.state)
             with f.when(code.differs(0)):
-                job.at("code").store(code)
+                state.at("code").store(code)
                 f.ret(record.i)
-        f.call(VOID, "record", f.job, record.i)
-    f.ret(job.records)
+        f.call(VOID, "record", f.state, record.i)
+    f.ret(state.records)
 
 
 def _attempt(m: Module) -> None:
@@ -115,48 +115,50 @@ def _attempt(m: Module) -> None:
 
     Hairer, Norsett, Wanner 1993, II.10: the estimates of orders 5 and 3 together.
     """
-    f = m.function("attempt", F64, job=PTR, t=F64, h=F64)
-    job = Words(f)
-    _explicit_stages(f, job, f.t, f.h, f.const(F64, math.inf))
-    _clear_best(f, job)
-    for y, rates, b, pad in ((job.q, job.K_q, job.b_q, job.pad_q), (job.v, job.K_v, job.b_v, job.pad_v)):
-        f.call(VOID, "estimate", job.best, y, rates, b, job.e_5, job.e_3, job.stages, pad, f.h, job.rtol, job.atol)
-    fifth, third = job.best.load(), job.best.at(1).load()
-    numbers = (job.n_q + job.n_v).cast("sitofp", F64)
+    f = m.function("attempt", F64, state=PTR, t=F64, h=F64)
+    state = Fields(f)
+    _explicit_stages(f, state, f.t, f.h, f.const(F64, math.inf))
+    _clear_best(f, state)
+    errors, tolerances = (state.e_5, state.e_3), (state.rtol, state.atol)
+    for part in "qv":
+        y, rates, b, pad = (getattr(state, f"{name}{part}") for name in ("", "K_", "b_", "pad_"))
+        f.call(VOID, "estimate", state.best, y, rates, b, *errors, state.stages, pad, f.h, *tolerances)
+    fifth, third = state.best.load(), state.best.at(1).load()
+    numbers = (state.n_q + state.n_v).cast("sitofp", F64)
     below = f.call(F64, "llvm.sqrt.f64", (fifth + third * 0.01) * numbers)
     f.ret(f.select(below.equals(0.0), f.zero(F64), f.h * fifth / below))
 
 
 def _integrate_adaptive(m: Module) -> None:
     """On until the end or until all records, one an accepted step, are full; how many were made."""
-    f = m.function("integrate_adaptive", I64, public=True, job=PTR)
-    job = Words(f)
-    with f.loop(t=job.t0, h=job.h, r=f.zero(I64)) as on:
+    f = m.function("integrate_adaptive", I64, public=True, state=PTR)
+    state = Fields(f)
+    with f.loop(t=state.t0, h=state.h, r=f.zero(I64)) as on:
         t, wanted, r = on.t, on.h, on.r
-        on.leave((t >= job.t_end) | (r >= job.records))
-        rest = job.t_end - t
+        on.leave((t >= state.t_end) | (r >= state.records))
+        rest = state.t_end - t
         last = wanted >= rest
         h = f.select(last, rest, _smaller(f, wanted, rest * 0.5))  # two equal steps rather than a tiny last one
-        error = f.call(F64, "attempt", f.job, t, h)
+        error = f.call(F64, "attempt", f.state, t, h)
         following, fine = h * _factor(f, error), error <= 1.0
-        then = f.select(last, job.t_end, t + h)
+        then = f.select(last, state.t_end, t + h)
         with f.when(fine):
-            lost = f.call(I64, "finish_step", f.job, h, then)
-            job.at("code").store(lost)
+            lost = f.call(I64, "finish_step", f.state, h, then)
+            state.at("code").store(lost)
             on.leave(lost.differs(0))
-            job.to_t.at(r).store(then)
-            f.call(VOID, "record", f.job, r)
+            state.to_t.at(r).store(then)
+            f.call(VOID, "record", f.state, r)
         on.h = following
         with f.when(~fine):
-            job.at("rejected").store(job.at("rejected").load(I64) + 1)
+            state.at("rejected").store(state.at("rejected").load(I64) + 1)
             clock = f.select(t > FIRST, t, f.const(F64, FIRST))
             vanished = h <= clock * (TINY * 2.0**-52)
-            job.at("code").store(f.select(vanished, f.const(I64, TOO_SMALL), f.zero(I64)))
+            state.at("code").store(f.select(vanished, f.const(I64, TOO_SMALL), f.zero(I64)))
             on.leave(vanished)
         on.t = f.select(fine, then, t)
         on.r = r + fine.cast("zext", I64)
-    job.at("t0").store(on.t)
-    job.at("h").store(on.h)
+    state.at("t0").store(on.t)
+    state.at("h").store(on.h)
     f.ret(on.r)
 
 

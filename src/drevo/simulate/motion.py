@@ -91,7 +91,7 @@ def motion(model: Model, control: Control | None, driven: bool, rule: Rule | Non
     if rule is not None:
         sizes["given"] = rule.given
     given = {name: t.input(name, n) for name, n in sizes.items()}  # of q any length is taken
-    q, v, tau = united(model, given["q"]), given["v"], _efforts(t.graph, model, control, given)
+    q, v, tau = with_unit_quaternions(model, given["q"]), given["v"], _efforts(t.graph, model, control, given)
     more: Ports = ()
     if rule is None:
         fast = quick(t.tree, ["forward_dynamics"], False)
@@ -119,7 +119,7 @@ def _ruled(
     numbers = anchors(rule.found)
     places, sizes = given["given"][:numbers], given["given"][numbers:]
     rows = all_rows(anchored(rule.found, places), Kinematics(tree, q, v), t)
-    kept = taken(rows, rule.kept)
+    kept = select_rows(rows, rule.kept)
     compute = {**COMPUTE, **quick(tree, ["mass_matrix", "bias"], False)}
     matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
     M = [{c: x for c, x in enumerate(row[: r + 1]) if not is_zero(x)} for r, row in enumerate(matrix)]
@@ -143,7 +143,7 @@ def _fed_back(rule: Rule, kept: Rows) -> list[Scalar]:
     return [x + a * rate + b * value for x, a, rate, b, value in zip(kept.bias, g1, kept.rate, g0, kept.value)]
 
 
-def taken(rows: Rows, kept: Sequence[int]) -> Rows:
+def select_rows(rows: Rows, kept: Sequence[int]) -> Rows:
     """Some of the rows."""
     return Rows(*([part[k] for k in kept] for part in rows))
 
@@ -151,7 +151,7 @@ def taken(rows: Rows, kept: Sequence[int]) -> Rows:
 # -- coordinates --------------------------------------------------------------------------------------------
 
 
-def united(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
+def with_unit_quaternions(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
     """q with its quaternions made unit."""
     out = list(q)
     for k in quaternions(model):

@@ -17,20 +17,20 @@ from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError, shown
 from ..io.given import flag, function, positive, seconds, whole
 from ..model.dynamics import Dynamics
-from . import words
+from . import layout
 from .adaptive import Adaptive, Node
-from .ask import Efforts, Moves, moves_of, start
+from .arguments import Efforts, RightHandSide, right_hand_side, start
 from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded
-from .constraints import Held
+from .compiled_motion import CompiledMotion, owners
+from .constraints import HeldConstraints
 from .control import Control
-from .flow import Flow, owners
 from .integrators import Integrator, integrator
-from .job import Job
+from .state import EngineState
 from .table import Occurrence, Table
 
 Array = np.ndarray[Any, Any]
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
-CHUNKS = 100  # of a long march: between them interrupts and the progress bar have their turn
+CHUNKS = 100  # of a long motion: between them interrupts and the progress bar have their turn
 FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
 RECENT = 20  # records that may tell why a motion ended
 WILD = 1e4  # rad, m, or their rates: what a motion that has left all bounds is beyond
@@ -102,7 +102,7 @@ def simulate(
     records = 1.0 if interval is None else end / interval / (1 if chosen.adaptive else every) + 1.0
     lead, q, v = start(robot, q0, v0, records)
     run = _Run(robot, chosen, lead, q, v, end, interval, every, most, _events(events, lead), progress)
-    run.prepare(Held.of(robot, contacts, constraints, stabilise, q), tau)
+    run.prepare(HeldConstraints.of(robot, contacts, constraints, stabilise, q), tau)
     return run.adaptive(*tolerances) if chosen.adaptive else run.fixed()
 
 
@@ -137,36 +137,36 @@ class _Run:
     most: int
     events: tuple[Event, ...]
     progress: Callable[[float], None] | None
-    moves: Moves = field(init=False)
-    under: Held | None = None
+    rhs: RightHandSide = field(init=False)
+    under: HeldConstraints | None = None
     found: list[Occurrence] = field(default_factory=list)
 
-    def prepare(self, under: Held | None, tau: Any) -> None:
+    def prepare(self, under: HeldConstraints | None, tau: Any) -> None:
         """The right-hand side, and the state put on its constraints."""
         if under is not None:
             under, self.q, self.v = under.start(self.q, self.v)
-        self.under, self.moves = under, moves_of(self.robot, tau, self.lead, under)
+        self.under, self.rhs = under, right_hand_side(self.robot, tau, self.lead, under)
 
-    def job(self, rows: slice, step: float) -> Job:
-        """A job of some rows at the start."""
-        job = Job(self.robot.model, self.moves.rates, self.method, len(self.q[rows]), step)
-        job.q[...], job.v[...] = self.q[rows], self.v[rows]
+    def state(self, rows: slice, step: float) -> EngineState:
+        """The state of some rows at the start."""
+        state = EngineState(self.robot.model, self.rhs.rates, self.method, len(self.q[rows]), step)
+        state.q[...], state.v[...] = self.q[rows], self.v[rows]
         if self.held is not None:
-            job.tau = np.ascontiguousarray(self.held[:, rows])
-        if self.under is not None and isinstance(self.moves.rates, Flow):
-            job.given = self.under.given[rows]
+            state.tau = np.ascontiguousarray(self.held[:, rows])
+        if self.under is not None and isinstance(self.rhs.rates, CompiledMotion):
+            state.given = self.under.given[rows]
         elif self.under is not None:
-            job.after = self.under.project
-        return job
+            state.after = self.under.project
+        return state
 
     @property
     def held(self) -> Array | None:
-        return self.moves.held
+        return self.rhs.held
 
     def efforts(self, t: float, q: Array, v: Array) -> Array:
         """Those of any moment, (count, nv); held over steps, those of the step that begins there."""
         if self.held is None or self.step is None:
-            return self.moves.law(t, q, v)
+            return self.rhs.law(t, q, v)
         return np.asarray(self.held[min(math.floor(t / self.step + ALIKE), len(self.held) - 1)])
 
     def fixed(self) -> Table:
@@ -188,7 +188,7 @@ class _Run:
         q[0], v[0] = self.q, self.v
         kept = len(t)
         for rows, part in self._blocks():
-            kept = self._march(self.job(rows, self.step), parts, t, q[:, rows], v[:, rows], part, rows)
+            kept = self._integrate(self.state(rows, self.step), parts, t, q[:, rows], v[:, rows], part, rows)
         return self._table(t[:kept], q[:kept], v[:kept], steps)
 
     @staticmethod
@@ -202,34 +202,34 @@ class _Run:
                 yield start + k * h
 
     def _blocks(self) -> Iterator[tuple[slice, tuple[float, float]]]:
-        """Rows of a batch that are marched together, and the part of the work before and after them."""
+        """Rows of a batch that are integrated together, and the part of the work before and after them."""
         count = len(self.q)
         size = max(1, count)
-        if isinstance(self.moves.rates, Flow):
+        if isinstance(self.rhs.rates, CompiledMotion):
             size = max(8, BLOCK // max(1, self.robot.nq) // 8 * 8)
         for k in range(0, count, size):
             stop = min(count, k + size)
             yield slice(k, stop), (k / count, stop / count)
 
-    def _march(
-        self, job: Job, parts: Sequence[tuple[int, int, float]], t: Array, q: Array, v: Array,
+    def _integrate(
+        self, state: EngineState, parts: Sequence[tuple[int, int, float]], t: Array, q: Array, v: Array,
         share: tuple[float, float], rows: slice,
     ) -> int:  # fmt: skip
         """Fills records 1.. of some rows; how many records there are in the end."""
         done, total = 1, len(t)
         for records, every, h in parts:
-            if records and h != job.h:
-                job.t0, job.h = job.t0 + job.k * job.h, h
-                if job.tau is not None and len(job.tau) > 1:
-                    job.tau = job.tau[job.k :]
-                job.k = 0
+            if records and h != state.h:
+                state.t0, state.h = state.t0 + state.k * state.h, h
+                if state.tau is not None and len(state.tau) > 1:
+                    state.tau = state.tau[state.k :]
+                state.k = 0
             stop = done + records
             while done < stop:
                 n = min(stop - done, max(1, total // CHUNKS))
-                made = job.march(q[done : done + n], v[done : done + n], every)
+                made = state.integrate(q[done : done + n], v[done : done + n], every)
                 if made < n:
                     ends = range(done + made - 1, max(done + made - 1 - RECENT, -1), -1)
-                    raise NumericsError(self.why(job, rows, [(t[k], q[k], v[k]) for k in ends]))
+                    raise NumericsError(self.explain(state, rows, [(t[k], q[k], v[k]) for k in ends]))
                 for k in range(done, done + n) if self.events else ():
                     if self._look((t[k - 1], q[k - 1], v[k - 1]), (t[k], q[k], v[k]), every):
                         return self._cut(t, q, v, k)
@@ -246,10 +246,10 @@ class _Run:
             )
         if not len(self.q):  # nothing moves, so nothing chooses a step
             return self._table(np.array([0.0, self.end]), np.stack([self.q] * 2), np.stack([self.v] * 2), 0)
-        job = self.job(slice(0, len(self.q)), 0.0)
+        state = self.state(slice(0, len(self.q)), 0.0)
         nodes = [(0.0, self.q, self.v)]
-        stopped = partial(self.why, job, slice(0, len(self.q)), nodes)
-        control = Adaptive(job, self.end, rtol, atol, stopped)
+        stopped = partial(self.explain, state, slice(0, len(self.q)), nodes)
+        control = Adaptive(state, self.end, rtol, atol, stopped)
         out = [nodes[0]]
         ahead = 1
         for node in control.nodes():
@@ -302,24 +302,24 @@ class _Run:
 
     def _between(self, node: Node, t: float, steps: int) -> Node:
         """The state at t, a little after a node, by `steps` shorter steps."""
-        job = self.job(slice(0, len(self.q)), (t - node[0]) / steps)
-        job.t0 = node[0]
-        job.q[...], job.v[...] = node[1], node[2]
-        if job.tau is not None and len(job.tau) > 1 and self.step is not None:
-            job.tau = job.tau[round(node[0] / self.step) :]
-        q, v = np.empty((1, *job.q.shape)), np.empty((1, *job.v.shape))
-        if job.march(q, v, steps) < 1:
-            raise NumericsError(self.why(job, slice(0, 1), [node]))
+        state = self.state(slice(0, len(self.q)), (t - node[0]) / steps)
+        state.t0 = node[0]
+        state.q[...], state.v[...] = node[1], node[2]
+        if state.tau is not None and len(state.tau) > 1 and self.step is not None:
+            state.tau = state.tau[round(node[0] / self.step) :]
+        q, v = np.empty((1, *state.q.shape)), np.empty((1, *state.v.shape))
+        if state.integrate(q, v, steps) < 1:
+            raise NumericsError(self.explain(state, slice(0, 1), [node]))
         return t, q[0], v[0]
 
-    def why(self, job: Job, rows: slice, before: Sequence[Node]) -> str:
-        """Why a march has ended; before: states that it passed."""
-        now = job.t0 + job.k * job.h, job.q, job.v
-        return self.lost([now, *before]) or _stopped(self.robot, job, rows, self.under)
+    def explain(self, state: EngineState, rows: slice, before: Sequence[Node]) -> str:
+        """Why a motion has ended; before: states that it passed."""
+        now = state.t0 + state.k * state.h, state.q, state.v
+        return self.lost([now, *before]) or _stopped(self.robot, state, rows, self.under)
 
     def lost(self, nodes: Sequence[Node]) -> str:
         """What the law of control says of states near the end; those of a motion run wild say nothing."""
-        control = self.moves.control
+        control = self.rhs.control
         for t, q, v in nodes if control else ():
             for row in range(len(q)):
                 tame = max(np.abs(q[row]).max(initial=0.0), np.abs(v[row]).max(initial=0.0)) < WILD
@@ -381,36 +381,36 @@ def _value(event: Event, node: Node) -> float:
     return value
 
 
-def _stopped(robot: Dynamics, job: Job, rows: slice, under: Held | None) -> str:
-    """Why a march ended early, when, and at which joint."""
-    when = job.t0 + job.k * job.h
-    guilty = under.blame(job.code, when, job.q, job.v, rows.start) if under else None
+def _stopped(robot: Dynamics, state: EngineState, rows: slice, under: HeldConstraints | None) -> str:
+    """Why a motion ended early, when, and at which joint."""
+    when = state.t0 + state.k * state.h
+    guilty = under.explain(state.code, when, state.q, state.v, rows.start) if under else None
     if guilty:
         return guilty
-    if job.code != words.UNSETTLED and (lost := _lost_pivot(robot, job.q, rows.start)):
+    if state.code != layout.UNSETTLED and (lost := _lost_pivot(robot, state.q, rows.start)):
         return f"simulate: at t = {when:.6g} s {lost}"
     with np.errstate(all="ignore"):
-        size = np.abs(job.k_v).max(axis=0) + np.abs(job.v)
+        size = np.abs(state.k_v).max(axis=0) + np.abs(state.v)
     size = np.where(np.isfinite(size), size, np.inf)
     row, column = np.unravel_index(int(size.argmax()), size.shape)
     name = next(n for n, _, sv in owners(robot.model) if sv.start <= column < sv.stop)
-    where = f" of row {rows.start + int(row)}" if len(job.q) > 1 else ""
-    if job.code == words.UNSETTLED:
+    where = f" of row {rows.start + int(row)}" if len(state.q) > 1 else ""
+    if state.code == layout.UNSETTLED:
         return (
-            f"simulate: {job.method.name} did not settle at t = {when:.6g} s (joint {name!r}{where} is fastest): "
-            f"the step {job.h:g} s is too long; take a shorter one"
+            f"simulate: {state.method.name} did not settle at t = {when:.6g} s "
+            f"(joint {name!r}{where} is fastest): the step {state.h:g} s is too long; take a shorter one"
         )
-    if job.code == words.TOO_SMALL:
+    if state.code == layout.TOO_SMALL:
         return (
-            f"{job.method.name}: the step shrank to nothing at t = {when:.6g} s; joint {name!r}{where} is the "
+            f"{state.method.name}: the step shrank to nothing at t = {when:.6g} s; joint {name!r}{where} is the "
             "fastest; the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
         )
-    fastest = float(np.abs(job.v).max(initial=0.0))
+    fastest = float(np.abs(state.v).max(initial=0.0))
     if not fastest < FAST:
         return f"simulate: the motion overflows at t = {when:.6g} s: joint {name!r}{where} moves at {fastest:.3g}"
     return (
         f"simulate: the motion is not finite after t = {when:.6g} s at joint {name!r}{where}: "
-        f"the step {job.h:g} s is too long for {job.method.name}, the efforts are too large, "
+        f"the step {state.h:g} s is too long for {state.method.name}, the efforts are too large, "
         "or the mass matrix is singular there"
     )
 

@@ -1,4 +1,4 @@
-"""What every integration is made of, in machine code over the words of a job: rates, stages, the end of a step,
+"""What every integration is made of, in machine code over the fields of its state: rates, stages, a step's end,
 records, and the return of a state to its constraints.
 """
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..codegen.emit.ir import F64, I1, I32, I64, PTR, VOID, Function, Module, Value
 from ..codegen.emit.llvm_math import Lanes
-from .words import DEPENDENT, NOT_FINITE, OPEN, Words
+from .layout import DEPENDENT, NOT_FINITE, OPEN, Fields
 
 NEWTON = 12  # steps of Newton's iteration at most; each doubles the digits
 PORTS = (("Y_q", "Y_v", "tau", "t"), ("given",), ("to_q", "to_v"), ("P_q", "P_v", "gap", "watch"))
@@ -66,52 +66,52 @@ def _copy(m: Module) -> None:
 
 def _rates(m: Module, timed: bool, constrained: bool) -> None:
     """The derivative of one sample by the scalar kernel, of several by the driver; true if a check failed."""
-    f = m.function("rates", I1, job=PTR, now=F64, Y_q=PTR, Y_v=PTR, to_q=PTR, to_v=PTR)
-    job = Words(f)
+    f = m.function("rates", I1, state=PTR, now=F64, Y_q=PTR, Y_v=PTR, to_q=PTR, to_v=PTR)
+    state = Fields(f)
     names = [n for k, part in enumerate(PORTS) if constrained or k % 2 == 0 for n in part]
-    ports = [f.arguments[n] if n in f.arguments else getattr(job, n) for n in names]
+    ports = [f.arguments[n] if n in f.arguments else getattr(state, n) for n in names]
     if timed:
-        job.t.store(f.now)
-    with f.when(job.count.equals(1)):
-        job.status.store(f.zero(F64))
-        f.call(VOID, "one", *ports, job.scratch, job.status)
-        f.ret(job.status.load().is_nan())
+        state.t.store(f.now)
+    with f.when(state.count.equals(1)):
+        state.status.store(f.zero(F64))
+        f.call(VOID, "one", *ports, state.scratch, state.status)
+        f.ret(state.status.load().is_nan())
     for k, x in enumerate(ports):
-        job.pointers.at(k, PTR).store(x)
-    f.ret(f.call(I32, "drive", job.pointers, job.strides, job.count, job.arena, job.count).differs(0))
+        state.pointers.at(k, PTR).store(x)
+    f.ret(f.call(I32, "drive", state.pointers, state.strides, state.count, state.arena, state.count).differs(0))
 
 
 def _stage(m: Module) -> None:
     """The rates of stage s, made of the first `upto` rates; true if a check failed."""
-    f = m.function("stage", I1, job=PTR, s=I64, upto=I64, now=F64, h=F64, to_q=PTR, to_v=PTR)
-    job = Words(f)
-    row = f.s * job.stages
-    f.call(VOID, "combine", job.Y_q, job.q, job.K_q, job.a_q.at(row), f.upto, job.pad_q, f.h)
-    f.call(VOID, "combine", job.Y_v, job.v, job.K_v, job.a_v.at(row), f.upto, job.pad_v, f.h)
-    then = f.now + job.c.at(f.s).load() * f.h
-    f.ret(f.call(I1, "rates", f.job, then, job.Y_q, job.Y_v, f.to_q, f.to_v))
+    f = m.function("stage", I1, state=PTR, s=I64, upto=I64, now=F64, h=F64, to_q=PTR, to_v=PTR)
+    state = Fields(f)
+    row = f.s * state.stages
+    f.call(VOID, "combine", state.Y_q, state.q, state.K_q, state.a_q.at(row), f.upto, state.pad_q, f.h)
+    f.call(VOID, "combine", state.Y_v, state.v, state.K_v, state.a_v.at(row), f.upto, state.pad_v, f.h)
+    then = f.now + state.c.at(f.s).load() * f.h
+    f.ret(f.call(I1, "rates", f.state, then, state.Y_q, state.Y_v, f.to_q, f.to_v))
 
 
 def _finish_step(m: Module) -> None:
-    """The state at the end of a step, at the time `then`; 0, or why the job stops there."""
-    f = m.function("finish_step", I64, job=PTR, h=F64, then=F64)
-    job = Words(f)
-    f.call(VOID, "update", job.q, job.e_q, job.K_q, job.b_q, job.stages, job.pad_q, f.h)
-    f.call(VOID, "update", job.v, job.e_v, job.K_v, job.b_v, job.stages, job.pad_v, f.h)
-    _unit_quaternions(f, job)
-    f.ret(f.call(I64, "project", f.job, f.then))
+    """The state at the end of a step, at the time `then`; 0, or why the motion stops there."""
+    f = m.function("finish_step", I64, state=PTR, h=F64, then=F64)
+    state = Fields(f)
+    f.call(VOID, "update", state.q, state.e_q, state.K_q, state.b_q, state.stages, state.pad_q, f.h)
+    f.call(VOID, "update", state.v, state.e_v, state.K_v, state.b_v, state.stages, state.pad_v, f.h)
+    _unit_quaternions(f, state)
+    f.ret(f.call(I64, "project", f.state, f.then))
 
 
-def _unit_quaternions(f: Function, job: Words) -> None:
-    f.call(VOID, "normalise", job.q, job.count, job.size_q, job.quaternions, job.quaternion_count)
+def _unit_quaternions(f: Function, state: Fields) -> None:
+    f.call(VOID, "normalise", state.q, state.count, state.size_q, state.quaternions, state.quaternion_count)
 
 
 def _record(m: Module) -> None:
     """The state as record r."""
-    f = m.function("record", job=PTR, r=I64)
-    job = Words(f)
-    f.call(VOID, "copy", job.to_q.at(f.r * job.to_q_step, "i8"), job.q, job.n_q)
-    f.call(VOID, "copy", job.to_v.at(f.r * job.to_v_step, "i8"), job.v, job.n_v)
+    f = m.function("record", state=PTR, r=I64)
+    state = Fields(f)
+    f.call(VOID, "copy", state.to_q.at(f.r * state.to_q_step, "i8"), state.q, state.n_q)
+    f.call(VOID, "copy", state.to_v.at(f.r * state.to_v_step, "i8"), state.v, state.n_v)
     f.ret()
 
 
@@ -128,34 +128,34 @@ def _project(m: Module, constrained: bool) -> None:
 
     A state that cannot be put on its constraints is left as it came, for the message.
     """
-    f = m.function("project", I64, job=PTR, now=F64)
+    f = m.function("project", I64, state=PTR, now=F64)
     if constrained:
-        job = Words(f)
-        _move(f, job, "q", "Y_q")
-        _move(f, job, "v", "Y_v")
+        state = Fields(f)
+        _move(f, state, "q", "Y_q")
+        _move(f, state, "v", "Y_v")
         with f.loop(NEWTON, some=True):
-            with f.when(f.call(I1, "rates", f.job, f.now, job.q, job.v, job.Z_q, job.Z_v)):
-                _give_up(f, job, NOT_FINITE)
-            gaps = f.call(F64, "largest", job.gap, job.n_gap)
-            _move(f, job, "P_q", "q")
-            _move(f, job, "P_v", "v")
-            _unit_quaternions(f, job)
+            with f.when(f.call(I1, "rates", f.state, f.now, state.q, state.v, state.Z_q, state.Z_v)):
+                _give_up(f, state, NOT_FINITE)
+            gaps = f.call(F64, "largest", state.gap, state.n_gap)
+            _move(f, state, "P_q", "q")
+            _move(f, state, "P_v", "v")
+            _unit_quaternions(f, state)
             with f.when(gaps <= 1.0):
-                with f.when(f.call(F64, "largest", job.watch, job.n_watch) <= 1.0):
+                with f.when(f.call(F64, "largest", state.watch, state.n_watch) <= 1.0):
                     f.ret(f.zero(I64))
-                _give_up(f, job, DEPENDENT)
-        _give_up(f, job, OPEN)
+                _give_up(f, state, DEPENDENT)
+        _give_up(f, state, OPEN)
     else:
         f.ret(f.zero(I64))
 
 
-def _move(f: Function, job: Words, source: str, to: str) -> None:
-    f.call(VOID, "copy", getattr(job, to), getattr(job, source), getattr(job, f"n_{source[-1]}"))
+def _move(f: Function, state: Fields, source: str, to: str) -> None:
+    f.call(VOID, "copy", getattr(state, to), getattr(state, source), getattr(state, f"n_{source[-1]}"))
 
 
-def _give_up(f: Function, job: Words, code: int) -> None:
-    _move(f, job, "Y_q", "q")
-    _move(f, job, "Y_v", "v")
+def _give_up(f: Function, state: Fields, code: int) -> None:
+    _move(f, state, "Y_q", "q")
+    _move(f, state, "Y_v", "v")
     f.ret(f.const(I64, code))
 
 

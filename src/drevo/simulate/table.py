@@ -17,7 +17,7 @@ from ..io.given import number
 from ..io.saving import saving
 from ..mechanics.configuration import slices
 from ..model.dynamics import Dynamics
-from .constraints import Held
+from .constraints import HeldConstraints
 
 Array = np.ndarray[Any, Any]
 Dense = Callable[[float], tuple[Array, Array]]
@@ -51,7 +51,7 @@ class Table:
     steps: int
     rejected: int = 0
     events: tuple[Occurrence, ...] = ()
-    under: Held | None = field(default=None, repr=False)
+    under: HeldConstraints | None = field(default=None, repr=False)
     efforts: Efforts | None = field(default=None, repr=False)
     dense: Dense | None = field(default=None, repr=False)
 

@@ -28,8 +28,8 @@ Array = np.ndarray[Any, Any]
 _HEAD = struct.Struct("<QQ")
 
 
-class Flow:
-    """A derivative and its engine, loaded. `march` runs a job.
+class CompiledMotion:
+    """A derivative and its engine, loaded. `integrate` and `integrate_adaptive` run it from a state.
 
     large: the derivative is a loop over the bodies, whose efforts are always an input.
     """
@@ -38,7 +38,7 @@ class Flow:
         self.model, self.rule = model, rule
         self.large = control is None and rule is None and is_large(model)
         if self.large:
-            from .rolled_flow import rolled_motion
+            from .rolled_motion import rolled_motion
 
             (self._code, self.arena), self.scratch = rolled_motion(model), 0
         else:
@@ -46,15 +46,17 @@ class Flow:
             self.arena, self.scratch = _HEAD.unpack_from(payload)
             self._code = native.Code(payload[_HEAD.size :])
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-        self._march, self._pursue = (kind(self._code.address(n)) for n in ("integrate", "integrate_adaptive"))
+        self._integrate, self._integrate_adaptive = (
+            kind(self._code.address(n)) for n in ("integrate", "integrate_adaptive")
+        )
 
-    def march(self, words: Array) -> int:
-        """Runs a job without the GIL; the number of records that were made."""
-        return int(self._march(words.ctypes.data))
+    def integrate(self, state: Array) -> int:
+        """Steps of one length, without the GIL; the number of records that were made."""
+        return int(self._integrate(state.ctypes.data))
 
-    def pursue(self, words: Array) -> int:
+    def integrate_adaptive(self, state: Array) -> int:
         """The same with steps of adaptive length, one record each."""
-        return int(self._pursue(words.ctypes.data))
+        return int(self._integrate_adaptive(state.ctypes.data))
 
 
 def _payload(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> bytes:
@@ -80,10 +82,12 @@ def _build(program: Program) -> bytes:
     return _HEAD.pack(text.arena.total, text.scalar_scratch) + native.compile_text(text.ir)
 
 
-def flow(model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> Flow | None:
+def compile_motion(
+    model: Model, control: Control | None, driven: bool, rule: Rule | None = None
+) -> CompiledMotion | None:
     """The compiled motion; None, with a warning, where LLVM is missing or fails."""
     try:
-        return Flow(model, control, driven, rule)
+        return CompiledMotion(model, control, driven, rule)
     except (ImportError, OSError, EmitError) as error:
         if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
             raise
@@ -96,4 +100,4 @@ def owners(model: Model) -> Iterator[tuple[str, slice, slice]]:
     return ((j.name, sq, sv) for j, sq, sv in slices(model))
 
 
-__all__ = ["Flow", "flow", "owners"]
+__all__ = ["CompiledMotion", "compile_motion", "owners"]

@@ -30,7 +30,7 @@ def rolled_motion(model: Model) -> tuple[native.Code, int]:
 
 
 def _text(spec: Spec) -> str:
-    """Sizes are words of a job, so one module serves all large robots."""
+    """Sizes are fields of the state, so one module serves all large robots."""
     target, m = target_of(spec), Module()
     ports = tuple(Port(name, (int(name != "t"),)) for name in _PORTS)
     low = Lowered((), ports[:4], ports[4:], {}, {}, ((), ()), (), None, (0, 0.0))
@@ -45,11 +45,11 @@ def _text(spec: Spec) -> str:
     return m.text()
 
 
-def _without_t(f: Function, words: Value, kind: str) -> Value:
-    room = f.place(kind, len(_TAKEN))
+def _without_t(f: Function, entries: Value, kind: str) -> Value:
+    taken = f.place(kind, len(_TAKEN))
     for to, k in enumerate(_TAKEN):
-        room.at(to, kind).store(words.at(k, kind).load(kind))
-    return room
+        taken.at(to, kind).store(entries.at(k, kind).load(kind))
+    return taken
 
 
 __all__ = ["rolled_motion"]

@@ -15,10 +15,10 @@ from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
 from ..io.given import numbers
 from ..model.dynamics import Dynamics
-from .checks import require_room
-from .constraints import Held
+from .checks import require_memory
+from .compiled_motion import CompiledMotion, compile_motion, owners
+from .constraints import HeldConstraints
 from .control import Control, law_function, traced
-from .flow import Flow, flow, owners
 from .motion import Rates, numeric_rates, quaternions
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ def start(
         lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     except ValueError:
         raise InputError(f"q0 has shape {q.shape} and v0 {v.shape}: leading dimensions must agree") from None
-    require_room(records, (*lead, robot.nq + robot.nv))
+    require_memory(records, (*lead, robot.nq + robot.nv))
     q = np.broadcast_to(q, (*lead, robot.nq)).reshape(math.prod(lead), robot.nq).copy()
     v = np.broadcast_to(v, (*lead, robot.nv)).reshape(math.prod(lead), robot.nv).copy()
     _finite(robot, q, v, "at t = 0 s")
@@ -65,24 +65,27 @@ def _finite(robot: Dynamics, q: Array, v: Array, when: str) -> None:
 
 
 @dataclass(frozen=True)
-class Moves:
+class RightHandSide:
     """The right-hand side, efforts that are an input of it, (1 or steps, count, nv), or else the law of them."""
 
-    rates: Flow | Rates
+    rates: CompiledMotion | Rates
     held: Array | None
     law: Law
     control: Control | None = None
 
 
-def moves_of(
-    robot: Dynamics, tau: ArrayLike | Efforts | Control | None, lead: tuple[int, ...], under: Held | None
-) -> Moves:
+def right_hand_side(
+    robot: Dynamics,
+    tau: ArrayLike | Efforts | Control | None,
+    lead: tuple[int, ...],
+    under: HeldConstraints | None,
+) -> RightHandSide:
     if tau is None or isinstance(tau, Control):
         law = _checked(robot, _law(robot, tau), lead)
-        return Moves(compiled(robot, tau, False, under) or _numeric(robot, law, under), None, law, tau)
+        return RightHandSide(compiled(robot, tau, False, under) or _numeric(robot, law, under), None, law, tau)
     if callable(tau):
         law = _checked(robot, tau, lead)
-        return Moves(_numeric(robot, law, under), None, law)
+        return RightHandSide(_numeric(robot, law, under), None, law)
     x = numbers("tau", tau, (..., robot.nv))
     if not np.isfinite(x).all():
         raise NumericsError("simulate: tau is not finite")
@@ -98,10 +101,12 @@ def moves_of(
         raise InputError("efforts by step need machine code: give tau as a function of time")
     held = np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
     law = _checked(robot, lambda t, q, v: x[0], lead)
-    return Moves(made, held, law) if made else Moves(_numeric(robot, law, under), None, law)
+    return RightHandSide(made, held, law) if made else RightHandSide(_numeric(robot, law, under), None, law)
 
 
-def compiled(robot: Dynamics, control: Control | None, driven: bool, under: Held | None = None) -> Flow | None:
+def compiled(
+    robot: Dynamics, control: Control | None, driven: bool, under: HeldConstraints | None = None
+) -> CompiledMotion | None:
     """Machine code, made once for a robot, a law and constraints; None where there is no LLVM, or no one choice
     of independent rows."""
     rule = under.rule if under else None
@@ -110,7 +115,7 @@ def compiled(robot: Dynamics, control: Control | None, driven: bool, under: Held
     if (control is not None or rule is not None) and is_large(robot.model):
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
     key = ("motion", traced(robot.model, control), driven, rule)
-    return once(robot, key, lambda: flow(robot.model, control, driven, rule))
+    return once(robot, key, lambda: compile_motion(robot.model, control, driven, rule))
 
 
 def _law(robot: Dynamics, control: Control | None) -> Efforts:
@@ -149,7 +154,7 @@ def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     return checked
 
 
-def _numeric(robot: Dynamics, law: Law, under: Held | None) -> Rates:
+def _numeric(robot: Dynamics, law: Law, under: HeldConstraints | None) -> Rates:
     """The right-hand side with a law of Python's."""
     if under is not None:
         return numeric_rates(robot.model, law, under.accelerations)
@@ -158,7 +163,7 @@ def _numeric(robot: Dynamics, law: Law, under: Held | None) -> Rates:
     def accelerations(t: float, q: Array, v: Array, tau: Array) -> Array:
         try:
             return np.asarray(forward(q, v, tau))
-        except NumericsError:  # the job says when and where
+        except NumericsError:  # the motion says when and where
             if len(v) == 1:
                 return np.full(v.shape, np.nan)
             rows = [slice(k, k + 1) for k in range(len(v))]
@@ -167,4 +172,4 @@ def _numeric(robot: Dynamics, law: Law, under: Held | None) -> Rates:
     return numeric_rates(robot.model, law, accelerations)
 
 
-__all__ = ["Efforts", "Moves", "compiled", "moves_of", "start"]
+__all__ = ["Efforts", "RightHandSide", "compiled", "right_hand_side", "start"]

@@ -1,4 +1,4 @@
-"""What a job of the engine holds, eight bytes each, and why a job may stop."""
+"""What the state of the engine holds, eight bytes each, and why a motion may stop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..codegen.emit.ir import Function, Value
 
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent
-WORDS = (
+FIELDS = (
     "q", "v", "e_q", "e_v", "Y_q", "Y_v", "K_q", "K_v", "Z_q", "Z_v", "a_q", "a_v", "b_q", "b_v", "c",
     "tau", "tau_step", "t", "t0", "h", "k", "stages", "sweeps", "count", "every", "records",
     "to_q", "to_v", "to_q_step", "to_v_step", "pad_q", "pad_v", "n_q", "n_v", "quaternions", "quaternion_count",
@@ -20,34 +20,34 @@ INTEGERS = (
     "n_q", "n_v", "quaternion_count", "size_q", "code", "rejected", "n_gap", "n_watch",
 )  # fmt: skip
 
-# codes of a job that stopped
+# codes of a motion that stopped
 NOT_FINITE, UNSETTLED, TOO_SMALL, DEPENDENT, OPEN = 1, 2, 3, 4, 5
 
 
-class Words:
-    """The words of a function's argument `job`, as values: read once, at its start. `at`: where one stands."""
+class Fields:
+    """The fields of a function's argument `state`, as values: read once, at its start. `at`: where one stands."""
 
     _f: Function
 
     def __init__(self, f: Function) -> None:
         self.__dict__["_f"] = f
 
-    def __getattr__(self, word: str) -> Value:
-        if word not in WORDS:
-            raise AttributeError(word)
-        kind = _type(word)
-        value: Value = self._f.let(kind, f"load {kind}, ptr {self.at(word).text}", first=True)
-        self.__dict__[word] = value
+    def __getattr__(self, field: str) -> Value:
+        if field not in FIELDS:
+            raise AttributeError(field)
+        kind = _type(field)
+        value: Value = self._f.let(kind, f"load {kind}, ptr {self.at(field).text}", first=True)
+        self.__dict__[field] = value
         return value
 
-    def at(self, word: str) -> Value:
-        """The address of a word."""
-        place = f"getelementptr i64, ptr {self._f.job.text}, i64 {WORDS.index(word)}"
+    def at(self, field: str) -> Value:
+        """The address of a field."""
+        place = f"getelementptr i64, ptr {self._f.state.text}, i64 {FIELDS.index(field)}"
         return self._f.let("ptr", place, first=True)
 
 
-def _type(word: str) -> str:
-    return "double" if word in DOUBLES else "i64" if word in INTEGERS else "ptr"
+def _type(field: str) -> str:
+    return "double" if field in DOUBLES else "i64" if field in INTEGERS else "ptr"
 
 
-__all__ = ["DEPENDENT", "DOUBLES", "INTEGERS", "NOT_FINITE", "OPEN", "TOO_SMALL", "UNSETTLED", "WORDS", "Words"]
+__all__ = ["DEPENDENT", "DOUBLES", "FIELDS", "INTEGERS", "NOT_FINITE", "OPEN", "TOO_SMALL", "UNSETTLED", "Fields"]

@@ -1,0 +1,219 @@
+"""The state of the engine: its arrays, and the twin of the engine in Python for laws that cannot be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..model.description import Model
+from . import layout
+from .compiled_motion import CompiledMotion
+from .engine import SETTLED
+from .integrators import Integrator
+from .motion import Rates, quaternions
+
+Array = np.ndarray[Any, Any]
+SWEEPS = 60  # of an implicit method's iteration
+_PAD = 8  # doubles: the widest vector
+
+
+def _aligned_zeros(n: int) -> Array:
+    """Zeros on a cache line."""
+    raw = np.zeros(n + 8)
+    skip = (-raw.ctypes.data % 64) // 8
+    return raw[skip : skip + n]
+
+
+class EngineState:
+    """`count` robots on their way. q, v: where they are now, (count, nq) and (count, nv), to be written freely.
+
+    Rates of the last step's stages are in k_q, k_v, (stages, count, n).
+    """
+
+    def __init__(
+        self, model: Model, rates: CompiledMotion | Rates, method: Integrator, count: int, step: float
+    ) -> None:
+        self.model, self.rates, self.method, self.count, self.h = model, rates, method, count, step
+        self.t0, self.k, self.code = 0.0, 0, 0
+        self.after: Callable[[float, Array, Array], tuple[Array, Array]] | None = None  # every step, in Python
+        self.given: Array | None = None  # (count, n): what the rule of the motion reads of the start
+        self.tau: Array | None = None  # (steps, count, nv), held over each step; (1, ...) is a constant
+        if isinstance(rates, CompiledMotion) and rates.large:
+            self.tau = np.zeros((1, count, model.nv))
+        self.fields = np.zeros(len(layout.FIELDS), np.int64)
+        self._arrays: dict[str, Array] = {}
+        s, pads = method.stages, [-(-count * n // _PAD) * _PAD for n in (model.nq, model.nv)]
+        for part, pad in zip("qv", pads):
+            for name in ("", "e_", "Y_", "Z_"):
+                self._set_array(f"{name}{part}", _aligned_zeros(pad))
+            self._set_array(f"K_{part}", _aligned_zeros(s * pad))
+            self._set_integer(f"pad_{part}", pad)
+        self._tableau()
+        views = [self._arrays[n][: count * size] for n, size in (("q", model.nq), ("v", model.nv))]
+        self.q, self.v = (x.reshape(count, n) for x, n in zip(views, (model.nq, model.nv)))
+        self.e_q, self.e_v = self._arrays["e_q"], self._arrays["e_v"]
+        self.k_q, self.k_v = (
+            self._arrays[f"K_{p}"].reshape(s, pad)[:, : count * n].reshape(s, count, n)
+            for p, pad, n in zip("qv", pads, (model.nq, model.nv))
+        )
+        self._fixed()
+
+    def _set_integer(self, field: str, value: int) -> None:
+        self.fields[layout.FIELDS.index(field)] = value
+
+    def _set_double(self, field: str, value: float) -> None:
+        self.fields.view(np.float64)[layout.FIELDS.index(field)] = value
+
+    def _set_array(self, field: str, x: Array) -> None:
+        self._arrays[field] = x
+        self._set_integer(field, x.ctypes.data)
+
+    def _tableau(self) -> None:
+        m = self.method
+        self._set_array("a_v", np.array(m.rows, float))
+        self._set_array("b_v", np.array(m.weights, float))
+        self._set_array("a_q", np.array(m.q_rows or m.rows, float))
+        self._set_array("b_q", np.array(m.q_weights or m.weights, float))
+        self._set_array("c", np.array(m.nodes, float))
+        none = (0.0,) * m.stages
+        for field, row in zip(("e_5", "e_3"), (*m.errors, none, none)):
+            self._set_array(field, np.array(row, float))
+        self._set_integer("stages", m.stages)
+        self._set_integer("sweeps", SWEEPS if m.implicit else 0)
+
+    def _fixed(self) -> None:
+        """What no integration changes."""
+        nq, nv = self.model.nq, self.model.nv
+        starts = np.array([*quaternions(self.model), 0], np.int64)
+        self._set_array("quaternions", starts)
+        self._set_integer("quaternion_count", len(starts) - 1)
+        self._set_array("t", np.zeros(8))
+        self._set_array("best", np.zeros(8))
+        self._set_array("status", np.zeros(8))
+        self._set_array("pointers", np.zeros(16, np.int64))
+        rule = self.rates.rule if isinstance(self.rates, CompiledMotion) else None
+        own = (rule.given,) if rule else ()
+        back = (nq, nv, rule.gaps, rule.watched) if rule else ()
+        self._set_array("strides", 8 * np.array([nq, nv, nv, 0, *own, nq, nv, *back], np.int64))
+        for field, size in zip(("P_q", "P_v", "gap", "watch"), back):
+            self._set_array(field, _aligned_zeros(self.count * size + _PAD))
+        for field, size in zip(("n_gap", "n_watch"), back[2:]):
+            self._set_integer(field, self.count * size)
+        for field, value in (("count", self.count), ("size_q", nq)):
+            self._set_integer(field, value)
+        self._set_integer("n_q", self.count * nq)
+        self._set_integer("n_v", self.count * nv)
+        if isinstance(self.rates, CompiledMotion):
+            self._set_array("arena", _aligned_zeros(self.rates.arena // 8 + 64))
+            self._set_array("scratch", _aligned_zeros(self.rates.scratch // 8 + 8))
+
+    def integrate(self, to_q: Array, to_v: Array, every: int = 1) -> int:
+        """Makes len(to_q) records (records, count, n), one each `every` steps; how many came out well."""
+        self.code = 0
+        if not isinstance(self.rates, CompiledMotion):
+            return self._integrate_in_python(self.rates, to_q, to_v, every)
+        self._set_double("t0", self.t0)
+        self._set_double("h", self.h)
+        for field, value in (("k", self.k), ("every", every), ("records", len(to_q)), ("code", 0)):
+            self._set_integer(field, value)
+        for field, x in (("to_q", to_q), ("to_v", to_v)):
+            self._set_integer(field, x.__array_interface__["data"][0])
+            self._set_integer(f"{field}_step", x.strides[0])
+        if self.tau is not None:
+            stride = self.tau.strides[0] if len(self.tau) > 1 else 0
+            self._set_integer("tau", self.tau.__array_interface__["data"][0] + self.k * stride)
+            self._set_integer("tau_step", stride)
+        self._lend_start()
+        done = self.rates.integrate(self.fields)
+        self.k = int(self.fields[layout.FIELDS.index("k")])
+        self.code = int(self.fields[layout.FIELDS.index("code")])
+        return done
+
+    def integrate_adaptive(
+        self, to_t: Array, to_q: Array, to_v: Array, end: float, rtol: float, atol: float
+    ) -> tuple[int, int]:
+        """Accepted steps of adaptive length, a record each, to the end or until len(to_t) of them; and those
+        that were refused. t0 and h go on from call to call."""
+        assert isinstance(self.rates, CompiledMotion)
+        for field, x in (("t0", self.t0), ("h", self.h), ("t_end", end), ("rtol", rtol), ("atol", atol)):
+            self._set_double(field, x)
+        for field, k in (("records", len(to_t)), ("code", 0), ("rejected", 0)):
+            self._set_integer(field, k)
+        for field, a in (("to_t", to_t), ("to_q", to_q), ("to_v", to_v)):
+            self._set_integer(field, a.ctypes.data)
+        self._set_integer("to_q_step", to_q.strides[0])
+        self._set_integer("to_v_step", to_v.strides[0])
+        if self.tau is not None:
+            self._set_integer("tau", self.tau.ctypes.data)
+        self._lend_start()
+        done = self.rates.integrate_adaptive(self.fields)
+        real, at = self.fields.view(np.float64), layout.FIELDS.index
+        self.t0, self.h = float(real[at("t0")]), float(real[at("h")])
+        self.code = int(self.fields[at("code")])
+        return done, int(self.fields[at("rejected")])
+
+    def _lend_start(self) -> None:
+        if self.given is not None:
+            self._set_array("given", np.ascontiguousarray(self.given))
+
+    # -- the same in Python ---------------------------------------------------------------------------------
+
+    def _integrate_in_python(self, rates: Rates, to_q: Array, to_v: Array, every: int) -> int:
+        with np.errstate(all="ignore"):
+            for r in range(len(to_q)):
+                for _ in range(every):
+                    self.code = self._step(rates)
+                    if self.code:
+                        return r
+                to_q[r], to_v[r] = self.q, self.v
+        return len(to_q)
+
+    def _step(self, rates: Rates) -> int:
+        """One step; 0, or why not."""
+        last = 0.0
+        now = self.t0 + self.k * self.h
+        for sweep in range(SWEEPS if self.method.implicit else 1):
+            change, size = self._stages(rates, now)
+            if not np.isfinite(size):
+                return layout.NOT_FINITE
+            stuck = sweep > 1 and change >= last and change <= SETTLED * size
+            if not self.method.implicit or stuck or change == 0.0:
+                break
+            last = change
+        else:
+            if change > SETTLED * size:
+                return layout.UNSETTLED
+        self._finish_step()
+        return 0
+
+    def _stages(self, rates: Rates, now: float) -> tuple[float, float]:
+        """Every stage once; the largest change of a rate, the largest rate."""
+        m, a_q, a_v = self.method, self._arrays["a_q"], self._arrays["a_v"]
+        change = size = 0.0
+        for s in range(m.stages):
+            n = m.stages if m.implicit else s
+            q = self.q + self.h * np.tensordot(a_q[s, :n], self.k_q[:n], 1)
+            v = self.v + self.h * np.tensordot(a_v[s, :n], self.k_v[:n], 1)
+            for k, new in zip((self.k_q, self.k_v), rates(now + m.nodes[s] * self.h, q, v)):
+                change = max(change, float(np.abs(new - k[s]).max(initial=0.0)))
+                size = float(np.maximum(size, np.abs(new).max(initial=0.0)))
+                k[s] = new
+        return change, size
+
+    def _finish_step(self) -> None:
+        for y, e, k, b in ((self.q, self.e_q, self.k_q, "b_q"), (self.v, self.e_v, self.k_v, "b_v")):
+            rest = e[: y.size].reshape(y.shape)
+            increment = self.h * np.tensordot(self._arrays[b], k, 1) + rest
+            new = y + increment
+            rest[...] = increment - (new - y)
+            y[...] = new
+        for s in quaternions(self.model):
+            self.q[:, s : s + 4] /= np.linalg.norm(self.q[:, s : s + 4], axis=-1, keepdims=True)
+        self.k += 1
+        if self.after is not None:
+            self.q[...], self.v[...] = self.after(self.t0 + self.k * self.h, self.q, self.v)
+
+
+__all__ = ["SWEEPS", "EngineState"]
