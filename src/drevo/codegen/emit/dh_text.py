@@ -101,6 +101,3 @@ def _frames(rows: Sequence[Row]) -> list[str]:
             at = " ".join(f"{line[3]:.10g}" for line in row["M"][:3])
             out.append(f"M of row {k} in the frame of row {row['parent']}: [{turn}], origin ({at})")
     return ["", *out] if out else []
-
-
-__all__ = ["latex", "markdown", "text"]

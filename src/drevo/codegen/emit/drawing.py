@@ -285,6 +285,3 @@ def _legend(y: float) -> str:
 
 def _dot(a: Point, b: Point) -> float:
     return sum(x * y for x, y in zip(a, b))
-
-
-__all__ = ["Part", "Picture", "svg"]

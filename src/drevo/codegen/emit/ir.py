@@ -433,6 +433,3 @@ class Module:
     def text(self) -> str:
         parts = [*self.declared.values(), *(f.text() for f in self.functions.values()), *self.data.values(), ""]
         return "\n".join(parts)
-
-
-__all__ = ["F64", "I1", "I8", "I32", "I64", "PTR", "VOID", "Function", "Loop", "Module", "Value", "literal"]

@@ -36,6 +36,3 @@ def text(language: str, sequence: Sequence, facts: About) -> str:
     row = LANGUAGES[one_of("language", language, LANGUAGES, EmitError)]
     written: str = getattr(import_module(f".{row.module}", __package__), language)(sequence, facts)
     return written
-
-
-__all__ = ["BY_ENDING", "LANGUAGES", "Language", "text"]

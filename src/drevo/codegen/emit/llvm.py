@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from .ir import Module
 from .llvm_driver import add_driver
-from .llvm_kernel import UNIT_TOLERANCE, Kernel
+from .llvm_kernel import Kernel
 from .llvm_ports import ColumnPorts, Ports, TilePorts
-from .llvm_target import Arena, Target, arena_of
+from .llvm_target import Arena as Arena
+from .llvm_target import Target as Target
+from .llvm_target import arena_of
 from .lower import Lowered
 from .outline import outline
 from .split import split_functions
@@ -43,6 +45,3 @@ def emit(
     if entry is not None:
         entry(m, arena, scratch)
     return Text(m.text(), arena, scratch, pieces.slots)
-
-
-__all__ = ["SINGLE", "UNIT_TOLERANCE", "Arena", "Target", "Text", "emit", "split_functions"]

@@ -194,6 +194,3 @@ def _add_narrow(m: Module, l: Lanes, op: str) -> None:
         source, to = (user, tile) if op == "load" else (tile, user)
         to.store(source.load(l.scalar, l.size), l.size)
     f.ret()
-
-
-__all__ = ["ALIGNED_FROM", "FOLD", "Columns", "Ports", "add_columns", "constants"]

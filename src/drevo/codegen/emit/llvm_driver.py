@@ -115,6 +115,3 @@ def _add_clear(m: Module, l: Lanes) -> None:
     with f.loop(f.n, some=True) as s:
         f.p.at(s.i, l.type).store(f.zero(l.type), l.bytes)
     f.ret()
-
-
-__all__ = ["add_driver", "add_end"]

@@ -347,6 +347,3 @@ def add_entry(
 ) -> None:
     """@table and @entry. `layout`: "rows" or "batch_last"; `objects`: the interpreter's offsets."""
     _Entry(m, low, target, arena, scratch, layout == "rows", objects).write()
-
-
-__all__ = ["add_entry"]

@@ -361,6 +361,3 @@ def _constant_runs(
         k = next(iter(signed))
         n = next(w for w in widths if all(k + i in signed for i in range(w)))
         yield k, [signed.pop(k + i) for i in range(n)]
-
-
-__all__ = ["UNIT_TOLERANCE", "Body", "Kernel"]

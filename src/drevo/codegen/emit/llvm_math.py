@@ -200,6 +200,3 @@ def _first_octant(t: _Math, y: Value, x: Value) -> Value:
     ratio = z * t.polynomial(z, _ATAN_P) / t.polynomial(z, _ATAN_Q)
     angle = select(far, t.const(math.pi / 4), t.const(0.0)) + t.multiply_add(r, ratio, r)
     return select(steep, t.const(math.pi / 2) - angle, angle)
-
-
-__all__ = ["NEAR", "Lanes", "atan2", "limit", "sincos", "turned"]

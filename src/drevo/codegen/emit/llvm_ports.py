@@ -114,6 +114,3 @@ class ColumnPorts(Ports):
 
     def step(self, f: Function, port: int, columns: int) -> Value:
         return f.arguments[f"out_step{port}"] * columns
-
-
-__all__ = ["AHEAD", "ALONE", "ColumnPorts", "Ports", "TilePorts"]

@@ -267,18 +267,3 @@ def _add_ground(m: Module, l: Lanes, size: int) -> None:
         x = f.numbers.at(k, l.scalar).load(l.scalar, l.size)
         f.state.at(k, l.type).store(x.splat(l.lanes), l.bytes)
     f.ret()
-
-
-__all__ = [
-    "BROAD",
-    "INTEGERS",
-    "LONG",
-    "MODEL",
-    "Loop",
-    "Place",
-    "Rolled",
-    "Step",
-    "add_bodies",
-    "argument_names",
-    "word",
-]

@@ -168,6 +168,3 @@ def add_forwards(m: Module, arguments: int, loads: int, results: int = 1) -> Non
 def loaded(f: Function, k: int) -> Value:
     """A word of @rolled."""
     return f.const(PTR, "@rolled").at(k, PTR).load(PTR)
-
-
-__all__ = ["add_forwards", "emit", "loaded"]

@@ -98,6 +98,3 @@ def add_flush(m: Module, l: Lanes) -> None:
     f.call(VOID, "few", f.source, f.to, head + whole, f.n)
     f.put("fence seq_cst")  # what went past the caches is seen before anything that follows
     f.ret()
-
-
-__all__ = ["MOVED", "add_flush", "add_moves", "width_of"]

@@ -127,6 +127,3 @@ def _loop(m: Module) -> None:
             with f.when(flag):
                 f.call(VOID, name, job["out"], job["sums"], job["outputs"], size)
     f.ret(s.bad)
-
-
-__all__ = ["FIRST", "GAMMA", "JOB", "SECOND", "SHIFTS", "STEP", "SUMS", "stream"]

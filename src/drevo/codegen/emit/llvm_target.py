@@ -77,6 +77,3 @@ def _staged(arena: Arena, sizes: list[int]) -> Arena:
         stages.append(at)
         at += -(-size // LINE) * LINE
     return arena._replace(stages=tuple(stages), total=at)
-
-
-__all__ = ["BEYOND", "LINE", "Arena", "Target", "arena_of"]

@@ -481,9 +481,3 @@ def live_numbers(
         most = max(most, alive)
         total += alive
     return most, round(total / max(1, len(steps)), 1)
-
-
-__all__ = [
-    "CHUNK", "FMA", "GUARD", "ONE_FUNCTION", "SINCOS", "TURN", "Lowered", "Order", "Port", "Step", "ends",
-    "live_numbers", "lower", "operands", "results",
-]  # fmt: skip

@@ -16,6 +16,3 @@ class Layout(NamedTuple):
 
     base: int = 16
     type: int = 8
-
-
-__all__ = ["TABLE", "Layout"]

@@ -174,6 +174,3 @@ def _outlined(low: Lowered, sinks: Sinks, runs: list[range], images: list[Image]
         return None
     shifts = tuple(_shift(low, sinks, runs[0], image) or 0 for image in images)
     return Outlined(tuple(runs), frame, tuple(tuple(image[v] for v in frame) for image in images), shifts)
-
-
-__all__ = ["Outlined", "outline", "sinks_of"]

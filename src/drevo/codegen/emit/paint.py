@@ -25,6 +25,3 @@ def dark(looks: Looks) -> str:
         if value in _DARK
     ]
     return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
-
-
-__all__ = ["GOLD", "INK", "MARK", "PAPER", "RED", "SOFT", "dark", "look"]

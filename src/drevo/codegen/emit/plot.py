@@ -240,6 +240,3 @@ def _off(points: Array, a: Array, b: Array) -> Array:
 
 def _text(points: Array) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points.tolist())
-
-
-__all__ = ["Curve", "Panel", "plot"]

@@ -66,6 +66,3 @@ class _Reader:
         assert isinstance(factor, Call)
         arguments = [self.total(x) for x in (factor.terms, factor.second) if x]
         return self.functions[factor.function](*arguments)
-
-
-__all__ = ["read"]

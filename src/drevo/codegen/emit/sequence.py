@@ -13,7 +13,7 @@ from ...errors import EmitError
 from ..graph.ops import ADD, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, SIN
 from ..graph.program import Output, Program
 from .expression import Call, Factor, Group, Name, Number, Term, Terms
-from .layout import Layout, entry_name
+from .layout import Layout
 from .names import Names, parts
 from .symbols import Symbol, symbols
 
@@ -317,6 +317,3 @@ def _constant(term: Term) -> bool:
 
 def _numeric(factors: tuple[Factor, ...]) -> bool:
     return any(isinstance(f, Number) for f in factors)
-
-
-__all__ = ["LONGEST", "Port", "Result", "Section", "Sequence", "Statement", "entry_name", "write_sequence"]

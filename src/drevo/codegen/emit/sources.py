@@ -114,6 +114,3 @@ def of_formalism(formalism: str, quantity: str) -> tuple[str, ...]:
     """The names of the sources of a quantity by a formalism."""
     own = FORMALISM.get(formalism, ())
     return (*own, "singh") if quantity.endswith("_derivatives") and formalism in SWEPT else own
-
-
-__all__ = ["FORMALISM", "METHOD", "SOURCES", "Source", "of_formalism"]

@@ -88,6 +88,3 @@ def _slots(low: Lowered, pieces: Sequence[range], last: dict[int, int]) -> tuple
             release[last[v]].append(slot[v])
         free += release[k]
     return slot, count
-
-
-__all__ = ["Run", "Split", "split_functions"]

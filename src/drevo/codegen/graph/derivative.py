@@ -55,6 +55,3 @@ def _rate(graph: Graph, n: int, rate: dict[int, Scalar]) -> Any:
         return (du - graph.expr(2 * n) * dw) / w
     square = u * u + w * w  # atan2(u, w)
     return (w * du - u * dw) / square
-
-
-__all__ = ["partial"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .node import CONST, INPUT, Graph
-from .ops import OPS
+from .node import Graph
+from .ops import CONST, INPUT, OPS
 from .program import Program
 
 
@@ -56,6 +56,3 @@ def evaluate(
             np.stack(stacked, -1).reshape(batch + o.shape) if stacked else np.zeros(batch + o.shape, dtype)
         )
     return out
-
-
-__all__ = ["evaluate", "evaluate_edges"]

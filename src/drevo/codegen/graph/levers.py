@@ -32,6 +32,3 @@ def off() -> frozenset[str]:
     for name in sorted(names - LEVERS.keys()):
         raise TraceError(f"DREVO_WITHOUT names {name!r}, which is no lever; levers are {', '.join(LEVERS)}")
     return names
-
-
-__all__ = ["LEVERS", "off"]

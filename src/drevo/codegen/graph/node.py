@@ -15,7 +15,7 @@ from typing import Union
 from ...errors import TraceError
 from . import levers
 from .nodes import Nodes
-from .ops import ADD, ATAN2, BINARY, BY_NAME, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT, UNLESS, WHEN
+from .ops import ADD, ATAN2, BY_NAME, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT, UNLESS, WHEN
 
 Scalar = Union[float, "Expr"]
 
@@ -418,22 +418,3 @@ UNTRUE = (
 
 def _inverse(condition: Condition | bool) -> Condition | bool:
     return not condition if isinstance(condition, bool) else ~condition
-
-
-__all__ = [
-    "ADD",
-    "ATAN2",
-    "BINARY",
-    "CONST",
-    "COS",
-    "DIV",
-    "INPUT",
-    "MUL",
-    "PARAMETER",
-    "SIN",
-    "SQRT",
-    "Condition",
-    "Expr",
-    "Graph",
-    "Scalar",
-]

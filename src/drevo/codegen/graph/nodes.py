@@ -110,6 +110,3 @@ class Nodes:
                 if op[n] in BINARY:
                     mark[b[n] >> 1] = 1
         return [n for n in range(top + 1) if mark[n]]
-
-
-__all__ = ["CEILING", "Nodes"]

@@ -9,8 +9,8 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from .node import ADD, COS, DIV, INPUT, MUL, SIN, Graph
-from .ops import FUNCTIONS
+from .node import Graph
+from .ops import ADD, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
 
 CONVENTION = (
     "mul: products (x^2 is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos calls; "

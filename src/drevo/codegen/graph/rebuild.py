@@ -156,6 +156,3 @@ class _Eager(_Copy):
                     self.total[user] = mine if before is None else self.whole(self.graph.add(before, mine))
                 if not self.missing[user]:
                     done.append((user, self.total[user] if user in self.sums else self.made(user)))
-
-
-__all__ = ["rebuilt"]

@@ -167,6 +167,3 @@ def _pairs(terms: Iterable[int]) -> list[Pair]:
     if len(listed) > LONGEST or len({e >> 1 for e in listed}) < len(listed):
         return []
     return [(a & ~1, b ^ (a & 1)) for a, b in combinations(listed, 2)]
-
-
-__all__ = ["regrouped"]

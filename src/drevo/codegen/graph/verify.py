@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import TraceError
 from .evaluate import evaluate
-from .node import ADD, CONST, INPUT
+from .ops import ADD, CONST, INPUT
 from .program import Program
 
 STATES = 16

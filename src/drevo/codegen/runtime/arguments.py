@@ -139,6 +139,3 @@ def check_out(name: str, out: Any, shape: tuple[int, ...]) -> None:
         raise InputError(f"{name}: out has shape {out.shape}; the result has shape {shape}")
     if not out.flags.writeable:
         raise InputError(f"{name}: out is read-only")
-
-
-__all__ = ["Batch", "Call", "bind", "check_out", "distinct", "gather", "in_memory"]

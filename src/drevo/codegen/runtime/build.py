@@ -173,6 +173,3 @@ def _manifest(program: Program, low: Any, arena: int, lanes: int) -> Manifest:
         dict(program.meta),
     )
     return parse_manifest(fresh.text())  # cold and warm alike
-
-
-__all__ = ["Built", "Manifest", "Spec", "build", "describe", "obtain_code", "parse_manifest"]

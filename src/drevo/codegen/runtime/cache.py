@@ -256,6 +256,3 @@ def clear() -> int:
             return len(names)
     except _NONE:
         return 0
-
-
-__all__ = ["base_directory", "clear", "digest", "directory", "read", "writable", "write"]

@@ -172,6 +172,3 @@ def _too_large(m: Manifest, ins: Sequence[Array], r: int) -> str | None:
     if largest > _HUGE[single]:
         return f"{said}, and what is computed from it is beyond the largest number"
     return None
-
-
-__all__ = ["bad_quaternion", "report"]

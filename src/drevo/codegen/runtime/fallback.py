@@ -35,6 +35,3 @@ class Reference:
                 every: tuple[Any, ...] = (slice(None),)
                 value = value[every + tuple(list(i) for i in self.pattern[k])]
             target[...] = value.reshape(target.shape)
-
-
-__all__ = ["Reference"]

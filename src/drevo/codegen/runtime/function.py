@@ -18,7 +18,8 @@ from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
 from . import native, selftest
 from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory
-from .build import Built, Manifest, Spec, obtain_code
+from .build import Built, Manifest, obtain_code
+from .build import Spec as Spec
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -314,5 +315,3 @@ def _forget_pools() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pools)
-
-__all__ = ["Function", "Spec", "obtain"]

@@ -159,6 +159,3 @@ def _protect(base: int, size: int) -> None:
     protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     if size and protect(base, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "memory cannot be made executable")
-
-
-__all__ = ["Image", "supported"]

@@ -28,6 +28,3 @@ def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
         if use:
             cache.write(name, found)
     return found
-
-
-__all__ = ["kept", "once"]

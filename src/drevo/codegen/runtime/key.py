@@ -63,6 +63,3 @@ def files(folder: str, within: str = "") -> list[tuple[str, int, int]]:
             seen = item.stat()
             found.append((name, seen.st_size, seen.st_mtime_ns))
     return found
-
-
-__all__ = ["key", "request", "sources"]

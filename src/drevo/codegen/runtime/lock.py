@@ -46,5 +46,3 @@ def _release() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
-
-__all__ = ["LOCK"]

@@ -22,6 +22,3 @@ class _Compiled:
 def compiled(method: Method) -> Method:
     """For type checkers the method itself."""
     return cast(Method, _Compiled(method))
-
-
-__all__ = ["compiled"]

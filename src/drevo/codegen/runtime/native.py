@@ -285,6 +285,3 @@ def _address(name: str) -> int:
     if name == "PyObject_Vectorcall" and not hasattr(ctypes.pythonapi, name):
         pick = "_PyFunction_Vectorcall"  # CPython 3.10; right for plain functions only
     return int(ctypes.cast(getattr(ctypes.pythonapi, pick), c_void_p).value or 0)
-
-
-__all__ = ["Code", "Host", "Layout", "Loaded", "builtin", "compile_text", "host", "layout", "machine"]

@@ -193,6 +193,3 @@ def _manifest(
         target.lanes, (), meta,
     )  # fmt: skip
     return parse_manifest(fresh.text())
-
-
-__all__ = ["Data", "RolledCode", "Sizes", "function_of", "loops_of", "target_of"]

@@ -41,6 +41,3 @@ class Scattered(Function):
             for at in copies:
                 out[(slice(None), at) if rows else at] = x
         return bad
-
-
-__all__ = ["Scattered"]

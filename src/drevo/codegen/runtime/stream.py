@@ -158,6 +158,3 @@ def folded(kept: Array | None, new: Array) -> Array:
     return np.stack(
         [*(kept + new)[:, :2].T, np.minimum(kept[:, 2], new[:, 2]), np.maximum(kept[:, 3], new[:, 3])], axis=1
     )
-
-
-__all__ = ["BLOCK", "Source", "Worker", "folded", "mixed", "reduced"]
