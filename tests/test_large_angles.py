@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 import strategies
+import sympy
+from test_emit import SHIM, compiled, pointers
 
 import drevo
 from drevo.codegen.graph import ops
@@ -17,6 +24,7 @@ from drevo.compiler.compile import make_program
 from drevo.errors import NumericsError
 from drevo.model.description import Model
 
+Array = np.ndarray[Any, Any]
 SIZES = (1.0, 15.0, 17.0, 1e3, 1e6, 1e9, 4e11)
 RULES = {ops.SIN: mpmath.sin, ops.COS: mpmath.cos, ops.SQRT: mpmath.sqrt}
 
@@ -70,6 +78,84 @@ def test_large_angles(quantity: str, formalism: str) -> None:
         assert np.max(np.abs(one - right)) < 2e-15 * np.max(np.abs(right)), size
         assert np.array_equal(one, f(rows)[-1].ravel()) and np.array_equal(f(rows)[0], f(rows[0]))
         assert np.array_equal(one, columns(np.ascontiguousarray(rows.T))[:, -1])
+
+
+@cache
+def documents(name: str) -> tuple[drevo.Derivation, Array, Array]:
+    """Equations with sums of angles, states of 3, 1e6 and 1e9 rad, and the right values."""
+    model = arm() if name == "arm" else drevo.load(name).model
+    d = drevo.write_out(model, "mass_matrix", formalism="khalil" if name == "arm" else "planar")
+    plain = make_program(model, ["mass_matrix"], [], "newton_euler", [], {})
+    q = np.array([np.random.default_rng(1).uniform(-s, s, model.nq) for s in (3.0, 1e6, 1e9)])
+    q[:, 4:5], q[:, 5:] = 20.0, 0.3  # a screw, a slide: far out they would be all that is seen
+    return d, q, np.array([exactly(plain, x) for x in q])
+
+
+def c_text(d: drevo.Derivation, q: Array, folder: Path) -> Array:
+    f, out = compiled(d.c(), folder, "-std=c99 -Wall -Werror -pedantic -O2"), np.empty((len(q), q.shape[1] ** 2))
+    for x, y in zip(q, out):
+        f.mass_matrix(*pointers(np.ascontiguousarray(x), y))
+    return out
+
+
+def cuda_text(d: drevo.Derivation, q: Array, folder: Path) -> Array:
+    out = np.empty((q.shape[1] ** 2, len(q)))
+    library = compiled(SHIM + d.cuda(), folder, "-Wall -Werror -O2", ".cpp")
+    library.mass_matrix_batch_last(*pointers(np.ascontiguousarray(q.T), out), ctypes.c_longlong(len(q)))
+    return out.T
+
+
+def matlab_text(d: drevo.Derivation, q: Array, folder: Path) -> Array:
+    d.save(folder / "mass_matrix.m")
+    rows = "; ".join(" ".join(map(repr, row)) for row in q.tolist())
+    call = f"for q = [{rows}]', printf('%.17g ', mass_matrix(q)'), end"
+    done = subprocess.run(["octave-cli", "--eval", call], cwd=folder, capture_output=True, text=True, check=True)
+    return np.array(done.stdout.split(), float)
+
+
+def python_text(d: drevo.Derivation, q: Array, folder: Path) -> Array:
+    """Numbers one by one, and as an array where NumPy's functions take the place of math's."""
+    space: dict[str, Any] = {}
+    exec(d.python(), space)
+    out = np.array([space["mass_matrix"](x) for x in q.tolist()])
+    space.update(sin=np.sin, cos=np.cos)
+    entries = [x for row in space["mass_matrix"](q=q.T) for x in row]
+    all_at_once = np.array([np.broadcast_to(x, len(q)) for x in entries]).T
+    assert np.allclose(all_at_once.ravel(), out.ravel(), rtol=0.0, atol=1e-15 * np.abs(out).max())
+    return out
+
+
+def sympy_text(d: drevo.Derivation, q: Array, folder: Path) -> Array:
+    """Its sums are exact: evaluated with digits enough for the angles."""
+    symbols = [sympy.Symbol(f"q_{k + 1}") for k in range(q.shape[1])]
+    f = sympy.lambdify(symbols, list(d.sympy()["M"]), "mpmath")
+    with mpmath.workdps(40):
+        return np.array([[float(x) for x in f(*map(mpmath.mpf, row))] for row in q.tolist()])
+
+
+def evaluated(d: drevo.Derivation, q: Array, folder: Path) -> Array:
+    out: Array = d.evaluate(q=q)
+    return out
+
+
+WAYS = {
+    "evaluate": evaluated,
+    "python": python_text,
+    "sympy": sympy_text,
+    "c": pytest.param(c_text, marks=pytest.mark.needs("gcc")),
+    "cuda": pytest.param(cuda_text, marks=pytest.mark.needs("g++")),
+    "matlab": pytest.param(matlab_text, marks=pytest.mark.needs("octave-cli")),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_large_angles_in_documents(way: Callable[..., Array], tmp_path: Path) -> None:
+    """In every language an angle of 1e9 rad is as right as a small one."""
+    for name in ("three-link",) if way is sympy_text else ("arm", "three-link"):
+        (folder := tmp_path / name).mkdir()
+        d, q, right = documents(name)
+        for x, y in zip(way(d, q, folder).reshape(right.shape), right):
+            assert np.max(np.abs(x - y)) < 2e-15 * np.max(np.abs(y))
 
 
 def test_large_angles_in_planes() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from ..codegen.emit.languages import BY_ENDING, text
 from ..codegen.emit.reading import read
 from ..codegen.emit.sequence import LONGEST, Sequence, write_sequence
 from ..codegen.emit.symbolic import sympy
+from ..codegen.emit.turns import less_turns
 from ..codegen.graph.ops import OPS
 from ..codegen.graph.program import Program
 from ..errors import InputError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-NUMERIC = {row.name: row.apply for row in OPS if row.apply}
+NUMERIC: dict[str, Callable[..., Any]] = {row.name: row.apply for row in OPS if row.apply} | {"turned": less_turns}
 NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
 
 

@@ -9,7 +9,8 @@
  * Operations: 3 additions, 5 multiplications, 3 sines and cosines, 1 sums of angles, 9 operations on parameters alone.
  * mul: products (x^2 is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos
  * calls; angle_sums: additions whose result is used inside sin and cos only; hoisted: work on
- * parameters alone, done once per parameter set. Signs, copies and products by +-1 are free.
+ * parameters alone, done once per parameter set. Signs, copies, products by +-1 and whole turns off
+ * large angles are free.
  *
  * Parameters, in this order:
  *   0: I_1zz = 0.5 kg m², inertia tensor of link1 about its centre of mass, entry zz
@@ -22,6 +23,20 @@
  */
 
 #include <math.h>
+
+/* an angle less whole turns, where it has many: a sum of large angles would keep few of its digits */
+static double planar_turned(double x)
+{
+    const double n = rint(x * 0.15915494309189535);
+    if (fabs(n) > 2.0) {
+        x -= n * 6.282958984375;
+        x -= n * 0.0002263188362121582;
+        x -= n * 3.968352757510729e-09;
+        x -= n * 2.1560878082915735e-14;
+        x -= n * 3.3334971674083515e-19;
+    }
+    return x;
+}
 
 void planar_prologue(const double *parameters, double *constants)
 {
@@ -52,8 +67,8 @@ void planar(const double *q, const double *constants, double *out_H, double *out
 {
     (void)q;
     (void)constants;
-    const double q_1 = q[0];
-    const double q_2 = q[1];
+    const double q_1 = planar_turned(q[0]);
+    const double q_2 = planar_turned(q[1]);
     const double d_x2 = constants[0];
     const double K1 = constants[1];
     const double H_22 = constants[2];

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .about import About, header
-from .code import assignments, code_style, comment, entries
+from .code import assignments, code_style, comment, entries, unpacked
 from .sequence import Sequence
+from .turns import FEW, period_texts
+from .turns import NOTE as TURNED
 
 _LAYOUT = "Arrays of double, row-major; what a function writes must not overlap what it reads."
 NOTE = "/* {} */"
@@ -13,7 +15,7 @@ NOTE = "/* {} */"
 def c(sequence: Sequence, facts: About) -> str:
     """void NAME(const double *q, ..., [const double *constants,] double *out), and NAME_prologue with symbols."""
     lines = comment_block(header(facts, sequence, _LAYOUT))
-    lines += ["", "#include <math.h>", ""]
+    lines += ["", "#include <math.h>", "", *turns(sequence, "static ")]
     if sequence.symbols:
         lines += [*prologue(sequence), ""]
     arguments = [f"const double *{a}" for a in arguments_of(sequence)]
@@ -40,6 +42,26 @@ def outputs_of(sequence: Sequence) -> list[str]:
     return [f"out_{sequence.identifiers[r.name]}" for r in sequence.results]
 
 
+def turns(sequence: Sequence, qualifiers: str) -> list[str]:
+    """double NAME_turned(double x), for each period."""
+    lines = []
+    for factor, name in sequence.periods.items():
+        rate, products = period_texts(factor)
+        lines += [
+            NOTE.format(TURNED),
+            f"{qualifiers}double {name}(double x)",
+            "{",
+            f"    const double n = rint({rate});",
+            f"    if (fabs(n) > {FEW!r}) {{",
+            *(f"        x -= {product};" for product in products),
+            "    }",
+            "    return x;",
+            "}",
+            "",
+        ]
+    return lines
+
+
 def prologue(sequence: Sequence, qualifiers: str = "") -> list[str]:
     """void NAME_prologue(const double *parameters, double *constants)."""
     name, style = sequence.identifiers, code_style(sequence)
@@ -58,8 +80,7 @@ def body(sequence: Sequence, index: str) -> list[str]:
     name, style = sequence.identifiers, code_style(sequence)
     lines = [f"    (void){a};" for a in arguments_of(sequence)]
     for p in sequence.inputs:
-        used = [(k, s) for k, (s, u) in enumerate(zip(p.scalars, p.used)) if u]
-        lines += [f"    const double {name[s]} = {name[p.name]}[{index.format(k)}];" for k, s in used]
+        lines += [f"    const double {x} = {text};" for x, text in unpacked(sequence, p, f"{{}}[{index}]", 0)]
     lines += [f"    const double {name[x]} = constants[{k}];" for k, x in enumerate(sequence.constants)]
     lines += assignments(sequence.main, style, "    const double {} = {};", "    " + NOTE)
     for result, out in zip(sequence.results, outputs_of(sequence)):

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from .expression import Style, write
 from .names import plain
-from .sequence import Result, Section, Sequence
+from .sequence import Port, Result, Section, Sequence
 
 WIDTH = 100
 
 
 def code_style(sequence: Sequence) -> Style:
     """Names as identifiers, numbers to the last digit."""
-    return Style(name=sequence.identifiers.__getitem__, number=repr)
+    return Style(name=sequence.identifiers.__getitem__, number=repr, turned=True)
 
 
 def filled(items: Iterable[str], indent: str, last: str = "") -> list[str]:
@@ -41,6 +41,19 @@ def assignments(sections: tuple[Section, ...], style: Style, form: str, note: st
             also = "  " + note.strip().format("= " + comment(", ".join(s.also))) if s.also else ""
             lines.append(form.format(style.name(s.name), write(s.terms, style)) + also)
     return lines
+
+
+def unpacked(sequence: Sequence, port: Port, form: str, first: int) -> list[tuple[str, str]]:
+    """What the scalars of an argument are called, and how they are read; angles that are summed lose whole turns.
+
+    form: how an entry is written, of the array and its place; first: the number of an array's first place.
+    """
+    name = sequence.identifiers
+    read = [form.format(name[port.name], k + first) for k in range(len(port.scalars))]
+    turns = [t for t in sequence.turns if t.source == port.name]
+    kept = {t.name: f"{sequence.periods[t.factor]}({read[t.place]})" for t in turns}
+    plain = {s: read[k] for k, (s, used) in enumerate(zip(port.scalars, port.used)) if used}
+    return [(name[s], text) for s, text in (plain | kept).items()]
 
 
 def entries(result: Result, style: Style) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .about import About, header
-from .c import arguments_of, body, comment_block, outputs_of, prologue
+from .c import arguments_of, body, comment_block, outputs_of, prologue, turns
 from .sequence import Sequence
 
 _LAYOUT = (
@@ -23,7 +23,8 @@ def cuda(sequence: Sequence, facts: About) -> str:
         lines += ["", *prologue(sequence, 'extern "C" __host__ __device__ ')]
     arguments = ", ".join([*(f"const double *{a}" for a in arguments_of(sequence)),
                            *(f"double *{o}" for o in outputs_of(sequence))])  # fmt: skip
-    lines += ["", f"static __device__ __forceinline__ void {name}_sample({arguments}, long long step)"]
+    lines += ["", *turns(sequence, "static __device__ __forceinline__ ")]
+    lines += [f"static __device__ __forceinline__ void {name}_sample({arguments}, long long step)"]
     lines += ["{", "    (void)step;", *body(sequence, "{} * step"), "}"]
     lines += _kernel(sequence, f"{name}_rows", arguments, rows=True)
     lines += _kernel(sequence, f"{name}_batch_last", arguments, rows=False)

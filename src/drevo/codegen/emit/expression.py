@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 
 class Name(NamedTuple):
-    """A value that has a name."""
+    """A value that has a name. turned: that of the same angle less whole turns, where it is another."""
 
     text: str
+    turned: str = ""
 
 
 class Number(NamedTuple):
@@ -54,6 +55,7 @@ class Style(NamedTuple):
 
     collect: equal neighbours of a sum are shown once, x + x as 2 x, and x x as a square (for people only:
     what is counted and computed stays x + x).
+    turned: whether angles that lost whole turns go by their own name, which is what computes.
     """
 
     name: Callable[[str], str]
@@ -67,6 +69,7 @@ class Style(NamedTuple):
     group: Callable[[str], str] = lambda text: f"({text})"
     square: Callable[[str], str] | None = None
     collect: bool = False
+    turned: bool = False
 
 
 def write(terms: Terms, style: Style) -> str:
@@ -112,7 +115,7 @@ def _squares(factors: list[str], square: Callable[[str], str]) -> list[str]:
 
 def _factor(factor: Factor, style: Style, bare: bool) -> str:
     if isinstance(factor, Name):
-        return style.name(factor.text)
+        return style.name(factor.turned if style.turned and factor.turned else factor.text)
     if isinstance(factor, Number):
         return style.number(factor.value)
     if isinstance(factor, Call):

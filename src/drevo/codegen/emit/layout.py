@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..graph.ops import ADD, COS, DIV, INPUT, MUL, SIN
+from ..graph.ops import ADD, CONST, COS, DIV, INPUT, MUL, SIN
 from ..graph.program import Program
 
 MANY = 9  # angles beyond which a sum of them is not spelled out in its name
@@ -12,7 +12,9 @@ class Layout:
     """What is written where. Nothing here changes what is computed; one pass over the nodes each.
 
     wanted: output nodes with the name and sign of their output. angle: sums used in sines and cosines only.
-    inner: nodes written inside their user.
+    inner: nodes written inside their user. turns: (user, input) -> the factor that the user, an angle, takes the
+    input by, so that whole periods of 2 pi / factor change nothing. straight: inputs that others read as well.
+    read: inputs that anything reads by their own name.
     """
 
     def __init__(self, program: Program, longest: int) -> None:
@@ -23,6 +25,9 @@ class Layout:
         self.written = {n: self._operands(n) for n in self.order}
         self.uses, self.user = self._usage()
         self.angle = {n for n in program.angle_sums if self.graph.op[n] == ADD}
+        self.turns = self._turns()
+        self.straight = self._straight()
+        self.read = self._read()
         self.wanted = self._wanted()
         self.inner = self._inner()
 
@@ -75,6 +80,39 @@ class Layout:
                 uses[e >> 1] += 1
                 user[e >> 1] = n
         return uses, user
+
+    def _turns(self) -> dict[tuple[int, int], float]:
+        """Whole factors are as good as 1; of others the constant ones, such as ratios of joints that follow."""
+        op, states = self.graph.op, {n for p in self.program.inputs for n in p.nodes}
+        found: dict[tuple[int, int], float] = {}
+        for n in self.program.angle_sums:
+            edges = self.written[n]
+            factors = [self.graph.constants[self.graph.a[e >> 1]] for e in edges if op[e >> 1] == CONST]
+            for e in edges:
+                if e >> 1 in states and (op[n] == ADD or edges[0] == edges[1]):
+                    found[n, e >> 1] = 1.0
+                elif e >> 1 in states and factors:
+                    found[n, e >> 1] = 1.0 if factors[0].is_integer() else factors[0]
+        return found
+
+    def _straight(self) -> set[int]:
+        """What anything but an angle, a sine and a cosine reads, and what is handed out."""
+        op = self.graph.op
+        read = {
+            e >> 1
+            for n, edges in self.written.items()
+            for e in edges
+            if op[n] not in (SIN, COS) and (n, e >> 1) not in self.turns
+        }
+        return read.union(e >> 1 for e in self.program.output_edges)
+
+    def _read(self) -> set[int]:
+        pairs = ((n, e >> 1) for n, edges in self.written.items() for e in edges)
+        return self.straight | {leaf for n, leaf in pairs if not self.apart(leaf, self.turns.get((n, leaf), 0.0))}
+
+    def apart(self, leaf: int, factor: float) -> bool:
+        """Whether an input less whole periods gets a name of its own."""
+        return factor not in (0.0, 1.0) or (factor == 1.0 and leaf in self.straight)
 
     def _wanted(self) -> dict[int, tuple[str, bool]]:
         """Of a symmetric pair, the entry below the diagonal names the node."""

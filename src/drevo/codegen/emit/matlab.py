@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .about import About, header
-from .code import WIDTH, assignments, code_style, comment, entries
+from .code import WIDTH, assignments, code_style, comment, entries, unpacked
 from .expression import Style
 from .sequence import Result, Sequence
+from .turns import FEW, NOTE, period_texts
 
 _LAYOUT = "Arguments are vectors; results are scalars, column vectors and matrices."
 
@@ -21,13 +22,13 @@ def matlab(sequence: Sequence, facts: About) -> str:
     if sequence.symbols:
         lines += _entrance(sequence)
     for p in sequence.inputs:
-        used = [(k, s) for k, (s, u) in enumerate(zip(p.scalars, p.used)) if u]
-        lines += [f"{name[s]} = {name[p.name]}({k + 1});" for k, s in used]
+        lines += [f"{x} = {text};" for x, text in unpacked(sequence, p, "{}({})", 1)]
     lines += [f"{name[x]} = constants({k + 1});" for k, x in enumerate(sequence.constants)]
     lines += assignments(sequence.main, style, "{} = {};", "% {}")
     for r in sequence.results:
         lines += _result(r, name[r.name], style)
-    return "\n".join([*lines, "end", *(_prologue(sequence, style) if sequence.symbols else []), ""])
+    lines += ["end", *(_prologue(sequence, style) if sequence.symbols else []), *_turns(sequence)]
+    return "\n".join([*lines, ""])
 
 
 def _entrance(sequence: Sequence) -> list[str]:
@@ -63,6 +64,15 @@ def _continued(values: list[str]) -> str:
         text += f", ...\n     {v}" if length > WIDTH else f", {v}"
         length = len(v) if length > WIDTH else length
     return text
+
+
+def _turns(sequence: Sequence) -> list[str]:
+    lines = []
+    for factor, name in sequence.periods.items():
+        rate, products = period_texts(factor)
+        lines += ["", f"function x = {name}(x)", f"% {NOTE}", f"n = round({rate});", f"if abs(n) > {FEW!r}"]
+        lines += [*(f"x = x - {product};" for product in products), "end", "end"]
+    return lines
 
 
 def _prologue(sequence: Sequence, style: Style) -> list[str]:

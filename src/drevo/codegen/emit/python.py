@@ -6,29 +6,82 @@ from ..graph.ops import FUNCTIONS
 from .about import About, header
 from .code import WIDTH, code_style, comment, entries, filled
 from .expression import Style, write
-from .sequence import Result, Section, Sequence, Statement
+from .sequence import Port, Result, Section, Sequence, Statement
+from .turns import FEW, NOTE, period_texts
 
+ROUND = 1.5 * 2.0**52  # added and taken away again it leaves a whole number
 _LAYOUT = "Arguments are sequences of scalars (numbers, arrays, symbols); a result is a scalar or nested lists."
 
 
 def python(sequence: Sequence, facts: About) -> str:
     """The module: NAME(q, ...), or with symbols prologue(parameters) -> constants and NAME(q, ..., constants)."""
     title = _quoted([f"{facts.title}, written out by Drevo."])
-    text = functions(sequence, header(facts, sequence, _LAYOUT))
+    text = _functions(sequence, header(facts, sequence, _LAYOUT))
     rare = [f for f in ("atan2", *FUNCTIONS.values()) if f"{f}(" in text]
-    imports = f"from math import {', '.join(sorted(['cos', 'sin', *rare]))}"
-    return "\n".join([f'"""{title[0]}"""', "", imports, "", "", text])
+    imports = [f"from math import {', '.join(sorted(['cos', 'sin', *rare]))}"]
+    imports = ["from functools import wraps", *imports] if sequence.turns else imports
+    return "\n".join([f'"""{title[0]}"""', "", *imports, "", "", *_turns(sequence), text])
 
 
-def functions(sequence: Sequence, about: list[str]) -> str:
-    """The functions alone, for a namespace that has sin and cos."""
+def _functions(sequence: Sequence, about: list[str]) -> str:
+    """The prologue, where there are parameters, and the equations."""
     main = _main(sequence, _quoted(about))
+    decorated = ["@less_turns", *main] if sequence.turns else main
     if not sequence.symbols:
-        return "\n".join([*main, ""])
+        return "\n".join([*decorated, ""])
     prologue, width = _prologue(sequence), WIDTH
     while len(prologue) >= len(main) and width < 10**8:  # who counts operations counts the longest function
         prologue, width = _packed(sequence, width), 4 * width
-    return "\n".join([*prologue, "", "", *main, ""])
+    return "\n".join([*prologue, "", "", *decorated, ""])
+
+
+def _turns(sequence: Sequence) -> list[str]:
+    """What takes whole turns off numbers and arrays, and the decorator that does so before the equations."""
+    lines: list[str] = []
+    for factor, name in sequence.periods.items():
+        rate, products = period_texts(factor)
+        lines += [
+            f"def {name}(x):",
+            f'    """{NOTE[0].upper() + NOTE[1:]}."""',
+            '    if isinstance(x, (int, float)) or getattr(getattr(x, "dtype", None), "kind", "") == "f":',
+            f"        n = ({rate} + {ROUND!r}) - {ROUND!r}",
+            f"        n = n * (abs(n) > {FEW!r})",
+            *(f"        x = x - {product}" for product in products),
+            "    return x",
+            "",
+            "",
+        ]
+    if not lines:
+        return []
+    names = _arguments(sequence)
+    return [
+        *lines,
+        "def less_turns(equations):",
+        '    """The equations, of angles that lost whole turns."""',
+        "",
+        "    @wraps(equations)",
+        f"    def turned({', '.join(names)}):",
+        *(x for p in sequence.inputs for x in _less_turns(sequence, p)),
+        f"        return equations({', '.join(names)})",
+        "",
+        "    return turned",
+        "",
+        "",
+    ]
+
+
+def _less_turns(sequence: Sequence, port: Port) -> list[str]:
+    """An argument again, its angles less whole turns; what is needed as it is too comes again, behind."""
+    name = sequence.identifiers[port.name]
+    turns = [t for t in sequence.turns if t.source == port.name]
+    calls = {t.name: f"{sequence.periods[t.factor]}({name}[{t.place}])" for t in turns}
+    entries = [calls.pop(s, f"{name}[{k}]") for k, s in enumerate(port.scalars)] if turns else []
+    return [f"    {line}" for line in _bracketed(f"{name} = [", [*entries, *calls.values()], "]")] if turns else []
+
+
+def _arguments(sequence: Sequence) -> list[str]:
+    constants = ["constants"] if sequence.symbols else []
+    return [*(sequence.identifiers[p.name] for p in sequence.inputs), *constants]
 
 
 def _quoted(lines: list[str]) -> list[str]:
@@ -69,12 +122,12 @@ def _prologue_names(sequence: Sequence) -> tuple[list[str], list[str]]:
 
 def _main(sequence: Sequence, about: list[str]) -> list[str]:
     name = sequence.identifiers
-    arguments = [name[p.name] for p in sequence.inputs] + (["constants"] if sequence.symbols else [])
     printer = _Printer(sequence)
-    lines = [f"def {name[sequence.function]}({', '.join(arguments)}):"]
+    lines = [f"def {name[sequence.function]}({', '.join(_arguments(sequence))}):"]
     lines += [f'    """{about[0]}', *(f"    {line}".rstrip() for line in about[1:]), '    """']
     for p in sequence.inputs:
-        lines += _unpacked([name[s] for s in p.scalars], name[p.name])
+        behind = [t.name for t in sequence.turns if t.source == p.name and t.name != t.scalar]
+        lines += _unpacked([name[s] for s in (*p.scalars, *behind)], name[p.name])
     if sequence.symbols:
         lines += _unpacked([name[c] for c in sequence.constants], "constants")
     lines += _statements(sequence.main, printer)

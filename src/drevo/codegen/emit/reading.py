@@ -18,13 +18,16 @@ def read(
 ) -> list[list[Any]]:
     """The entries of every result, row-major.
 
-    arguments: per state argument its scalars; parameters: a value per symbol; functions: sin, cos, sqrt, atan2.
+    arguments: per state argument its scalars; parameters: a value per symbol; functions: sin, cos, sqrt, atan2;
+    "turned" for numbers, of an angle and its factor: the angle less whole turns.
     number: what a constant becomes; itself by default.
     """
     known: dict[str, Any] = {}
     for port, scalars in zip(sequence.inputs, arguments):
         known.update(zip(port.scalars, scalars))
     known.update(zip([s.name for s in sequence.symbols], parameters))
+    if turned := functions.get("turned"):
+        known.update({t.name: turned(known[t.scalar], t.factor) for t in sequence.turns})
     reader = _Reader(known, functions, number)
     for s in sequence.statements():
         known[s.name] = reader.total(s.terms)
@@ -58,7 +61,7 @@ class _Reader:
 
     def factor(self, factor: Factor) -> Any:
         if isinstance(factor, Name):
-            return self.known[factor.text]
+            return self.known[factor.turned if factor.turned in self.known else factor.text]
         if isinstance(factor, Group):
             return self.total(factor.terms)
         if isinstance(factor, Number):

@@ -6,7 +6,8 @@ The operations of the sequence are those of the program, none more and none less
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ...errors import EmitError
@@ -16,6 +17,7 @@ from .expression import Call, Factor, Group, Name, Number, Term, Terms
 from .layout import Layout
 from .names import Names, parts
 from .symbols import Symbol, symbols
+from .turns import Turn
 
 LONGEST = 8  # operands of one statement: about what fits on a line
 ALSO = 3  # names shown beside the first for one value
@@ -59,6 +61,7 @@ class Sequence(NamedTuple):
     """A program written out. prologue: work on parameters alone; constants: what main reads of it.
 
     `used`: for every symbol, whether anything reads it. identifiers: name -> identifier.
+    turns: what loses whole turns before anything is computed; periods: factor -> identifier of what takes them.
     """
 
     function: str
@@ -70,6 +73,8 @@ class Sequence(NamedTuple):
     main: tuple[Section, ...]
     results: tuple[Result, ...]
     identifiers: dict[str, str]
+    turns: tuple[Turn, ...] = ()
+    periods: Mapping[float, str] = MappingProxyType({})
 
     def statements(self) -> Iterator[Statement]:
         """All of them, the prologue first."""
@@ -99,6 +104,9 @@ class _Writer:
         self.name.update((s.parameter.node, s.name) for s in self.symbols)
         self.result_names = [self.names.new(o.name) if o.shape else "" for o in program.outputs]
         self.joints = self._joints()
+        self.turned: dict[tuple[int, float], str] = {}  # input, factor -> its name less whole turns
+        self.turns = self._turns()
+        self.periods = self._periods()
         self.sums: set[str] = set()  # names of sums of angles
         self.fixed = {s.name for s in self.symbols}  # names of what depends on parameters alone
 
@@ -124,6 +132,8 @@ class _Writer:
             main=self._sections([w for w in written if not self.layout.hoisted(w[0])], "sines and cosines"),
             results=results,
             identifiers=self.names.identifiers,
+            turns=self.turns,
+            periods=self.periods,
         )
 
     # -- arguments and results ------------------------------------------------------------------------------
@@ -134,8 +144,25 @@ class _Writer:
         for name, p in named:
             scalars = tuple(self.names.new(f"{name}_{k + 1}") for k in range(p.size))
             self.name.update(zip(p.nodes, scalars))
-            out.append(Port(name, p.name, scalars, tuple(n in self.layout.uses for n in p.nodes)))
+            out.append(Port(name, p.name, scalars, tuple(n in self.layout.read for n in p.nodes)))
         return tuple(out)
+
+    def _turns(self) -> tuple[Turn, ...]:
+        """A name of its own where something else reads the input as it is."""
+        out, lay = [], self.layout
+        wanted = {(leaf, factor) for (_, leaf), factor in lay.turns.items()}
+        for p, port in zip(self.program.inputs, self.ports):
+            for k, n in enumerate(p.nodes):
+                for factor in sorted(f for leaf, f in wanted if leaf == n):
+                    own = lay.apart(n, factor)
+                    name = self.names.new(f"{self.name[n]}_turned") if own else self.name[n]
+                    self.turned[n, factor] = name if own else ""
+                    out.append(Turn(name, port.scalars[k], port.name, k, factor))
+        return tuple(out)
+
+    def _periods(self) -> dict[float, str]:
+        factors = sorted({t.factor for t in self.turns}, key=lambda f: (f != 1.0, f))
+        return {f: self.names.identifiers[self.names.new(f"{self.function}_turned")] for f in factors}
 
     def _joints(self) -> dict[int, str]:
         """Angle inputs -> their joint's number: from the label of a sine, or else the place of the coordinate."""
@@ -235,9 +262,9 @@ class _Writer:
         g, lay = self.graph, self.layout
         op = g.op[n]
         if op == ADD or lay.doubled(n) is not None:
-            return tuple(t for e in lay.operands(n) for t in self._terms_of(e))
+            return tuple(t for e in lay.operands(n) for t in self._terms_of(e, n))
         if op in (MUL, DIV):
-            (s, x), (r, y) = self._product_of(g.a[n]), self._product_of(g.b[n])
+            (s, x), (r, y) = self._product_of(g.a[n], n), self._product_of(g.b[n], n)
             if op == DIV:
                 return (Term(s ^ r, x, y),)
             if _numeric(x) and _numeric(y):  # side by side they would fold, and the count would fall
@@ -260,8 +287,10 @@ class _Writer:
             return 1 if factor.text in self.fixed else 2
         return 0 if isinstance(factor, Number) else 2
 
-    def _terms_of(self, edge: int) -> Terms:
+    def _terms_of(self, edge: int, user: int = -1) -> Terms:
         """An operand as terms of a sum."""
+        if own := self.turned.get((edge >> 1, self.layout.turns.get((user, edge >> 1), 0.0))):
+            return (Term(bool(edge & 1), (Name(self.name[edge >> 1], own),)),)
         known = self.single.get(edge)
         if known is not None:
             return known
@@ -277,9 +306,9 @@ class _Writer:
             return Number(self.graph.constants[self.graph.a[n]])
         return Name(self.name[n])
 
-    def _product_of(self, edge: int) -> tuple[bool, tuple[Factor, ...]]:
+    def _product_of(self, edge: int, user: int) -> tuple[bool, tuple[Factor, ...]]:
         """An operand as factors of a product; the sign of a sum without a positive term comes out."""
-        terms = self._terms_of(edge)
+        terms = self._terms_of(edge, user)
         if len(terms) == 1:
             return terms[0].negative, terms[0].factors
         negative = all(t.negative for t in terms)

@@ -15,7 +15,7 @@ from .ops import ADD, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
 CONVENTION = (
     "mul: products (x^2 is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos calls; "
     "angle_sums: additions whose result is used inside sin and cos only; hoisted: work on parameters alone, "
-    "done once per parameter set. Signs, copies and products by +-1 are free."
+    "done once per parameter set. Signs, copies, products by +-1 and whole turns off large angles are free."
 )
 
 
