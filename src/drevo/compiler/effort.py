@@ -13,10 +13,6 @@ from ..model.description import Model
 AFFORDABLE = 1_000_000  # operations
 DERIVED = 300_000  # the same for a derivative, which anybody may ask for by a slip of one index
 A_SECOND = 5_000  # operations compiled in a second
-LOOPS = (
-    "inverse and forward dynamics, mass_matrix, coriolis_matrix, inverse_dynamics_derivatives, joint_wrenches, "
-    "energies, momentum, poses and links one by one"
-)
 _ROUGH = {  # operations per body, per pair of coupled freedoms, and per pair for each freedom of its branch
     "forward_dynamics": (240.0, 0.0, 0.0),
     "mass_matrix": (90.0, 8.0, 0.0),
@@ -62,8 +58,8 @@ def require_affordable(model: Model, quantities: Sequence[str]) -> None:
     if total > AFFORDABLE:
         raise TraceError(
             f"{', '.join(quantities)} of {model.name!r} would be about {total:.1e} operations written out, "
-            f"{_duration(total / A_SECOND)} of compiling: large trees have {LOOPS} by a loop over the bodies, "
-            "each asked for alone, in rows, without parameters and mimic joints"
+            f"{_duration(total / A_SECOND)} of compiling: large trees have every quantity by a loop over the "
+            "bodies, each asked for alone, in rows, without parameters and mimic joints"
         )
 
 

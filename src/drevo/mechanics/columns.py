@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 KINDS = tuple(sorted(SIZES))
 TURN = np.array([x for row in IDENTITY for x in row])
 WIDTH = 24  # numbers of a body
+SYM_PLACES = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # in the six numbers of a symmetric matrix
 _NUMBER = {**{k: i for i, k in enumerate(KINDS)}, "continuous": KINDS.index("revolute")}
 
 
@@ -32,7 +33,8 @@ class Columns:
 
     kind: index in KINDS. parallel: the body's frame at q = 0 is parallel to the parent's. parent: -1 is the
     ground. q, v: first coordinate and rate. numbers (n, 24): R 9, p 3, m, h 3, S 6, pitch, factor.
-    links: those that the joints carry. frames: of links that do not stand just so in their bodies.
+    links: those that the joints carry. frames: of links that do not stand just so in their bodies; if there are
+    none, places: the body that each link is.
     """
 
     kind: Array
@@ -47,6 +49,7 @@ class Columns:
     nv: int
     links: tuple[str, ...]
     frames: Mapping[str, LinkFrame] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -61,7 +64,7 @@ class Columns:
         """Where a link stands in the body that holds it; body -1 is the ground."""
         if self.frames:
             return self.frames[link]
-        return LinkFrame(self.links.index(link) if link in self.links else -1, IDENTITY, ZERO)
+        return LinkFrame(self.places[link], IDENTITY, ZERO)
 
 
 def columns_of(model: Model) -> Columns:
@@ -94,7 +97,7 @@ def _plain(model: Model, kind: Array) -> Columns | None:
     return Columns(
         kind, axis, (numbers[:, :9] == TURN).all(1), np.array([number[j.parent] for j in joints], np.int64),
         before[:, 0], before[:, 1], numbers, model.gravity, int(sizes[:, 0].sum()),
-        int(sizes[:, 1].sum()), tuple(number)[1:],
+        int(sizes[:, 1].sum()), tuple(number)[1:], places=number,
     )  # fmt: skip
 
 
@@ -127,6 +130,33 @@ def _inertias(inertials: Sequence[Inertial | None], order: Sequence[int]) -> Arr
     return np.vstack([m, *h, moments]).T
 
 
+def along_z(c: Columns) -> Columns:
+    """The same with the axis of every joint along z of its body: axes change places, numbers stay exact."""
+    turning = np.isin(c.kind, [KINDS.index(k) for k in ("revolute", "prismatic", "helical")])
+    order = (np.where(turning, c.axis + 1, 0)[:, None] + np.arange(3)) % 3  # of the old axes; z is the old axis
+    above = np.where(c.parent[:, None] >= 0, order[c.parent], np.arange(3))
+    rows, numbers = np.arange(len(c)), c.numbers.copy()
+    R = c.numbers[:, :9].reshape(-1, 3, 3)
+    numbers[:, :9] = R[rows[:, None, None], above[:, :, None], order[:, None, :]].reshape(-1, 9)
+    numbers[:, 9:12] = np.take_along_axis(c.numbers[:, 9:12], above, 1)
+    numbers[:, 13:16] = np.take_along_axis(c.numbers[:, 13:16], order, 1)
+    moments = c.numbers[:, 16:22][:, SYM_PLACES]
+    moments = moments[rows[:, None, None], order[:, :, None], order[:, None, :]]
+    numbers[:, 16:22] = moments[(slice(None), *np.triu_indices(3))]
+    return replace(
+        c, axis=np.where(turning, 2, 0), parallel=(numbers[:, :9] == TURN).all(1), numbers=numbers,
+        frames={link: _in_order(c.frame(link), order) for link in c.frames or c.places},
+    )  # fmt: skip
+
+
+def _in_order(at: LinkFrame, order: Array) -> LinkFrame:
+    """A frame in a body whose axes are given in another order."""
+    if at.body < 0:
+        return at
+    rows = order[at.body].tolist()
+    return LinkFrame(at.body, Mat(*(at.R[k] for k in rows)), Vec(*(at.p[k] for k in rows)))
+
+
 def _of_tree(tree: Tree) -> Columns:
     bodies = tree.bodies
     rows = [
@@ -141,4 +171,4 @@ def _of_tree(tree: Tree) -> Columns:
     )  # fmt: skip
 
 
-__all__ = ["KINDS", "WIDTH", "Columns", "columns_of"]
+__all__ = ["KINDS", "WIDTH", "Columns", "along_z", "columns_of"]

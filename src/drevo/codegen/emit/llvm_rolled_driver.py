@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from .ir import I8, I32, I64, PTR, VOID, Function, Module, Value
 from .llvm_driver import add_end
 from .llvm_math import Lanes
-from .llvm_rolled import MODEL, Rolled, add_bodies, argument_names, word
+from .llvm_rolled import add_bodies
 from .llvm_rows import add_moves, width_of
+from .llvm_steps import MODEL, Rolled, argument_names, word
 from .llvm_target import Target
 
 WRENCH = 6  # numbers

@@ -22,7 +22,7 @@ from .kept import kept
 from .key import key
 
 if TYPE_CHECKING:
-    from ..emit.llvm_rolled import Rolled
+    from ..emit.llvm_steps import Rolled
     from .diagnose import Weakest
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +36,7 @@ _LOOPS: WeakValueDictionary[str, native.Code] = WeakValueDictionary()  # one in 
 class Data(NamedTuple):
     """A model's tables: the ground's slot, numbers and integers per body and row, the scalars of all slots.
 
-    first: the body where a walk begins.
+    first, way: the body and the freedom where a walk begins.
     """
 
     ground: Array
@@ -44,12 +44,13 @@ class Data(NamedTuple):
     integers: Array
     slots: int
     first: int
+    way: int = -1
 
 
 class Sizes(NamedTuple):
     """What the entry must know of a model.
 
-    slots: scalars of state of all bodies and the ground. loads: links that take a wrench.
+    slots: scalars of state of all bodies and the ground. loads: links that take a wrench. more: scalars beside.
     """
 
     quantity: str
@@ -61,6 +62,7 @@ class Sizes(NamedTuple):
     slots: int
     loads: tuple[str, ...] = ()
     tiled: bool = True
+    more: int = 0
 
     @property
     def ports(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -69,8 +71,8 @@ class Sizes(NamedTuple):
 
     @property
     def state(self) -> int:
-        """Scalars of one sample's state: the slots, sines and cosines, wrenches."""
-        return self.slots + 2 * self.nq + 6 * len(self.loads)
+        """Scalars of one sample's state: the slots, sines and cosines, wrenches, what else is asked for."""
+        return self.slots + 2 * self.nq + 6 * len(self.loads) + self.more
 
     @property
     def lengths(self) -> list[int]:
@@ -104,7 +106,7 @@ class RolledCode(native.Code):
         words = [ground.ctypes.data, numbers.ctypes.data, data.integers.ctypes.data, sizes.bodies]
         words += [len(data.integers) - sizes.bodies, sizes.nq, sizes.nv, start, 0, sizes.slots, len(sizes.loads)]
         model = np.array(
-            [*words, data.first, sizes.alone, *sizes.lengths, *[0] * (3 - len(sizes.results))], np.int64
+            [*words, data.first, sizes.alone, data.way, *sizes.lengths, *[0] * (3 - len(sizes.results))], np.int64
         )
         self.data = (ground, numbers, data.integers, state, model)
         at = self.address("rolled", data=True)

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...codegen.emit.llvm_rolled import Rolled
+from ...codegen.emit.llvm_solve import room
+from ...codegen.emit.llvm_steps import Rolled
 from ...codegen.runtime.build import Spec
 from ...codegen.runtime.rolled import Sizes, function_of
+from ...errors import TraceError
+from ...io.memory import lent
+from ...mechanics.algorithms.operational import immobile
 from ...mechanics.columns import WIDTH, Columns, columns_of
 from ...model.description import JOINT_SIZES, Model
 from ...model.quantities import CATALOGUE
 from ..check import SINGULAR, TRIES, refuse_singular
-from . import dynamics, kinematics, matrices
+from . import dynamics, inverses, kinematics, matrices
 from .dynamics import Shape
 from .step import TURNING, WORLD, Kind
 from .tables import Tables, kinds_of, quaternions_of
@@ -32,11 +36,17 @@ Array = np.ndarray[Any, Any]
 SMALLEST = 60  # bodies; up to here straight-line code is faster and compiles at once
 WIDE = 120  # freedoms from which a matrix is made by a loop, however few bodies: code grows by their square
 _LEAST = 16  # whatever is asked for: rows are moved in blocks of as many columns as a tile has lanes
-SHAPES: dict[str, Shape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES}
+SHAPES: dict[str, Shape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES, **inverses.SHAPES}
 QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
-STATES = {"pivots": ("q",), "motion": ("q", "v", "tau")}  # of what is not in the catalogue
+STATES = {
+    "pivots": ("q",),
+    "inwards": ("q", "x"),
+    "outwards": ("q", "x"),
+    "motion": ("q", "v", "tau"),
+}  # of what is not in the catalogue
 RESULTS: dict[str, tuple[tuple[str, tuple[int | str, ...]], ...]] = {
     "pivots": (("ratio", ("nv",)),),
+    **dict.fromkeys(("inwards", "outwards"), (("y", ("nv",)),)),
     "motion": (("dq", ("nq",)), ("a", ("nv",))),
 }
 
@@ -48,7 +58,7 @@ def rolled_program(
     shape, results = SHAPES[quantity], RESULTS.get(quantity) or CATALOGUE[quantity].outputs
     fixed = tuple(_size(s) for _, s in results)
     return Rolled(
-        _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.slot + loaded * WORLD, WIDTH,
+        _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.first + loaded * WORLD, WIDTH,
         any(k[0] in TURNING for k in kinds), loaded, shape.tiled, fixed, shape.zeroed,
     )  # fmt: skip
 
@@ -69,11 +79,23 @@ def _loops(quantity: str, kinds: Sequence[Kind], loaded: bool, options: Mapping[
         return dynamics.inverse(kinds, quantity, loaded)
     if quantity in kinematics.ORDERS:
         return kinematics.of_link(kinds, quantity, options)
+    if quantity in inverses.SHAPES:
+        return _inverses(quantity, kinds, options)
     if quantity in matrices.SHAPES:
         made = {"mass_matrix": matrices.mass_matrix, "coriolis_matrix": matrices.coriolis_matrix}
         return made.get(quantity, matrices.derivatives)(kinds)
     whole = {"poses": kinematics.poses, "kinetic_energy": kinematics.kinetic_energy}
     return whole[quantity](kinds) if quantity in whole else kinematics.sums(kinds, quantity)
+
+
+def _inverses(quantity: str, kinds: Sequence[Kind], options: Mapping[str, str]) -> Any:
+    if quantity == "inverse_mass_matrix":
+        return inverses.inverse_mass_matrix(kinds)
+    if quantity == "forward_dynamics_derivatives":
+        return inverses.forward_derivatives(kinds)
+    if quantity in ("inwards", "outwards"):
+        return inverses.factor(kinds, quantity)
+    return inverses.of_link(kinds, quantity, options["frame"])
 
 
 def _state(quantity: str) -> tuple[str, ...]:
@@ -112,7 +134,7 @@ def rolled_function(
         return None
     if external and not (CATALOGUE[quantity].external and {l.name for l in model.links}.issuperset(external)):
         return None  # tracing says what is wrong
-    wide = quantity in matrices.SHAPES and model.nv > WIDE
+    wide = quantity in (*matrices.SHAPES, *inverses.SHAPES) and model.nv > WIDE
     if not is_large(model, 0 if wide else smallest):
         return None
     tables = Tables.of(model)
@@ -134,6 +156,9 @@ def _made(
     cache: bool,
 ) -> Function | None:
     sizes, request, data = prepared(tables, quantity, loads, options)
+    if quantity == "operational_inertia" and tables.freedoms_above(data.first) < 6:
+        raise immobile(options["link"])
+    _require_room(model, sizes)
     columns, kinds = tables.columns, tables.kinds
     about = {"robot": model.name, "quantity": quantity, "formalism": "newton_euler", "form": "rolled"}
     units = tuple((0, tuple(range(at, at + 4))) for at in quaternions_of(columns))
@@ -145,6 +170,17 @@ def _made(
         sizes, lambda: rolled_program(quantity, kinds, bool(loads), options), data, spec, request=request,
         meta=about, units=units, extra=extra, weakest=weakest, cache=cache,
     )  # fmt: skip
+
+
+def _require_room(model: Model, sizes: Sizes) -> None:
+    """Raises TraceError where the results of one state do not fit in memory."""
+    size, room = 8.0 * sum(sizes.lengths), lent()
+    if size > room:
+        raise TraceError(
+            f"{sizes.quantity} of {model.name!r} has {sum(sizes.lengths):.3g} entries, {size / 1e9:.3g} GB for "
+            f"one state, and this machine lends {room / 1e9:.3g} GB: take what grows by the bodies only, such "
+            "as inertia_product and forward_dynamics"
+        )
 
 
 def prepared(
@@ -160,7 +196,7 @@ def prepared(
     data = tables.data(quantity, shape, loads, options.get("link"))
     sizes = Sizes(
         quantity, _state(quantity), results, columns.nq, columns.nv, len(columns), data.slots, tuple(loads),
-        shape.tiled,
+        shape.tiled, room(columns.nv) if shape.solves else 0,
     )  # fmt: skip
     code = {k: v for k, v in options.items() if k != "link"}
     request = "\n".join(["rolled", quantity, repr(tables.kinds), "loaded" if loads else "", repr(code)])

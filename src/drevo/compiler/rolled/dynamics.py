@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...codegen.emit.llvm_rolled import Loop, Step
+from ...codegen.emit.llvm_steps import Loop, Step
 from ...mechanics.algorithms.articulated_body import Articulated, joint_of, of_body, passed_on
+from ...mechanics.algorithms.inertia_matrix import apply_inertia, lifted
 from ...mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
 from ...mechanics.algorithms.kinematics import step_acceleration, step_velocity
 from ...mechanics.joints import Force, Motion
@@ -14,7 +15,18 @@ from ...mechanics.rotation import coordinate_rates
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import ZERO, Mat, Sym, Vec
 from ...model.quantities import CATALOGUE
-from .step import WORLD, Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_pose, pose_of
+from .step import (
+    WORLD,
+    Kind,
+    StepTracer,
+    body_from,
+    flat_of,
+    force_of,
+    mat_of,
+    motion_of,
+    numbers_of_pose,
+    pose_of,
+)
 
 LOAD: Kind = ("revolute", 0, True)  # a load reads nothing of its joint
 LINK: Kind = ("revolute", 0, False)  # a link's frame in its body: R and p of the table, nothing of a joint
@@ -23,7 +35,7 @@ LINK: Kind = ("revolute", 0, False)  # a link's frame in its body: R and p of th
 _MOTION = 0
 _INVERSE_FORCE, _INVERSE_SLOT, _POSE = 9, 15, 15  # w, w', a; n, f; of joint wrenches then R, p
 _INERTIA, _BIAS, _GAIN = 6, 27, 33  # w, v; A 6, B 9, M 6; n, f; per freedom W 6 and x
-_MOVED, _PIVOT_SLOT = 21, 42  # articulated inertia, and what is moved
+_MOVED, _PIVOT_SLOT = 21, 31  # articulated inertia, and the body that is moved
 
 
 # -- inverse dynamics ---------------------------------------------------------------------------------------
@@ -98,7 +110,7 @@ def _loads(at: int, argument: int, linked: bool = False) -> Loop:
 # -- forward dynamics ---------------------------------------------------------------------------------------
 
 
-def _articulated(x: Sequence[Scalar]) -> Articulated:
+def articulated_from(x: Sequence[Scalar]) -> Articulated:
     return Articulated(Sym(*x[:6]), Mat.of((x[6:9], x[9:12], x[12:15])), Sym(*x[15:21]))
 
 
@@ -114,7 +126,7 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     inertia = of_body(t.body.inertia)
     t.write("own", flat_of(moving), _MOTION)
     t.write("own", flat_of(moving.cross_force(inertia.times(moving))), _BIAS)
-    t.write("own", _numbers(inertia), _INERTIA)
+    t.write("own", numbers_of(inertia), _INERTIA)
     return t.step([] if moving_on else t.quaternions())
 
 
@@ -122,20 +134,20 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     """Articulated inertia and bias force on to the parent; the joint keeps W = U D^-1 and x = D^-1 u."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
-    inertia, p = _articulated(t.own(21, _INERTIA)), force_of(t.own(6, _BIAS))
+    inertia, p = articulated_from(t.own(21, _INERTIA)), force_of(t.own(6, _BIAS))
     joint = joint_of(t.tree, 0, inertia, p, tau, motion_of(t.own(6, _MOTION)).cross(rate))
     n = t.body.nv
     rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
     columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
     t.write("own", [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], _GAIN)
     passed, force = passed_on(inertia, p, joint)
-    total = _articulated(t.parent(21, _INERTIA)) + passed.lifted(X)
-    t.write("parent", _numbers(total), _INERTIA)
+    total = articulated_from(t.parent(21, _INERTIA)) + passed.lifted(X)
+    t.write("parent", numbers_of(total), _INERTIA)
     t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.force_to_parent(force)), _BIAS)
     return t.step()
 
 
-def _numbers(x: Articulated) -> list[Scalar]:
+def numbers_of(x: Articulated) -> list[Scalar]:
     return [*x.A, *(y for row in x.B for y in row), *x.M]
 
 
@@ -173,10 +185,10 @@ def forward(kinds: Sequence[Kind], loaded: bool, moving_on: bool = False) -> tup
 
 
 def _pivots_out(kind: Kind) -> Step:
-    """The rigid inertia, once to be articulated and once to be moved."""
+    """The rigid inertia, to be articulated, and the body, to be moved."""
     t = StepTracer(kind)
-    inertia = _numbers(of_body(t.body.inertia))
-    t.write("own", [*inertia, *inertia])
+    body = t.body.inertia
+    t.write("own", [*numbers_of(of_body(body)), body.m, *body.h, *body.S])
     return t.step()
 
 
@@ -187,13 +199,14 @@ def _pivots_back(kind: Kind) -> Step:
     """
     t = StepTracer(kind)
     X, n, still = t.at(), t.body.nv, Motion(ZERO, ZERO)
-    inertia, moved = _articulated(t.own(21, 0)), _articulated(t.own(21, _MOVED))
+    inertia, moved = articulated_from(t.own(21, 0)), body_from(t.own(10, _MOVED))
     joint = joint_of(t.tree, 0, inertia, Force(ZERO, ZERO), [0.0] * n, still)
-    t.write("result", [p / s.dot(moved.times(s)) for p, s in zip(joint.D.pivots, joint.S)])
+    t.write("result", [p / s.dot(apply_inertia(moved, s)) for p, s in zip(joint.D.pivots, joint.S)])
     passed, _ = passed_on(inertia, Force(ZERO, ZERO), joint)
-    t.write("parent", _numbers(_articulated(t.parent(21, 0)) + passed.lifted(X)), 0)
-    half = [0.5 * x for x in _numbers(moved.lifted(X))]
-    t.write("parent", [x + y for x, y in zip(t.parent(21, _MOVED), half)], _MOVED)
+    t.write("parent", numbers_of(articulated_from(t.parent(21, 0)) + passed.lifted(X)), 0)
+    more = lifted(X, moved)
+    half = [0.5 * x for x in (more.m, *more.h, *more.S)]
+    t.write("parent", [x + y for x, y in zip(t.parent(10, _MOVED), half)], _MOVED)
     return t.step()
 
 
@@ -206,7 +219,8 @@ class Shape(NamedTuple):
 
     gravity, pose: where in the ground's slot -g stands and where the world's own pose, or (at 0) that of a link
     in its body; -1: nowhere. tiled, zeroed: as of Rolled. pairs: the rows are the freedoms, which begin in the
-    slot of a body where its own numbers end.
+    slot of a body where its own numbers end. ground: of its slot, where it is larger than a body's; link: where in
+    it a link stands in its body. solves: with room for sweeps over the freedoms.
     """
 
     slot: int
@@ -216,6 +230,14 @@ class Shape(NamedTuple):
     tiled: bool = True
     zeroed: bool = False
     pairs: bool = False
+    ground: int = 0
+    link: int = 0
+    solves: bool = False
+
+    @property
+    def first(self) -> int:
+        """Scalars of the ground's slot."""
+        return max(self.slot, self.ground)
 
 
 SHAPES = {
@@ -226,4 +248,15 @@ SHAPES = {
     "pivots": Shape(_PIVOT_SLOT, tiled=False),
 }
 
-__all__ = ["LINK", "LOAD", "SHAPES", "Shape", "forward", "inverse", "pivots", "wrenches"]
+__all__ = [
+    "LINK",
+    "LOAD",
+    "SHAPES",
+    "Shape",
+    "articulated_from",
+    "forward",
+    "inverse",
+    "numbers_of",
+    "pivots",
+    "wrenches",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...codegen.emit.llvm_rolled import Loop, Step
+from ...codegen.emit.llvm_steps import Loop, Step
 from ...mechanics.algorithms.energy import about_center
 from ...mechanics.algorithms.inertia_matrix import apply_inertia
 from ...mechanics.algorithms.kinematics import Pose, express, express_acceleration, step_velocity

@@ -7,32 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...codegen.emit.llvm_rolled import Loop, Step
+from ...codegen.emit.llvm_steps import Loop, Step
 from ...mechanics.algorithms.derivatives import Rates, rates_of
 from ...mechanics.algorithms.inertia_matrix import apply_inertia, lifted
 from ...mechanics.algorithms.kinematics import step_velocity
-from ...mechanics.joints import Placement
+from ...mechanics.joints import Motion, Placement
 from ...mechanics.scalar import Scalar
-from ...mechanics.spatial import ZERO, Mat, RigidInertia, Sym, Vec
+from ...mechanics.spatial import ZERO, Mat, RigidInertia, Vec
 from .dynamics import LOAD, Shape
-from .step import Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
+from .step import Kind, StepTracer, body_from, flat_of, force_of, mat_of, motion_of, numbers_of_mat
 
 _INERTIA = 9  # after the world's rotation: m, h, S of the composite body in its own axes
 _FREEDOMS = 19  # where in the slot of a body its first freedom begins
 _LEVER = 12  # of a freedom: S 6, I S 6, and the way from the pole of the freedom above, 3
 
-_SPEED, _RATES = 19, 25  # after the composite body: w, v in the body's axes; T 9 and P 3 of the operator B
+SPEED, _RATES = 19, 25  # after the composite body: w, v in the body's axes; T 9 and P 3 of the operator B
 _TURNING = 37  # where in the slot of a body its first freedom begins, in a Coriolis matrix: S 6, S' 6, u1 3, u2 6,
 _ARM = 27  # up 6, and the lever
 _PUSH, _MOVING = (
     37,
     49,
 )  # of derivatives: spatial acceleration and the composite's wrench; where the freedoms begin,
-_CARRIED, _WAY = (
+CARRIED, _WAY = (
     24,
     51,
 )  # S, psi1, psi2, S' 24; what goes up: u1 3, u2, up_q, up_v, g 24; lever 3, whether it leaves
 
+CARRIED_WRENCH = _PUSH + 6
 SHAPES = {
     name: Shape(first, size, pose=0, zeroed=True, pairs=True)
     for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _TURNING, 30))
@@ -49,31 +50,40 @@ def mass_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
 
 
 def _out(kind: Kind, order: int = 0) -> Step:
-    """The world's rotation and the body; by order also its speed and B, its acceleration and the wrench for it."""
+    t = out(kind, order)
+    return t.step(t.quaternions())
+
+
+def out(kind: Kind, order: int, still: bool = False) -> StepTracer:
+    """The world's rotation and the body; by order also its speed and B, its acceleration and the wrench for it.
+
+    still: without accelerations of the joints.
+    """
     t = StepTracer(kind)
     X, body = t.at(), t.body.inertia
     t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(X.rotation)))
     t.write("own", [body.m, *body.h, *body.S], _INERTIA)
     if order:
         rate = t.tree.rates(t.argument(1))[0]
-        m = step_velocity(X, motion_of(t.parent(6, _SPEED)), rate)
+        m = step_velocity(X, motion_of(t.parent(6, SPEED)), rate)
         B = rates_of(body, m)
-        t.write("own", [*flat_of(m), *numbers_of_mat(B.T), *B.P], _SPEED)
+        t.write("own", [*flat_of(m), *numbers_of_mat(B.T), *B.P], SPEED)
     if order > 1:
-        a = X.motion_to_child(motion_of(t.parent(6, _PUSH))) + t.tree.rates(t.argument(2))[0] + m.cross(rate)
-        f = apply_inertia(body, a) + m.cross_force(apply_inertia(body, m))
-        t.write("own", [*flat_of(a), *flat_of(f)], _PUSH)
-    return t.step(t.quaternions())
+        push(t, X, m, rate, Motion(ZERO, ZERO) if still else t.tree.rates(t.argument(2))[0])
+    return t
 
 
-def _body(x: Sequence[object]) -> RigidInertia:
-    return RigidInertia(x[0], Vec(*x[1:4]), Sym(*x[4:10]))
+def push(t: StepTracer, X: Placement, m: Motion, rate: Motion, rate2: Motion) -> None:
+    """The spatial acceleration of a body at speed m, and the wrench for it."""
+    a = X.motion_to_child(motion_of(t.parent(6, _PUSH))) + rate2 + m.cross(rate)
+    f = apply_inertia(t.body.inertia, a) + m.cross_force(apply_inertia(t.body.inertia, m))
+    t.write("own", [*flat_of(a), *flat_of(f)], _PUSH)
 
 
 def _back(kind: Kind) -> Step:
     """The composite body on to the parent; S, I S and the lever of every freedom in world axes."""
     t = StepTracer(kind)
-    X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
+    X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
     lever = mat_of(t.parent(9, 0)) @ X.p
     for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor
@@ -86,7 +96,7 @@ def _back(kind: Kind) -> Step:
 
 def _pass_on(t: StepTracer, X: Placement, total: RigidInertia) -> None:
     """The composite body on to the parent."""
-    joined = _body(t.parent(10, _INERTIA)) + lifted(X, total)
+    joined = body_from(t.parent(10, _INERTIA)) + lifted(X, total)
     t.write("parent", [joined.m, *joined.h, *joined.S], _INERTIA)
 
 
@@ -127,8 +137,8 @@ def _rates(x: Sequence[Scalar]) -> Rates:
 def _turning_back(kind: Kind) -> Step:
     """The composite body and its B on to the parent; the numbers of every freedom in world axes."""
     t = StepTracer(kind)
-    X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
-    m, B = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES))
+    X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
+    m, B = motion_of(t.own(6, SPEED)), _rates(t.own(12, _RATES))
     lever = mat_of(t.parent(9, 0)) @ X.p
     for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor
@@ -174,18 +184,21 @@ def _turning_pair() -> Step:
 
 def derivatives(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
     """dtau/dq, dtau/dv and M: Singh, Russell, Wensing 2022, as in algorithms.derivatives."""
-    out, back = tuple(_out(k, 2) for k in kinds), tuple(_moving_back(k) for k in kinds)
+    out, back = tuple(_out(k, 2) for k in kinds), tuple(moving_back(k) for k in kinds)
     begin = StepTracer(LOAD)
-    begin.write("ground", begin.own(27, _CARRIED))
-    return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=_moving_pair())
+    begin.write("ground", begin.own(27, CARRIED))
+    return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=moving_pair())
 
 
-def _moving_back(kind: Kind) -> Step:
-    """Composite body, B and wrench on to the parent; the numbers of every freedom in world axes."""
+def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> Step:
+    """Composite body, B and wrench on to the parent; the numbers of every freedom in world axes.
+
+    first, width: where the freedoms begin, and how much each has.
+    """
     t = StepTracer(kind)
-    X, R, total = t.at(), mat_of(t.own(9, 0)), _body(t.own(10, _INERTIA))
-    m, B, f = motion_of(t.own(6, _SPEED)), _rates(t.own(12, _RATES)), force_of(t.own(6, _PUSH + 6))
-    vp, ap = (X.motion_to_child(motion_of(t.parent(6, at))) for at in (_SPEED, _PUSH))
+    X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
+    m, B, f = motion_of(t.own(6, SPEED)), _rates(t.own(12, _RATES)), force_of(t.own(6, CARRIED_WRENCH))
+    vp, ap = (X.motion_to_child(motion_of(t.parent(6, at))) for at in (SPEED, _PUSH))
     lever = mat_of(t.parent(9, 0)) @ X.p
     for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor
@@ -197,15 +210,18 @@ def _moving_back(kind: Kind) -> Step:
         vectors = [x for pair in pairs for x in pair]
         vectors.insert(8, B.transposed(s))
         numbers = [x for vector in vectors for x in R @ vector]
-        t.write("own", [*numbers, *(ZERO if k else lever), float(k == 0)], _MOVING + 55 * k)
+        t.write("own", [*numbers, *(ZERO if k else lever), float(k == 0)], first + width * k)
     _pass_on(t, X, total)
     _pass_on_rates(t, X, B)
-    t.write("parent", flat_of(force_of(t.parent(6, _PUSH + 6)) + X.force_to_parent(f)), _PUSH + 6)
+    t.write("parent", flat_of(force_of(t.parent(6, CARRIED_WRENCH)) + X.force_to_parent(f)), CARRIED_WRENCH)
     return t.step()
 
 
-def _moving_pair() -> Step:
-    """Six entries. g = S x* f is of the bodies further in only: it joins up_q where the walk leaves the body."""
+def moving_pair(forward: bool = False) -> Step:
+    """Six entries; forward: the negative of four, without M.
+
+    g = S x* f is of the bodies further in only: it joins up_q where the walk leaves the body.
+    """
     t = StepTracer(LOAD)
     carried = t.read("ground", 27)
     u1, (u2, up_q, up_v, g) = Vec(*carried[:3]), (force_of(carried[k:]) for k in (3, 9, 15, 21))
@@ -216,9 +232,9 @@ def _moving_pair() -> Step:
         (u1.dot(S.w) + (psi1 + S1).dot(u2), S.dot(up_v)),
         (S.dot(u2), S.dot(u2)),
     )
-    for k, (x, mirrored) in enumerate(entries):
-        t.write(f"pair{k}", [x])
-        t.write(f"mirror{k}", [mirrored])
+    for k, (x, mirrored) in enumerate(entries[:2] if forward else entries):
+        t.write(f"pair{k}", [-x if forward else x])
+        t.write(f"mirror{k}", [-mirrored if forward else mirrored])
     full = up_q + g * leaves
     for at, f in ((3, u2), (9, full), (15, up_v)):
         t.write("ground", [*(f.n + Vec(*way).cross(f.f))], at)
@@ -227,4 +243,16 @@ def _moving_pair() -> Step:
     return t.step()
 
 
-__all__ = ["SHAPES", "coriolis_matrix", "derivatives", "mass_matrix"]
+__all__ = [
+    "CARRIED",
+    "CARRIED_WRENCH",
+    "SHAPES",
+    "SPEED",
+    "coriolis_matrix",
+    "derivatives",
+    "mass_matrix",
+    "moving_back",
+    "moving_pair",
+    "out",
+    "push",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...codegen.emit.llvm_rolled import Place, Step
+from ...codegen.emit.llvm_steps import Place, Step
 from ...codegen.emit.lower import lower
 from ...codegen.graph.node import Expr
 from ...mechanics.algorithms.kinematics import Pose
@@ -105,6 +105,11 @@ def force_of(x: Sequence[Scalar]) -> Force:
     return Force(Vec(*x[:3]), Vec(*x[3:6]))
 
 
+def body_from(x: Sequence[Scalar]) -> RigidInertia:
+    """m, h, S."""
+    return RigidInertia(x[0], Vec(*x[1:4]), Sym(*x[4:10]))
+
+
 def mat_of(x: Sequence[Scalar]) -> Mat:
     return Mat.of((x[0:3], x[3:6], x[6:9]))
 
@@ -130,6 +135,7 @@ __all__ = [
     "WORLD",
     "Kind",
     "StepTracer",
+    "body_from",
     "flat_of",
     "force_of",
     "mat_of",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...codegen.emit.llvm_rolled import INTEGERS
+from ...codegen.emit.llvm_steps import INTEGERS
 from ...codegen.runtime.rolled import Data
-from ...mechanics.columns import KINDS, WIDTH, Columns, columns_of
+from ...mechanics.columns import KINDS, WIDTH, Columns, along_z, columns_of
 from ...mechanics.spatial import IDENTITY
 from ...model.description import Model
 from .dynamics import Shape
@@ -18,6 +19,7 @@ from .step import WORLD, Kind
 Array = np.ndarray[Any, Any]
 _ONE = [x for row in IDENTITY for x in row]
 LINKED = {"poses": 12, "joint_wrenches": 6}  # quantities of all links that move, so many numbers of each
+FEW = 6  # kinds of joints that have code of their own; of more, each takes a few tenths of a second to compile
 _LATEST: list[tuple[Model, Tables]] = []  # one call per link must not read the model again
 
 
@@ -27,6 +29,12 @@ class Tables:
     def __init__(self, model: Model) -> None:
         self.columns = columns_of(model)
         self.kinds, self.number = kinds_of(self.columns)
+        if len(self.kinds) > FEW:
+            self.columns = along_z(self.columns)
+            self.kinds, self.number = kinds_of(self.columns)
+        if len(self.kinds) > FEW:  # a general rotation serves for none
+            self.columns = replace(self.columns, parallel=np.zeros(len(self.columns), bool))
+            self.kinds, self.number = kinds_of(self.columns)
         self.links = [j.child for j in model.moving_joints]
         self.moving = self.links
         self._integers: dict[Any, tuple[Array, int]] = {}
@@ -49,21 +57,22 @@ class Tables:
         """Of one function. loads: links that take a wrench; link: where a walk begins."""
         width = LINKED.get(quantity, 0)
         links = self.moving if width else []
-        first, ground = -1, np.zeros(shape.slot)
+        first, ground = -1, np.zeros(shape.first)
         if shape.gravity >= 0:
             ground[shape.gravity : shape.gravity + 3] = [-x for x in self.columns.gravity]
         if shape.pose >= 0:
             ground[shape.pose : shape.pose + 9] = _ONE
         if link is not None:
             at = self.columns.frame(link)
-            first, ground[:12] = at.body, [*(x for row in at.R for x in row), *at.p]
+            first, ground[shape.link : shape.link + 12] = at.body, [*(x for row in at.R for x in row), *at.p]
         if loads:
             ground = np.concatenate([_ONE, ground])
         key = (shape, *loads, width)
         if key not in self._integers:
             self._integers[key] = self._places(shape, loads, links, width)
         integers, slots = self._integers[key]
-        return Data(ground, self.numbers([*loads, *links]), integers, slots, first)
+        way = self._last_freedom(first) if shape.pairs and first >= 0 else -1
+        return Data(ground, self.numbers([*loads, *links]), integers, slots, first, way)
 
     def numbers(self, rows: Sequence[str]) -> Array:
         """24 numbers per body, then as many per row, of which R and p count."""
@@ -82,7 +91,7 @@ class Tables:
         """
         c, first = self.columns, shape.slot + WORLD * bool(loads)
         size = first + shape.per_rate * c.widths[1]
-        ends = first + np.cumsum(size)
+        ends = shape.first + first - shape.slot + np.cumsum(size)
         slots = ends - size
         parent = np.where(c.parent >= 0, slots[c.parent], 0)
         bodies = np.stack([self.number, parent, slots, c.q, c.v, c.parent], 1)
@@ -97,15 +106,30 @@ class Tables:
 
     def _freedoms(self, slots: Array, width: int) -> Array:
         """Rows of freedoms, in the order of the bodies: slot (the body's first stands in `slots`), number, and the
-        freedom above."""
+        freedom above. The q of row k says how many rows hold the rates 0 to k."""
         c, counts = self.columns, self.columns.widths[1]
         starts = len(c) + np.cumsum(counts) - counts
         body = np.repeat(np.arange(len(c)), counts)
         within = np.arange(len(body)) - np.repeat(starts - len(c), counts)
         last = np.where(c.parent >= 0, (starts + counts - 1)[c.parent], -1)
         above = np.where(within > 0, np.arange(len(body)) + len(c) - 1, last[body])
-        none = np.zeros_like(body)
-        return np.stack([none, none, slots[body] + width * within, none, c.v[body] + within, above], 1)
+        none, rates = np.zeros_like(body), c.v[body] + within
+        rows = (
+            np.maximum.accumulate(np.argsort(rates)) + 1
+        )  # by rate: so many of the first hold it and those before
+        return np.stack([none, none, slots[body] + width * within, rows, rates, above], 1)
+
+    def freedoms_above(self, body: int) -> int:
+        """On the path from a body to the ground."""
+        count, counts = 0, self.columns.widths[1]
+        while body >= 0:
+            count += int(counts[body])
+            body = int(self.columns.parent[body])
+        return count
+
+    def _last_freedom(self, body: int) -> int:
+        """The row of the freedom next to a body."""
+        return int(len(self.columns) + self.columns.widths[1][: body + 1].sum() - 1)
 
 
 def kinds_of(columns: Columns) -> tuple[list[Kind], Array]:

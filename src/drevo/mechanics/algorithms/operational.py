@@ -37,8 +37,12 @@ def operational_inertia(tree: Tree, q: Sequence[Scalar], link: str, frame: str, 
     """(J M^-1 J^T)^-1, (6, 6), linear first; not a number where the link cannot move in all six directions."""
     above = [tree.bodies[i] for i in ancestors(tree.parents, tree.frames[link].body)]
     if len({b.v + k for b in above for k in range(b.nv)}) < 6:
-        raise _immobile(link)
-    A = inverse_operational_inertia(tree, q, link, frame, M)
+        raise immobile(link)
+    return inverted(inverse_operational_inertia(tree, q, link, frame, M), link)
+
+
+def inverted(A: Matrix, link: str) -> Matrix:
+    """A^-1 (6, 6), symmetric; not a number where a pivot is lost."""
     L, inverse = _factors(A, link)
     W: Matrix = [[0.0] * 6 for _ in range(6)]  # L^-1
     for k in range(6):
@@ -57,7 +61,7 @@ def _factors(A: Matrix, link: str) -> tuple[Matrix, list[Scalar]]:
     S, L = [list(row) for row in A], [[0.0] * len(A) for _ in A]
     for k in range(n):
         if is_zero(S[k][k]):
-            raise _immobile(link)
+            raise immobile(link)
         inverse.append(1.0 / (_kept(S[k][k], A[k][k]) if k else S[k][k]))
         for i in range(k + 1, n):
             L[i][k] = S[i][k] * inverse[k]
@@ -66,7 +70,7 @@ def _factors(A: Matrix, link: str) -> tuple[Matrix, list[Scalar]]:
     return L, inverse
 
 
-def _immobile(link: str) -> TraceError:
+def immobile(link: str) -> TraceError:
     return TraceError(
         f"operational_inertia: link {link!r} cannot move in all six directions in any configuration; take "
         "inverse_operational_inertia, and of it the directions in which it moves"
@@ -79,4 +83,4 @@ def _kept(pivot: Scalar, diagonal: Scalar) -> Scalar:
     return root * root + FLOOR * diagonal
 
 
-__all__ = ["inverse_operational_inertia", "operational_inertia"]
+__all__ = ["immobile", "inverse_operational_inertia", "inverted", "operational_inertia"]

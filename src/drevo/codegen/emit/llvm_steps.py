@@ -1,0 +1,162 @@
+"""What rolled code is made of: sweeps over the rows of a table, and the step of one row as LLVM text.
+
+A model is data: a table of numbers and a table of integers per body. State lies body by body in slots of any
+size; slot 0 is the ground, set afresh before every loop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .ir import I8, I32, I64, Function, Value
+from .llvm_kernel import Body, Kernel
+from .llvm_math import Lanes
+from .llvm_ports import Ports, StraightLine
+from .llvm_target import Target
+from .lower import Lowered
+from .split import split_functions
+
+# per body, i32; parent and own: first scalar of the slot; up: number of the parent, or -1
+INTEGERS = ("kind", "parent", "own", "q", "v", "up")
+MODEL = (  # words behind the model pointer; sizes of the results; alone: 1 where a batch runs sample by sample;
+    # first, way: the body and the freedom where a walk up begins
+    "ground", "table", "integers", "bodies", "rows", "nq", "nv", "state", "lock", "slots", "loads", "first",
+    "alone", "way", "size0", "size1", "size2",
+)  # fmt: skip
+_STATE = ("own", "parent", "ground", "here", "above")
+_SHARED = ("table", "shared")  # by all lanes
+
+
+class Place(NamedTuple):
+    """Where a port of a step lies, and its first scalar there.
+
+    base: "table"; "own", "parent" or "ground", the slots; "sines", "cosines", of q; "arg0", ..; "out0", .. from
+    its start; "result", the last at the body's v, "rates", the first at its q; "row0", .. of a matrix, at v; in a
+    loop over pairs "upper", the slot of the other, and "pair0", "mirror0", .. of the results (v, v); "more", a
+    vector beside the state, at v. Of a Solve: "shared", the slot; "here" and "above", what moves along the tree;
+    "entry", the row of the array.
+    """
+
+    base: str
+    offset: int = 0
+
+
+class Step(NamedTuple):
+    """The work on one body of one kind in one loop."""
+
+    low: Lowered
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+
+
+class Loop(NamedTuple):
+    """One sweep; `steps` by kind.
+
+    over: "bodies"; "rows", which follow them in the tables (loads, links, freedoms); "path", from the body `first`
+    up to the ground; "way", from the freedom `way`; "first", that body alone; "once". fresh: the ground's slot is
+    set before it. inner: of every row with itself and those on its way up.
+    """
+
+    backward: bool
+    steps: tuple[Step, ...]
+    over: str = "bodies"
+    fresh: bool = True
+    inner: Step | None = None
+
+
+class Solve(NamedTuple):
+    """Sweeps over all freedoms, inwards and outwards, for the columns of an array, in place.
+
+    array: "out0", .. or "more". matrix: (nv, nv), else one column. unit: it is the identity before and symmetric
+    after, which halves the work.
+    """
+
+    array: str
+    inwards: Step | None
+    outwards: Step | None
+    matrix: bool = False
+    unit: bool = False
+
+
+class Rolled(NamedTuple):
+    """All sweeps of a quantity. ground: scalars of slot 0; table: numbers per body.
+
+    turning: sines and cosines of all q are formed before the sweeps, many at once, into the end of the state.
+    loaded: external wrenches, six numbers each, are a last argument, gathered after the sines and cosines.
+    tiled: batches go many lanes at a time; without, sample by sample, and half as much code is made.
+    results: scalars of each, 0 where that depends on the model. zeroed: what no step writes is 0.
+    """
+
+    loops: tuple[Loop | Solve, ...]
+    arguments: tuple[str, ...]
+    ground: int
+    table: int
+    turning: bool = True
+    loaded: bool = False
+    tiled: bool = True
+    results: tuple[int, ...] = (0,)
+    zeroed: bool = False
+
+    @property
+    def outs(self) -> list[str]:
+        return [f"out{i}" for i in range(len(self.results))]
+
+
+def word(f: Function, name: str, kind: str = I64) -> Value:
+    """A word behind the pointer `model` of a function."""
+    return f.model.at(MODEL.index(name), I64).load(kind)
+
+
+def argument_names(rolled: Rolled) -> list[str]:
+    """The arguments of a kernel; the wrenches, one after the other, are the last."""
+    return [f"arg{i}" for i in range(len(rolled.arguments) + rolled.loaded)]
+
+
+# -- the work on one row --------------------------------------------------------------------------------------
+
+
+def row_of(f: Function, integers: Value, i: Value) -> dict[str, Value]:
+    """The integers of a row of the tables."""
+    at = integers.at(i, f"[{len(INTEGERS)} x i32]")
+    casts = {name: "sext" if name == "up" else "zext" for name in INTEGERS}
+    return {name: at.at(k, I32).load(I32).cast(cast, I64) for k, (name, cast) in enumerate(casts.items())}
+
+
+def write_step(f: Function, step: Step, target: Target, l: Lanes, bases: dict[str, Value]) -> None:
+    """The step with its places counted from these addresses.
+
+    Only results are tested: what is not finite in a state reaches them.
+    """
+    low = step.low
+    kernel = Kernel(low, target, split_functions(low, len(low.steps)), _StepPorts(step, l, bases))
+    kernel.ends = {
+        v for v, ports in kernel.sinks.items() if any(step.outputs[i].base not in _STATE for i, _, _ in ports)
+    }
+    Body(kernel, f, stem=f.fresh("step") + "_").write(low.steps)
+
+
+class _StepPorts(Ports):
+    """Of a step: addresses that its places stand for."""
+
+    def __init__(self, step: Step, l: Lanes, bases: dict[str, Value]) -> None:
+        super().__init__(step.low, l)
+        self.shared = [place.base in _SHARED and l.lanes > 1 for place in step.inputs]
+        if "entry" in bases:  # a row of any length
+            self.align = l.size
+        self.sources, self.targets = (
+            [bases[p.base].at(p.offset * (l.size if p.base in _SHARED else l.bytes), I8).text for p in places]
+            for places in (step.inputs, step.outputs)
+        )
+
+    def load(self, body: StraightLine, v: int, port: int, column: int) -> None:
+        l, source = self.l, self.sources[port]
+        if not self.shared[port]:
+            return body.load(v, source, column * l.bytes, self.align)
+        number = body.fresh(f"load {l.scalar}, ptr {body.address(source, column * l.size)}, align {l.size}")
+        first = body.fresh(f"insertelement {l.type} poison, {l.scalar} {number}, i64 0")
+        lanes = f"{l.type} {first}, {l.type} poison, <{l.lanes} x i32> zeroinitializer"
+        body.out.append(f"  {body.value}{v} = shufflevector {lanes}")
+        return None
+
+    def place(self, body: StraightLine, port: int, column: int) -> str:
+        return body.address(self.targets[port], column * self.l.bytes)
