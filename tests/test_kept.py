@@ -30,7 +30,7 @@ def test_a_second_use_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = drevo.load("three-link")
     used(robot)
     asked: list[object] = []
-    for name in ("_make", "_unpack"):
+    for name in ("build", "_unpack"):
         monkeypatch.setattr(build, name, lambda *given: asked.append(given))
     used(robot)
     assert not asked

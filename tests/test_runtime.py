@@ -6,15 +6,15 @@ import ctypes
 import math
 import pickle
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 from program_cases import BATCHES, LANES, X, arm, bits, every_op, flat, make, state, variant
 
 from drevo.codegen.emit import llvm, llvm_entry, objects
-from drevo.codegen.emit.ir import Module
 from drevo.codegen.emit.llvm_math import limit
-from drevo.codegen.emit.lower import Lowered, lower
+from drevo.codegen.emit.lower import lower
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
@@ -246,12 +246,7 @@ def test_the_text_is_a_valid_module_and_always_the_same() -> None:
     texts = set()
     for _ in range(2):
         low, target = lower(every_op()), llvm.Target(chunk=7)
-
-        def entry(
-            m: Module, room: llvm.Arena, scratch: int, low: Lowered = low, target: llvm.Target = target
-        ) -> None:
-            llvm_entry.add_entry(m, low, target, room, scratch, "rows", objects.Layout())
-
+        entry = partial(llvm_entry.add_entry, layout="rows", objects=objects.Layout())
         texts.add(llvm.emit(low, target, "rows", entry).ir)
     (ir,) = texts
     assert native.compile_text(ir, verify=True)[:4]

@@ -91,8 +91,8 @@ def test_a_table_that_cannot_be_written(chain: Robot) -> None:
 def test_a_law_is_known_by_what_it_traces_to(chain: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the docs write it, tau=damping(0.1) is a new object at every call; it is made once."""
     made = []
-    build = compiled_motion._payload
-    monkeypatch.setattr(compiled_motion, "_payload", lambda *x: made.append(x) or build(*x))
+    make = compiled_motion.machine_code
+    monkeypatch.setattr(compiled_motion, "machine_code", lambda *x: made.append(x) or make(*x))
     tables = [simulate(chain, np.full(3, 0.1), duration=0.01, tau=damping(0.1)) for _ in range(3)]
     law = Control(lambda t, q, v: [-0.1 * x for x in v])
     tables.append(simulate(chain, np.full(3, 0.1), duration=0.01, tau=law))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..codegen.runtime.function import Function, Spec
 from ..errors import EmitError, InputError, TraceError
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.quantities import CATALOGUE, names_of, options_of
 from ..model.sentences import model_of, names_in
+from .request import requested
 
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
-    from ..codegen.runtime.function import Function, Spec
 
 
 def compile(
@@ -44,9 +46,6 @@ def compile(
     options: link, frame, kind, where the quantity takes them.
     Raises TraceError, EmitError, InputError.
     """
-    from ..codegen.runtime.function import Spec, obtain
-    from ..codegen.runtime.key import request
-
     model = model_of(robot, "compile")
     if target != "cpu":
         raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
@@ -60,11 +59,11 @@ def compile(
     hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
-        asked = request(model, sorted(recipe.items()))
-        function = obtain(asked, lambda: make_program(model, **recipe), spec, extra=hook, cache=cache)
+        program = partial(make_program, model, **recipe)
+        function = requested(model, (*sorted(recipe.items()),), program, spec=spec, lasting=cache, extra=hook)
     again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": spec.packed, "check": spec.check}
     again.pop("options")
-    function.recipe = (_again, (model, again))
+    function.recipe = partial(compile, model, **again)
     return function
 
 
@@ -101,11 +100,6 @@ def _mean_depth(model: Model) -> float:
     for j in model.joints:
         depth[j.child] = depth[j.parent] + (j.kind != "fixed")
     return sum(depth.values()) / max(1, len(depth))
-
-
-def _again(model: Model, recipe: dict[str, Any]) -> Function:
-    """Rebuilds a pickled Function."""
-    return compile(model, **recipe)
 
 
 def make_program(
@@ -173,7 +167,7 @@ def _takes_forces(wanted: Sequence[str]) -> bool:
 
 
 def _forces_hook(
-    robot: Any, recipe: dict[str, Any], spec: Any
+    robot: Any, recipe: dict[str, Any], spec: Spec
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
     """What a call does with f_ext={link: wrench}: the function of those links, made once."""
     made: dict[tuple[str, ...], Any] = {}

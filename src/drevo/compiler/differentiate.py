@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 from math import factorial, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from ..codegen.graph.derivative import partial
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Program
+from ..codegen.runtime.function import Function, Spec
+from ..codegen.runtime.scatter import Scattered
 from ..errors import InputError, one_of
 from ..mechanics import scalar
 from ..mechanics.algorithms.higher import motion, moved, variables
@@ -28,12 +31,10 @@ from ..model.quantities import quantity as found_quantity
 from ..model.sentences import model_of, names_in
 from .effort import require_derivable
 from .quick import quick
+from .request import requested
 from .search import Plan
 from .trace import COMPUTE, Compute, shape_of
 from .tracer import Tracer, unknowns
-
-if TYPE_CHECKING:
-    from ..codegen.runtime.function import Function
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
 METHODS = ("auto", "theorems", "graph")
@@ -68,37 +69,24 @@ def derivative(
     places. High orders have few: of the 32768 entries of d3M/dq3 of a Panda 1163. Large arrays are
     filled from them. Raises InputError; TraceError, with the cost, for what would take minutes to compile.
     """
-    from ..codegen.runtime.function import Spec, obtain
-    from ..codegen.runtime.key import request
-
     model = model_of(robot, "derivative")
     x = found_quantity(quantity)
     axes = names_in(wrt, f"derivative of {x.name}: wrt")
     _refuse(x, axes, method)
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
-    again: dict[str, Any] = {
-        "method": method,
-        "dtype": dtype,
-        "layout": layout,
-        "packed": packed,
-        "check": check,
+    again = functools.partial(
+        derivative, model, x.name, axes, method=method, dtype=dtype, layout=layout, packed=packed, check=check,
         **chosen,
-    }
+    )  # fmt: skip
     if not packed and "t" not in axes and _largest(model, x, axes) > SCATTERED:
-        inner = derivative(model, x.name, axes, **{**again, "packed": True})
-        function: Function = _scattered(inner)
-        function.recipe = (_again, (model, x.name, axes, again))
-        return function
-    asked = request(model, "derivative", x.name, axes, method, packed, sorted(chosen.items()))
-    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=False, check=check)
-    function = obtain(asked, lambda: derivative_program(model, x, axes, method, chosen, packed), spec)
-    function.recipe = (_again, (model, x.name, axes, again))
+        function: Function = _scattered(again(packed=True))
+    else:
+        asked = ("derivative", x.name, axes, method, packed, *chosen.items())
+        spec = Spec(dtype=dtype, layout=layout, packed=packed, check=check)
+        program = functools.partial(derivative_program, model, x, axes, method, chosen, packed)
+        function = requested(robot, asked, program, spec=spec)
+    function.recipe = again
     return function
-
-
-def _again(model: Model, quantity: str, wrt: tuple[str, ...], rest: dict[str, Any]) -> Function:
-    """Rebuilds a pickled Function."""
-    return derivative(model, quantity, wrt, **rest)
 
 
 def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:
@@ -173,8 +161,6 @@ def _largest(model: Model, x: Quantity, wrt: Sequence[str]) -> int:
 
 def _scattered(inner: Function) -> Function:
     """The full arrays of a packed derivative: the kernel computes what differs, the rest is copied."""
-    from ..codegen.runtime.scatter import Scattered
-
     wrt, places = inner.meta["wrt"], []
     for pattern, even, shape in zip(inner.manifest.pattern or (), inner.meta["even"], inner.meta["shapes"]):
         keys = _equals([np.array(i, np.intp) for i in pattern], len(shape) - len(wrt), wrt, even)

@@ -1,34 +1,41 @@
-"""The door for programs that are no quantity of the catalogue: compiled once for a robot, kept on disk."""
+"""The door to compiled code: what is asked of a model, the program that answers it, and the memo of a robot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
+from ..codegen.runtime.function import Extra, Function, Spec, obtain
 from ..codegen.runtime.kept import once
+from ..codegen.runtime.key import request
+from ..model.description import Model
 from ..model.dynamics import Described
 
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
-    from ..codegen.runtime.function import Function
 
 
 def requested(
-    robot: Described, asked: tuple[Hashable, ...], program: Callable[[], Program], lasting: bool = True
+    robot: Described | Model,
+    asked: tuple[Hashable, ...],
+    program: Callable[[], Program],
+    *,
+    spec: Spec | None = None,
+    lasting: bool = True,
+    extra: Extra | None = None,
 ) -> Function:
-    """The Function of what `program` gives for this robot.
+    """The Function of what `program` gives, made once for a robot; a Model remembers nothing.
 
     asked: what is wanted, a name first; its repr must tell all that the program depends on beside the model, or
-    lasting is False: then nothing is kept on disk.
+    lasting is False: then nothing is kept on disk. extra: see `obtain`.
     """
+    how = spec or Spec()
+    model = robot if isinstance(robot, Model) else robot.model
 
     def make() -> Function:
-        from ..codegen.runtime.function import Spec, obtain
-        from ..codegen.runtime.key import request
+        return obtain(request(model, *asked), program, how, extra=extra, cache=lasting)
 
-        return obtain(request(robot.model, *asked), program, Spec(), cache=lasting)
-
-    return once(robot, asked, make)
+    return make() if robot is model else once(robot, (asked, how), make)
 
 
 __all__ = ["requested"]

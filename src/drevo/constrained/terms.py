@@ -94,7 +94,7 @@ def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Arra
 def constraint_function(robot: Dynamics, found: tuple[Constraint, ...], placed: bool = False) -> Function:
     """The compiled function of a set, made once per robot; placed: with the numbers left open as an input."""
     program = partial(constraint_program, robot.model, found, placed)
-    return requested(robot, ("constraints", found, placed), program, all(map(is_lasting, found)))
+    return requested(robot, ("constraints", found, placed), program, lasting=all(map(is_lasting, found)))
 
 
 def constraint_program(model: Model, found: tuple[Constraint, ...], placed: bool = False) -> Program:

@@ -251,7 +251,7 @@ def _constraint_derivatives(
     if not found:
         return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
     asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
-    f = requested(robot, asked, lambda: constraint_program(robot.model, found), lasting)
+    f = requested(robot, asked, lambda: constraint_program(robot.model, found), lasting=lasting)
     result: Mapping[int, Array] = f(q, v, a, N, np.reshape(t, 1))
     return result[0], result[1], result[2], result[3]
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
+from ..codegen.runtime.function import Function, Spec
+from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..constrained.checks import gain, square
 from ..constrained.collection import all_rows, collect, labels
@@ -34,9 +36,6 @@ from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
 from .model import matrix
-
-if TYPE_CHECKING:
-    from ..codegen.runtime.function import Function
 
 Array = np.ndarray[Any, Any]
 THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
@@ -137,13 +136,12 @@ class Stabiliser:
     def compiled(self) -> Function | None:
         """(q, v, w, t) -> tau, and the pivots of Gamma Gamma^T or Gamma^T Gamma with its diagonal; None where they
         are structurally singular."""
-        from ..codegen.runtime.function import Spec, obtain
-
         try:
             program = law_program(self)
         except SingularError:
             return None
-        return obtain("", lambda: program, Spec(check=False), cache=False)  # singular rows are seen to above
+        unchecked = Spec(check=False)  # singular rows are seen to above
+        return requested(self.robot.model, ("law",), lambda: program, spec=unchecked, lasting=False)
 
 
 def law(

@@ -81,8 +81,8 @@ class Robot(Methods):
             refuse_gimbal_lock(self.model, np.asarray(q))
         return entry(q, *rest, **given)
 
-    def function(self, quantity: str, **options: Any) -> Function:
-        """The compiled Function behind a method: sizes, counts, pattern."""
+    def function(self, quantity: str | Sequence[str], **options: Any) -> Function:
+        """The compiled Function behind a method: sizes, counts, pattern; of several quantities, one for all."""
         key = (str(quantity), *(str(x) for item in sorted(options.items()) for x in item))
 
         def make() -> Function:

@@ -121,7 +121,7 @@ def compiled(
 def _law(robot: Dynamics, control: Control | None) -> Efforts:
     """A law of control, or no efforts, as a function on arrays."""
 
-    made = law_function(robot.model, control) if control is not None and is_large(robot.model) else None
+    made = law_function(robot, control) if control is not None and is_large(robot.model) else None
 
     def efforts(t: float, q: Array, v: Array) -> Array:
         if control is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -11,21 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..codegen.graph.program import Program
-from ..codegen.runtime import native
-from ..codegen.runtime.build import Spec
-from ..codegen.runtime.kept import kept
-from ..codegen.runtime.key import key, request
+from ..codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
+from ..codegen.runtime.key import request
 from ..compiler.check import require_regular
 from ..compiler.rolled import is_large
-from ..errors import DrevoWarning, EmitError
+from ..errors import DrevoWarning
 from ..mechanics.configuration import slices
 from ..model.description import Model
-from . import engine
 from .control import Control, traced
+from .engine import add_engine
 from .motion import Rule, motion
 
 Array = np.ndarray[Any, Any]
-_HEAD = struct.Struct("<QQ")
 
 
 class CompiledMotion:
@@ -42,9 +38,12 @@ class CompiledMotion:
 
             (self._code, self.arena), self.scratch = rolled_motion(model), 0
         else:
-            payload = _payload(model, control, driven, rule)
-            self.arena, self.scratch = _HEAD.unpack_from(payload)
-            self._code = native.Code(payload[_HEAD.size :])
+            asked = request(model, "motion", driven, rule, traced(model, control))
+            lasting = rule is None or rule.lasting
+            made, self._code = machine_code(
+                asked, lambda: _program(model, control, driven, rule), Spec(), lasting, add_engine
+            )
+            self.arena, self.scratch = made.arena, made.scratch
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         self._integrate, self._integrate_adaptive = (
             kind(self._code.address(n)) for n in ("integrate", "integrate_adaptive")
@@ -59,27 +58,9 @@ class CompiledMotion:
         return int(self._integrate_adaptive(state.ctypes.data))
 
 
-def _payload(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> bytes:
-    """Sizes and object code; kept on disk where their text says all about them."""
-    name = key(request(model, "motion", driven, rule, traced(model, control)), Spec())
-
-    def make() -> bytes:
-        require_regular(model)
-        return _build(motion(model, control, driven, rule))
-
-    return kept(name, rule is None or rule.lasting, make)
-
-
-def _build(program: Program) -> bytes:
-    from ..codegen.emit import llvm
-    from ..codegen.emit.lower import lower
-
-    host = native.host()
-    target = llvm.Target("double", host.bytes // 8, host.fma, host.splat)
-    low = lower(program, fma=target.fma)
-
-    text = llvm.emit(low, target, "rows", lambda m, arena, scratch: engine.add_engine(m, low, target))
-    return _HEAD.pack(text.arena.total, text.scalar_scratch) + native.compile_text(text.ir)
+def _program(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> Program:
+    require_regular(model)
+    return motion(model, control, driven, rule)
 
 
 def compile_motion(
@@ -88,9 +69,8 @@ def compile_motion(
     """The compiled motion; None, with a warning, where LLVM is missing or fails."""
     try:
         return CompiledMotion(model, control, driven, rule)
-    except (ImportError, OSError, EmitError) as error:
-        if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
-            raise
+    except UNMADE as error:
+        require_unmade(error)
         warnings.warn(f"motions run in Python, some hundred times slower: {error}", DrevoWarning, stacklevel=6)
         return None
 

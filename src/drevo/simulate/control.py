@@ -11,11 +11,13 @@ import numpy as np
 
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Program
-from ..codegen.runtime.function import Function, Spec, obtain
+from ..codegen.runtime.function import Function, Spec
+from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, TraceError
 from ..io.given import finite
 from ..model.description import Model
+from ..model.dynamics import Described
 
 Scalar = Any  # float, array or graph node
 Law = Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
@@ -106,10 +108,10 @@ def traced(model: Model, control: Control | None) -> str:
     return "" if control is None else _digest(_law_program(model, control))
 
 
-def law_function(model: Model, control: Control) -> Function:
+def law_function(robot: Described, control: Control) -> Function:
     """A law by itself as machine code, tau of (t, q, v): for motions that are not compiled in one piece."""
-    program = _law_program(model, control)
-    return obtain(f"law {_digest(program)}", lambda: program, Spec(check=False))
+    program = _law_program(robot.model, control)
+    return requested(robot, ("law", _digest(program)), lambda: program, spec=Spec(check=False))
 
 
 def _law_program(model: Model, control: Control) -> Program:

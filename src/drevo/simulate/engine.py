@@ -23,8 +23,8 @@ TINY = 64.0  # units of the last place of t: below it a step is none
 ORDER = 8  # the exponent 1/8 is three square roots; methods of other orders go on in Python
 
 
-def add_engine(m: Module, low: Lowered, target: Target) -> None:
-    """Everything the engine adds to a module."""
+def add_engine(m: Module, low: Lowered, target: Target, *_: object) -> None:
+    """Everything the engine adds to a module; an entry of `codegen.emit.llvm.emit`."""
     l = target.of(target.lanes)
     add_sums(m, l)
     add_steps(m, l, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)

@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.runtime.function import Function
-from ...codegen.runtime.kept import once
-from ...compiler.compile import compile
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...io.brief import brief
@@ -205,7 +203,7 @@ class _Body:
 def _motion(robot: Robot, link: str) -> Function:
     """Pose, velocity and acceleration of a link in its own axes, compiled together, once per robot."""
     names = ("pose", "velocity", "acceleration")
-    return once(robot, ("sections", link), lambda: compile(robot, names, link=link, frame="local"))
+    return robot.function(names, link=link, frame="local")
 
 
 class _Hung(NamedTuple):

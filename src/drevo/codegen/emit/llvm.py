@@ -29,10 +29,11 @@ class Text(NamedTuple):
     slots: int
 
 
-def emit(
-    low: Lowered, target: Target, layout: str, entry: Callable[[Module, Arena, int], None] | None = None
-) -> Text:
-    """The whole module. `entry` adds the Python entry point, given the arena and the scalar scratch."""
+Entry = Callable[[Module, Lowered, Target, Arena, int], None]
+
+
+def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None) -> Text:
+    """The whole module. `entry` adds what calls the kernels, given the arena and the scalar scratch."""
     m, one, many = Module(), target.of(1), target.of(target.lanes)
     pieces = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
     arena = arena_of(low, target, pieces.slots, layout)
@@ -43,5 +44,5 @@ def emit(
     Kernel(low, target, pieces, ports).add(m)
     add_driver(m, low, target, arena, layout)
     if entry is not None:
-        entry(m, arena, scratch)
+        entry(m, low, target, arena, scratch)
     return Text(m.text(), arena, scratch, pieces.slots)

@@ -7,6 +7,7 @@ import struct
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import DrevoWarning, EmitError, InputError, one_of
@@ -17,10 +18,13 @@ from .key import key
 from .lock import LOCK
 
 if TYPE_CHECKING:
+    from ..emit.llvm import Entry, Target
+    from ..emit.lower import Lowered
     from ..graph.program import Program
 
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
+UNMADE = (EmitError, ImportError, OSError, RuntimeError)  # no LLVM, or one that fails
 _LENGTH = struct.Struct("<Q")
 
 
@@ -54,6 +58,7 @@ class Manifest(NamedTuple):
     live: tuple[int, float]
     steps: int
     arena: int  # bytes of working memory
+    scratch: int  # bytes that one sample needs besides its arguments
     lanes: int
     parameters: tuple[tuple[str, float], ...]
     meta: dict[str, Any]
@@ -82,69 +87,70 @@ class Built(NamedTuple):
 def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache: bool) -> Built:
     """From the cache, or made now and stored. Without LLVM: the program alone."""
     try:
-        name = key(request, spec)
-    except (ImportError, OSError) as error:
-        return _uncompiled(make(), spec, error)
+        return Built(*machine_code(request, make, spec, use_cache))
+    except UNMADE as error:
+        require_unmade(error)
+        program = make()
+        text = f"{program.name} runs without machine code, a thousand times slower: {error}"
+        warnings.warn(text, DrevoWarning, stacklevel=5)
+        return Built(describe(program, spec), None, program)
+
+
+def require_unmade(error: Exception) -> None:
+    """Raises what is no want of LLVM."""
+    if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
+        raise error
+
+
+def machine_code(
+    request: str, make: Callable[[], Program], spec: Spec, use_cache: bool, entry: Entry | None = None
+) -> tuple[Manifest, native.Code]:
+    """The code of a program, from the cache or made now and stored; else one of UNMADE. entry: see `build`."""
+    name = key(request, spec)
     found = cache.read(name) if use_cache else None
     if found is not None:
         built = _unpack(found)
         if built is not None:
             return built
     with LOCK:
-        return _make(name, make(), spec, use_cache)
+        manifest, obj = build(make(), spec, entry=entry)
+        code = native.Code(obj)
+        if use_cache:
+            text = manifest.text().encode()
+            cache.write(name, _LENGTH.pack(len(text)) + text + obj)
+    return manifest, code
 
 
-def _unpack(payload: bytes) -> Built | None:
+def _unpack(payload: bytes) -> tuple[Manifest, native.Code] | None:
     try:
         (size,) = _LENGTH.unpack_from(payload)
         start = _LENGTH.size + size
         manifest = parse_manifest(payload[_LENGTH.size : start].decode())
-        return Built(manifest, native.Code(payload[start:]))
+        return manifest, native.Code(payload[start:])
     except (ValueError, TypeError, AttributeError, struct.error, RuntimeError):  # another format than we think
         return None
 
 
-def _make(name: str, program: Program, spec: Spec, use_cache: bool) -> Built:
-    try:
-        manifest, obj = build(program, spec)
-        code = native.Code(obj)
-    except (EmitError, RuntimeError) as error:
-        if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
-            raise
-        return _uncompiled(program, spec, error)
-    if use_cache:
-        text = manifest.text().encode()
-        cache.write(name, _LENGTH.pack(len(text)) + text + obj)
-    return Built(manifest, code)
-
-
-def _uncompiled(program: Program, spec: Spec, error: Exception) -> Built:
-    text = f"{program.name} runs without machine code, a thousand times slower: {error}"
-    warnings.warn(text, DrevoWarning, stacklevel=5)
-    return Built(describe(program, spec), None, program)
-
-
-def build(program: Program, spec: Spec, target: Any = None) -> tuple[Manifest, bytes]:
-    """Manifest and object code. target: an emit.llvm.Target other than the host's own."""
+def build(
+    program: Program, spec: Spec, target: Target | None = None, entry: Entry | None = None
+) -> tuple[Manifest, bytes]:
+    """Manifest and object code. target: other than the host's own. entry: adds what calls the kernels, in place of
+    what Python calls; it wants the one for a single sample."""
     from ..emit import llvm, llvm_entry
 
     host = native.host()
     scalar = DTYPES[spec.dtype]
     lanes = host.bytes // (8 if scalar == "double" else 4)
     low = _lowered(program, spec, host.fma if target is None else target.fma)
-    single = len(low.steps) <= llvm.SINGLE
+    single = entry is not None or len(low.steps) <= llvm.SINGLE
     target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
-    objects = native.layout() or Layout()
-
-    def entry(m: Any, arena: Any, scratch: int) -> None:
-        llvm_entry.add_entry(m, low, target, arena, scratch, spec.layout, objects)
-
-    text = llvm.emit(low, target, spec.layout, entry)
-    manifest = _manifest(program, low, text.arena.total, target.lanes)
+    own = partial(llvm_entry.add_entry, layout=spec.layout, objects=native.layout() or Layout())
+    text = llvm.emit(low, target, spec.layout, entry or own)
+    manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, target.lanes)
     return manifest, native.compile_text(text.ir)
 
 
-def _lowered(program: Program, spec: Spec, fma: bool) -> Any:
+def _lowered(program: Program, spec: Spec, fma: bool) -> Lowered:
     from ..emit.lower import lower
 
     order: Any = spec.order
@@ -153,10 +159,10 @@ def _lowered(program: Program, spec: Spec, fma: bool) -> Any:
 
 def describe(program: Program, spec: Spec) -> Manifest:
     """The manifest without any code."""
-    return _manifest(program, _lowered(program, spec, True), 0, 1)
+    return _manifest(program, _lowered(program, spec, True), 0, 0, 1)
 
 
-def _manifest(program: Program, low: Any, arena: int, lanes: int) -> Manifest:
+def _manifest(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:
     units = tuple((low.where[u[0]][0], tuple(low.where[n][1] for n in u)) for u in low.units)
     fresh = Manifest(
         program.name,
@@ -168,6 +174,7 @@ def _manifest(program: Program, low: Any, arena: int, lanes: int) -> Manifest:
         low.live,
         len(low.steps),
         arena,
+        scratch,
         lanes,
         tuple((p.name, p.value) for p in program.parameters),
         dict(program.meta),

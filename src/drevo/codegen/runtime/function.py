@@ -70,7 +70,7 @@ class Function:
         self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
         self.counts, self.meta, self.live = m.counts, m.meta, m.live
         self.parameters = m.parameters
-        self.recipe: tuple[Any, ...] | None = None
+        self.recipe: Callable[[], Function] | None = None  # how a pickle makes it again
         self._code = built.code
         self._sizes = [prod(s) for _, s in m.outputs]
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
@@ -91,7 +91,7 @@ class Function:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.recipe is None:
             raise TypeError(f"{self.name}: this Function was not made by drevo.compile and cannot be pickled")
-        return self.recipe
+        return self.recipe, ()
 
     @property
     def backend(self) -> str:

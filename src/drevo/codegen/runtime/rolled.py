@@ -13,10 +13,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ...errors import EmitError
 from ..emit.objects import Layout
 from . import native
-from .build import DTYPES, Built, Manifest, Spec, parse_manifest
+from .build import DTYPES, UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade
 from .function import Extra, Function
 from .kept import kept
 from .key import key
@@ -145,9 +144,8 @@ def function_of(
         shape = f"{request}\nentry {sizes._replace(loads=('',) * len(sizes.loads))}"
         entry = kept(key(shape, spec), cache, lambda: _entry(sizes, spec))
         code = RolledCode(entry, loops, data, spec.dtype, sizes)
-    except (EmitError, ImportError, OSError, RuntimeError) as error:
-        if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
-            raise
+    except UNMADE as error:
+        require_unmade(error)
         return None
     return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra, weakest)
 
@@ -192,6 +190,6 @@ def _manifest(
     steps = sizes.bodies * _STEPS.get(sizes.quantity, _USUAL) + sum(sizes.lengths)
     fresh = Manifest(
         sizes.quantity, sizes.ports, sizes.results, None, units, {}, (0, 0.0), steps, arena,
-        target.lanes, (), meta,
+        0, target.lanes, (), meta,
     )  # fmt: skip
     return parse_manifest(fresh.text())
