@@ -20,7 +20,7 @@ import numpy as np
 import drevo
 from drevo.apps.walking import GAITS, draw, follow, hop, walk
 from drevo.codegen.emit.plot import Curve, Panel, plot
-from drevo.compiler.picture import draw as mechanism
+from drevo.compiler.drawing import draw as mechanism
 from drevo.constrained.dynamics import hold
 from drevo.simulate import Control, simulate
 

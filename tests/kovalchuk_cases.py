@@ -11,7 +11,7 @@ import numpy as np
 
 import drevo
 from drevo.mechanics.algorithms.kinematics import pose
-from drevo.mechanics.formalisms.kovalchuk import Link, Load, Mechanism, dh_link
+from drevo.mechanics.formalisms.kovalchuk import Load, Mechanism, MechanismLink, dh_link
 from drevo.mechanics.spatial import Mat, Sym, Vec
 from drevo.mechanics.tree import build_tree
 
@@ -48,7 +48,7 @@ def mechanism(case: dict[str, Any]) -> Mechanism:
     return Mechanism(tuple(_link(l) for l in case["input"]["links"]), Vec(*case["input"]["gravity"]))
 
 
-def _link(l: dict[str, Any]) -> Link:
+def _link(l: dict[str, Any]) -> MechanismLink:
     R, p = placement(l)
     dh, pitch = l["dh"], l.get("pitch", 0.0) / (2 * math.pi)
     return dh_link(

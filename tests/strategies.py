@@ -8,19 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from drevo.mechanics.configuration import random
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Link, Mat, Mimic, Model, Vec
+from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Link, Mat3, Mimic, Model, Vec3
 
 HINGED = ("revolute", "prismatic")
 SIMPLE = ("revolute", "continuous", "prismatic", "helical")
 EVERY = (*SIMPLE, "cylindrical", "universal", "planar", "spherical")
 
 
-def vec(x: np.ndarray) -> Vec:
+def vec(x: np.ndarray) -> Vec3:
     """Three plain floats."""
     return (float(x[0]), float(x[1]), float(x[2]))
 
 
-def mat(x: np.ndarray) -> Mat:
+def mat(x: np.ndarray) -> Mat3:
     """Three rows of plain floats."""
     return (vec(x[0]), vec(x[1]), vec(x[2]))
 
@@ -54,7 +54,7 @@ def tilt(rng: np.random.Generator) -> np.ndarray:
     return about(0, x[0]) @ about(1, x[1]) @ about(2, x[2])
 
 
-def placement(rng: np.random.Generator) -> tuple[Vec, Mat]:
+def placement(rng: np.random.Generator) -> tuple[Vec3, Mat3]:
     """Nothing, quarter turns, almost those, a turn about one axis or anything; offsets full, sparse or none."""
     pick = rng.random()
     R = IDENTITY
@@ -71,7 +71,7 @@ def placement(rng: np.random.Generator) -> tuple[Vec, Mat]:
     return vec(p), R
 
 
-def axis(rng: np.random.Generator) -> Vec:
+def axis(rng: np.random.Generator) -> Vec3:
     """A unit axis: a coordinate axis of either sense, almost one, or a skewed one."""
     pick = rng.random()
     if pick < 0.6:

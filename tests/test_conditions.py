@@ -216,7 +216,7 @@ def test_a_robot_that_meets_them_has_them(found: Conditions) -> None:
         assert sum(abs(x) > 1e-9 for x in off) == broken, case(name)["params"]
 
 
-def lengths_of(found: Conditions, name: str) -> list[linear.Row]:
+def lengths_of(found: Conditions, name: str) -> list[linear.SparseRow]:
     """The conditions with the lengths of another case."""
     return list(conditions(model_of(case(name)["bodies"]), constant="mass_matrix").space.rows.values())
 
@@ -272,7 +272,7 @@ def test_free_lengths_of_random_robots(seed: int, monkeypatch: pytest.MonkeyPatc
         length = c.parameters.length(name)
         found = linear.Space()
         for row in c.rows:
-            put: linear.Row = {}
+            put: linear.SparseRow = {}
             for column, x in row.items():
                 powers, k = c.columns[column]
                 linear.add(put, {k: x * length ** sum(a for _, a, _ in powers)}, Fraction(1))

@@ -24,7 +24,7 @@ from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import by_graph
-from drevo.compiler.search import Plan
+from drevo.compiler.search import Preparation
 from drevo.compiler.trace import trace
 from drevo.errors import InputError
 from drevo.mechanics.algorithms import derivatives as plain
@@ -52,7 +52,7 @@ def published(name: str) -> tuple[Model, str]:
 
 def prepared(model: Model) -> Tree:
     """What the compiler prepares."""
-    return Plan(frames=True, unit=False).prepare(build_tree(model))
+    return Preparation(frames=True, unit=False).prepare(build_tree(model))
 
 
 def on_floats(f: Callable[..., Any], tree: Tree, state: Sequence[Array]) -> list[Array]:

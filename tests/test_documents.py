@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 import drevo
 from drevo.apps.cli.main import app
-from drevo.codegen.emit.drawing import Part, Picture, svg
+from drevo.codegen.emit.drawing import Drawing, DrawnBody, svg
 from drevo.codegen.emit.expression import Style, write
 from drevo.codegen.emit.sequence import Statement
 from drevo.codegen.emit.sources import FORMALISM as REFERENCES
 from drevo.compiler.derivation import Derivation, write_out_program
-from drevo.compiler.picture import draw, picture
+from drevo.compiler.drawing import draw, drawing_of
 from drevo.compiler.registry import FORMALISMS
 from drevo.compiler.telegin_inputs import described, inputs_of
 from drevo.compiler.trace import trace
@@ -179,7 +179,7 @@ def count(drawing: str, kind: str) -> int:
 )
 def test_drawings_show_every_body(name: str, base: str) -> None:
     robot = drevo.load(name, base=base)
-    shown, drawing = picture(robot), draw(robot)
+    shown, drawing = drawing_of(robot), draw(robot)
     assert count(drawing, "m-mass") == 2 * sum(p.center is not None for p in shown.parts)
     assert count(drawing, "m-star") == sum(p.augmented is not None for p in shown.parts)
     numbers = "".join(ET.fromstring(drawing).itertext())
@@ -206,13 +206,13 @@ def test_everything_is_on_the_page(name: str) -> None:
 def test_planes_are_seen_from_the_front() -> None:
     assert count(draw(drevo.load("two-arm-planar")), "m-dot") == 5
     assert count(draw(drevo.load("two-arm-planar")), "m-axis") == 0
-    spatial = picture(drevo.load("two-arm-spatial"))
+    spatial = drawing_of(drevo.load("two-arm-spatial"))
     assert spatial.flat((0.0, 1.0, 0.0))[1] > 0.9 and count(svg(spatial), "m-axis") > 3
 
 
 def test_centres_of_the_augmented_bodies() -> None:
     """In the frame of a body the star stands at d_i / m_i; at the leaves there is none."""
-    parts = {p.number: p for p in picture(drevo.load("three-link")).parts}
+    parts = {p.number: p for p in drawing_of(drevo.load("three-link")).parts}
     values = derived("three-link").about.inputs
     assert values is not None and parts["3"].augmented is None and parts["1"].augmented is not None
     distance = float(np.linalg.norm(np.subtract(parts["1"].augmented, parts["1"].pole)[:2]))
@@ -222,10 +222,10 @@ def test_centres_of_the_augmented_bodies() -> None:
 def test_drawings_of_odd_mechanisms() -> None:
     for model in (strategies.all_kinds("fixed"), strategies.all_kinds("floating")):
         ET.fromstring(draw(model))
-    point = Part("1", -1, (0.0, 0.0, 0.0), "free", None, None, None)
-    ET.fromstring(svg(Picture((point,), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))))
-    hostile = Part("<&\"'", -1, (0.0, 0.0, 0.0), "prismatic", (1.0, 0.0, 0.0), (1.0, 1.0, 1.0), None)
-    ET.fromstring(svg(Picture((hostile,), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))))
+    point = DrawnBody("1", -1, (0.0, 0.0, 0.0), "free", None, None, None)
+    ET.fromstring(svg(Drawing((point,), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))))
+    hostile = DrawnBody("<&\"'", -1, (0.0, 0.0, 0.0), "prismatic", (1.0, 0.0, 0.0), (1.0, 1.0, 1.0), None)
+    ET.fromstring(svg(Drawing((hostile,), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))))
 
 
 def test_pages_have_the_drawing_and_large_robots_none() -> None:
@@ -234,7 +234,7 @@ def test_pages_have_the_drawing_and_large_robots_none() -> None:
     ET.fromstring(drawing)
     assert "<svg" in d._repr_html_()
     model = drevo.robots.rod_chain(60).model
-    assert described(trace(model, "potential_energy"), model).meta.get("picture") is None
+    assert described(trace(model, "potential_energy"), model).meta.get("drawing") is None
 
 
 # -- pages --------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_pages_have_the_drawing_and_large_robots_none() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_committed_drawings_are_current(name: str) -> None:
-    """`drevo.compiler.picture.draw` makes them."""
+    """`drevo.compiler.drawing.draw` makes them."""
     assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == draw(drevo.load(name))
 
 

@@ -16,12 +16,12 @@ from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import ADD, CONST, COS, SIN
 from drevo.codegen.graph.program import Program
 from drevo.compiler.compile import make_program
-from drevo.compiler.search import COMPUTE, Plan
+from drevo.compiler.search import COMPUTE, Preparation
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
-from drevo.model.description import Inertial, Joint, Link, Mat, Model
+from drevo.model.description import Inertial, Joint, Link, Mat3, Model
 
-QUARTERS: tuple[Mat, ...] = (
+QUARTERS: tuple[Mat3, ...] = (
     ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
     ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0)),
     ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)),
@@ -81,9 +81,9 @@ def exact(program: Program, seed: int) -> list[Fraction]:
 
 
 PLANS = {
-    "gauge": Plan(frames=False, phase=False, unit=False, parallel=False, sums=False),
-    "frames": Plan(frames=True, phase=False, unit=False, parallel=False, sums=False),
-    "unit": Plan(frames=True, phase=False, unit=True, parallel=False, sums=False),
+    "gauge": Preparation(frames=False, phase=False, unit=False, parallel=False, sums=False),
+    "frames": Preparation(frames=True, phase=False, unit=False, parallel=False, sums=False),
+    "unit": Preparation(frames=True, phase=False, unit=True, parallel=False, sums=False),
 }
 
 

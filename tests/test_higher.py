@@ -17,12 +17,12 @@ from strategies import EVERY, SIMPLE, robot, state
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.differentiate import derivative, derivative_program, unpack
-from drevo.compiler.search import Plan
+from drevo.compiler.search import Preparation
 from drevo.mechanics.algorithms.higher import motion
 from drevo.mechanics.algorithms.inertia_matrix import apply_inertia, mass_matrix
 from drevo.mechanics.configuration import slices
 from drevo.mechanics.formalisms import zaremba
-from drevo.mechanics.formalisms.zaremba_terms import Terms
+from drevo.mechanics.formalisms.zaremba_terms import ZarembaTerms
 from drevo.mechanics.series import Series, coefficient
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
@@ -78,7 +78,7 @@ def test_orders_of_mixed_trees(seed: int, meeting: int) -> None:
     model = robot(seed, kinds=CHAINED, n=4, base="fixed", mimics=0.4)
     n, q = model.nv, state(model, seed)[0]
     plain = build_tree(model)
-    tree = Plan(frames=True).prepare(plain) if meeting == 3 else plain
+    tree = Preparation(frames=True).prepare(plain) if meeting == 3 else plain
     below = [lambda x: dense(dict(np.ndenumerate(np.array(mass_matrix(plain, list(x)), complex))), n, n)]
     below += [lambda x, p=p: dense(zaremba.mass_matrix_derivatives(tree, list(x), p, meeting), *[n] * (2 + p))
               for p in (1, 2, 3)]  # fmt: skip
@@ -164,7 +164,7 @@ def test_compact_christoffel(name: str) -> None:
     """The compact form as printed in (2.14)'s place: three terms of Theta <l^t>^T l at the deepest of i, s, j."""
     r = drevo.load(name)
     tree, q = build_tree(r.model), r.random(np.random.default_rng(1))
-    c, want = Terms.at(tree, list(q)), np.zeros((r.nv,) * 3)
+    c, want = ZarembaTerms.at(tree, list(q)), np.zeros((r.nv,) * 3)
     for m, b in enumerate(tree.bodies):
         rates = sorted(c.over[m] | {b.v})
         l = {i: c.column(i, m, ()) for i in rates}

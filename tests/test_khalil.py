@@ -16,7 +16,7 @@ from tolerances import solving
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.program import Program
 from drevo.compiler.registry import candidates, compete
-from drevo.compiler.search import OBJECTIVES, STATES, Plan, traced
+from drevo.compiler.search import OBJECTIVES, STATES, Preparation, traced
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
 from drevo.mechanics.formalisms import khalil, khalil_matrix, planar
@@ -220,7 +220,7 @@ def test_random_trees_equal_their_twins(seed: int) -> None:
 
 
 SWITCHES = [
-    Plan(
+    Preparation(
         frames=frames, gauge=gauge, phase=phase, unit=unit, parallel=on, sums=on, carried=carried, meeting=meeting
     )
     for frames, gauge, phase, unit, on, carried, meeting in [
@@ -236,7 +236,7 @@ SWITCHES = [
 
 @pytest.mark.parametrize("plan", SWITCHES, ids=str)
 @pytest.mark.parametrize("title", ["puma560", "stanford", "planar3", "tree"])
-def test_every_switch_leaves_the_values(plan: Plan, title: str) -> None:
+def test_every_switch_leaves_the_values(plan: Preparation, title: str) -> None:
     """Each preparation and each way of running alone gives the numbers of the plain algorithm."""
     model = robot(12, n=7, mimics=0.0) if title == "tree" else arm(title)
     computes = {"inverse_dynamics": khalil.inverse_dynamics, "mass_matrix": khalil_matrix.mass_matrix}
@@ -264,7 +264,7 @@ def test_gauge_leaves_seven_numbers_a_hinge() -> None:
 
 @pytest.mark.counts  # what the lever does
 def test_leaf_keeps_one_component_of_its_moment() -> None:
-    tree = Plan().prepare(build_tree(arm("puma560")))
+    tree = Preparation().prepare(build_tree(arm("puma560")))
     assert tree.bodies[-1].inertia.h.y == 0.0 and tree.bodies[-1].phase != 0.0
 
 
@@ -335,7 +335,7 @@ def test_long_chain_needs_no_recursion() -> None:
         )
         for i in range(1000)
     )
-    tree = Plan(frames=False).prepare(build_tree(Model("chain", links, joints)))
+    tree = Preparation(frames=False).prepare(build_tree(Model("chain", links, joints)))
     program = traced(tree, "inverse_dynamics", {})
     assert operations(program) < 120 * 1000 and STATES["inverse_dynamics"] == ("q", "v", "a")
 

@@ -14,7 +14,7 @@ import drevo
 from drevo.codegen.emit.languages import LANGUAGES
 from drevo.codegen.emit.plot import Curve, Panel, plot
 from drevo.compiler.derivation import Derivation
-from drevo.compiler.picture import draw, picture
+from drevo.compiler.drawing import draw, drawing_of
 
 TEXTS = tuple(LANGUAGES)
 
@@ -68,9 +68,9 @@ def test_names_in_tables_are_escaped() -> None:
 
 
 def test_drawings_say_their_posture() -> None:
-    shown = picture(drevo.load("puma560"))
+    shown = drawing_of(drevo.load("puma560"))
     assert shown.posture[:2] == ("q_1 = 0.3 rad (joint1)", "q_2 = -0.55 rad (joint2)")
-    for name, words in (("puma560", shown.posture), ("biped", picture(drevo.load("biped")).posture)):
+    for name, words in (("puma560", shown.posture), ("biped", drawing_of(drevo.load("biped")).posture)):
         text = " ".join("".join(x.itertext()) for x in ET.fromstring(draw(drevo.load(name))).iter())
         assert "drawn at q_1 = 0.3 rad" in text and all(w.split(" (")[0] in text for w in words)
     b = drevo.Builder("slider")

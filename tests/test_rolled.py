@@ -19,10 +19,10 @@ from drevo.compiler.trace import COMPUTE
 from drevo.errors import InputError, ModelError, NumericsError
 from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
 from drevo.mechanics.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
-from drevo.mechanics.columns import columns_of
+from drevo.mechanics.body_table import body_table
 from drevo.mechanics.configuration import random
 from drevo.mechanics.tree import build_tree
-from drevo.model.description import Inertial, Joint, Link, Model, Vec
+from drevo.model.description import Inertial, Joint, Link, Model, Vec3
 from drevo.model.quantities import CATALOGUE
 from drevo.robot.embedded import rod_chain
 from drevo.robot.face import Robot
@@ -207,7 +207,7 @@ def test_columns_are_those_of_the_tree() -> None:
     for seed in range(12):
         model = strategies.robot(seed, plain, 30, "floating" if seed % 2 else "fixed", welds=0.0, mimics=0.0)
         model = replace(model, joints=tuple(replace(j, axis=coordinate(j.axis)) for j in model.joints))
-        columns, tree = columns_of(model), build_tree(model)
+        columns, tree = body_table(model), build_tree(model)
         assert not columns.frames  # the direct way
         for b in tree.bodies:
             i = columns.links.index(b.link)
@@ -228,10 +228,10 @@ def test_many_kinds_of_joints_share_code() -> None:
     """Five kinds about three axes, in parallel frames or not, would be 22 steps: axes along z serve for all."""
     for seed in range(3):
         model = tree_of(seed, base="floating", n=200)
-        assert len(kinds_of(columns_of(model))[0]) > FEW >= len(Tables(model).kinds)
+        assert len(kinds_of(body_table(model))[0]) > FEW >= len(Tables(model).kinds)
 
 
-def coordinate(axis: Vec) -> Vec:
+def coordinate(axis: Vec3) -> Vec3:
     """The nearest coordinate axis, of the same sense."""
     k = int(np.abs(axis).argmax())
     return strategies.vec(np.eye(3)[k] * np.copysign(1.0, axis[k]))

@@ -136,7 +136,7 @@ def test_a_compiler_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_layout_of_objects_is_verified() -> None:
     found = native.layout()
     assert found is not None
-    assert not native._as_seen(objects.Layout(found.base + 8, found.type), np.zeros(3))
+    assert not native._as_seen(objects.ObjectLayout(found.base + 8, found.type), np.zeros(3))
 
 
 # -- threads -----------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_the_text_is_a_valid_module_and_always_the_same() -> None:
     texts = set()
     for _ in range(2):
         low, target = lower(every_op()), llvm.Target(chunk=7)
-        entry = partial(llvm_entry.add_entry, layout="rows", objects=objects.Layout())
+        entry = partial(llvm_entry.add_entry, layout="rows", objects=objects.ObjectLayout())
         texts.add(llvm.emit(low, target, "rows", entry).ir)
     (ir,) = texts
     assert native.compile_text(ir, verify=True)[:4]

@@ -27,7 +27,7 @@ from drevo.apps.walking.friction import least_friction, most_friction
 from drevo.apps.walking.gait import footholds, quintic, swing
 from drevo.apps.walking.ground import needed, share, total, zero_moment_point
 from drevo.apps.walking.limits import refuse_limits
-from drevo.apps.walking.phase import Plan
+from drevo.apps.walking.phase import GaitPlan
 from drevo.apps.walking.plan import pattern
 from drevo.apps.walking.stepper import Stepper
 from drevo.constrained.terms import constraint_terms
@@ -54,7 +54,7 @@ def footless() -> drevo.Robot:
 
 
 @cache
-def planned() -> Plan:
+def planned() -> GaitPlan:
     return plan(robot(), 2, BRISK)
 
 

@@ -64,7 +64,8 @@ _MOVED = {
     "emit": "codegen.emit",
     "formalisms": "mechanics.formalisms",
     "loading": "robot.loading",
-    "picture": "compiler.picture",
+    "picture": "compiler.drawing",
+    "compiler.picture": "compiler.drawing",
     "topology": "robot.topology",
 }
 
@@ -106,10 +107,13 @@ class _Elsewhere:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        head, _, inner = name.partition(".")[2].partition(".")
-        if not name.startswith("drevo.") or head not in (_MODULES | _MOVED):
+        head, inner = name.partition(".")[2], ""
+        while head and head not in (_MODULES | _MOVED):
+            head, _, last = head.rpartition(".")
+            inner = f".{last}{inner}"
+        if not name.startswith("drevo.") or not head:
             return None
-        real = ".".join([__name__, (_MODULES | _MOVED)[head], *([inner] if inner else [])])
+        real = f"{__name__}.{(_MODULES | _MOVED)[head]}{inner}"
         return None if real == name else ModuleSpec(name, _Elsewhere, loader_state=real)  # type: ignore[arg-type]
 
     @staticmethod
@@ -121,7 +125,7 @@ class _Elsewhere:
         """The module itself takes the place of the empty one that the import system made."""
         spec = module.__spec__
         assert spec is not None
-        if spec.name.split(".")[1] in _MOVED:
+        if any(f"{spec.name}.".startswith(f"drevo.{old}.") for old in _MOVED):
             warn(f"{spec.name} has moved to {spec.loader_state}", DeprecationWarning, stacklevel=2)
         sys.modules[spec.name] = import_module(str(spec.loader_state))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..codegen.runtime.stream import Source, Worker, folded, reduced
+from ..codegen.runtime.stream import RandomSource, Worker, folded, reduced
 from ..compiler.compile import compile
 from ..errors import InputError, NumericsError, shown
 from ..io.brief import brief
@@ -110,7 +110,7 @@ def inputs(
 
 def _prepared(
     robot: Robot | Model, quantity: Any, seed: Any, ranges: Ranges | None, options: Mapping[str, Any]
-) -> tuple[Function, Source]:
+) -> tuple[Function, RandomSource]:
     """The function, batch-last, and where its inputs come from."""
     whole("stream: seed", seed, -(2**63), 2**64 - 1)
     for o in _FIXED:
@@ -130,7 +130,7 @@ def _prepared(
     table = np.concatenate(rows) if rows else np.zeros((0, 2))
     for c in columns:
         table[c : c + 4] = (0.0, 1.0)
-    return function, Source(int(seed), table, columns)
+    return function, RandomSource(int(seed), table, columns)
 
 
 def _range(function: Function, model: Model, name: str, size: int, given: Any) -> Array:
@@ -166,7 +166,7 @@ def _split(function: Function, samples: int, total: Array) -> Iterator[tuple[str
         at += n
 
 
-def _tell(function: Function, source: Source, start: int, count: int) -> None:
+def _tell(function: Function, source: RandomSource, start: int, count: int) -> None:
     """Raises NumericsError for a sample of a block in which a check failed."""
     for k in range(start, start + count, PIECE):
         size = min(PIECE, start + count - k)

@@ -21,7 +21,7 @@ from ..mechanics import scalar
 from ..mechanics.algorithms.higher import motion, moved, variables
 from ..mechanics.formalisms import zaremba
 from ..mechanics.formalisms.zaremba import Entries
-from ..mechanics.scalar import Scalar, is_zero
+from ..mechanics.scalar import Scalar, Vector, is_zero
 from ..mechanics.series import coefficient
 from ..mechanics.tree import Tree
 from ..model.description import Model
@@ -32,7 +32,7 @@ from ..model.sentences import model_of, names_in
 from .effort import require_derivable
 from .quick import quick
 from .request import requested
-from .search import Plan
+from .search import Preparation
 from .trace import COMPUTE, Compute, shape_of
 from .tracer import Tracer, unknowns
 
@@ -40,7 +40,7 @@ SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which 
 METHODS = ("auto", "theorems", "graph")
 RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
 RATES = ("v", "a", "j", "s")  # the derivatives of q by time; then q5, q6, ..
-State = Mapping[str, list[Expr]]
+NamedInputs = Mapping[str, list[Expr]]
 
 
 def derivative(
@@ -181,7 +181,7 @@ def _placed(entries: Entries, rank: int, canonical: tuple[str, ...], wrt: tuple[
 
 
 def _entries(
-    tree: Tree, x: Quantity, state: State, wrt: tuple[str, ...], method: str, options: Mapping[str, str]
+    tree: Tree, x: Quantity, state: NamedInputs, wrt: tuple[str, ...], method: str, options: Mapping[str, str]
 ) -> tuple[str, list[Entries]]:
     """The method taken, and the entries of every output; "auto" takes the fewest operations."""
     if method == "graph":
@@ -206,10 +206,10 @@ def _preparations(tree: Tree, x: Quantity, race: bool) -> list[tuple[Tree, int]]
     """The trees and meeting depths that the theorems are written out with."""
     if not x.invariant:
         return [(tree, 0)]
-    lean = Plan(frames=True, unit=False).prepare(tree)
+    lean = Preparation(frames=True, unit=False).prepare(tree)
     if not race or x.name not in ("mass_matrix", "gravity"):
         return [(lean, 0)]
-    return [(t, m) for t in (lean, Plan(frames=True).prepare(tree)) for m in zaremba.MEETINGS]
+    return [(t, m) for t in (lean, Preparation(frames=True).prepare(tree)) for m in zaremba.MEETINGS]
 
 
 def _size(found: Sequence[Entries]) -> int:
@@ -254,7 +254,7 @@ def unpack(f: Function, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def by_theorem(
     tree: Tree,
     name: str,
-    state: State,
+    state: NamedInputs,
     wrt: tuple[str, ...],
     every: bool,
     meeting: int,
@@ -291,7 +291,7 @@ def _leanest(tree: Tree, name: str) -> Compute:
     return quick(tree, (name,), False).get(name, COMPUTE[name])
 
 
-def by_recursion(tree: Tree, name: str, state: State, wrt: tuple[str, ...]) -> Entries | None:
+def by_recursion(tree: Tree, name: str, state: NamedInputs, wrt: tuple[str, ...]) -> Entries | None:
     """The O(n depth) first derivatives of inverse and forward dynamics, differentiated on in the graph."""
     if name not in ("inverse_dynamics", "bias", "forward_dynamics"):
         return None
@@ -311,7 +311,7 @@ def by_recursion(tree: Tree, name: str, state: State, wrt: tuple[str, ...]) -> E
 def by_graph(
     tree: Tree,
     x: Quantity,
-    state: State,
+    state: NamedInputs,
     wrt: tuple[str, ...],
     options: Mapping[str, str],
     compute: Compute | None = None,
@@ -332,7 +332,7 @@ def by_graph(
     return out
 
 
-def by_time(tree: Tree, x: Quantity, state: State, order: int, options: Mapping[str, str]) -> list[Entries]:
+def by_time(tree: Tree, x: Quantity, state: NamedInputs, order: int, options: Mapping[str, str]) -> list[Entries]:
     """The recursion run on Taylor series along q(t): O(n) in the bodies, O(order^2) in the order."""
     q, *rates = state.values()
     at = motion(tree, q, rates, order)
@@ -357,7 +357,7 @@ def _flat(value: Any, depth: int, at: tuple[int, ...] = ()) -> list[tuple[tuple[
 
 
 def _differentiated(
-    values: Entries, by: Mapping[str, Sequence[Scalar]], done: tuple[str, ...], wrt: tuple[str, ...]
+    values: Entries, by: Mapping[str, Vector], done: tuple[str, ...], wrt: tuple[str, ...]
 ) -> Entries:
     """Derivatives by every name in turn; of equal names only rising indices are formed, the rest is symmetry."""
     names = list(done)
@@ -409,7 +409,7 @@ def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
     return {k: x for k, x in put.items() if not is_zero(x)}
 
 
-def at_zero(values: Sequence[Scalar], d: Sequence[Expr]) -> list[Scalar]:
+def at_zero(values: Vector, d: Sequence[Expr]) -> list[Scalar]:
     """Scalars of a graph with the inputs d put to zero."""
     graph = d[0].graph
     put = _at_zero(graph, {(k,): x for k, x in enumerate(values)}, d)

@@ -14,7 +14,7 @@ import numpy as np
 from ..codegen.graph.evaluate import evaluate
 from ..mechanics.configuration import random
 from ..mechanics.formalisms.telegin_lagrange import equations
-from ..mechanics.scalar import Scalar
+from ..mechanics.scalar import Vector
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.quantities import Quantity
@@ -32,7 +32,7 @@ TERMS = Quantity(
 )
 
 
-def terms(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Any, ...]:
+def terms(tree: Tree, q: Vector, v: Vector) -> tuple[Any, ...]:
     """The matrix and the terms of every equation."""
     e = equations(tree, q, v)
     return e.inertia, e.centrifugal, e.coriolis, e.gyroscopic, e.gravity

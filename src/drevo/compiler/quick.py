@@ -14,22 +14,21 @@ from ..mechanics.algorithms.inertia_matrix import factorised
 from ..mechanics.algorithms.inverse_dynamics import External
 from ..mechanics.formalisms import khalil_forward, khalil_matrix
 from ..mechanics.reduce import linear_rates
-from ..mechanics.scalar import Scalar
+from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import Tree
 from ..model.quantities import CATALOGUE
 from .search import COMPUTE as RECURSIONS
-from .search import Plan, accelerations, articulated
+from .search import Preparation, accelerations, articulated
 from .trace import COMPUTE, Compute
 
-Vector = Sequence[Scalar]
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
 
 
 def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Compute]:
     """The algorithm of every quantity that has a better one than the common algorithm."""
-    plan = Plan(frames=True, unit=not external, parallel=False, sums=False, hoisted=False)
-    common = Plan(frames=True, unit=False, hoisted=False)
-    made: dict[Plan, Tree] = {}
+    plan = Preparation(frames=True, unit=not external, parallel=False, sums=False, hoisted=False)
+    common = Preparation(frames=True, unit=False, hoisted=False)
+    made: dict[Preparation, Tree] = {}
     found: dict[str, Compute] = {}
     for name in names:
         if name == "forward_dynamics" and "forward_dynamics_derivatives" not in names:
@@ -48,7 +47,7 @@ def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Comp
     return found
 
 
-def _forward(tree: Tree, names: Sequence[str], plan: Plan, made: dict[Plan, Tree]) -> Compute:
+def _forward(tree: Tree, names: Sequence[str], plan: Preparation, made: dict[Preparation, Tree]) -> Compute:
     """Accelerations, from what the list has for them."""
     if khalil_forward.deep(tree) and "mass_matrix" not in names:
         return articulated(plan)
@@ -65,13 +64,13 @@ def _from_bias(
     return factors.solve([t - x for t, x in zip(tau, h)])
 
 
-def _operational(name: str, plan: Plan, made: dict[Plan, Tree]) -> Compute:
+def _operational(name: str, plan: Preparation, made: dict[Preparation, Tree]) -> Compute:
     """Inertia of a link in its own place, by the inertia matrix of the prepared tree."""
     rows = _on(made, plan, khalil_matrix.mass_matrix_rows, plan.options("mass_matrix"))
     return lambda tree, q, link, frame: COMPUTE[name](tree, q, link, frame, rows(tree, q))
 
 
-def _on(made: dict[Plan, Tree], plan: Plan, compute: Compute, options: Mapping[str, Any]) -> Compute:
+def _on(made: dict[Preparation, Tree], plan: Preparation, compute: Compute, options: Mapping[str, Any]) -> Compute:
     """An algorithm on the tree that a plan prepares, once for a trace."""
 
     def run(tree: Tree, *state: Any, **extra: Any) -> Any:

@@ -27,11 +27,11 @@ from ..mechanics.formalisms import (
 )
 from ..mechanics.formalisms.khalil_forward import deep
 from ..mechanics.reduce import gauged, linear_rates
-from ..mechanics.scalar import Scalar
+from ..mechanics.scalar import Vector
 from ..mechanics.tree import TINY, Tree, build_tree
 from ..model.description import Model
 from ..model.quantities import CATALOGUE, names_of
-from .search import NODES, OBJECTIVES, Counts, Plan, Search, accelerations, articulated, traced
+from .search import NODES, OBJECTIVES, Counts, Preparation, Search, accelerations, articulated, traced
 from .trace import COMPUTE, trace
 
 Compute = Callable[..., Any]
@@ -88,7 +88,7 @@ class Variant(NamedTuple):
     prepare: Prepare | None = None
 
 
-class Entry(NamedTuple):
+class RankedProgram(NamedTuple):
     """A program that competes: its price, and its place among those tried, which decides between equals."""
 
     price: int
@@ -124,7 +124,7 @@ def compete(
     """
     (name,) = names_of(quantity)
     price = price_of(objective)
-    tried: list[Entry] = []
+    tried: list[RankedProgram] = []
     refused: TraceError | None = None
     for v in candidates(model, name, objective, formalism, external, snap):
         try:
@@ -137,7 +137,7 @@ def compete(
                 raise
             refused = error
             continue
-        tried.append(Entry(price(program.counts), len(tried), v.formalism, program))
+        tried.append(RankedProgram(price(program.counts), len(tried), v.formalism, program))
     if not tried:
         raise refused or TraceError(f"no formalism gives {name} for robot {model.name!r}")
     if formalism in REGROUPED:
@@ -151,7 +151,7 @@ def compete(
     return Competition(winner, replace(program, meta=about), ranking)
 
 
-def _tightened(entry: Entry, price: Price) -> Entry:
+def _tightened(entry: RankedProgram, price: Price) -> RankedProgram:
     """With the sums of its program regrouped, as often as it saves something."""
     while len(entry.program.order()) <= REGROUP:
         program = regroup.regrouped(entry.program)
@@ -211,7 +211,7 @@ def _variants(formalism: str, tree: Tree, name: str, objective: str, external: b
         return
     if formalism == "zaremba":
         for depth in zaremba.MEETINGS:
-            yield Variant(formalism, partial(_ZAREMBA[name], meeting=depth), Plan(frames=True).prepare)
+            yield Variant(formalism, partial(_ZAREMBA[name], meeting=depth), Preparation(frames=True).prepare)
         return
     prepare = gauged if formalism in ("planar", "articulated_body") else None
     yield Variant(formalism, FORMALISMS[formalism][name], prepare)
@@ -227,24 +227,24 @@ def _khalil(tree: Tree, name: str, objective: str, external: bool) -> Iterator[V
         yield Variant("khalil", _run(name, plan), plan.prepare)
     else:
         own = khalil_derivatives.COMPUTE.get(name)
-        plan = Plan(frames=True, unit=own is not None and not linear_rates(tree))
+        plan = Preparation(frames=True, unit=own is not None and not linear_rates(tree))
         yield Variant("khalil", own or COMPUTE[name], plan.prepare)
 
 
-def plan_of(tree: Tree, name: str, objective: str, external: bool, budget: int = NODES) -> Plan:
+def plan_of(tree: Tree, name: str, objective: str, external: bool, budget: int = NODES) -> Preparation:
     """The plan of fewest operations for a quantity of a tree of numbers."""
     if len(tree) > SEARCHED or not tree.bodies:
-        return Plan(frames=True, unit=not external)
-    plain = Plan(frames=True, unit=not external)
+        return Preparation(frames=True, unit=not external)
+    plain = Preparation(frames=True, unit=not external)
     limit = traced(plain.prepare(tree), "inverse_dynamics", {}).counts["trig"]
     searched = "mass_matrix" if name == "inverse_mass_matrix" else name
     return Search(tree, searched, price_of(objective), budget, limit, not external).best()
 
 
-def _run(name: str, plan: Plan) -> Compute:
+def _run(name: str, plan: Preparation) -> Compute:
     from .search import COMPUTE as OWN
 
-    def compute(tree: Tree, *state: Sequence[Scalar], **extra: Any) -> Any:
+    def compute(tree: Tree, *state: Vector, **extra: Any) -> Any:
         return OWN[name](tree, *state, **extra, **plan.options(name))
 
     return compute

@@ -18,9 +18,9 @@ from ..codegen.graph.program import Program
 from ..mechanics.formalisms import khalil, khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
 from ..mechanics.reframe import Move, moved, moves_at, reframed, resolve, settled
-from ..mechanics.scalar import Scalar, is_zero
-from ..mechanics.topology import ancestors, children_of, subtree_ends
+from ..mechanics.scalar import Scalar, Vector, is_zero
 from ..mechanics.tree import Tree
+from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
 from .tracer import Tracer
 
 Counts = Mapping[str, int]
@@ -40,10 +40,10 @@ OBJECTIVES: dict[str, Callable[[Counts], int]] = {
 
 def loads(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    a: Vector,
     parallel: bool = True,
 ) -> list[Scalar]:
     """The recursion's part of forward dynamics, with the last sum of its accelerations."""
@@ -79,7 +79,7 @@ WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of code
 }
 
 
-class Plan(NamedTuple):
+class Preparation(NamedTuple):
     """frames: body frames by estimate first; moves: then these; holders: see reduce.gauged.
 
     parallel: runs of parallel axes in the recursion; carried, meeting, sums: see khalil_matrix. hoisted: work on
@@ -98,7 +98,7 @@ class Plan(NamedTuple):
     sums: bool = True
     hoisted: bool = True
 
-    def allowed(self) -> Plan:
+    def allowed(self) -> Preparation:
         """The plan without the levers that are switched off."""
         off = levers.off()
         return self._replace(**{k: x for name in off for k, x in WITHOUT.get(name, {}).items()}) if off else self
@@ -132,13 +132,11 @@ class Plan(NamedTuple):
         return {"carried": self.carried, "meeting": self.meeting, "sums": self.sums}
 
 
-def accelerations(h: Plan, M: Plan) -> Compute:
+def accelerations(h: Preparation, M: Preparation) -> Compute:
     """Forward dynamics with one plan for the bias and one for the inertia matrix."""
     h, M = h.allowed(), M.allowed()
 
-    def forward_dynamics(
-        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
-    ) -> list[Scalar]:
+    def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector, external: Any = None) -> list[Scalar]:
         return khalil_forward.forward_dynamics(
             h.prepare(tree), q, v, tau, external, h.parallel, M.carried, M.meeting, M.sums, M.prepare(tree)
         )
@@ -146,14 +144,12 @@ def accelerations(h: Plan, M: Plan) -> Compute:
     return forward_dynamics
 
 
-def articulated(h: Plan) -> Compute:
+def articulated(h: Preparation) -> Compute:
     """Forward dynamics with articulated bodies after the bias, in the bias' own frames."""
     h = h.allowed()
     light = h._replace(holders=(), unit=False)
 
-    def forward_dynamics(
-        tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Any = None
-    ) -> list[Scalar]:
+    def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector, external: Any = None) -> list[Scalar]:
         return khalil_forward.by_articulated_bodies(
             h.prepare(tree), q, v, tau, external, h.parallel, light.prepare(tree)
         )
@@ -178,10 +174,10 @@ def restricted(tree: Tree, kept: Sequence[int]) -> Tree:
     return tree.replace(bodies=bodies, frames={})
 
 
-Key = tuple[Any, ...]
+LikenessKey = tuple[Any, ...]
 
 
-def likeness(tree: Tree) -> Key:
+def likeness(tree: Tree) -> LikenessKey:
     """What decides the counts of a limb; the mirror image of a limb has the same."""
     out = []
     for b in tree.bodies:
@@ -222,10 +218,10 @@ class Search:
     budget: int = NODES
     trig: int | None = None  # no plan may call more
     units: bool = True  # a unit of length may be chosen
-    seen: dict[Key, Any] = field(default_factory=dict)  # what was settled on a limb like this one
+    seen: dict[LikenessKey, Any] = field(default_factory=dict)  # what was settled on a limb like this one
     frames: dict[tuple[bool, tuple[Move, ...]], Tree] = field(default_factory=dict)
 
-    def best(self) -> Plan:
+    def best(self) -> Preparation:
         """The cheapest plan found."""
         plan = self.cheapest(self.starts())
         for _ in range(2 if self.small else 1):
@@ -240,7 +236,7 @@ class Search:
     def small(self) -> bool:
         return len(self.tree) <= LIMB
 
-    def starts(self) -> Iterator[Plan]:
+    def starts(self) -> Iterator[Preparation]:
         """The plain preparations; large trees take the estimated frames."""
         free = any(b.kind == "free" for b in self.tree.bodies)
         units = (True, False) if self.units else (False,)
@@ -248,9 +244,9 @@ class Search:
         for frames in (False, True) if self.small else (True,):
             for unit in units:
                 for meeting in (0,) if plain or (unit is False and not self.small) else (0, 2, 3):
-                    yield Plan(frames=frames, unit=unit, meeting=meeting)
+                    yield Preparation(frames=frames, unit=unit, meeting=meeting)
 
-    def switches(self, plan: Plan) -> Iterator[Plan]:
+    def switches(self, plan: Preparation) -> Iterator[Preparation]:
         """The ways to run a plan, one switch at a time from it."""
         yield plan
         if self.quantity in RECURSIVE:
@@ -266,18 +262,18 @@ class Search:
                 for carried in (False, True):
                     yield plan._replace(meeting=meeting, carried=carried)
 
-    def cheapest(self, plans: Iterable[Plan]) -> Plan:
+    def cheapest(self, plans: Iterable[Preparation]) -> Preparation:
         """The best of plans, the first of equals."""
         return min((self.cost(p, self.framed(p)), n, p) for n, p in enumerate(plans))[2]
 
-    def framed(self, plan: Plan) -> Tree:
+    def framed(self, plan: Preparation) -> Tree:
         """The searched tree in a plan's frames, made once."""
         key = (plan.frames, plan.moves)
         if key not in self.frames:
             self.frames[key] = plan.framed(self.tree)
         return self.frames[key]
 
-    def cost(self, plan: Plan, framed: Tree) -> int:
+    def cost(self, plan: Preparation, framed: Tree) -> int:
         """The price of a plan on a framed tree, or on a limb of it."""
         program = traced(plan.reduced(framed), self.quantity, plan.options(self.quantity))
         self.budget -= len(program.graph)
@@ -292,7 +288,7 @@ class Search:
             if len(kept) <= LIMB and self.budget > 0:
                 yield Limb(i, kept)
 
-    def with_moves(self, plan: Plan) -> Plan:
+    def with_moves(self, plan: Preparation) -> Preparation:
         """Moves of body frames that lower the price of their limb, tried in the order of the bodies."""
         tree, moves = settled(self.framed(plan)), list(plan.moves)
         for limb in self.limbs():
@@ -305,7 +301,7 @@ class Search:
                 tree = moved(tree, moves[-1])
         return plan._replace(moves=tuple(moves))
 
-    def moves_of(self, plan: Plan, tree: Tree, i: int) -> list[Move]:
+    def moves_of(self, plan: Preparation, tree: Tree, i: int) -> list[Move]:
         """The moves of body i that pay on a limb, one after another. On large trees only slides are tried."""
         out, least = [], None
         for m in list(moves_at(tree, i, children_of(tree.parents)[i])):
@@ -319,7 +315,7 @@ class Search:
                 tree, least = after, price
         return out
 
-    def with_holders(self, plan: Plan) -> Plan:
+    def with_holders(self, plan: Preparation) -> Preparation:
         """Bodies that take a pole mass so that a component of their parent's h vanishes."""
         if self.quantity not in RECURSIVE:
             return plan
@@ -339,7 +335,7 @@ class Search:
                 plan = plan._replace(holders=(*plan.holders, (limb.body, self.seen[key])))
         return plan
 
-    def holder_of(self, plan: Plan, tree: Tree, i: int, useful: Sequence[int]) -> int | None:
+    def holder_of(self, plan: Preparation, tree: Tree, i: int, useful: Sequence[int]) -> int | None:
         """The component that body i should take from its parent's h, if any pays."""
         least, chosen = self.cost(plan, tree), None
         for c in useful:

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..codegen.emit.about import Coordinate, Inputs
-from ..codegen.emit.expression import Call, Factor, Group, Name, Number, Term, Terms
+from ..codegen.emit.expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
 from ..codegen.emit.sequence import Section, Statement
 from ..codegen.graph.program import Program
 from ..mechanics.formalisms.telegin import split
 from ..mechanics.formalisms.telegin_planar import is_planar, parallel
 from ..mechanics.spatial import IDENTITY, UNIT, Vec
-from ..mechanics.topology import ancestors, children_of, subtree_ends
 from ..mechanics.tree import Tree, TreeBody, build_tree
+from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ..model.description import Model
-from .picture import MOST, SNAP, augmented, picture
+from .drawing import MOST, SNAP, augmented, drawing_of
 
 AXES = "xyz"
 TURNING = ("revolute", "helical", "prismatic")
@@ -86,7 +86,7 @@ def described(program: Program, model: Model) -> Program:
     meta: dict[str, object] = {**program.meta, "coordinates": coordinates(program, model)}
     if not 0 < len(model.moving_joints) <= MOST:
         return replace(program, meta=meta)
-    meta["picture"] = picture(model)
+    meta["drawing"] = drawing_of(model)
     if program.meta.get("formalism") == "telegin":
         tree = build_tree(model, snap=SNAP)
         numbers = {b.link: b.number for b in tree.bodies}
@@ -247,7 +247,7 @@ class _Inputs:
         if first and second:
             squares = tuple(Term(False, (Name(f"{c}_{name}"),) * 2) for c in "AB")
             yield from self._defined(
-                f"R_{name}", (Term(False, (Call("sqrt", squares),)),), float((A * A + B * B) ** 0.5)
+                f"R_{name}", (Term(False, (FunctionCall("sqrt", squares),)),), float((A * A + B * B) ** 0.5)
             )
 
     def _products(self, i: int, j: int, parts: tuple[tuple[Vec, int, int, float], ...]) -> Terms:

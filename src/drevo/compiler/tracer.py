@@ -37,7 +37,7 @@ class GraphContext(Context):
 
 
 @dataclass(slots=True)
-class Symbols:
+class ParameterSymbols:
     """Which numbers of the model stay symbols. shared: equal lengths are one symbol, whatever their signs."""
 
     graph: Graph
@@ -105,7 +105,7 @@ class Tracer:
         self.outputs: list[Output] = []
         self.units: list[tuple[int, ...]] = []
         self.about: dict[str, object] = {}
-        self.symbols = Symbols(self.graph, tuple(parameters), not compiled)
+        self.symbols = ParameterSymbols(self.graph, tuple(parameters), not compiled)
         if model is not None:
             self.about["robot"] = model.name
             tree = build_tree(model, self.symbols.value if parameters else numbers, self.context, snap)
@@ -175,4 +175,4 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-__all__ = ["GraphContext", "Symbols", "Tracer", "unknowns"]
+__all__ = ["GraphContext", "ParameterSymbols", "Tracer", "unknowns"]

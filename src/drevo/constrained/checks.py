@@ -17,11 +17,11 @@ from ..model.dynamics import Dynamics
 from ..model.sentences import listed, meant
 from .constraint import several
 from .functions import short
-from .solve import Split, cholesky, times
-from .terms import Terms
+from .solve import RankSplit, cholesky, times
+from .terms import ConstraintTerms
 
 Array = np.ndarray[Any, Any]
-TermsAt = Callable[[Array, Array], Terms]  # q, v -> the terms there
+TermsAt = Callable[[Array, Array], ConstraintTerms]  # q, v -> the terms there
 
 CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
 CLOSE = 1e-9  # m or rad: a gap that counts as closed where dependent rows are compared
@@ -34,7 +34,14 @@ GROWS = 1e-12  # of the largest pole: a real part below it is rounding
 
 
 def refuse_contradictions(
-    robot: Dynamics, q: Array, v: Array, terms: TermsAt, c: Terms, s: Split, names: Sequence[str], fed_back: bool
+    robot: Dynamics,
+    q: Array,
+    v: Array,
+    terms: TermsAt,
+    c: ConstraintTerms,
+    s: RankSplit,
+    names: Sequence[str],
+    fed_back: bool,
 ) -> None:
     """Dependent rows must ask for the same.
 
@@ -61,12 +68,12 @@ def refuse_contradictions(
 def _disagree(robot: Dynamics, q: Array, v: Array, terms: TermsAt) -> Array:
     """Where dependent rows disagree at q with the rates next to v that keep them."""
     c = terms(q, np.zeros_like(v))
-    s = Split.of(cholesky(robot, q), c.jacobian)
+    s = RankSplit.of(cholesky(robot, q), c.jacobian)
     kept = s.solve(times(robot.mass_matrix(q), v), c.rate)[0]
     return np.asarray(np.any(list(_lost(s, terms(q, kept))[1].values()), axis=0))
 
 
-def _lost(s: Split, c: Terms) -> tuple[dict[str, Array], dict[str, Array]]:
+def _lost(s: RankSplit, c: ConstraintTerms) -> tuple[dict[str, Array], dict[str, Array]]:
     """The parts of the terms that no motion meets, and where they are more than rounding, by unit."""
     sides = {"m": c.value, "m/s": c.rate, "m/s^2": c.gamma}
     lost = {unit: s.lost(x) for unit, x in sides.items()}
@@ -80,7 +87,7 @@ def _beyond(left: Array, against: Array) -> Array:
 
 
 def refuse_lost(
-    robot: Dynamics, q: Array, v: Array, terms: TermsAt, s: Split, names: Sequence[str], x: Array
+    robot: Dynamics, q: Array, v: Array, terms: TermsAt, s: RankSplit, names: Sequence[str], x: Array
 ) -> None:
     """The same of rates that are asked for whatever the state: of an impact."""
     lost = s.lost(x)
@@ -92,7 +99,7 @@ def refuse_lost(
 
 def approached(
     robot: Dynamics, q: Array, terms: TermsAt, tolerance: float, steps: int = 30
-) -> tuple[Array, Terms]:
+) -> tuple[Array, ConstraintTerms]:
     """Newton's steps of least dq.M dq towards f = 0, of each row by itself, and the terms at rest there."""
     rest = np.zeros((*q.shape[:-1], robot.nv))
     c = terms(q, rest)
@@ -100,7 +107,7 @@ def approached(
         away = np.abs(c.value).max(axis=-1, initial=0.0) > tolerance
         if not away.any():
             break
-        dq, _ = Split.of(cholesky(robot, q), c.jacobian).solve(rest, c.value)
+        dq, _ = RankSplit.of(cholesky(robot, q), c.jacobian).solve(rest, c.value)
         away = away & (np.abs(dq).max(axis=-1, initial=0.0) <= FAR)
         if not away.any():
             break
@@ -114,7 +121,7 @@ def _contradiction(
     q: Array,
     v: Array,
     terms: TermsAt,
-    s: Split,
+    s: RankSplit,
     names: Sequence[str],
     lost: Array,
     unit: str,
@@ -128,7 +135,7 @@ def _contradiction(
     where = f" in row {int(row[0])} of the batch" if row else ""
     step = NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
     near = robot.integrate(q, step)
-    ranks = [np.asarray(x.rank)[row] for x in (s, Split.of(cholesky(robot, near), terms(near, v).jacobian))]
+    ranks = [np.asarray(x.rank)[row] for x in (s, RankSplit.of(cholesky(robot, near), terms(near, v).jacobian))]
     if ranks[1] > ranks[0]:
         return (
             f"the constraints lose rank at this configuration{where}, {ranks[0]} for {ranks[1]} beside it: no "
@@ -137,7 +144,7 @@ def _contradiction(
     return f"the constraints contradict each other{where}: no motion meets {told}; drop or correct one of them"
 
 
-def _off(names: Sequence[str], c: Terms, over: Array) -> str:
+def _off(names: Sequence[str], c: ConstraintTerms, over: Array) -> str:
     """A state that does not keep its constraints, where rows that depend on each other do not agree."""
     row = np.unravel_index(int(np.argmax(over)), over.shape)
     gap, rate = np.abs(c.value[row]), np.abs(c.rate[row])

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import InputError, shown
 from ..mechanics import configuration
-from ..mechanics.algorithms.constraints import NO_ROWS, Kinematics, Rows
+from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
 from ..mechanics.scalar import Scalar
 from ..model.description import Loop, Model
 from ..model.sentences import meant
@@ -94,7 +94,7 @@ def is_lasting(c: Constraint) -> bool:
     return not isinstance(c, (PoseTracking, Traced))
 
 
-def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Rows:
+def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> ConstraintRows:
     """The rows of a set, one after the other."""
     total = NO_ROWS
     for c in constraints:

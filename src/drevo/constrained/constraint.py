@@ -18,18 +18,18 @@ from ..errors import InputError
 from ..io.given import function as a_function
 from ..io.given import number, whole
 from ..mechanics.algorithms import constraints as rows_of
-from ..mechanics.algorithms.constraints import Kinematics, Rows
+from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.jet import Jet, jet
-from ..mechanics.scalar import Scalar, cos, sin, sqrt
+from ..mechanics.scalar import Scalar, Vector, cos, sin, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..model import values
 from ..model.sentences import meant
 from .functions import asked, numbers, short
 
 Triple = tuple[float, float, float]
-Turn = tuple[Triple, Triple, Triple]
+RotationMatrix = tuple[Triple, Triple, Triple]
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
-Given = Callable[..., Sequence[Scalar]]
+Given = Callable[..., Vector]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Contact:
     point: Triple
     size: int = 3
     anchor: Triple | None = None
-    rotation: Turn | None = None
+    rotation: RotationMatrix | None = None
 
     @property
     def links(self) -> tuple[str, ...]:
         return (self.link,)
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         turn = None if self.rotation is None else Mat.of(self.rotation)
         return rows_of.contact(k, self.link, self.point, self.size, self.anchor, turn)
 
@@ -65,7 +65,7 @@ class PointOnPlane:
     def links(self) -> tuple[str, ...]:
         return (self.link,)
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         n0, n1 = self.normal
         return rows_of.point_on_plane(k, t, self.link, self.point, (Vec(*n0), Vec(*n1)), self.offset)
 
@@ -88,7 +88,7 @@ class PointToPoint:
     def links(self) -> tuple[str, ...]:
         return (self.link_a, self.link_b)
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.point_to_point(k, self.link_a, self.point_a, self.link_b, self.point_b, self.W)
 
 
@@ -100,7 +100,7 @@ class Weld:
     point_a: Triple
     link_b: str
     point_b: Triple
-    rotation: Turn | None = None
+    rotation: RotationMatrix | None = None
     at: tuple[float, ...] | None = None
     size: int = 6
 
@@ -108,7 +108,7 @@ class Weld:
     def links(self) -> tuple[str, ...]:
         return (self.link_a, self.link_b)
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         turn = None if self.rotation is None else Mat.of(self.rotation)
         if self.at is not None:
             turn = rows_of.orientation(k.tree, self.at, *self.links)
@@ -130,7 +130,7 @@ class Distance:
     def links(self) -> tuple[str, ...]:
         return (self.link_a, self.link_b)
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         try:
             return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
         except ZeroDivisionError:
@@ -151,7 +151,7 @@ class Gear:
     def links(self) -> tuple[str, ...]:
         return ()
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.gear(k, self.joint_a, self.joint_b, self.ratio, self.offset)
 
 
@@ -160,7 +160,7 @@ class PoseTracking:
     """A frame of a link follows a programmed pose."""
 
     link: str
-    program: Callable[[Scalar], Sequence[Sequence[Scalar]]]
+    program: Callable[[Scalar], Sequence[Vector]]
     point: Triple
     size: int = 6
 
@@ -168,10 +168,10 @@ class PoseTracking:
     def links(self) -> tuple[str, ...]:
         return (self.link,)
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.pose_tracking(k, t, self.link, self.point, self.checked)
 
-    def checked(self, t: Scalar) -> Sequence[Sequence[Scalar]]:
+    def checked(self, t: Scalar) -> Sequence[Vector]:
         """The program, with what it gives checked."""
         who = f"pose_tracking of {self.link!r}"
         found = asked(who, lambda: self.program(t))
@@ -191,14 +191,14 @@ class Traced:
     def links(self) -> tuple[str, ...]:
         return ()
 
-    def rows(self, k: Kinematics, t: Scalar) -> Rows:
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.function(k, t, self._values(k))
 
     def _values(self, k: Kinematics) -> Given:
         """The function, with what it asks for and gives checked."""
         who = f"function constraint {getattr(self.f, '__name__', 'f')!r}"
 
-        def values(pose: Callable[[str], Any], q: Sequence[Scalar], t: Scalar) -> Sequence[Scalar]:
+        def values(pose: Callable[[str], Any], q: Vector, t: Scalar) -> Vector:
             def known(link: str) -> Any:
                 if link not in k.tree.frames:
                     raise InputError(f"link {link!r} is not in the robot{meant(str(link), k.tree.frames)}")
@@ -310,7 +310,7 @@ def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0) -> Gear:
 
 
 def pose_tracking(
-    link: str, program: Callable[[Scalar], Sequence[Sequence[Scalar]]], point: Numbers = (0.0, 0.0, 0.0)
+    link: str, program: Callable[[Scalar], Sequence[Vector]], point: Numbers = (0.0, 0.0, 0.0)
 ) -> PoseTracking:
     """A link's frame, moved to `point`, follows program(t), a 4x4 pose in the world over scalars; traced.
 

@@ -37,7 +37,7 @@ from .checks import (
 )
 from .collection import collect, labels
 from .constraint import Constraint, Contact
-from .solve import RANK, Split, cholesky, pseudoinverse, times
+from .solve import RANK, RankSplit, cholesky, pseudoinverse, times
 from .terms import constraint_terms, held_at
 
 Array = np.ndarray[Any, Any]
@@ -147,7 +147,7 @@ def accelerations(
     if gains is not None:
         gamma = gamma + _fed(gains[0], c.rate) + _fed(gains[1], c.value)
     h = robot.bias(q, v, **_pushed(f_ext))
-    s = Split.of(cholesky(robot, q), c.jacobian)
+    s = RankSplit.of(cholesky(robot, q), c.jacobian)
     refuse_contradictions(robot, q, v, terms, c, s, names, gains is not None)
     a, N = s.solve(tau - h, gamma)
     return ConstrainedMotion(
@@ -221,7 +221,7 @@ def impact(
     terms = _terms(robot, found, time)
     c = terms(x, v)
     explicit = c.rate - times(c.jacobian, v)  # f_t
-    s = Split.of(cholesky(robot, x), c.jacobian)
+    s = RankSplit.of(cholesky(robot, x), c.jacobian)
     refuse_lost(robot, x, v, terms, s, labels(found), explicit)
     after, impulses = s.solve(times(robot.mass_matrix(x), v), explicit + e * c.rate)
     return Impact(v=after, impulses=impulses, rank=s.rank, rows=labels(found), jacobian=c.jacobian)
@@ -263,7 +263,7 @@ def closed(
             f"the constraints cannot be met from here: after Newton's steps {_worst(names, c.value)}; "
             "start closer, or correct the constraint"
         )
-    s = Split.of(cholesky(robot, q), c.jacobian)
+    s = RankSplit.of(cholesky(robot, q), c.jacobian)
     return q, s.solve(times(robot.mass_matrix(q), v), c.rate)[0]  # c is of rest: its rate is f_t
 
 
@@ -326,7 +326,7 @@ def _nearer(
             break
         L = _measure(robot.mass_matrix(q)[np.ix_(free, free)])
         dq = rest.copy()
-        dq[free] = Split.of(L, c.jacobian[:, free]).solve(rest[free], c.value)[0]
+        dq[free] = RankSplit.of(L, c.jacobian[:, free]).solve(rest[free], c.value)[0]
         dq *= min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE))
         for part in 0.5 ** np.arange(12):
             trial = robot.integrate(q, part * dq)

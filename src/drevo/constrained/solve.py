@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 RANK = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
 
 
-class Split(NamedTuple):
+class RankSplit(NamedTuple):
     """Gamma L^-T = U diag(s) V^T with M = L L^T; inverse holds 1 / s of the kept directions, else 0."""
 
     L: Array
@@ -28,7 +28,7 @@ class Split(NamedTuple):
     V: Array
 
     @classmethod
-    def of(cls, L: Array, jacobian: Array) -> Split:
+    def of(cls, L: Array, jacobian: Array) -> RankSplit:
         """M = L L^T."""
         weighted = np.swapaxes(np.linalg.solve(L, np.swapaxes(jacobian, -1, -2)), -1, -2)
         if not weighted.shape[-2] or not weighted.shape[-1]:
@@ -151,4 +151,4 @@ def _floor(size: Array, least: float) -> Array:
     return np.asarray(least * np.maximum(size, least * size.max(axis=-1, keepdims=True, initial=0.0)))
 
 
-__all__ = ["RANK", "Split", "cholesky", "independent", "pseudoinverse", "spanned", "times"]
+__all__ = ["RANK", "RankSplit", "cholesky", "independent", "pseudoinverse", "spanned", "times"]

@@ -16,7 +16,7 @@ from ..compiler.tracer import Tracer
 from ..errors import NumericsError
 from ..mechanics.algorithms.constraints import Kinematics, orientation
 from ..mechanics.algorithms.kinematics import pose
-from ..mechanics.scalar import Scalar
+from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Terms(NamedTuple):
+class ConstraintTerms(NamedTuple):
     """f, f', Gamma and gamma of a set at a state."""
 
     value: Array
@@ -45,7 +45,7 @@ def constraint_terms(
     v: ArrayLike,
     t: ArrayLike = 0.0,
     held: Array | None = None,
-) -> Terms:
+) -> ConstraintTerms:
     """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `collection.collect` has checked.
 
     held (..., anchors): `held_at` of the configuration whose places and orientations hold where the constraints
@@ -54,11 +54,11 @@ def constraint_terms(
     if not found:
         lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
         none = np.zeros((*lead, 0))
-        return Terms(none, none, np.zeros((*lead, 0, robot.nv)), none)
+        return ConstraintTerms(none, none, np.zeros((*lead, 0, robot.nv)), none)
     given = [q, v, np.asarray(t, float)[..., None]]
     placed = held is not None and held.shape[-1] > 0
     try:
-        return Terms(*constraint_function(robot, found, placed)(*given, *([held] if placed else [])))
+        return ConstraintTerms(*constraint_function(robot, found, placed)(*given, *([held] if placed else [])))
     except NumericsError as error:
         if not placed and "is as large as" not in str(error):  # or it names the input that is to blame
             x, u, time = (np.asarray(y, float) for y in given)
@@ -68,14 +68,14 @@ def constraint_terms(
         raise
 
 
-def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> Terms:
+def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> ConstraintTerms:
     """The same without compiling; the numbers of the constraints may be arrays over the samples (n,) too.
 
     q (n, nq), v (n, nv), t (n,).
     """
     if not found:
         none = np.zeros((len(q), 0))
-        return Terms(none, none, np.zeros((len(q), 0, model.nv)), none)
+        return ConstraintTerms(none, none, np.zeros((len(q), 0, model.nv)), none)
     with np.errstate(all="ignore"):  # what is not finite is refused below
         rows = all_rows(found, Kinematics(build_tree(model), list(q.T), list(v.T)), t)
 
@@ -83,7 +83,7 @@ def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Arra
         return np.stack([np.broadcast_to(np.asarray(x, float), (len(q),)) for x in values], -1)
 
     jacobian = np.stack([filled(row) for row in rows.jacobian], -2)
-    terms = Terms(filled(rows.value), filled(rows.rate), jacobian, filled(rows.bias))
+    terms = ConstraintTerms(filled(rows.value), filled(rows.rate), jacobian, filled(rows.bias))
     sides = np.stack([terms.value, terms.rate, terms.gamma, *np.moveaxis(jacobian, -1, 0)])
     if not np.isfinite(sides).all():
         row = int((~np.isfinite(sides)).any((0, 1)).argmax())
@@ -118,7 +118,7 @@ def anchors(constraints: Sequence[Constraint]) -> int:
     return sum(3 * _placeless(c) + 9 * _turnless(c) for c in constraints)
 
 
-def anchored(constraints: Sequence[Constraint], numbers: Sequence[Scalar]) -> tuple[Constraint, ...]:
+def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constraint, ...]:
     """The same with these numbers in place of what they leave open; scalars of any kind."""
     rest, out = list(numbers), list(constraints)
     for k, c in enumerate(out):
@@ -159,7 +159,7 @@ def _turnless(c: Constraint) -> bool:
 
 
 __all__ = [
-    "Terms",
+    "ConstraintTerms",
     "anchored",
     "anchors",
     "constraint_function",

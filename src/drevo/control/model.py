@@ -16,7 +16,7 @@ from ..io.given import finite, seconds
 from ..io.packages import package
 
 Array = np.ndarray[Any, Any]
-Model = TypeVar("Model", bound="LinearModel")
+AnyLinearModel = TypeVar("AnyLinearModel", bound="LinearModel")
 
 
 @brief
@@ -66,7 +66,7 @@ class LinearModel:
         for name, x in given.items():
             object.__setattr__(self, name, x)
 
-    def discretised(self: Model, dt: float) -> Model:
+    def discretised(self: AnyLinearModel, dt: float) -> AnyLinearModel:
         """The model in steps of dt seconds, exact for inputs held over each: exp of [[A, B], [0, 0]] dt.
 
         Outputs and names stay. Raises InputError of a model that is discrete, NumericsError where dt is too long

@@ -28,10 +28,10 @@ from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..io.given import finite, number
-from ..mechanics.algorithms.constraints import Kinematics, Rows
+from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
 from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
-from ..mechanics.scalar import Scalar, dot
+from ..mechanics.scalar import Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
@@ -89,7 +89,7 @@ class Stabiliser:
             return np.zeros(self.robot.nv)
         return self.wish(t, q, v) if callable(self.wish) else np.asarray(self.wish, float)
 
-    def over_scalars(self, t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    def over_scalars(self, t: Scalar, q: Vector, v: Vector) -> list[Scalar]:
         """tau over scalars; the wish, if it is a function, is given arrays of them."""
         w = list(self.wished(t, np.array(q, object), np.array(v, object)))
         if len(w) != self.robot.nv:
@@ -145,7 +145,7 @@ class Stabiliser:
 
 
 def law(
-    tree: Tree, s: Stabiliser, t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar], w: Sequence[Scalar]
+    tree: Tree, s: Stabiliser, t: Scalar, q: Vector, v: Vector, w: Vector
 ) -> tuple[list[Scalar], Factors, list[Scalar]]:
     """tau of (3.1), and the factors of Gamma Gamma^T (m <= n) or Gamma^T Gamma with its diagonal."""
     rows = all_rows(s.constraints, Kinematics(tree, q, v), t)
@@ -165,7 +165,7 @@ def law(
     return inverse_dynamics(tree, q, v, a), factors, [row[-1] for row in product]
 
 
-def outputs_wanted(s: Stabiliser, rows: Rows) -> list[Scalar]:
+def outputs_wanted(s: Stabiliser, rows: ConstraintRows) -> list[Scalar]:
     """gamma + G1 f' + G0 f."""
     return [
         b + dot([float(x) for x in g1], rows.rate) + dot([float(x) for x in g0], rows.value)

@@ -14,14 +14,14 @@ import numpy as np
 from ..errors import DrevoError, InputError, NumericsError, shown
 
 Array = np.ndarray[Any, Any]
-Shape = Sequence[Any]  # sizes; None fits any size, and `...` in front any leading dimensions
+ShapePattern = Sequence[Any]  # sizes; None fits any size, and `...` in front any leading dimensions
 FLOAT = np.dtype(float)
 
 
 # -- arrays -------------------------------------------------------------------------------------------------
 
 
-def numbers(what: str, x: Any, shape: Shape | None = None, dtype: np.dtype[Any] = FLOAT) -> Array:
+def numbers(what: str, x: Any, shape: ShapePattern | None = None, dtype: np.dtype[Any] = FLOAT) -> Array:
     """Real numbers as an aligned array of this very dtype, of a shape where one is given.
 
     Complex numbers, text, objects and what a mask hides are refused.
@@ -44,7 +44,7 @@ def numbers(what: str, x: Any, shape: Shape | None = None, dtype: np.dtype[Any] 
         return np.array(found, dtype, order="C")
 
 
-def finite(what: str, x: Any, shape: Shape | None = None, error: type[DrevoError] = NumericsError) -> Array:
+def finite(what: str, x: Any, shape: ShapePattern | None = None, error: type[DrevoError] = NumericsError) -> Array:
     """Finite real numbers in double precision, of a shape where one is given."""
     found = numbers(what, x, shape)
     try:

@@ -5,12 +5,12 @@ Whatever passes through the algorithms is differentiated along a path by them: f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import TraceError
 from .rotation import from_quaternion
-from .scalar import NO_FLOAT, UNTRUE, Scalar, cos, function, rate_of, sin, sqrt, where
+from .scalar import NO_FLOAT, UNTRUE, Scalar, Vector, cos, function, rate_of, sin, sqrt, where
 from .spatial import Vec
 
 
@@ -122,7 +122,7 @@ def jet(x: Scalar) -> Jet:
     return x if isinstance(x, Jet) else Jet(x)
 
 
-def along(q: Sequence[Scalar], kind: str, v: Sequence[Scalar]) -> list[Jet]:
+def along(q: Vector, kind: str, v: Vector) -> list[Jet]:
     """Coordinates of an elementary joint that moves with constant rates v, as jets.
 
     Quaternion: q' = q (w, 0) / 2, q'' = -|w|^2 q / 4. Position of a free joint: p' = R v, p'' = R (w x v).

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .rotation import about
-from .scalar import Scalar, atan2, cos, is_zero, sin
+from .scalar import Scalar, Vector, atan2, cos, is_zero, sin
 from .spatial import SYM_ZERO, UNIT, ZERO, Mat, RigidInertia, Sym, Vec
 from .tree import LinkFrame, Tree, TreeBody
 
@@ -203,7 +203,7 @@ def linear_coordinates(tree: Tree) -> list[int]:
     return sorted({b.q + k for b in tree.bodies for k in range(of.get(b.kind, 0))})
 
 
-def scaled(values: Sequence[Scalar], at: Sequence[int], unit: Scalar) -> list[Scalar]:
+def scaled(values: Vector, at: Sequence[int], unit: Scalar) -> list[Scalar]:
     """Some values divided by the unit."""
     out = list(values)
     if isinstance(unit, float) and unit == 1.0:

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from .rotation import about
 from .scalar import Scalar, atan2, cos, is_zero, sin
 from .spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec
-from .topology import children_of
 from .tree import LinkFrame, Tree, TreeBody
+from .tree_indices import children_of
 
 SWEEPS = 3
 ZERO_BELOW = 1e-14  # of a placement's largest entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .scalar import Scalar
+from .scalar import Scalar, Vector
 from .spatial import IDENTITY, Mat, Vec
 
 
@@ -22,7 +22,7 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
     )
 
 
-def coordinate_rates(raw: Sequence[Scalar], unit: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
     """dq/dt of one joint; unit: its coordinates, the quaternion made unit. A quaternion's rate is q w / 2."""
     if len(raw) < 4:
         return list(v)

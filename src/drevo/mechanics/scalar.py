@@ -18,6 +18,8 @@ from ..codegen.graph.ops import BY_NAME, OPS
 from ..errors import InputError, shown
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
+Vector = Sequence[Scalar]  # of any length: coordinates, rates, efforts; a `Vec` has three parts
+Matrix = list[list[Scalar]]  # rows
 Key = TypeVar("Key")
 
 
@@ -122,7 +124,7 @@ def is_negative(x: Scalar) -> bool:
     return bool(x.edge & 1) if isinstance(x, Expr) else isinstance(x, (float, int)) and x < 0
 
 
-def partials(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[Scalar]]:
+def partials(outputs: Vector, inputs: Vector) -> Matrix:
     """d output / d input, rows by outputs; of graph nodes only."""
     from ..codegen.graph.derivative import partial
 
@@ -134,7 +136,7 @@ def is_zero(x: Scalar) -> bool:
     return isinstance(x, (float, int)) and x == 0.0
 
 
-def dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+def dot(x: Vector, y: Vector) -> Scalar:
     """The sum of products."""
     total: Scalar = 0.0
     for a, b in zip(x, y):

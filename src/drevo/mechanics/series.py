@@ -6,9 +6,7 @@ Griewank and Walther 2008, table 13.1 and 13.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from .scalar import Scalar, cos, function, rate_of, sin, sqrt
+from .scalar import Scalar, Vector, cos, function, rate_of, sin, sqrt
 
 
 class Series:
@@ -16,7 +14,7 @@ class Series:
 
     __slots__ = ("c",)
 
-    def __init__(self, c: Sequence[Scalar]) -> None:
+    def __init__(self, c: Vector) -> None:
         self.c = list(c)
 
     def _of(self, x: Scalar) -> list[Scalar]:
@@ -93,7 +91,7 @@ class Series:
         return Series(y)
 
 
-def convolved(a: Sequence[Scalar], b: Sequence[Scalar], k: int) -> Scalar:
+def convolved(a: Vector, b: Vector, k: int) -> Scalar:
     """sum of a_i b_(k-i) over what is there."""
     total: Scalar = 0.0
     for i in range(min(k + 1, len(a))):

@@ -16,11 +16,11 @@ from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
 from .joints import SIZES, Elementary, Motion, Placement, elementary_chain, motion_subspace, place
 from .rotation import about, carrying
-from .scalar import Scalar, cos, sin
+from .scalar import Scalar, Vector, cos, sin
 from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
-from .topology import tour
+from .tree_indices import tour
 
-Value = Callable[[str, float], Scalar]
+ParameterValue = Callable[[str, float], Scalar]
 TINY = 1e-15  # of the largest term: below it a difference of inertias is a structural zero
 
 
@@ -85,7 +85,7 @@ class Tree:
     nv: int
     joint_names: tuple[str, ...]  # of each elementary coordinate, for messages
     context: Context = field(default_factory=Context)
-    carried: Sequence[Scalar] = ()  # by rate, see `carried_inertia`
+    carried: Vector = ()  # by rate, see `carried_inertia`
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class Tree:
         """Limb by limb: (True, i) on the way out, (False, i) on the way back."""
         return tour(self.parents)
 
-    def placements(self, q: Sequence[Scalar]) -> list[Placement]:
+    def placements(self, q: Vector) -> list[Placement]:
         """How every body stands in its parent; all sines and cosines are formed first, once per angle."""
         own = [self._coordinates(b, q) for b in self.bodies]
         trig = [
@@ -113,12 +113,12 @@ class Tree:
         return [place(b.kind, b.axis, b.R, b.p, b.pitch, x, t) for b, x, t in zip(self.bodies, own, trig)]
 
     @staticmethod
-    def _coordinates(b: TreeBody, q: Sequence[Scalar]) -> list[Scalar]:
+    def _coordinates(b: TreeBody, q: Vector) -> list[Scalar]:
         if b.nq > 1:
             return list(q[b.q : b.q + b.nq])
         return [b.factor * q[b.q]]
 
-    def rates(self, v: Sequence[Scalar]) -> list[Motion]:
+    def rates(self, v: Vector) -> list[Motion]:
         """Each joint's own motion in its moved frame, from rates (or accelerations)."""
         out = []
         for b in self.bodies:
@@ -192,14 +192,16 @@ class _Builder:
     """State of one pass from Model to Tree."""
 
     model: Model
-    value: Value
+    value: ParameterValue
     snap: float
     bodies: list[partial[TreeBody]] = field(default_factory=list)  # each waits for its inertia
     frames: dict[str, LinkFrame] = field(default_factory=dict)
     inertias: list[RigidInertia] = field(default_factory=list)
 
 
-def build_tree(model: Model, value: Value = numbers, context: Context | None = None, snap: float = TINY) -> Tree:
+def build_tree(
+    model: Model, value: ParameterValue = numbers, context: Context | None = None, snap: float = TINY
+) -> Tree:
     """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
     "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
     "<joint>.child.origin.x" of a link apart from its joint, "<joint>.lead", "gravity.z". Rotation entries within

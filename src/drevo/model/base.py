@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from drevo.errors import ModelError, shown
-from drevo.model.description import Joint, Link, Model, Vec
-from drevo.model.regularity import require_regular
+from drevo.model.description import Joint, Link, Model, Vec3
+from drevo.model.regularity import require_regular_structure
 
 BASES = ("fixed", "floating", "trunk")
 
-_X: Vec = (1.0, 0.0, 0.0)
-_Y: Vec = (0.0, 1.0, 0.0)
-_Z: Vec = (0.0, 0.0, 1.0)
+_X: Vec3 = (1.0, 0.0, 0.0)
+_Y: Vec3 = (0.0, 1.0, 0.0)
+_Z: Vec3 = (0.0, 0.0, 1.0)
 TRUNK = (
     ("prismatic", _Z),
     ("prismatic", _Y),
@@ -35,7 +35,7 @@ def with_base(model: Model, base: str = "fixed") -> Model:
         raise ModelError(f"the base is one of {', '.join(BASES)}, not {shown(base)}")
     if base != "fixed":
         model = _on(model, _free_joint(model) if base == "floating" else _trunk(model))
-    require_regular(model)
+    require_regular_structure(model)
     return model
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from ..io.brief import brief, concise
 
-Vec = tuple[float, float, float]
-Mat = tuple[Vec, Vec, Vec]
+Vec3 = tuple[float, float, float]
+Mat3 = tuple[Vec3, Vec3, Vec3]
 
-IDENTITY: Mat = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-ORIGIN: Vec = (0.0, 0.0, 0.0)
+IDENTITY: Mat3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+ORIGIN: Vec3 = (0.0, 0.0, 0.0)
 
 # kind -> (nq, nv)
 JOINT_SIZES: dict[str, tuple[int, int]] = {
@@ -33,8 +33,8 @@ class Inertial:
     """Mass [kg], centre of mass [m] and inertia tensor about it [kg m^2], both in link axes."""
 
     mass: float = 0.0
-    com: Vec = ORIGIN
-    tensor: Mat = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    com: Vec3 = ORIGIN
+    tensor: Mat3 = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 @concise
@@ -65,8 +65,8 @@ class Shape:
 
     kind: str  # box, cylinder, sphere, capsule, mesh
     size: tuple[float, ...]  # box: x y z; cylinder, capsule: radius length; sphere: radius; mesh: scale
-    origin: Vec = ORIGIN
-    rotation: Mat = IDENTITY
+    origin: Vec3 = ORIGIN
+    rotation: Mat3 = IDENTITY
     uri: str = ""
     role: str = "visual"  # or collision
 
@@ -94,16 +94,16 @@ class Joint:
     kind: str
     parent: str
     child: str
-    origin: Vec = ORIGIN
-    rotation: Mat = IDENTITY  # columns: axes of the joint at q = 0 in parent axes
-    axis: Vec = (1.0, 0.0, 0.0)  # unit, in the frame of the joint
-    axis2: Vec | None = None  # universal: the second axis, carried by the first
+    origin: Vec3 = ORIGIN
+    rotation: Mat3 = IDENTITY  # columns: axes of the joint at q = 0 in parent axes
+    axis: Vec3 = (1.0, 0.0, 0.0)  # unit, in the frame of the joint
+    axis2: Vec3 | None = None  # universal: the second axis, carried by the first
     lead: float = 0.0  # helical: metres per revolution
     limit: Limit | None = None
     mimic: Mimic | None = None
     line: int = 0
-    child_origin: Vec = ORIGIN
-    child_rotation: Mat = IDENTITY  # columns: child axes in axes of the moved joint
+    child_origin: Vec3 = ORIGIN
+    child_rotation: Mat3 = IDENTITY  # columns: child axes in axes of the moved joint
 
     @property
     def apart(self) -> bool:
@@ -120,11 +120,11 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class ContactPoint:
     """A named point of a link that may touch the ground."""
 
     link: str
-    point: Vec
+    point: Vec3
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,10 @@ class Loop:
 
     kind: str  # weld, point
     link_a: str
-    point_a: Vec
+    point_a: Vec3
     link_b: str
-    point_b: Vec
-    rotation: Mat | None = None
+    point_b: Vec3
+    rotation: Mat3 | None = None
 
 
 @brief
@@ -151,9 +151,9 @@ class Model:
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
-    gravity: Vec = (0.0, 0.0, -9.81)
+    gravity: Vec3 = (0.0, 0.0, -9.81)
     loops: tuple[Loop, ...] = ()
-    contacts: tuple[Contact, ...] = ()
+    contacts: tuple[ContactPoint, ...] = ()
     notes: tuple[str, ...] = ()
     source: str = ""
     about: str = field(default="", compare=False)

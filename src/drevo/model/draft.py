@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from drevo.model.description import Contact, Joint, Link, Loop, Vec
+from drevo.model.description import ContactPoint, Joint, Link, Loop, Vec3
 from drevo.model.sentences import at, meant
 
-GRAVITY: Vec = (0.0, 0.0, -9.81)
+GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 
 
 @dataclass(slots=True)
@@ -23,9 +23,9 @@ class Draft:
     name: str
     links: list[Link] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
-    gravity: Vec = GRAVITY
+    gravity: Vec3 = GRAVITY
     loops: list[Loop] = field(default_factory=list)
-    contacts: list[Contact] = field(default_factory=list)
+    contacts: list[ContactPoint] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)

@@ -13,7 +13,7 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
-from drevo.model.description import Inertial, Joint, Link, Model, Vec
+from drevo.model.description import Inertial, Joint, Link, Model, Vec3
 from drevo.model.rotations import from_axis_angle
 from drevo.model.sentences import at, listed, refuse
 
@@ -55,7 +55,7 @@ class _Group:
         return self.all_mass == 0.0 and not self.all_turns
 
 
-def require_regular(model: Model) -> None:
+def require_regular_structure(model: Model) -> None:
     """Refuse a model whose M is singular for every q, naming the joints and links."""
     refuse(model.source or f"robot {model.name!r}", singular(model))
 
@@ -276,7 +276,7 @@ def _freedoms(joint: Joint) -> list[tuple[Array, Array]]:
 
 
 _ANGLES = (0.7390851, 1.1345903, 0.4501836)  # a configuration that no published robot singles out
-_SHIFT: Vec = (0.3183099, 0.2018461, 0.1374082)
+_SHIFT: Vec3 = (0.3183099, 0.2018461, 0.1374082)
 
 
 def _displacement(joint: Joint) -> tuple[Array, Array]:

@@ -4,44 +4,44 @@ from __future__ import annotations
 
 from math import atan2, cos, hypot, sin
 
-from drevo.model.description import Mat, Vec
+from drevo.model.description import Mat3, Vec3
 
 
-def matmul(a: Mat, b: Mat) -> Mat:
+def matmul(a: Mat3, b: Mat3) -> Mat3:
     """The product a b."""
     columns = transpose(b)
     return (apply(columns, a[0]), apply(columns, a[1]), apply(columns, a[2]))
 
 
-def transpose(a: Mat) -> Mat:
+def transpose(a: Mat3) -> Mat3:
     """The transpose."""
     return tuple(zip(*a, strict=True))  # type: ignore[return-value]
 
 
-def apply(a: Mat, v: Vec) -> Vec:
+def apply(a: Mat3, v: Vec3) -> Vec3:
     """The vector a v."""
     (a0, a1, a2), (b0, b1, b2), (c0, c1, c2) = a
     x, y, z = v  # 0.0 first: a sum is never -0.0
     return (0.0 + a0 * x + a1 * y + a2 * z, 0.0 + b0 * x + b1 * y + b2 * z, 0.0 + c0 * x + c1 * y + c2 * z)
 
 
-def add(a: Vec, b: Vec) -> Vec:
+def add(a: Vec3, b: Vec3) -> Vec3:
     """The sum of two vectors."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-def turn_tensor(rotation: Mat, tensor: Mat) -> Mat:
+def turn_tensor(rotation: Mat3, tensor: Mat3) -> Mat3:
     """A tensor given in the columns of `rotation`, in the axes that these columns are written in."""
     return symmetric(matmul(matmul(rotation, tensor), transpose(rotation)))
 
 
-def symmetric(t: Mat) -> Mat:
+def symmetric(t: Mat3) -> Mat3:
     """The symmetric part: exactly symmetric, whatever rounding left."""
     xy, xz, yz = (t[0][1] + t[1][0]) / 2, (t[0][2] + t[2][0]) / 2, (t[1][2] + t[2][1]) / 2
     return ((t[0][0], xy, xz), (xy, t[1][1], yz), (xz, yz, t[2][2]))
 
 
-def shift_tensor(tensor: Mat, mass: float, r: Vec) -> Mat:
+def shift_tensor(tensor: Mat3, mass: float, r: Vec3) -> Mat3:
     """The tensor about a point at distance r from the centre of mass (Steiner); a negative mass goes back."""
     x, y, z = r
     m = mass
@@ -53,7 +53,7 @@ def shift_tensor(tensor: Mat, mass: float, r: Vec) -> Mat:
     return tuple(add(a, b) for a, b in zip(tensor, steiner, strict=True))  # type: ignore[return-value]
 
 
-def from_rpy(roll: float, pitch: float, yaw: float) -> Mat:
+def from_rpy(roll: float, pitch: float, yaw: float) -> Mat3:
     """Rz(yaw) Ry(pitch) Rx(roll): fixed axes x, y, z, as in URDF."""
     cr, sr, cp, sp, cy, sy = cos(roll), sin(roll), cos(pitch), sin(pitch), cos(yaw), sin(yaw)
     return (
@@ -63,7 +63,7 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> Mat:
     )
 
 
-def to_rpy(r: Mat) -> Vec:
+def to_rpy(r: Mat3) -> Vec3:
     """Angles with from_rpy(*to_rpy(r)) = r; at pitch = +-90 degrees the roll is put at zero."""
     cp = hypot(r[0][0], r[1][0])
     if cp < 1e-9:  # only roll -+ yaw is defined here
@@ -71,7 +71,7 @@ def to_rpy(r: Mat) -> Vec:
     return (atan2(r[2][1], r[2][2]), atan2(-r[2][0], cp), atan2(r[1][0], r[0][0]))
 
 
-def from_quaternion(x: float, y: float, z: float, w: float) -> Mat:
+def from_quaternion(x: float, y: float, z: float, w: float) -> Mat3:
     """The rotation of a quaternion of any length but zero."""
     n = hypot(x, y, z, w)
     x, y, z, w = x / n, y / n, z / n, w / n
@@ -82,13 +82,13 @@ def from_quaternion(x: float, y: float, z: float, w: float) -> Mat:
     )
 
 
-def from_axis_angle(axis: Vec, angle: float) -> Mat:
+def from_axis_angle(axis: Vec3, angle: float) -> Mat3:
     """The turn by `angle` about `axis` (of any length but zero)."""
     n, s = hypot(*axis), sin(angle / 2)
     return from_quaternion(axis[0] / n * s, axis[1] / n * s, axis[2] / n * s, cos(angle / 2))
 
 
-def from_z_to(axis: Vec) -> Mat:
+def from_z_to(axis: Vec3) -> Mat3:
     """The smallest turn that carries z into `axis`."""
     n = hypot(*axis)
     x, y, z = axis[0] / n, axis[1] / n, axis[2] / n
@@ -97,7 +97,7 @@ def from_z_to(axis: Vec) -> Mat:
     return from_axis_angle((-y, x, 0.0), atan2(hypot(x, y), z))
 
 
-def unit(v: Vec) -> Vec:
+def unit(v: Vec3) -> Vec3:
     """v at length one; a vector that already is one, to rounding, is left as it is."""
     n = hypot(*v)
     return v if abs(n - 1.0) < 4e-16 else (v[0] / n, v[1] / n, v[2] / n)

@@ -26,7 +26,7 @@ from drevo.model.description import (
     Link,
     Mimic,
     Model,
-    Vec,
+    Vec3,
 )
 from drevo.model.draft import Draft
 from drevo.model.rotations import add, apply, matmul, unit
@@ -189,7 +189,7 @@ def _checked_joint(draft: Draft, joint: Joint) -> Joint:
     kind, limit = KINDS[joint.kind], _uncrossed(draft, joint)
     if kind == "fixed" and joint.apart:
         joint = _at_its_link(joint)
-    axis: Vec = (1.0, 0.0, 0.0) if kind in NO_AXIS else _unit(draft, joint, "axis", joint.axis)
+    axis: Vec3 = (1.0, 0.0, 0.0) if kind in NO_AXIS else _unit(draft, joint, "axis", joint.axis)
     if kind == "universal":
         return _with_second_axis(draft, replace(joint, kind=kind, limit=limit, axis=axis))
     if (kind, limit, axis, None) == (joint.kind, joint.limit, joint.axis, joint.axis2):
@@ -204,7 +204,7 @@ def _at_its_link(joint: Joint) -> Joint:
     return replace(joint, origin=place, rotation=turn, child_origin=ORIGIN, child_rotation=IDENTITY)
 
 
-def _unit(draft: Draft, joint: Joint, what: str, axis: Vec) -> Vec:
+def _unit(draft: Draft, joint: Joint, what: str, axis: Vec3) -> Vec3:
     if math.hypot(*axis) >= SMALLEST_AXIS:
         return unit(axis)
     shown = " ".join(f"{x:g}" for x in axis)

@@ -16,7 +16,7 @@ import numpy as np
 
 from drevo.errors import ModelError, shown
 from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
-from drevo.model.description import Mat, Vec
+from drevo.model.description import Mat3, Vec3
 from drevo.model.rotations import symmetric
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -46,7 +46,7 @@ def sequence(value: object, bound: float = MAX_LENGTH) -> tuple[float, ...]:
     return tuple([scalar(part, bound) for part in _parts(value, "a list of numbers")])
 
 
-def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
+def vector(value: object, bound: float = MAX_LENGTH) -> Vec3:
     """Three numbers."""
     parts = _parts(value, "a list of numbers")
     if len(parts) != 3:
@@ -54,7 +54,7 @@ def vector(value: object, bound: float = MAX_LENGTH) -> Vec:
     return (scalar(parts[0], bound), scalar(parts[1], bound), scalar(parts[2], bound))
 
 
-def matrix(value: object, bound: float = MAX_LENGTH) -> Mat:
+def matrix(value: object, bound: float = MAX_LENGTH) -> Mat3:
     """Three rows of three numbers."""
     rows = _parts(value, "a 3x3 matrix")
     if len(rows) != 3:
@@ -62,7 +62,7 @@ def matrix(value: object, bound: float = MAX_LENGTH) -> Mat:
     return (vector(rows[0], bound), vector(rows[1], bound), vector(rows[2], bound))
 
 
-def rotation(value: object) -> Mat:
+def rotation(value: object) -> Mat3:
     """A proper rotation matrix."""
     r = matrix(value)
     for i in range(3):
@@ -78,7 +78,7 @@ def rotation(value: object) -> Mat:
     return r
 
 
-def tensor(value: object) -> Mat:
+def tensor(value: object) -> Mat3:
     """A symmetric matrix; rounding in its symmetry is averaged away."""
     t = matrix(value, MAX_INERTIA)
     size = max(abs(x) for row in t for x in row)
@@ -89,7 +89,7 @@ def tensor(value: object) -> Mat:
     return symmetric(t)
 
 
-def gravity(value: object) -> Vec:
+def gravity(value: object) -> Vec3:
     """Gravity as an argument; ModelError where it is not three finite numbers."""
     try:
         return vector(value)

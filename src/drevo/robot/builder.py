@@ -13,16 +13,16 @@ from drevo.model.description import (
     IDENTITY,
     JOINT_SIZES,
     ORIGIN,
-    Contact,
+    ContactPoint,
     Inertial,
     Joint,
     Limit,
     Link,
     Loop,
-    Mat,
+    Mat3,
     Mimic,
     Model,
-    Vec,
+    Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.rotations import from_rpy, shift_tensor
@@ -36,7 +36,7 @@ T = TypeVar("T")
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 
 WORLD = "world"
-ZERO: Mat = (ORIGIN, ORIGIN, ORIGIN)
+ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
 
 class Builder:
@@ -54,7 +54,7 @@ class Builder:
         self._links = {root: Link(_checked("the robot", "root", values.name, root))}
         self._joints: dict[str, Joint] = {}
         self._loops: list[Loop] = []
-        self._contacts: list[Contact] = []
+        self._contacts: list[ContactPoint] = []
 
     def __repr__(self) -> str:
         return f"<Builder {self.name!r}: {len(self._links) - 1} bodies>"
@@ -138,7 +138,7 @@ class Builder:
     def contact(self, link: str, point: Numbers) -> Builder:
         """Name a point of a body, in its frame, that may touch the ground."""
         point = _checked(f"contact of {link!r}", "point", values.vector, point)
-        self._contacts.append(Contact(self._known(link), point))
+        self._contacts.append(ContactPoint(self._known(link), point))
         return self
 
     def model(self, strict: bool = False) -> Model:
@@ -208,11 +208,11 @@ def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at:
     return Inertial(m, c, tensor) if m or any(map(any, tensor)) else None
 
 
-def _rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat:
+def _rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat3:
     if rotation is not None and rpy is not None:
         raise ModelError(f"{who}: both rotation and rpy are given; give one of them")
     if rpy is not None:
-        angles: Vec = _checked(who, "rpy", values.vector, rpy)
+        angles: Vec3 = _checked(who, "rpy", values.vector, rpy)
         return from_rpy(*angles) if any(angles) else IDENTITY
     return IDENTITY if rotation is None else _checked(who, "rotation", values.rotation, rotation)
 

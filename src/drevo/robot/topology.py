@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from ..errors import InputError, ModelError, shown
-from ..mechanics.topology import children_of, depth_first
+from ..mechanics.tree_indices import children_of, depth_first
 from ..model.description import Joint, Model
 from ..model.sentences import meant, model_of
 
@@ -25,7 +25,7 @@ class LinkIndexError(InputError, IndexError):
     """No such link: an IndexError too, so that a Table is a sequence."""
 
 
-class Table(Sequence[T]):
+class IndexTable(Sequence[T]):
     """An index function: `table[i]`, or as the paper writes it `table(i)` and `table(i, k)`, k from 1.
 
     i: the number of a link, or its name.
@@ -133,10 +133,10 @@ class Topology:
         self.ancestor_count = _table([max(x - 1, 0) for x in level])
         self.position_among_siblings = _table(place)
         self.joint_type = _table([0, *turning] if turning else [0] + [1] * (n - 1))
-        self.ancestors = Table(n, self._ancestors)
-        self.subtree = Table(n, self._subtree)
+        self.ancestors = IndexTable(n, self._ancestors)
+        self.subtree = IndexTable(n, self._subtree)
         for table in vars(self).values():
-            if isinstance(table, Table):
+            if isinstance(table, IndexTable):
                 table._names = self.names
 
     @classmethod
@@ -191,8 +191,8 @@ class Topology:
     sigma = property(lambda self: self.joint_type)
 
 
-def _table(values: Sequence[T]) -> Table[T]:
-    return Table(len(values), values.__getitem__)
+def _table(values: Sequence[T]) -> IndexTable[T]:
+    return IndexTable(len(values), values.__getitem__)
 
 
 def _checked(parent: Sequence[int]) -> list[int]:

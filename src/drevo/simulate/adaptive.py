@@ -14,7 +14,7 @@ from .layout import TOO_SMALL
 from .state import EngineState
 
 Array = np.ndarray[Any, Any]
-Node = tuple[float, Array, Array]  # t, q (count, nq), v (count, nv)
+TimedState = tuple[float, Array, Array]  # t, q (count, nq), v (count, nv)
 RECORDS = 64  # steps of a call of the machine code
 
 
@@ -31,7 +31,7 @@ class Adaptive:
         self.steps = self.rejected = 0
         self.errors = np.array(state.method.errors)
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[TimedState]:
         """The accepted steps: t, q, v."""
         state = self.state
         if isinstance(state.rates, CompiledMotion) and state.count == 1 and state.method.order == ORDER:
@@ -40,7 +40,7 @@ class Adaptive:
             for t in self._in_python():
                 yield t, state.q.copy(), state.v.copy()
 
-    def _compiled(self) -> Iterator[Node]:
+    def _compiled(self) -> Iterator[TimedState]:
         """Of one motion by a method of order 8: no Python between the steps."""
         state = self.state
         state.t0, state.h = 0.0, min(FIRST, self.end)

@@ -19,7 +19,7 @@ from .checks import require_memory
 from .compiled_motion import CompiledMotion, compile_motion, owners
 from .constraints import HeldConstraints
 from .control import Control, law_function, traced
-from .motion import Rates, numeric_rates, quaternions
+from .motion import StateRates, numeric_rates, quaternions
 
 Array = np.ndarray[Any, Any]
 Efforts = Callable[[float, Array, Array], ArrayLike]
@@ -68,7 +68,7 @@ def _finite(robot: Dynamics, q: Array, v: Array, when: str) -> None:
 class RightHandSide:
     """The right-hand side, efforts that are an input of it, (1 or steps, count, nv), or else the law of them."""
 
-    rates: CompiledMotion | Rates
+    rates: CompiledMotion | StateRates
     held: Array | None
     law: Law
     control: Control | None = None
@@ -154,7 +154,7 @@ def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     return checked
 
 
-def _numeric(robot: Dynamics, law: Law, under: HeldConstraints | None) -> Rates:
+def _numeric(robot: Dynamics, law: Law, under: HeldConstraints | None) -> StateRates:
     """The right-hand side with a law of Python's."""
     if under is not None:
         return numeric_rates(robot.model, law, under.accelerations)

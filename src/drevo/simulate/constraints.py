@@ -16,7 +16,7 @@ from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, closed
 from ..constrained.solve import cholesky, independent, spanned
-from ..constrained.terms import Terms, anchored, constraint_terms, held_at, numeric_terms
+from ..constrained.terms import ConstraintTerms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
 from . import layout
@@ -68,7 +68,7 @@ class HeldConstraints:
         assert self.sizes is not None
         return np.concatenate([self.places, self.sizes], -1)
 
-    def terms(self, t: ArrayLike, q: Array, v: Array) -> Terms:
+    def terms(self, t: ArrayLike, q: Array, v: Array) -> ConstraintTerms:
         """f, f', Gamma and gamma; q (..., count, nq), t a number or (..., 1)."""
         lead = q.shape[:-1]
         count, n = math.prod(lead), self.places.shape[-1]
@@ -78,9 +78,9 @@ class HeldConstraints:
         c = numeric_terms(
             self.robot.model, held, q.reshape(count, q.shape[-1]), v.reshape(count, v.shape[-1]), times
         )
-        return Terms(*(x.reshape(*lead, *x.shape[1:]) for x in c))
+        return ConstraintTerms(*(x.reshape(*lead, *x.shape[1:]) for x in c))
 
-    def terms_in_flight(self, t: float, q: Array, v: Array) -> Terms:
+    def terms_in_flight(self, t: float, q: Array, v: Array) -> ConstraintTerms:
         """The same by compiled code."""
         return constraint_terms(self.robot, self.found, q, v, t, self.places)
 

@@ -16,11 +16,11 @@ from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, TraceError
 from ..io.given import finite
+from ..mechanics.scalar import Scalar, Vector
 from ..model.description import Model
 from ..model.dynamics import Described
 
-Scalar = Any  # float, array or graph node
-Law = Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]
+ControlLaw = Callable[[Scalar, Vector, Vector], Vector]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Control:
     (q[0] > 0) & (v[0] < 1). A law of drevo.control.stabilise may be given as it is. Raises InputError.
     """
 
-    law: Law
+    law: ControlLaw
 
     def __post_init__(self) -> None:
         if isinstance(self.law, Control) or not callable(self.law):
@@ -48,7 +48,7 @@ class Control:
         law = getattr(self.law, "over_scalars", self.law)
         object.__setattr__(self, "law", law)
 
-    def __call__(self, t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sequence[Scalar]:
+    def __call__(self, t: Scalar, q: Vector, v: Vector) -> Vector:
         return self.law(t, q, v)
 
     def reason(self, t: float, q: Any, v: Any) -> str:
@@ -80,7 +80,7 @@ class Control:
 def damping(coefficients: float | Sequence[float]) -> Control:
     """tau = -d v, N m s/rad or N s/m: one number for all joints, or nv of them."""
 
-    def law(t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sequence[Scalar]:
+    def law(t: Scalar, q: Vector, v: Vector) -> Vector:
         return [-d * x for d, x in zip(_each("coefficients", coefficients, len(v)), v)]
 
     return Control(law)
@@ -93,7 +93,7 @@ def pd(
 ) -> Control:
     """tau = k (target - q) - d v; for robots whose joints all have one coordinate a freedom."""
 
-    def law(t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sequence[Scalar]:
+    def law(t: Scalar, q: Vector, v: Vector) -> Vector:
         n = len(v)
         if len(q) != n:
             raise InputError("pd needs joints without quaternions: write a Control for this robot")
@@ -135,4 +135,4 @@ def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:
     return [float(x) for x in np.broadcast_to(found, (n,))]
 
 
-__all__ = ["Control", "Law", "damping", "law_function", "pd", "traced"]
+__all__ = ["Control", "ControlLaw", "damping", "law_function", "pd", "traced"]

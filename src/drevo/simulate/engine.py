@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, Function, Module, Value
+from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
 from ..codegen.emit.llvm_target import Target
 from ..codegen.emit.lower import Lowered
 from .layout import NOT_FINITE, TOO_SMALL, UNSETTLED, Fields
@@ -40,12 +40,12 @@ def _rates_of(state: Fields, s: Value) -> tuple[Value, Value]:
     return state.K_q.at(s * state.pad_q), state.K_v.at(s * state.pad_v)
 
 
-def _clear_best(f: Function, state: Fields) -> None:
+def _clear_best(f: IRFunction, state: Fields) -> None:
     for k in range(2):
         state.best.at(k).store(f.zero(F64))
 
 
-def _explicit_stages(f: Function, state: Fields, now: Value, h: Value, failed: Value) -> None:
+def _explicit_stages(f: IRFunction, state: Fields, now: Value, h: Value, failed: Value) -> None:
     """Every stage once, each from those before it; returns `failed` where a rate is not finite."""
     with (
         f.loop(state.stages, some=True) as s,
@@ -119,10 +119,10 @@ def _attempt(m: Module) -> None:
     state = Fields(f)
     _explicit_stages(f, state, f.t, f.h, f.const(F64, math.inf))
     _clear_best(f, state)
-    errors, tolerances = (state.e_5, state.e_3), (state.rtol, state.atol)
-    for part in "qv":
-        y, rates, b, pad = (getattr(state, f"{name}{part}") for name in ("", "K_", "b_", "pad_"))
-        f.call(VOID, "estimate", state.best, y, rates, b, *errors, state.stages, pad, f.h, *tolerances)
+    parts = [[getattr(state, f"{name}{part}") for name in ("", "K_", "b_", "pad_")] for part in "qv"]
+    for y, rates, b, pad in parts:
+        errors, counts = (state.e_5, state.e_3), (state.stages, pad)
+        f.call(VOID, "estimate", state.best, y, rates, b, *errors, *counts, f.h, state.rtol, state.atol)
     fifth, third = state.best.load(), state.best.at(1).load()
     numbers = (state.n_q + state.n_v).cast("sitofp", F64)
     below = f.call(F64, "llvm.sqrt.f64", (fifth + third * 0.01) * numbers)
@@ -162,11 +162,11 @@ def _integrate_adaptive(m: Module) -> None:
     f.ret(on.r)
 
 
-def _smaller(f: Function, x: Value, y: Value) -> Value:
+def _smaller(f: IRFunction, x: Value, y: Value) -> Value:
     return f.select(x > y, y, x)
 
 
-def _factor(f: Function, error: Value) -> Value:
+def _factor(f: IRFunction, error: Value) -> Value:
     """What a step is multiplied by: SAFETY / error^(1/8), between SHRINK and GROW; of a NaN SHRINK."""
     root = error
     for _ in range(3):

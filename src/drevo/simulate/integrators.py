@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import InputError, one_of
 
-Row = tuple[float, ...]
+TableauRow = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class Integrator:
 
     name: str
     order: int
-    rows: tuple[Row, ...]
-    weights: Row
+    rows: tuple[TableauRow, ...]
+    weights: TableauRow
     reference: str
-    q_rows: tuple[Row, ...] | None = None
-    q_weights: Row | None = None
-    errors: tuple[Row, ...] = ()
+    q_rows: tuple[TableauRow, ...] | None = None
+    q_weights: TableauRow | None = None
+    errors: tuple[TableauRow, ...] = ()
 
     def __post_init__(self) -> None:
         s = len(self.weights)
@@ -42,7 +42,7 @@ class Integrator:
         return len(self.weights)
 
     @property
-    def nodes(self) -> Row:
+    def nodes(self) -> TableauRow:
         """c_i, the sums of the rows."""
         return tuple(math.fsum(row) for row in self.rows)
 
@@ -56,13 +56,13 @@ class Integrator:
         return bool(self.errors)
 
 
-def _lower(*rows: Iterable[float]) -> tuple[Row, ...]:
+def _lower(*rows: Iterable[float]) -> tuple[TableauRow, ...]:
     """Rows of an explicit method, completed with zeros to a square."""
     given = [tuple(row) for row in rows]
     return tuple(row + (0.0,) * (len(given) - len(row)) for row in given)
 
 
-def _sparse(size: int, entries: dict[int, float]) -> Row:
+def _sparse(size: int, entries: dict[int, float]) -> TableauRow:
     return tuple(entries.get(j, 0.0) for j in range(size))
 
 

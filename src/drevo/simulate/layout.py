@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..codegen.emit.ir import Function, Value
+from ..codegen.emit.ir import IRFunction, Value
 
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent
@@ -27,9 +27,9 @@ NOT_FINITE, UNSETTLED, TOO_SMALL, DEPENDENT, OPEN = 1, 2, 3, 4, 5
 class Fields:
     """The fields of a function's argument `state`, as values: read once, at its start. `at`: where one stands."""
 
-    _f: Function
+    _f: IRFunction
 
-    def __init__(self, f: Function) -> None:
+    def __init__(self, f: IRFunction) -> None:
         self.__dict__["_f"] = f
 
     def __getattr__(self, field: str) -> Value:

@@ -20,19 +20,19 @@ from ..compiler.tracer import Tracer
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint
 from ..constrained.terms import anchored, anchors
-from ..mechanics.algorithms.constraints import Kinematics, Rows
+from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.configuration import slices
 from ..mechanics.rotation import coordinate_rates as joint_rates
-from ..mechanics.scalar import Scalar, dot, is_zero, sqrt
+from ..mechanics.scalar import Scalar, Vector, dot, is_zero, sqrt
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from .control import Control
 
 Array = np.ndarray[Any, Any]
-Rates = Callable[[float, Array, Array], tuple[Array, Array]]
-Ports = tuple[tuple[str, Sequence[Scalar]], ...]
+StateRates = Callable[[float, Array, Array], tuple[Array, Array]]
+NamedOutputs = tuple[tuple[str, Vector], ...]
 CLOSED = 1e-12  # m or rad: what Newton's last step starts from
 APART = 1e-8  # m or rad: how far a row that follows from the others may be off before it does not follow
 PIVOT = 1e-10  # of D over its diagonal: there six digits of a reaction are left
@@ -92,7 +92,7 @@ def motion(model: Model, control: Control | None, driven: bool, rule: Rule | Non
         sizes["given"] = rule.given
     given = {name: t.input(name, n) for name, n in sizes.items()}  # of q any length is taken
     q, v, tau = with_unit_quaternions(model, given["q"]), given["v"], _efforts(t.graph, model, control, given)
-    more: Ports = ()
+    more: NamedOutputs = ()
     if rule is None:
         fast = quick(t.tree, ["forward_dynamics"], False)
         a = fast.get("forward_dynamics", COMPUTE["forward_dynamics"])(t.tree, q, v, tau)
@@ -112,8 +112,8 @@ def _efforts(graph: Graph, model: Model, control: Control | None, given: dict[st
 
 
 def _ruled(
-    model: Model, tree: Tree, rule: Rule, given: dict[str, list[Any]], q: Sequence[Scalar], tau: Sequence[Scalar]
-) -> tuple[list[Scalar], Ports]:
+    model: Model, tree: Tree, rule: Rule, given: dict[str, list[Any]], q: Vector, tau: Vector
+) -> tuple[list[Scalar], NamedOutputs]:
     """Accelerations under the rule, and the further outputs."""
     v, t = given["v"], given["t"][0]
     numbers = anchors(rule.found)
@@ -136,22 +136,22 @@ def _ruled(
     return a, (("P_q", moved), ("P_v", [x + d for x, d in zip(v, dv)]), ("gap", gap), ("watch", watch))
 
 
-def _fed_back(rule: Rule, kept: Rows) -> list[Scalar]:
+def _fed_back(rule: Rule, kept: ConstraintRows) -> list[Scalar]:
     """gamma + gamma1 f' + gamma0 f."""
     assert rule.feedback is not None
     g1, g0 = ([g[k] for k in rule.kept] for g in rule.feedback)
     return [x + a * rate + b * value for x, a, rate, b, value in zip(kept.bias, g1, kept.rate, g0, kept.value)]
 
 
-def select_rows(rows: Rows, kept: Sequence[int]) -> Rows:
+def select_rows(rows: ConstraintRows, kept: Sequence[int]) -> ConstraintRows:
     """Some of the rows."""
-    return Rows(*([part[k] for k in kept] for part in rows))
+    return ConstraintRows(*([part[k] for k in kept] for part in rows))
 
 
 # -- coordinates --------------------------------------------------------------------------------------------
 
 
-def with_unit_quaternions(model: Model, q: Sequence[Scalar]) -> list[Scalar]:
+def with_unit_quaternions(model: Model, q: Vector) -> list[Scalar]:
     """q with its quaternions made unit."""
     out = list(q)
     for k in quaternions(model):
@@ -165,9 +165,7 @@ def quaternions(model: Model) -> tuple[int, ...]:
     return tuple(s.stop - 4 for j, s, _ in slices(model) if j.nq >= 4)
 
 
-def coordinate_rates(
-    model: Model, raw: Sequence[Scalar], unit: Sequence[Scalar], v: Sequence[Scalar]
-) -> list[Scalar]:
+def coordinate_rates(model: Model, raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
     """dq/dt of rates v; unit: raw with unit quaternions."""
     out: list[Scalar] = []
     for _, sq, sv in slices(model):
@@ -179,7 +177,7 @@ def numeric_rates(
     model: Model,
     efforts: Callable[[float, Array, Array], Array],
     forward: Callable[[float, Array, Array, Array], Array],
-) -> Rates:
+) -> StateRates:
     """The same right-hand side on arrays: efforts(t, q, v), and accelerations forward(t, q, v, tau)."""
 
     turning = [(sq, sv) for j, sq, sv in slices(model) if j.nq >= 4]
@@ -199,4 +197,4 @@ def numeric_rates(
     return rates
 
 
-__all__ = ["APART", "CLOSED", "PIVOT", "Rates", "Rule", "motion", "numeric_rates", "quaternions"]
+__all__ = ["APART", "CLOSED", "PIVOT", "Rule", "StateRates", "motion", "numeric_rates", "quaternions"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..codegen.emit.ir import F64, I64, PTR, Function, Module, Value
+from ..codegen.emit.ir import F64, I64, PTR, IRFunction, Module, Value
 from ..codegen.emit.llvm_math import Lanes
 
 
@@ -15,7 +15,7 @@ def add_sums(m: Module, l: Lanes) -> None:
     _estimate(m, l)
 
 
-def _weighted(f: Function, l: Lanes, i: Value, weights: Sequence[Value]) -> list[Value]:
+def _weighted(f: IRFunction, l: Lanes, i: Value, weights: Sequence[Value]) -> list[Value]:
     """sum_j w_j K_j at place i of the state, for each row w of weights."""
     names = [f"sum{k}" for k in range(len(weights))]
     with f.loop(f.n, carry=dict.fromkeys(names, f.zero(l.type))) as s:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..codegen.emit.ir import I32, I64, PTR, VOID, Function, Module, Value
+from ..codegen.emit.ir import I32, I64, PTR, VOID, IRFunction, Module, Value
 from ..codegen.emit.llvm_rolled_driver import loaded
 from ..codegen.emit.lower import Lowered, Port
 from ..codegen.runtime import native
@@ -10,7 +10,7 @@ from ..codegen.runtime.build import Spec
 from ..codegen.runtime.kept import kept
 from ..codegen.runtime.key import key
 from ..codegen.runtime.rolled import RolledCode, loops_of, target_of
-from ..compiler.rolled import Tables, prepared, require_regular, rolled_program
+from ..compiler.rolled import Tables, prepared, require_regular_rolled, rolled_program
 from ..model.description import Model
 from . import engine
 
@@ -20,7 +20,7 @@ _TAKEN = (0, 1, 2, 4, 5)
 
 def rolled_motion(model: Model) -> tuple[native.Code, int]:
     """The engine with the loops that it calls, and the bytes of the arena. Efforts are always an input."""
-    require_regular(model)
+    require_regular_rolled(model)
     spec, tables = Spec(), Tables.of(model)
     sizes, request, data = prepared(tables, "motion", (), {})
     loops = loops_of(request, lambda: rolled_program("motion", tables.kinds), spec, True)
@@ -45,7 +45,7 @@ def _text(spec: Spec) -> str:
     return m.text()
 
 
-def _without_t(f: Function, entries: Value, kind: str) -> Value:
+def _without_t(f: IRFunction, entries: Value, kind: str) -> Value:
     taken = f.place(kind, len(_TAKEN))
     for to, k in enumerate(_TAKEN):
         taken.at(to, kind).store(entries.at(k, kind).load(kind))

@@ -18,7 +18,7 @@ from ..errors import InputError, NumericsError, shown
 from ..io.given import flag, function, positive, seconds, whole
 from ..model.dynamics import Dynamics
 from . import layout
-from .adaptive import Adaptive, Node
+from .adaptive import Adaptive, TimedState
 from .arguments import Efforts, RightHandSide, right_hand_side, start
 from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded
 from .compiled_motion import CompiledMotion, owners
@@ -279,7 +279,13 @@ class _Run:
         return self._table(t_out, q_out, v_out, control.steps, control.rejected, nodes)
 
     def _table(
-        self, t: Array, q: Array, v: Array, steps: int, rejected: int = 0, nodes: Sequence[Node] | None = None
+        self,
+        t: Array,
+        q: Array,
+        v: Array,
+        steps: int,
+        rejected: int = 0,
+        nodes: Sequence[TimedState] | None = None,
     ) -> Table:
         found = nodes or list(zip(t.tolist(), q, v))
         times = [x[0] for x in found]
@@ -300,7 +306,7 @@ class _Run:
 
     # -- between records ------------------------------------------------------------------------------------
 
-    def _between(self, node: Node, t: float, steps: int) -> Node:
+    def _between(self, node: TimedState, t: float, steps: int) -> TimedState:
         """The state at t, a little after a node, by `steps` shorter steps."""
         state = self.state(slice(0, len(self.q)), (t - node[0]) / steps)
         state.t0 = node[0]
@@ -312,12 +318,12 @@ class _Run:
             raise NumericsError(self.explain(state, slice(0, 1), [node]))
         return t, q[0], v[0]
 
-    def explain(self, state: EngineState, rows: slice, before: Sequence[Node]) -> str:
+    def explain(self, state: EngineState, rows: slice, before: Sequence[TimedState]) -> str:
         """Why a motion has ended; before: states that it passed."""
         now = state.t0 + state.k * state.h, state.q, state.v
         return self.lost([now, *before]) or _stopped(self.robot, state, rows, self.under)
 
-    def lost(self, nodes: Sequence[Node]) -> str:
+    def lost(self, nodes: Sequence[TimedState]) -> str:
         """What the law of control says of states near the end; those of a motion run wild say nothing."""
         control = self.rhs.control
         for t, q, v in nodes if control else ():
@@ -329,7 +335,7 @@ class _Run:
                     return f"simulate: at t = {t:.6g} s{where} {told}"
         return ""
 
-    def _look(self, a: Node, b: Node, steps: int) -> bool:
+    def _look(self, a: TimedState, b: TimedState, steps: int) -> bool:
         """Adds the events between two nodes in order of time; true if one of them ends the motion."""
         seen: list[tuple[float, Occurrence, bool]] = []
         for event in self.events:
@@ -346,9 +352,9 @@ class _Run:
         return False
 
     def _root(
-        self, event: Event, a: Node, b: Node, low: float, high: float,
+        self, event: Event, a: TimedState, b: TimedState, low: float, high: float,
         steps: int,
-    ) -> Node:  # fmt: skip
+    ) -> TimedState:  # fmt: skip
         """Illinois: a secant that keeps the root between its ends."""
         start, left, right, best = a, a[0], b[0], b
         for _ in range(100):
@@ -371,7 +377,7 @@ class _Run:
         return k + 1
 
 
-def _value(event: Event, node: Node) -> float:
+def _value(event: Event, node: TimedState) -> float:
     given = np.asarray(event.function(node[0], node[1][0], node[2][0]))
     if given.size != 1 or given.dtype.kind not in "iufb":
         raise InputError(f"event {event.name!r}: its function(t, q, v) must give one number")

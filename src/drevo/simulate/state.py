@@ -12,7 +12,7 @@ from . import layout
 from .compiled_motion import CompiledMotion
 from .engine import SETTLED
 from .integrators import Integrator
-from .motion import Rates, quaternions
+from .motion import StateRates, quaternions
 
 Array = np.ndarray[Any, Any]
 SWEEPS = 60  # of an implicit method's iteration
@@ -33,7 +33,7 @@ class EngineState:
     """
 
     def __init__(
-        self, model: Model, rates: CompiledMotion | Rates, method: Integrator, count: int, step: float
+        self, model: Model, rates: CompiledMotion | StateRates, method: Integrator, count: int, step: float
     ) -> None:
         self.model, self.rates, self.method, self.count, self.h = model, rates, method, count, step
         self.t0, self.k, self.code = 0.0, 0, 0
@@ -160,7 +160,7 @@ class EngineState:
 
     # -- the same in Python ---------------------------------------------------------------------------------
 
-    def _integrate_in_python(self, rates: Rates, to_q: Array, to_v: Array, every: int) -> int:
+    def _integrate_in_python(self, rates: StateRates, to_q: Array, to_v: Array, every: int) -> int:
         with np.errstate(all="ignore"):
             for r in range(len(to_q)):
                 for _ in range(every):
@@ -170,7 +170,7 @@ class EngineState:
                 to_q[r], to_v[r] = self.q, self.v
         return len(to_q)
 
-    def _step(self, rates: Rates) -> int:
+    def _step(self, rates: StateRates) -> int:
         """One step; 0, or why not."""
         last = 0.0
         now = self.t0 + self.k * self.h
@@ -188,7 +188,7 @@ class EngineState:
         self._finish_step()
         return 0
 
-    def _stages(self, rates: Rates, now: float) -> tuple[float, float]:
+    def _stages(self, rates: StateRates, now: float) -> tuple[float, float]:
         """Every stage once; the largest change of a rate, the largest rate."""
         m, a_q, a_v = self.method, self._arrays["a_q"], self._arrays["a_v"]
         change = size = 0.0

@@ -4,7 +4,7 @@ records, and the return of a state to its constraints.
 
 from __future__ import annotations
 
-from ..codegen.emit.ir import F64, I1, I32, I64, PTR, VOID, Function, Module, Value
+from ..codegen.emit.ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
 from ..codegen.emit.llvm_math import Lanes
 from .layout import DEPENDENT, NOT_FINITE, OPEN, Fields
 
@@ -26,7 +26,7 @@ def add_steps(m: Module, l: Lanes, timed: bool, constrained: bool) -> None:
     _project(m, constrained)
 
 
-def _larger(f: Function, x: Value, y: Value) -> Value:
+def _larger(f: IRFunction, x: Value, y: Value) -> Value:
     return f.select(x > y, x, y)
 
 
@@ -102,7 +102,7 @@ def _finish_step(m: Module) -> None:
     f.ret(f.call(I64, "project", f.state, f.then))
 
 
-def _unit_quaternions(f: Function, state: Fields) -> None:
+def _unit_quaternions(f: IRFunction, state: Fields) -> None:
     f.call(VOID, "normalise", state.q, state.count, state.size_q, state.quaternions, state.quaternion_count)
 
 
@@ -149,11 +149,11 @@ def _project(m: Module, constrained: bool) -> None:
         f.ret(f.zero(I64))
 
 
-def _move(f: Function, state: Fields, source: str, to: str) -> None:
+def _move(f: IRFunction, state: Fields, source: str, to: str) -> None:
     f.call(VOID, "copy", getattr(state, to), getattr(state, source), getattr(state, f"n_{source[-1]}"))
 
 
-def _give_up(f: Function, state: Fields, code: int) -> None:
+def _give_up(f: IRFunction, state: Fields, code: int) -> None:
     _move(f, state, "Y_q", "q")
     _move(f, state, "Y_v", "v")
     f.ret(f.const(I64, code))

@@ -21,6 +21,7 @@ from ...io.brief import several
 from ...io.given import flag
 from ...mechanics.algorithms.energy import potential_energy
 from ...mechanics.formalisms.telegin import elements
+from ...mechanics.scalar import Scalar
 from ...mechanics.tree import build_tree
 from ...model.description import Model
 from ...model.sentences import model_of
@@ -34,9 +35,9 @@ from .free_lengths import (
     snapped,
     texts,
 )
-from .linear import Row, Space, space
+from .linear import Space, SparseRow, space
 from .parameters import SNAP, Coefficients, Parameters
-from .polynomial import NUMBER, ONE, Form, Monomial, Poly, Scalar, forms
+from .polynomial import NUMBER, ONE, Form, Monomial, Poly, forms
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -51,7 +52,7 @@ class Demand:
 
     element: str
     monomial: Monomial
-    row: Row
+    row: SparseRow
     wholly: bool = False  # the element must vanish, its constant term too
 
     @property
@@ -108,7 +109,7 @@ class Conditions:
             out[number] = (*out.get(number, ()), self.text(row) + " = 0")
         return out
 
-    def _ordered(self) -> list[tuple[int, Row]]:
+    def _ordered(self) -> list[tuple[int, SparseRow]]:
         return sorted(self.space.rows.items(), key=lambda r: (self.parameters.all[r[0]].body, r[0]))
 
     def text(self, row: Form) -> str:
@@ -199,7 +200,7 @@ class Conditions:
                 missing.append(self.text(row) + " = 0")
         return Comparison(len(given), tuple(implied), tuple(missing), tuple(superfluous))
 
-    def _read(self, text: str) -> list[tuple[str, Row]]:
+    def _read(self, text: str) -> list[tuple[str, SparseRow]]:
         """The rows of a chain of equalities, each with its own text."""
         sides = sides_of(text)
         try:

@@ -26,12 +26,12 @@ TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FormulaNode:
     """An expression: kind is number, name or one of + - * / ^ neg sin cos; `at` tells equal leaves apart."""
 
     kind: str
     value: Any = None
-    parts: tuple[Node, ...] = ()
+    parts: tuple[FormulaNode, ...] = ()
     at: int = -1
 
 
@@ -96,51 +96,51 @@ class _Reader:
     def wrong(self) -> InputError:
         return InputError(f"formula {self.text.strip()!r}: {self.peek()[1] or 'its end'!r} is out of place")
 
-    def sum(self) -> Node:
+    def sum(self) -> FormulaNode:
         sign = self.peek()[1]
         if sign in ("+", "-"):
             self.take()
         node = self.product()
         if sign == "-":
-            node = Node("neg", parts=(node,))
+            node = FormulaNode("neg", parts=(node,))
         while self.peek()[1] in ("+", "-"):
             op = self.take()[1]
-            node = Node(op, parts=(node, self.product()))
+            node = FormulaNode(op, parts=(node, self.product()))
         return node
 
-    def product(self) -> Node:
+    def product(self) -> FormulaNode:
         node = self.power()
         while True:
             kind, text = self.peek()
             if text in ("*", "/"):
                 self.take()
-                node = Node(text, parts=(node, self.power()))
+                node = FormulaNode(text, parts=(node, self.power()))
             elif kind in ("name", "number") or text == "(":
-                node = Node("*", parts=(node, self.power()))
+                node = FormulaNode("*", parts=(node, self.power()))
             else:
                 return node
 
-    def power(self) -> Node:
+    def power(self) -> FormulaNode:
         node = self.atom()
         if self.peek()[1] in ("^", "**"):
             self.take()
             kind, text = self.take() if self.peek()[0] == "number" else ("", "")
             if kind != "number" or text not in ("1", "2", "3", "4"):
                 raise self.wrong()
-            node = Node("^", int(text), (node,))
+            node = FormulaNode("^", int(text), (node,))
         return node
 
-    def atom(self) -> Node:
+    def atom(self) -> FormulaNode:
         kind, text = self.peek()
         if kind == "number":
-            return Node("number", text, at=self.take() and self.at)
+            return FormulaNode("number", text, at=self.take() and self.at)
         if text in FUNCTIONS:
             self.take()
             if self.peek()[1] != "(":
                 raise self.wrong()
-            return Node(text, parts=(self.atom(),))
+            return FormulaNode(text, parts=(self.atom(),))
         if kind == "name":
-            return Node("name", text, at=self.take() and self.at)
+            return FormulaNode("name", text, at=self.take() and self.at)
         if text == "(" and self.depth < 100:
             self.take()
             self.depth += 1
@@ -153,7 +153,7 @@ class _Reader:
         raise self.wrong()
 
 
-def read(text: str) -> list[Node]:
+def read(text: str) -> list[FormulaNode]:
     """The sides of a chain of equalities, in order."""
     reader = _Reader(text)
     sides = [reader.sum()]
@@ -165,7 +165,7 @@ def read(text: str) -> list[Node]:
     return sides
 
 
-def value(node: Node, name: Callable[[str], Any], number: Callable[[str], Any]) -> Any:
+def value(node: FormulaNode, name: Callable[[str], Any], number: Callable[[str], Any]) -> Any:
     """The value of an expression over anything that has + - * /."""
     if node.kind == "number":
         return number(node.value)
@@ -185,14 +185,14 @@ def value(node: Node, name: Callable[[str], Any], number: Callable[[str], Any]) 
     return {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b}[node.kind]()
 
 
-def nodes(node: Node) -> Iterator[Node]:
+def nodes(node: FormulaNode) -> Iterator[FormulaNode]:
     """All parts, the whole first."""
     yield node
     for p in node.parts:
         yield from nodes(p)
 
 
-def leaves(node: Node) -> Iterator[Node]:
+def leaves(node: FormulaNode) -> Iterator[FormulaNode]:
     """Numbers and names, left to right."""
     if not node.parts:
         yield node
@@ -200,17 +200,17 @@ def leaves(node: Node) -> Iterator[Node]:
         yield from leaves(p)
 
 
-def replaced(node: Node, old: Node, new: Node) -> Node:
+def replaced(node: FormulaNode, old: FormulaNode, new: FormulaNode) -> FormulaNode:
     """The expression with one part exchanged."""
     if node is old:
         return new
-    return Node(node.kind, node.value, tuple(replaced(p, old, new) for p in node.parts), node.at)
+    return FormulaNode(node.kind, node.value, tuple(replaced(p, old, new) for p in node.parts), node.at)
 
 
 _RANK = {"+": 1, "-": 1, "neg": 1, "*": 2, "/": 2, "^": 3}
 
 
-def text(node: Node, above: int = 0) -> str:
+def text(node: FormulaNode, above: int = 0) -> str:
     """The expression in the notation that `read` takes."""
     if not node.parts:
         return str(node.value)
@@ -228,4 +228,4 @@ def text(node: Node, above: int = 0) -> str:
     return f"({out})" if rank < above else out
 
 
-__all__ = ["FUNCTIONS", "Node", "leaves", "nodes", "normal", "read", "replaced", "text", "value"]
+__all__ = ["FUNCTIONS", "FormulaNode", "leaves", "nodes", "normal", "read", "replaced", "text", "value"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import TraceError
 from ...mechanics.algorithms.inertia_matrix import mass_matrix
-from ...mechanics.topology import ancestors, children_of, subtree_ends
 from ...mechanics.tree import build_tree
+from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
 from .parameters import SNAP
 

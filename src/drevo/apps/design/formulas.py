@@ -12,7 +12,7 @@ from ...io.brief import brief
 from ...model.description import Model
 from ...model.sentences import model_of
 from . import expressions
-from .expressions import Node
+from .expressions import FormulaNode
 from .formula_values import POSES, Array, Values
 from .mending import mended
 
@@ -100,7 +100,7 @@ class _Check:
             else:
                 self._judge(name, true, last, line)
 
-    def _judge(self, name: str, true: Array, node: Node, line: str) -> None:
+    def _judge(self, name: str, true: Array, node: FormulaNode, line: str) -> None:
         least = ROUNDING * float(np.max(np.abs(self.values.M))) if name.startswith("H") else 0.0
         error = _error(self.value(node, line), true, least)
         if error <= CLOSE:
@@ -110,13 +110,13 @@ class _Check:
         printed = f"{name} = {expressions.text(node)}"
         self.wrong.append(Wrong(name, printed, error, f"{name} = {mend}" if mend else ""))
 
-    def _right(self, node: Node, true: Array, least: float) -> bool:
+    def _right(self, node: FormulaNode, true: Array, least: float) -> bool:
         try:
             return _error(self.value(node, ""), true, least) <= CLOSE
         except (InputError, ZeroDivisionError):
             return False
 
-    def value(self, node: Node, line: str) -> Array:
+    def value(self, node: FormulaNode, line: str) -> Array:
         def named(name: str) -> Any:
             found = self.own.get(name)
             found = self.values(name) if found is None else found

@@ -15,12 +15,12 @@ from ...io.packages import package
 from ...mechanics.tree import build_tree
 from ...model.description import Model
 from . import expressions
-from .linear import Row, Space
+from .linear import Space, SparseRow
 from .parameters import SNAP, Coefficients, Parameters
 from .polynomial import ONE, Form, Monomial
 
 CLOSE = 1e-12  # of a coefficient: printed numbers are rounded
-Column = tuple[Monomial, int]  # powers of lengths, parameter
+Unknown = tuple[Monomial, int]  # powers of lengths, parameter
 
 
 def lengths_of(model: Model, names: Sequence[str]) -> frozenset[int]:
@@ -63,7 +63,7 @@ def texts(name: str, given: object) -> list[str]:
     return listed
 
 
-def sides_of(text: str) -> list[expressions.Node]:
+def sides_of(text: str) -> list[expressions.FormulaNode]:
     """The sides of an equation among parameters."""
     sides = expressions.read(text)
     if len(sides) < 2:
@@ -86,8 +86,8 @@ class PolynomialConditions:
     """Conditions of which each is linear in the inertial parameters, with powers of the free lengths."""
 
     parameters: Parameters
-    columns: list[Column]
-    rows: list[Row]
+    columns: list[Unknown]
+    rows: list[SparseRow]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,7 +103,7 @@ class PolynomialConditions:
         """The conditions as text."""
         return tuple(f"{self._text(row)} = 0" for row in self.rows)
 
-    def _text(self, row: Row) -> str:
+    def _text(self, row: SparseRow) -> str:
         known, names = self.parameters.all, Coefficients(self.parameters)
         lengths = {c: known[self.columns[c][1]].length + sum(a for _, a, _ in self.columns[c][0]) for c in row}
         out = ""
@@ -142,7 +142,7 @@ class PolynomialConditions:
                 given.append(p)
         return Comparison(rank, tuple(implied), tuple(missing), tuple(superfluous))
 
-    def polynomial(self, row: Row) -> Any:
+    def polynomial(self, row: SparseRow) -> Any:
         """A condition in SymPy's terms."""
         out = _sympy().Integer(0)
         for c, x in row.items():
@@ -216,7 +216,7 @@ def polynomial_conditions(
     the ideal. demands: (element, monomial, form, whether the constant term must vanish too).
     """
     nq = parameters.tree.nq
-    gathered: dict[tuple[str, Monomial], dict[Column, Fraction]] = {}
+    gathered: dict[tuple[str, Monomial], dict[Unknown, Fraction]] = {}
     for element, monomial, form, wholly in demands:
         motion = tuple(p for p in monomial if p[0] < nq)
         powers = tuple(p for p in monomial if p[0] >= nq)
@@ -235,10 +235,10 @@ def polynomial_conditions(
 def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
     """Simple ones first; what is in the ideal of those before it goes."""
 
-    def degree(row: Row) -> tuple[int, int]:
+    def degree(row: SparseRow) -> tuple[int, int]:
         return max(sum(a for _, a, _ in conditions.columns[c][0]) for c in row), len(row)
 
-    kept: list[Row] = []
+    kept: list[SparseRow] = []
     ideal: list[Any] = []
     for row in sorted(conditions.rows, key=degree):
         p = conditions.polynomial(row)

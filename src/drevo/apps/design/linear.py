@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
-Row = dict[int, Fraction]
+SparseRow = dict[int, Fraction]
 
 
 class Space:
@@ -13,19 +13,19 @@ class Space:
 
     def __init__(self, first: Collection[int] = ()) -> None:
         self.first = first
-        self.rows: dict[int, Row] = {}  # by pivot, each with 1 there
+        self.rows: dict[int, SparseRow] = {}  # by pivot, each with 1 there
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def reduced(self, row: Row) -> Row:
+    def reduced(self, row: SparseRow) -> SparseRow:
         """The row modulo the space."""
         out = dict(row)
         for pivot in [c for c in row if c in self.rows]:
             add(out, self.rows[pivot], -out[pivot])
         return out
 
-    def add(self, row: Row) -> int | None:
+    def add(self, row: SparseRow) -> int | None:
         """Takes a row in; its pivot, or None where the space holds it already."""
         rest = self.reduced(row)
         if not rest:
@@ -39,11 +39,11 @@ class Space:
         self.rows[pivot] = rest
         return pivot
 
-    def holds(self, row: Row) -> bool:
+    def holds(self, row: SparseRow) -> bool:
         return not self.reduced(row)
 
 
-def add(into: Row, row: Row, factor: Fraction) -> None:
+def add(into: SparseRow, row: SparseRow, factor: Fraction) -> None:
     """into += factor * row; zeros leave."""
     for c, x in row.items():
         value = into.get(c, Fraction(0)) + factor * x
@@ -53,7 +53,7 @@ def add(into: Row, row: Row, factor: Fraction) -> None:
             into.pop(c, None)
 
 
-def space(rows: Iterable[Row]) -> Space:
+def space(rows: Iterable[SparseRow]) -> Space:
     """The row space of rows."""
     out = Space()
     for row in rows:
@@ -61,9 +61,9 @@ def space(rows: Iterable[Row]) -> Space:
     return out
 
 
-def rank(rows: Sequence[Row]) -> int:
+def rank(rows: Sequence[SparseRow]) -> int:
     """Number of independent rows."""
     return len(space(rows))
 
 
-__all__ = ["Row", "Space", "add", "rank", "space"]
+__all__ = ["Space", "SparseRow", "add", "rank", "space"]

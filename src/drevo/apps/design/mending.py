@@ -8,24 +8,24 @@ from itertools import product
 import numpy as np
 
 from . import expressions
-from .expressions import Node
+from .expressions import FormulaNode
 from .formula_values import LETTERS, Array, Values, split_name
 
-Judge = Callable[[Node], bool]  # whether an expression has the true value
+Judge = Callable[[FormulaNode], bool]  # whether an expression has the true value
 COSINES = 24  # names tried as constants of a*c + b*s
 
 
-def mended(values: Values, own: Mapping[str, Array], name: str, node: Node, right: Judge) -> str:
+def mended(values: Values, own: Mapping[str, Array], name: str, node: FormulaNode, right: Judge) -> str:
     """The mended right side, or an empty text."""
     leaves = [x for x in expressions.leaves(node) if x.kind == "name"]
     others = [n for n in (*own, *_symbols(values)) if n != name]
-    stages: list[Iterator[Node]] = [
+    stages: list[Iterator[FormulaNode]] = [
         (_exchanged(node, x, n) for x in leaves for n in _indices(values, x.value) if n != name),
         (_exchanged(node, x, n) for x in leaves for n in _letters(values, x.value) if n != name),
         _signs(node),
         _numbers(node),
         _projections(values, own, name, node, leaves),
-        (Node(op, None, (node, _leaf(n))) for n in others for op in "+-"),
+        (FormulaNode(op, None, (node, _leaf(n))) for n in others for op in "+-"),
         (_exchanged(node, x, n) for x in leaves for n in others),
     ]
     for stage in stages:
@@ -48,12 +48,12 @@ def _by_statement(values: Values, own: Mapping[str, Array], name: str, right: Ju
     return found if right(node) else ""
 
 
-def _exchanged(node: Node, old: Node, name: str) -> Node:
+def _exchanged(node: FormulaNode, old: FormulaNode, name: str) -> FormulaNode:
     return expressions.replaced(node, old, _leaf(name))
 
 
-def _leaf(name: str) -> Node:
-    return Node("name", name)
+def _leaf(name: str) -> FormulaNode:
+    return FormulaNode("name", name)
 
 
 def _sub(values: Values, bodies: Sequence[int]) -> str:
@@ -100,31 +100,33 @@ def _letters(values: Values, name: str) -> Iterator[str]:
         yield from (f"{base}_{sub}^{a}" for a in (*"xyzqedso", "xy", "xz", "yz") if a != sup)
 
 
-def _signs(node: Node, top: Node | None = None) -> Iterator[Node]:
+def _signs(node: FormulaNode, top: FormulaNode | None = None) -> Iterator[FormulaNode]:
     """One plus for a minus, or the other way."""
     top = top or node
     if node.kind in "+-" and len(node.parts) == 2:
-        yield expressions.replaced(top, node, Node("-" if node.kind == "+" else "+", None, node.parts))
+        yield expressions.replaced(top, node, FormulaNode("-" if node.kind == "+" else "+", None, node.parts))
     if node.kind == "neg":
         yield expressions.replaced(top, node, node.parts[0])
     for p in node.parts:
         yield from _signs(p, top)
     if node is top:
-        yield Node("neg", None, (node,))
+        yield FormulaNode("neg", None, (node,))
 
 
-def _numbers(node: Node) -> Iterator[Node]:
+def _numbers(node: FormulaNode) -> Iterator[FormulaNode]:
     """One number for another, a factor 2 more or less, a square more or less."""
     for x in expressions.leaves(node):
         if x.kind == "number":
-            yield from (expressions.replaced(node, x, Node("number", t)) for t in ("1", "2", "0", "0.5", "4", "3"))
+            yield from (
+                expressions.replaced(node, x, FormulaNode("number", t)) for t in ("1", "2", "0", "0.5", "4", "3")
+            )
         else:
-            yield expressions.replaced(node, x, Node("*", None, (Node("number", "2"), x)))
-            yield expressions.replaced(node, x, Node("^", 2, (x,)))
+            yield expressions.replaced(node, x, FormulaNode("*", None, (FormulaNode("number", "2"), x)))
+            yield expressions.replaced(node, x, FormulaNode("^", 2, (x,)))
     yield from _lower(node, node)
 
 
-def _lower(node: Node, top: Node) -> Iterator[Node]:
+def _lower(node: FormulaNode, top: FormulaNode) -> Iterator[FormulaNode]:
     if node.kind == "^":
         yield expressions.replaced(top, node, node.parts[0])
     for p in node.parts:
@@ -132,8 +134,8 @@ def _lower(node: Node, top: Node) -> Iterator[Node]:
 
 
 def _projections(
-    values: Values, own: Mapping[str, Array], name: str, node: Node, leaves: Sequence[Node]
-) -> Iterator[Node]:
+    values: Values, own: Mapping[str, Array], name: str, node: FormulaNode, leaves: Sequence[FormulaNode]
+) -> Iterator[FormulaNode]:
     """A sine or cosine for a*c + b*s of the same angle: a projection on an axis that is not a frame's."""
     constants = [n for n, x in own.items() if np.ptp(x) < 1e-12 and abs(x[0]) <= 1.0]
     bodies = values.bodies(split_name(name)[1])[-1:] or range(len(values.tree))
@@ -148,11 +150,11 @@ def _projections(
         for index in sorted(_chains(values), key=lambda c: c != sub):
             for (a, b), sign, turned in product(product(constants[:COSINES], repeat=2), "+-", (False, True)):
                 first, second = (f"c_{index}", f"s_{index}") if not turned else (f"s_{index}", f"c_{index}")
-                yield expressions.replaced(node, x, Node(sign, None, (_times(a, first), _times(b, second))))
+                yield expressions.replaced(node, x, FormulaNode(sign, None, (_times(a, first), _times(b, second))))
 
 
-def _times(a: str, b: str) -> Node:
-    return Node("*", None, (_leaf(a), _leaf(b)))
+def _times(a: str, b: str) -> FormulaNode:
+    return FormulaNode("*", None, (_leaf(a), _leaf(b)))
 
 
 def _symbols(values: Values) -> Iterator[str]:

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...errors import InputError, TraceError, shown
+from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec
-from ...mechanics.topology import children_of
 from ...mechanics.tree import Tree, build_tree
+from ...mechanics.tree_indices import children_of
 from ...model.description import Model
-from .linear import Row, add
-from .polynomial import NUMBER, ONE, Angle, Poly, Scalar, exact, forms, rational, slide
+from .linear import SparseRow, add
+from .polynomial import NUMBER, ONE, Angle, Poly, exact, forms, rational, slide
 
 KINDS = ("xy", "xz", "yz", "dx", "dy", "dz", "y", "x", "z", "m")  # a condition is solved for the first of these
 LENGTH = {"m": 0, "dx": 1, "dy": 1, "dz": 1}  # power of a length in each; 2 for the rest
@@ -27,7 +28,7 @@ SNAP = 1e-9  # rad, as in write_out
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class InertialParameter:
     """One inertial parameter of a body (from 0)."""
 
     body: int
@@ -62,7 +63,9 @@ class Parameters:
         n = len(self.tree)
         self.children = children_of(self.tree.parents)
         self.all = [
-            Parameter(i, k, parameter_name(k, b.number)) for k in KINDS for i, b in enumerate(self.tree.bodies)
+            InertialParameter(i, k, parameter_name(k, b.number))
+            for k in KINDS
+            for i, b in enumerate(self.tree.bodies)
         ]
         self.index = {p.name: k for k, p in enumerate(self.all)}
         self.at = {(p.body, p.kind): k for k, p in enumerate(self.all)}
@@ -154,9 +157,9 @@ class Parameters:
         comma = "," if max(len(number[r]), len(number[c])) > 1 else ""
         return f"H_{number[r]}{comma}{number[c]}"
 
-    def own_mass(self, i: int) -> Row:
+    def own_mass(self, i: int) -> SparseRow:
         """m_oi = m_i - sum of m_j over the children."""
-        row: Row = {self.at[i, "m"]: Fraction(1)}
+        row: SparseRow = {self.at[i, "m"]: Fraction(1)}
         for j in self.children[i]:
             add(row, {self.at[j, "m"]: Fraction(1)}, Fraction(-1))
         return row
@@ -258,4 +261,12 @@ def _decimal(x: Fraction) -> str:
     return short if Fraction(short) == x else f"{x.numerator}/{x.denominator}"
 
 
-__all__ = ["Coefficients", "Length", "Parameter", "Parameters", "exact_rotation", "lengths", "parameter_name"]
+__all__ = [
+    "Coefficients",
+    "InertialParameter",
+    "Length",
+    "Parameters",
+    "exact_rotation",
+    "lengths",
+    "parameter_name",
+]

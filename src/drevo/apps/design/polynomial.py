@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 from ...errors import TraceError
+from ...mechanics.scalar import Scalar
 
 Power = tuple[int, int, int]  # (coordinate, exponent of its cosine or of a slide itself, exponent of its sine)
 Monomial = tuple[Power, ...]
 Form = dict[int, Fraction]  # parameter -> coefficient; NUMBER is the part without parameters
-Scalar = Any
 
 ONE: Monomial = ()
 NUMBER = -1

@@ -17,7 +17,7 @@ from ...errors import InputError, NumericsError, shown
 from ...io.given import flag, number
 from ...io.packages import package
 from ...mechanics.spatial import ZERO_INERTIA, RigidInertia, Sym, Vec
-from ...mechanics.topology import ancestors
+from ...mechanics.tree_indices import ancestors
 from ...model.description import Inertial, Model
 from .free_lengths import texts
 from .linear import Space

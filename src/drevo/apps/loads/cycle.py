@@ -21,7 +21,7 @@ from ...mechanics.configuration import slices
 from ...model.sentences import expect_robot
 from ...robot.face import Robot
 from .external import Surroundings
-from .masses import Given, distribution
+from .masses import GivenDistribution, distribution
 from .sections import COMPONENTS, SectionLoads, Spanned, section_loads
 from .span import chosen, spread
 from .trajectory import Trajectory, write_csv
@@ -119,7 +119,7 @@ def envelope(
     sections: int | ArrayLike = 41,
     *,
     span: Spanned = None,
-    distribution: Given = "auto",
+    distribution: GivenDistribution = "auto",
     f_ext: Mapping[str, ArrayLike] | None = None,
     entry: ArrayLike | None = None,
     contacts: Contacts = None,
@@ -142,7 +142,9 @@ def envelope(
     return Envelope(x, loads)
 
 
-def _sections(robot: Robot, link: str, sections: int | ArrayLike, span: Spanned, given: Given) -> ArrayLike:
+def _sections(
+    robot: Robot, link: str, sections: int | ArrayLike, span: Spanned, given: GivenDistribution
+) -> ArrayLike:
     if not isinstance(sections, (int, np.integer)):
         return sections
     line = chosen(robot.model, link, distribution(robot.model, link, given), span)

@@ -55,9 +55,9 @@ class Surroundings:
         tau: Array = robot.inverse_dynamics(q, v, a, f_ext=self.f_ext)
         return tau
 
-    def wrenches(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike = 0.0) -> list[Entry]:
+    def wrenches(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike = 0.0) -> list[AppliedWrench]:
         """Every force on a link, with where it enters (None where that was not said)."""
-        out = [Entry(link, None, _wrench(robot, link, w)) for link, w in (self.f_ext or {}).items()]
+        out = [AppliedWrench(link, None, _wrench(robot, link, w)) for link, w in (self.f_ext or {}).items()]
         found = self.found(robot)
         if not found:
             return out
@@ -93,7 +93,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class AppliedWrench:
     """A wrench (..., 6) on a link about its origin, world axes, that enters at `place` in link axes."""
 
     link: str
@@ -106,7 +106,7 @@ def _wrench(robot: Robot, link: str, w: ArrayLike) -> Array:
     return finite(f"f_ext of link {link!r}", w, (..., 6))
 
 
-def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iterator[Entry]:
+def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iterator[AppliedWrench]:
     """Gamma^T N of one constraint as wrenches on its links; a gear acts between joints, not from outside."""
     if isinstance(c, (Contact, PoseTracking)):
         moment = N[..., 3:] if c.size == 6 else np.zeros(3)
@@ -132,10 +132,14 @@ def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iter
         )
 
 
-def _entry(robot: Robot, link: str, point: Sequence[float], q: Array, force: Array, moment: Array) -> Entry:
+def _entry(
+    robot: Robot, link: str, point: Sequence[float], q: Array, force: Array, moment: Array
+) -> AppliedWrench:
     arm = robot.pose(q, link)[..., :3, :3] @ np.array(point)
     turn = moment + np.cross(arm, force)
-    return Entry(link, np.array(point), np.concatenate([np.broadcast_to(force, turn.shape), turn], axis=-1))
+    return AppliedWrench(
+        link, np.array(point), np.concatenate([np.broadcast_to(force, turn.shape), turn], axis=-1)
+    )
 
 
 def _place(robot: Robot, link: str, point: Sequence[float], q: Array) -> Array:
@@ -144,4 +148,4 @@ def _place(robot: Robot, link: str, point: Sequence[float], q: Array) -> Array:
     return out
 
 
-__all__ = ["Entry", "Surroundings"]
+__all__ = ["AppliedWrench", "Surroundings"]

@@ -21,7 +21,7 @@ from . import solids
 from .solids import Solid
 
 Array = np.ndarray[Any, Any]
-Given = str | Sequence[Solid]
+GivenDistribution = str | Sequence[Solid]
 
 KINDS = ("auto", "shapes", "box")
 AGREES = 1e-6  # relative: how far stated solids may be from the link's own inertia
@@ -55,7 +55,7 @@ class Distribution:
         return min((a for a, _ in ends), default=0.0), max((b for _, b in ends), default=0.0)
 
 
-def distribution(model: Model, link: str, given: Given = "auto") -> Distribution:
+def distribution(model: Model, link: str, given: GivenDistribution = "auto") -> Distribution:
     """The mass distribution of a link.
 
     given: "shapes", the collision shapes (or the visual ones) of the description, fitted; "box", the uniform box

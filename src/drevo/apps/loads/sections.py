@@ -28,8 +28,8 @@ from ...mechanics.configuration import state
 from ...model.description import Model
 from ...model.sentences import expect_robot
 from ...robot.face import Robot
-from .external import Entry, Surroundings
-from .masses import Distribution, Given, distribution, named, pseudo_inertia
+from .external import AppliedWrench, Surroundings
+from .masses import Distribution, GivenDistribution, distribution, named, pseudo_inertia
 from .span import Span, chosen
 
 Array = np.ndarray[Any, Any]
@@ -79,7 +79,7 @@ def section_motion(
     link: str,
     s: float,
     span: Spanned = None,
-    distribution: Given = "auto",
+    distribution: GivenDistribution = "auto",
 ) -> SectionMotion:
     """Position, orientation, velocity and acceleration of the section s metres along a link's span.
 
@@ -108,7 +108,7 @@ def section_loads(
     s: ArrayLike,
     *,
     span: Spanned = None,
-    distribution: Given = "auto",
+    distribution: GivenDistribution = "auto",
     f_ext: Mapping[str, ArrayLike] | None = None,
     entry: ArrayLike | None = None,
     contacts: Contacts = None,
@@ -163,7 +163,7 @@ class _Cut(NamedTuple):
     s: Array
 
 
-def _cut(model: Model, link: str, s: ArrayLike, span: Spanned, given: Given) -> _Cut:
+def _cut(model: Model, link: str, s: ArrayLike, span: Spanned, given: GivenDistribution) -> _Cut:
     mass = distribution(model, link, given)
     line = chosen(model, link, mass, span)
     return _Cut(link, line, mass, line.sections(link, s))
@@ -216,7 +216,9 @@ class _Hung(NamedTuple):
     moving: list[str]
 
 
-def _sweep(robot: Robot, q: Array, v: Array, a: Array, cut: _Cut, entries: Sequence[Entry], place: Array) -> Array:
+def _sweep(
+    robot: Robot, q: Array, v: Array, a: Array, cut: _Cut, entries: Sequence[AppliedWrench], place: Array
+) -> Array:
     """Loads (..., k, 6) in section axes: own mass beyond, then what hangs beyond, less what is held inboard."""
     here, span = _Body.of(robot, q, v, a, cut.link), cut.span
     moving = here.moving()
@@ -241,7 +243,7 @@ def _hanging(
     link: str,
     here: _Body,
     moving: Array,
-    entries: Sequence[Entry],
+    entries: Sequence[AppliedWrench],
     place: Array,
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Place, force and moment about the link's origin, link axes, of every joint and outside force of a link."""
@@ -266,7 +268,7 @@ def _hanging(
 
 
 def _joint_wrenches(
-    robot: Robot, q: Array, v: Array, a: Array, entries: Sequence[Entry]
+    robot: Robot, q: Array, v: Array, a: Array, entries: Sequence[AppliedWrench]
 ) -> tuple[Array, dict[str, int]]:
     """The wrenches on the moving links, and in which row each is."""
     forces: dict[str, Array] = {}

@@ -25,7 +25,7 @@ from ...model.sentences import expect_robot, meant, model_of
 from ...robot.face import Robot
 from .displacements import pose_of, turn_of
 from .external import Surroundings
-from .masses import Given, named
+from .masses import GivenDistribution, named
 from .masses import distribution as distribution_of
 from .sections import Spanned, section_loads, section_motion
 from .span import chosen
@@ -48,7 +48,7 @@ class Spring:
     s: float
     compliance: Array
     span: Spanned = None
-    distribution: Given = "auto"
+    distribution: GivenDistribution = "auto"
 
 
 @brief
@@ -196,7 +196,7 @@ def beam(
     EIz: float = np.inf,
     count: int = 8,
     span: Spanned = None,
-    distribution: Given = "auto",
+    distribution: GivenDistribution = "auto",
 ) -> list[Spring]:
     """A link as a beam of constant section: springs at Gauss and Legendre's points of its span.
 

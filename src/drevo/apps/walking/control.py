@@ -17,10 +17,10 @@ from .feet import BASE, Array, Leg, gap
 from .ground import Support, needed, share
 from .phase import Phase
 
-Law = Callable[[Array, Array, Array], Array]
+DriveLaw = Callable[[Array, Array, Array], Array]
 
 
-def computed_torque(robot: Robot, support: Support, phase: Phase, gain: float) -> Law:
+def computed_torque(robot: Robot, support: Support, phase: Phase, gain: float) -> DriveLaw:
     """tau = law(t, q, v) along a phase on the ground, t since its start; leading batch dimensions allowed.
 
     gain: G, 1/s; errors die out like exp(-G t), critically damped. The feet share N by `ground.share`.
@@ -43,7 +43,7 @@ def computed_torque(robot: Robot, support: Support, phase: Phase, gain: float) -
     return law
 
 
-def leaning(robot: Robot, legs: Sequence[Leg], support: Support, phase: Phase, gain: float) -> Law:
+def leaning(robot: Robot, legs: Sequence[Leg], support: Support, phase: Phase, gain: float) -> DriveLaw:
     """tau = law(t, q, v) of a push, a flight or a landing: soles, centre of mass and other joints go their ways.
 
     The pelvis leans as it must for the angular momentum about the centre of mass to die out. The base's rows,
@@ -99,4 +99,4 @@ def _gaps(robot: Robot, legs: Sequence[Leg], q: Array, goal: Array) -> Array:
     return np.concatenate([gap(robot, leg, q, p, x[..., :3, :3]) for leg, p, x in zip(legs, places, poses)], -1)
 
 
-__all__ = ["Law", "computed_torque", "leaning"]
+__all__ = ["DriveLaw", "computed_torque", "leaning"]

@@ -17,7 +17,7 @@ from ...robot.face import Robot
 from .feet import Array, Corners, Leg, legs, stand
 from .gait import Gait, quintic, swing
 from .ground import needed
-from .phase import Phase, Plan, Stretch, resting
+from .phase import GaitPlan, Phase, Stretch, resting
 from .plan import upright
 
 RISE = 0.04  # m, of the centre of mass from standing to take-off
@@ -26,7 +26,7 @@ CLOSED, CORRECTIONS = 1e-9, 60  # m: how well the centre of mass follows; each c
 HOP = Gait("hop", length=1.0, lift=0.03, single=0.16, double=0.5, settle=1.0, height=0.86, tick=0.005)
 
 
-def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | None = None) -> Plan:
+def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | None = None) -> GaitPlan:
     """A hop on the spot with so many seconds in the air, from standing to standing.
 
     Raises InputError, and NumericsError where the legs are too short for the push, a foot would pull, or the
@@ -48,7 +48,7 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
         phase = _phase(robot, two, Stretch(stands, first, feet_way), wanted, pelvis - start)
         made.append(replace(phase, leans=len(made) < 3))
         first += len(phase.way)
-    out = Plan(robot, two, "the hop", tuple(made))
+    out = GaitPlan(robot, two, "the hop", tuple(made))
     out.refuse()
     return out
 

@@ -64,7 +64,7 @@ class Phase:
 
 @brief
 @dataclass(frozen=True, eq=False)
-class Plan:
+class GaitPlan:
     """Phases one after the other; the name is for messages."""
 
     robot: Robot
@@ -130,4 +130,4 @@ def resting(places: Array, n: int) -> Array:
     return out
 
 
-__all__ = ["Phase", "Plan", "Stretch", "resting"]
+__all__ = ["GaitPlan", "Phase", "Stretch", "resting"]

@@ -19,14 +19,14 @@ from ...robot.face import Robot
 from .feet import Array, Corners, Leg, legs, stand
 from .gait import DYNAMIC, Gait, footholds, gait_of, quintic, swing
 from .ground import total, zero_moment_point
-from .phase import Plan, Stretch, resting
+from .phase import GaitPlan, Stretch, resting
 
 CORRECTIONS = 6  # of the pelvis; each leaves about a tenth of the difference
 
 
 def plan(
     robot: Robot, steps: int = 6, gait: Gait | str = DYNAMIC, feet: Mapping[str, Corners] | None = None
-) -> Plan:
+) -> GaitPlan:
     """A walk of so many steps, from standing to standing, forward along x.
 
     gait: a Gait, or the name of one, "dynamic" or "static". feet: {link: corners of the sole, link axes}; by
@@ -45,7 +45,7 @@ def plan(
     for _ in range(CORRECTIONS):
         c = _from_rest(c + pattern(p - found, gait.tick, pole), gait)
         phases = [s.phase(robot, two, gait.tick, _lifted(c, pelvis)) for s in stretches]
-        made = Plan(robot, two, f"the {gait.name} gait", tuple(phases))
+        made = GaitPlan(robot, two, f"the {gait.name} gait", tuple(phases))
         for s, phase in zip(stretches, phases):  # where two phases meet the later one counts
             support, reactions = made.support(phase), made.reactions(phase)
             support.refuse_pull(phase.t, reactions, made.name)

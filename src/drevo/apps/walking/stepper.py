@@ -16,7 +16,7 @@ from ...constrained.solve import RANK
 from ...constrained.terms import constraint_terms
 from ...errors import NumericsError
 from ...robot.face import Robot
-from .control import Law
+from .control import DriveLaw
 from .feet import BASE, CLOSED, Array, Leg, gap
 
 PUT_BACK = 8  # Newton steps
@@ -30,7 +30,7 @@ class Stepper:
     robot: Robot
     legs: tuple[Leg, ...]
     put: Array
-    law: Law
+    law: DriveLaw
 
     def motion(self, tau: Array, q: Array, v: Array) -> ConstrainedMotion:
         """Accelerations and reactions of the feet; leading batch dimensions."""

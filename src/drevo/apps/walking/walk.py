@@ -19,7 +19,7 @@ from .friction import most_friction
 from .gait import DYNAMIC, Gait
 from .ground import Support, total, zero_moment_point
 from .limits import refuse_limits
-from .phase import Phase, Plan
+from .phase import GaitPlan, Phase
 from .plan import plan
 from .stepper import Stepper
 
@@ -70,7 +70,7 @@ class Walk:
     """What a walk gave: stages one after the other, landings between them."""
 
     robot: Robot
-    plan: Plan
+    plan: GaitPlan
     stages: tuple[Stage, ...]
     landings: tuple[Landing, ...]
 
@@ -159,10 +159,10 @@ def walk(
     return done
 
 
-def follow(made: Plan, gain: float = GAIN, progress: Callable[[float], None] | None = None) -> Walk:
+def follow(made: GaitPlan, gain: float = GAIN, progress: Callable[[float], None] | None = None) -> Walk:
     """The phases of a plan, simulated from rest; unchecked: `Walk.refuse` checks. gain: 1/s."""
     positive("gain", gain, ", 1/s")
-    if not isinstance(made, Plan):
+    if not isinstance(made, GaitPlan):
         raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(made)}")
     march = _March(made, made.phases[0].q[0], np.zeros(made.robot.nv))
     for k, phase in enumerate(made.phases):
@@ -177,7 +177,7 @@ def follow(made: Plan, gain: float = GAIN, progress: Callable[[float], None] | N
 class _March:
     """A walk on its way: the state, the time, where the feet were put (poses of their links)."""
 
-    plan: Plan
+    plan: GaitPlan
     q: Array
     v: Array
     t: float = 0.0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...io.brief import brief
 from ..graph.program import CONVENTION, Program
-from .drawing import Picture
+from .drawing import Drawing
 from .names import plain
 from .sequence import Section, Sequence
 from .sources import SOURCES, of_formalism
@@ -99,7 +99,7 @@ class About:
     digits: int
     notes: Mapping[str, str] = field(default_factory=dict)
     inputs: Inputs | None = None
-    picture: Picture | None = None
+    drawing: Drawing | None = None
     coordinates: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
 
     @property
@@ -122,7 +122,7 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
     """The facts of a program."""
     meta = program.meta
     formalism = str(meta.get("formalism", ""))
-    notes, inputs, picture = meta.get("notes"), meta.get("inputs"), meta.get("picture")
+    notes, inputs, drawing = meta.get("notes"), meta.get("inputs"), meta.get("drawing")
     given = meta.get("coordinates")
     sources = of_formalism(formalism, str(meta.get("quantity", "")))
     given = given if isinstance(given, Mapping) else {}
@@ -137,7 +137,7 @@ def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
         digits=digits,
         notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
         inputs=inputs if isinstance(inputs, Inputs) else None,
-        picture=picture if isinstance(picture, Picture) else None,
+        drawing=drawing if isinstance(drawing, Drawing) else None,
         coordinates={str(k): tuple(Coordinate(*map(plain, x)) for x in rows) for k, rows in given.items()},
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .expression import Style, write
 from .names import plain
-from .sequence import Port, Result, Section, Sequence
+from .sequence import Result, Section, Sequence, SequenceInput
 
 WIDTH = 100
 
@@ -43,7 +43,7 @@ def assignments(sections: tuple[Section, ...], style: Style, form: str, note: st
     return lines
 
 
-def unpacked(sequence: Sequence, port: Port, form: str, first: int) -> list[tuple[str, str]]:
+def unpacked(sequence: Sequence, port: SequenceInput, form: str, first: int) -> list[tuple[str, str]]:
     """What the scalars of an argument are called, and how they are read; angles that are summed lose whole turns.
 
     form: how an entry is written, of the array and its place; first: the number of an array's first place.

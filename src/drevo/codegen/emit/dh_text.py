@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Row = Mapping[str, Any]
+TableRow = Mapping[str, Any]
 MATRICES = {
     "standard": "A = Rz(theta) Tz(d) Tx(a) Rx(alpha)",
     "modified": "A = Rx(alpha) Tx(a) Rz(theta) Tz(d)",
@@ -15,7 +15,7 @@ TITLES = ("row", "link", "parent", "joint", "theta", "d", "a", "alpha")
 SYMBOLS = {"theta": r"$\theta$", "d": "$d$", "a": "$a$", "alpha": r"$\alpha$"}
 
 
-def text(rows: Sequence[Row], convention: str) -> str:
+def text(rows: Sequence[TableRow], convention: str) -> str:
     """Aligned columns."""
     grid = [TITLES, *(_cells(row, k) for k, row in enumerate(rows, 1))]
     wide = [max(len(line[c]) for line in grid) for c in range(len(TITLES))]
@@ -25,7 +25,7 @@ def text(rows: Sequence[Row], convention: str) -> str:
     )
 
 
-def markdown(rows: Sequence[Row], convention: str) -> str:
+def markdown(rows: Sequence[TableRow], convention: str) -> str:
     """A table, then the auxiliary frames."""
     out = [f"{convention} convention, `{MATRICES[convention]}`; rad, m", "", f"| {' | '.join(TITLES)} |"]
     out.append("|" + "---|" * len(TITLES))
@@ -33,7 +33,7 @@ def markdown(rows: Sequence[Row], convention: str) -> str:
     return "\n".join([*out, *(f"{line}  " if line else "" for line in _frames(rows))]) + "\n"
 
 
-def latex(rows: Sequence[Row], convention: str) -> str:
+def latex(rows: Sequence[TableRow], convention: str) -> str:
     """A tabular, then the auxiliary frames as matrices."""
     head = " & ".join(SYMBOLS.get(t, t) for t in TITLES)
     out = [f"% {convention} convention, {MATRICES[convention]}; rad, m"]
@@ -50,7 +50,7 @@ def latex(rows: Sequence[Row], convention: str) -> str:
     return "\n".join(out) + "\n"
 
 
-def _cells(row: Row, k: int, angle: Callable[[float], str] | None = None) -> list[str]:
+def _cells(row: TableRow, k: int, angle: Callable[[float], str] | None = None) -> list[str]:
     """The row's cells; its coordinate stands in theta or d."""
     shown = angle or _angle
     q = f"q{k}" if angle is None else f"$q_{{{k}}}$"
@@ -92,7 +92,7 @@ def _escaped(x: str) -> str:
     return x.replace("\\", r"\textbackslash ").replace("_", r"\_").replace("&", r"\&").replace("%", r"\%")
 
 
-def _frames(rows: Sequence[Row]) -> list[str]:
+def _frames(rows: Sequence[TableRow]) -> list[str]:
     """A line for each auxiliary frame: rows of its rotation, and its origin."""
     out = []
     for k, row in enumerate(rows, 1):

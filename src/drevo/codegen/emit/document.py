@@ -22,7 +22,7 @@ class Same(NamedTuple):
     value: Term
 
 
-class Row(NamedTuple):
+class InputRow(NamedTuple):
     """A row of a legend: names in the equations, what they are."""
 
     names: tuple[str, ...]
@@ -39,9 +39,9 @@ def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[flo
     return show
 
 
-def arguments(sequence: Sequence, facts: About) -> list[Row]:
+def arguments(sequence: Sequence, facts: About) -> list[InputRow]:
     """The state arguments."""
-    return [Row(p.scalars, meaning(facts, p.source)) for p in sequence.inputs]
+    return [InputRow(p.scalars, meaning(facts, p.source)) for p in sequence.inputs]
 
 
 def inputs(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:
@@ -49,9 +49,9 @@ def inputs(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:
     return [x for p in sequence.inputs for x in zip(p.scalars, facts.coordinates.get(p.source, ()))]
 
 
-def results(sequence: Sequence, facts: About) -> list[Row]:
+def results(sequence: Sequence, facts: About) -> list[InputRow]:
     """The results."""
-    return [Row((r.name,), meaning(facts, r.source)) for r in sequence.results]
+    return [InputRow((r.name,), meaning(facts, r.source)) for r in sequence.results]
 
 
 def equal_entries(result: Result) -> list[Same]:

@@ -1,6 +1,6 @@
 """A drawing of a mechanism as SVG: links between poles, joint axes, centres of mass, augmented centres.
 
-It knows no robots: a Picture is places and directions in space, and how one looks at them.
+It knows no robots: a Drawing is places and directions in space, and how one looks at them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOOKS = {
 }
 
 
-class Part(NamedTuple):
+class DrawnBody(NamedTuple):
     """A body: its number, its base (-1: the ground), pole, joint, centres of mass; places in world axes, metres.
 
     axis: None where the joint has none. center, augmented: None of a body without mass.
@@ -59,13 +59,13 @@ class Part(NamedTuple):
     augmented: Point | None
 
 
-class Picture(NamedTuple):
+class Drawing(NamedTuple):
     """The bodies, bases first, and the directions in space that go right and up on the page.
 
     posture: the coordinates there, such as "q_1 = 0.3 rad (hip)", "others neutral".
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[DrawnBody, ...]
     right: Point
     up: Point
     posture: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Picture(NamedTuple):
 class _Canvas:
     """Pixels of one drawing, and what is in the way of labels."""
 
-    picture: Picture
+    drawing: Drawing
     scale: float = 1.0
     origin: Flat = (0.0, 0.0)
     height: float = 0.0
@@ -89,7 +89,7 @@ class _Canvas:
 
     def __post_init__(self) -> None:
         """The scale at which all places fit."""
-        flat = [self.picture.flat(p) for p in _places(self.picture)] or [(0.0, 0.0)]
+        flat = [self.drawing.flat(p) for p in _places(self.drawing)] or [(0.0, 0.0)]
         (left, right), (low, high) = ((min(c), max(c)) for c in zip(*flat))
         room = (WIDTH - 2 * MARGIN, TALLEST - 2 * MARGIN)
         size = max((right - left) / room[0], (high - low) / room[1])
@@ -98,7 +98,7 @@ class _Canvas:
         self.origin = (WIDTH / 2 - self.scale * (left + right) / 2, MARGIN + self.scale * high)
 
     def at(self, p: Point) -> Flat:
-        x, y = self.picture.flat(p)
+        x, y = self.drawing.flat(p)
         return self.origin[0] + self.scale * x, self.origin[1] - self.scale * y
 
     def line(self, style: str, a: Flat, b: Flat) -> None:
@@ -126,22 +126,22 @@ class _Canvas:
         return sum(max(0.0, 11.0 - d) for d in near)
 
 
-def svg(picture: Picture) -> str:
+def svg(drawing: Drawing) -> str:
     """The drawing, with a key and the posture that it shows."""
-    c = _Canvas(picture)
-    for part in picture.parts:
+    c = _Canvas(drawing)
+    for part in drawing.parts:
         _link(c, part)
     for group in _joints(c):
         _joint(c, group)
-    for part in picture.parts:
+    for part in drawing.parts:
         _centers(c, part)
     for group in _joints(c):
         c.label(c.at(group[0].pole), "O", [p.number for p in group], reach=16.0)
-    for part in picture.parts:
+    for part in drawing.parts:
         for style, place in (("m-c", part.center), ("m-d", part.augmented)):
             if place is not None:
                 c.label(c.at(place), "", [part.number], style, 10.0)
-    said = _posture(picture.posture)
+    said = _posture(drawing.posture)
     height = c.height + LEGEND + LINE * len(said)
     texts = "".join(_words(20.0, c.height + LEGEND + LINE * k, line) for k, line in enumerate(said))
     return (
@@ -170,22 +170,22 @@ def _words(x: float, y: float, text: str) -> str:
     return f'<text {_look("m-key")} x="{x:.0f}" y="{y + 4:.1f}">{escape(plain(text))}</text>'
 
 
-def _places(picture: Picture) -> Iterator[Point]:
-    for part in picture.parts:
+def _places(drawing: Drawing) -> Iterator[Point]:
+    for part in drawing.parts:
         yield from (p for p in (part.pole, part.center, part.augmented) if p is not None)
 
 
-def _link(c: _Canvas, part: Part) -> None:
+def _link(c: _Canvas, part: DrawnBody) -> None:
     """The line from the base's pole; the stub of a last link; what ties a centre of mass to its pole."""
     pole = c.at(part.pole)
     if part.parent < 0:
         _ground(c, pole)
     else:
-        c.line("m-link", c.at(c.picture.parts[part.parent].pole), pole)
+        c.line("m-link", c.at(c.drawing.parts[part.parent].pole), pole)
     if part.center is None:
         return
     center = c.at(part.center)
-    last = not any(c.picture.parts[p.parent] is part for p in c.picture.parts if p.parent >= 0)
+    last = not any(c.drawing.parts[p.parent] is part for p in c.drawing.parts if p.parent >= 0)
     length = hypot(center[0] - pole[0], center[1] - pole[1])
     if last and length > 1.0:
         k = max(1.25, STUB / length)
@@ -201,10 +201,10 @@ def _ground(c: _Canvas, at: Flat) -> None:
     c.lines += [_line("m-ground", (x + k, y), (x + k - 6, y + 6)) for k in range(-14, 21, 7)]
 
 
-def _joints(c: _Canvas) -> list[list[Part]]:
+def _joints(c: _Canvas) -> list[list[DrawnBody]]:
     """Parts by pole on the page."""
-    groups: list[list[Part]] = []
-    for part in c.picture.parts:
+    groups: list[list[DrawnBody]] = []
+    for part in c.drawing.parts:
         x, y = c.at(part.pole)
         for group in groups:
             u, v = c.at(group[0].pole)
@@ -216,11 +216,11 @@ def _joints(c: _Canvas) -> list[list[Part]]:
     return groups
 
 
-def _joint(c: _Canvas, group: list[Part]) -> None:
+def _joint(c: _Canvas, group: list[DrawnBody]) -> None:
     x, y = at = c.at(group[0].pole)
     dot = False
     for axis in dict.fromkeys(p.axis for p in group if p.axis is not None):
-        dx, dy = c.picture.flat(axis)
+        dx, dy = c.drawing.flat(axis)
         if hypot(dx, dy) < TOWARDS:
             dot = True
             continue
@@ -241,7 +241,7 @@ def _arrowhead(tip: Flat, along: Flat) -> str:
     return f'<polyline {_look("m-axis")} points="{points}"/>'
 
 
-def _centers(c: _Canvas, part: Part) -> None:
+def _centers(c: _Canvas, part: DrawnBody) -> None:
     if part.augmented is not None:
         at = c.at(part.augmented)
         c.mark(_star(at), at)

@@ -25,7 +25,7 @@ class Group(NamedTuple):
     terms: Terms
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """sin, cos or sqrt of a sum; atan2 of two."""
 
     function: str
@@ -33,7 +33,7 @@ class Call(NamedTuple):
     second: Terms = ()
 
 
-Factor = Name | Number | Group | Call
+Factor = Name | Number | Group | FunctionCall
 
 
 class Term(NamedTuple):
@@ -118,7 +118,7 @@ def _factor(factor: Factor, style: Style, bare: bool) -> str:
         return style.name(factor.turned if style.turned and factor.turned else factor.text)
     if isinstance(factor, Number):
         return style.number(factor.value)
-    if isinstance(factor, Call):
+    if isinstance(factor, FunctionCall):
         arguments = [write(x, style) for x in (factor.terms, factor.second) if x]
         return style.call(factor.function, ", ".join(arguments))
     inside = write(factor.terms, style)

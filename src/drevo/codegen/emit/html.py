@@ -8,7 +8,7 @@ from .about import About
 from .c import c
 from .document import (
     CITE,
-    Row,
+    InputRow,
     arguments,
     counted,
     equal_entries,
@@ -28,7 +28,7 @@ from .python import python
 from .sequence import Result, Section, Sequence, Statement
 
 _SPACE = '<mspace width=".17em"/>'
-Part = tuple[str, str, str]  # anchor, title, body
+PagePart = tuple[str, str, str]  # anchor, title, body
 
 _WORDS = {
     "add": "additions",
@@ -102,11 +102,11 @@ def fragment(sequence: Sequence, facts: About) -> str:
     return f'<style>{CSS}</style><div class="drevo">{_head(facts)}{_body(_parts(sequence, facts))}</div>'
 
 
-def _contents(parts: list[Part]) -> str:
+def _contents(parts: list[PagePart]) -> str:
     return "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts)
 
 
-def _body(parts: list[Part]) -> str:
+def _body(parts: list[PagePart]) -> str:
     return "\n".join(f'<section id="{anchor}"><h2>{title}</h2>{body}</section>' for anchor, title, body in parts)
 
 
@@ -122,13 +122,15 @@ def _head(facts: About) -> str:
     return f'<header><h1>{what}<small>{robot}</small></h1>{by}<div class="counts">{cards}</div>{note}</header>'
 
 
-def _parts(sequence: Sequence, facts: About) -> list[Part]:
+def _parts(sequence: Sequence, facts: About) -> list[PagePart]:
     style = html_style(facts.digits)
-    parts: list[Part] = [("symbols", "Symbols", _rows([*arguments(sequence, facts), *results(sequence, facts)]))]
+    parts: list[PagePart] = [
+        ("symbols", "Symbols", _rows([*arguments(sequence, facts), *results(sequence, facts)]))
+    ]
     if facts.coordinates:
         parts.append(("inputs", "Inputs", _inputs(sequence, facts)))
-    if facts.picture is not None:
-        parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.picture)}</div>'))
+    if facts.drawing is not None:
+        parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
     for k, (section, values) in enumerate(input_sections(facts)):
         parts.append((f"i{k}", _title(section), _given(section, values, style)))
     if sequence.symbols:
@@ -153,7 +155,7 @@ def _math(text: str) -> str:
     return f"<math>{text}</math>"
 
 
-def _rows(rows: list[Row]) -> str:
+def _rows(rows: list[InputRow]) -> str:
     body = "".join(
         f"<tr><td>{_math(spelled(mathml_name, r.names, '<mo>…</mo>').replace(', ', '<mo>,</mo>'))}</td>"
         f"<td>{escape(r.meaning)}</td></tr>"

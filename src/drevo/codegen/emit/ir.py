@@ -47,7 +47,7 @@ def literal(x: float, kind: str = F64) -> str:
 class Value(NamedTuple):
     """An SSA value of a function. Operators emit the instruction of its type; integers are signed."""
 
-    f: Function
+    f: IRFunction
     type: str
     text: str
 
@@ -168,18 +168,18 @@ def _aligned(align: int) -> str:
     return f", align {align}" if align else ""
 
 
-class Loop:
+class IRLoop:
     """A loop under construction. Attributes are what it carries: read the present value, assign the next one.
 
     After the loop they are the last values; `i` is the counter of a loop with a stop.
     """
 
-    _f: Function
+    _f: IRFunction
     _end: str  # the label after the loop
     _now: dict[str, Value]
     _exits: list[tuple[str, dict[str, Value]]]  # the blocks that lead there, with the values at their ends
 
-    def __init__(self, f: Function, end: str, carried: Mapping[str, Value]) -> None:
+    def __init__(self, f: IRFunction, end: str, carried: Mapping[str, Value]) -> None:
         self.__dict__.update(_f=f, _end=end, _now=dict(carried), _exits=[])
 
     def __getattr__(self, name: str) -> Value:
@@ -199,7 +199,7 @@ class Loop:
         f.label(label)
 
 
-class Function:
+class IRFunction:
     """A function under construction: `f.x` is its argument x.
 
     lines: the text so far; straight-line code may be appended without the builder. block: the label of now.
@@ -348,14 +348,14 @@ class Function:
     def loop(
         self, stop: Operand | None = None, *, start: Operand = 0, step: int = 1, some: bool = False,
         carry: Mapping[str, Value] | None = None, **carried: Value,
-    ) -> Iterator[Loop]:  # fmt: skip
+    ) -> Iterator[IRLoop]:  # fmt: skip
         """The body for i = start, start + step, .. below `stop`, above it with a negative step; without `stop`
         until it leaves.
 
         some: it is known to run once at least, which saves a test. carried, carry: values from pass to pass.
         """
         carried |= carry or {}
-        body, loop = self.fresh("loop"), Loop(self, self.fresh("done"), carried)
+        body, loop = self.fresh("loop"), IRLoop(self, self.fresh("done"), carried)
         if stop is None or some:
             self.put(f"br label %{body}")
         else:
@@ -398,17 +398,17 @@ class Module:
     """Functions by name, and the declarations of what they call from outside, each once."""
 
     def __init__(self) -> None:
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, IRFunction] = {}
         self.declared: dict[str, str] = {}
         self.data: dict[str, str] = {}
 
     def function(
         self, name: str, result: str = VOID, given: Mapping[str, str] | None = None, *,
         public: bool = False, attributes: str = "", **arguments: str,
-    ) -> Function:  # fmt: skip
+    ) -> IRFunction:  # fmt: skip
         """A new function with typed arguments; internal and never inlined, unless it is public."""
         head, tail = ("", "") if public else ("internal ", " noinline")
-        found = Function(self, name, head + result, tail + attributes, {**(given or {}), **arguments})
+        found = IRFunction(self, name, head + result, tail + attributes, {**(given or {}), **arguments})
         self.functions[name] = found
         return found
 

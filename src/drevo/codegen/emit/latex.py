@@ -7,7 +7,7 @@ import re
 from .about import About
 from .document import (
     CITE,
-    Row,
+    InputRow,
     arguments,
     counted,
     equal_entries,
@@ -83,7 +83,7 @@ def latex(sequence: Sequence, facts: About) -> str:
     return "\n".join([*lines, r"\end{document}", ""])
 
 
-def _rows(rows: list[Row]) -> list[str]:
+def _rows(rows: list[InputRow]) -> list[str]:
     body = [rf"${_names(r)}$ & {latex_text(r.meaning)} \\" for r in rows if r.names]
     return [r"\begin{longtable}[l]{@{}ll@{}}", *body, r"\end{longtable}"] if body else []
 
@@ -95,7 +95,7 @@ def _inputs(sequence: Sequence, facts: About) -> list[str]:
     return [r"\section*{Inputs}", *table] if rows else []
 
 
-def _names(row: Row) -> str:
+def _names(row: InputRow) -> str:
     return spelled(latex_name, row.names, r"\dots")
 
 

@@ -8,7 +8,7 @@ from ..graph.program import Program
 MANY = 9  # angles beyond which a sum of them is not spelled out in its name
 
 
-class Layout:
+class StatementLayout:
     """What is written where. Nothing here changes what is computed; one pass over the nodes each.
 
     wanted: output nodes with the name and sign of their output. angle: sums used in sines and cosines only.

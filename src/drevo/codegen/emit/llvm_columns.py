@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .ir import I1, I8, I64, PTR, VOID, Function, Module, Value, literal
+from .ir import I1, I8, I64, PTR, VOID, IRFunction, Module, Value, literal
 from .llvm_math import Lanes
 from .llvm_rows import MOVED
 from .llvm_target import BEYOND, LINE, Arena
@@ -21,7 +21,7 @@ ALIGNED_FROM = 8  # tiles: one more of them pays if the others write whole cache
 FOLD = 2048  # bytes between rows: 64 lines of 64 bytes in the first cache of most processors, so two are used
 
 
-class Ports(NamedTuple):
+class ColumnPointers(NamedTuple):
     """Where a batch stands: the caller's arrays with the bytes between their rows, and what lies in the arena."""
 
     arrays: Sequence[Value]
@@ -32,10 +32,10 @@ class Ports(NamedTuple):
     last: Value  # the number of the last sample
 
 
-class Columns:
+class ColumnLoop:
     """The batch-last loop: a first tile that reaches a cache line, staged runs of tiles, tiles."""
 
-    def __init__(self, f: Function, low: Lowered, l: Lanes, arena: Arena, ports: Ports) -> None:
+    def __init__(self, f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPointers) -> None:
         self.f, self.low, self.l, self.arena, self.ports = f, low, l, arena, ports
         self.n = len(low.inputs)
         sizes = [p.size for p in low.outputs]

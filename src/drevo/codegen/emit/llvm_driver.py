@@ -6,8 +6,8 @@ writes the caller's own arrays, but for what `llvm_columns` sends over a stage.
 
 from __future__ import annotations
 
-from .ir import I8, I32, I64, PTR, VOID, Function, Module, Value
-from .llvm_columns import Columns, Ports, add_columns, constants
+from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
+from .llvm_columns import ColumnLoop, ColumnPointers, add_columns, constants
 from .llvm_math import Lanes
 from .llvm_rows import add_flush, add_moves, width_of
 from .llvm_target import BEYOND, Arena, Target
@@ -35,7 +35,7 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
         _clear_tile(f, low, l, arena)
         _rows(f, low, l, arena, ports)
     else:
-        columns = Columns(f, low, l, arena, ports)
+        columns = ColumnLoop(f, low, l, arena, ports)
         with f.when(f.count < l.lanes):
             _clear_tile(f, low, l, arena)
             columns.small()
@@ -44,15 +44,17 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
     add_end(f, l, ports.status)
 
 
-def _ports(f: Function, arena: Arena) -> Ports:
+def _ports(f: IRFunction, arena: Arena) -> ColumnPointers:
     starts = (*arena.inputs, *arena.outputs)
     arrays = [f.pointers.at(i, PTR).load(PTR) for i in range(len(starts))]
     strides = [f.strides.at(i, I64).load(I64) for i in range(len(starts))]
     tiles = [f.arena.at(k, I8) for k in starts]
-    return Ports(arrays, strides, tiles, f.arena.at(arena.scratch, I8), f.arena.at(arena.status, I8), f.count - 1)
+    return ColumnPointers(
+        arrays, strides, tiles, f.arena.at(arena.scratch, I8), f.arena.at(arena.status, I8), f.count - 1
+    )
 
 
-def add_end(f: Function, l: Lanes, status: Value) -> None:
+def add_end(f: IRFunction, l: Lanes, status: Value) -> None:
     """1 if the status of any lane became NaN."""
     bits = status.load(l.type, l.bytes).is_nan().cast("bitcast", f"i{l.lanes}")
     f.ret(bits.differs(0).cast("zext", I32))
@@ -62,7 +64,7 @@ def _first(arena: Arena) -> int:
     return arena.outputs[0] if arena.outputs else arena.status
 
 
-def _clear_tile(f: Function, low: Lowered, l: Lanes, arena: Arena) -> None:
+def _clear_tile(f: IRFunction, low: Lowered, l: Lanes, arena: Arena) -> None:
     """The tile of outputs: zeros, and the constants that no kernel writes. Structural zeros stay."""
     f.call(VOID, "clear", f.arena.at(_first(arena), I8), f.const(I64, (arena.status - _first(arena)) // l.bytes))
     for i, at in enumerate(arena.outputs):
@@ -71,7 +73,7 @@ def _clear_tile(f: Function, low: Lowered, l: Lanes, arena: Arena) -> None:
                 f.arena.at(at + k * l.bytes, I8).store(f.const(l.type, x), l.bytes)
 
 
-def _rows(f: Function, low: Lowered, l: Lanes, arena: Arena, ports: Ports) -> None:
+def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPointers) -> None:
     """Load, compute, store per tile.
 
     Results that no cache holds go past the caches, some tiles at a time by way of a stage: half the traffic, as

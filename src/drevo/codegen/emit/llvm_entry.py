@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .ir import I1, I8, I32, I64, PTR, VOID, Module, Value
 from .llvm_target import Arena, Target
 from .lower import Lowered, Port
-from .objects import TABLE, Layout
+from .objects import TABLE, ObjectLayout
 
 ALIGNED, WRITEABLE = 0x100, 0x400
 TYPE_NUMBER = {"double": 12, "float": 11}
@@ -28,15 +28,15 @@ class Array(NamedTuple):
     step: Value
 
 
-Rows = tuple[Value, Value]  # data, bytes from row to row
-Span = tuple[Value, Value]  # first byte, first byte after
+RowPointers = tuple[Value, Value]  # data, bytes from row to row
+ByteSpan = tuple[Value, Value]  # first byte, first byte after
 
 
 class _Entry:
     """The function @entry(self, args, nargs, names), METH_FASTCALL | METH_KEYWORDS."""
 
     def __init__(
-        self, m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, rows: bool, layout: Layout
+        self, m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, rows: bool, layout: ObjectLayout
     ) -> None:
         self.target, self.arena, self.scratch, self.rows = target, arena, scratch, rows
         self.layout, self.size = layout, target.of(1).size
@@ -160,9 +160,9 @@ class _Entry:
 
     def user_rows(
         self, objects: Sequence[Value], arrays: Sequence[Array], batched: Value, total: Value
-    ) -> list[Rows]:
+    ) -> list[RowPointers]:
         """The caller's arrays, checked: shapes, packed rows that overlap neither each other nor an argument."""
-        outs: list[Rows] = []
+        outs: list[RowPointers] = []
         spans = [self.span(x, p, total) for x, p in zip(arrays, self.inputs)]
         if arrays:
             self.need(*(x.step >= 0 for x in arrays))
@@ -179,11 +179,11 @@ class _Entry:
             spans.append(span)
         return outs
 
-    def before(self, a: Span, b: Span) -> Value:
+    def before(self, a: ByteSpan, b: ByteSpan) -> Value:
         """The bytes of a end before those of b begin; addresses are unsigned."""
         return self.f.let(I1, f"icmp ule i64 {a[1].text}, {b[0].text}")
 
-    def span(self, x: Array, port: Port, total: Value) -> Span:
+    def span(self, x: Array, port: Port, total: Value) -> ByteSpan:
         """The bytes of an array, as integers."""
         first = x.data.cast("ptrtoint", I64)
         whole = self.integer(port.size * self.size)
@@ -215,7 +215,7 @@ class _Entry:
             made.append(x)
         return made
 
-    def fresh_rows(self, x: Value, port: Port, total: Value) -> Rows:
+    def fresh_rows(self, x: Value, port: Port, total: Value) -> RowPointers:
         """Data and row stride of a fresh array."""
         step = self.integer(port.size * self.size) if self.rows else total * self.size
         return self.field(x, self.layout.base), step
@@ -233,7 +233,7 @@ class _Entry:
 
     # -- the work -------------------------------------------------------------------------------------------
 
-    def compute(self, arrays: Sequence[Array], outs: Sequence[Rows], total: Value, otherwise: str) -> Value:
+    def compute(self, arrays: Sequence[Array], outs: Sequence[RowPointers], total: Value, otherwise: str) -> Value:
         """Runs the kernel; gives an i32 that is not 0 if a check failed."""
         if not self.target.single:
             return self.tiles(arrays, outs, total, otherwise)
@@ -244,7 +244,7 @@ class _Entry:
             alone, lambda: self.single(arrays, outs, otherwise), lambda: self.tiles(arrays, outs, total, otherwise)
         )
 
-    def single(self, arrays: Sequence[Array], outs: Sequence[Rows], otherwise: str) -> Value:
+    def single(self, arrays: Sequence[Array], outs: Sequence[RowPointers], otherwise: str) -> Value:
         """One sample, where its arrays stand."""
         f, t = self.f, self.target.scalar
         scratch = self.memory(self.scratch, otherwise) if self.scratch else f.zero(PTR)
@@ -254,7 +254,7 @@ class _Entry:
             self.call("PyMem_RawFree", VOID, scratch)
         return self.status.load(t).is_nan().cast("zext", I32)
 
-    def tiles(self, arrays: Sequence[Array], outs: Sequence[Rows], total: Value, otherwise: str) -> Value:
+    def tiles(self, arrays: Sequence[Array], outs: Sequence[RowPointers], total: Value, otherwise: str) -> Value:
         """A batch, without the interpreter's lock where it takes long."""
         f = self.f
         for k, (data, step) in enumerate([*((x.data, self.step(x)) for x in arrays), *outs]):
@@ -343,7 +343,7 @@ class _Entry:
 
 
 def add_entry(
-    m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, layout: str, objects: Layout
+    m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, layout: str, objects: ObjectLayout
 ) -> None:
     """@table and @entry. `layout`: "rows" or "batch_last"; `objects`: the interpreter's offsets."""
     _Entry(m, low, target, arena, scratch, layout == "rows", objects).write()

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, WHEN
 from ..graph.program import FLOOR
-from .ir import I1, I8, I32, PTR, VOID, Function, Module, Value, literal
+from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .llvm_math import NEAR, Lanes, atan2, sincos, turned
 from .llvm_ports import ALONE, Ports
 from .llvm_target import Target
 from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, results
 from .outline import sinks_of
-from .split import Run, Split
+from .split import SplitSteps, StepRun
 
 TESTS = 8  # of results in a row, before their sum goes to the status
 UNIT_TOLERANCE = 2e-6  # of |q|^2, which is 1e-6 of |q|
@@ -27,7 +27,7 @@ _NAME = {ADD: "fadd", MUL: "fmul", DIV: "fdiv"}
 class Kernel:
     """The functions of one width. Every pointer is an argument of every run, so a run loads what it needs."""
 
-    def __init__(self, low: Lowered, target: Target, pieces: Split, ports: Ports) -> None:
+    def __init__(self, low: Lowered, target: Target, pieces: SplitSteps, ports: Ports) -> None:
         self.low, self.target, self.l, self.pieces, self.ports = low, target, ports.l, pieces, ports
         self.sinks = sinks_of(low)
         self.ends = ends(low)
@@ -42,7 +42,7 @@ class Kernel:
             if run.code == k:
                 own = {"frame": ALONE} if run.values else {}
                 f = m.function(name if len(runs) == 1 else f"{name}_{k}", VOID, given | own, attributes=align)
-                Body(self, f, k).write(run.steps)
+                FunctionBody(self, f, k).write(run.steps)
                 f.ret()
         if len(runs) > 1:
             f = m.function(name, VOID, given)
@@ -50,7 +50,7 @@ class Kernel:
                 f.call(VOID, f"{name}_{run.code}", *self.passed(f, run).values())
             f.ret()
 
-    def passed(self, f: Function, run: Run) -> dict[str, Value]:
+    def passed(self, f: IRFunction, run: StepRun) -> dict[str, Value]:
         """What a run is called with: of an outlined one its own frame, and the outputs moved on."""
         given = dict(f.arguments)
         if run.shift:
@@ -60,13 +60,13 @@ class Kernel:
         return given
 
 
-class Body:
+class FunctionBody:
     """The straight-line code of one run of steps, appended to a function.
 
     stem: of its names, where a function has several bodies. status: of a sample, not written yet.
     """
 
-    def __init__(self, kernel: Kernel, f: Function, index: int = 0, stem: str = "") -> None:
+    def __init__(self, kernel: Kernel, f: IRFunction, index: int = 0, stem: str = "") -> None:
         self.k, self.f, self.index, self.l = kernel, f, index, kernel.l
         self.value, self.name = f"%{stem}t", f"%{stem}n"
         self.out = f.lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .ir import Function, Module, Value, literal
+from .ir import IRFunction, Module, Value, literal
 
 _S64 = (-0.1666666666666663, 0.00833333333332184, -0.00019841269829358525,
         2.755731353851212e-06, -2.5050734388737e-08, 1.589543324825544e-10)  # fmt: skip
@@ -79,7 +79,7 @@ class Lanes(NamedTuple):
 class _Math(NamedTuple):
     """A function under construction on values of one type; fused: with multiply-adds of one rounding."""
 
-    f: Function
+    f: IRFunction
     l: Lanes
     fused: bool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .ir import I8, I64, Function, Value
+from .ir import I8, I64, IRFunction, Value
 from .llvm_math import Lanes
 from .llvm_target import Arena
 from .lower import Lowered
@@ -54,11 +54,11 @@ class Ports:
         """The address of an output."""
         return body.address(f"%out{port}", column * self.l.bytes)
 
-    def shifted(self, f: Function, columns: int) -> dict[str, Value]:
+    def shifted(self, f: IRFunction, columns: int) -> dict[str, Value]:
         """The arguments for outputs, moved on by some columns."""
         return {f"out{i}": f.arguments[f"out{i}"].at(self.step(f, i, columns), I8) for i in range(self.outputs)}
 
-    def step(self, f: Function, port: int, columns: int) -> Value:
+    def step(self, f: IRFunction, port: int, columns: int) -> Value:
         """Bytes from one output to that some columns on."""
         return f.const(I64, columns * self.l.bytes)
 
@@ -83,7 +83,7 @@ class TilePorts(Ports):
         first = self.arena.outputs[port] - self.arena.outputs[0]
         return body.address("%out", first + column * self.l.bytes)
 
-    def shifted(self, f: Function, columns: int) -> dict[str, Value]:
+    def shifted(self, f: IRFunction, columns: int) -> dict[str, Value]:
         return {"out": f.arguments["out"].at(columns * self.l.bytes, I8)}
 
 
@@ -112,5 +112,5 @@ class ColumnPorts(Ports):
     def place(self, body: StraightLine, port: int, column: int) -> str:
         return body.row(f"%out{port}", f"%out_step{port}", column)
 
-    def step(self, f: Function, port: int, columns: int) -> Value:
+    def step(self, f: IRFunction, port: int, columns: int) -> Value:
         return f.arguments[f"out_step{port}"] * columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .ir import I8, I32, I64, PTR, VOID, Function, Module, Value
+from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_driver import add_end
 from .llvm_math import Lanes
 from .llvm_rolled import add_bodies
@@ -38,12 +38,12 @@ def _width(size: int, l: Lanes) -> int:
     return width_of(size, l.lanes) if size else l.lanes
 
 
-def _wrenches(f: Function, l: Lanes, state: Value) -> Value:
+def _wrenches(f: IRFunction, l: Lanes, state: Value) -> Value:
     """Where the wrenches are gathered: after the slots, the sines and the cosines."""
     return state.at(word(f, "slots") + word(f, "nq") * 2, l.type)
 
 
-def _port(f: Function, index: Value) -> tuple[Value, Value]:
+def _port(f: IRFunction, index: Value) -> tuple[Value, Value]:
     """Address and stride of a port."""
     return f.pointers.at(index, PTR).load(PTR), f.strides.at(index, I64).load(I64)
 
@@ -166,6 +166,6 @@ def add_forwards(m: Module, arguments: int, loads: int, results: int = 1) -> Non
     f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), f.pointers, f.strides, f.count, f.arena))
 
 
-def loaded(f: Function, k: int) -> Value:
+def loaded(f: IRFunction, k: int) -> Value:
     """A word of @rolled."""
     return f.const(PTR, "@rolled").at(k, PTR).load(PTR)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .ir import I8, I64, PTR, VOID, Function, Module, Value
+from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_math import Lanes
 from .llvm_target import LINE
 
@@ -36,7 +36,7 @@ def add_moves(m: Module, l: Lanes, w: int) -> None:
         f.ret()
 
 
-def _load(f: Function, l: Lanes, w: int, rows: Sequence[Value], first: Value, tile: Value) -> None:
+def _load(f: IRFunction, l: Lanes, w: int, rows: Sequence[Value], first: Value, tile: Value) -> None:
     """Rows in, and a prefetch of rows that a later tile will read."""
     ahead, values = f.stride * (_TILES_AHEAD * l.lanes), []
     for row in rows:
@@ -49,7 +49,7 @@ def _load(f: Function, l: Lanes, w: int, rows: Sequence[Value], first: Value, ti
         tile.at(c * l.bytes, I8).store(column, l.bytes)
 
 
-def _store(f: Function, l: Lanes, w: int, rows: Sequence[Value], first: Value, tile: Value) -> None:
+def _store(f: IRFunction, l: Lanes, w: int, rows: Sequence[Value], first: Value, tile: Value) -> None:
     parts: list[Value] = [tile] * l.lanes
     for c in range(w):
         column = tile.at(c * l.bytes, I8).load(l.type, l.bytes)

@@ -6,7 +6,7 @@ own, six numbers of every freedom and of the ground for each column.
 
 from __future__ import annotations
 
-from .ir import I8, I64, PTR, VOID, Function, Module, Value
+from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_math import Lanes
 from .llvm_steps import Solve, Step, row_of, word, write_step
 from .llvm_target import Target
@@ -20,7 +20,7 @@ def room(nv: int) -> int:
     return nv + 6 * WIDEST * (nv + 1)
 
 
-def vector(f: Function, l: Lanes) -> Value:
+def vector(f: IRFunction, l: Lanes) -> Value:
     """The vector, after slots, sines and cosines."""
     return f.state.at(word(f, "slots") + word(f, "nq") * 2, l.scalar)
 
@@ -84,7 +84,7 @@ def _add_mirror(m: Module, l: Lanes, k: int) -> None:
     f.ret()
 
 
-def call_solve(f: Function, solve: Solve, target: Target, k: int, integers: Value) -> None:
+def call_solve(f: IRFunction, solve: Solve, target: Target, k: int, integers: Value) -> None:
     """From the function of all sweeps, of one sample."""
     one, n = target.of(1), word(f, "nv")
     array = vector(f, one) if solve.array == "more" else f.arguments[solve.array]

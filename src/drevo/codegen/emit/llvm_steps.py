@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .ir import I8, I32, I64, Function, Value
-from .llvm_kernel import Body, Kernel
+from .ir import I8, I32, I64, IRFunction, Value
+from .llvm_kernel import FunctionBody, Kernel
 from .llvm_math import Lanes
 from .llvm_ports import Ports, StraightLine
 from .llvm_target import Target
@@ -102,7 +102,7 @@ class Rolled(NamedTuple):
         return [f"out{i}" for i in range(len(self.results))]
 
 
-def word(f: Function, name: str, kind: str = I64) -> Value:
+def word(f: IRFunction, name: str, kind: str = I64) -> Value:
     """A word behind the pointer `model` of a function."""
     return f.model.at(MODEL.index(name), I64).load(kind)
 
@@ -115,14 +115,14 @@ def argument_names(rolled: Rolled) -> list[str]:
 # -- the work on one row --------------------------------------------------------------------------------------
 
 
-def row_of(f: Function, integers: Value, i: Value) -> dict[str, Value]:
+def row_of(f: IRFunction, integers: Value, i: Value) -> dict[str, Value]:
     """The integers of a row of the tables."""
     at = integers.at(i, f"[{len(INTEGERS)} x i32]")
     casts = {name: "sext" if name == "up" else "zext" for name in INTEGERS}
     return {name: at.at(k, I32).load(I32).cast(cast, I64) for k, (name, cast) in enumerate(casts.items())}
 
 
-def write_step(f: Function, step: Step, target: Target, l: Lanes, bases: dict[str, Value]) -> None:
+def write_step(f: IRFunction, step: Step, target: Target, l: Lanes, bases: dict[str, Value]) -> None:
     """The step with its places counted from these addresses.
 
     Only results are tested: what is not finite in a state reaches them.
@@ -132,7 +132,7 @@ def write_step(f: Function, step: Step, target: Target, l: Lanes, bases: dict[st
     kernel.ends = {
         v for v, ports in kernel.sinks.items() if any(step.outputs[i].base not in _STATE for i, _, _ in ports)
     }
-    Body(kernel, f, stem=f.fresh("step") + "_").write(low.steps)
+    FunctionBody(kernel, f, stem=f.fresh("step") + "_").write(low.steps)
 
 
 class _StepPorts(Ports):

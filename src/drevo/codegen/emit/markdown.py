@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .about import About
-from .document import CITE, Row, arguments, counted, input_sections, inputs, is_symmetric, results, spelled
+from .document import CITE, InputRow, arguments, counted, input_sections, inputs, is_symmetric, results, spelled
 from .expression import Style
 from .latex import defined, latex_style, noted, same_lines
 from .names import latex_name, plain
@@ -40,7 +40,7 @@ def escaped(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+!|<>~$&])", r"\\\1", plain(text))
 
 
-def _rows(rows: list[Row]) -> list[str]:
+def _rows(rows: list[InputRow]) -> list[str]:
     named = [(spelled(latex_name, r.names, r"\dots"), r.meaning) for r in rows if r.names]
     body = [f"| ${names}$ | {escaped(text)} |" for names, text in named]
     return ["| symbol | meaning |", "|---|---|", *body, ""]

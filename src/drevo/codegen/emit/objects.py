@@ -11,7 +11,7 @@ TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tup
          "PyMem_RawMalloc", "PyMem_RawFree", "PyErr_Clear")  # fmt: skip
 
 
-class Layout(NamedTuple):
+class ObjectLayout(NamedTuple):
     """Byte offsets of CPython objects: `base` is object.__basicsize__, `type` that of ob_type."""
 
     base: int = 16

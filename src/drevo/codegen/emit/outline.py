@@ -82,7 +82,7 @@ def closed(low: Lowered, runs: Iterable[range]) -> set[int]:
 
 # -- likeness -----------------------------------------------------------------------------------------------
 
-Image = dict[int, int]  # value of the first run -> edge of another
+ValueMap = dict[int, int]  # value of the first run -> edge of another
 FIXED = -1  # stands for every value that both runs read, sign and all
 
 
@@ -113,7 +113,7 @@ class Signs:
             self.right = False
 
 
-def _image(low: Lowered, sinks: Sinks, first: range, other: range) -> Image | None:
+def _image(low: Lowered, sinks: Sinks, first: range, other: range) -> ValueMap | None:
     """What the values of the first run are in the other, or None if it does something else."""
     value: dict[int, int] = {}
     signs = Signs()
@@ -154,7 +154,7 @@ def _turned(signs: Signs, s: Step, t: Step) -> bool:
     return True
 
 
-def _shift(low: Lowered, sinks: Sinks, first: range, image: Image) -> int | None:
+def _shift(low: Lowered, sinks: Sinks, first: range, image: ValueMap) -> int | None:
     """By how many columns all outputs of the other run are apart from those of the first."""
     shifts = set()
     for k in first:
@@ -166,7 +166,7 @@ def _shift(low: Lowered, sinks: Sinks, first: range, image: Image) -> int | None
     return shifts.pop() if len(shifts) == 1 else None
 
 
-def _outlined(low: Lowered, sinks: Sinks, runs: list[range], images: list[Image]) -> Outlined | None:
+def _outlined(low: Lowered, sinks: Sinks, runs: list[range], images: list[ValueMap]) -> Outlined | None:
     made = {v for k in runs[0] for v in results(low.steps[k])}
     outer = [v for v in images[0] if v not in made]
     frame = tuple(v for v in outer if any(image[v] != 2 * v for image in images))

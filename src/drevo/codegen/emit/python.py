@@ -6,7 +6,7 @@ from ..graph.ops import FUNCTIONS
 from .about import About, header
 from .code import WIDTH, code_style, comment, entries, filled
 from .expression import Style, write
-from .sequence import Port, Result, Section, Sequence, Statement
+from .sequence import Result, Section, Sequence, SequenceInput, Statement
 from .turns import FEW, NOTE, period_texts
 
 ROUND = 1.5 * 2.0**52  # added and taken away again it leaves a whole number
@@ -70,7 +70,7 @@ def _turns(sequence: Sequence) -> list[str]:
     ]
 
 
-def _less_turns(sequence: Sequence, port: Port) -> list[str]:
+def _less_turns(sequence: Sequence, port: SequenceInput) -> list[str]:
     """An argument again, its angles less whole turns; what is needed as it is too comes again, behind."""
     name = sequence.identifiers[port.name]
     turns = [t for t in sequence.turns if t.source == port.name]

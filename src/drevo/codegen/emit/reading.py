@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .expression import Call, Factor, Group, Name, Number, Terms
+from .expression import Factor, FunctionCall, Group, Name, Number, Terms
 from .sequence import Sequence
 
 
@@ -66,6 +66,6 @@ class _Reader:
             return self.total(factor.terms)
         if isinstance(factor, Number):
             return self.number(factor.value) if self.number else factor.value
-        assert isinstance(factor, Call)
+        assert isinstance(factor, FunctionCall)
         arguments = [self.total(x) for x in (factor.terms, factor.second) if x]
         return self.functions[factor.function](*arguments)

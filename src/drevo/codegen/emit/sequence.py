@@ -13,8 +13,8 @@ from typing import NamedTuple
 from ...errors import EmitError
 from ..graph.ops import ADD, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, SIN
 from ..graph.program import Output, Program
-from .expression import Call, Factor, Group, Name, Number, Term, Terms
-from .layout import Layout
+from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
+from .layout import StatementLayout
 from .names import Names, parts
 from .symbols import Symbol, symbols
 from .turns import Turn
@@ -39,7 +39,7 @@ class Section(NamedTuple):
     statements: tuple[Statement, ...]
 
 
-class Port(NamedTuple):
+class SequenceInput(NamedTuple):
     """A state argument: its own name, the program's name for it, its scalars and which of them are used."""
 
     name: str
@@ -65,7 +65,7 @@ class Sequence(NamedTuple):
     """
 
     function: str
-    inputs: tuple[Port, ...]
+    inputs: tuple[SequenceInput, ...]
     symbols: tuple[Symbol, ...]
     used: tuple[bool, ...]
     constants: tuple[str, ...]
@@ -92,7 +92,7 @@ class _Writer:
 
     def __init__(self, program: Program, longest: int) -> None:
         self.program, self.graph = program, program.graph
-        self.layout = Layout(program, longest)
+        self.layout = StatementLayout(program, longest)
         self.names = Names()
         self.name: dict[int, str] = {}  # node -> name, of leaves and statements
         self.flip: dict[int, bool] = {}  # node -> its name stands for minus the node
@@ -138,13 +138,13 @@ class _Writer:
 
     # -- arguments and results ------------------------------------------------------------------------------
 
-    def _ports(self) -> tuple[Port, ...]:
+    def _ports(self) -> tuple[SequenceInput, ...]:
         named = [(self.names.new(p.name.replace(":", "_")), p) for p in self.program.inputs]
         out = []
         for name, p in named:
             scalars = tuple(self.names.new(f"{name}_{k + 1}") for k in range(p.size))
             self.name.update(zip(p.nodes, scalars))
-            out.append(Port(name, p.name, scalars, tuple(n in self.layout.read for n in p.nodes)))
+            out.append(SequenceInput(name, p.name, scalars, tuple(n in self.layout.read for n in p.nodes)))
         return tuple(out)
 
     def _turns(self) -> tuple[Turn, ...]:
@@ -273,7 +273,7 @@ class _Writer:
         if op in CHOICE:
             raise EmitError("a choice by drevo.where, minimum, maximum or clip is compiled, not written out")
         second = led(self._terms_of(g.b[n])) if OPS[op].arity == 2 else ()
-        return (Term(False, (Call(OPS[op].name, led(self._terms_of(g.a[n])), second),)),)
+        return (Term(False, (FunctionCall(OPS[op].name, led(self._terms_of(g.a[n])), second),)),)
 
     def _ranked(self, x: tuple[Factor, ...], y: tuple[Factor, ...]) -> tuple[Factor, ...]:
         """The factors of two ranked products."""

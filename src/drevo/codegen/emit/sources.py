@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 
-class Source(NamedTuple):
+class Publication(NamedTuple):
     """where: a journal with its volume and pages, or a publisher. note: the language, if it is not English."""
 
     authors: tuple[str, ...]
@@ -37,59 +37,59 @@ class Source(NamedTuple):
 
 
 SOURCES = {
-    "alyushin": Source(
+    "alyushin": Publication(
         ("Yu. A. Alyushin",),
         "On the kinetic energy of a rigid body in the general case of spatial motion with arbitrary rotation",
         "Problemy Mashinostroeniya i Nadezhnosti Mashin 1, 13-25", "2022", note="In Russian",
     ),
-    "baumgarte": Source(
+    "baumgarte": Publication(
         ("J. Baumgarte",), "Stabilization of constraints and integrals of motion in dynamical systems",
         "Computer Methods in Applied Mechanics and Engineering 1(1), 1-16", "1972",
     ),
-    "featherstone": Source(("R. Featherstone",), "Rigid Body Dynamics Algorithms", "Springer", "2008"),
-    "hairer": Source(
+    "featherstone": Publication(("R. Featherstone",), "Rigid Body Dynamics Algorithms", "Springer", "2008"),
+    "hairer": Publication(
         ("E. Hairer", "S. P. Norsett", "G. Wanner"),
         "Solving Ordinary Differential Equations I: Nonstiff Problems",
         "Springer", "1993",
     ),
-    "khalil": Source(
+    "khalil": Publication(
         ("W. Khalil", "J.-F. Kleinfinger"),
         "Minimum operations and minimum parameters of the dynamic models of tree structure robots",
         "IEEE Journal of Robotics and Automation 3(6)", "1987",
     ),
-    "kovalchuk": Source(
+    "kovalchuk": Publication(
         ("A. K. Kovalchuk", "D. B. Kulakov", "S. E. Semenov"),
         "Mathematical description of the kinematics and dynamics of robot mechanisms with tree-like kinematic "
         "structure",
         note="In Russian",
     ),
-    "lubich": Source(
+    "lubich": Publication(
         ("E. Hairer", "C. Lubich", "G. Wanner"), "Geometric Numerical Integration", "Springer", "2006",
     ),
-    "luh": Source(
+    "luh": Publication(
         ("J. Luh", "M. Walker", "R. Paul"), "On-line computational scheme for mechanical manipulators",
         "ASME Journal of Dynamic Systems, Measurement, and Control 102(2)", "1980",
     ),
-    "singh": Source(
+    "singh": Publication(
         ("S. Singh", "R. Russell", "P. Wensing"),
         "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra",
         "IEEE Robotics and Automation Letters 7(2)", "2022",
     ),
-    "telegin": Source(
+    "telegin": Publication(
         ("A. I. Telegin",), "Writing out inertial matrices of hinged tree-shaped systems",
         "Bulletin of the South Ural State University, Ser. Computer Technologies, Automatic Control, Radio "
         "Electronics 25(2), 33-45", "2025", "10.14529/ctcr250203",
     ),
-    "udwadia": Source(
+    "udwadia": Publication(
         ("F. E. Udwadia", "R. E. Kalaba"), "A new perspective on constrained motion",
         "Proceedings of the Royal Society A 439, 407-410", "1992",
     ),
-    "vereshchagin": Source(
+    "vereshchagin": Publication(
         ("A. F. Vereshchagin",),
         "Computer simulation of the dynamics of complicated mechanisms of robot-manipulators",
         "Engineering Cybernetics 12(6), 65-70", "1974",
     ),
-    "zaremba": Source(
+    "zaremba": Publication(
         ("A. T. Zaremba",), "Equations of the dynamics of a manipulator of many links with holonomic constraints",
         year="1990", note="In Russian",
     ),

@@ -9,7 +9,7 @@ from .lower import CHUNK, ONE_FUNCTION, SHORT, SOON, Lowered, Step, operands, re
 from .outline import Outlined
 
 
-class Run(NamedTuple):
+class StepRun(NamedTuple):
     """Consecutive steps that make one function. frame: of an outlined run the first slot of its own values.
 
     code: the run whose function is called, with the outputs `shift` columns on.
@@ -22,16 +22,16 @@ class Run(NamedTuple):
     values: tuple[int, ...] = ()  # that lie in the frame, in order
 
 
-class Split(NamedTuple):
+class SplitSteps(NamedTuple):
     """`slot`: values that cross from one run to a later one; `framed`: value -> (slot in a frame, sign)."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[StepRun, ...]
     slot: dict[int, int]
     slots: int
     framed: dict[int, list[tuple[int, int]]]
 
 
-def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined] = ()) -> Split:
+def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined] = ()) -> SplitSteps:
     """Runs of `chunk` steps, and the outlined ones; a slot is never reused inside the run that last reads it."""
     n = len(low.steps)
     size = chunk or (max(1, n) if n <= ONE_FUNCTION else CHUNK if n <= SOON else SHORT)
@@ -46,20 +46,20 @@ def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined
         apart = own.get(of[k], ())
         last.update((e >> 1, of[k]) for e in operands(step) if e >> 1 in born and e >> 1 not in apart)
     slot, count = _slots(low, pieces, last)
-    runs: list[Run] = []
+    runs: list[StepRun] = []
     framed: dict[int, list[tuple[int, int]]] = {}
     for n, piece in enumerate(pieces):
         steps = [low.steps[i] for i in piece]
         if n not in copies:
-            runs.append(Run(steps, n))
+            runs.append(StepRun(steps, n))
             continue
         r, k = copies[n]
-        runs.append(Run(steps, first[r.runs[0].start], count, r.shifts[k], r.frame))
+        runs.append(StepRun(steps, first[r.runs[0].start], count, r.shifts[k], r.frame))
         for e in r.edges[k]:
             framed.setdefault(e >> 1, []).append((count, e & 1))
             count += 1
     assert all(born[v] < last[v] for v in slot)
-    return Split(tuple(runs), slot, count, framed)
+    return SplitSteps(tuple(runs), slot, count, framed)
 
 
 def _pieces(total: int, size: int, apart: Sequence[range]) -> list[range]:

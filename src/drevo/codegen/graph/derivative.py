@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import TraceError
-from .node import Expr, Graph, Scalar
+from .node import Expr, FloatOrExpr, Graph
 from .ops import ADD, CHOICE, DIV, MUL, OPS
 
 
-def partial(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[Scalar]]:
+def partial(outputs: Sequence[FloatOrExpr], inputs: Sequence[FloatOrExpr]) -> list[list[FloatOrExpr]]:
     """d output / d input as scalars of the same graph: rows by outputs, columns by inputs."""
     if not all(isinstance(x, Expr) for x in inputs):
         raise TraceError("derivatives are written out of traced equations: the inputs must be graph nodes")
@@ -18,10 +18,10 @@ def partial(outputs: Sequence[Scalar], inputs: Sequence[Scalar]) -> list[list[Sc
     return [[column[r] for column in columns] for r in range(len(outputs))]
 
 
-def _column(outputs: Sequence[Scalar], x: Expr) -> list[Scalar]:
+def _column(outputs: Sequence[FloatOrExpr], x: Expr) -> list[FloatOrExpr]:
     graph = x.graph
     edges = [o.edge for o in outputs if isinstance(o, Expr)]
-    rate: dict[int, Scalar] = {x.edge >> 1: -1.0 if x.edge & 1 else 1.0}  # absent: zero
+    rate: dict[int, FloatOrExpr] = {x.edge >> 1: -1.0 if x.edge & 1 else 1.0}  # absent: zero
     for n in graph.live(edges):
         if n not in rate and any(e >> 1 in rate for e in graph.operands(n)):
             d = _rate(graph, n, rate)
@@ -30,12 +30,12 @@ def _column(outputs: Sequence[Scalar], x: Expr) -> list[Scalar]:
     return [_signed(rate, o.edge) if isinstance(o, Expr) else 0.0 for o in outputs]
 
 
-def _signed(rate: dict[int, Scalar], edge: int) -> Scalar:
+def _signed(rate: dict[int, FloatOrExpr], edge: int) -> FloatOrExpr:
     d = rate.get(edge >> 1, 0.0)
     return -d if edge & 1 else d
 
 
-def _rate(graph: Graph, n: int, rate: dict[int, Scalar]) -> Any:
+def _rate(graph: Graph, n: int, rate: dict[int, FloatOrExpr]) -> Any:
     """The rate of one operation from the rates of its operands."""
     op = graph.op[n]
     operands = graph.operands(n)

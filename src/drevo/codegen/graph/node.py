@@ -17,7 +17,7 @@ from . import levers
 from .nodes import Nodes
 from .ops import ADD, ATAN2, BY_NAME, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT, UNLESS, WHEN
 
-Scalar = Union[float, "Expr"]
+FloatOrExpr = Union[float, "Expr"]
 
 
 class Graph(Nodes):
@@ -43,7 +43,7 @@ class Graph(Nodes):
             self.names.append(name)
             return Expr(self, 2 * self._append(op, len(self.names) - 1, 0, level))
 
-    def edge(self, x: Scalar) -> int:
+    def edge(self, x: FloatOrExpr) -> int:
         """The edge of a scalar; a number is interned as a constant node."""
         if isinstance(x, Expr):
             if x.graph is not self:
@@ -54,7 +54,7 @@ class Graph(Nodes):
             raise TraceError(f"a constant became {value} while tracing: check the robot's numbers")
         return self.constant(value)
 
-    def expr(self, edge: int) -> Scalar:
+    def expr(self, edge: int) -> FloatOrExpr:
         """The scalar of an edge; a float if the node is a constant."""
         node = edge >> 1
         if self.op[node] == CONST:
@@ -248,13 +248,13 @@ class Expr:
         self.graph = graph
         self.edge = edge
 
-    def _wrap(self, x: int | float) -> Scalar:
+    def _wrap(self, x: int | float) -> FloatOrExpr:
         return x if isinstance(x, float) else self.graph.expr(x)
 
     def _met(self, other: Expr) -> int:
         return other.edge if other.graph is self.graph else self.graph.edge(other)
 
-    def __add__(self, other: Scalar) -> Scalar:
+    def __add__(self, other: FloatOrExpr) -> FloatOrExpr:
         if isinstance(other, Expr):
             return self._wrap(self.graph.add(self.edge, self._met(other)))
         if isinstance(other, (float, int)):
@@ -263,17 +263,17 @@ class Expr:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Scalar) -> Scalar:
+    def __sub__(self, other: FloatOrExpr) -> FloatOrExpr:
         if isinstance(other, Expr):
             return self._wrap(self.graph.add(self.edge, self._met(other) ^ 1))
         if isinstance(other, (float, int)):
             return self + (-other)
         return NotImplemented
 
-    def __rsub__(self, other: Scalar) -> Scalar:
+    def __rsub__(self, other: FloatOrExpr) -> FloatOrExpr:
         return (-self) + other
 
-    def __mul__(self, other: Scalar) -> Scalar:
+    def __mul__(self, other: FloatOrExpr) -> FloatOrExpr:
         if isinstance(other, Expr):
             return self._wrap(self.graph.mul(self.edge, self._met(other)))
         if isinstance(other, (float, int)):
@@ -286,15 +286,15 @@ class Expr:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Scalar) -> Scalar:
+    def __truediv__(self, other: FloatOrExpr) -> FloatOrExpr:
         if isinstance(other, (Expr, float, int)):
             return self._wrap(self.graph.div(self.edge, self.graph.edge(other)))
         return NotImplemented
 
-    def __rtruediv__(self, other: Scalar) -> Scalar:
+    def __rtruediv__(self, other: FloatOrExpr) -> FloatOrExpr:
         return self._wrap(self.graph.div(self.graph.edge(other), self.edge))
 
-    def __pow__(self, n: int) -> Scalar:
+    def __pow__(self, n: int) -> FloatOrExpr:
         if not isinstance(n, (int, float)) or n != int(n):
             return NotImplemented
         if n < 1:
@@ -308,23 +308,23 @@ class Expr:
     def __pos__(self) -> Expr:
         return self
 
-    def __abs__(self) -> Scalar:
+    def __abs__(self) -> FloatOrExpr:
         return Condition(self).choose(self, -self)
 
-    def __gt__(self, other: Scalar) -> Condition | bool:
+    def __gt__(self, other: FloatOrExpr) -> Condition | bool:
         """self > other, as a condition on self - other."""
         if isinstance(other, (float, int)) and not math.isfinite(other):
             return other < 0.0
         d = self - other
         return Condition(d) if isinstance(d, Expr) else d > 0.0
 
-    def __lt__(self, other: Scalar) -> Condition | bool:
+    def __lt__(self, other: FloatOrExpr) -> Condition | bool:
         return (-self) > (-other)
 
-    def __ge__(self, other: Scalar) -> Condition | bool:
+    def __ge__(self, other: FloatOrExpr) -> Condition | bool:
         return _inverse(self < other)
 
-    def __le__(self, other: Scalar) -> Condition | bool:
+    def __le__(self, other: FloatOrExpr) -> Condition | bool:
         return _inverse(self > other)
 
     def __eq__(self, other: object) -> bool:
@@ -346,23 +346,23 @@ class Expr:
     def __repr__(self) -> str:
         return f"Expr({self.edge})"
 
-    def sin(self) -> Scalar:
+    def sin(self) -> FloatOrExpr:
         return self._wrap(self.graph.unary(SIN, self.edge))
 
-    def cos(self) -> Scalar:
+    def cos(self) -> FloatOrExpr:
         return self._wrap(self.graph.unary(COS, self.edge))
 
-    def sqrt(self) -> Scalar:
+    def sqrt(self) -> FloatOrExpr:
         return self._wrap(self.graph.unary(SQRT, self.edge))
 
-    def function(self, name: str) -> Scalar:
+    def function(self, name: str) -> FloatOrExpr:
         """A function of one argument, by its name in the table of operations."""
         return self._wrap(self.graph.unary(BY_NAME[name], self.edge))
 
-    def atan2(self, x: Scalar) -> Scalar:
+    def atan2(self, x: FloatOrExpr) -> FloatOrExpr:
         return self._wrap(self.graph.atan2(self.edge, self.graph.edge(x)))
 
-    def angle_from(self, y: float) -> Scalar:
+    def angle_from(self, y: float) -> FloatOrExpr:
         """atan2(y, self) of a number y."""
         return self._wrap(self.graph.atan2(self.graph.edge(y), self.edge))
 
@@ -381,7 +381,7 @@ class Condition:
     def __init__(self, value: Expr, turned: bool = False) -> None:
         self.value, self.turned = value, turned
 
-    def choose(self, a: Scalar, b: Scalar) -> Scalar:
+    def choose(self, a: FloatOrExpr, b: FloatOrExpr) -> FloatOrExpr:
         """a where it holds, else b."""
         g = self.value.graph
         a, b = (b, a) if self.turned else (a, b)

@@ -19,7 +19,7 @@ from .program import Program
 from .rebuild import rebuilt
 
 LONGEST = 40  # terms: pairs grow with the square
-Pair = tuple[int, int]
+EdgePair = tuple[int, int]
 
 
 def regrouped(program: Program, early: bool = False) -> Program:
@@ -127,8 +127,8 @@ class _Sums:
 
     def share(self) -> None:
         """The pair that the most sums have becomes a sum of its own, until no two share one."""
-        users: dict[Pair, set[int]] = defaultdict(set)
-        heap: list[tuple[int, Pair]] = []  # (minus the number of sums, pair); outdated ones stay in it
+        users: dict[EdgePair, set[int]] = defaultdict(set)
+        heap: list[tuple[int, EdgePair]] = []  # (minus the number of sums, pair); outdated ones stay in it
 
         def enter(n: int) -> None:
             for pair in _pairs(self.terms[n]):
@@ -153,7 +153,7 @@ class _Sums:
                 enter(n)
             self.terms[node] = list(pair)
 
-    def _replace(self, n: int, pair: Pair, node: int) -> None:
+    def _replace(self, n: int, pair: EdgePair, node: int) -> None:
         terms = self.terms[n]
         sign = 0 if pair[0] in terms else 1
         at = min(terms.index(e ^ sign) for e in pair)
@@ -161,7 +161,7 @@ class _Sums:
         self.terms[n] = [*rest[:at], 2 * node + sign, *rest[at:]]
 
 
-def _pairs(terms: Iterable[int]) -> list[Pair]:
+def _pairs(terms: Iterable[int]) -> list[EdgePair]:
     """Pairs of the terms as edges of which the first is positive: a - b and b - a are one."""
     listed = sorted(terms)
     if len(listed) > LONGEST or len({e >> 1 for e in listed}) < len(listed):

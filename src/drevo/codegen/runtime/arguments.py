@@ -13,10 +13,10 @@ from ...errors import InputError
 from ...io.given import numbers, whole
 
 Array = np.ndarray[Any, Any]
-Port = tuple[str, tuple[int, ...]]
+NamedShape = tuple[str, tuple[int, ...]]
 
 
-class Call(NamedTuple):
+class BoundCall(NamedTuple):
     """The arguments of one call: values in the order of the inputs, and what to do with the result."""
 
     values: tuple[Any, ...]
@@ -24,10 +24,10 @@ class Call(NamedTuple):
     threads: int
 
 
-def bind(name: str, inputs: Sequence[Port], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+def bind(name: str, inputs: Sequence[NamedShape], args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundCall:
     """Positional, keyword, then out and threads; InputError for anything left over or missing."""
     if not kwargs and len(args) == len(inputs):
-        return Call(tuple(args), None, 1)
+        return BoundCall(tuple(args), None, 1)
     names = [n for n, _ in inputs]
     usage = f"{name}({', '.join([*names, 'out=None', 'threads=1'])})"
     order = [*names, "out", "threads"]
@@ -44,7 +44,7 @@ def bind(name: str, inputs: Sequence[Port], args: Sequence[Any], kwargs: Mapping
     if missing:
         raise InputError(f"{usage} is missing {', '.join(repr(n) for n in missing)}")
     threads = whole(f"{name}: threads", given.get("threads", 1))
-    return Call(tuple(given[n] for n in names), given.get("out"), threads)
+    return BoundCall(tuple(given[n] for n in names), given.get("out"), threads)
 
 
 @contextmanager
@@ -68,7 +68,9 @@ class Batch(NamedTuple):
     samples: int
 
 
-def gather(name: str, inputs: Sequence[Port], values: Sequence[Any], dtype: np.dtype[Any], rows: bool) -> Batch:
+def gather(
+    name: str, inputs: Sequence[NamedShape], values: Sequence[Any], dtype: np.dtype[Any], rows: bool
+) -> Batch:
     """Checks shapes and broadcasts leading dimensions."""
     found = [numbers(f"{name}: {n}", x, dtype=dtype) for x, (n, _) in zip(values, inputs)]
     leads = [_lead(name, x, port, rows) for x, port in zip(found, inputs)]
@@ -78,7 +80,7 @@ def gather(name: str, inputs: Sequence[Port], values: Sequence[Any], dtype: np.d
     return Batch(tuple(shape(x, p[1], lead, count) for x, p in zip(found, inputs)), lead, count)
 
 
-def _lead(name: str, x: Array, port: Port, rows: bool) -> tuple[int, ...]:
+def _lead(name: str, x: Array, port: NamedShape, rows: bool) -> tuple[int, ...]:
     label, shape = port
     k = len(shape)
     if rows:
@@ -91,7 +93,7 @@ def _lead(name: str, x: Array, port: Port, rows: bool) -> tuple[int, ...]:
     raise InputError(f"{name}: {label} has shape {x.shape}; in batch-last layout it must be ({prod(shape)}, B)")
 
 
-def _common(name: str, inputs: Sequence[Port], leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def _common(name: str, inputs: Sequence[NamedShape], leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     if all(x == leads[0] for x in leads):
         return leads[0] if leads else ()
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import DrevoWarning, EmitError, InputError, one_of
 from ...io.given import flag
-from ..emit.objects import Layout
+from ..emit.objects import ObjectLayout
 from . import cache, native
 from .key import key
 from .lock import LOCK
@@ -144,7 +144,7 @@ def build(
     low = _lowered(program, spec, host.fma if target is None else target.fma)
     single = entry is not None or len(low.steps) <= llvm.SINGLE
     target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
-    own = partial(llvm_entry.add_entry, layout=spec.layout, objects=native.layout() or Layout())
+    own = partial(llvm_entry.add_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
     text = llvm.emit(low, target, spec.layout, entry or own)
     manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, target.lanes)
     return manifest, native.compile_text(text.ir)

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
 from . import native, selftest
-from .arguments import Array, Call, Port, bind, check_out, distinct, gather, in_memory
+from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
 from .build import Built, Manifest, obtain_code
 from .build import Spec as Spec
 
@@ -137,7 +137,7 @@ class Function:
 
         return slow
 
-    def _plain(self, x: Any, port: Port) -> Array:
+    def _plain(self, x: Any, port: NamedShape) -> Array:
         """An argument as a plain array; the same object if it is one."""
         if self._is_plain(x):
             return x  # type: ignore[no-any-return]
@@ -175,7 +175,7 @@ class Function:
         with in_memory(self.name):
             return self._computed(bind(self.name, self.inputs, args, kwargs))
 
-    def _computed(self, call: Call) -> Any:
+    def _computed(self, call: BoundCall) -> Any:
         rows = self.layout == "rows"
         batch = gather(self.name, self.inputs, call.values, self.dtype, rows)
         shapes = [(*batch.lead, *s) if rows else (n, *batch.lead) for (_, s), n in zip(self.outputs, self._sizes)]
@@ -186,7 +186,7 @@ class Function:
             self._checked_run(batch.arrays, made, batch.samples, call.threads)
         return self._result(made, shapes, targets)
 
-    def _targets(self, call: Call, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    def _targets(self, call: BoundCall, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
         """The caller's result arrays, or None for each."""
         if call.out is None:
             return [None] * len(shapes)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import EmitError
-from ..emit.objects import TABLE, Layout
+from ..emit.objects import TABLE, ObjectLayout
 from . import image
 from .lock import LOCK
 
@@ -185,13 +185,13 @@ def _array_api() -> Any:
 
 
 @lru_cache(maxsize=1)
-def layout() -> Layout | None:
+def layout() -> ObjectLayout | None:
     """Offsets of CPython's and NumPy's objects, verified on live arrays; None means no fast entry here."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(c_void_p) != 8:
         return None
     try:
         free = bool(getattr(sys, "_is_gil_enabled", None)) and object.__basicsize__ == 32
-        found = Layout(object.__basicsize__, 24 if free else 8)
+        found = ObjectLayout(object.__basicsize__, 24 if free else 8)
         api = _array_api()
         version = ctypes.CFUNCTYPE(ctypes.c_uint)(api[_VERSION])()
         right = api[_TYPE] == id(np.ndarray) and version in _ABI
@@ -208,7 +208,7 @@ def _samples() -> list[np.ndarray[Any, Any]]:
     return [np.zeros(3), wide[1:5, 2:7], wide[::-2], frozen, np.zeros((4, 2), np.float32), wide.T]
 
 
-def _as_seen(found: Layout, x: np.ndarray[Any, Any]) -> bool:
+def _as_seen(found: ObjectLayout, x: np.ndarray[Any, Any]) -> bool:
     """Every field, read where the entry will read it."""
     at = id(x)
 

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..emit.objects import Layout
+from ..emit.objects import ObjectLayout
 from . import native
 from .build import DTYPES, UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade
 from .function import Extra, Function
@@ -178,7 +178,7 @@ def _entry(sizes: Sizes, spec: Spec) -> bytes:
     arena = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
     m = Module()
     add_forwards(m, len(sizes.arguments), len(sizes.loads), len(outs))
-    llvm_entry.add_entry(m, low, target, arena, 0, "rows", native.layout() or Layout())
+    llvm_entry.add_entry(m, low, target, arena, 0, "rows", native.layout() or ObjectLayout())
     return native.compile_text(m.text())
 
 

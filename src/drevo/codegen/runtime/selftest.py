@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...errors import DrevoWarning, InputError
-from .arguments import Port
+from .arguments import NamedShape
 from .build import Manifest
 
-Call = tuple[tuple[Any, ...], dict[str, Any]]
+CallArguments = tuple[tuple[Any, ...], dict[str, Any]]
 WAYS = ("native", "ctypes")
 passed: list[bool] = []  # the answer, once it is known
 
@@ -23,8 +23,8 @@ class Tested(Protocol):
     """What of a Function the test asks."""
 
     manifest: Manifest
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[NamedShape, ...]
+    outputs: tuple[NamedShape, ...]
     dtype: np.dtype[Any]
     layout: str
 
@@ -53,7 +53,7 @@ def trusted(function: Tested, entry: Callable[..., Any]) -> bool:
     return passed[0]
 
 
-def cases(function: Tested) -> Iterator[Call]:
+def cases(function: Tested) -> Iterator[CallArguments]:
     """Calls that the entry takes itself, and calls that it must hand on. Results go to fresh arrays."""
     one, count = _state(function), 3
     yield one, {}

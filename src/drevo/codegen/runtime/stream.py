@@ -25,7 +25,7 @@ _AHEAD = 3  # blocks under way per thread
 _MASK = 2**64 - 1
 
 
-class Source(NamedTuple):
+class RandomSource(NamedTuple):
     """Where inputs come from. ranges: (scalars of all inputs, 2), least value and width; columns: where the
     quaternions begin, among the scalars of all inputs in the order of the call."""
 
@@ -78,7 +78,7 @@ def _loop() -> native.Loaded:
 class Worker:
     """A Function in batch-last layout and a source, ready for any number of threads."""
 
-    def __init__(self, function: Function, source: Source) -> None:
+    def __init__(self, function: Function, source: RandomSource) -> None:
         if function.code is None:
             raise EmitError(f"{function.name} has no machine code on this machine, so it cannot be streamed")
         self.function, self.source, self.loop = function, source, _loop()

@@ -19,12 +19,12 @@ from ...codegen.runtime.rolled import Sizes, function_of
 from ...errors import TraceError
 from ...io.memory import lent
 from ...mechanics.algorithms.operational import immobile
-from ...mechanics.columns import WIDTH, Columns, columns_of
+from ...mechanics.body_table import WIDTH, BodyTable, body_table
 from ...model.description import JOINT_SIZES, Model
 from ...model.quantities import CATALOGUE
 from ..check import SINGULAR, TRIES, refuse_singular
 from . import dynamics, inverses, kinematics, matrices
-from .dynamics import Shape
+from .dynamics import SweepShape
 from .step import TURNING, WORLD, Kind
 from .tables import Tables, kinds_of, quaternions_of
 
@@ -36,7 +36,7 @@ Array = np.ndarray[Any, Any]
 SMALLEST = 60  # bodies; up to here straight-line code is faster and compiles at once
 WIDE = 120  # freedoms from which a matrix is made by a loop, however few bodies: code grows by their square
 _LEAST = 16  # whatever is asked for: rows are moved in blocks of as many columns as a tile has lanes
-SHAPES: dict[str, Shape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES, **inverses.SHAPES}
+SHAPES: dict[str, SweepShape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES, **inverses.SHAPES}
 QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
 STATES = {
     "pivots": ("q",),
@@ -139,7 +139,7 @@ def rolled_function(
         return None
     tables = Tables.of(model)
     if CATALOGUE[quantity].inverse:
-        require_regular(model, cache)
+        require_regular_rolled(model, cache)
     if quantity == "center_of_mass" and not tables.columns.numbers[:, 12].any():
         return None  # there is none, as tracing says
     return _made(model, tables, quantity, spec, external, options or {}, extra, cache)
@@ -206,7 +206,7 @@ def prepared(
 # -- whether M is regular -----------------------------------------------------------------------------------
 
 
-def require_regular(model: Model, cache: bool = True) -> None:
+def require_regular_rolled(model: Model, cache: bool = True) -> None:
     """Raises ModelError where M has no inverse at any of some configurations; O(n)."""
     spec, rng, best, name = Spec(check=False), np.random.default_rng(0), 0.0, ""
     tables = Tables.of(model)
@@ -234,7 +234,7 @@ def _weakest(model: Model, tables: Tables, q: Array, cache: bool) -> Pivot | Non
     return None if pivots is None else first_lost(pivots(q.astype(float))[:, ::-1].astype(q.dtype), joints[::-1])
 
 
-def _anywhere(columns: Columns, rng: np.random.Generator) -> Array:
+def _anywhere(columns: BodyTable, rng: np.random.Generator) -> Array:
     """A configuration, limits or not: whether M can be regular does not depend on them."""
     q = rng.uniform(-3.0, 3.0, columns.nq)
     for x in (q[at : at + 4] for at in quaternions_of(columns)):
@@ -243,6 +243,6 @@ def _anywhere(columns: Columns, rng: np.random.Generator) -> Array:
 
 
 __all__ = [
-    "QUANTITIES", "SMALLEST", "Tables", "columns_of", "is_large", "kinds_of", "prepared", "require_regular",
+    "QUANTITIES", "SMALLEST", "Tables", "body_table", "is_large", "kinds_of", "prepared", "require_regular_rolled",
     "rolled_function", "rolled_program",
 ]  # fmt: skip

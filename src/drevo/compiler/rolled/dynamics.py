@@ -12,7 +12,7 @@ from ...mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
 from ...mechanics.algorithms.kinematics import step_acceleration, step_velocity
 from ...mechanics.joints import Force, Motion
 from ...mechanics.rotation import coordinate_rates
-from ...mechanics.scalar import Scalar
+from ...mechanics.scalar import Scalar, Vector
 from ...mechanics.spatial import ZERO, Mat, Sym, Vec
 from ...model.quantities import CATALOGUE
 from .step import (
@@ -110,7 +110,7 @@ def _loads(at: int, argument: int, linked: bool = False) -> Loop:
 # -- forward dynamics ---------------------------------------------------------------------------------------
 
 
-def articulated_from(x: Sequence[Scalar]) -> Articulated:
+def articulated_from(x: Vector) -> Articulated:
     return Articulated(Sym(*x[:6]), Mat.of((x[6:9], x[9:12], x[12:15])), Sym(*x[15:21]))
 
 
@@ -214,7 +214,7 @@ def pivots(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
     return tuple(Loop(s is _pivots_back, tuple(s(k) for k in kinds)) for s in (_pivots_out, _pivots_back))
 
 
-class Shape(NamedTuple):
+class SweepShape(NamedTuple):
     """What a quantity hands on: scalars of a slot, and more of a body's per freedom.
 
     gravity, pose: where in the ground's slot -g stands and where the world's own pose, or (at 0) that of a link
@@ -241,18 +241,18 @@ class Shape(NamedTuple):
 
 
 SHAPES = {
-    **dict.fromkeys(("inverse_dynamics", "bias", "gravity"), Shape(_INVERSE_SLOT, gravity=_MOTION + 6)),
-    "inertia_product": Shape(_INVERSE_SLOT),
-    "joint_wrenches": Shape(_POSE + 12, gravity=_MOTION + 6, pose=_POSE),
-    **dict.fromkeys(("forward_dynamics", "motion"), Shape(_GAIN, 7, _INERTIA + 3)),
-    "pivots": Shape(_PIVOT_SLOT, tiled=False),
+    **dict.fromkeys(("inverse_dynamics", "bias", "gravity"), SweepShape(_INVERSE_SLOT, gravity=_MOTION + 6)),
+    "inertia_product": SweepShape(_INVERSE_SLOT),
+    "joint_wrenches": SweepShape(_POSE + 12, gravity=_MOTION + 6, pose=_POSE),
+    **dict.fromkeys(("forward_dynamics", "motion"), SweepShape(_GAIN, 7, _INERTIA + 3)),
+    "pivots": SweepShape(_PIVOT_SLOT, tiled=False),
 }
 
 __all__ = [
     "LINK",
     "LOAD",
     "SHAPES",
-    "Shape",
+    "SweepShape",
     "articulated_from",
     "forward",
     "inverse",

@@ -13,10 +13,10 @@ from ...codegen.emit.llvm_steps import Loop, Solve, Step
 from ...mechanics.algorithms.articulated_body import of_body
 from ...mechanics.algorithms.operational import inverted
 from ...mechanics.joints import Force, Motion
-from ...mechanics.scalar import Scalar, sqrt
+from ...mechanics.scalar import Matrix, Scalar, Vector, sqrt
 from ...mechanics.spatial import Mat, Vec
 from . import matrices
-from .dynamics import LOAD, Shape, articulated_from, numbers_of
+from .dynamics import LOAD, SweepShape, articulated_from, numbers_of
 from .kinematics import once
 from .matrices import CARRIED_WRENCH, SPEED
 from .step import Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
@@ -34,7 +34,7 @@ _MOVING, _BESIDE = 49, Freedom(51, 55)  # the articulated inertia and the freedo
 _LINK, _PLACE, _WRENCHES, _ADDED = 30, 42, 45, 81  # in the ground's slot: the link in its body, its place, six
 _GROUND = 102  # wrenches on their way to the ground, and the sum
 
-_WHOLE = Shape(_FREEDOMS, 16, pose=0, tiled=False, zeroed=True, pairs=True, solves=True)
+_WHOLE = SweepShape(_FREEDOMS, 16, pose=0, tiled=False, zeroed=True, pairs=True, solves=True)
 _OF_LINK = _WHOLE._replace(ground=_GROUND, link=_LINK, zeroed=False)
 SHAPES = {
     "inverse_mass_matrix": _WHOLE,
@@ -233,14 +233,14 @@ def _way() -> Step:
     return t.step()
 
 
-def _symmetric(lower: Sequence[Scalar]) -> list[list[Scalar]]:
+def _symmetric(lower: Vector) -> Matrix:
     return [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(6)] for i in range(6)]
 
 
-def _about_origin(A: list[list[Scalar]], p: Vec) -> list[list[Scalar]]:
+def _about_origin(A: Matrix, p: Vec) -> Matrix:
     """T A T^T, T v = (v + p x w, w): from the link's origin at p to the world's."""
 
-    def moved(column: Sequence[Scalar]) -> list[Scalar]:
+    def moved(column: Vector) -> list[Scalar]:
         v, w = Vec(*column[:3]), Vec(*column[3:])
         return [*(v + p.cross(w)), *w]
 

@@ -10,7 +10,7 @@ from ...mechanics.algorithms.inertia_matrix import apply_inertia
 from ...mechanics.algorithms.kinematics import Pose, express, express_acceleration, step_velocity
 from ...mechanics.joints import Force, Placement
 from ...mechanics.spatial import Mat, Vec
-from .dynamics import LINK, LOAD, Shape
+from .dynamics import LINK, LOAD, SweepShape
 from .step import Kind, StepTracer, flat_of, motion_of, numbers_of_pose, pose_of
 
 _SPEED = 12  # after the pose: w, v in the body's axes; then, of a link's walk, w' and the classical a
@@ -19,15 +19,15 @@ ORDERS = {"pose": 0, "jacobian": 0, "velocity": 1, "acceleration": 2}  # quantit
 _SUMS = {"potential_energy": 12, "center_of_mass": 12, "momentum": 18}  # where the sums stand in the ground's slot
 
 SHAPES = {
-    "poses": Shape(12, pose=0),
-    "kinetic_energy": Shape(7),
-    "potential_energy": Shape(19, gravity=16, pose=0),
-    "center_of_mass": Shape(16, pose=0),
-    "momentum": Shape(28, pose=0),
-    "pose": Shape(12, pose=0),
-    "velocity": Shape(18, pose=0),
-    "acceleration": Shape(24, pose=0),
-    "jacobian": Shape(12, pose=0, tiled=False, zeroed=True),
+    "poses": SweepShape(12, pose=0),
+    "kinetic_energy": SweepShape(7),
+    "potential_energy": SweepShape(19, gravity=16, pose=0),
+    "center_of_mass": SweepShape(16, pose=0),
+    "momentum": SweepShape(28, pose=0),
+    "pose": SweepShape(12, pose=0),
+    "velocity": SweepShape(18, pose=0),
+    "acceleration": SweepShape(24, pose=0),
+    "jacobian": SweepShape(12, pose=0, tiled=False, zeroed=True),
 }
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...codegen.emit.llvm_steps import Loop, Step
-from ...mechanics.algorithms.derivatives import Rates, rates_of
+from ...mechanics.algorithms.derivatives import InertiaRates, rates_of
 from ...mechanics.algorithms.inertia_matrix import apply_inertia, lifted
 from ...mechanics.algorithms.kinematics import step_velocity
 from ...mechanics.joints import Motion, Placement
-from ...mechanics.scalar import Scalar
+from ...mechanics.scalar import Vector
 from ...mechanics.spatial import ZERO, Mat, RigidInertia, Vec
-from .dynamics import LOAD, Shape
+from .dynamics import LOAD, SweepShape
 from .step import Kind, StepTracer, body_from, flat_of, force_of, mat_of, motion_of, numbers_of_mat
 
 _INERTIA = 9  # after the world's rotation: m, h, S of the composite body in its own axes
@@ -35,7 +35,7 @@ CARRIED, _WAY = (
 
 CARRIED_WRENCH = _PUSH + 6
 SHAPES = {
-    name: Shape(first, size, pose=0, zeroed=True, pairs=True)
+    name: SweepShape(first, size, pose=0, zeroed=True, pairs=True)
     for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _TURNING, 30))
 }
 SHAPES["inverse_dynamics_derivatives"] = SHAPES["mass_matrix"]._replace(
@@ -130,8 +130,8 @@ def coriolis_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
     return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=_turning_pair())
 
 
-def _rates(x: Sequence[Scalar]) -> Rates:
-    return Rates(mat_of(x), Vec(*x[9:12]))
+def _rates(x: Vector) -> InertiaRates:
+    return InertiaRates(mat_of(x), Vec(*x[9:12]))
 
 
 def _turning_back(kind: Kind) -> Step:
@@ -152,18 +152,18 @@ def _turning_back(kind: Kind) -> Step:
     return t.step()
 
 
-def _pass_on_rates(t: StepTracer, X: Placement, B: Rates) -> None:
+def _pass_on_rates(t: StepTracer, X: Placement, B: InertiaRates) -> None:
     joined = _rates(t.parent(12, _RATES)) + _lifted(X, B)
     t.write("parent", [*numbers_of_mat(joined.T), *joined.P], _RATES)
 
 
-def _lifted(X: Placement, B: Rates) -> Rates:
+def _lifted(X: Placement, B: InertiaRates) -> InertiaRates:
     """B in the axes of the parent about its pole: T + (P . p) 1 - P p^T."""
     E = X.rotation
     T, P = E.mul(B.T).mul(E.T), E @ B.P
     along = P.dot(X.p)
     moved = Mat(*(Vec(*(along if r == c else 0.0 for c in range(3))) - X.p * P[r] for r in range(3)))
-    return Rates(T + moved, P)
+    return InertiaRates(T + moved, P)
 
 
 def _turning_pair() -> Step:

@@ -8,9 +8,9 @@ from ...codegen.emit.llvm_steps import Place, Step
 from ...codegen.emit.lower import lower
 from ...codegen.graph.node import Expr
 from ...mechanics.algorithms.kinematics import Pose
-from ...mechanics.columns import WIDTH
+from ...mechanics.body_table import WIDTH
 from ...mechanics.joints import Force, Motion, Placement, place
-from ...mechanics.scalar import Scalar, dot, sqrt
+from ...mechanics.scalar import Scalar, Vector, dot, sqrt
 from ...mechanics.spatial import IDENTITY, ZERO, Mat, RigidInertia, Sym, Vec
 from ...mechanics.tree import Tree, TreeBody
 from ..tracer import Tracer
@@ -44,7 +44,7 @@ class StepTracer(Tracer):
         self.given.append((Place(base, offset + self.shift(base)), found))
         return found
 
-    def write(self, base: str, values: Sequence[Scalar], offset: int = 0) -> None:
+    def write(self, base: str, values: Vector, offset: int = 0) -> None:
         self.output(f"{base}{len(self.written)}", values)
         self.written.append(Place(base, offset + self.shift(base)))
 
@@ -97,20 +97,20 @@ class StepTracer(Tracer):
         return [x[-4:] for (base, _), x in self.given if base == "arg0" and self.body.nq >= 4]
 
 
-def motion_of(x: Sequence[Scalar]) -> Motion:
+def motion_of(x: Vector) -> Motion:
     return Motion(Vec(*x[:3]), Vec(*x[3:6]))
 
 
-def force_of(x: Sequence[Scalar]) -> Force:
+def force_of(x: Vector) -> Force:
     return Force(Vec(*x[:3]), Vec(*x[3:6]))
 
 
-def body_from(x: Sequence[Scalar]) -> RigidInertia:
+def body_from(x: Vector) -> RigidInertia:
     """m, h, S."""
     return RigidInertia(x[0], Vec(*x[1:4]), Sym(*x[4:10]))
 
 
-def mat_of(x: Sequence[Scalar]) -> Mat:
+def mat_of(x: Vector) -> Mat:
     return Mat.of((x[0:3], x[3:6], x[6:9]))
 
 
@@ -118,7 +118,7 @@ def numbers_of_mat(m: Mat) -> list[Scalar]:
     return [x for row in m for x in row]
 
 
-def pose_of(x: Sequence[Scalar]) -> Pose:
+def pose_of(x: Vector) -> Pose:
     return Pose(mat_of(x), Vec(*x[9:12]))
 
 

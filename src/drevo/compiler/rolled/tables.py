@@ -10,10 +10,10 @@ import numpy as np
 
 from ...codegen.emit.llvm_steps import INTEGERS
 from ...codegen.runtime.rolled import Data
-from ...mechanics.columns import KINDS, WIDTH, Columns, along_z, columns_of
+from ...mechanics.body_table import KINDS, WIDTH, BodyTable, along_z, body_table
 from ...mechanics.spatial import IDENTITY
 from ...model.description import Model
-from .dynamics import Shape
+from .dynamics import SweepShape
 from .step import WORLD, Kind
 
 Array = np.ndarray[Any, Any]
@@ -27,7 +27,7 @@ class Tables:
     """The columns of a model, and the tables of quantities made from them."""
 
     def __init__(self, model: Model) -> None:
-        self.columns = columns_of(model)
+        self.columns = body_table(model)
         self.kinds, self.number = kinds_of(self.columns)
         if len(self.kinds) > FEW:
             self.columns = along_z(self.columns)
@@ -53,7 +53,7 @@ class Tables:
             _LATEST[:] = [(model, found)]
         return found
 
-    def data(self, quantity: str, shape: Shape, loads: Sequence[str], link: str | None) -> Data:
+    def data(self, quantity: str, shape: SweepShape, loads: Sequence[str], link: str | None) -> Data:
         """Of one function. loads: links that take a wrench; link: where a walk begins."""
         width = LINKED.get(quantity, 0)
         links = self.moving if width else []
@@ -83,7 +83,9 @@ class Tables:
         more[:, 9:12] = [f.p for f in frames]
         return np.concatenate([self.columns.numbers, more])
 
-    def _places(self, shape: Shape, loads: Sequence[str], moving: Sequence[str], width: int) -> tuple[Array, int]:
+    def _places(
+        self, shape: SweepShape, loads: Sequence[str], moving: Sequence[str], width: int
+    ) -> tuple[Array, int]:
         """Integers per body and per row, and the scalars of all slots.
 
         A row is a wrench on a link (kind 0), a link that moves (kind 1), whose place among the wrenches or in the
@@ -132,13 +134,13 @@ class Tables:
         return int(len(self.columns) + self.columns.widths[1][: body + 1].sum() - 1)
 
 
-def kinds_of(columns: Columns) -> tuple[list[Kind], Array]:
+def kinds_of(columns: BodyTable) -> tuple[list[Kind], Array]:
     """The kinds present, in a fixed order: they are what the code depends on; and the kind of every body."""
     codes, number = np.unique(6 * columns.kind + 2 * columns.axis + columns.parallel, return_inverse=True)
     return [(KINDS[c // 6], int(c % 6 // 2), bool(c % 2)) for c in codes], number
 
 
-def quaternions_of(columns: Columns) -> list[int]:
+def quaternions_of(columns: BodyTable) -> list[int]:
     """Where they start in q."""
     wide = columns.widths[0]
     found: list[int] = (columns.q + wide - 4)[wide >= 4].tolist()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...errors import TraceError
 from ..joints import Force, Motion, Placement
-from ..scalar import Scalar, is_zero
+from ..scalar import Scalar, Vector, is_zero
 from ..spatial import (
     SYM_ZERO,
     ZERO,
@@ -21,7 +21,7 @@ from ..spatial import (
     skew,
 )
 from ..tree import Tree
-from .inertia_matrix import Factors, Rows
+from .inertia_matrix import Factors, SparseRows
 from .inverse_dynamics import NO_FORCE, External, external_on
 from .kinematics import step_velocity
 
@@ -95,7 +95,7 @@ def of_body(body: RigidInertia) -> Articulated:
     return Articulated(body.J, skew(body.h), Sym(m, 0.0, 0.0, m, 0.0, m))
 
 
-class Joint(NamedTuple):
+class ArticulatedJoint(NamedTuple):
     """What the way back leaves for the accelerations: S, U = I S, D's factors, u, and c = v x S rate."""
 
     S: list[Motion]
@@ -107,9 +107,9 @@ class Joint(NamedTuple):
 
 def forward_dynamics(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     external: External | None = None,
 ) -> list[Scalar]:
     """Accelerations, (nv,). Coordinates that drive several joints are refused: they couple the branches."""
@@ -117,7 +117,7 @@ def forward_dynamics(
     X, rates, n = tree.placements(q), tree.rates(v), len(tree)
     moving, world = [Motion(ZERO, ZERO)] * n, [X[0].R] * n if n else []
     inertia, p = [NO_INERTIA] * n, [NO_FORCE] * n
-    joints: list[Joint | None] = [None] * n
+    joints: list[ArticulatedJoint | None] = [None] * n
     for out, i in tree.tour():
         b = tree.bodies[i]
         if out:
@@ -137,7 +137,7 @@ def forward_dynamics(
     return _accelerations(tree, X, joints)  # type: ignore[arg-type]
 
 
-def solved(tree: Tree, q: Sequence[Scalar], force: Sequence[Scalar]) -> list[Scalar]:
+def solved(tree: Tree, q: Vector, force: Vector) -> list[Scalar]:
     """M^-1 force, (nv,): the same bodies at rest and without weight."""
     return forward_dynamics(tree.replace(gravity=ZERO), q, [0.0] * tree.nv, force)
 
@@ -154,18 +154,18 @@ def refuse_shared(tree: Tree, capable: str = "khalil, newton_euler") -> None:
         seen[b.v] = b.joint
 
 
-def joint_of(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Sequence[Scalar], c: Motion) -> Joint:
+def joint_of(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Vector, c: Motion) -> ArticulatedJoint:
     """U = I S, D = S^T U, u = tau - S^T p."""
     b = tree.bodies[i]
     S = [s * b.factor for s in tree.motion_subspace(b)]
     U = [inertia.times(s) for s in S]
     u = [tau[b.v + k] - s.dot(p) for k, s in enumerate(S)]
-    return Joint(S, U, pivots_of(tree, i, inertia, S, U), u, c)
+    return ArticulatedJoint(S, U, pivots_of(tree, i, inertia, S, U), u, c)
 
 
 def pivots_of(tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: Sequence[Force]) -> Factors:
     """The factors of D = S^T U, its pivots guarded by what the body carries, turned about any axis or shifted."""
-    D: Rows = [{l: S[k].dot(U[l]) for l in range(k + 1)} for k in range(len(S))]
+    D: SparseRows = [{l: S[k].dot(U[l]) for l in range(k + 1)} for k in range(len(S))]
     factors = Factors(D, range(len(S)))
     for k, pivot in enumerate(factors.pivots):
         v = tree.bodies[i].v + k
@@ -174,7 +174,7 @@ def pivots_of(tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: 
     return factors
 
 
-def passed_on(inertia: Articulated, p: Force, j: Joint) -> tuple[Articulated, Force]:
+def passed_on(inertia: Articulated, p: Force, j: ArticulatedJoint) -> tuple[Articulated, Force]:
     """What the parent feels through the joint: I - U D^-1 U^T and p + Ia c + U D^-1 u."""
     n = len(j.S)
     x = j.D.solve(j.u)
@@ -190,7 +190,7 @@ def passed_on(inertia: Articulated, p: Force, j: Joint) -> tuple[Articulated, Fo
     return inertia, p + inertia.times(j.c)
 
 
-def _accelerations(tree: Tree, X: Sequence[Placement], joints: Sequence[Joint]) -> list[Scalar]:
+def _accelerations(tree: Tree, X: Sequence[Placement], joints: Sequence[ArticulatedJoint]) -> list[Scalar]:
     """a' = X a_p + c; q'' = D^-1 (u - U^T a'); a = a' + S q''."""
     a: list[Motion] = []
     out: list[Scalar] = [0.0] * tree.nv

@@ -11,28 +11,28 @@ from typing import NamedTuple
 
 from ..jet import Jet, along, jet
 from ..joints import Motion
-from ..scalar import Scalar, sqrt
+from ..scalar import Matrix, Scalar, Vector, sqrt
 from ..spatial import IDENTITY, ZERO, Mat, Vec
-from ..topology import ancestors
 from ..tree import Tree
+from ..tree_indices import ancestors
 from .kinematics import WORLD, Pose, pose, step_acceleration, step_velocity
 
-Row = list[Scalar]
+MatrixRow = list[Scalar]
 
 
-class Rows(NamedTuple):
+class ConstraintRows(NamedTuple):
     """f, f', Gamma and gamma of a few rows."""
 
-    value: Row
-    rate: Row
-    jacobian: list[Row]
-    bias: Row
+    value: MatrixRow
+    rate: MatrixRow
+    jacobian: list[MatrixRow]
+    bias: MatrixRow
 
-    def __add__(self, o: Rows) -> Rows:  # type: ignore[override]
-        return Rows(*(mine + theirs for mine, theirs in zip(self, o)))
+    def __add__(self, o: ConstraintRows) -> ConstraintRows:  # type: ignore[override]
+        return ConstraintRows(*(mine + theirs for mine, theirs in zip(self, o)))
 
 
-NO_ROWS = Rows([], [], [], [])
+NO_ROWS = ConstraintRows([], [], [], [])
 
 
 class Track(NamedTuple):
@@ -47,15 +47,15 @@ class Track(NamedTuple):
         columns = [a - b for a, b in zip(self.columns, o.columns)]
         return Track(self.x - o.x, self.d - o.d, self.dd - o.dd, columns)
 
-    def rows(self) -> Rows:
+    def rows(self) -> ConstraintRows:
         """The vector's three components as rows."""
-        return Rows(list(self.x), list(self.d), [list(r) for r in zip(*self.columns)], list(self.dd))
+        return ConstraintRows(list(self.x), list(self.d), [list(r) for r in zip(*self.columns)], list(self.dd))
 
 
 class Kinematics:
     """Poses, velocities and bias accelerations of the bodies at one state, shared by all rows."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> None:
+    def __init__(self, tree: Tree, q: Vector, v: Vector) -> None:
         self.tree, self.q, self.v = tree, q, v
         self.parents = tree.parents
         X, rates, still = tree.placements(q), tree.rates(v), Motion(ZERO, ZERO)
@@ -73,7 +73,7 @@ class Kinematics:
         at = self.tree.frames[link]
         return (self.poses[at.body] if at.body >= 0 else WORLD).compose(at.R, at.p)
 
-    def point(self, link: str, r: Sequence[Scalar]) -> Track:
+    def point(self, link: str, r: Vector) -> Track:
         """A point fixed in a link: position, velocity, bias acceleration."""
         i = self.tree.frames[link].body
         here = self.pose(link)
@@ -107,11 +107,11 @@ class Kinematics:
 def contact(
     k: Kinematics,
     link: str,
-    point: Sequence[Scalar],
+    point: Vector,
     rows: int,
-    anchor: Sequence[Scalar] | None,
+    anchor: Vector | None,
     rotation: Mat | None,
-) -> Rows:
+) -> ConstraintRows:
     """Three rows: velocity of the point; six: and angular velocity. Without an anchor f is taken as met."""
     track = k.point(link, point)
     place = track.x - Vec(*anchor) if anchor is not None else ZERO
@@ -127,10 +127,10 @@ def point_on_plane(
     k: Kinematics,
     t: Scalar,
     link: str,
-    point: Sequence[Scalar],
+    point: Vector,
     normal: tuple[Vec, Vec],
     offset: tuple[Scalar, Scalar, Scalar],
-) -> Rows:
+) -> ConstraintRows:
     """f = (n0 + n1 t) . p - (d0 + d1 t + d2 t^2 / 2); gamma has both f_tq v = n1 . p' terms."""
     track = k.point(link, point)
     (n0, n1), (d0, d1, d2) = normal, offset
@@ -138,26 +138,26 @@ def point_on_plane(
     value = n.dot(track.x) - (d0 + d1 * t + 0.5 * d2 * (t * t))
     rate = n.dot(track.d) + n1.dot(track.x) - (d1 + d2 * t)
     bias = n.dot(track.dd) + 2.0 * n1.dot(track.d) - d2
-    return Rows([value], [rate], [[n.dot(c) for c in track.columns]], [bias])
+    return ConstraintRows([value], [rate], [[n.dot(c) for c in track.columns]], [bias])
 
 
 def point_to_point(
     k: Kinematics,
     link_a: str,
-    point_a: Sequence[Scalar],
+    point_a: Vector,
     link_b: str,
-    point_b: Sequence[Scalar],
-    W: Sequence[Sequence[Scalar]] | None,
-) -> Rows:
+    point_b: Vector,
+    W: Sequence[Vector] | None,
+) -> ConstraintRows:
     """f = W (r_a - r_b)."""
     rows = (k.point(link_a, point_a) - k.point(link_b, point_b)).rows()
     return rows if W is None else combined(W, rows)
 
 
-def combined(W: Sequence[Sequence[Scalar]], rows: Rows) -> Rows:
+def combined(W: Sequence[Vector], rows: ConstraintRows) -> ConstraintRows:
     """W times rows."""
 
-    def times(w: Sequence[Scalar], x: Sequence[Scalar]) -> Scalar:
+    def times(w: Vector, x: Vector) -> Scalar:
         total: Scalar = 0.0
         for a, b in zip(w, x):
             total = total + a * b
@@ -167,24 +167,24 @@ def combined(W: Sequence[Sequence[Scalar]], rows: Rows) -> Rows:
     jacobian = [[times(w, c) for c in columns] for w in W]
     vectors = ([times(w, x) for w in W] for x in (rows.value, rows.rate, rows.bias))
     value, rate, bias = vectors
-    return Rows(value, rate, jacobian, bias)
+    return ConstraintRows(value, rate, jacobian, bias)
 
 
 def weld(
     k: Kinematics,
     link_a: str,
-    point_a: Sequence[Scalar],
+    point_a: Vector,
     link_b: str,
-    point_b: Sequence[Scalar],
+    point_b: Vector,
     rotation: Mat | None,
-) -> Rows:
+) -> ConstraintRows:
     """r_a - r_b, then omega_a - omega_b."""
     turn = k.turning(link_a) - k.turning(link_b)
     error = ZERO if rotation is None else rotation_error(k.pose(link_a).R, k.pose(link_b).R, rotation)
     return point_to_point(k, link_a, point_a, link_b, point_b, None) + turn._replace(x=error).rows()
 
 
-def orientation(tree: Tree, q: Sequence[Scalar], link_a: str, link_b: str) -> Mat:
+def orientation(tree: Tree, q: Vector, link_a: str, link_b: str) -> Mat:
     """The axes of b in those of a at a configuration."""
     Ra, Rb = (Mat.of(row[:3] for row in pose(_silent(tree), q, link)[:3]) for link in (link_a, link_b))
     return Ra.T.mul(Rb)
@@ -200,10 +200,10 @@ def rotation_error(Ra: Mat, Rb: Mat, rotation: Mat) -> Vec:
     return turn
 
 
-Program = Callable[[Scalar], Sequence[Sequence[Scalar]]]  # time -> 4x4 pose
+PoseProgram = Callable[[Scalar], Sequence[Vector]]  # time -> 4x4 pose
 
 
-def pose_tracking(k: Kinematics, t: Scalar, link: str, point: Sequence[Scalar], program: Program) -> Rows:
+def pose_tracking(k: Kinematics, t: Scalar, link: str, point: Vector, program: PoseProgram) -> ConstraintRows:
     """A frame of a link follows p(t), R(t) at the level of the twist, not of six parameters (Z21).
 
     p' - p_t, then omega - vee(R_t' R_t^T); gamma from their rates. The value is the gap that feedback closes.
@@ -226,42 +226,42 @@ def skew_part(E: Mat) -> Vec:
 def distance(
     k: Kinematics,
     link_a: str,
-    point_a: Sequence[Scalar],
+    point_a: Vector,
     link_b: str,
-    point_b: Sequence[Scalar],
+    point_b: Vector,
     length: Scalar,
-) -> Rows:
+) -> ConstraintRows:
     """f = |r_a - r_b| - length; N is the force that pushes the points apart."""
     r = k.point(link_a, point_a) - k.point(link_b, point_b)
     size = sqrt(r.x.dot(r.x))
     n = r.x * (1.0 / size)
     along_n = n.dot(r.d)
     bias = n.dot(r.dd) + (r.d.dot(r.d) - along_n * along_n) / size
-    return Rows([size - length], [along_n], [[n.dot(c) for c in r.columns]], [bias])
+    return ConstraintRows([size - length], [along_n], [[n.dot(c) for c in r.columns]], [bias])
 
 
-def gear(k: Kinematics, joint_a: str, joint_b: str, ratio: Scalar, offset: Scalar) -> Rows:
+def gear(k: Kinematics, joint_a: str, joint_b: str, ratio: Scalar, offset: Scalar) -> ConstraintRows:
     """f = q_a - ratio q_b - offset, for joints of one freedom."""
     a, b = (next(x for x in k.tree.bodies if x.joint == name) for name in (joint_a, joint_b))
-    jacobian: Row = [0.0] * k.tree.nv
+    jacobian: MatrixRow = [0.0] * k.tree.nv
     jacobian[a.v], jacobian[b.v] = 1.0, -ratio
     value = k.q[a.q] - ratio * k.q[b.q] - offset
-    return Rows([value], [k.v[a.v] - ratio * k.v[b.v]], [jacobian], [0.0])
+    return ConstraintRows([value], [k.v[a.v] - ratio * k.v[b.v]], [jacobian], [0.0])
 
 
-Given = Callable[[Callable[[str], list[list[Scalar]]], Sequence[Scalar], Scalar], Sequence[Scalar]]
+Given = Callable[[Callable[[str], Matrix], Vector, Scalar], Vector]
 
 
-def function(k: Kinematics, t: Scalar, f: Given) -> Rows:
+def function(k: Kinematics, t: Scalar, f: Given) -> ConstraintRows:
     """Rows of f(pose, q, t), differentiated along v for f' and gamma and along every column for Gamma."""
     path = [jet(x) for x in _followed(k, k.v, Jet(t, 1.0), f)]
     unit = [[1.0 if i == c else 0.0 for i in range(k.tree.nv)] for c in range(k.tree.nv)]
     columns = [[jet(x).d for x in _followed(k, e, Jet(t), f)] for e in unit]
     jacobian = [[column[r] for column in columns] for r in range(len(path))]
-    return Rows([x.x for x in path], [x.d for x in path], jacobian, [x.dd for x in path])
+    return ConstraintRows([x.x for x in path], [x.d for x in path], jacobian, [x.dd for x in path])
 
 
-def _followed(k: Kinematics, v: Sequence[Scalar], t: Jet, f: Given) -> Sequence[Scalar]:
+def _followed(k: Kinematics, v: Vector, t: Jet, f: Given) -> Vector:
     """f on the path that leaves q with constant rates v."""
     q: list[Scalar] = list(k.q)
     for b in k.tree.bodies:

@@ -7,25 +7,23 @@ with Q = integral of V r^T dm, P = linear momentum and T = tr(Q) 1 - Q it is (2 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..joints import Force, Motion
-from ..scalar import Scalar
+from ..scalar import Matrix, Vector
 from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, skew
-from ..topology import ancestors
 from ..tree import Tree
+from ..tree_indices import ancestors
 from .forward_dynamics import forward_dynamics
-from .inertia_matrix import Rows, add_entry, apply_inertia, dense, factorised
+from .inertia_matrix import SparseRows, add_entry, apply_inertia, dense, factorised
 from .inverse_dynamics import NO_FORCE
 from .kinematics import body_poses
 
 STILL = Motion(ZERO, ZERO)
-Matrix = list[list[Scalar]]
 
 
-class Column(NamedTuple):
+class WorldColumn(NamedTuple):
     """A joint column and its rates in world axes: S, v_p x S, a_p x S + v_p x (v_p x S), v_i x S."""
 
     S: Motion
@@ -34,14 +32,14 @@ class Column(NamedTuple):
     S1: Motion
 
 
-class Rates(NamedTuple):
+class InertiaRates(NamedTuple):
     """The twelve numbers of 2 B."""
 
     T: Mat
     P: Vec
 
-    def __add__(self, o: Rates) -> Rates:  # type: ignore[override]
-        return Rates(self.T + o.T, self.P + o.P)
+    def __add__(self, o: InertiaRates) -> InertiaRates:  # type: ignore[override]
+        return InertiaRates(self.T + o.T, self.P + o.P)
 
     def times(self, x: Motion) -> Force:
         """2 B x."""
@@ -52,10 +50,10 @@ class Rates(NamedTuple):
         return (self.T.T @ x.w + self.P.cross(x.v)) * 2.0
 
 
-NO_RATES = Rates(Mat(ZERO, ZERO, ZERO), ZERO)
+NO_RATES = InertiaRates(Mat(ZERO, ZERO, ZERO), ZERO)
 
 
-def rates_of(body: RigidInertia, v: Motion) -> Rates:
+def rates_of(body: RigidInertia, v: Motion) -> InertiaRates:
     """Q = v0 h^T + [w]x S, T = tr(Q) 1 - Q."""
     h = body.h
     Q = Mat(h * v.v.x, h * v.v.y, h * v.v.z) + skew(v.w).mul(body.S.mat)
@@ -65,23 +63,23 @@ def rates_of(body: RigidInertia, v: Motion) -> Rates:
         Vec(-Q.y.x, trace - Q.y.y, -Q.y.z),
         Vec(-Q.z.x, -Q.z.y, trace - Q.z.z),
     )
-    return Rates(T, v.v * body.m + v.w.cross(h))
+    return InertiaRates(T, v.v * body.m + v.w.cross(h))
 
 
 @dataclass(slots=True)
-class Sweep:
+class WorldSweep:
     """What the way out leaves for the columns, in world axes about the world origin."""
 
-    columns: list[list[Column]]
+    columns: list[list[WorldColumn]]
     bodies: list[RigidInertia]
-    rates: list[Rates]
+    rates: list[InertiaRates]
     forces: list[Force]
 
 
-def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar] | None) -> Sweep:
+def world_sweep(tree: Tree, q: Vector, v: Vector, a: Vector | None) -> WorldSweep:
     """Columns, inertias, 2 B and (with a) body wrenches of every body."""
     poses, n = body_poses(tree, q), len(tree)
-    out = Sweep([], [ZERO_INERTIA] * n, [NO_RATES] * n, [NO_FORCE] * n)
+    out = WorldSweep([], [ZERO_INERTIA] * n, [NO_RATES] * n, [NO_FORCE] * n)
     speeds, accelerations = [STILL] * n, [STILL] * n
     ground = Motion(ZERO, -tree.gravity)
     for i, b in enumerate(tree.bodies):
@@ -98,17 +96,17 @@ def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scal
         out.rates[i] = rates_of(out.bodies[i], speeds[i])
         psi1 = [vp.cross(s) for s in S]
         if a is None:
-            out.columns.append([Column(s, p, STILL, speeds[i].cross(s)) for s, p in zip(S, psi1)])
+            out.columns.append([WorldColumn(s, p, STILL, speeds[i].cross(s)) for s, p in zip(S, psi1)])
             continue
         accelerations[i] = ap + own2 + vp.cross(own)
         psi2 = [ap.cross(s) + vp.cross(p) for s, p in zip(S, psi1)]
-        out.columns.append([Column(s, p, d, speeds[i].cross(s)) for s, p, d in zip(S, psi1, psi2)])
+        out.columns.append([WorldColumn(s, p, d, speeds[i].cross(s)) for s, p, d in zip(S, psi1, psi2)])
         momentum = apply_inertia(out.bodies[i], speeds[i])
         out.forces[i] = apply_inertia(out.bodies[i], accelerations[i]) + speeds[i].cross_force(momentum)
     return out
 
 
-def _gather(tree: Tree, s: Sweep, i: int) -> None:
+def _gather(tree: Tree, s: WorldSweep, i: int) -> None:
     """Adds the finished composite of body i to its parent's."""
     p = tree.bodies[i].parent
     if p >= 0:
@@ -121,20 +119,16 @@ def _zeros(n: int) -> Matrix:
     return [[0.0] * n for _ in range(n)]
 
 
-def inverse_dynamics_derivatives(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
-) -> tuple[Matrix, Matrix, Matrix]:
+def inverse_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """dtau/dq, dtau/dv and M, each (nv, nv); dq on the tangent space."""
     dq, dv, M = _derivatives(tree, q, v, a)
     return dq, dv, dense(M)
 
 
-def _derivatives(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
-) -> tuple[Matrix, Matrix, Rows]:
-    s = sweep(tree, q, v, a)
+def _derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Matrix, Matrix, SparseRows]:
+    s = world_sweep(tree, q, v, a)
     dq, dv = _zeros(tree.nv), _zeros(tree.nv)
-    M: Rows = [{} for _ in range(tree.nv)]
+    M: SparseRows = [{} for _ in range(tree.nv)]
     parents = tree.parents
     for j in range(len(tree) - 1, -1, -1):
         body, B, f, bj = s.bodies[j], s.rates[j], s.forces[j], tree.bodies[j]
@@ -157,9 +151,7 @@ def _derivatives(
     return dq, dv, M
 
 
-def forward_dynamics_derivatives(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
-) -> tuple[Matrix, Matrix, Matrix]:
+def forward_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, tau: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """da/dq = -M^-1 dtau/dq, da/dv = -M^-1 dtau/dv, and M^-1; each (nv, nv)."""
     a = forward_dynamics(tree, q, v, tau)
     dq, dv, M = _derivatives(tree, q, v, a)
@@ -173,12 +165,12 @@ def _transposed(columns: Matrix) -> Matrix:
     return [list(row) for row in zip(*columns)]
 
 
-def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
+def coriolis_matrix(tree: Tree, q: Vector, v: Vector) -> Matrix:
     """C(q, v) with C v = h - g and dM/dt - 2 C skew; from the Christoffel symbols in coordinates.
 
     Echeandia and Wensing 2021: C_ij = S_i . (B_c S_j + I_c dS_j/dt), c the deeper of the two bodies.
     """
-    s = sweep(tree, q, v, None)
+    s = world_sweep(tree, q, v, None)
     C = _zeros(tree.nv)
     parents = tree.parents
     for j in range(len(tree) - 1, -1, -1):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...errors import TraceError
 from ..joints import Force, Motion
-from ..scalar import Scalar, is_zero
+from ..scalar import Scalar, Vector, is_zero
 from ..spatial import ZERO, Vec
 from ..tree import Tree
 from .inertia_matrix import apply_inertia
@@ -14,7 +12,7 @@ from .inverse_dynamics import NO_FORCE
 from .kinematics import step_velocity
 
 
-def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
+def kinetic_energy(tree: Tree, q: Vector, v: Vector) -> Scalar:
     """T = sum of (w.Jw + m v.v + 2 v.(w x h)) / 2 over the bodies, J."""
     X, rates = tree.placements(q), tree.rates(v)
     moving: list[Motion] = []
@@ -30,7 +28,7 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
     return 0.5 * twice
 
 
-def first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:
+def first_moment(tree: Tree, q: Vector) -> tuple[Scalar, Vec]:
     """Mass of the moving bodies and their first moment about the world origin, from the leaves."""
     X = tree.placements(q)
     m: list[Scalar] = [b.inertia.m for b in tree.bodies]
@@ -48,12 +46,12 @@ def first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:
     return mass, moment
 
 
-def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+def potential_energy(tree: Tree, q: Vector) -> Scalar:
     """V = -g . (first moment of the moving bodies), J; zero at the world origin."""
     return -tree.gravity.dot(first_moment(tree, q)[1])
 
 
-def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+def center_of_mass(tree: Tree, q: Vector) -> list[Scalar]:
     """Centre of mass of the moving bodies, (3,) m, world axes."""
     mass, moment = first_moment(tree, q)
     if is_zero(mass):
@@ -61,7 +59,7 @@ def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     return list(moment * (1.0 / mass))
 
 
-def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def momentum(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """Linear momentum, then angular momentum about the centre of mass; (6,), world axes."""
     X, rates = tree.placements(q), tree.rates(v)
     n = len(tree)

@@ -5,9 +5,7 @@ Fewer operations than articulated bodies on every robot measured up to 38 freedo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar, Vector
 from ..tree import Tree
 from .inertia_matrix import factors
 from .inverse_dynamics import External, bias
@@ -15,9 +13,9 @@ from .inverse_dynamics import External, bias
 
 def forward_dynamics(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     external: External | None = None,
 ) -> list[Scalar]:
     """Accelerations, (nv,) rad/s^2 or m/s^2."""
@@ -25,7 +23,7 @@ def forward_dynamics(
     return factors(tree, q).solve([t - x for t, x in zip(tau, h)])
 
 
-def inverse_mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def inverse_mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M(q)^-1, (nv, nv), column by column."""
     f = factors(tree, q)
     n = tree.nv

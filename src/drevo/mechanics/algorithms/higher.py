@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import factorial
 
 from ..rotation import from_quaternion
-from ..scalar import Scalar
+from ..scalar import Scalar, Vector
 from ..series import Series
 from ..spatial import Vec
 from ..tree import Tree
@@ -27,7 +27,7 @@ def series(square: Scalar, first: int, order: int) -> Scalar:
     return total
 
 
-def turned(x: Sequence[Scalar], w: Vec, order: int) -> list[Scalar]:
+def turned(x: Vector, w: Vec, order: int) -> list[Scalar]:
     """The quaternion x times that of the rotation vector w, to the order."""
     half = w * 0.5
     square = half.dot(half)
@@ -36,7 +36,7 @@ def turned(x: Sequence[Scalar], w: Vec, order: int) -> list[Scalar]:
     return [*(u * s + p * c + p.cross(u)), s * c - p.dot(u)]
 
 
-def moved(tree: Tree, q: Sequence[Scalar], d: Sequence[Scalar], order: int) -> list[Scalar]:
+def moved(tree: Tree, q: Vector, d: Vector, order: int) -> list[Scalar]:
     """q (+) d where q holds quaternions; other coordinates as they are."""
     out = list(q)
     for b in tree.bodies:
@@ -53,7 +53,7 @@ def moved(tree: Tree, q: Sequence[Scalar], d: Sequence[Scalar], order: int) -> l
     return out
 
 
-def variables(tree: Tree, q: Sequence[Scalar], d: Sequence[Scalar]) -> list[Scalar]:
+def variables(tree: Tree, q: Vector, d: Vector) -> list[Scalar]:
     """What to differentiate by, one for each rate: the coordinate itself, or d where q is a quaternion."""
     out = list(d)
     for b in tree.bodies:
@@ -62,7 +62,7 @@ def variables(tree: Tree, q: Sequence[Scalar], d: Sequence[Scalar]) -> list[Scal
     return out
 
 
-def motion(tree: Tree, q: Sequence[Scalar], rates: Sequence[Sequence[Scalar]], order: int) -> list[list[Series]]:
+def motion(tree: Tree, q: Vector, rates: Sequence[Vector], order: int) -> list[list[Series]]:
     """q(t), v(t), a(t), .. to t^order, from q and rates = (v, a, j, ..); those that are known that far."""
     known = len(rates)
     flow = [
@@ -76,7 +76,7 @@ def motion(tree: Tree, q: Sequence[Scalar], rates: Sequence[Sequence[Scalar]], o
     return [at, *flow]
 
 
-def _path(q: Sequence[Scalar], v: Sequence[Sequence[Scalar]], order: int) -> list[Series]:
+def _path(q: Vector, v: Sequence[Vector], order: int) -> list[Series]:
     """The coordinates of one joint from the Taylor coefficients of its rates.
 
     Numbers: q' = v. Quaternion: q' = q (w, 0) / 2. Position of a free joint: p' = R v.

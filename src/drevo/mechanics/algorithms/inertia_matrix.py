@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from ...errors import TraceError
 from ..joints import Force, Motion, Placement
-from ..scalar import Scalar, accumulate, is_zero
+from ..scalar import Matrix, Scalar, Vector, accumulate, is_zero
 from ..spatial import ZERO_INERTIA, RigidInertia
 from ..tree import Tree
 
-Rows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
+SparseRows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
 
 
 def lifted(x: Placement, body: RigidInertia) -> RigidInertia:
@@ -28,14 +28,14 @@ def apply_inertia(body: RigidInertia, s: Motion) -> Force:
     return Force(body.J @ s.w + body.h.cross(s.v), s.v * body.m + s.w.cross(body.h))
 
 
-def mass_matrix_rows(tree: Tree, q: Sequence[Scalar]) -> Rows:
+def mass_matrix_rows(tree: Tree, q: Vector) -> SparseRows:
     """Lower triangle of M over q's own order; entries across branches are absent.
 
     Bodies descending, so each composite is used as soon as it is complete.
     """
     X = tree.placements(q)
     total = [ZERO_INERTIA] * len(tree)
-    M: Rows = [{} for _ in range(tree.nv)]
+    M: SparseRows = [{} for _ in range(tree.nv)]
     for i in range(len(tree) - 1, -1, -1):
         b = tree.bodies[i]
         tree.section(i)
@@ -48,7 +48,7 @@ def mass_matrix_rows(tree: Tree, q: Sequence[Scalar]) -> Rows:
     return M
 
 
-def _fill(tree: Tree, X: Sequence[Placement], M: Rows, i: int, k: int, f: Force) -> None:
+def _fill(tree: Tree, X: Sequence[Placement], M: SparseRows, i: int, k: int, f: Force) -> None:
     """The entries of rate k of body i: its own body's, then every ancestor's, the wrench moved up."""
     b, j = tree.bodies[i], i
     while j >= 0:
@@ -61,24 +61,24 @@ def _fill(tree: Tree, X: Sequence[Placement], M: Rows, i: int, k: int, f: Force)
         j = a.parent
 
 
-def add_entry(M: Rows, r: int, c: int, diagonal: bool, x: Scalar) -> None:
+def add_entry(M: SparseRows, r: int, c: int, diagonal: bool, x: Scalar) -> None:
     """Adds x at (r, c) and its mirror; two bodies driven by one coordinate meet on the diagonal twice."""
     if r == c and not diagonal:
         x = x + x
     accumulate(M[max(r, c)], min(r, c), x)
 
 
-def dense(M: Rows) -> list[list[Scalar]]:
+def dense(M: SparseRows) -> Matrix:
     """The full symmetric matrix."""
     n = len(M)
-    out: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    out: Matrix = [[0.0] * n for _ in range(n)]
     for r, row in enumerate(M):
         for c, x in row.items():
             out[r][c] = out[c][r] = x
     return out
 
 
-def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
     return dense(mass_matrix_rows(tree, q))
 
@@ -102,9 +102,9 @@ class SingularError(TraceError, ZeroDivisionError):
 class Factors:
     """M = L^T D L from the last joint to the first, over structural non-zeros; pivots: D; diagonal: of M."""
 
-    def __init__(self, M: Rows, order: Sequence[int]) -> None:
+    def __init__(self, M: SparseRows, order: Sequence[int]) -> None:
         place = {v: i for i, v in enumerate(order)}
-        H: Rows = [{} for _ in order]
+        H: SparseRows = [{} for _ in order]
         for r, row in enumerate(M):
             for c, x in row.items():
                 i, j = place[r], place[c]
@@ -113,7 +113,7 @@ class Factors:
         self.diagonal: list[Scalar] = [row.get(k, 0.0) for k, row in enumerate(H)]
         self.pivots: list[Scalar] = [0.0] * len(order)
         self.inverse: list[Scalar] = [0.0] * len(order)
-        self.L: Rows = [{} for _ in order]
+        self.L: SparseRows = [{} for _ in order]
         for k in range(len(order) - 1, -1, -1):
             row = H[k]
             self.pivots[k] = row.pop(k, 0.0)
@@ -131,11 +131,11 @@ class Factors:
                         x = a * row[j]
                         H[i][j] = H[i][j] - x if j in H[i] else -x
 
-    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+    def solve(self, b: Vector) -> list[Scalar]:
         """x with M x = b."""
         return self.solve_lower(self.solve_transposed(b))
 
-    def solve_transposed(self, b: Sequence[Scalar]) -> list[Scalar]:
+    def solve_transposed(self, b: Vector) -> list[Scalar]:
         """y = L^-T b, in the order of elimination."""
         y = [b[v] for v in self.order]
         for i in range(len(y) - 1, -1, -1):
@@ -143,7 +143,7 @@ class Factors:
                 y[j] = y[j] - l * y[i]
         return y
 
-    def solve_lower(self, y: Sequence[Scalar]) -> list[Scalar]:
+    def solve_lower(self, y: Vector) -> list[Scalar]:
         """L^-1 D^-1 y, in the order of the rates."""
         x = [value * inverse for value, inverse in zip(y, self.inverse)]
         out: list[Scalar] = [0.0] * len(x)
@@ -154,7 +154,7 @@ class Factors:
         return out
 
 
-def factorised(tree: Tree, M: Rows) -> Factors:
+def factorised(tree: Tree, M: SparseRows) -> Factors:
     """The factors of a tree's M, its pivots guarded."""
     f = Factors(M, elimination_order(tree))
     for v, pivot, diagonal in zip(f.order, f.pivots, f.diagonal):
@@ -162,6 +162,6 @@ def factorised(tree: Tree, M: Rows) -> Factors:
     return f
 
 
-def factors(tree: Tree, q: Sequence[Scalar]) -> Factors:
+def factors(tree: Tree, q: Vector) -> Factors:
     """The factors of M(q)."""
     return factorised(tree, mass_matrix_rows(tree, q))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..joints import Force
-from ..scalar import Scalar
+from ..scalar import Scalar, Vector
 from ..spatial import IDENTITY, ZERO, Mat, RigidInertia, Vec
 from ..tree import Tree
 
 NO_FORCE = Force(ZERO, ZERO)
-External = Mapping[str, Sequence[Scalar]]  # link -> force, moment at the link's origin, world axes
+External = Mapping[str, Vector]  # link -> force, moment at the link's origin, world axes
 
 
 def rate_matrix(w: Vec, dw: Vec) -> Mat:
@@ -36,9 +36,9 @@ def body_force(body: RigidInertia, w: Vec, dw: Vec, U: Mat, a: Vec) -> Force:
 
 def inverse_dynamics(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     external: External | None = None,
     gravity: bool = True,
 ) -> list[Scalar]:
@@ -58,9 +58,9 @@ def project(tree: Tree, wrenches: Sequence[Force]) -> list[Scalar]:
 
 def joint_wrenches(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     external: External | None = None,
     gravity: bool = True,
 ) -> tuple[list[Force], list[Mat]]:
@@ -111,16 +111,16 @@ def external_on(tree: Tree, i: int, R: Mat, external: External) -> Force:
     return total
 
 
-def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], external: External | None = None) -> list[Scalar]:
+def bias(tree: Tree, q: Vector, v: Vector, external: External | None = None) -> list[Scalar]:
     """h = C v + g, (nv,)."""
     return inverse_dynamics(tree, q, v, [0.0] * tree.nv, external)
 
 
-def gravity(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+def gravity(tree: Tree, q: Vector) -> list[Scalar]:
     """g(q), (nv,): the joint forces that hold the robot at rest."""
     return inverse_dynamics(tree, q, [0.0] * tree.nv, [0.0] * tree.nv)
 
 
-def inertia_product(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+def inertia_product(tree: Tree, q: Vector, x: Vector) -> list[Scalar]:
     """M(q) x, (nv,): what accelerates the robot at rest by x without gravity; O(n), no matrix is formed."""
     return inverse_dynamics(tree, q, [0.0] * tree.nv, x, gravity=False)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..joints import Motion, Placement
-from ..scalar import Scalar
+from ..scalar import Matrix, Scalar, Vector
 from ..spatial import IDENTITY, ZERO, Mat, Vec
-from ..topology import ancestors
 from ..tree import LinkFrame, Tree
+from ..tree_indices import ancestors
 
 
 class Pose(NamedTuple):
@@ -34,7 +34,7 @@ class Pose(NamedTuple):
 WORLD = Pose(IDENTITY, ZERO)
 
 
-def body_poses(tree: Tree, q: Sequence[Scalar]) -> list[Pose]:
+def body_poses(tree: Tree, q: Vector) -> list[Pose]:
     """World from body, for every body."""
     poses: list[Pose] = []
     for b, X in zip(tree.bodies, tree.placements(q)):
@@ -42,12 +42,12 @@ def body_poses(tree: Tree, q: Sequence[Scalar]) -> list[Pose]:
     return poses
 
 
-def path_poses(tree: Tree, q: Sequence[Scalar], body: int) -> dict[int, Pose]:
+def path_poses(tree: Tree, q: Vector, body: int) -> dict[int, Pose]:
     """World from body, for a body and its ancestors; -1 is the ground."""
     return _named_poses(tree, q, sorted(ancestors(tree.parents, body)))
 
 
-def _named_poses(tree: Tree, q: Sequence[Scalar], bodies: Iterable[int]) -> dict[int, Pose]:
+def _named_poses(tree: Tree, q: Vector, bodies: Iterable[int]) -> dict[int, Pose]:
     """World from body, each in a section of its own; a body's parent comes before it or is the ground, -1."""
     X = tree.placements(q)
     poses = {-1: WORLD}
@@ -60,13 +60,13 @@ def _named_poses(tree: Tree, q: Sequence[Scalar], bodies: Iterable[int]) -> dict
     return poses
 
 
-def pose(tree: Tree, q: Sequence[Scalar], link: str) -> list[list[Scalar]]:
+def pose(tree: Tree, q: Vector, link: str) -> Matrix:
     """World from link, 4x4 homogeneous."""
     frame = tree.frames[link]
     return [*_rows(path_poses(tree, q, frame.body)[frame.body], frame), [0.0, 0.0, 0.0, 1.0]]
 
 
-def poses(tree: Tree, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+def poses(tree: Tree, q: Vector) -> list[Matrix]:
     """World from every moving link, (moving links, 3, 4): `pose` without its constant row 0 0 0 1.
 
     A quarter fewer numbers, as it is the writing of results that takes the time here.
@@ -75,7 +75,7 @@ def poses(tree: Tree, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
     return [_rows(bodies[f.body], f) for f in (tree.frames[link] for link in moving_links(tree))]
 
 
-def _rows(body: Pose, frame: LinkFrame) -> list[list[Scalar]]:
+def _rows(body: Pose, frame: LinkFrame) -> Matrix:
     """R | p of a link that stands so in a body."""
     R, p = body.compose(frame.R, frame.p)
     return [[*row, x] for row, x in zip(R, p)]
@@ -87,12 +87,12 @@ def moving_links(tree: Tree) -> list[str]:
     return sorted(last, key=lambda link: last[link][0])
 
 
-def jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> list[list[Scalar]]:
+def jacobian(tree: Tree, q: Vector, link: str, frame: str) -> Matrix:
     """J with J v = velocity of the link's origin (linear, angular), 6 x nv."""
     at = tree.frames[link]
     poses = path_poses(tree, q, at.body)
     target = poses[at.body].compose(at.R, at.p)
-    J: list[list[Scalar]] = [[0.0] * tree.nv for _ in range(6)]
+    J: Matrix = [[0.0] * tree.nv for _ in range(6)]
     for i in sorted(ancestors(tree.parents, at.body)):
         b, here = tree.bodies[i], poses[i]
         for k, column in enumerate(tree.motion_subspace(b)):
@@ -113,7 +113,7 @@ def express(m: Motion, at: Pose, frame: str) -> tuple[Vec, Vec]:
     return m.v, m.w
 
 
-def velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, frame: str) -> list[Scalar]:
+def velocity(tree: Tree, q: Vector, v: Vector, link: str, frame: str) -> list[Scalar]:
     """Velocity of a link's frame: linear, angular."""
     at, motion, _ = _state(tree, q, v, None, link)
     linear, angular = express(motion, at, frame)
@@ -122,9 +122,9 @@ def velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str, fr
 
 def acceleration(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     link: str,
     frame: str,
     kind: str,
@@ -146,9 +146,7 @@ def express_acceleration(at: Pose, m: Motion, acc: Motion, frame: str, kind: str
     return [*linear, *angular]
 
 
-def _state(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar] | None, link: str
-) -> tuple[Pose, Motion, Motion]:
+def _state(tree: Tree, q: Vector, v: Vector, a: Vector | None, link: str) -> tuple[Pose, Motion, Motion]:
     """Pose of a link; velocity and classical acceleration of its origin in world axes."""
     frame = tree.frames[link]
     X, rates = tree.placements(q), tree.rates(v)

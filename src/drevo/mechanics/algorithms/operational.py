@@ -4,23 +4,20 @@ force control of robot manipulators: the operational space formulation, (18).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...errors import TraceError
-from ..scalar import Scalar, dot, is_zero, sqrt
-from ..topology import ancestors
+from ..scalar import Matrix, Scalar, Vector, dot, is_zero, sqrt
 from ..tree import Tree
-from .inertia_matrix import Rows, factorised, mass_matrix_rows
+from ..tree_indices import ancestors
+from .inertia_matrix import SparseRows, factorised, mass_matrix_rows
 from .kinematics import jacobian
 
-Matrix = list[list[Scalar]]
 FLOOR = (
     1e-10  # of a diagonal entry of J M^-1 J^T: a pivot below it means a direction in which the link cannot move
 )
 
 
 def inverse_operational_inertia(
-    tree: Tree, q: Sequence[Scalar], link: str, frame: str, M: Rows | None = None
+    tree: Tree, q: Vector, link: str, frame: str, M: SparseRows | None = None
 ) -> Matrix:
     """J M^-1 J^T, (6, 6), linear first: the acceleration that a wrench on the link at rest adds to its own.
 
@@ -33,7 +30,7 @@ def inverse_operational_inertia(
     return [[lower[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
 
 
-def operational_inertia(tree: Tree, q: Sequence[Scalar], link: str, frame: str, M: Rows | None = None) -> Matrix:
+def operational_inertia(tree: Tree, q: Vector, link: str, frame: str, M: SparseRows | None = None) -> Matrix:
     """(J M^-1 J^T)^-1, (6, 6), linear first; not a number where the link cannot move in all six directions."""
     above = [tree.bodies[i] for i in ancestors(tree.parents, tree.frames[link].body)]
     if len({b.v + k for b in above for k in range(b.nv)}) < 6:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ..scalar import Scalar
+from ..scalar import Matrix, Vector
 from ..tree import Tree
 from . import inverse_dynamics as idyn
 from .kinematics import body_poses, moving_links
@@ -12,12 +10,12 @@ from .kinematics import body_poses, moving_links
 
 def joint_wrenches(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     frame: str = "local_world_aligned",
     external: idyn.External | None = None,
-) -> list[list[Scalar]]:
+) -> Matrix:
     """Force and moment of the parent on every moving link, (moving links, 6); gravity is in.
 
     About the origin of the link's own frame, after the joint's motion; frame "local" (its axes) or
@@ -26,7 +24,7 @@ def joint_wrenches(
     """
     wrenches, _ = idyn.joint_wrenches(tree, q, v, a, external)
     poses = body_poses(tree, q) if frame != "local" else []
-    rows: list[list[Scalar]] = []
+    rows: Matrix = []
     for link in moving_links(tree):
         at = tree.frames[link]
         f = wrenches[at.body]

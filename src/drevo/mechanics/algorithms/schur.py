@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..scalar import Scalar, dot, is_zero
-from .inertia_matrix import Factors, Rows
+from ..scalar import Scalar, Vector, dot, is_zero
+from .inertia_matrix import Factors, SparseRows
 
 
 class Schur:
@@ -20,11 +20,11 @@ class Schur:
     A pivot over its diagonal entry is the squared sine of the angle between a row and those eliminated before it.
     """
 
-    def __init__(self, M: Factors, jacobian: Sequence[Sequence[Scalar]]) -> None:
+    def __init__(self, M: Factors, jacobian: Sequence[Vector]) -> None:
         self.M = M
         self.Y = [M.solve_transposed(row) for row in jacobian]
         self.columns = list(zip(*self.Y)) or [()] * len(M.order)
-        D: Rows = [{} for _ in self.Y]
+        D: SparseRows = [{} for _ in self.Y]
         for r, y in enumerate(self.Y):
             scaled = [x * e for x, e in zip(y, M.inverse)]
             for s in range(r + 1):
@@ -38,7 +38,7 @@ class Schur:
     def pivots(self) -> list[Scalar]:
         return self.factors.pivots
 
-    def accelerations(self, force: Sequence[Scalar], gamma: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    def accelerations(self, force: Vector, gamma: Vector) -> tuple[list[Scalar], list[Scalar]]:
         """a and N; force: tau - h."""
         y0 = self.M.solve_transposed(force)
         held = [x * e for x, e in zip(y0, self.M.inverse)]
@@ -46,7 +46,7 @@ class Schur:
         pushed = [x + dot(column, N) for x, column in zip(y0, self.columns)]
         return self.M.solve_lower(pushed), N
 
-    def correction(self, gap: Sequence[Scalar]) -> list[Scalar]:
+    def correction(self, gap: Vector) -> list[Scalar]:
         """The least dq by M with Gamma dq = -gap."""
         push = self.factors.solve([-x for x in gap])
         return self.M.solve_lower([dot(column, push) for column in self.columns])

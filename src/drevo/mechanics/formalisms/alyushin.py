@@ -23,7 +23,7 @@ from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
 from ..jet import Jet, jet
 from ..joints import Motion
-from ..scalar import Scalar, cos, is_zero, sin
+from ..scalar import Scalar, Vector, cos, is_zero, sin
 from ..spatial import UNIT, ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
 
@@ -170,7 +170,7 @@ def superpose(outer: MotionOfPoints, inner: MotionOfPoints) -> MotionOfPoints:
     return lambda alpha, t: outer(inner(alpha, t), t)
 
 
-def gradient(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> Mat:
+def gradient(motion: MotionOfPoints, alpha: Vector, t: Scalar) -> Mat:
     """dx / d alpha: for a rigid body its rotation R."""
     columns = []
     for k in range(3):
@@ -179,13 +179,13 @@ def gradient(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> Mat:
     return Mat(*columns).T
 
 
-def along_time(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> tuple[Vec, Vec, Vec]:
+def along_time(motion: MotionOfPoints, alpha: Vector, t: Scalar) -> tuple[Vec, Vec, Vec]:
     """Position, velocity, acceleration of a point, with the Coriolis term that adding accelerations lacks."""
     x = [jet(e) for e in motion(Vec(*alpha), Jet(t, 1.0))]
     return Vec(*(e.x for e in x)), Vec(*(e.d for e in x)), Vec(*(e.dd for e in x))
 
 
-def deformation(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
+def deformation(motion: MotionOfPoints, alpha: Vector, t: Scalar) -> tuple[Scalar, Scalar]:
     """(det R - 1, largest |R^T R - 1|): both vanish without deformation; det = 1 alone admits shear."""
     F = gradient(motion, alpha, t)
     det = F.x.dot(F.y.cross(F.z)) - 1.0
@@ -196,7 +196,7 @@ def deformation(motion: MotionOfPoints, alpha: Sequence[Scalar], t: Scalar) -> t
 # -- kinetic energy of a robot -----------------------------------------------------------------------------
 
 
-def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], mode: str | None = None) -> Scalar:
+def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) -> Scalar:
     """(40) summed over the bodies: m v_C^2 / 2 and (30) with moments about observer axes through C, J.
 
     mode: None takes current moments S = R S0 R^T and the true angular velocity (T3): exact. A, B, C are the
@@ -233,7 +233,7 @@ def _start(tree: Tree) -> list[Mat]:
     return out
 
 
-def _turned(tree: Tree, start: Sequence[Mat], q: Sequence[Scalar], v: Sequence[Scalar]) -> list[tuple[Vec, Vec]]:
+def _turned(tree: Tree, start: Sequence[Mat], q: Vector, v: Vector) -> list[tuple[Vec, Vec]]:
     """theta_i and their rates of every body: sums along its path over the joints about each observer axis."""
     out: list[tuple[Vec, Vec]] = []
     for b, R in zip(tree.bodies, start):
@@ -265,9 +265,7 @@ def _refuse(b: TreeBody) -> NoReturn:
 # -- power balance of a robot: sum over drives = sum over links of W_k + W_p -------------------------------
 
 
-def power_balance(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
-) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+def power_balance(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
     """tau_i v_i of every drive, and W_k, W_p of every body, W.
 
     W_k = dE/dt by (T6), W_p = -m g . v_C: sum(drives) = sum(W_k) + sum(W_p).

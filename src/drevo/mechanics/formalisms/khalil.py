@@ -17,14 +17,14 @@ from ..algorithms.inverse_dynamics import NO_FORCE, External, external_on, proje
 from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
-from ..scalar import Scalar, cos, is_zero, sin
+from ..scalar import Scalar, Vector, cos, is_zero, sin
 from ..spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec, rotate
 from ..tree import Tree
 
 STILL = Mat(ZERO, ZERO, ZERO)
 
 
-class Rates(NamedTuple):
+class FrameRates(NamedTuple):
     """Motion of a body's frame in its own axes. products: w_y w_z, w_z w_x, w_x w_y; a: pole minus gravity."""
 
     w: Vec
@@ -35,10 +35,10 @@ class Rates(NamedTuple):
     a: Vec
 
 
-GROUND = Rates(ZERO, ZERO, STILL, ZERO, ZERO, ZERO)
+GROUND = FrameRates(ZERO, ZERO, STILL, ZERO, ZERO, ZERO)
 
 
-class Run(NamedTuple):
+class ParallelRun(NamedTuple):
     """Bodies on parallel axes share what comes before the joint's own rotation.
 
     first: the body that stands on another axis. w, u, dw: angular velocity, column of U along the axis and angular
@@ -82,7 +82,7 @@ def apart(x: Scalar, y: Scalar) -> Scalar:
     return 0.0 if known and abs(d) <= 1e-14 * (abs(x) + abs(y)) else d
 
 
-def body_wrench(body: RigidInertia, r: Rates) -> Force:
+def body_wrench(body: RigidInertia, r: FrameRates) -> Force:
     """F = U h + m a and N = vee(U S - (U S)^T) + h x a, by components; split where both diagonals stand.
 
     Spec: S_bb U_cb - S_cc U_bc = (S_bb - S_cc) w_b w_c + (S_bb + S_cc) dw_a, (a, b, c) cyclic.
@@ -101,14 +101,16 @@ def body_wrench(body: RigidInertia, r: Rates) -> Force:
     return Force(Vec(*n), U @ h + r.a * body.m)
 
 
-def direct(w: Vec, dw: Vec, a: Vec) -> Rates:
+def direct(w: Vec, dw: Vec, a: Vec) -> FrameRates:
     """U from w and dw, where nothing passes through the joint."""
     squares = Vec(w.x * w.x, w.y * w.y, w.z * w.z)
     products = Vec(w.y * w.z, w.z * w.x, w.x * w.y)
-    return Rates(w, dw, rate_matrix(w, dw), squares, products, a)
+    return FrameRates(w, dw, rate_matrix(w, dw), squares, products, a)
 
 
-def through_hinge(k: int, s: Scalar, c: Scalar, w: Vec, u: Vec, dw_k: Scalar, a: Vec, empty: str = "") -> Rates:
+def through_hinge(
+    k: int, s: Scalar, c: Scalar, w: Vec, u: Vec, dw_k: Scalar, a: Vec, empty: str = ""
+) -> FrameRates:
     """Rates of a body turned about e_k, from w and the column u of U before the turn; 13 products, 15 sums.
 
     w has the joint's own rate in it already, as dw_k has its own acceleration. empty: take dw_k such that U_xy
@@ -126,7 +128,7 @@ def through_hinge(k: int, s: Scalar, c: Scalar, w: Vec, u: Vec, dw_k: Scalar, a:
     rows[y][x], rows[y][y], rows[y][k] = p_xy + dw_k, -(xx + kk), u[y]
     rows[k][x], rows[k][y], rows[k][k] = p_kx - dw_y, p_yk + dw_x, u[k]
     squares, products = along(k, xx, yy, kk), along(k, p_yk, p_kx, p_xy)
-    return Rates(w, along(k, dw_x, dw_y, dw_k), Mat.of(rows), squares, products, a)
+    return FrameRates(w, along(k, dw_x, dw_y, dw_k), Mat.of(rows), squares, products, a)
 
 
 @dataclass(slots=True)
@@ -137,14 +139,14 @@ class Recursion:
     X: Sequence[Placement]
     own: Sequence[Motion]
     own2: Sequence[Motion]
-    q: Sequence[Scalar]
-    start: Rates
+    q: Vector
+    start: FrameRates
     parallel: bool
-    rates: list[Rates] = field(default_factory=list)
+    rates: list[FrameRates] = field(default_factory=list)
     f: list[Force] = field(default_factory=list)
     past: list[Vec] = field(default_factory=list)  # transverse moments that go past a run's bodies to its first
     poles: dict[int, Vec] = field(default_factory=dict)  # acceleration of a body's pole in its parent's axes
-    runs: dict[int, Run] = field(default_factory=dict)
+    runs: dict[int, ParallelRun] = field(default_factory=dict)
     empty: Sequence[str] = ()  # by body: what its joint's acceleration is chosen to empty
     chosen: dict[int, Scalar] = field(default_factory=dict)  # and that acceleration, by rate
 
@@ -171,7 +173,7 @@ class Recursion:
         b = self.tree.bodies[i]
         return RigidInertia(0.0, b.inertia.h, b.inertia.S) if b.kind == "revolute" else b.inertia
 
-    def _hinge(self, i: int, up: Rates, a: Vec) -> Rates:
+    def _hinge(self, i: int, up: FrameRates, a: Vec) -> FrameRates:
         b = self.tree.bodies[i]
         run = self._run(i, up)
         e = UNIT[b.axis]
@@ -184,16 +186,16 @@ class Recursion:
             return self._moved(r, i)
         return r
 
-    def _moved(self, r: Rates, i: int) -> Rates:
+    def _moved(self, r: FrameRates, i: int) -> FrameRates:
         """Adds the acceleration of a sliding pole: v' + 2 w x v; a chosen v' leaves none along the axis."""
         b, v = self.tree.bodies[i], self.own[i].v
         a = r.a + self.own2[i].v + r.w.cross(v + v)
         if b.kind == "prismatic" and self.empty and self.empty[i]:
             self.chosen[b.v] = -b.factor * a[b.axis]
             a = Vec(*(0.0 if k == b.axis else x for k, x in enumerate(a)))
-        return Rates(r.w, r.dw, r.U, r.squares, r.products, a)
+        return FrameRates(r.w, r.dw, r.U, r.squares, r.products, a)
 
-    def _slide(self, i: int, up: Rates, a: Vec) -> Rates:
+    def _slide(self, i: int, up: FrameRates, a: Vec) -> FrameRates:
         """A rotation that only renames axes carries all of U; any other carries w and dw."""
         R = self.X[i].R.T
         w, dw = R @ up.w, R @ up.dw
@@ -201,9 +203,9 @@ class Recursion:
             return self._moved(direct(w, dw, a), i)
         turn = [[abs(x) for x in row] for row in R]
         squares, products = Mat.of(turn) @ up.squares, _cofactors(R) @ up.products
-        return self._moved(Rates(w, dw, R.mul(up.U).mul(R.T), squares, products, a), i)
+        return self._moved(FrameRates(w, dw, R.mul(up.U).mul(R.T), squares, products, a), i)
 
-    def _free(self, i: int, up: Rates, a: Vec) -> Rates:
+    def _free(self, i: int, up: FrameRates, a: Vec) -> FrameRates:
         """Spherical and free joints: the rates themselves."""
         x, v, dv = self.X[i], self.own[i], self.own2[i]
         w = x.to_child(up.w)
@@ -212,7 +214,7 @@ class Recursion:
             return self._base(i, v.w, pole)
         return direct(w + v.w, x.to_child(up.dw) + dv.w + w.cross(v.w), pole)
 
-    def _base(self, i: int, w: Vec, pole: Vec) -> Rates:
+    def _base(self, i: int, w: Vec, pole: Vec) -> FrameRates:
         """A free base on the ground, its acceleration chosen: the pole falls, the named entries of U vanish."""
         first, dw = self.tree.bodies[i].v, [0.0, 0.0, 0.0]
         for name in self.empty[i].split():
@@ -222,7 +224,7 @@ class Recursion:
         self.chosen.update({first + j: x for j, x in enumerate((*-pole, *dw))})
         return direct(w, Vec(*dw), ZERO)
 
-    def _run(self, i: int, up: Rates) -> Run:
+    def _run(self, i: int, up: FrameRates) -> ParallelRun:
         """The run that body i joins, or its own."""
         b, x = self.tree.bodies[i], self.X[i]
         rate, rate2 = self.own[i].w[b.axis], self.own2[i].w[b.axis]
@@ -232,16 +234,18 @@ class Recursion:
             angle = old.angle + angle
             name = joined_name(old.name, b.number)
             s, c = self.tree.named(sin(angle), f"s_{name}"), self.tree.named(cos(angle), f"c_{name}")
-            run = Run(old.first, old.w, old.u, old.dw, angle, s, c, old.rate + rate, old.rate2 + rate2, name)
+            run = ParallelRun(
+                old.first, old.w, old.u, old.dw, angle, s, c, old.rate + rate, old.rate2 + rate2, name
+            )
         else:
             e = x.R @ UNIT[b.axis]
             w, u = x.R.T @ up.w, x.R.T @ (up.U @ e)
-            run = Run(i, w, u, e.dot(up.dw), angle, x.s, x.c, rate, rate2, b.number)
+            run = ParallelRun(i, w, u, e.dot(up.dw), angle, x.s, x.c, rate, rate2, b.number)
         if b.kind == "revolute":
             self.runs[i] = run
         return run
 
-    def _joins(self, i: int, run: Run) -> bool:
+    def _joins(self, i: int, run: ParallelRun) -> bool:
         """Same axis, no constant turn between, and a source sparse enough for a gain."""
         b, first = self.tree.bodies[i], self.tree.bodies[run.first]
         if not self.parallel or b.kind != "revolute" or b.axis != first.axis or b.R != IDENTITY:
@@ -290,9 +294,9 @@ def _cofactors(R: Mat) -> Mat:
 
 def recursion(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     external: External | None = None,
     parallel: bool = True,
     empty: Sequence[str] = (),
@@ -301,7 +305,7 @@ def recursion(
 
     A mass at the pole of a hinge is left out: it acts in the parent's axes and gives the hinge no moment.
     """
-    start = Rates(ZERO, ZERO, STILL, ZERO, ZERO, -tree.gravity)
+    start = FrameRates(ZERO, ZERO, STILL, ZERO, ZERO, -tree.gravity)
     X, n = tree.placements(q), len(tree)
     world: list[Mat] = [IDENTITY] * n
     r = Recursion(tree, X, tree.rates(v), tree.rates(a), q, start, parallel,
@@ -321,9 +325,9 @@ def recursion(
 
 def inverse_dynamics(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     external: External | None = None,
     parallel: bool = True,
 ) -> list[Scalar]:
@@ -333,9 +337,9 @@ def inverse_dynamics(
 
 def efforts(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     external: External | None = None,
     parallel: bool = True,
     empty: Sequence[str] = (),

@@ -8,26 +8,25 @@ of its pole, and nothing of it is left in S, its rates or the body's own momentu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import Factors, Rows, add_entry, dense, factorised
+from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..joints import Force, Motion, Placement
-from ..scalar import Scalar, is_zero
+from ..scalar import Matrix, Scalar, Vector, is_zero
 from ..spatial import ZERO, Mat, RigidInertia, Vec, rotated_mat, skew
-from ..topology import ancestors
 from ..tree import Tree
+from ..tree_indices import ancestors
 from .khalil import Recursion, recursion
 from .khalil_forward import forward_dynamics
 from .khalil_matrix import lifted, mass_matrix_rows, traces, wrench
 
-Matrix = list[list[Scalar]]
 STILL = Motion(ZERO, ZERO)
 
 
-class Column(NamedTuple):
+class BodyColumn(NamedTuple):
     """A joint column S and, as the observer sees them, v_p x S, a_p x S + v_p x (v_p x S) and (v_p + v_i) x S."""
 
     S: Motion
@@ -79,7 +78,7 @@ def _outer(a: Vec, b: Vec) -> Mat:
 
 
 @dataclass(slots=True)
-class Sweep:
+class BodySweep:
     """By body: composite inertia, flow, wrench and columns, once the bodies behind it are gathered."""
 
     tree: Tree
@@ -87,7 +86,7 @@ class Sweep:
     bodies: list[RigidInertia]
     flows: list[Flow]
     slips: list[Vec]  # twice the velocity of a body's pole seen from its parent's, in the parent's axes
-    columns: list[list[Column]]
+    columns: list[list[BodyColumn]]
 
     def force(self, i: int) -> Force:
         """What the joint bears, about the body's pole; the recursion keeps a mass at a hinge's pole apart."""
@@ -102,11 +101,11 @@ class Sweep:
             self.bodies[p] = self.bodies[p] + lifted(x, self.bodies[i], traces(self.bodies[i].S))[0]
 
 
-def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Sweep:
+def body_sweep(tree: Tree, q: Vector, v: Vector, a: Vector) -> BodySweep:
     """The recursion out and back, and what the columns need of it."""
     r = recursion(tree, q, v, a, parallel=False)
     bodies = [b.inertia for b in tree.bodies]
-    out = Sweep(tree, r, bodies, [flow_of(b, x.w) for b, x in zip(bodies, r.rates)], [], [])
+    out = BodySweep(tree, r, bodies, [flow_of(b, x.w) for b, x in zip(bodies, r.rates)], [], [])
     for i, b in enumerate(tree.bodies):
         up = r.rates[b.parent] if b.parent >= 0 else r.start
         slip = up.w.cross(r.X[i].p) + r.X[i].to_parent(r.own[i].v)
@@ -115,7 +114,7 @@ def sweep(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scal
     return out
 
 
-def _columns(tree: Tree, r: Recursion, i: int) -> list[Column]:
+def _columns(tree: Tree, r: Recursion, i: int) -> list[BodyColumn]:
     """Of body i, in its axes, for an observer at rest with its pole."""
     b, x, w = tree.bodies[i], r.X[i], r.rates[i].w
     up = r.rates[b.parent] if b.parent >= 0 else r.start
@@ -128,7 +127,7 @@ def _columns(tree: Tree, r: Recursion, i: int) -> list[Column]:
         psi1 = before.cross(S)
         twist = before.v.cross(before.w.cross(S.w))
         psi2 = Motion(U @ S.w, U @ S.v + pole.cross(S.w) + twist + twist)
-        out.append(Column(S, psi1, psi2, psi1 + Motion(w.cross(S.w), w.cross(S.v))))
+        out.append(BodyColumn(S, psi1, psi2, psi1 + Motion(w.cross(S.w), w.cross(S.v))))
     return out
 
 
@@ -154,7 +153,7 @@ class Hook(NamedTuple):
         )
 
 
-def hook(s: Sweep, i: int, c: Column) -> Hook:
+def hook(s: BodySweep, i: int, c: BodyColumn) -> Hook:
     """Of a column of body i: by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt), by a I S."""
     P, flow = s.bodies[i], s.flows[i]
     t = traces(P.S)
@@ -168,9 +167,9 @@ class Derivatives:
 
     dq: Matrix
     dv: Matrix
-    M: Rows
+    M: SparseRows
 
-    def meet(self, s: Sweep, j: int, k: int, i: int, h: Hook) -> None:
+    def meet(self, s: BodySweep, j: int, k: int, i: int, h: Hook) -> None:
         """The entries of rate k of body j, whose hook has come up to body i, with the rates of body i."""
         bj, bi = s.tree.bodies[j], s.tree.bodies[i]
         size, at = bj.factor * bi.factor, bj.v + k
@@ -195,7 +194,7 @@ def zeros(n: int) -> Matrix:
     return [[0.0] * n for _ in range(n)]
 
 
-def columnwise(s: Sweep, out: Derivatives) -> Iterator[int]:
+def columnwise(s: BodySweep, out: Derivatives) -> Iterator[int]:
     """Fills `out` from the last body to the first; after j the rates from body j on have all their entries."""
     for j in range(len(s.tree) - 1, -1, -1):
         s.tree.section(j, "derivatives by joint")
@@ -209,12 +208,10 @@ def columnwise(s: Sweep, out: Derivatives) -> Iterator[int]:
         yield j
 
 
-def inverse_dynamics_derivatives(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
-) -> tuple[Matrix, Matrix, Matrix]:
+def inverse_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """dtau/dq, dtau/dv and M, each (nv, nv); dq on the tangent space."""
     out = empty(tree.nv)
-    for _ in columnwise(sweep(tree, q, v, a), out):
+    for _ in columnwise(body_sweep(tree, q, v, a), out):
         pass
     return out.dq, out.dv, dense(out.M)
 
@@ -225,13 +222,13 @@ class Inverse:
     def __init__(self, f: Factors) -> None:
         n = len(f.order)
         self.order, self.place, self.inverse = f.order, {v: i for i, v in enumerate(f.order)}, f.inverse
-        self.N: Rows = [{} for _ in range(n)]
+        self.N: SparseRows = [{} for _ in range(n)]
         for i, row in enumerate(f.L):
             for a, l in row.items():
                 for j, x in ((a, 1.0), *self.N[a].items()):
                     self.N[i][j] = self.N[i].get(j, 0.0) - l * x
 
-    def times(self, *b: Mapping[int, Scalar]) -> list[list[Scalar]]:
+    def times(self, *b: Mapping[int, Scalar]) -> Matrix:
         """M^-1 b for several b, by the rates that are not zero; side by side, so that N is read once for all."""
         n, some = len(self.order), range(len(b))
         rest: Matrix = [[0.0] * n for _ in b]
@@ -265,16 +262,14 @@ class Inverse:
         return out
 
 
-def forward_dynamics_derivatives(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
-) -> tuple[Matrix, Matrix, Matrix]:
+def forward_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, tau: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """da/dq = -M^-1 dtau/dq, da/dv = -M^-1 dtau/dv, and M^-1; each (nv, nv).
 
     Each column is solved as soon as it is complete, so that few of them are alive at a time.
     """
     a = forward_dynamics(tree, q, v, tau, parallel=False, sums=False)
     f = factorised(tree, mass_matrix_rows(tree, q, sums=False))
-    inverse, n, s, known = Inverse(f), tree.nv, sweep(tree, q, v, a), empty(tree.nv)
+    inverse, n, s, known = Inverse(f), tree.nv, body_sweep(tree, q, v, a), empty(tree.nv)
     dq, dv = carried_by_base(s)
     for j in columnwise(s, known):
         tree.section(j, "accelerations by joint")
@@ -286,7 +281,7 @@ def forward_dynamics_derivatives(
     return dq, dv, inverse.dense()
 
 
-def carried_by_base(s: Sweep) -> tuple[Matrix, Matrix]:
+def carried_by_base(s: BodySweep) -> tuple[Matrix, Matrix]:
     """What the accelerations of a free base answer at once, and takes it out of the base's columns.
 
     Its joint resists no motion, so I psi2 and I (psi1 + dS/dt) of its columns are columns of M themselves.

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from ..algorithms.articulated_body import solved
 from ..algorithms.inertia_matrix import factorised
 from ..algorithms.inverse_dynamics import External
-from ..scalar import Scalar, is_zero
+from ..scalar import Scalar, Vector, is_zero
 from ..spatial import UNIT
-from ..topology import children_of
 from ..tree import Tree, TreeBody
+from ..tree_indices import children_of
 from .khalil import efforts, inverse_dynamics
 from .khalil_matrix import Meeting, mass_matrix_rows
 
@@ -24,8 +24,8 @@ DEEP = 50  # mean square of the rates above one: beyond it articulated bodies wi
 
 def bias(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
     external: External | None = None,
     parallel: bool = True,
 ) -> list[Scalar]:
@@ -33,7 +33,7 @@ def bias(
     return inverse_dynamics(tree, q, v, [0.0] * tree.nv, external, parallel)
 
 
-def gravity(tree: Tree, q: Sequence[Scalar], parallel: bool = True) -> list[Scalar]:
+def gravity(tree: Tree, q: Vector, parallel: bool = True) -> list[Scalar]:
     """g(q), (nv,): the joint forces that hold the robot at rest."""
     return inverse_dynamics(tree, q, [0.0] * tree.nv, [0.0] * tree.nv, parallel=parallel)
 
@@ -78,9 +78,9 @@ def _worth(tree: Tree, children: Sequence[int], h: Scalar, S: Scalar, a: int) ->
 
 def forced(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     external: External | None = None,
     parallel: bool = True,
 ) -> tuple[list[Scalar], dict[int, Scalar]]:
@@ -91,9 +91,9 @@ def forced(
 
 def forward_dynamics(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     external: External | None = None,
     parallel: bool = True,
     carried: bool = False,
@@ -110,9 +110,9 @@ def forward_dynamics(
 
 def by_articulated_bodies(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     external: External | None = None,
     parallel: bool = True,
     light: Tree | None = None,

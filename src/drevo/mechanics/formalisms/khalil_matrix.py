@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import Rows, add_entry, dense, factorised
+from ..algorithms.inertia_matrix import SparseRows, add_entry, dense, factorised
 from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
-from ..scalar import Scalar, cos, is_zero, sin
+from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
 from ..spatial import IDENTITY, UNIT, RigidInertia, Sym, Vec, congruence, rotate, rotated
 from ..tree import Tree
 from .khalil import joined_name
@@ -51,8 +51,8 @@ def wrench(P: RigidInertia, t: Traces, s: Motion) -> Force:
 
 
 def mass_matrix_rows(
-    tree: Tree, q: Sequence[Scalar], carried: bool = False, meeting: Meeting = 0, sums: bool = True
-) -> Rows:
+    tree: Tree, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True
+) -> SparseRows:
     """Lower triangle of M over q's own order. carried: traces go along beside S instead of being summed anew.
 
     meeting: the depth at which the wrenches from below meet the screws of the joints above.
@@ -60,7 +60,7 @@ def mass_matrix_rows(
     X, n = tree.placements(scaled(q, linear_coordinates(tree), tree.unit)), len(tree)
     total, trace = [b.inertia for b in tree.bodies], [traces(b.inertia.S) for b in tree.bodies]
     screws, stops = Screws(tree, X, q, sums), stops_of(tree, meeting)
-    M: Rows = [{} for _ in range(tree.nv)]
+    M: SparseRows = [{} for _ in range(tree.nv)]
     for i in range(n - 1, -1, -1):
         b = tree.bodies[i]
         tree.section(i)
@@ -75,7 +75,7 @@ def mass_matrix_rows(
     return in_metres(M, linear_rates(tree), tree.unit)
 
 
-def in_metres(M: Rows, slides: Sequence[int], unit: Scalar) -> Rows:
+def in_metres(M: SparseRows, slides: Sequence[int], unit: Scalar) -> SparseRows:
     """M of a tree in another unit of length, for coordinates in metres."""
     if isinstance(unit, float) and unit == 1.0:
         return M
@@ -99,7 +99,7 @@ def stops_of(tree: Tree, meeting: Meeting) -> list[int]:
     return out
 
 
-def row(screws: Screws, M: Rows, i: int, k: int, f: Force, stop: int) -> None:
+def row(screws: Screws, M: SparseRows, i: int, k: int, f: Force, stop: int) -> None:
     """The entries of rate k of body i: every ancestor's up to `stop` as the wrench moves up, the rest there."""
     tree, b, j = screws.tree, screws.tree.bodies[i], i
     while True:
@@ -124,7 +124,7 @@ class Screw(NamedTuple):
     before: Vec
 
 
-class Turn(NamedTuple):
+class SharedAngle(NamedTuple):
     """The angle along a run of parallel axes."""
 
     angle: Scalar
@@ -139,10 +139,10 @@ class Screws:
 
     tree: Tree
     X: Sequence[Placement]
-    q: Sequence[Scalar]
+    q: Vector
     sums: bool
     made: dict[int, dict[tuple[int, int], Screw]] = field(default_factory=dict)
-    turns: dict[int, Turn] = field(default_factory=dict)
+    turns: dict[int, SharedAngle] = field(default_factory=dict)
 
     def at(self, i: int) -> dict[tuple[int, int], Screw]:
         """By (ancestor, column)."""
@@ -170,13 +170,13 @@ class Screws:
         if b.kind != "revolute":
             return False
         angle = b.factor * self.q[b.q] + b.phase
-        turn = Turn(angle, x.s, x.c, b.number)
+        turn = SharedAngle(angle, x.s, x.c, b.number)
         up = self.turns.get(b.parent)
         joined = self.sums and up is not None and b.R == IDENTITY and b.axis == self.tree.bodies[b.parent].axis
         if joined and up is not None:
             angle, name = up.angle + angle, joined_name(up.name, b.number)
             s, c = self.tree.named(sin(angle), f"s_{name}"), self.tree.named(cos(angle), f"c_{name}")
-            turn = Turn(angle, s, c, name)
+            turn = SharedAngle(angle, s, c, name)
         self.turns[i] = turn
         return joined
 
@@ -196,16 +196,14 @@ class Screws:
         return Screw(w, v, s.before)
 
 
-def mass_matrix(
-    tree: Tree, q: Sequence[Scalar], carried: bool = False, meeting: Meeting = 0, sums: bool = True
-) -> list[list[Scalar]]:
+def mass_matrix(tree: Tree, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True) -> Matrix:
     """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
     return dense(mass_matrix_rows(tree, q, carried, meeting, sums))
 
 
 def inverse_mass_matrix(
-    tree: Tree, q: Sequence[Scalar], carried: bool = False, meeting: Meeting = 0, sums: bool = True
-) -> list[list[Scalar]]:
+    tree: Tree, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True
+) -> Matrix:
     """M(q)^-1, (nv, nv), column by column."""
     f, n = factorised(tree, mass_matrix_rows(tree, q, carried, meeting, sums)), tree.nv
     columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]

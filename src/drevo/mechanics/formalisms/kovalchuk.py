@@ -18,13 +18,13 @@ from typing import NamedTuple
 from ...errors import TraceError
 from ..algorithms.inverse_dynamics import External
 from ..rotation import about
-from ..scalar import Scalar, cos, is_zero, sin
+from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
 from ..spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, Mat, Sym, Vec, congruence
-from ..topology import children_of, depth_first, subtree_ends
 from ..tree import Tree, TreeBody
+from ..tree_indices import children_of, depth_first, subtree_ends
 
 
-class Link(NamedTuple):
+class MechanismLink(NamedTuple):
     """A link and its joint. parent: index of f(i), -1 for the base. Inertia J about the centre of mass c."""
 
     parent: int
@@ -54,11 +54,11 @@ def dh_link(
     m: Scalar = 0.0,
     c: Vec = ZERO,
     J: Sym = SYM_ZERO,
-) -> Link:
+) -> MechanismLink:
     """A link from classical DH constants; kind R, P or H, pitch in metres per radian."""
     sigma, chi = {"R": (1.0, 0.0), "P": (0.0, 1.0), "H": (1.0, pitch)}[kind]
     tail = about(0, sin(alpha), cos(alpha))
-    return Link(parent, *M, sigma, chi, theta, d, tail, Vec(a, 0.0, 0.0), 2, m, c, J)
+    return MechanismLink(parent, *M, sigma, chi, theta, d, tail, Vec(a, 0.0, 0.0), 2, m, c, J)
 
 
 class Load(NamedTuple):
@@ -69,7 +69,7 @@ class Load(NamedTuple):
     at: Vec | None = None
 
 
-class State(NamedTuple):
+class LinkState(NamedTuple):
     """What the forward recursion gives of a link. k-th entries belong to its frames (i, 1), (i, 2), ..."""
 
     A_R: Mat  # main frame in frame (f, ns)
@@ -96,7 +96,7 @@ class Wrench(NamedTuple):
     M: Vec
 
 
-BASE = State(
+BASE = LinkState(
     IDENTITY, ZERO, IDENTITY, ZERO, ZERO, ZERO, ZERO, [], ZERO, [], [], ZERO, ZERO, ZERO, ZERO
 )  # fmt: skip
 
@@ -105,7 +105,7 @@ BASE = State(
 class Mechanism:
     """Links with f(i) < i, and gravity in base axes."""
 
-    links: tuple[Link, ...]
+    links: tuple[MechanismLink, ...]
     gravity: Vec
 
     @property
@@ -116,7 +116,7 @@ class Mechanism:
         return len(self.links)
 
 
-def _step(l: Link, q: Scalar) -> tuple[Mat, Vec]:
+def _step(l: MechanismLink, q: Scalar) -> tuple[Mat, Vec]:
     """A_i."""
     angle = l.theta + l.sigma * q
     turn = about(l.axis, sin(angle), cos(angle)) if l.sigma or not is_zero(l.theta) else IDENTITY
@@ -128,9 +128,9 @@ def _frames(mech: Mechanism, i: int, kids: Sequence[int]) -> list[Vec]:
     return [mech.links[k].M_p for k in kids] or [ZERO]
 
 
-def motion_base(mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[State]:
+def motion_base(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
     """omega, epsilon, v and a of every link in base axes, (4), (5) and after; gravity is not in."""
-    out: list[State] = []
+    out: list[LinkState] = []
     kids = mech.children
     for i, l in enumerate(mech.links):
         f = out[l.parent] if l.parent >= 0 else BASE
@@ -150,11 +150,11 @@ def motion_base(mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd:
         v_c = v[-1] + w.cross(arm)
         a_c = a[-1] + e.cross(arm) + w.cross(w.cross(arm))
         p = f.p + f.R @ l.M_p + l_main
-        out.append(State(A_R, A_p, R, p, z, w, e, arms, l_main, v[:-1], a[:-1], v[-1], a[-1], v_c, a_c))
+        out.append(LinkState(A_R, A_p, R, p, z, w, e, arms, l_main, v[:-1], a[:-1], v[-1], a[-1], v_c, a_c))
     return out
 
 
-def _at(out: Sequence[State], mech: Mechanism, kids: Sequence[Sequence[int]], i: int) -> tuple[Vec, Vec]:
+def _at(out: Sequence[LinkState], mech: Mechanism, kids: Sequence[Sequence[int]], i: int) -> tuple[Vec, Vec]:
     """v and a of the frame (f, ns) that link i hangs on."""
     f = mech.links[i].parent
     if f < 0:
@@ -163,9 +163,9 @@ def _at(out: Sequence[State], mech: Mechanism, kids: Sequence[Sequence[int]], i:
     return out[f].v[ns], out[f].a[ns]
 
 
-def motion_link(mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[State]:
+def motion_link(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
     """The same with every vector in the link's own main axes; p stays in base axes, z in the parent's."""
-    out: list[State] = []
+    out: list[LinkState] = []
     kids = mech.children
     for i, l in enumerate(mech.links):
         f = out[l.parent] if l.parent >= 0 else BASE
@@ -185,18 +185,20 @@ def motion_link(mech: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd:
         v_c = v[-1] + w.cross(l.c)
         a_c = a[-1] + e.cross(l.c) + w.cross(w.cross(l.c))
         R, p = f.R.mul(back.T), f.p + f.R @ (l.M_p + l.M_R @ A_p)
-        out.append(State(A_R, A_p, R, p, z, w, e, arms, l_main, v[:-1], a[:-1], v[-1], a[-1], v_c, a_c))
+        out.append(LinkState(A_R, A_p, R, p, z, w, e, arms, l_main, v[:-1], a[:-1], v[-1], a[-1], v_c, a_c))
     return out
 
 
-def _moment_about_com(l: Link, R: Mat, load: Load) -> Vec:
+def _moment_about_com(l: MechanismLink, R: Mat, load: Load) -> Vec:
     return load.M if load.at is None else load.M + (R @ (load.at - l.c)).cross(load.F)
 
 
 NO_LOAD = Load(ZERO, ZERO)
 
 
-def wrenches_base(mech: Mechanism, s: Sequence[State], loads: Mapping[int, Load] | None = None) -> list[Wrench]:
+def wrenches_base(
+    mech: Mechanism, s: Sequence[LinkState], loads: Mapping[int, Load] | None = None
+) -> list[Wrench]:
     """f_i and M_i in base axes from the base-axes motion, tips to base."""
     out = [Wrench(ZERO, ZERO)] * len(mech)
     kids = mech.children
@@ -214,7 +216,9 @@ def wrenches_base(mech: Mechanism, s: Sequence[State], loads: Mapping[int, Load]
     return out
 
 
-def wrenches_link(mech: Mechanism, s: Sequence[State], loads: Mapping[int, Load] | None = None) -> list[Wrench]:
+def wrenches_link(
+    mech: Mechanism, s: Sequence[LinkState], loads: Mapping[int, Load] | None = None
+) -> list[Wrench]:
     """f_i and M_i in the axes of frame (f, ns) from the link-axes motion, tips to base [K-E2, K-E3, K-E4]."""
     out = [Wrench(ZERO, ZERO)] * len(mech)
     kids = mech.children
@@ -241,9 +245,9 @@ def efforts(mech: Mechanism, axes: Sequence[Vec], wrenches: Sequence[Wrench]) ->
 
 def efforts_base(
     mech: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
     loads: Mapping[int, Load] | None = None,
 ) -> list[Scalar]:
     """Drive efforts by the recursion in base axes."""
@@ -253,9 +257,9 @@ def efforts_base(
 
 def efforts_link(
     mech: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
     loads: Mapping[int, Load] | None = None,
 ) -> list[Scalar]:
     """Drive efforts by the recursion in link axes."""
@@ -263,7 +267,7 @@ def efforts_link(
     return efforts(mech, [UNIT[l.axis] for l in mech.links], wrenches_link(mech, s, loads))
 
 
-def unit_accelerations(mech: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def unit_accelerations(mech: Mechanism, q: Vector) -> Matrix:
     """The inertia matrix column by column: unit acceleration of joint i moves its subtree only [K-E9].
 
     Entries between branches are structural zeros and are never touched.
@@ -273,7 +277,7 @@ def unit_accelerations(mech: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar
     order = depth_first(kids, [i for i, l in enumerate(mech.links) if l.parent < 0])
     place = {link: k for k, link in enumerate(order)}
     ends = subtree_ends([place.get(mech.links[i].parent, -1) for i in order])
-    matrix: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    matrix: Matrix = [[0.0] * n for _ in range(n)]
     for i in range(n):
         below = order[place[i] : ends[place[i]]]
         for j, entry in _column(mech, steps, kids, i, below).items():
@@ -323,7 +327,7 @@ def mechanism_of(tree: Tree) -> Mechanism:
     return Mechanism(tuple(_link(b) for b in tree.bodies), tree.gravity)
 
 
-def _link(b: TreeBody) -> Link:
+def _link(b: TreeBody) -> MechanismLink:
     if b.kind not in ("revolute", "prismatic", "helical"):
         raise TraceError(
             f"joint {b.joint!r} is {b.kind}; formalism 'kovalchuk' has joints of one freedom: use "
@@ -332,21 +336,21 @@ def _link(b: TreeBody) -> Link:
     sigma, chi = {"revolute": (1.0, 0.0), "prismatic": (0.0, 1.0), "helical": (1.0, b.pitch)}[b.kind]
     P = b.inertia
     if is_zero(P.m):
-        return Link(b.parent, b.R, b.p, sigma, chi, b.phase, axis=b.axis, J=P.J)
+        return MechanismLink(b.parent, b.R, b.p, sigma, chi, b.phase, axis=b.axis, J=P.J)
     c = P.h * (1.0 / P.m)
     away = Sym(c.x * P.h.x, c.x * P.h.y, c.x * P.h.z, c.y * P.h.y, c.y * P.h.z, c.z * P.h.z)
-    return Link(b.parent, b.R, b.p, sigma, chi, b.phase, axis=b.axis, m=P.m, c=c, J=(P.S - away).turned())
+    return MechanismLink(b.parent, b.R, b.p, sigma, chi, b.phase, axis=b.axis, m=P.m, c=c, J=(P.S - away).turned())
 
 
-def _own(tree: Tree, x: Sequence[Scalar]) -> list[Scalar]:
+def _own(tree: Tree, x: Vector) -> list[Scalar]:
     return [b.factor * x[b.v] for b in tree.bodies]
 
 
 def inverse_dynamics(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    a: Vector,
     external: External | None = None,
     axes: str = "link",
 ) -> list[Scalar]:
@@ -365,15 +369,15 @@ def inverse_dynamics(
     return tau
 
 
-def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], external: External | None = None) -> list[Scalar]:
+def bias(tree: Tree, q: Vector, v: Vector, external: External | None = None) -> list[Scalar]:
     """The H vector: inverse dynamics at zero acceleration, external loads in."""
     return inverse_dynamics(tree, q, v, [0.0] * tree.nv, external)
 
 
-def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M by unit accelerations, (nv, nv), entries between branches exactly zero."""
     links = unit_accelerations(mechanism_of(tree), [b.factor * q[b.q] for b in tree.bodies])
-    M: list[list[Scalar]] = [[0.0] * tree.nv for _ in range(tree.nv)]
+    M: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
     for b, row in zip(tree.bodies, links):
         for d, x in zip(tree.bodies, row):
             M[b.v][d.v] = M[b.v][d.v] + (b.factor * d.factor) * x

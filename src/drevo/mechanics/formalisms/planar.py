@@ -8,19 +8,19 @@ K = L_j |h_l|. M is summed back to relative angles; for gauged trees.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...errors import TraceError
-from ..algorithms.inertia_matrix import Factors, Rows, dense, factorised
-from ..scalar import Scalar, atan2, cos, is_zero, sin, sqrt
+from ..algorithms.inertia_matrix import Factors, SparseRows, dense, factorised
+from ..scalar import Matrix, Scalar, Vector, atan2, cos, is_zero, sin, sqrt
 from ..spatial import IDENTITY, Vec
 from ..tree import Tree
 
-Polar = tuple[Scalar, Scalar]  # size and direction
+AmplitudePhase = tuple[Scalar, Scalar]  # size and direction
 
 
-def polar(x: Scalar, y: Scalar) -> Polar:
+def polar(x: Scalar, y: Scalar) -> AmplitudePhase:
     """(r, angle) of a constant plane vector; r may be negative where the vector lies on an axis."""
     if is_zero(y):
         return x, 0.0
@@ -33,15 +33,15 @@ class PlaneTree(NamedTuple):
     """A tree all of whose hinges stand on one axis direction: offsets, first moments, J and gravity by link."""
 
     tree: Tree
-    offset: tuple[Polar, ...]
-    moment: tuple[Polar, ...]
+    offset: tuple[AmplitudePhase, ...]
+    moment: tuple[AmplitudePhase, ...]
     J: tuple[Scalar, ...]
-    gravity: tuple[Polar, ...]
+    gravity: tuple[AmplitudePhase, ...]
 
-    def angles(self, q: Sequence[Scalar]) -> list[Scalar]:
+    def angles(self, q: Vector) -> list[Scalar]:
         return [b.factor * q[b.q] + b.phase for b in self.tree.bodies]
 
-    def sums(self, v: Sequence[Scalar]) -> list[Scalar]:
+    def sums(self, v: Vector) -> list[Scalar]:
         """Absolute rates from relative ones."""
         out: list[Scalar] = []
         for b in self.tree.bodies:
@@ -49,7 +49,7 @@ class PlaneTree(NamedTuple):
             out.append(out[b.parent] + own if b.parent >= 0 else own)
         return out
 
-    def pairs(self, q: Sequence[Scalar]) -> Iterator[tuple[int, int, Scalar, Scalar]]:
+    def pairs(self, q: Vector) -> Iterator[tuple[int, int, Scalar, Scalar]]:
         """(l, i, K, beta) for every link and each of its ancestors."""
         bodies, own = self.tree.bodies, self.angles(q)
         for l in range(len(bodies)):
@@ -71,7 +71,7 @@ def flat(tree: Tree) -> PlaneTree | None:
         return None
     if any(b.axis != tree.bodies[b.parent].axis or b.R != IDENTITY for b in tree.bodies if b.parent >= 0):
         return None
-    found: list[list[Polar]] = []
+    found: list[list[AmplitudePhase]] = []
     for i, b in enumerate(tree.bodies):
         x, y, root = (b.axis + 1) % 3, (b.axis + 2) % 3, tree.bodies[_root(tree, i)]
         g: Vec = root.R.T @ tree.gravity
@@ -99,9 +99,7 @@ def required(tree: Tree) -> PlaneTree:
     return plane
 
 
-def absolute_forces(
-    plane: PlaneTree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
-) -> list[Scalar]:
+def absolute_forces(plane: PlaneTree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
     """Forces dual to the absolute angles; gravity is in. O(n^2) in the depth."""
     W, A, theta = plane.sums(v), plane.sums(a), plane.sums(q)
     square = [w * w for w in W]
@@ -117,7 +115,7 @@ def absolute_forces(
     return T
 
 
-def inverse_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
     """Joint forces, (nv,) N m; gravity is in."""
     T = absolute_forces(required(tree), q, v, a)
     for l in range(len(T) - 1, -1, -1):
@@ -136,28 +134,28 @@ def _path(tree: Tree, i: int) -> Iterator[int]:
         i = tree.bodies[i].parent
 
 
-def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """h = C v + g, (nv,)."""
     return inverse_dynamics(tree, q, v, [0.0] * tree.nv)
 
 
-def gravity(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+def gravity(tree: Tree, q: Vector) -> list[Scalar]:
     """g(q), (nv,)."""
     return inverse_dynamics(tree, q, [0.0] * tree.nv, [0.0] * tree.nv)
 
 
-def mass_matrix_rows(tree: Tree, q: Sequence[Scalar]) -> Rows:
+def mass_matrix_rows(tree: Tree, q: Vector) -> SparseRows:
     """Lower triangle of M: sums over subtrees of what the absolute angles give.
 
     B_ai: couplings of the subtree of a with its ancestor i. M_ab = M_ac + B_ab, c the child of b towards a;
     M_aa = J_a + sum over children (M_ca + B_ca).
     """
     plane, bodies = required(tree), tree.bodies
-    B: Rows = [{} for _ in bodies]
+    B: SparseRows = [{} for _ in bodies]
     for l, i, K, beta in plane.pairs(q):
         B[l][i] = K * cos(beta)
     own = list(plane.J)
-    M: Rows = [{} for _ in range(tree.nv)]
+    M: SparseRows = [{} for _ in range(tree.nv)]
     for a in range(len(bodies) - 1, -1, -1):
         tree.section(a)
         entry, b = own[a], a
@@ -176,15 +174,15 @@ def mass_matrix_rows(tree: Tree, q: Sequence[Scalar]) -> Rows:
     return M
 
 
-def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M(q), (nv, nv), kg m^2."""
     return dense(mass_matrix_rows(tree, q))
 
 
-def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
+def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scalar]:
     """Accelerations, (nv,) rad/s^2, solved for the absolute ones: there M has a constant diagonal."""
     plane, bodies = required(tree), tree.bodies
-    H: Rows = [{l: J} for l, J in enumerate(plane.J)]
+    H: SparseRows = [{l: J} for l, J in enumerate(plane.J)]
     for l, i, K, beta in plane.pairs(q):
         H[l][i] = K * cos(beta)
     h = absolute_forces(plane, q, v, [0.0] * tree.nv)
@@ -202,7 +200,7 @@ def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: 
     return out
 
 
-def inverse_mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def inverse_mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M(q)^-1, (nv, nv), column by column."""
     f, n = factorised(tree, mass_matrix_rows(tree, q)), tree.nv
     columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]

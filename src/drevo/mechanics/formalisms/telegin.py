@@ -14,19 +14,19 @@ H_ji = w_j . (Gamma_j w_i + m_j x u_i) + v_j . (m_j u_i + w_i x m_j), u_i = v_i 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..joints import Motion, Placement
-from ..scalar import Scalar, is_constant, is_negative, is_zero, sqrt
+from ..scalar import Matrix, Scalar, Vector, is_constant, is_negative, is_zero, sqrt
 from ..spatial import UNIT, Mat, Sym, Vec
-from ..topology import ancestors, children_of, subtree_ends
 from ..tree import Tree
+from ..tree_indices import ancestors, children_of, subtree_ends
 from .telegin_cosines import Cosines
 from .telegin_planar import is_planar, planar_elements
-from .telegin_terms import Formula, Term, bilinear, length, linear, quadratic, total, turned_form
+from .telegin_terms import Formula, Product, bilinear, length, linear, quadratic, total, turned_form
 
-Rates = tuple[int, int]  # (body, which of its columns)
+RateIndex = tuple[int, int]  # (body, which of its columns)
 
 
 def split(p: Vec) -> tuple[Scalar, Vec]:
@@ -46,7 +46,7 @@ def split(p: Vec) -> tuple[Scalar, Vec]:
 class Elements:
     """The elements H_ji of a tree and what they are written through, each made once and named."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], record: dict[str, str], merge: bool = False) -> None:
+    def __init__(self, tree: Tree, q: Vector, record: dict[str, str], merge: bool = False) -> None:
         self.tree, self.q, self.record, self.merge = tree, q, record, merge
         self.bodies = tree.bodies
         self.children = children_of(tree.parents)
@@ -57,7 +57,7 @@ class Elements:
         self.mass: list[Scalar] = [b.inertia.m for b in tree.bodies]
         self.d = [b.inertia.h for b in tree.bodies]
         self.L: list[Scalar] = [0.0] * len(tree)
-        self.H: dict[tuple[Rates, Rates], Scalar] = {}
+        self.H: dict[tuple[RateIndex, RateIndex], Scalar] = {}
         self._projection: dict[tuple[int, str, int], Scalar] = {}
         self._shifts: dict[int, Scalar] = {}
         self._inertia: dict[int, tuple[Sym, Sym]] = {}
@@ -98,7 +98,7 @@ class Elements:
             self._projection[key] = self.tree.named(value, label)
         return self._projection[key]
 
-    def _projected(self, j: int, letter: str, i: int) -> list[Term]:
+    def _projected(self, j: int, letter: str, i: int) -> list[Product]:
         """(4); merged: one sine or cosine for a vector that is turned once, else by the body above the run,
 
         m_ji^b = m_jg^x x_gi^b + m_jg^y y_gi^b + m_jg^z z_gi^b.
@@ -108,7 +108,7 @@ class Elements:
         g = self.see.between(letter, i, j) if self.merge and turn is None and self._hinged_below(i) else -1
         if g >= 0:
             return [(self.m(j, axis, g), x) for axis, x in zip("xyz", self.see(letter, i, g)) if not is_zero(x)]
-        below: list[Term] = [(self.m(k, letter, i),) for k in self.children[j]]
+        below: list[Product] = [(self.m(k, letter, i),) for k in self.children[j]]
         if turn is not None and turn.run is not None and all(is_constant(x) for x in self.d[j]):
             return linear(self.d[j], turn, self.see.angle) + below
         return [(x, y) for x, y in zip(self.d[j], a)] + below
@@ -121,7 +121,7 @@ class Elements:
     def shifts(self, i: int) -> Scalar:
         """J_i^o, (3)."""
         if i not in self._shifts:
-            terms: list[Term] = []
+            terms: list[Product] = []
             for j in self.children[i]:
                 terms += [(self.mass[j], self.dot("R", j, "R", j)), (2.0, self.L[j], self.me(j, j))]
                 terms.append((self.shifts(j),))
@@ -134,12 +134,12 @@ class Elements:
 
     # -- Gamma_j(a, b): the composite inertia of subtree j between two axes ------------------------------------
 
-    def gamma(self, j: int, a: str, ia: int, b: str, ib: int) -> list[Term]:
+    def gamma(self, j: int, a: str, ia: int, b: str, ib: int) -> list[Product]:
         """J_ji^s + J_j^o a.b - sum over the descendants k of L_k [e.a (m_k L_k e.b + m_k.b) + e.b m_k.a]."""
         same = a == b and ia == ib
         if self.merge:
             return self._merged_gamma(j, a, ia, b, ib, same)
-        terms: list[Term] = []
+        terms: list[Product] = []
         for k in range(j, self.end[j]):
             body, x, y = self.bodies[k].inertia, self.see(a, ia, k), self.see(b, ib, k)
             terms += quadratic(body.J, body.S, x) if same else bilinear(body.J, body.S, x, y)
@@ -149,9 +149,9 @@ class Elements:
             terms += self._less(k, a, ia, b, ib, same)
         return terms
 
-    def _merged_gamma(self, j: int, a: str, ia: int, b: str, ib: int, same: bool) -> list[Term]:
+    def _merged_gamma(self, j: int, a: str, ia: int, b: str, ib: int, same: bool) -> list[Product]:
         """The same over augmented bodies: m_k L_k^2 (1 - e e^T) belongs to the inertia of the parent of k."""
-        terms: list[Term] = []
+        terms: list[Product] = []
         for k in range(j, self.end[j]):
             J, P = self._augmented(k)
             x, y = self.see.turn(a, ia, k), self.see.turn(b, ib, k)
@@ -183,11 +183,11 @@ class Elements:
             self._inertia[k] = (S.turned(), S)
         return self._inertia[k]
 
-    def _less(self, k: int, a: str, ia: int, b: str, ib: int, same: bool) -> list[Term]:
+    def _less(self, k: int, a: str, ia: int, b: str, ib: int, same: bool) -> list[Product]:
         if is_zero(self.L[k]):
             return []
         L, ea, eb = self.L[k], self.dot("e", k, a, ia), self.dot("e", k, b, ib)
-        terms: list[Term] = [(-1.0, L, L, self.mass[k], ea, eb)]
+        terms: list[Product] = [(-1.0, L, L, self.mass[k], ea, eb)]
         if same:
             return [*terms, (-2.0, L, ea, self.m(k, a, ia))]
         return [*terms, (-1.0, L, ea, self.m(k, b, ib)), (-1.0, L, eb, self.m(k, a, ia))]
@@ -223,7 +223,7 @@ class Elements:
         sign = float(self._facing(below) * self._facing(i)) * self.see.along[below]
         if not sign:
             return None
-        terms: list[Term] = [(sign, self.H[(j, 0), (below, 0)])]
+        terms: list[Product] = [(sign, self.H[(j, 0), (below, 0)])]
         if not is_zero(self.L[below]):
             k, L = below, self.L[below]
             terms.append((sign, L, self.dot("q", j, "q", k), self.m(j, "e", k)))
@@ -248,13 +248,17 @@ class Elements:
         whole = all(self.see.along[j] for j in kids)
         return Formula("statement 3, (8)" if whole else "statement 3, split form", terms)
 
-    def _shifted(self, j: int, i: int) -> list[Term]:
+    def _shifted(self, j: int, i: int) -> list[Product]:
         """m_j L_j^2 (1 - (e_ji^q)^2) + 2 L_j (m_jj^e - e_ji^q m_ji^q)."""
         if is_zero(self.L[j]):
             return []
         L, e = self.L[j], self.dot("e", j, "q", i)
         square = self.dot("R", j, "R", j)
-        terms: list[Term] = [(self.mass[j], square), (-1.0, self.mass[j], L, L, e, e), (2.0, L, self.m(j, "e", j))]
+        terms: list[Product] = [
+            (self.mass[j], square),
+            (-1.0, self.mass[j], L, L, e, e),
+            (2.0, L, self.m(j, "e", j)),
+        ]
         return terms if is_zero(e) else [*terms, (-2.0, L, e, self.m(j, "q", i))]
 
     def _facing(self, i: int) -> int:
@@ -269,7 +273,7 @@ class Elements:
         u, back = slide, self._between(j, i)
         for r in back:
             u = u + turn.cross(self.see("R", r, j))
-        terms: list[Term] = []
+        terms: list[Product] = []
         first = Vec(*(self.m(j, axis, j) for axis in "xyz"))
         if not a.w.zero:
             if not b.w.zero:
@@ -327,7 +331,7 @@ def _columns(tree: Tree, i: int) -> list[Motion]:
     return [Motion(c.w * sign, c.v * sign) for c in tree.motion_subspace(b)]
 
 
-def _placements(tree: Tree, q: Sequence[Scalar]) -> list[Placement]:
+def _placements(tree: Tree, q: Vector) -> list[Placement]:
     """Placements; a tree of hinges alone needs their constant parts only."""
     if all(b.kind == "revolute" for b in tree.bodies):
         unit = Mat(*UNIT)
@@ -339,13 +343,13 @@ def _placements(tree: Tree, q: Sequence[Scalar]) -> list[Placement]:
 
 
 def elements(
-    tree: Tree, q: Sequence[Scalar], sequence: str = "merged", record: dict[str, str] | None = None
+    tree: Tree, q: Vector, sequence: str = "merged", record: dict[str, str] | None = None
 ) -> dict[tuple[int, int], Scalar]:
     """H_ji by rates (row, column), row >= column; absent: 0. `record`: which statement gave each element."""
     notes: dict[str, str] = getattr(tree.context, "notes", {}) if record is None else record
     end = subtree_ends(tree.parents)
     roots = [i for i, b in enumerate(tree.bodies) if b.parent < 0]
-    found: dict[tuple[Rates, Rates], Scalar] = {}
+    found: dict[tuple[RateIndex, RateIndex], Scalar] = {}
     general: Elements | None = None
     for r in roots:
         if is_planar(tree, range(r, end[r])):
@@ -361,7 +365,7 @@ def elements(
     return _by_rates(tree, found)
 
 
-def _by_rates(tree: Tree, found: Mapping[tuple[Rates, Rates], Scalar]) -> dict[tuple[int, int], Scalar]:
+def _by_rates(tree: Tree, found: Mapping[tuple[RateIndex, RateIndex], Scalar]) -> dict[tuple[int, int], Scalar]:
     """Over q's own order; bodies driven by one coordinate add up."""
     out: dict[tuple[int, int], Scalar] = {}
     for ((j, l), (i, k)), x in found.items():
@@ -375,30 +379,28 @@ def _by_rates(tree: Tree, found: Mapping[tuple[Rates, Rates], Scalar]) -> dict[t
     return out
 
 
-def mass_matrix(
-    tree: Tree, q: Sequence[Scalar], sequence: str = "merged", record: dict[str, str] | None = None
-) -> list[list[Scalar]]:
+def mass_matrix(tree: Tree, q: Vector, sequence: str = "merged", record: dict[str, str] | None = None) -> Matrix:
     """M(q), (nv, nv), kg m^2: each element by the statement that gives its shortest formula.
 
     sequence: of planar trees, "paper" | "reuse" | "merged".
     """
-    M: list[list[Scalar]] = [[0.0] * tree.nv for _ in range(tree.nv)]
+    M: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
     for (r, c), x in elements(tree, q, sequence, record).items():
         M[r][c] = M[c][r] = x
     return M
 
 
-def mass_matrix_paper(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def mass_matrix_paper(tree: Tree, q: Vector) -> Matrix:
     """M(q) by the paper's own sequence."""
     return mass_matrix(tree, q, "paper")
 
 
-def mass_matrix_reuse(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def mass_matrix_reuse(tree: Tree, q: Vector) -> Matrix:
     """M(q) with every element of a planar tree built on others."""
     return mass_matrix(tree, q, "reuse")
 
 
-def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], sequence: str = "merged") -> Scalar:
+def kinetic_energy(tree: Tree, q: Vector, v: Vector, sequence: str = "merged") -> Scalar:
     """T = 1/2 sum H_ii v_i^2 + sum H_ij v_i v_j over i < j, J."""
     half: Scalar = 0.0
     mixed: Scalar = 0.0

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..joints import Placement
-from ..scalar import Scalar, cos, is_constant, is_zero, sin
+from ..scalar import Scalar, Vector, cos, is_constant, is_zero, sin
 from ..spatial import Mat, Vec, rotate
 from ..tree import Tree
 from .telegin_planar import parallel
-from .telegin_terms import Turn
+from .telegin_terms import PlaneTurn
 
 
 @dataclass(slots=True)
@@ -21,13 +21,13 @@ class Cosines:
     """
 
     tree: Tree
-    q: Sequence[Scalar]
+    q: Vector
     X: Sequence[Placement]
     along: list[int] = field(init=False)  # +-1 where an axis is parallel to its parent's
     _seen: dict[tuple[str, int, int], Vec] = field(default_factory=dict)
     _angle: dict[tuple[int, int], Scalar] = field(default_factory=dict)
     _source: dict[tuple[str, int], tuple[int, Vec]] = field(default_factory=dict)
-    _turn: dict[tuple[str, int, int], Turn] = field(default_factory=dict)
+    _turn: dict[tuple[str, int, int], PlaneTurn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.along = [parallel(self.tree, i) for i in range(len(self.tree))]
@@ -62,14 +62,14 @@ class Cosines:
         if all(is_zero(x) for k, x in enumerate(v) if k != b.axis):
             return v
         if all(is_constant(x) for x in v):
-            self._turn[letter, i, j] = Turn(v, b.axis, (head, j))
+            self._turn[letter, i, j] = PlaneTurn(v, b.axis, (head, j))
         s, c = self._sine_cosine(head, j)
         return rotate(b.axis, -s, c, v)
 
-    def turn(self, letter: str, i: int, j: int) -> Turn | None:
+    def turn(self, letter: str, i: int, j: int) -> PlaneTurn | None:
         """How body j sees letter_i, if as a constant vector turned once or not at all."""
         v = self(letter, i, j)
-        return Turn(v, 0, None) if all(is_constant(x) for x in v) else self._turn.get((letter, i, j))
+        return PlaneTurn(v, 0, None) if all(is_constant(x) for x in v) else self._turn.get((letter, i, j))
 
     def between(self, letter: str, i: int, j: int) -> int:
         """The body above the run of parallel axes that ends in j; -1 if that is not below the vector's own."""

@@ -10,16 +10,14 @@ skew S_ij = sum (dH_ik/dq_j - dH_jk/dq_i) v_k / 2: they do no work. They are par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import TraceError
-from ..scalar import Scalar, is_zero, partials
+from ..scalar import Matrix, Scalar, Vector, is_zero, partials
 from ..spatial import Vec
 from ..tree import Tree
 from . import telegin
-
-Matrix = list[list[Scalar]]
 
 
 class Equations(NamedTuple):
@@ -32,10 +30,10 @@ class Equations(NamedTuple):
     gravity: list[Scalar]
 
 
-class Symbols:
+class ChristoffelSymbols:
     """H, its derivatives by the coordinates and Christoffel's symbols of the first kind."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], sequence: str = "merged") -> None:
+    def __init__(self, tree: Tree, q: Vector, sequence: str = "merged") -> None:
         for b in tree.bodies:
             if b.nq != b.nv:
                 raise TraceError(
@@ -56,7 +54,7 @@ class Symbols:
         """2 [jk, i]."""
         return self.d(i, j, k) + self.d(i, k, j) - self.d(j, k, i)
 
-    def skew(self, i: int, j: int, v: Sequence[Scalar]) -> Scalar:
+    def skew(self, i: int, j: int, v: Vector) -> Scalar:
         """2 S_ij."""
         total: Scalar = 0.0
         for k in range(self.n):
@@ -64,7 +62,7 @@ class Symbols:
         return total
 
 
-def gravity(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+def gravity(tree: Tree, q: Vector) -> list[Scalar]:
     """g_i = - w_i . (m_i x g) - v_i . g m_i: what holds the robot at rest."""
     parts = telegin.Elements(tree, q, {}, merge=True)
     parts.see.define("g", 0, -1, tree.gravity)
@@ -78,11 +76,9 @@ def gravity(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     return [tree.named(x, f"Q_{i + 1}^g") for i, x in enumerate(out)]
 
 
-def equations(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], sequence: str = "merged", gyroscopic: bool = True
-) -> Equations:
+def equations(tree: Tree, q: Vector, v: Vector, sequence: str = "merged", gyroscopic: bool = True) -> Equations:
     """All terms; over graph nodes only, for elements are differentiated."""
-    s = Symbols(tree, q, sequence)
+    s = ChristoffelSymbols(tree, q, sequence)
     n = range(s.n)
     squares = [x * x for x in v]
     centrifugal, coriolis, whirl = [], [], []
@@ -103,28 +99,28 @@ def equations(
     return Equations(s.H, centrifugal, coriolis, whirl, gravity(tree, q))
 
 
-def inverse_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
     """tau = H a + centrifugal + Coriolis + gravity."""
     e = equations(tree, q, v, gyroscopic=False)
     return [_sum(e, i, a) for i in range(tree.nv)]
 
 
-def _sum(e: Equations, i: int, a: Sequence[Scalar]) -> Scalar:
+def _sum(e: Equations, i: int, a: Vector) -> Scalar:
     total: Scalar = 0.0
     for j, x in enumerate(e.inertia[i]):
         total = total + x * a[j]
     return total + (e.centrifugal[i] + e.coriolis[i] + e.gravity[i])
 
 
-def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """h = centrifugal + Coriolis + gravity."""
     e = equations(tree, q, v, gyroscopic=False)
     return [x + y + z for x, y, z in zip(e.centrifugal, e.coriolis, e.gravity)]
 
 
-def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
+def coriolis_matrix(tree: Tree, q: Vector, v: Vector) -> Matrix:
     """C_ij = sum [jk, i] v_k."""
-    s = Symbols(tree, q)
+    s = ChristoffelSymbols(tree, q)
     C: Matrix = [[0.0] * s.n for _ in range(s.n)]
     for i in range(s.n):
         for j in range(s.n):
@@ -133,7 +129,7 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
     return C
 
 
-def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+def potential_energy(tree: Tree, q: Vector) -> Scalar:
     """V = - g . (sum over the trees of the ground of their first moments about the world's origin), J."""
     parts = telegin.Elements(tree, q, {}, merge=True)
     parts.see.define("g", 0, -1, tree.gravity)

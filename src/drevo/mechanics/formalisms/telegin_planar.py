@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..scalar import Scalar, atan2, cos, is_zero, sin, sqrt
+from ..scalar import Scalar, Vector, atan2, cos, is_zero, sin, sqrt
 from ..spatial import UNIT, Vec
-from ..topology import ancestors, children_of
 from ..tree import Tree, TreeBody
+from ..tree_indices import ancestors, children_of
 
 Pair = tuple[Scalar, Scalar]
 PARALLEL = 1e-12
@@ -69,7 +69,7 @@ class Plane:
     """One planar tree: constants of section 5 and the products u_ji, each made once."""
 
     tree: Tree
-    q: Sequence[Scalar]
+    q: Vector
     bodies: Sequence[int]
     merge: bool
     record: dict[str, str]
@@ -276,7 +276,7 @@ class Plane:
 
 
 def planar_elements(
-    tree: Tree, q: Sequence[Scalar], bodies: Sequence[int], sequence: str, record: dict[str, str]
+    tree: Tree, q: Vector, bodies: Sequence[int], sequence: str, record: dict[str, str]
 ) -> dict[tuple[int, int], Scalar]:
     """H_ji of one planar tree about the common normal turned into each body's own axis."""
     plane = Plane(tree, q, bodies, sequence == "merged", record)

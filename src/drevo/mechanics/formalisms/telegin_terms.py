@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..scalar import Scalar, atan2, cos, is_constant, is_zero, sin, sqrt
 from ..spatial import Mat, Sym, Vec
 
-Term = tuple[Scalar, ...]
+Product = tuple[Scalar, ...]
 ROUNDING = 1e-15
 
 
@@ -16,14 +16,14 @@ class Formula(NamedTuple):
     """A sum of products, and the statement of the paper that it follows."""
 
     how: str
-    terms: list[Term]
+    terms: list[Product]
 
 
 def is_one(x: Scalar) -> bool:
     return isinstance(x, (float, int)) and abs(x) == 1
 
 
-def length(terms: Sequence[Term]) -> int:
+def length(terms: Sequence[Product]) -> int:
     """Additions and multiplications of a sum of products; work on constants alone is free."""
     operations, summands, constant = 0, 0, False
     for term in terms:
@@ -39,12 +39,12 @@ def length(terms: Sequence[Term]) -> int:
     return operations + max(0, summands + constant - 1)
 
 
-def shortest(*terms: list[Term]) -> list[Term]:
+def shortest(*terms: list[Product]) -> list[Product]:
     """The list with the fewest operations; the first of equals."""
     return min(terms, key=length)
 
 
-def total(terms: Sequence[Term]) -> Scalar:
+def total(terms: Sequence[Product]) -> Scalar:
     """The sum of the products: constants of a term first, constant terms gathered first."""
     constant: Scalar = 0.0
     varying: Scalar = 0.0
@@ -61,7 +61,7 @@ def total(terms: Sequence[Term]) -> Scalar:
     return constant + varying
 
 
-def bilinear(J: Sym, P: Sym, a: Vec, b: Vec, sign: float = 1.0) -> list[Term]:
+def bilinear(J: Sym, P: Sym, a: Vec, b: Vec, sign: float = 1.0) -> list[Product]:
     """a . I b: J holds the moments of inertia, P the products with the paper's sign (+ integral)."""
     return [
         (sign, J.xx, a.x, b.x), (sign, J.yy, a.y, b.y), (sign, J.zz, a.z, b.z),
@@ -70,11 +70,11 @@ def bilinear(J: Sym, P: Sym, a: Vec, b: Vec, sign: float = 1.0) -> list[Term]:
     ]  # fmt: skip
 
 
-def quadratic(J: Sym, P: Sym, a: Vec) -> list[Term]:
+def quadratic(J: Sym, P: Sym, a: Vec) -> list[Product]:
     """a . I a of a unit vector, summand of (6): one of the squares goes by a . a = 1, whichever is shortest."""
     moments = (J.xx, J.yy, J.zz)
-    products: list[Term] = [(-2.0, P.xy, a.x, a.y), (-2.0, P.xz, a.x, a.z), (-2.0, P.yz, a.y, a.z)]
-    plain: list[Term] = [(m, x, x) for m, x in zip(moments, a)]
+    products: list[Product] = [(-2.0, P.xy, a.x, a.y), (-2.0, P.xz, a.x, a.z), (-2.0, P.yz, a.y, a.z)]
+    plain: list[Product] = [(m, x, x) for m, x in zip(moments, a)]
     less = [
         [(moments[k], 1.0), *((moments[l] - moments[k], a[l], a[l]) for l in range(3) if l != k)]
         for k in (2, 1, 0)
@@ -85,7 +85,7 @@ def quadratic(J: Sym, P: Sym, a: Vec) -> list[Term]:
 # -- merged constants: a constant vector that is turned once, by an angle about a coordinate axis ---------------
 
 
-class Turn(NamedTuple):
+class PlaneTurn(NamedTuple):
     """c v + s (v x axis) across the axis, for the run of hinges whose angles are summed; None: not turned."""
 
     v: Vec
@@ -97,10 +97,10 @@ class Turn(NamedTuple):
         return self.v[(self.axis + 1) % 3], self.v[(self.axis + 2) % 3]
 
 
-Angle = Callable[[int, int], Scalar]
+AngleBetween = Callable[[int, int], Scalar]
 
 
-def wave(A: Scalar, B: Scalar, angle: Scalar, twice: bool = False) -> list[Term]:
+def wave(A: Scalar, B: Scalar, angle: Scalar, twice: bool = False) -> list[Product]:
     """A cos + B sin of an angle or its double, as one product with a phase where both are there."""
     A, B = _unless_rounding(A, B), _unless_rounding(B, A)
     if is_zero(A) and is_zero(B):
@@ -120,7 +120,7 @@ def _unless_rounding(x: Scalar, other: Scalar) -> Scalar:
     return 0.0 if numbers and abs(x) < ROUNDING * abs(other) else x
 
 
-def linear(d: Vec, x: Turn, angle: Angle) -> list[Term]:
+def linear(d: Vec, x: PlaneTurn, angle: AngleBetween) -> list[Product]:
     """d . x for a constant d."""
     assert x.run is not None
     (vi, vj), k = x.plane, x.axis
@@ -128,7 +128,7 @@ def linear(d: Vec, x: Turn, angle: Angle) -> list[Term]:
     return [(d[k] * x.v[k],), *wave(di * vi + dj * vj, di * vj - dj * vi, angle(*x.run))]
 
 
-def turned_form(J: Sym, P: Sym, x: Turn, y: Turn, angle: Angle) -> list[Term]:
+def turned_form(J: Sym, P: Sym, x: PlaneTurn, y: PlaneTurn, angle: AngleBetween) -> list[Product]:
     """x . I y of vectors turned together, or of one that is turned and one that is not."""
     tensor = Mat.of(((J.xx, -P.xy, -P.xz), (-P.xy, J.yy, -P.yz), (-P.xz, -P.yz, J.zz)))
     if x.run is None or y.run is None:
@@ -150,5 +150,14 @@ def turned_form(J: Sym, P: Sym, x: Turn, y: Turn, angle: Angle) -> list[Term]:
 
 
 __all__ = [
-    "Formula", "Term", "Turn", "bilinear", "length", "linear", "quadratic", "shortest", "total", "turned_form",
+    "Formula",
+    "PlaneTurn",
+    "Product",
+    "bilinear",
+    "length",
+    "linear",
+    "quadratic",
+    "shortest",
+    "total",
+    "turned_form",
 ]  # fmt: skip

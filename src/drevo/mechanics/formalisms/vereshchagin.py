@@ -15,7 +15,7 @@ from ..algorithms.inertia_matrix import Factors
 from ..algorithms.inverse_dynamics import External
 from ..algorithms.kinematics import Pose, body_poses
 from ..joints import Force, Motion, Placement
-from ..scalar import Scalar, is_zero
+from ..scalar import Scalar, Vector, is_zero
 from ..spatial import IDENTITY, ZERO, RigidInertia, Sym, Vec, congruence
 from ..tree import Tree
 
@@ -45,7 +45,7 @@ def at_center(body: RigidInertia, c: Vec, R: Pose) -> Articulated:
     return Articulated(J, NO_MATRIX, Sym(m, 0.0, 0.0, m, 0.0, m))
 
 
-def separate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], external: External | None) -> list[Separate]:
+def separate(tree: Tree, q: Vector, v: Vector, external: External | None) -> list[Separate]:
     """(1)-(5): every body with its joint, from the base outwards."""
     poses, rates = body_poses(tree, q), tree.rates(v)
     out: list[Separate] = []
@@ -103,9 +103,9 @@ class Solution(NamedTuple):
 
 def solve(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     external: External | None = None,
 ) -> Solution:
     """Tip to base (17), (18), base to tip (20), (21), reactions R_k = M*_k a_k - Q*_k."""
@@ -132,7 +132,7 @@ def solve(
     return _outwards(tree, parts, M, Q, U, tau)
 
 
-def _sum(forces: Sequence[Force], weights: Sequence[Scalar]) -> Force:
+def _sum(forces: Sequence[Force], weights: Vector) -> Force:
     total = Force(ZERO, ZERO)
     for f, w in zip(forces, weights):
         total = total + f * w
@@ -145,7 +145,7 @@ def _outwards(
     M: Sequence[Articulated],
     Q: Sequence[Force],
     U: Sequence[Factors],
-    tau: Sequence[Scalar],
+    tau: Vector,
 ) -> Solution:
     a: list[Scalar] = [0.0] * tree.nv
     moved: list[Motion] = []
@@ -165,9 +165,9 @@ def _outwards(
 
 def forward_dynamics(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     external: External | None = None,
 ) -> list[Scalar]:
     """Accelerations, (nv,)."""

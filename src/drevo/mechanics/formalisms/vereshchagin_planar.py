@@ -7,24 +7,23 @@ base axes. c_kk and c_{k-1,k} go from the centres of mass of a body and of its p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...errors import TraceError
-from ..scalar import Scalar, cos, sin
+from ..scalar import Scalar, Vector, cos, sin
 from ..spatial import ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
 from .telegin_planar import parallel
 from .vereshchagin import center
 
 Pair = tuple[Scalar, Scalar]
-Turn = tuple[Pair, Pair]  # rows
+PlaneRotation = tuple[Pair, Pair]  # rows
 
 
 class Rod(NamedTuple):
     """One body cut free: its turn A, its rate w, and C, S, a', M, Q of (5), (25)-(28) and (2)."""
 
-    A: Turn
+    A: PlaneRotation
     w: Scalar
     c: Vec  # its own centre of mass, in body axes
     C: Mat
@@ -34,7 +33,7 @@ class Rod(NamedTuple):
     Q: Vec
 
 
-def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
+def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scalar]:
     """Accelerations, (nv,), of a tree of hinges that all stand on one axis direction; TraceError for others."""
     rods = separate(tree, q, v)
     n = len(rods)
@@ -58,7 +57,7 @@ def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: 
     return a
 
 
-def separate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Rod]:
+def separate(tree: Tree, q: Vector, v: Vector) -> list[Rod]:
     """(2), (25)-(28) of every body, in the axes of its tree's first body at q = 0."""
     rods: list[Rod] = []
     roots: list[TreeBody] = []
@@ -91,7 +90,7 @@ def _rod(b: TreeBody, up: Rod | None, angle: Scalar, rate: Scalar, gravity: Vec)
     return Rod(A, w, c, C, Vec(*_quarter(here), 1.0), bias, Sym(m, 0.0, 0.0, m, 0.0, J), force)
 
 
-def _effort(b: TreeBody, tau: Sequence[Scalar]) -> Scalar:
+def _effort(b: TreeBody, tau: Vector) -> Scalar:
     return b.factor * tau[b.v]
 
 
@@ -105,11 +104,11 @@ def _quarter(r: Pair) -> Pair:
     return r[1], -r[0]
 
 
-def _times(A: Turn, r: Pair) -> Pair:
+def _times(A: PlaneRotation, r: Pair) -> Pair:
     return A[0][0] * r[0] + A[0][1] * r[1], A[1][0] * r[0] + A[1][1] * r[1]
 
 
-def _product(A: Turn, B: Turn) -> Turn:
+def _product(A: PlaneRotation, B: PlaneRotation) -> PlaneRotation:
     (a, b), (c, d) = _times(A, (B[0][0], B[1][0])), _times(A, (B[0][1], B[1][1]))
     return (a, c), (b, d)
 

@@ -6,18 +6,17 @@ and composite inertias, is in `zaremba_terms`; here are the quantities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement, permutations
 
 from ...errors import TraceError
-from ..scalar import Scalar, accumulate, is_zero
+from ..scalar import Matrix, Scalar, Vector, accumulate, is_zero
 from ..spatial import ZERO, Mat, Vec
-from ..topology import ancestors
 from ..tree import Tree
-from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, Sight, Terms, deals
+from ..tree_indices import ancestors
+from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, Sight, ZarembaTerms, deals
 
 Entries = dict[tuple[int, ...], Scalar]  # by index, structural zeros absent
-Matrix = list[list[Scalar]]
 MEETINGS = (0, 2)  # depths at which columns and wrenches meet: the root of a limb, or past its first joints
 
 
@@ -31,7 +30,7 @@ def _put(out: Entries, heads: Iterable[tuple[int, ...]], ts: Indices, x: Scalar)
 # -- mass matrix and gravity -------------------------------------------------------------------------------
 
 
-def _indices(c: Terms, related: list[set[int]], heads: tuple[int, ...], order: int) -> Iterator[Indices]:
+def _indices(c: ZarembaTerms, related: list[set[int]], heads: tuple[int, ...], order: int) -> Iterator[Indices]:
     """The t's for which an entry is no structural zero by its place: below a head's body, related in pairs."""
     near = set().union(*(c.lower(r) for r in heads)).intersection(*(related[r] for r in heads if r >= 0))
     for ts in combinations_with_replacement(sorted(near), order):
@@ -39,12 +38,12 @@ def _indices(c: Terms, related: list[set[int]], heads: tuple[int, ...], order: i
             yield ts
 
 
-def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar], order: int, meeting: int = 0) -> Entries:
+def mass_matrix_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0) -> Entries:
     """d^p M / dq^p by (2.9) and Theorems 1 and 3: keys (row, column, t1, .., tp), rates of v.
 
     meeting: see `Terms`; it changes the number of operations only.
     """
-    c, out = Terms.at(tree, q, meeting), Entries()
+    c, out = ZarembaTerms.at(tree, q, meeting), Entries()
     related = c.related()
     for b in range(tree.nv):
         for a in sorted(related[b]):
@@ -54,9 +53,9 @@ def mass_matrix_derivatives(tree: Tree, q: Sequence[Scalar], order: int, meeting
     return out
 
 
-def gravity_derivatives(tree: Tree, q: Sequence[Scalar], order: int, meeting: int = 0) -> Entries:
+def gravity_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0) -> Entries:
     """d^p g / dq^p: (2.8) as the entry of (2.9) between the ground's column -g and every other."""
-    c, out = Terms.at(tree, q, meeting), Entries()
+    c, out = ZarembaTerms.at(tree, q, meeting), Entries()
     related = c.related()
     for b in range(tree.nv):
         for ts in _indices(c, related, (GROUND, b), order):
@@ -64,12 +63,12 @@ def gravity_derivatives(tree: Tree, q: Sequence[Scalar], order: int, meeting: in
     return out
 
 
-def composite_derivatives(tree: Tree, q: Sequence[Scalar], body: int, order: int) -> dict[Indices, list[Scalar]]:
+def composite_derivatives(tree: Tree, q: Vector, body: int, order: int) -> dict[Indices, list[Scalar]]:
     """d^p Theta_i* / dq^p, Theorem 3 and (2.13): mass, first moments, second moments (xx, xy, xz, yy, yz, zz).
 
     Of body i with all that it carries, about its origin in its own axes; by (t1, .., tp), zeros absent.
     """
-    c, out = Terms.at(tree, q), {}
+    c, out = ZarembaTerms.at(tree, q), {}
     for ts in combinations_with_replacement(sorted(c.under[body]), order):
         m, h, S = c.inertia(body, ts)
         values = [m, *h, *S]
@@ -81,19 +80,19 @@ def composite_derivatives(tree: Tree, q: Sequence[Scalar], body: int, order: int
 # -- the equations of motion -------------------------------------------------------------------------------
 
 
-def mass_matrix(tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> Matrix:
+def mass_matrix(tree: Tree, q: Vector, meeting: int = 0) -> Matrix:
     """M(q) by (2.9): a_ij = f_i^T Theta_i* l_i^j."""
     M = mass_matrix_derivatives(tree, q, 0, meeting)
     return [[M.get((i, j), 0.0) for j in range(tree.nv)] for i in range(tree.nv)]
 
 
-def gravity(tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> list[Scalar]:
+def gravity(tree: Tree, q: Vector, meeting: int = 0) -> list[Scalar]:
     """g(q) by (2.8)."""
     g = gravity_derivatives(tree, q, 0, meeting)
     return [g.get((i,), 0.0) for i in range(tree.nv)]
 
 
-def christoffel(tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> Entries:
+def christoffel(tree: Tree, q: Vector, meeting: int = 0) -> Entries:
     """d^i_sj, keys (i, s, j): 2 d^i_sj = (a_ij)^s + (a_is)^j - (a_sj)^i, (2.14).
 
     Its compact form: of a triple a above b above c the third of x = (a_ac)^b, y = (a_ab)^c and (a_bc)^a is zero,
@@ -109,7 +108,7 @@ def christoffel(tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> Entries:
     return out
 
 
-def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], meeting: int = 0) -> Matrix:
+def coriolis_matrix(tree: Tree, q: Vector, v: Vector, meeting: int = 0) -> Matrix:
     """C_ij = sum d^i_sj v_s."""
     C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
     for (i, s, j), d in christoffel(tree, q, meeting).items():
@@ -117,7 +116,7 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], meetin
     return C
 
 
-def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], meeting: int = 0) -> list[Scalar]:
+def bias(tree: Tree, q: Vector, v: Vector, meeting: int = 0) -> list[Scalar]:
     """b_i = sum d^i_sj v_s v_j - f_gi, (2.15)."""
     out = gravity(tree, q, meeting)
     for (i, s, j), d in christoffel(tree, q, meeting).items():
@@ -126,9 +125,7 @@ def bias(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], meeting: int = 0)
     return out
 
 
-def inverse_dynamics(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], meeting: int = 0
-) -> list[Scalar]:
+def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector, meeting: int = 0) -> list[Scalar]:
     """A a + b, (2.15)."""
     out = bias(tree, q, v, meeting)
     for (i, j), x in mass_matrix_derivatives(tree, q, 0, meeting).items():
@@ -136,9 +133,7 @@ def inverse_dynamics(
     return out
 
 
-def bias_derivatives(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], order_q: int, order_v: int, meeting: int = 0
-) -> Entries:
+def bias_derivatives(tree: Tree, q: Vector, v: Vector, order_q: int, order_v: int, meeting: int = 0) -> Entries:
     """Partial derivatives of b: keys (i, q-indices, v-indices); (4.2) with its factor 1, to any order.
 
     b_i = sum (a_ij^s - a_sj^i / 2) v_s v_j + g_i, so every order of b is one of M more.
@@ -182,9 +177,9 @@ def refuse_quaternions(tree: Tree) -> None:
 # -- poses and Jacobians -----------------------------------------------------------------------------------
 
 
-def pose_derivatives(tree: Tree, q: Sequence[Scalar], link: str, order: int) -> Entries:
+def pose_derivatives(tree: Tree, q: Vector, link: str, order: int) -> Entries:
     """d^p T / dq^p of a link's pose, world from link: keys (row, column, t1, .., tp)."""
-    c, at, out = Terms.at(tree, q), tree.frames[link], Entries()
+    c, at, out = ZarembaTerms.at(tree, q), tree.frames[link], Entries()
     for ts in combinations_with_replacement(_rates_of(c, at.body), order):
         x = c.carried("link", at.body, GROUND, Sight(at.R.T, at.p, 1.0), ts, SIGHT)
         if x is not None:
@@ -195,9 +190,9 @@ def pose_derivatives(tree: Tree, q: Sequence[Scalar], link: str, order: int) -> 
     return out
 
 
-def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str, order: int) -> Entries:
+def jacobian_derivatives(tree: Tree, q: Vector, link: str, frame: str, order: int) -> Entries:
     """d^p J / dq^p of a link's Jacobian in one of the three frames: keys (row, column, t1, .., tp)."""
-    c, at, out = Terms.at(tree, q), tree.frames[link], Entries()
+    c, at, out = ZarembaTerms.at(tree, q), tree.frames[link], Entries()
     column = {"local": _local_column, "world": _world_column}.get(frame, _aligned_column)
     rates = _rates_of(c, at.body)
     for r in rates:
@@ -208,18 +203,18 @@ def jacobian_derivatives(tree: Tree, q: Sequence[Scalar], link: str, frame: str,
     return out
 
 
-def _rates_of(c: Terms, body: int) -> list[int]:
+def _rates_of(c: ZarembaTerms, body: int) -> list[int]:
     return sorted(c.over[body] | set(c.own[body])) if body >= 0 else []
 
 
-def _local_column(c: Terms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
+def _local_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
     """Theorem 1 at the link's frame."""
     at = c.tree.frames[link]
     m = c.column(r, at.body, ts)
     return at.R.T @ (m.v + m.w.cross(at.p)), at.R.T @ m.w
 
 
-def _world_column(c: Terms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
+def _world_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
     """A column carried up to the ground: the joints above it turn it, those below do not matter."""
     linear, angular = ZERO, ZERO
     for j in ancestors(c.tree.parents, c.tree.frames[link].body):
@@ -230,7 +225,7 @@ def _world_column(c: Terms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
     return linear, angular
 
 
-def _aligned_column(c: Terms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
+def _aligned_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Vec, Vec]:
     """The link's origin carried up to the column's body, its rate there, and this, a direction, to the ground."""
     at, linear, angular = c.tree.frames[link], ZERO, ZERO
     for j in ancestors(c.tree.parents, at.body):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..algorithms.inertia_matrix import apply_inertia
 from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
-from ..scalar import Scalar
+from ..scalar import Scalar, Vector
 from ..spatial import (
     IDENTITY,
     ZERO,
@@ -33,8 +33,8 @@ from ..spatial import (
     rotated,
     skew,
 )
-from ..topology import children_of
 from ..tree import Tree
+from ..tree_indices import children_of
 
 GROUND = -1  # as a column: -g, the base's fictitious acceleration
 STILL, NO_FORCE = Motion(ZERO, ZERO), Force(ZERO, ZERO)
@@ -115,7 +115,7 @@ def mean(values: Sequence[Any]) -> Any:
 
 
 @dataclass(slots=True)
-class Terms:
+class ZarembaTerms:
     """Columns l, composite inertias Theta* and their derivatives at one q, each formed once, all by rates of v.
 
     A rate may drive several bodies (mimic joints): its column is the sum of theirs, its wrench too, so equal and
@@ -134,7 +134,7 @@ class Terms:
     _made: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, tree: Tree, q: Sequence[Scalar], meeting: int = 0) -> Terms:
+    def at(cls, tree: Tree, q: Vector, meeting: int = 0) -> ZarembaTerms:
         """The terms at q, coordinates of the robot whatever the tree's unit of length."""
         own = [{b.v + k: f * b.factor for k, f in enumerate(tree.motion_subspace(b))} for b in tree.bodies]
         over: list[set[int]] = []
@@ -312,4 +312,4 @@ class Terms:
         return self._up(c, ts, lambda rest: self.carried(kind, k, c, x, rest, rules), rules)
 
 
-__all__ = ["FORCE", "GROUND", "MOTION", "SIGHT", "Indices", "Rules", "Sight", "Terms"]
+__all__ = ["FORCE", "GROUND", "MOTION", "SIGHT", "Indices", "Rules", "Sight", "ZarembaTerms"]

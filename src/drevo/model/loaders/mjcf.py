@@ -14,14 +14,14 @@ from dataclasses import replace
 from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Joint, Limit, Link, Mat, Vec
+from drevo.model.description import IDENTITY, ORIGIN, Joint, Limit, Link, Mat3, Vec3
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
 from drevo.model.loaders.mjcf_file import (
     HERE,
     File,
+    FramePose,
     Held,
-    Placement,
     held_in,
     minus,
     placed_in,
@@ -165,7 +165,7 @@ def _held(file: File, element: Element, childclass: str = "") -> list[Held]:
     return held_in(file, element, element.get("childclass") or childclass)
 
 
-def _read_body(file: File, element: Element, name: str, parent: str, frame: Placement, inside: list[Held]) -> None:
+def _read_body(file: File, element: Element, name: str, parent: str, frame: FramePose, inside: list[Held]) -> None:
     owner = f"body {name!r} (line {element.line})"
     reader = Reader(file.draft.problems.append, owner)
     _note_body(file, element, name, {held.element.tag for held in inside})
@@ -193,7 +193,7 @@ def _note_body(file: File, body: Element, name: str, inside: set[str]) -> None:
         file.draft.ignore("plugin", label)
 
 
-def _joints(file: File, body: Element, name: str, parent: str, place: Placement, joints: list[Held]) -> None:
+def _joints(file: File, body: Element, name: str, parent: str, place: FramePose, joints: list[Held]) -> None:
     """The joints from the parent to the body, each placed in the frame that the one before moved."""
     (origin, turn), anchor = place, ORIGIN
     for k, held in enumerate(joints):
@@ -230,7 +230,7 @@ def _check_free(file: File, body: Element, name: str, joint: Element, alone: boo
         file.draft.ignore("align (q is the pose of the inertial frame)", f"the free joint of body {name!r}")
 
 
-def _joint(file: File, element: Element, body: str, frame: Placement) -> tuple[Joint, Vec]:
+def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[Joint, Vec3]:
     """The joint without its place, and its anchor in the frame of the body."""
     kind = "free" if element.tag == "freejoint" else element.get("type", "hinge")
     name = element.get("name") or file.unused(f"{body}_joint")
@@ -247,7 +247,7 @@ def _joint(file: File, element: Element, body: str, frame: Placement) -> tuple[J
     return Joint(name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line), anchor
 
 
-def _from_reference(file: File, element: Element, joint: Joint, origin: Vec, turn: Mat) -> tuple[Vec, Mat]:
+def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, turn: Mat3) -> tuple[Vec3, Mat3]:
     """Where the joint stands at q = 0, when the body stands where the file puts it at q = ref."""
     if joint.kind not in ("revolute", "prismatic") or "ref" not in element.attributes:
         return origin, turn

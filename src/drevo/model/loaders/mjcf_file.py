@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from drevo.errors import ModelError
 from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Mat, Vec
+from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from drevo.model.draft import Draft
 from drevo.model.loaders import unread
 from drevo.model.rotations import (
@@ -36,8 +36,8 @@ MOST_CLASSES = 10_000
 
 
 Classes = dict[str, dict[str, dict[str, str]]]  # class -> tag -> attributes
-Placement = tuple[Vec, Mat]
-HERE: Placement = (ORIGIN, IDENTITY)
+FramePose = tuple[Vec3, Mat3]
+HERE: FramePose = (ORIGIN, IDENTITY)
 
 
 class Held(NamedTuple):
@@ -45,7 +45,7 @@ class Held(NamedTuple):
 
     element: Element
     childclass: str
-    frame: Placement = HERE
+    frame: FramePose = HERE
 
 
 @dataclass(slots=True)
@@ -131,23 +131,23 @@ def held_in(file: File, top: Element, childclass: str) -> list[Held]:
     return found
 
 
-def placed_in(frame: Placement, inner: Placement) -> Placement:
+def placed_in(frame: FramePose, inner: FramePose) -> FramePose:
     """A placement that is given in a frame, outside of it."""
     if frame == HERE:
         return inner
     return add(frame[0], apply(frame[1], inner[0])), matmul(frame[1], inner[1])
 
 
-def vector(reader: Reader, element: Element, attribute: str, default: Vec) -> Vec:
+def vector(reader: Reader, element: Element, attribute: str, default: Vec3) -> Vec3:
     x, y, z = reader.vector(element, attribute, default)
     return (x, y, z)
 
 
-def minus(a: Vec, b: Vec) -> Vec:
+def minus(a: Vec3, b: Vec3) -> Vec3:
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-def turn_of(file: File, reader: Reader, element: Element) -> Mat:
+def turn_of(file: File, reader: Reader, element: Element) -> Mat3:
     """The one of quat, euler, axisangle, xyaxes, zaxis that the element has."""
     given = [a for a in TURNS if a in element.attributes]
     if not given:
@@ -170,7 +170,7 @@ def turn_of(file: File, reader: Reader, element: Element) -> Mat:
         return IDENTITY
 
 
-def _matrix(file: File, given: str, v: tuple[float, ...]) -> Mat:
+def _matrix(file: File, given: str, v: tuple[float, ...]) -> Mat3:
     if given == "quat":
         return from_quaternion(v[1], v[2], v[3], v[0])
     if given == "axisangle":
@@ -180,7 +180,7 @@ def _matrix(file: File, given: str, v: tuple[float, ...]) -> Mat:
     return _from_xy((v[0], v[1], v[2]), (v[3], v[4], v[5])) if given == "xyaxes" else _from_euler(file, v)
 
 
-def _from_xy(x: Vec, y: Vec) -> Mat:
+def _from_xy(x: Vec3, y: Vec3) -> Mat3:
     """Columns x, y made orthogonal to x, and z."""
     x = unit(x)
     along = sum(a * b for a, b in zip(x, y, strict=True))
@@ -189,9 +189,9 @@ def _from_xy(x: Vec, y: Vec) -> Mat:
     return transpose((x, y, z))
 
 
-def _from_euler(file: File, angles: tuple[float, ...]) -> Mat:
+def _from_euler(file: File, angles: tuple[float, ...]) -> Mat3:
     """Turns in the order of eulerseq: a small letter about the moved axis, a capital about the fixed one."""
-    axes: dict[str, Vec] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+    axes: dict[str, Vec3] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
     turn = IDENTITY
     for letter, angle in zip(file.compiler.get("eulerseq", "xyz"), angles, strict=False):
         one = from_axis_angle(axes.get(letter.lower(), ORIGIN), file.angle(angle))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Mat, Shape, Vec
+from drevo.model.description import IDENTITY, ORIGIN, Inertial, Mat3, Shape, Vec3
 from drevo.model.loaders import solids
-from drevo.model.loaders.mjcf_file import HERE, File, Placement, placed_in, turn_of, vector
+from drevo.model.loaders.mjcf_file import HERE, File, FramePose, placed_in, turn_of, vector
 from drevo.model.rotations import from_z_to, turn_tensor
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
@@ -22,13 +22,13 @@ class Geom:
 
     element: Element
     kind: str
-    place: Vec = ORIGIN
-    turn: Mat = IDENTITY
+    place: Vec3 = ORIGIN
+    turn: Mat3 = IDENTITY
     size: tuple[float, ...] = ()
     faults: tuple[str, ...] = ()
 
 
-def geom_of(file: File, owner: str, element: Element, frame: Placement = HERE) -> Geom:
+def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -> Geom:
     """A geom as it is read, one with a mesh and no type as a mesh; its faults are kept for who needs it."""
     kind = element.get("type") or ("mesh" if element.get("mesh") else "sphere")
     faults: list[str] = []
@@ -82,7 +82,7 @@ def _explicit(file: File, reader: Reader, element: Element) -> Inertial:
     return Inertial(mass, com, turn_tensor(turn, solids.diagonal((x, y, z))))
 
 
-def _part(file: File, reader: Reader, geom: Geom) -> tuple[float, Vec, Mat, Vec] | None:
+def _part(file: File, reader: Reader, geom: Geom) -> tuple[float, Vec3, Mat3, Vec3] | None:
     """What a geom adds to its body: mass, centre, turn, principal moments; its group must count."""
     element, kind = geom.element, geom.kind
     low, high = file.groups
@@ -110,7 +110,7 @@ def _part(file: File, reader: Reader, geom: Geom) -> tuple[float, Vec, Mat, Vec]
     return mass, geom.place, geom.turn, solids.moments(kind, geom.size, mass)
 
 
-def _placed(file: File, reader: Reader, geom: Element, kind: str) -> tuple[Vec, Mat, tuple[float, ...]]:
+def _placed(file: File, reader: Reader, geom: Element, kind: str) -> tuple[Vec3, Mat3, tuple[float, ...]]:
     """Centre, turn and size of a geom, from pos and an orientation or from `fromto`."""
     if "fromto" in geom.attributes and kind != "sphere":
         a, b, c, d, e, f = reader.vector(geom, "fromto", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))

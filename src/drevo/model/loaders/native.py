@@ -23,7 +23,7 @@ from typing import Any
 from drevo.errors import ModelError
 from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
-from drevo.model.description import Contact, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape
+from drevo.model.description import ContactPoint, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape
 from drevo.model.draft import Draft
 from drevo.model.sentences import refuse
 from drevo.model.validation import finish
@@ -37,7 +37,7 @@ _ENDLESS = re.compile(r"[0-9_]{1000}")
 MOST_OBJECTS = 150_000  # of JSON
 MOST_TOKENS = 500_000  # a reader takes up to ten microseconds for each
 
-Fields = dict[str, Callable[[object], Any]]
+FieldReaders = dict[str, Callable[[object], Any]]
 
 
 # --- out -------------------------------------------------------------------
@@ -238,12 +238,12 @@ def _any_number(value: object) -> float:
     return values.scalar(value, ANY)
 
 
-_LISTS: dict[str, type] = {"links": Link, "joints": Joint, "loops": Loop, "contacts": Contact}
-_READERS: dict[type, Fields] = {
+_LISTS: dict[str, type] = {"links": Link, "joints": Joint, "loops": Loop, "contacts": ContactPoint}
+_READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
-    Contact: {"link": values.name, "point": values.vector},
+    ContactPoint: {"link": values.name, "point": values.vector},
     Shape: {
         "kind": _of("box", "cylinder", "sphere", "capsule", "mesh"),
         "size": values.sequence,

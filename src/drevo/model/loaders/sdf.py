@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat, Mimic, Shape, Vec
+from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Mimic, Shape, Vec3
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
 from drevo.model.rotations import add, apply, from_quaternion, from_rpy, matmul, transpose, turn_tensor
 from drevo.model.sentences import counted, listed
 
-Placement = tuple[Vec, Mat]
+FramePose = tuple[Vec3, Mat3]
 
-HERE: Placement = (ORIGIN, IDENTITY)
+HERE: FramePose = (ORIGIN, IDENTITY)
 MODEL = "__model__"
 KINDS = {"ball": "spherical", "screw": "helical", "revolute2": "universal"}
 KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable")
@@ -40,10 +40,10 @@ class _File:
 
     draft: Draft
     old_axes: bool  # before 1.5, axes were given in the frame of the model
-    frames: dict[str, tuple[str, Placement]] = field(default_factory=dict)
-    placed: dict[str, Placement] = field(default_factory=dict)
+    frames: dict[str, tuple[str, FramePose]] = field(default_factory=dict)
+    placed: dict[str, FramePose] = field(default_factory=dict)
 
-    def where(self, name: str) -> Placement:
+    def where(self, name: str) -> FramePose:
         """The pose of a frame in the model: up the chain of frames it is relative to, without recursion."""
         chain: dict[str, None] = {}
         while name not in self.placed and name in self.frames and name not in chain:
@@ -146,17 +146,17 @@ def _numbers(
     return reader.vector(Element(element.tag, {"value": element.text}, element.line), "value", default, bound)
 
 
-def _vec(values: tuple[float, ...]) -> Vec:
+def _vec(values: tuple[float, ...]) -> Vec3:
     return (values[0], values[1], values[2])
 
 
-def _compose(a: Placement, b: Placement) -> Placement:
+def _compose(a: FramePose, b: FramePose) -> FramePose:
     if HERE in (a, b):
         return a if b == HERE else b
     return add(a[0], apply(a[1], b[0])), b[1] if a[1] == IDENTITY else matmul(a[1], b[1])
 
 
-def _inverse(a: Placement) -> Placement:
+def _inverse(a: FramePose) -> FramePose:
     if a == HERE:
         return a
     back = transpose(a[1])
@@ -164,7 +164,7 @@ def _inverse(a: Placement) -> Placement:
     return (-x, -y, -z), back
 
 
-def _pose(reader: Reader, element: Element | None) -> Placement:
+def _pose(reader: Reader, element: Element | None) -> FramePose:
     """<pose>: a place, and roll pitch yaw or a quaternion."""
     if element is None or not element.text:
         return HERE
@@ -235,7 +235,7 @@ def _inertial(file: _File, element: Element, owner: str) -> Inertial:
     xy, xz, yz = (
         _numbers(reader, inertia.first(tag), (0.0,), xml.MAX_INERTIA)[0] for tag in ("ixy", "ixz", "iyz")
     )
-    tensor: Mat = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    tensor: Mat3 = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     return Inertial(mass, com, tensor if turn == IDENTITY else turn_tensor(turn, tensor))
 
 
@@ -313,7 +313,7 @@ def _end(reader: Reader, element: Element, role: str) -> str:
     return name or f"<{role}>"
 
 
-def _axis(file: _File, reader: Reader, element: Element | None, here: Placement) -> Vec:
+def _axis(file: _File, reader: Reader, element: Element | None, here: FramePose) -> Vec3:
     """The axis in the frame of the joint, from the frame that it is expressed in."""
     xyz = element.first("xyz") if element else None
     if element is None or xyz is None:

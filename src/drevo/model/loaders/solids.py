@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import pi
 
-from drevo.model.description import ORIGIN, Inertial, Mat, Vec
+from drevo.model.description import ORIGIN, Inertial, Mat3, Vec3
 from drevo.model.rotations import add, shift_tensor, turn_tensor
 
-ZERO: Mat = (ORIGIN, ORIGIN, ORIGIN)
+ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
 
 def volume(kind: str, size: tuple[float, ...]) -> float:
@@ -22,7 +22,7 @@ def volume(kind: str, size: tuple[float, ...]) -> float:
     return (8 if kind == "box" else 4 / 3 * pi) * size[0] * size[1] * size[2]
 
 
-def moments(kind: str, size: tuple[float, ...], mass: float) -> Vec:
+def moments(kind: str, size: tuple[float, ...], mass: float) -> Vec3:
     """Principal moments of a homogeneous solid; round ones stand along z."""
     if kind == "sphere":
         i = 2 / 5 * mass * size[0] ** 2
@@ -34,7 +34,7 @@ def moments(kind: str, size: tuple[float, ...], mass: float) -> Vec:
     return (k * (b + c), k * (a + c), k * (a + b))
 
 
-def _round_moments(kind: str, r: float, half: float, mass: float) -> Vec:
+def _round_moments(kind: str, r: float, half: float, mass: float) -> Vec3:
     ends = mass * 2 * r / (2 * r + 3 * half) if kind == "capsule" and r > 0.0 else 0.0  # the two half spheres
     middle = mass - ends
     across = middle * (r * r / 4 + half * half / 3) + ends * (2 / 5 * r * r + half * half + 3 / 4 * r * half)
@@ -42,13 +42,13 @@ def _round_moments(kind: str, r: float, half: float, mass: float) -> Vec:
     return (across, across, along)
 
 
-def diagonal(values: Vec) -> Mat:
+def diagonal(values: Vec3) -> Mat3:
     """The tensor with these moments on its own axes."""
     x, y, z = values
     return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
 
 
-def together(parts: Iterable[tuple[float, Vec, Mat, Vec]]) -> Inertial:
+def together(parts: Iterable[tuple[float, Vec3, Mat3, Vec3]]) -> Inertial:
     """One body of several (mass, centre, turn, principal moments)."""
     parts = list(parts)
     mass = sum(m for m, _, _, _ in parts)

@@ -40,8 +40,8 @@ def known(text: str) -> bool:
 
 # --- MJCF: kind of element -> attribute -> (what makes it act, the flag that switches it off) ----------------
 
-Row = tuple[Acts, str]
-MJCF: dict[str, dict[str, Row]] = {
+UnreadField = tuple[Acts, str]
+MJCF: dict[str, dict[str, UnreadField]] = {
     "joint": {
         "armature": (nonzero, ""),
         "damping": (nonzero, "damper"),

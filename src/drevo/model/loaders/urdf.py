@@ -19,11 +19,11 @@ from drevo.model.description import (
     Joint,
     Limit,
     Link,
-    Mat,
+    Mat3,
     Mimic,
     Model,
     Shape,
-    Vec,
+    Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
@@ -31,7 +31,7 @@ from drevo.model.rotations import from_quaternion, from_rpy, turn_tensor
 from drevo.model.sentences import counted, cut
 from drevo.model.validation import finish
 
-Placement = tuple[Vec, Mat]
+FramePose = tuple[Vec3, Mat3]
 
 # What each element may hold; "once" are those that a second time would contradict.
 ONCE = {
@@ -54,7 +54,7 @@ _SIZES: dict[str, tuple[str, ...]] = {
 
 
 def parse_urdf(
-    data: bytes, base: str = "fixed", gravity: Vec = GRAVITY, strict: bool = False, source: str = ""
+    data: bytes, base: str = "fixed", gravity: Vec3 = GRAVITY, strict: bool = False, source: str = ""
 ) -> Model:
     """The Model that a URDF file's bytes describe."""
     doubts: list[str] = []
@@ -133,7 +133,7 @@ def _warn_repeated(draft: Draft, element: Element, owner: str) -> None:
             )
 
 
-def _origin(reader: Reader, element: Element | None) -> Placement:
+def _origin(reader: Reader, element: Element | None) -> FramePose:
     """<origin xyz rpy> or <origin xyz quat_xyzw>; nothing moved or turned where it is absent."""
     x, y, z = reader.vector(element, "xyz", ORIGIN)
     if element and "quat_xyzw" in element.attributes:
@@ -173,7 +173,7 @@ def _inertial(draft: Draft, element: Element, owner: str) -> Inertial:
     return Inertial(mass, com, tensor if turn is IDENTITY else turn_tensor(turn, tensor))
 
 
-def _tensor(draft: Draft, reader: Reader, element: Element) -> Mat:
+def _tensor(draft: Draft, reader: Reader, element: Element) -> Mat3:
     inertia = element.first("inertia")
     xx, yy, zz = (reader.needed(inertia, element, "inertia", a, xml.MAX_INERTIA) for a in ("ixx", "iyy", "izz"))
     xy, xz, yz = (reader.scalar(inertia, a, 0.0, xml.MAX_INERTIA) for a in ("ixy", "ixz", "iyz"))
@@ -254,7 +254,7 @@ def _end(draft: Draft, element: Element, role: str, owner: str) -> str:
     return names[0]
 
 
-def _axis2(reader: Reader, element: Element) -> Vec | None:
+def _axis2(reader: Reader, element: Element) -> Vec3 | None:
     axis2 = element.first("axis2")
     if axis2 is None:
         return None

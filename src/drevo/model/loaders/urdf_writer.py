@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 from drevo.errors import DrevoWarning, ModelError
 from drevo.model.carriers import with_carriers
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat, Model, Shape, Vec
+from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Model, Shape, Vec3
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.rotations import to_rpy
 from drevo.model.validation import depth_first
@@ -70,7 +70,7 @@ def _element(tag: str, **pairs: str | float | tuple[float, ...]) -> str:
     return f"<{tag}{_attributes(**pairs)}/>"
 
 
-def _origin(place: Vec, turn: Mat) -> str:
+def _origin(place: Vec3, turn: Mat3) -> str:
     return _element("origin", xyz=place, rpy=ORIGIN if turn == IDENTITY else to_rpy(turn))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ModelError, shown
 from ...model import values
-from ...model.description import IDENTITY, ORIGIN, Mat, Vec
+from ...model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from ...model.draft import GRAVITY
 from ...model.rotations import add, apply, from_rpy, matmul, transpose, turn_tensor
 from ...model.sentences import meant
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..face import Robot
 
 T = TypeVar("T")
-Row = Mapping[str, Any] | Sequence[Any]
-Frame = tuple[Mat, Vec]
+GivenRow = Mapping[str, Any] | Sequence[Any]
+Frame = tuple[Mat3, Vec3]
 
 COLUMNS = ("parent", "theta", "d", "a", "alpha", "joint", "mass", "com", "inertia", "M")
 LEAST = 5  # columns of a row without names: to alpha
@@ -46,7 +46,7 @@ class Constants:
 
 
 def from_dh(
-    table: Sequence[Row],
+    table: Sequence[GivenRow],
     convention: str | None = None,
     *,
     name: str | None = None,
@@ -78,7 +78,7 @@ def from_dh(
 
 
 def builder(
-    table: Sequence[Row],
+    table: Sequence[GivenRow],
     convention: str | None = None,
     *,
     name: str | None = None,
@@ -114,7 +114,7 @@ def place_standard(row: Constants, parent: Constants, frame: Frame = (IDENTITY, 
     return matmul(matmul(twist, turn), rz(row.theta)), add((parent.a, 0.0, 0.0), apply(twist, to_joint))
 
 
-def body_standard(row: Constants, com: Vec, inertia: Mat) -> tuple[Vec, Mat]:
+def body_standard(row: Constants, com: Vec3, inertia: Mat3) -> tuple[Vec3, Mat3]:
     """Centre of mass and central tensor, from the row's frame to the frame of its joint."""
     twist = rx(row.alpha)
     return add((row.a, 0.0, 0.0), apply(twist, com)), turn_tensor(twist, inertia)
@@ -128,13 +128,13 @@ def sin_cos(angle: float) -> tuple[float, float]:
     return (0.0, 1.0 if c > 0 else -1.0) if abs(s) < ROUNDING else (s, c)
 
 
-def rx(angle: float) -> Mat:
+def rx(angle: float) -> Mat3:
     """Turn about x."""
     s, c = sin_cos(angle)
     return ((1.0, 0.0, 0.0), (0.0, c, 0.0 - s), (0.0, s, c))
 
 
-def rz(angle: float) -> Mat:
+def rz(angle: float) -> Mat3:
     """Turn about z."""
     s, c = sin_cos(angle)
     return ((c, 0.0 - s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
@@ -143,7 +143,7 @@ def rz(angle: float) -> Mat:
 # --- reading rows ----------------------------------------------------------
 
 
-def _rows(table: object) -> tuple[Row, ...]:
+def _rows(table: object) -> tuple[GivenRow, ...]:
     """The rows of what should be a table: a list of them, or an array."""
     if isinstance(table, (str, bytes, Mapping)) or not np.iterable(table):
         raise ModelError(
@@ -271,7 +271,7 @@ def _placed(given: Any) -> Frame:
     raise ValueError('is not {"xyz", "rpy"}, a 4x4 matrix with the last row 0 0 0 1 or a pair (rotation, xyz)')
 
 
-def _tensor(value: object) -> Mat:
+def _tensor(value: object) -> Mat3:
     return (ORIGIN, ORIGIN, ORIGIN) if value is None else values.tensor(value)
 
 

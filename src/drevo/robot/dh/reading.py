@@ -19,20 +19,20 @@ from ...codegen.emit.dh_text import latex, markdown, text
 from ...errors import ModelError, shown
 from ...mechanics.spatial import UNIT
 from ...mechanics.tree import Tree, TreeBody, build_tree
-from ...model.description import Contact, Loop, Model
+from ...model.description import ContactPoint, Loop, Model
 from ...model.sentences import model_of
 
 if TYPE_CHECKING:
     from ..face import Robot
 
 Array = np.ndarray[Any, Any]
-Frame = tuple[Array, Array]  # rotation, origin
+ArrayFrame = tuple[Array, Array]  # rotation, origin
 CONVENTIONS = ("standard", "modified")
 BALLS = ("spherical", "free")  # no axis: the row's frame is the body's own
 PARALLEL = 1e-13  # sine of the angle between two axes: below it they are parallel, with rounding in it
 ALMOST = 0.05  # below it their common normal runs away: rounding grows in it as 1 / sine^2
 ZERO = 1e-14  # m or rad: left over from rounding
-HERE: Frame = (np.eye(3), np.zeros(3))
+HERE: ArrayFrame = (np.eye(3), np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Table(Sequence[Mapping[str, Any]]):
     frames: Mapping[str, tuple[int, Array]] = field(default_factory=dict)
     root: str = "world"
     loops: tuple[Loop, ...] = ()
-    contacts: tuple[Contact, ...] = ()
+    contacts: tuple[ContactPoint, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -113,7 +113,7 @@ class _Export:
         self.row: dict[int, int] = {-1: 0, **{i: k for k, i in enumerate(self.order, 1)}}
         self.driver = {b.q: b.joint for b in tree.bodies if not self.joints[b.joint].mimic}
         self.names = dict(zip(self.order, self._names()))
-        self.frame: dict[int, Frame] = {-1: HERE}  # of the row, in body axes
+        self.frame: dict[int, ArrayFrame] = {-1: HERE}  # of the row, in body axes
 
     def table(self) -> Table:
         rows = tuple(self._row(i) for i in self.order)
@@ -142,7 +142,7 @@ class _Export:
         b = self.tree.bodies[i]
         M, before, G = self._arrival(i)
         constants = [0.0, 0.0, *before]
-        after: Frame = HERE
+        after: ArrayFrame = HERE
         if b.kind not in BALLS and (normal := self._leaving(i, G)):
             theta, d, a, alpha = normal
             constants = [theta, d, a, alpha] if self.standard else [theta, d, *before]
@@ -160,10 +160,10 @@ class _Export:
         flipped = b.factor < 0.0 and not self.joints[b.joint].mimic
         return np.array(UNIT[b.axis]) * (-1.0 if flipped else 1.0)
 
-    def _arrival(self, i: int) -> tuple[Frame | None, tuple[float, float], Frame]:
+    def _arrival(self, i: int) -> tuple[ArrayFrame | None, tuple[float, float], ArrayFrame]:
         """M, then a and alpha of the modified convention, and the joint's frame at theta = d = 0, in body axes."""
         b = self.tree.bodies[i]
-        body: Frame = (np.array(b.R, float), np.array(b.p, float))
+        body: ArrayFrame = (np.array(b.R, float), np.array(b.p, float))
         home = _sound(_after(_inverse(body), self.frame[b.parent]))  # the parent's frame in this body's axes
         still = (0.0, 0.0)
         if b.kind in BALLS:
@@ -172,7 +172,7 @@ class _Export:
         u = self._axis(i)
         theta, d, a, alpha, sound = _normal(home, u, np.zeros(3))
         before = (a, alpha)
-        M: Frame | None = None
+        M: ArrayFrame | None = None
         if self.standard or not sound:
             M = _after(_inverse(home), _towards(home, u))
             before = still
@@ -183,7 +183,7 @@ class _Export:
         start = home if M is None else _after(home, M)
         return M, before, _after(start, _about_x(before[1], before[0]))
 
-    def _leaving(self, i: int, G: Frame) -> tuple[float, float, float, float] | None:
+    def _leaving(self, i: int, G: ArrayFrame) -> tuple[float, float, float, float] | None:
         """theta, d, a, alpha from the joint's frame to the axis of the first child; None where there is none."""
         child = self.first.get(i)
         if child is None or self.tree.bodies[child].kind in BALLS:
@@ -195,7 +195,7 @@ class _Export:
 
     # -- what stands beside the constants -------------------------------------------------------------------
 
-    def _body(self, b: TreeBody, frame: Frame) -> dict[str, Any]:
+    def _body(self, b: TreeBody, frame: ArrayFrame) -> dict[str, Any]:
         R, p = frame
         m, h = float(b.inertia.m), b.inertia.h
         c = h * (1.0 / m) if m else h
@@ -215,7 +215,7 @@ class _Export:
         return out
 
 
-def _normal(G: Frame, u: Array, point: Array) -> tuple[float, float, float, float, bool]:
+def _normal(G: ArrayFrame, u: Array, point: Array) -> tuple[float, float, float, float, bool]:
     """theta, d, a, alpha that take G to a frame whose z axis is the line along u through a point.
 
     The last says whether they can be trusted: not where the lines are almost parallel. Of parallel lines the
@@ -234,7 +234,7 @@ def _normal(G: Frame, u: Array, point: Array) -> tuple[float, float, float, floa
     return theta, float(p[2] + t * u[2]), abs(a), math.atan2(sign * s, u[2]), s > ALMOST
 
 
-def _towards(home: Frame, u: Array) -> Frame:
+def _towards(home: ArrayFrame, u: Array) -> ArrayFrame:
     """The auxiliary frame at the joint: home's axes by the smallest turn that brings z along u.
 
     Home itself where the line is its z axis; else the origin is the joint's own.
@@ -254,35 +254,35 @@ def _towards(home: Frame, u: Array) -> Frame:
 # -- frames -------------------------------------------------------------------------------------------------
 
 
-def _after(a: Frame, b: Frame) -> Frame:
+def _after(a: ArrayFrame, b: ArrayFrame) -> ArrayFrame:
     return a[0] @ b[0], a[1] + a[0] @ b[1]
 
 
-def _inverse(a: Frame) -> Frame:
+def _inverse(a: ArrayFrame) -> ArrayFrame:
     return a[0].T, -(a[0].T @ a[1])
 
 
-def _sound(a: Frame) -> Frame:
+def _sound(a: ArrayFrame) -> ArrayFrame:
     """One Newton step R (3 - R^T R) / 2 to a rotation: rounding must not grow from row to row."""
     R, p = a
     return 1.5 * R - 0.5 * R @ (R.T @ R), p
 
 
-def _about_z(theta: float, d: float) -> Frame:
+def _about_z(theta: float, d: float) -> ArrayFrame:
     s, c = math.sin(theta), math.cos(theta)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.array([0.0, 0.0, d])
 
 
-def _about_x(alpha: float, a: float) -> Frame:
+def _about_x(alpha: float, a: float) -> ArrayFrame:
     s, c = math.sin(alpha), math.cos(alpha)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]), np.array([a, 0.0, 0.0])
 
 
-def _near(M: Frame) -> bool:
+def _near(M: ArrayFrame) -> bool:
     return all(np.abs(x - y).max() <= ZERO for x, y in zip(M, HERE))
 
 
-def _matrix(M: Frame) -> Array:
+def _matrix(M: ArrayFrame) -> Array:
     out = np.eye(4)
     out[:3, :3], out[:3, 3] = M
     out[np.abs(out) <= ZERO] = 0.0

@@ -8,22 +8,22 @@ from math import pi
 from random import Random
 
 from ...errors import ModelError, one_of
-from ...model.description import ORIGIN, Inertial, Mat, Model, Vec
+from ...model.description import ORIGIN, Inertial, Mat3, Model, Vec3
 from ..dh import building as dh
 from .data import quarter, tensor
 
-Row = tuple[float, float, float]  # modified DH: alpha [quarter turns], a [m], d [m]
+DhRow = tuple[float, float, float]  # modified DH: alpha [quarter turns], a [m], d [m]
 INERTIAS = ("general", "symmetric", "published")
 
-PUMA560: tuple[Row, ...] = (
+PUMA560: tuple[DhRow, ...] = (
     (0, 0, 0), (-1, 0, 0), (0, 0.4318, 0.15005), (-1, 0.0203, 0.4331), (1, 0, 0), (-1, 0, 0),
 )  # fmt: skip
-STANFORD: tuple[Row, ...] = ((0, 0, 0), (-1, 0, 0.1524), (1, 0, 0), (0, 0, 0), (-1, 0, 0), (1, 0, 0))
-RX90: tuple[Row, ...] = ((0, 0, 0), (1, 0, 0), (0, 0.45, 0), (-1, 0, 0.45), (1, 0, 0), (-1, 0, 0))
+STANFORD: tuple[DhRow, ...] = ((0, 0, 0), (-1, 0, 0.1524), (1, 0, 0), (0, 0, 0), (-1, 0, 0), (1, 0, 0))
+RX90: tuple[DhRow, ...] = ((0, 0, 0), (1, 0, 0), (0, 0.45, 0), (-1, 0, 0.45), (1, 0, 0), (-1, 0, 0))
 
 # mass, centre of mass, central moments xx, yy, zz, in the frames of the rows
-Body = tuple[float, Vec, Vec]
-PUMA560_BODIES: tuple[Body, ...] = (
+BodyRow = tuple[float, Vec3, Vec3]
+PUMA560_BODIES: tuple[BodyRow, ...] = (
     (0.0, ORIGIN, (0.0, 0.0, 0.35)),
     (17.4, (0.068, 0.006, -0.016), (0.13, 0.524, 0.539)),
     (4.8, (0.0, -0.070, 0.014), (0.066, 0.0125, 0.086)),
@@ -37,7 +37,7 @@ PUMA560_NOTES = (
 )
 # Paul's frames are past the joints (standard DH), with these twists; the numbers below are in his frames
 STANFORD_TWISTS = (-1, 1, 0, -1, 1, 0)
-STANFORD_BODIES: tuple[Body, ...] = (
+STANFORD_BODIES: tuple[BodyRow, ...] = (
     (9.29, (0.0, 0.0175, -0.1105), (0.276, 0.255, 0.071)),
     (5.01, (0.0, -0.1054, 0.0), (0.108, 0.018, 0.100)),
     (4.25, (0.0, 0.0, -0.6447), (2.51, 2.51, 0.006)),
@@ -95,7 +95,7 @@ def scara_model() -> Model:
     return dh.builder(table, "standard", name="scara").model()
 
 
-def _arm(name: str, rows: Sequence[Row], bodies: Sequence[Inertial], sliding: tuple[int, ...] = ()) -> Model:
+def _arm(name: str, rows: Sequence[DhRow], bodies: Sequence[Inertial], sliding: tuple[int, ...] = ()) -> Model:
     table = [
         {"joint": "prismatic" if k in sliding else "revolute", "alpha": quarter(alpha), "a": a, "d": d,
          "mass": body.mass, "com": body.com, "inertia": body.tensor}
@@ -124,7 +124,7 @@ def _between(rng: Random, low: float, high: float) -> float:
 def _general(rng: Random, size: float) -> Inertial:
     """A body with second moments S = m G G^T, which are positive definite: any such body exists."""
     mass = _between(rng, 0.5, 1.5) * size
-    com: Vec = (_between(rng, 0.02, 0.2), _between(rng, -0.2, -0.02), _between(rng, 0.02, 0.2))
+    com: Vec3 = (_between(rng, 0.02, 0.2), _between(rng, -0.2, -0.02), _between(rng, 0.02, 0.2))
     g = [
         [_between(rng, 0.03, 0.12) * (1 if i == j else rng.choice((-0.5, 0.5))) for j in range(3)]
         for i in range(3)
@@ -141,12 +141,12 @@ def _symmetric(rng: Random, size: float, pattern: str) -> Inertial:
     return Inertial(mass, (x, y, z), _tensor_of(second))
 
 
-def _tensor_of(second: Sequence[Sequence[float]]) -> Mat:
+def _tensor_of(second: Sequence[Sequence[float]]) -> Mat3:
     """The inertia tensor tr(S) 1 - S of the second moments S."""
     trace = second[0][0] + second[1][1] + second[2][2]
     xx, yy, zz = (trace - second[k][k] for k in range(3))
     return tensor((xx, yy, zz, 0.0 - second[0][1], 0.0 - second[0][2], 0.0 - second[1][2]))
 
 
-def _diagonal(moments: Vec) -> Mat:
+def _diagonal(moments: Vec3) -> Mat3:
     return tensor((*moments, 0.0, 0.0, 0.0))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import cos, hypot, radians, sin
 
-from ...model.description import IDENTITY, ORIGIN, Mat, Model, Vec
+from ...model.description import IDENTITY, ORIGIN, Mat3, Model, Vec3
 from ..builder import WORLD, Builder
 from .data import DOWN
 
@@ -24,14 +24,14 @@ def four_bar_model() -> Model:
 
 
 def _rod(
-    b: Builder, name: str, parent: str, origin: Vec, to: Vec, mass: float, axis: Vec = (0.0, 1.0, 0.0)
+    b: Builder, name: str, parent: str, origin: Vec3, to: Vec3, mass: float, axis: Vec3 = (0.0, 1.0, 0.0)
 ) -> None:
     """A slender rod from its joint to a point, in axes parallel to the world's."""
-    half: Vec = (to[0] / 2, to[1] / 2, to[2] / 2)
+    half: Vec3 = (to[0] / 2, to[1] / 2, to[2] / 2)
     b.body(name, parent, "revolute", axis, origin, mass=mass, com=half, inertia=_slender(mass, to))
 
 
-def _slender(mass: float, to: Vec) -> Mat:
+def _slender(mass: float, to: Vec3) -> Mat3:
     """m (|l|^2 1 - l l^T) / 12."""
     square = sum(x * x for x in to)
     return tuple(  # type: ignore[return-value]
@@ -58,7 +58,7 @@ def stewart_model() -> Model:
     return b.model()
 
 
-def _leg(b: Builder, name: str, foot: Vec, head: Vec) -> None:
+def _leg(b: Builder, name: str, foot: Vec3, head: Vec3) -> None:
     """Two rods, one sliding in the other, whose z points from the foot to the head; level axis first: falling is
     free."""
     x, y, z = head[0] - foot[0], head[1] - foot[1], head[2] + HEIGHT - foot[2]
@@ -73,16 +73,16 @@ def _leg(b: Builder, name: str, foot: Vec, head: Vec) -> None:
     b.loop("point", f"{name}_upper", ORIGIN, "platform", head)
 
 
-def _aimed(c: float, s: float, sine: float, cosine: float) -> Mat:
+def _aimed(c: float, s: float, sine: float, cosine: float) -> Mat3:
     """Columns: across the leg in its vertical plane, level, along it."""
     return ((c * cosine, -s, c * sine), (s * cosine, c, s * sine), (-sine, 0.0, cosine))
 
 
-def _ring(radius: float, degrees: float) -> Vec:
+def _ring(radius: float, degrees: float) -> Vec3:
     return (radius * cos(radians(degrees)), radius * sin(radians(degrees)), 0.0)
 
 
-def _diagonal(moments: Vec) -> Mat:
+def _diagonal(moments: Vec3) -> Mat3:
     x, y, z = moments
     return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from math import pi
 
-from ...model.description import Mat, Vec
+from ...model.description import Mat3, Vec3
 
-DOWN: Vec = (0.0, 0.0, -9.81)
-DOWN_Y: Vec = (0.0, -9.81, 0.0)
+DOWN: Vec3 = (0.0, 0.0, -9.81)
+DOWN_Y: Vec3 = (0.0, -9.81, 0.0)
 Six = tuple[float, float, float, float, float, float]
 
 # parent (0: the ground), offset of the pole in the parent's axes, axis, mass, centre of mass, and the
 # inertia tensor about the pole (xx, yy, zz, xy, xz, yz; products with the minus sign)
-Hinged = tuple[int, Vec, Vec, float, Vec, Six]
+Hinged = tuple[int, Vec3, Vec3, float, Vec3, Six]
 
 THREE_LINK: tuple[Hinged, ...] = (
     (0, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 1.3374951678508613,
@@ -85,7 +85,7 @@ TWO_ARM_SPATIAL: tuple[Hinged, ...] = (
 
 # link, joint, parent; DH constants theta, d, a, alpha (angles in quarter turns); frame M of the parent
 # (xyz, rpy in quarter turns); mass, centre of mass and central inertia tensor in the DH frame
-Walking = tuple[str, str, str, tuple[float, float, float, float], tuple[Vec, Vec], float, Vec, Six]
+Walking = tuple[str, str, str, tuple[float, float, float, float], tuple[Vec3, Vec3], float, Vec3, Six]
 
 BIPED: tuple[Walking, ...] = (
     ("pelvis", "", "", (1.0, 0.0, 0.108571, 1.0),
@@ -151,6 +151,6 @@ def quarter(turns: float) -> float:
     return turns * (pi / 2)
 
 
-def tensor(six: Six) -> Mat:
+def tensor(six: Six) -> Mat3:
     xx, yy, zz, xy, xz, yz = map(float, six)
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))

@@ -8,7 +8,7 @@ from math import pi
 import numpy as np
 
 from ...errors import ModelError, shown
-from ...model.description import ORIGIN, Contact, Inertial, Joint, Link, Mat, Model, Vec
+from ...model.description import ORIGIN, ContactPoint, Inertial, Joint, Link, Mat3, Model, Vec3
 from ...model.draft import Draft
 from ...model.rotations import add, apply, from_rpy, matmul, turn_tensor
 from ...model.validation import finish
@@ -31,7 +31,7 @@ def two_arm_spatial_model() -> Model:
     return _hinged("two-arm-spatial", TWO_ARM_SPATIAL, DOWN_Y)
 
 
-def _hinged(name: str, bodies: Sequence[Hinged], gravity: Vec) -> Model:
+def _hinged(name: str, bodies: Sequence[Hinged], gravity: Vec3) -> Model:
     b = Builder(name, gravity)
     for k, (parent, offset, axis, mass, com, six) in enumerate(bodies, 1):
         b.body(
@@ -112,7 +112,7 @@ def biped_model() -> Model:
         joints.append(Joint(joint, "revolute", parent, name, origin, rotation, (0.0, 0.0, 1.0)))
     sole = constants["right_foot"].a
     contacts = [
-        Contact(f"{side}_foot", (sole, y, z)) for side in ("right", "left") for y, z in _rectangle(0.05, 0.11)
+        ContactPoint(f"{side}_foot", (sole, y, z)) for side in ("right", "left") for y, z in _rectangle(0.05, 0.11)
     ]
     return finish(Draft("biped", links, joints, DOWN, contacts=contacts, noun="body", ordered=True))
 
@@ -121,6 +121,6 @@ def _rectangle(y: float, z: float) -> tuple[tuple[float, float], ...]:
     return ((-y, -z), (-y, z), (y, z), (y, -z))
 
 
-def _clean(r: Mat) -> Mat:
+def _clean(r: Mat3) -> Mat3:
     """A rotation by quarter turns without the rounding of cos(pi / 2)."""
     return tuple(tuple(float(round(x)) for x in row) for row in r)  # type: ignore[return-value]

@@ -28,7 +28,7 @@ _NUMBER = {**{k: i for i, k in enumerate(KINDS)}, "continuous": KINDS.index("rev
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class BodyTable:
     """Bodies, a parent before its children; (n,) each.
 
     kind: index in KINDS. parallel: the body's frame at q = 0 is parallel to the parent's. parent: -1 is the
@@ -67,7 +67,7 @@ class Columns:
         return LinkFrame(self.places[link], IDENTITY, ZERO)
 
 
-def columns_of(model: Model) -> Columns:
+def body_table(model: Model) -> BodyTable:
     """The columns of a robot without mimic joints."""
     kinds = [_NUMBER.get(j.kind, -1) for j in model.joints]
     simple = min(kinds, default=0) >= 0 and not any(j.apart for j in model.joints)
@@ -75,7 +75,7 @@ def columns_of(model: Model) -> Columns:
     return found or _of_tree(build_tree(model))
 
 
-def _plain(model: Model, kind: Array) -> Columns | None:
+def _plain(model: Model, kind: Array) -> BodyTable | None:
     """All bodies at once, or None where an axis is no coordinate axis: that takes a turn of the body's frame."""
     joints, n = model.joints, len(model.joints)
     direction = np.array([j.axis for j in joints]).reshape(n, 3)
@@ -94,7 +94,7 @@ def _plain(model: Model, kind: Array) -> Columns | None:
     number.update((j.child, i) for i, j in enumerate(joints))
     sizes = np.array([JOINT_SIZES[k] for k in KINDS])[kind]
     before = np.cumsum(sizes, axis=0) - sizes
-    return Columns(
+    return BodyTable(
         kind, axis, (numbers[:, :9] == TURN).all(1), np.array([number[j.parent] for j in joints], np.int64),
         before[:, 0], before[:, 1], numbers, model.gravity, int(sizes[:, 0].sum()),
         int(sizes[:, 1].sum()), tuple(number)[1:], places=number,
@@ -130,7 +130,7 @@ def _inertias(inertials: Sequence[Inertial | None], order: Sequence[int]) -> Arr
     return np.vstack([m, *h, moments]).T
 
 
-def along_z(c: Columns) -> Columns:
+def along_z(c: BodyTable) -> BodyTable:
     """The same with the axis of every joint along z of its body: axes change places, numbers stay exact."""
     turning = np.isin(c.kind, [KINDS.index(k) for k in ("revolute", "prismatic", "helical")])
     order = (np.where(turning, c.axis + 1, 0)[:, None] + np.arange(3)) % 3  # of the old axes; z is the old axis
@@ -157,7 +157,7 @@ def _in_order(at: LinkFrame, order: Array) -> LinkFrame:
     return LinkFrame(at.body, Mat(*(at.R[k] for k in rows)), Vec(*(at.p[k] for k in rows)))
 
 
-def _of_tree(tree: Tree) -> Columns:
+def _of_tree(tree: Tree) -> BodyTable:
     bodies = tree.bodies
     rows = [
         (*b.R.x, *b.R.y, *b.R.z, *b.p, b.inertia.m, *b.inertia.h, *b.inertia.S, b.pitch, b.factor) for b in bodies
@@ -165,10 +165,10 @@ def _of_tree(tree: Tree) -> Columns:
     integers = [(KINDS.index(b.kind), b.axis, b.R == IDENTITY, b.parent, b.q, b.v) for b in bodies]
     kind, axis, parallel, parent, q, v = np.array(integers, np.int64).reshape(-1, 6).T
     numbers = np.array(rows, float).reshape(-1, WIDTH)
-    return Columns(
+    return BodyTable(
         kind, axis, parallel.astype(bool), parent, q, v, numbers, tuple(tree.gravity), tree.nq, tree.nv,
         tuple(b.link for b in bodies), tree.frames,
     )  # fmt: skip
 
 
-__all__ = ["KINDS", "WIDTH", "Columns", "along_z", "columns_of"]
+__all__ = ["KINDS", "WIDTH", "BodyTable", "along_z", "body_table"]

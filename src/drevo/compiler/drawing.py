@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..codegen.emit.drawing import Part, Picture, Point, svg
+from ..codegen.emit.drawing import Drawing, DrawnBody, Point, svg
 from ..mechanics.algorithms.kinematics import Pose, body_poses
 from ..mechanics.configuration import neutral
 from ..mechanics.spatial import UNIT, Vec
@@ -23,12 +23,12 @@ STRAIGHT = 1e-9
 
 def draw(robot: Described | Model) -> str:
     """An SVG drawing of a robot."""
-    return svg(picture(robot))
+    return svg(drawing_of(robot))
 
 
-def picture(robot: Described | Model) -> Picture:
+def drawing_of(robot: Described | Model) -> Drawing:
     """The places that a drawing of a robot shows."""
-    model = model_of(robot, "picture")
+    model = model_of(robot, "drawing")
     tree = build_tree(model, snap=SNAP)
     q = _bent(tree, model)
     poses = body_poses(tree, q)
@@ -41,8 +41,8 @@ def picture(robot: Described | Model) -> Picture:
         star = _place(pose, moments[i] * (1.0 / masses[i])) if masses[i] and _carries(tree, i) else None
         axis = axes[i]
         point = None if axis is None else _point(axis)
-        parts.append(Part(b.number, b.parent, _point(pose.p), b.kind, point, own, star))
-    return Picture(tuple(parts), _point(right), _point(up), _posture(tree, q))
+        parts.append(DrawnBody(b.number, b.parent, _point(pose.p), b.kind, point, own, star))
+    return Drawing(tuple(parts), _point(right), _point(up), _posture(tree, q))
 
 
 def _posture(tree: Tree, q: list[float]) -> tuple[str, ...]:
@@ -124,4 +124,4 @@ def _point(v: Vec) -> Point:
     return float(v.x), float(v.y), float(v.z)
 
 
-__all__ = ["MOST", "augmented", "draw", "picture"]
+__all__ = ["MOST", "augmented", "draw", "drawing_of"]
