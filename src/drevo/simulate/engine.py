@@ -62,7 +62,7 @@ def _settle(m: Module) -> None:
         _clear_best(f, state)
         with f.loop(state.stages, some=True) as s:
             with f.when(f.call(I1, "stage", f.state, s.i, state.stages, f.now, state.h, state.Z_q, state.Z_v)):
-                f.ret(f.const(I64, NOT_FINITE))
+                f.ret(NOT_FINITE)
             at_q, at_v = _rates_of(state, s.i)
             f.call(VOID, "distance", at_q, state.Z_q, state.pad_q, state.best)
             f.call(VOID, "distance", at_v, state.Z_v, state.pad_v, state.best)
@@ -71,9 +71,9 @@ def _settle(m: Module) -> None:
         ended = (change >= sweep.last) | (done >= state.sweeps)
         settled = ended & (change <= rate * SETTLED) & (done >= 3)
         with f.when(settled | change.equals(0.0)):
-            f.ret(f.zero(I64))
+            f.ret(0)
         sweep.last = change
-    f.ret(f.const(I64, UNSETTLED))
+    f.ret(UNSETTLED)
 
 
 def _step(m: Module) -> None:
@@ -133,7 +133,7 @@ def _integrate_adaptive(m: Module) -> None:
     """On until the end or until all records, one an accepted step, are full; how many were made."""
     f = m.function("integrate_adaptive", I64, public=True, state=PTR)
     state = Fields(f)
-    with f.loop(t=state.t0, h=state.h, r=f.zero(I64)) as on:
+    with f.loop(t=state.t0, h=state.h, r=0) as on:
         t, wanted, r = on.t, on.h, on.r
         on.leave((t >= state.t_end) | (r >= state.records))
         rest = state.t_end - t

@@ -142,11 +142,11 @@ def _project(m: Module, constrained: bool) -> None:
             _unit_quaternions(f, state)
             with f.when(gaps <= 1.0):
                 with f.when(f.call(F64, "largest", state.watch, state.n_watch) <= 1.0):
-                    f.ret(f.zero(I64))
+                    f.ret(0)
                 _give_up(f, state, DEPENDENT)
         _give_up(f, state, OPEN)
     else:
-        f.ret(f.zero(I64))
+        f.ret(0)
 
 
 def _move(f: IRFunction, state: Fields, source: str, to: str) -> None:
@@ -156,7 +156,7 @@ def _move(f: IRFunction, state: Fields, source: str, to: str) -> None:
 def _give_up(f: IRFunction, state: Fields, code: int) -> None:
     _move(f, state, "Y_q", "q")
     _move(f, state, "Y_v", "v")
-    f.ret(f.const(I64, code))
+    f.ret(code)
 
 
 __all__ = ["PORTS", "add_steps"]

@@ -9,13 +9,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 PTR, I1, I8, I32, I64, F64 = "ptr", "i1", "i8", "i32", "i64", "double"
 VOID = "void"
 _FLOAT = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _INT = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl", ">>": "lshr"}
-_ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
 def floating(kind: str) -> bool:
@@ -44,76 +42,48 @@ def literal(x: float, kind: str = F64) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
 
-class Value(NamedTuple):
-    """An SSA value of a function. Operators emit the instruction of its type; integers are signed."""
+def _operator(sign: str) -> Callable[[Value, Operand], Value]:
+    """Two operands of one type."""
 
-    f: IRFunction
-    type: str
-    text: str
+    def applied(x: Value, y: Operand) -> Value:
+        name = _FLOAT[sign] if floating(x.type) else _INT[sign]
+        return x.f.let(x.type, f"{name} {x.type} {x.text}, {x.f.text_of(y, x.type)}")
 
-    def _two(self, sign: str, other: Operand) -> Value:
-        name = _FLOAT[sign] if floating(self.type) else _INT[sign]
-        return self.f.let(self.type, f"{name} {self.type} {self.text}, {self.f.text_of(other, self.type)}")
+    return applied
 
-    def _compare(self, sign: str, other: Operand) -> Value:
-        order = _ORDER[sign]
-        if floating(self.type):
-            name = f"fcmp {'une' if order == 'ne' else 'o' + order}"
-        else:
-            name = f"icmp {order if order in ('eq', 'ne') else 's' + order}"
-        text = f"{name} {self.type} {self.text}, {self.f.text_of(other, self.type)}"
-        return self.f.let(like(self.type, I1), text)
 
-    def __add__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self._two("+", other)
+def _comparison(order: str) -> Callable[[Value, Operand], Value]:
+    """Lane by lane; a NaN differs from all, and is in no other order to anything."""
+    ordered = f"fcmp {'une' if order == 'ne' else 'o' + order}"
+    signed = f"icmp {order if order in ('eq', 'ne') else 's' + order}"
 
-    def __sub__(self, other: Operand) -> Value:
-        return self._two("-", other)
+    def compared(x: Value, y: Operand) -> Value:
+        name = ordered if floating(x.type) else signed
+        return x.f.let(like(x.type, I1), f"{name} {x.type} {x.text}, {x.f.text_of(y, x.type)}")
 
-    def __mul__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self._two("*", other)
+    return compared
 
-    def __truediv__(self, other: Operand) -> Value:
-        return self._two("/", other)
 
-    def __and__(self, other: Operand) -> Value:
-        return self._two("&", other)
+class Value:
+    """An SSA value of a function. Operators emit the instruction of its type; integers are signed.
 
-    def __or__(self, other: Operand) -> Value:
-        return self._two("|", other)
+    x >> n shifts zeros in from the left. `equals` and `differs` compare: == is Python's own.
+    """
 
-    def __xor__(self, other: Operand) -> Value:
-        return self._two("^", other)
+    __slots__ = ("f", "text", "type")
 
-    def __lshift__(self, other: Operand) -> Value:
-        return self._two("<<", other)
+    def __init__(self, f: IRFunction, kind: str, text: str) -> None:
+        self.f, self.type, self.text = f, kind, text
 
-    def __rshift__(self, other: Operand) -> Value:
-        """Zeros come in from the left."""
-        return self._two(">>", other)
+    __add__, __sub__, __mul__, __truediv__ = map(_operator, "+-*/")
+    __and__, __or__, __xor__, __lshift__, __rshift__ = map(_operator, ("&", "|", "^", "<<", ">>"))
+    __lt__, __le__, __gt__, __ge__, equals, differs = map(_comparison, ("lt", "le", "gt", "ge", "eq", "ne"))
 
-    def __lt__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self._compare("<", other)
-
-    def __le__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self._compare(">", other)
-
-    def __ge__(self, other: Operand) -> Value:  # type: ignore[override]
-        return self._compare(">=", other)
+    def __neg__(self) -> Value:
+        return self.f.zero(self.type) - self
 
     def __invert__(self) -> Value:
         return self ^ (1 if self.type == I1 else -1)
-
-    def equals(self, other: Operand) -> Value:
-        """Equal, lane by lane; a NaN equals nothing."""
-        return self._compare("==", other)
-
-    def differs(self, other: Operand) -> Value:
-        """Not equal; a NaN differs from all."""
-        return self._compare("!=", other)
 
     def is_nan(self) -> Value:
         """Lane by lane."""
@@ -207,10 +177,12 @@ class IRFunction:
 
     arguments: dict[str, Value]
 
-    def __init__(self, module: Module, name: str, result: str, attributes: str, arguments: dict[str, str]) -> None:
+    def __init__(
+        self, module: Module, name: str, result: str, arguments: dict[str, str], linkage: str, attributes: str
+    ) -> None:
         self.module = module
         given = ", ".join(f"{kind} %{x}" for x, kind in arguments.items())
-        self._head = f"define {result} @{name}({given}){attributes}"
+        self._head = f"define {linkage}{result} @{name}({given}){attributes}"
         self.result, self.lines, self._entry = result, list[str](), list[str]()
         self.block, self._count = "entry", 0
         self.arguments = {x: Value(self, kind.removesuffix(" noalias"), f"%{x}") for x, kind in arguments.items()}
@@ -250,6 +222,10 @@ class IRFunction:
         """A number (in every lane), or a literal."""
         return Value(self, kind, self.text_of(x, kind))
 
+    def value(self, x: Value | int) -> Value:
+        """A number is I64."""
+        return x if isinstance(x, Value) else self.const(I64, x)
+
     def zero(self, kind: str) -> Value:
         return self.const(kind, "zeroinitializer" if "<" in kind else "null" if kind == PTR else 0)
 
@@ -258,9 +234,11 @@ class IRFunction:
         count, element = lanes_of(kind)
         return self.const(kind, f"<{', '.join(f'{element} {first + k}' for k in range(count))}>")
 
-    def select(self, where: Value, x: Value, y: Value) -> Value:
-        """x where it holds, else y; lane by lane."""
-        return self.let(x.type, f"select {where.type} {where.text}, {x.type} {x.text}, {y.type} {y.text}")
+    def select(self, where: Value, x: Operand, y: Operand) -> Value:
+        """x where it holds, else y; lane by lane. One of them has a type."""
+        kind = next(v.type for v in (x, y) if isinstance(v, Value))
+        either = ", ".join(f"{kind} {self.text_of(v, kind)}" for v in (x, y))
+        return self.let(kind, f"select {where.type} {where.text}, {either}")
 
     def struct(self, *members: Value) -> Value:
         """Several values as one."""
@@ -269,12 +247,16 @@ class IRFunction:
             found = self.let(found.type, f"insertvalue {found.type} {found.text}, {x.type} {x.text}, {k}")
         return found
 
-    def call(self, result: str, callee: str | Value, *given: Value, flags: str = "") -> Value:
-        """A call by name or address, LLVM's own functions declared; of a void function the value is of no use."""
+    def call(self, result: str, callee: str | Value, *given: Value | int, flags: str = "") -> Value:
+        """A call by name or address, LLVM's own functions declared; numbers are I64.
+
+        Of a void function the value is of no use.
+        """
+        passed = [self.value(x) for x in given]
         if isinstance(callee, str) and callee.startswith("llvm."):
-            self.module.declare(result, callee, *(x.type for x in given))
+            self.module.declare(result, callee, *(x.type for x in passed))
         name = callee.text if isinstance(callee, Value) else f"@{callee}"
-        text = f"call {flags}{result} {name}({', '.join(f'{x.type} {x.text}' for x in given)})"
+        text = f"call {flags}{result} {name}({', '.join(f'{x.type} {x.text}' for x in passed)})"
         if result != VOID:
             return self.let(result, text)
         self.put(text)
@@ -288,8 +270,8 @@ class IRFunction:
         """The address of room on the stack for some values of a type."""
         return self.let(PTR, f"alloca [{count} x {kind}]", first=True)
 
-    def ret(self, x: Value | None = None) -> None:
-        self.put(f"ret {x.type} {x.text}" if x else "ret void")
+    def ret(self, x: Operand | None = None) -> None:
+        self.put("ret void" if x is None else f"ret {self.result} {self.text_of(x, self.result)}")
         self.block = ""  # nothing follows
 
     # -- control flow ---------------------------------------------------------------------------------------
@@ -347,19 +329,20 @@ class IRFunction:
     @contextmanager
     def loop(
         self, stop: Operand | None = None, *, start: Operand = 0, step: int = 1, some: bool = False,
-        carry: Mapping[str, Value] | None = None, **carried: Value,
+        carry: Mapping[str, Value] | None = None, **numbers: Value | int,
     ) -> Iterator[IRLoop]:  # fmt: skip
         """The body for i = start, start + step, .. below `stop`, above it with a negative step; without `stop`
         until it leaves.
 
-        some: it is known to run once at least, which saves a test. carried, carry: values from pass to pass.
+        some: it is known to run once at least, which saves a test. numbers, carry: values from pass to pass.
         """
-        carried |= carry or {}
+        carried = {name: self.value(x) for name, x in numbers.items()} | dict(carry or {})
+        below = _comparison("lt" if step > 0 else "gt")
         body, loop = self.fresh("loop"), IRLoop(self, self.fresh("done"), carried)
         if stop is None or some:
             self.put(f"br label %{body}")
         else:
-            any_ = self.const(I64, start)._compare("<" if step > 0 else ">", stop)
+            any_ = below(self.const(I64, start), stop)
             self.put(f"br i1 {any_.text}, label %{body}, label %{loop._end}")
             loop._exits.append((self.block, dict(carried)))
         before = self.block
@@ -380,7 +363,7 @@ class IRFunction:
                 self.put(f"br label %{body}")
             else:
                 loop._exits.append((self.block, dict(loop._now)))
-                more = loop._now["i"]._compare("<" if step > 0 else ">", stop)
+                more = below(loop._now["i"], stop)
                 self.put(f"br i1 {more.text}, label %{body}, label %{loop._end}")
         self.label(loop._end)
         for name in carried:
@@ -408,7 +391,7 @@ class Module:
     ) -> IRFunction:  # fmt: skip
         """A new function with typed arguments; internal and never inlined, unless it is public."""
         head, tail = ("", "") if public else ("internal ", " noinline")
-        found = IRFunction(self, name, head + result, tail + attributes, {**(given or {}), **arguments})
+        found = IRFunction(self, name, result, {**(given or {}), **arguments}, head, tail + attributes)
         self.functions[name] = found
         return found
 

@@ -51,7 +51,7 @@ class ColumnLoop:
     def _narrow(self, op: str, ports: range) -> None:
         f, p, every = self.f, self.ports, [*self.low.inputs, *self.low.outputs]
         for i in (i for i in ports if every[i].size):
-            given = (p.arrays[i], p.strides[i], f.zero(I64), p.last, p.tiles[i], f.const(I64, every[i].size))
+            given = (p.arrays[i], p.strides[i], 0, p.last, p.tiles[i], every[i].size)
             f.call(VOID, f"{op}_narrow", *given)
 
     def many(self, places: Sequence[Value], steps: Sequence[Value]) -> None:
@@ -69,16 +69,16 @@ class ColumnLoop:
         f, w = self.f, self.l.lanes
         lead, staged = self.first_tile(), self.arena.run > 0
         stages, limit, past = self.prepare() if staged else ([], lead, lead)
-        with f.loop(b=f.zero(I64)) as on:
+        with f.loop(b=0) as on:
             begun = on.b.differs(0)
-            step = f.select(begun, f.const(I64, w), lead)
+            step = f.select(begun, w, lead)
             if staged:
                 runs = begun & (on.b <= limit)
                 with f.when(runs):
                     self.run_of_tiles(on.b, stages, past)
                 with f.when(~runs):
                     self.tile(on.b)
-                step = f.select(runs, f.const(I64, self.arena.run * w), step)
+                step = f.select(runs, self.arena.run * w, step)
             else:
                 self.tile(on.b)
             on.b = on.b + step
@@ -101,7 +101,7 @@ class ColumnLoop:
         if self.widest is None:
             return lanes
         p, stride = (x[self.n + self.widest] for x in (self.ports.arrays, self.ports.strides))
-        within = (f.zero(I64) - p.cast("ptrtoint", I64)) & (l.bytes - 1)
+        within = -p.cast("ptrtoint", I64) & (l.bytes - 1)
         samples = within >> (l.size.bit_length() - 1)
         even = (stride & (l.bytes - 1)).equals(0)
         pays = even & (f.count >= ALIGNED_FROM * l.lanes) & samples.differs(0)
@@ -118,11 +118,11 @@ class ColumnLoop:
         stride = self.ports.strides[self.n + self.widest]
         past = stride * self.low.outputs[self.widest].size > BEYOND
         staged = (stride & (FOLD - 1)).equals(0) | past
-        limit = f.select(staged, f.count - arena.run * l.lanes, f.const(I64, -1))
+        limit = f.select(staged, f.count - arena.run * l.lanes, -1)
         with f.when(staged):
             for i in self.fixed:
                 for tile in range(arena.run):
-                    f.call(VOID, f"fill{i}", stages[i].at(tile * l.bytes, I8), f.const(I64, arena.step(l)))
+                    f.call(VOID, f"fill{i}", stages[i].at(tile * l.bytes, I8), arena.step(l))
         return stages, limit, past
 
     def run_of_tiles(self, first: Value, stages: Sequence[Value], past: Value) -> None:
@@ -134,7 +134,7 @@ class ColumnLoop:
             self.many([*places, *(x.at(k.i * l.bytes, I8) for x in stages)], steps)
         homes = self.at(first, slice(n, None))
         for stage, home, stride, port in zip(stages, homes, self.ports.strides[n:], self.low.outputs):
-            f.call(VOID, "spill", stage, home, stride, f.const(I64, port.size), past)
+            f.call(VOID, "spill", stage, home, stride, port.size, past)
 
 
 def constants(low: Lowered, i: int) -> list[tuple[int, float]]:

@@ -30,7 +30,7 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
     f = m.function("drive", I32, public=True, attributes=' "stackrealign"',
                    pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
     ports = _ports(f, arena)
-    f.call(VOID, "clear", ports.status, f.const(I64, 1))
+    f.call(VOID, "clear", ports.status, 1)
     if rows:
         _clear_tile(f, low, l, arena)
         _rows(f, low, l, arena, ports)
@@ -66,7 +66,7 @@ def _first(arena: Arena) -> int:
 
 def _clear_tile(f: IRFunction, low: Lowered, l: Lanes, arena: Arena) -> None:
     """The tile of outputs: zeros, and the constants that no kernel writes. Structural zeros stay."""
-    f.call(VOID, "clear", f.arena.at(_first(arena), I8), f.const(I64, (arena.status - _first(arena)) // l.bytes))
+    f.call(VOID, "clear", f.arena.at(_first(arena), I8), (arena.status - _first(arena)) // l.bytes)
     for i, at in enumerate(arena.outputs):
         for k, x in constants(low, i):
             if x:
@@ -92,11 +92,11 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
         goes = {i: past[i] & full for i in outputs}
         begin = {i: start * strides[i] for i in outputs}
         # where sample 0 would stand for the samples of this run to be written to the stage, or home
-        to = {i: f.select(goes[i], stages[i].at(f.zero(I64) - begin[i], I8), arrays[i]) for i in outputs}
+        to = {i: f.select(goes[i], stages[i].at(-begin[i], I8), arrays[i]) for i in outputs}
         with f.loop(f.smaller(start + run, f.count), start=start, step=l.lanes, some=True) as tile:
 
             def move(op: str, i: int, place: Value, size: int, b: Value = tile.i) -> None:
-                given = (place, strides[i], b, ports.last, ports.tiles[i], f.const(I64, size))
+                given = (place, strides[i], b, ports.last, ports.tiles[i], size)
                 f.call(VOID, f"{op}_{width_of(size, l.lanes)}", *given)
 
             for i, p in enumerate(low.inputs):
@@ -108,7 +108,7 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
         for i, size in outputs.items():
             with f.when(goes[i]):
                 home = arrays[i].at(begin[i], I8)
-                f.call(VOID, "flush", stages[i], home, f.const(I64, size * l.size * run))
+                f.call(VOID, "flush", stages[i], home, size * l.size * run)
 
 
 def _add_clear(m: Module, l: Lanes) -> None:

@@ -59,14 +59,11 @@ class _Entry:
     def table(self, name: str) -> Value:
         return self.field(self.f.const(PTR, "@table"), 8 * TABLE.index(name))
 
-    def call(self, name: str, kind: str, *given: Value) -> Value:
+    def call(self, name: str, kind: str, *given: Value | int) -> Value:
         return self.f.call(kind, self.table(name), *given)
 
     def type_of(self, x: Value) -> Value:
         return self.field(x, self.layout.type)
-
-    def integer(self, k: int, kind: str = I64) -> Value:
-        return self.f.const(kind, k)
 
     def need(self, *flags: Value, otherwise: str = SLOW) -> None:
         """Goes on if all flags hold, to the slow function otherwise."""
@@ -85,7 +82,7 @@ class _Entry:
         def by_name() -> Value:
             self.need(f.nargs.equals(n))
             self.need(self.call("PyTuple_Size", I64, f.names).equals(1))
-            name = self.call("PyTuple_GetItem", PTR, f.names, self.integer(0))
+            name = self.call("PyTuple_GetItem", PTR, f.names, 0)
             return name.equals(self.table("out"))
 
         def given() -> Value:
@@ -110,9 +107,9 @@ class _Entry:
         if port.shape or not self.rows:
             self.need(*self.shape(dims, strides, wide, port))
         # batch-last: the batch axis is the last one (index 1) and the row stride that of axis 0
-        axis = self.integer(0) if self.rows else wide
-        size = f.select(batched, dims.at(axis, I64).load(I64), self.integer(1))
-        step = f.select(batched, strides.load(I64), self.integer(0))
+        axis = 0 if self.rows else wide
+        size = f.select(batched, dims.at(axis, I64).load(I64), 1)
+        step = f.select(batched, strides.load(I64), 0)
         return Array(self.field(x, base), batched, size, step)
 
     def shape(self, dims: Value, strides: Value, wide: Value, port: Port) -> list[Value]:
@@ -132,7 +129,7 @@ class _Entry:
         """Whether any input is a batch, and the common size. Batch-last: all or none."""
         f = self.f
         if not arrays:
-            return f.const(I1, "false"), self.integer(1)
+            return f.const(I1, "false"), f.const(I64, 1)
         _, batched, total, _ = arrays[0]
         for x in arrays[1:]:
             if self.rows:
@@ -152,7 +149,7 @@ class _Entry:
         self.need(self.type_of(user).equals(self.table("tuple")) | self.is_ours(user))
         self.need(self.call("PyTuple_Size", I64, user).equals(len(self.outputs)))
         items = range(len(self.outputs))
-        return [self.call("PyTuple_GetItem", PTR, user, self.integer(i)) for i in items]
+        return [self.call("PyTuple_GetItem", PTR, user, i) for i in items]
 
     def is_ours(self, x: Value) -> Value:
         """Whether an object is what an earlier call has returned."""
@@ -169,7 +166,7 @@ class _Entry:
         for x, port in zip(objects, self.outputs):
             found = self.array(x, port, ALIGNED | WRITEABLE)
             self.need(found.batched.equals(batched), found.size.equals(total))
-            row = self.integer(port.size * self.size) if self.rows else total * self.size
+            row = self.packed(port, total)
             alone = total <= 1 if self.rows else found.batched.equals("false")
             self.need((found.step >= row) | alone)
             span = self.span(found._replace(batched=batched), port, total)
@@ -186,39 +183,37 @@ class _Entry:
     def span(self, x: Array, port: Port, total: Value) -> ByteSpan:
         """The bytes of an array, as integers."""
         first = x.data.cast("ptrtoint", I64)
-        whole = self.integer(port.size * self.size)
+        whole = port.size * self.size
         if self.rows:
             return first, first + (x.step * (total - 1) + whole)
         # a single sample lies along the columns
         row = self.f.select(x.batched, total * self.size, whole)
         return first, first + (x.step * max(0, port.size - 1) + row)
 
+    def packed(self, port: Port, total: Value) -> Value:
+        """Bytes from row to row where nothing lies between."""
+        return self.f.const(I64, port.size * self.size) if self.rows else total * self.size
+
     def step(self, x: Array) -> Value:
         """Of a single batch-last sample the columns lie side by side."""
-        return x.step if self.rows else self.f.select(x.batched, x.step, self.integer(self.size))
+        return x.step if self.rows else self.f.select(x.batched, x.step, self.size)
 
     def allocate(self, batched: Value, total: Value) -> list[Value]:
         """New arrays for all outputs."""
         f, made = self.f, list[Value]()
         for dims, port in zip(self.dims, self.outputs):
-            shape = [self.integer(n) for n in port.shape]
-            axes = [total, *shape] if self.rows else [self.integer(port.size), total]
+            axes: list[Value | int] = [total, *port.shape] if self.rows else [port.size, total]
             for k, extent in enumerate(axes):
-                dims.at(k, I64).store(extent)
+                dims.at(k, I64).store(f.value(extent))
             begin = f.select(batched, dims, dims.at(1, I64)) if self.rows else dims
-            rank = f.select(batched, self.integer(len(axes), I32), self.integer(len(axes) - 1, I32))
-            number, none, zero = self.integer(TYPE_NUMBER[self.target.scalar], I32), f.zero(PTR), f.zero(I32)
+            rank = f.select(batched, f.const(I32, len(axes)), len(axes) - 1)
+            number, none, zero = f.const(I32, TYPE_NUMBER[self.target.scalar]), f.zero(PTR), f.zero(I32)
             x = self.call(
                 "PyArray_New", PTR, self.table("ndarray"), rank, begin, number, none, none, zero, zero, none
             )
             self.out_of_memory(x, made)
             made.append(x)
         return made
-
-    def fresh_rows(self, x: Value, port: Port, total: Value) -> RowPointers:
-        """Data and row stride of a fresh array."""
-        step = self.integer(port.size * self.size) if self.rows else total * self.size
-        return self.field(x, self.layout.base), step
 
     def release(self, made: Sequence[Value]) -> None:
         for x in made:
@@ -278,7 +273,7 @@ class _Entry:
         return code
 
     def memory(self, size: int, otherwise: str) -> Value:
-        raw = self.call("PyMem_RawMalloc", PTR, self.integer(size))
+        raw = self.call("PyMem_RawMalloc", PTR, size)
         self.need(raw.differs("null"), otherwise=otherwise)
         return raw
 
@@ -286,14 +281,12 @@ class _Entry:
         """One result, or all in a named tuple; takes the references over."""
         if len(made) == 1:
             return made[0]
-        plain = self.call("PyTuple_New", PTR, self.integer(len(made)))
+        plain = self.call("PyTuple_New", PTR, len(made))
         self.out_of_memory(plain, made)
         for k, x in enumerate(made):
-            self.call("PyTuple_SetItem", I32, plain, self.integer(k), x)
+            self.call("PyTuple_SetItem", I32, plain, k, x)
         self.pointers.store(plain)
-        named = self.call(
-            "PyObject_Vectorcall", PTR, self.table("results"), self.pointers, self.integer(1), self.f.zero(PTR)
-        )
+        named = self.call("PyObject_Vectorcall", PTR, self.table("results"), self.pointers, 1, self.f.zero(PTR))
         self.call("Py_DecRef", VOID, plain)
         return named
 
@@ -315,7 +308,8 @@ class _Entry:
         """New arrays; 0-d ones become NumPy scalars, as everywhere in NumPy."""
         f = self.f
         made = self.allocate(batched, total)
-        outs = [self.fresh_rows(x, p, total) for x, p in zip(made, self.outputs)]
+        steps = ((x, self.packed(p, total)) for x, p in zip(made, self.outputs))
+        outs = [(self.field(x, self.layout.base), step) for x, step in steps]
         code = self.compute(arrays, outs, total, FAILED)
         self.need(code.equals(0), otherwise=FAILED)
         f.ret(

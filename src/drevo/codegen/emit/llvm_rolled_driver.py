@@ -65,7 +65,7 @@ def _add_load_wrenches(m: Module, l: Lanes) -> None:
     with f.loop(f.loads, some=True) as s:
         array, stride = _port(f, s.i)
         to = f.to.at(s.i * WRENCH, l.type)
-        f.call(VOID, f"load_{_width(WRENCH, l)}", array, stride, f.b, f.last, to, f.const(I64, WRENCH))
+        f.call(VOID, f"load_{_width(WRENCH, l)}", array, stride, f.b, f.last, to, WRENCH)
     f.ret()
 
 
@@ -83,7 +83,7 @@ def _add_single(m: Module, rolled: Rolled, l: Lanes) -> None:
         name = argument_names(rolled)[-1]
         pointers, given[name] = given[name], _wrenches(f, l, state)
         # of sample 0 the strides do not matter
-        f.call(VOID, "gather", pointers, pointers, f.zero(I64), word(f, "loads"), given[name])
+        f.call(VOID, "gather", pointers, pointers, 0, word(f, "loads"), given[name])
     f.call(VOID, "bodies_1", given.pop("model"), state, *given.values())
     f.put(f"store atomic i64 0, ptr {lock.text} release, align 8")
     f.ret()

@@ -119,7 +119,7 @@ def _loop(m: Module) -> None:
     with f.loop(f.count, step=STEP, some=True, bad=f.zero(I32)) as s:
         left = f.count - s.i
         whole = left >= STEP
-        size = f.select(whole, f.const(I64, STEP), left)
+        size = f.select(whole, STEP, left)
         f.call(VOID, "fill", job["in"], f.first + s.i, job["seed"], job["inputs"], job["ranges"])
         f.call(VOID, "quaternions", job["in"], job["columns"], job["quaternions"])
         s.bad = s.bad | f.call(I32, job["drive"], job["pointers"], job["strides"], size, job["arena"], size)
