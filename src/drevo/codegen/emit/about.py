@@ -42,7 +42,7 @@ _QUANTITY_SYMBOLS = {
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
 }
-_WORDS = {
+WORDS = {
     "add": "additions",
     "mul": "multiplications",
     "div": "divisions",
@@ -107,10 +107,14 @@ class About:
         return f"{self.quantity.replace('_', ' ')} of {self.robot}"
 
     @property
+    def shown(self) -> dict[str, int]:
+        """The counts without the rare ones that are 0."""
+        return {k: n for k, n in self.counts.items() if n or k in ("add", "mul", "trig")}
+
+    @property
     def totals(self) -> str:
         """The counts as one sentence."""
-        always = ("add", "mul", "trig")
-        return ", ".join(f"{n} {_WORDS.get(k, k)}" for k, n in self.counts.items() if n or k in always)
+        return ", ".join(f"{n} {WORDS.get(k, k)}" for k, n in self.shown.items())
 
     @property
     def book(self) -> str:
@@ -167,7 +171,7 @@ def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> lis
         known = zip(p.scalars, facts.coordinates.get(p.source, ()))
         lines += [f"  {name[s]}: {c.told}" for s, c in known]
     lines += [f"-> {name[r.name]}: {_shape(r.shape)} {meaning(facts, r.source)}" for r in sequence.results]
-    lines += [layout, "", f"Operations: {facts.totals}.", *_wrapped(CONVENTION)]
+    lines += [layout, "", f"Operations: {facts.totals}.", *textwrap.wrap(CONVENTION, 100)]
     if sequence.symbols:
         lines += ["", "Parameters, in this order:"]
         for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used), first):
@@ -180,7 +184,3 @@ def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> lis
 
 def _shape(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-
-
-def _wrapped(text: str, width: int = 100) -> list[str]:
-    return textwrap.wrap(text, width)

@@ -12,6 +12,7 @@ from .layout import entry_name
 from .sequence import Result, Section, Sequence
 
 CITE = "Written out by Drevo, a compiler of closed-form equations of motion for tree-structured robots."
+COUNTED = f"Counting: {CONVENTION}"
 LINE = 8  # names of equal entries on a line
 
 
@@ -20,13 +21,6 @@ class Same(NamedTuple):
 
     names: tuple[str, ...]
     value: Term
-
-
-class InputRow(NamedTuple):
-    """A row of a legend: names in the equations, what they are."""
-
-    names: tuple[str, ...]
-    meaning: str
 
 
 def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[float], str]:
@@ -39,19 +33,15 @@ def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[flo
     return show
 
 
-def arguments(sequence: Sequence, facts: About) -> list[InputRow]:
-    """The state arguments."""
-    return [InputRow(p.scalars, meaning(facts, p.source)) for p in sequence.inputs]
+def legend(sequence: Sequence, facts: About) -> list[tuple[tuple[str, ...], str]]:
+    """The names of every argument and result, and what it is."""
+    arguments = [(p.scalars, meaning(facts, p.source)) for p in sequence.inputs if p.scalars]
+    return [*arguments, *(((r.name,), meaning(facts, r.source)) for r in sequence.results)]
 
 
 def inputs(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:
     """Every scalar of the arguments, with the joint (or link) it belongs to."""
     return [x for p in sequence.inputs for x in zip(p.scalars, facts.coordinates.get(p.source, ()))]
-
-
-def results(sequence: Sequence, facts: About) -> list[InputRow]:
-    """The results."""
-    return [InputRow((r.name,), meaning(facts, r.source)) for r in sequence.results]
 
 
 def equal_entries(result: Result) -> list[Same]:
@@ -97,11 +87,6 @@ def is_symmetric(result: Result) -> bool:
         return False
     n = result.shape[0]
     return all(result.entries[i * n + j] == result.entries[j * n + i] for i in range(n) for j in range(i))
-
-
-def counted(facts: About) -> str:
-    """The convention that stands beside every count."""
-    return f"Counting: {CONVENTION}"
 
 
 def spelled(name: Callable[[str], str], names: tuple[str, ...], dots: str) -> str:

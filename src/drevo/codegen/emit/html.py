@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from html import escape
 
-from .about import About
+from .about import WORDS, About
 from .c import c
 from .document import (
     CITE,
-    InputRow,
-    arguments,
-    counted,
+    COUNTED,
     equal_entries,
     input_sections,
     inputs,
     is_symmetric,
+    legend,
     note_of,
-    results,
     rounded,
     spelled,
 )
@@ -30,15 +29,7 @@ from .sequence import Result, Section, Sequence, Statement
 _SPACE = '<mspace width=".17em"/>'
 PagePart = tuple[str, str, str]  # anchor, title, body
 
-_WORDS = {
-    "add": "additions",
-    "mul": "multiplications",
-    "div": "divisions",
-    "trig": "sines, cosines",
-    "angle_sums": "sums of angles",
-    "sqrt": "square roots",
-    "hoisted": "on parameters alone",
-}
+_WORDS = WORDS | {"trig": "sines, cosines", "hoisted": "on parameters alone"}
 
 
 def html_style(digits: int) -> Style:
@@ -89,10 +80,11 @@ def html(sequence: Sequence, facts: About) -> str:
     parts = _parts(sequence, facts)
     parts.append(("code", "Code", _code({"Python": python(sequence, facts), "C": c(sequence, facts)})))
     title = escape(facts.title)
+    contents = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head>\n'
-        f'<body class="drevo"><nav>{_contents(parts)}</nav>\n<main>{_head(facts)}\n'
+        f'<body class="drevo"><nav>{contents}</nav>\n<main>{_head(facts)}\n'
         f"{_body(parts)}</main>\n<script>{SCRIPT}</script></body></html>\n"
     )
 
@@ -102,39 +94,32 @@ def fragment(sequence: Sequence, facts: About) -> str:
     return f'<style>{CSS}</style><div class="drevo">{_head(facts)}{_body(_parts(sequence, facts))}</div>'
 
 
-def _contents(parts: list[PagePart]) -> str:
-    return "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts)
-
-
 def _body(parts: list[PagePart]) -> str:
     return "\n".join(f'<section id="{anchor}"><h2>{title}</h2>{body}</section>' for anchor, title, body in parts)
 
 
 def _head(facts: About) -> str:
-    cards = "".join(
-        f"<div><b>{facts.counts[key]}</b><span>{word}</span></div>"
-        for key, word in _WORDS.items()
-        if facts.counts.get(key) or key in ("add", "mul", "trig")
-    )
+    shown = facts.shown
+    cards = "".join(f"<div><b>{shown[k]}</b><span>{word}</span></div>" for k, word in _WORDS.items() if k in shown)
     by = f"<p>Formalism: {escape(facts.book)}</p>" if facts.formalism else ""
     what, robot = escape(facts.quantity.replace("_", " ")), escape(facts.robot)
-    note = f"<details><summary>How operations are counted</summary><p>{escape(counted(facts))}</p></details>"
+    note = f"<details><summary>How operations are counted</summary><p>{escape(COUNTED)}</p></details>"
     return f'<header><h1>{what}<small>{robot}</small></h1>{by}<div class="counts">{cards}</div>{note}</header>'
 
 
 def _parts(sequence: Sequence, facts: About) -> list[PagePart]:
     style = html_style(facts.digits)
-    parts: list[PagePart] = [
-        ("symbols", "Symbols", _rows([*arguments(sequence, facts), *results(sequence, facts)]))
-    ]
+    parts: list[PagePart] = [("symbols", "Symbols", _symbols(sequence, facts))]
     if facts.coordinates:
         parts.append(("inputs", "Inputs", _inputs(sequence, facts)))
     if facts.drawing is not None:
         parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
     for k, (section, values) in enumerate(input_sections(facts)):
-        parts.append((f"i{k}", _title(section), _given(section, values, style)))
+        parts.append(
+            (f"i{k}", _title(section), _table([_defined(s, x, style) for s, x in zip(section.statements, values)]))
+        )
     if sequence.symbols:
-        parts.append(("parameters", "Parameters", _parameters(sequence, style)))
+        parts.append(("parameters", "Parameters", _parameters(sequence)))
     for k, s in enumerate(sequence.prologue):
         parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style, facts)))
     parts += [(f"s{k}", _title(s), _equations(s, style, facts)) for k, s in enumerate(sequence.main)]
@@ -155,39 +140,33 @@ def _math(text: str) -> str:
     return f"<math>{text}</math>"
 
 
-def _rows(rows: list[InputRow]) -> str:
-    body = "".join(
-        f"<tr><td>{_math(spelled(mathml_name, r.names, '<mo>…</mo>').replace(', ', '<mo>,</mo>'))}</td>"
-        f"<td>{escape(r.meaning)}</td></tr>"
-        for r in rows
-        if r.names
-    )
+def _legend(rows: Iterable[tuple[str, ...]], head: tuple[str, ...] = (), numbers: Container[int] = ()) -> str:
+    """A table. numbers: columns that stand to the right."""
+    body = f"<tr><th>{'</th><th>'.join(head)}</th></tr>" if head else ""
+    for row in rows:
+        cells = (f"<td{' class=n' * (k in numbers)}>{x}</td>" for k, x in enumerate(row))
+        body += f"<tr>{''.join(cells)}</tr>"
     return f'<table class="legend">{body}</table>'
+
+
+def _symbols(sequence: Sequence, facts: About) -> str:
+    listed = ((spelled(mathml_name, names, "<mo>…</mo>"), said) for names, said in legend(sequence, facts))
+    return _legend((_math(names.replace(", ", "<mo>,</mo>")), escape(said)) for names, said in listed)
 
 
 def _inputs(sequence: Sequence, facts: About) -> str:
-    heads = ("symbol", "joint", "number", "kind", "unit")
     rows = [(_math(mathml_name(s)), *map(escape, c)) for s, c in inputs(sequence, facts)]
-    body = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
-    return f'<table class="legend"><tr><th>{"</th><th>".join(heads)}</th></tr>{body}</table>'
+    return _legend(rows, ("symbol", "joint", "number", "kind", "unit"))
 
 
-def _parameters(sequence: Sequence, style: Style) -> str:
-    body = "".join(
-        f"<tr><td>{_math(mathml_name(s.name))}</td><td>{escape(plain(s.meaning))}</td>"
-        f"<td class=n>{s.parameter.value:.10g}</td><td>{s.unit}</td></tr>"
-        for s, used in zip(sequence.symbols, sequence.used)
-        if used
-    )
-    return f'<table class="legend">{body}</table>'
+def _parameters(sequence: Sequence) -> str:
+    used = (s for s, read in zip(sequence.symbols, sequence.used) if read)
+    rows = ((s.name, escape(plain(s.meaning)), f"{s.parameter.value:.10g}", s.unit) for s in used)
+    return _legend(((_math(mathml_name(name)), *row) for name, *row in rows), numbers=(2,))
 
 
 def _equations(section: Section, style: Style, facts: About) -> str:
     return _table([_equation(s, style, note_of(facts, (s.name, *s.also))) for s in section.statements])
-
-
-def _given(section: Section, values: list[float | None], style: Style) -> str:
-    return _table([_defined(s, value, style) for s, value in zip(section.statements, values)])
 
 
 def _defined(s: Statement, value: float | None, style: Style) -> str:
@@ -197,8 +176,8 @@ def _defined(s: Statement, value: float | None, style: Style) -> str:
     return _row(mathml_name(s.name), write(s.terms, style) + number)
 
 
-def _table(rows: list[str]) -> str:
-    return f'<div class="wide"><table class="eq">{"".join(rows)}</table></div>'
+def _table(rows: list[str], kind: str = "eq") -> str:
+    return f'<div class="wide"><table class="{kind}">{"".join(rows)}</table></div>'
 
 
 def _equation(s: Statement, style: Style, said: str) -> str:
@@ -218,20 +197,16 @@ def _row(left: str, right: str, note: str = "") -> str:
 
 def _result(result: Result, style: Style, facts: About) -> str:
     note = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if is_symmetric(result) else ""
-    rows = ""
+    rows = []
     for same in equal_entries(result):
         left = "<mo>=</mo>".join(map(mathml_name, same.names))
-        rows += _row(left, write((same.value,), style), "".join(_said(note_of(facts, same.names))))
-    return note + (f'<div class="wide"><table class="eq same">{rows}</table></div>' if rows else "")
+        rows.append(_row(left, write((same.value,), style), "".join(_said(note_of(facts, same.names)))))
+    return note + (_table(rows, "eq same") if rows else "")
 
 
 def _checks(facts: About) -> str:
-    body = "".join(
-        f"<tr><td>{escape(what)}</td><td class=n>{worst:.1e}</td><td class=n>{n}</td></tr>"
-        for what, worst, n in facts.checks
-    )
-    head = "<tr><th>compared with</th><th>worst difference</th><th>states</th></tr>"
-    return f'<table class="legend">{head}{body}</table>'
+    rows = ((escape(what), f"{worst:.1e}", str(n)) for what, worst, n in facts.checks)
+    return _legend(rows, ("compared with", "worst difference", "states"), numbers=(1, 2))
 
 
 def _list(items: tuple[str, ...]) -> str:

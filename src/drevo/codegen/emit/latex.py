@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from .about import About
 from .document import (
     CITE,
-    InputRow,
-    arguments,
-    counted,
+    COUNTED,
     equal_entries,
     input_sections,
     inputs,
     is_symmetric,
+    legend,
     note_of,
-    results,
     rounded,
     spelled,
 )
@@ -23,6 +23,8 @@ from .expression import Style, pieces, write
 from .names import latex_name, latex_text
 from .sequence import Result, Section, Sequence, Statement
 
+Cells = tuple[str, ...]
+DOTS = r"\dots"
 LINE = 86  # visible characters of an equation on a line
 _PREAMBLE = r"""\documentclass[10pt]{article}
 \usepackage[T1]{fontenc}
@@ -62,95 +64,116 @@ def _single(text: str) -> bool:
 def latex(sequence: Sequence, facts: About) -> str:
     """A document of its own."""
     style = latex_style(facts.digits)
-    title = latex_text(facts.title)
-    lines = [_PREAMBLE + rf"\title{{{title}}}", r"\author{}", r"\date{}", r"\begin{document}", r"\maketitle"]
+    title = rf"\title{{{latex_text(facts.title)}}}"
+    lines = [_PREAMBLE + title, r"\author{}", r"\date{}", r"\begin{document}", r"\maketitle"]
     if facts.formalism:
         lines.append(rf"Formalism: {latex_text(facts.book)}.")
-    lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(counted(facts)), ""]
-    lines.append(r"\section*{Symbols}")
-    lines += _rows([*arguments(sequence, facts), *results(sequence, facts)])
-    lines += _inputs(sequence, facts)
-    for given, values in input_sections(facts):
-        lines += _aligned(given, [defined(x, v, style) for x, v in zip(given.statements, values)])
-    lines += _parameters(sequence, style)
-    if sequence.prologue:
-        lines.append(r"\section*{Work on parameters alone}")
-        lines += [x for s in sequence.prologue for x in _section(s, style, facts)]
-    lines.append(r"\section*{Equations}")
-    lines += [x for s in sequence.main for x in _section(s, style, facts)]
-    lines += [x for r in sequence.results for x in _result(r, style, facts)]
-    lines += _notes(facts)
-    return "\n".join([*lines, r"\end{document}", ""])
-
-
-def _rows(rows: list[InputRow]) -> list[str]:
-    body = [rf"${_names(r)}$ & {latex_text(r.meaning)} \\" for r in rows if r.names]
-    return [r"\begin{longtable}[l]{@{}ll@{}}", *body, r"\end{longtable}"] if body else []
-
-
-def _inputs(sequence: Sequence, facts: About) -> list[str]:
-    rows = [rf"${latex_name(s)}$ & {' & '.join(map(latex_text, c))} \\" for s, c in inputs(sequence, facts)]
-    head = r"symbol & joint & number & kind & unit \\ \midrule \endhead"
-    table = [r"\begin{longtable}[l]{@{}lllll@{}}", head, *rows, r"\end{longtable}"]
-    return [r"\section*{Inputs}", *table] if rows else []
-
-
-def _names(row: InputRow) -> str:
-    return spelled(latex_name, row.names, r"\dots")
-
-
-def _parameters(sequence: Sequence, style: Style) -> list[str]:
-    used = [s for s, u in zip(sequence.symbols, sequence.used) if u]
-    if not used:
-        return []
-    head = r"symbol & meaning & unit & value \\ \midrule \endhead"
-    body = [
-        rf"${latex_name(s.name)}$ & {latex_text(s.meaning)} & {latex_text(s.unit)}"
-        rf" & ${_value(s.parameter.value, style)}$ \\"
-        for s in used
+    lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(COUNTED), ""]
+    marks = Marks(latex_text, lambda x: f"${_value(x, style)}$", _heading, _table, _aligned, lambda text: [text])
+    lines += body(sequence, facts, marks)
+    lines += [
+        *_heading(0, "Assumptions"),
+        r"\begin{itemize}",
+        *(rf"\item {latex_text(a)}" for a in facts.assumptions),
     ]
-    return [r"\section*{Parameters}", r"\begin{longtable}[l]{@{}llll@{}}", head, *body, r"\end{longtable}"]
+    lines += [r"\end{itemize}", *_heading(0, "Sources"), *(latex_text(r) + r" \\" for r in facts.references)]
+    return "\n".join([*lines, latex_text(CITE), r"\end{document}", ""])
+
+
+def _heading(level: int, title: str) -> list[str]:
+    return [rf"\{'sub' * level}section*{{{title}}}"]
+
+
+def _table(head: Cells, rows: Iterable[Cells]) -> list[str]:
+    """What is compared is prose, which breaks; that a symbol has a meaning goes without saying."""
+    columns = ("l" if head[0] == "symbol" else r"p{0.6\textwidth}") + "l" * (len(head) - 1)
+    titles = [rf"{' & '.join(head)} \\ \midrule \endhead"] if len(head) > 2 else []
+    lines = [rf"{' & '.join(row)} \\" for row in rows]
+    return [rf"\begin{{longtable}}[l]{{@{{}}{columns}@{{}}}}", *titles, *lines, r"\end{longtable}"]
+
+
+def _aligned(lines: list[str]) -> list[str]:
+    return [r"\begin{align*}", " \\\\\n".join(lines), r"\end{align*}"]
+
+
+class Marks(NamedTuple):
+    """How a document marks its parts. text: escapes; heading: of level 0 or 1; table: titles and rows."""
+
+    text: Callable[[str], str]
+    value: Callable[[float], str]
+    heading: Callable[[int, str], list[str]]
+    table: Callable[[Cells, Iterable[Cells]], list[str]]
+    aligned: Callable[[list[str]], list[str]]
+    sentence: Callable[[str], list[str]]
+
+
+def body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
+    """A document between its head and its assumptions, its mathematics in LaTeX."""
+    style, text = latex_style(facts.digits), m.text
+
+    def equations(sections: Iterable[Section]) -> Iterator[str]:
+        for s in sections:
+            yield from m.heading(1, text(s.title))
+            yield from m.aligned([noted(x, style, facts) for x in s.statements])
+
+    symbols = [(f"${spelled(latex_name, names, DOTS)}$", text(said)) for names, said in legend(sequence, facts)]
+    lines = [*m.heading(0, "Symbols"), *m.table(("symbol", "meaning"), symbols)]
+    if given := [(f"${latex_name(s)}$", *map(text, c)) for s, c in inputs(sequence, facts)]:
+        lines += [*m.heading(0, "Inputs"), *m.table(("symbol", "joint", "number", "kind", "unit"), given)]
+    for section, values in input_sections(facts):
+        lines += m.heading(1, text(section.title))
+        lines += m.aligned([defined(x, v, style) for x, v in zip(section.statements, values)])
+    if used := [s for s, read in zip(sequence.symbols, sequence.used) if read]:
+        known = [(f"${latex_name(s.name)}$", *map(text, s[1:3]), m.value(s.parameter.value)) for s in used]
+        lines += [*m.heading(0, "Parameters"), *m.table(("symbol", "meaning", "unit", "value"), known)]
+    if sequence.prologue:
+        lines += [*m.heading(0, "Work on parameters alone"), *equations(sequence.prologue)]
+    lines += [*m.heading(0, "Equations"), *equations(sequence.main)]
+    for r in sequence.results:
+        lines += _result(r, style, facts, m)
+    if facts.checks:
+        compared = [(text(what), f"{worst:.1e}", str(n)) for what, worst, n in facts.checks]
+        lines += [*m.heading(0, "Checks"), *m.table(("compared with", "worst difference", "states"), compared)]
+    return lines
+
+
+def _result(result: Result, style: Style, facts: About, m: Marks) -> list[str]:
+    """Symmetry, and the entries M_12 = M_21 and zeros as aligned lines of a few names each."""
+    name, lines = f"${latex_name(result.name)}$", []
+    said = m.sentence(f"{name} is symmetric.") if is_symmetric(result) else []
+    for same in equal_entries(result):
+        names = " = ".join(map(latex_name, same.names))
+        lines.append(f"{names} &= {write((same.value,), style)}{_beside(note_of(facts, same.names))}")
+    parts = [*said, *(m.aligned(lines) if lines else [])]
+    return [*m.heading(1, f"Result {name}"), *parts] if parts else []
+
+
+def noted(s: Statement, style: Style, facts: About) -> str:
+    """An equation with what is said beside it."""
+    return _equation(s, style) + _beside(note_of(facts, (s.name, *s.also)))
+
+
+def defined(s: Statement, value: float | None, style: Style) -> str:
+    """A definition with its value."""
+    return _equation(s, style) + ("" if value is None else f" = {_value(value, style)}")
+
+
+def _equation(s: Statement, style: Style) -> str:
+    """name &= right side, broken between terms where it would leave the page."""
+    names = [latex_name(s.name), *map(latex_name, s.also)]
+    return rf"{' = '.join(names)} &= {_broken(pieces(s.terms, style))}"
 
 
 def _value(x: float, style: Style) -> str:
     return ("-" if x < 0 else "") + style.number(abs(x))
 
 
-def _section(section: Section, style: Style, facts: About) -> list[str]:
-    return _aligned(section, [noted(s, style, facts) for s in section.statements])
-
-
-def _aligned(section: Section, lines: list[str]) -> list[str]:
-    return [
-        rf"\subsection*{{{latex_text(section.title)}}}",
-        r"\begin{align*}",
-        " \\\\\n".join(lines),
-        r"\end{align*}",
-    ]
-
-
-def noted(s: Statement, style: Style, facts: About) -> str:
-    """An equation with what is said beside it."""
-    return equation(s, style, note_of(facts, (s.name, *s.also)))
-
-
-def equation(s: Statement, style: Style, note: str = "") -> str:
-    """name &= right side, broken between terms where it would leave the page."""
-    names = [latex_name(s.name), *map(latex_name, s.also)]
-    return rf"{' = '.join(names)} &= {broken(pieces(s.terms, style))}{beside(note)}"
-
-
-def defined(s: Statement, value: float | None, style: Style) -> str:
-    """A definition with its value."""
-    return equation(s, style) + ("" if value is None else f" = {_value(value, style)}")
-
-
-def beside(note: str) -> str:
+def _beside(note: str) -> str:
     """A note in a column of its own."""
     return rf" && \quad\text{{{latex_text(note)}}}" if note else ""
 
 
-def broken(terms: list[str]) -> str:
+def _broken(terms: list[str]) -> str:
     """Terms of a sum with line breaks between them."""
     text, length = "", 0
     for term in terms:
@@ -159,31 +182,3 @@ def broken(terms: list[str]) -> str:
             text, length = text + " \\\\\n&\\quad", 0
         text, length = text + term, length + size
     return text
-
-
-def same_lines(result: Result, style: Style, facts: About) -> list[str]:
-    """M_12 = M_21 and the zeros, as aligned lines of a few names each."""
-    lines = []
-    for same in equal_entries(result):
-        names = " = ".join(map(latex_name, same.names))
-        lines.append(f"{names} &= {write((same.value,), style)}{beside(note_of(facts, same.names))}")
-    return lines
-
-
-def _result(result: Result, style: Style, facts: About) -> list[str]:
-    lines = [rf"${latex_name(result.name)}$ is symmetric."] if is_symmetric(result) else []
-    same = same_lines(result, style, facts)
-    aligned = [r"\begin{align*}", " \\\\\n".join(same), r"\end{align*}"] if same else []
-    return [rf"\subsection*{{Result ${latex_name(result.name)}$}}", *lines, *aligned] if lines or aligned else []
-
-
-def _notes(facts: About) -> list[str]:
-    lines = []
-    if facts.checks:
-        rows = [rf"{latex_text(what)} & {worst:.1e} & {n} \\" for what, worst, n in facts.checks]
-        lines += [r"\section*{Checks}", r"\begin{longtable}[l]{@{}p{0.6\textwidth}ll@{}}"]
-        lines += [r"compared with & worst difference & states \\ \midrule \endhead", *rows, r"\end{longtable}"]
-    lines += [r"\section*{Assumptions}", r"\begin{itemize}"]
-    lines += [*(rf"\item {latex_text(a)}" for a in facts.assumptions), r"\end{itemize}"]
-    lines += [r"\section*{Sources}", *(latex_text(r) + r" \\" for r in facts.references), latex_text(CITE)]
-    return lines
