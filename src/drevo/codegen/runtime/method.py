@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar, cast
+
+from ...model.quantities import CATALOGUE, explained
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class _Compiled:
-    """In the class the method that says what it takes; in an instance the entry point of compiled code."""
+    """In an instance the entry point of compiled code; in the class what calls it, and says what it takes."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
-        self.method, self.__doc__ = method, method.__doc__
+        self.name = name = method.__name__
+
+        @wraps(method)
+        def on_class(robot: Any, *state: Any, **given: Any) -> Any:
+            return robot._compiled(name)(*state, **given)
+
+        if name in CATALOGUE:
+            on_class.__doc__ = explained(CATALOGUE[name])
+        self.on_class, self.__doc__ = on_class, on_class.__doc__
 
     def __get__(self, robot: Any, owner: type) -> Callable[..., Any]:
-        found: Callable[..., Any] = self.method if robot is None else robot._compiled(self.method.__name__)
+        found: Callable[..., Any] = self.on_class if robot is None else robot._compiled(self.name)
         return found
 
 
 def compiled(method: Method) -> Method:
-    """For type checkers the method itself."""
+    """The quantity of the method's name; for type checkers the method itself, whose body nobody runs."""
     return cast(Method, _Compiled(method))
