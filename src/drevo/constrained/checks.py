@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, NumericsError
+from ..errors import InputError, NumericsError, shown
 from ..io.given import finite, positive, whole
 from ..mechanics.configuration import slices
 from ..mechanics.trunk import trunk_pitch
@@ -203,9 +203,9 @@ def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actu
     names = [j.name for j in model.moving_joints]
     wanted = several(what, actuated, repr(names[0]) if names else "a joint")
     for name in wanted:
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             hint = meant(name, names) if isinstance(name, str) else ""
-            raise InputError(f"{what}: {name!r} is no moving joint{hint}; there are {listed(names, 40)}")
+            raise InputError(f"{what}: {shown(name)} is no moving joint{hint}; there are {listed(names, 40)}")
     if actuated is None:
         trunk = trunk_pitch(model) is not None
         base = {j.name for i, j in enumerate(model.joints) if j.parent == model.root and j.kind == "free"}
