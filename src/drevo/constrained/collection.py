@@ -27,9 +27,7 @@ from .constraint import (
 
 
 def collect(
-    model: Model,
-    contacts: Sequence[Contact | Mapping[str, Any]] | None,
-    constraints: Sequence[Constraint] | None,
+    model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
 ) -> tuple[Constraint, ...]:
     """Contacts, then constraints, then the model's own loops; every name checked against the model."""
     found: list[Constraint] = [_contact(c) for c in several("contacts", contacts, "contact")]

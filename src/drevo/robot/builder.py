@@ -119,13 +119,7 @@ class Builder:
         return self
 
     def loop(
-        self,
-        kind: str,
-        link_a: str,
-        point_a: Numbers,
-        link_b: str,
-        point_b: Numbers,
-        rotation: Numbers = None,
+        self, kind: str, link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None
     ) -> Builder:
         """Close a loop: "point" holds two points together, "weld" also the turn of b in a (`rotation`)."""
         who = f"loop between {link_a!r} and {link_b!r}"

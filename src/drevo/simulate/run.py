@@ -213,7 +213,7 @@ class _Run:
 
     def _integrate(
         self, state: EngineState, parts: Sequence[tuple[int, int, float]], t: Array, q: Array, v: Array,
-        share: tuple[float, float], rows: slice,
+        share: tuple[float, float], rows: slice
     ) -> int:  # fmt: skip
         """Fills records 1.. of some rows; how many records there are in the end."""
         done, total = 1, len(t)
@@ -353,7 +353,7 @@ class _Run:
 
     def _root(
         self, event: Event, a: TimedState, b: TimedState, low: float, high: float,
-        steps: int,
+        steps: int
     ) -> TimedState:  # fmt: skip
         """Illinois: a secant that keeps the root between its ends."""
         start, left, right, best = a, a[0], b[0], b

@@ -106,11 +106,7 @@ class ArticulatedJoint(NamedTuple):
 
 
 def forward_dynamics(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    external: External | None = None,
+    tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None
 ) -> list[Scalar]:
     """Accelerations, (nv,). Coordinates that drive several joints are refused: they couple the branches."""
     refuse_shared(tree)

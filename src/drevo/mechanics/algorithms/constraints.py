@@ -105,12 +105,7 @@ class Kinematics:
 
 
 def contact(
-    k: Kinematics,
-    link: str,
-    point: Vector,
-    rows: int,
-    anchor: Vector | None,
-    rotation: Mat | None,
+    k: Kinematics, link: str, point: Vector, rows: int, anchor: Vector | None, rotation: Mat | None
 ) -> ConstraintRows:
     """Three rows: velocity of the point; six: and angular velocity. Without an anchor f is taken as met."""
     track = k.point(link, point)
@@ -142,12 +137,7 @@ def point_on_plane(
 
 
 def point_to_point(
-    k: Kinematics,
-    link_a: str,
-    point_a: Vector,
-    link_b: str,
-    point_b: Vector,
-    W: Sequence[Vector] | None,
+    k: Kinematics, link_a: str, point_a: Vector, link_b: str, point_b: Vector, W: Sequence[Vector] | None
 ) -> ConstraintRows:
     """f = W (r_a - r_b)."""
     rows = (k.point(link_a, point_a) - k.point(link_b, point_b)).rows()
@@ -171,12 +161,7 @@ def combined(W: Sequence[Vector], rows: ConstraintRows) -> ConstraintRows:
 
 
 def weld(
-    k: Kinematics,
-    link_a: str,
-    point_a: Vector,
-    link_b: str,
-    point_b: Vector,
-    rotation: Mat | None,
+    k: Kinematics, link_a: str, point_a: Vector, link_b: str, point_b: Vector, rotation: Mat | None
 ) -> ConstraintRows:
     """r_a - r_b, then omega_a - omega_b."""
     turn = k.turning(link_a) - k.turning(link_b)
@@ -224,12 +209,7 @@ def skew_part(E: Mat) -> Vec:
 
 
 def distance(
-    k: Kinematics,
-    link_a: str,
-    point_a: Vector,
-    link_b: str,
-    point_b: Vector,
-    length: Scalar,
+    k: Kinematics, link_a: str, point_a: Vector, link_b: str, point_b: Vector, length: Scalar
 ) -> ConstraintRows:
     """f = |r_a - r_b| - length; N is the force that pushes the points apart."""
     r = k.point(link_a, point_a) - k.point(link_b, point_b)

@@ -12,11 +12,7 @@ from .inverse_dynamics import External, bias
 
 
 def forward_dynamics(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    external: External | None = None,
+    tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None
 ) -> list[Scalar]:
     """Accelerations, (nv,) rad/s^2 or m/s^2."""
     h = bias(tree, q, v, external)

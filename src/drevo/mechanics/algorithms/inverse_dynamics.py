@@ -35,12 +35,7 @@ def body_force(body: RigidInertia, w: Vec, dw: Vec, U: Mat, a: Vec) -> Force:
 
 
 def inverse_dynamics(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    a: Vector,
-    external: External | None = None,
-    gravity: bool = True,
+    tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, gravity: bool = True
 ) -> list[Scalar]:
     """Joint forces, (nv,) N m or N; gravity and the external wrenches are in. O(n)."""
     wrenches, _ = joint_wrenches(tree, q, v, a, external, gravity)
@@ -57,12 +52,7 @@ def project(tree: Tree, wrenches: Sequence[Force]) -> list[Scalar]:
 
 
 def joint_wrenches(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    a: Vector,
-    external: External | None = None,
-    gravity: bool = True,
+    tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, gravity: bool = True
 ) -> tuple[list[Force], list[Mat]]:
     """What each parent exerts on each body, about the body's origin in body axes.
 

@@ -120,15 +120,7 @@ def velocity(tree: Tree, q: Vector, v: Vector, link: str, frame: str) -> list[Sc
     return [*linear, *angular]
 
 
-def acceleration(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    a: Vector,
-    link: str,
-    frame: str,
-    kind: str,
-) -> list[Scalar]:
+def acceleration(tree: Tree, q: Vector, v: Vector, a: Vector, link: str, frame: str, kind: str) -> list[Scalar]:
     """Acceleration of a link's frame: linear, angular, without gravity.
 
     classical: the second derivative of the position of the frame's origin; spatial: less w x v.

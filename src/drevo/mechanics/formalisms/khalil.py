@@ -324,12 +324,7 @@ def recursion(
 
 
 def inverse_dynamics(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    a: Vector,
-    external: External | None = None,
-    parallel: bool = True,
+    tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, parallel: bool = True
 ) -> list[Scalar]:
     """Joint forces, (nv,) N m or N; gravity and the external wrenches are in. O(n)."""
     return efforts(tree, q, v, a, external, parallel)[0]

@@ -23,11 +23,7 @@ DEEP = 50  # mean square of the rates above one: beyond it articulated bodies wi
 
 
 def bias(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    external: External | None = None,
-    parallel: bool = True,
+    tree: Tree, q: Vector, v: Vector, external: External | None = None, parallel: bool = True
 ) -> list[Scalar]:
     """h = C v + g, (nv,)."""
     return inverse_dynamics(tree, q, v, [0.0] * tree.nv, external, parallel)
@@ -77,12 +73,7 @@ def _worth(tree: Tree, children: Sequence[int], h: Scalar, S: Scalar, a: int) ->
 
 
 def forced(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    external: External | None = None,
-    parallel: bool = True,
+    tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None, parallel: bool = True
 ) -> tuple[list[Scalar], dict[int, Scalar]]:
     """(tau - ID(q, v, a0), a0): what is left to accelerate, and what was chosen."""
     h, chosen = efforts(tree, q, v, [0.0] * tree.nv, external, parallel, emptied(tree))

@@ -244,11 +244,7 @@ def efforts(mech: Mechanism, axes: Sequence[Vec], wrenches: Sequence[Wrench]) ->
 
 
 def efforts_base(
-    mech: Mechanism,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    loads: Mapping[int, Load] | None = None,
+    mech: Mechanism, q: Vector, qd: Vector, qdd: Vector, loads: Mapping[int, Load] | None = None
 ) -> list[Scalar]:
     """Drive efforts by the recursion in base axes."""
     s = motion_base(mech, q, qd, qdd)
@@ -256,11 +252,7 @@ def efforts_base(
 
 
 def efforts_link(
-    mech: Mechanism,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    loads: Mapping[int, Load] | None = None,
+    mech: Mechanism, q: Vector, qd: Vector, qdd: Vector, loads: Mapping[int, Load] | None = None
 ) -> list[Scalar]:
     """Drive efforts by the recursion in link axes."""
     s = motion_link(mech, q, qd, qdd)
@@ -286,11 +278,7 @@ def unit_accelerations(mech: Mechanism, q: Vector) -> Matrix:
 
 
 def _column(
-    mech: Mechanism,
-    steps: Sequence[tuple[Mat, Vec]],
-    kids: Sequence[Sequence[int]],
-    i: int,
-    below: Sequence[int],
+    mech: Mechanism, steps: Sequence[tuple[Mat, Vec]], kids: Sequence[Sequence[int]], i: int, below: Sequence[int]
 ) -> dict[int, Scalar]:
     """i_ji = -k . (sigma M_j + chi f_j) for j in the subtree of i, all else at rest."""
     eps: dict[int, Vec] = {}
@@ -347,12 +335,7 @@ def _own(tree: Tree, x: Vector) -> list[Scalar]:
 
 
 def inverse_dynamics(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    a: Vector,
-    external: External | None = None,
-    axes: str = "link",
+    tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, axes: str = "link"
 ) -> list[Scalar]:
     """Joint forces, (nv,), by the recursion in "link" or "base" axes."""
     mech = mechanism_of(tree)

@@ -101,13 +101,7 @@ class Solution(NamedTuple):
     reactions: list[Force]
 
 
-def solve(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    external: External | None = None,
-) -> Solution:
+def solve(tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None) -> Solution:
     """Tip to base (17), (18), base to tip (20), (21), reactions R_k = M*_k a_k - Q*_k."""
     refuse_shared(tree, "khalil, newton_euler")
     parts = separate(tree, q, v, external)
@@ -164,11 +158,7 @@ def _outwards(
 
 
 def forward_dynamics(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    external: External | None = None,
+    tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None
 ) -> list[Scalar]:
     """Accelerations, (nv,)."""
     return solve(tree, q, v, tau, external).a
