@@ -109,32 +109,32 @@ def test_damage_is_a_miss(kind: str, folder: Path) -> None:
 
 
 def test_every_kind_of_flip_is_found(folder: Path) -> None:
-    assert cache.write("k", os.urandom(3000))
+    assert cache.write_entry("k", os.urandom(3000))
     path = entry(folder)
     whole = path.read_bytes()
     for bit in np.random.default_rng(0).integers(0, 8 * len(whole), 300):
         broken = bytearray(whole)
         broken[bit // 8] ^= 1 << bit % 8
         path.write_bytes(broken)
-        assert cache.read("k") is None and not path.exists()
+        assert cache.read_entry("k") is None and not path.exists()
     for size in range(0, len(whole), 97):
         path.write_bytes(whole[:size])
-        assert cache.read("k") is None
+        assert cache.read_entry("k") is None
 
 
 def test_swapped_payloads(folder: Path) -> None:
-    cache.write("a", b"1")
-    cache.write("b", b"2")
+    cache.write_entry("a", b"1")
+    cache.write_entry("b", b"2")
     paths = [folder / f"{cache.digest(k).hex()}.bin" for k in "ab"]
     data = [p.read_bytes() for p in paths]
     for p, d in zip(paths, reversed(data)):
         p.write_bytes(d)
-    assert cache.read("a") is None and cache.read("b") is None
+    assert cache.read_entry("a") is None and cache.read_entry("b") is None
 
 
 def test_a_payload_that_is_no_code(folder: Path) -> None:
     for payload in (b"", b"\xff" * 8, (5).to_bytes(8, "little") + b"[1,2]", (2).to_bytes(8, "little") + b"{}abc"):
-        cache.write(full_key("key", SPEC), payload)
+        cache.write_entry(full_key("key", SPEC), payload)
         make = Maker()
         fetch(make=make)
         assert make.calls == 1
@@ -162,44 +162,44 @@ def test_parents_that_others_may_write(tmp_path: Path, monkeypatch: pytest.Monke
     for mode, used in ((0o755, True), (0o777, False), (0o1777, True), (0o757, False), (0o711, True)):
         outer.chmod(mode)
         assert (cache.directory() is not None) == used, oct(mode)
-        assert cache.write("k", b"x") == used and (cache.read("k") == b"x") == used, oct(mode)
+        assert cache.write_entry("k", b"x") == used and (cache.read_entry("k") == b"x") == used, oct(mode)
     linked = tmp_path / "linked"
     linked.symlink_to(where)
     monkeypatch.setenv("DREVO_CACHE_DIR", str(linked))
-    assert cache.read("k") == b"x"
+    assert cache.read_entry("k") == b"x"
     outer.chmod(0o777)
-    assert cache.read("k") is None
+    assert cache.read_entry("k") is None
     outer.chmod(0o755)
     if os.getuid() == 0:
         os.chown(outer, 12345, -1)
-        assert cache.read("k") is None and cache.directory() is None
+        assert cache.read_entry("k") is None and cache.directory() is None
 
 
 def test_what_was_not_written_here_is_not_read(folder: Path, tmp_path: Path) -> None:
     """Another user's entry, however well made: its digest wants the secret."""
-    assert cache.write("k", b"good")
+    assert cache.write_entry("k", b"good")
     path = entry(folder)
     good, body = path.read_bytes(), path.read_bytes()[:-32].replace(b"good", b"evil")
     for forged in (hashlib.sha256(body), hashlib.blake2b(body, digest_size=32)):
         path.write_bytes(body + forged.digest())
-        assert cache.read("k") is None and not path.exists()
+        assert cache.read_entry("k") is None and not path.exists()
     other = tmp_path / "other.bin"
     other.write_bytes(good)
     other.chmod(0o600)
     path.symlink_to(other)
-    assert cache.read("k") is None
+    assert cache.read_entry("k") is None
     path.unlink()
     os.mkfifo(path)  # does not block
-    assert cache.read("k") is None
+    assert cache.read_entry("k") is None
     path.unlink()
     shutil.copy(other, path)
-    assert cache.read("k") == b"good"
+    assert cache.read_entry("k") == b"good"
     path.chmod(0o622)
-    assert cache.read("k") is None
+    assert cache.read_entry("k") is None
     if os.getuid() == 0:
         path.chmod(0o600)
         os.chown(path, 12345, -1)
-        assert cache.read("k") is None
+        assert cache.read_entry("k") is None
 
 
 def test_a_lost_secret_costs_time_only(folder: Path) -> None:
@@ -223,7 +223,7 @@ def test_without_descriptors_of_directories(folder: Path, monkeypatch: pytest.Mo
 
 def test_a_directory_swapped_while_in_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read is what was checked: files are reached by the directory's descriptor, not by its path."""
-    assert cache.write("k", b"good")
+    assert cache.write_entry("k", b"good")
     moved, load = folder.with_name("moved"), cache.Folder.load
 
     def swapped(found: cache.Folder, name: str) -> bytes:
@@ -234,14 +234,14 @@ def test_a_directory_swapped_while_in_use(folder: Path, monkeypatch: pytest.Monk
         return load(found, name)
 
     monkeypatch.setattr(cache.Folder, "load", swapped)
-    assert cache.read("k") == b"good"
+    assert cache.read_entry("k") == b"good"
 
 
 def test_no_place_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     for bad in (tmp_path / "file", tmp_path / "file" / "below", "/proc/nowhere", "bad\0name"):
         monkeypatch.setattr(cache, "base_directory", lambda bad=bad: Path(bad))
-        assert cache.directory() is None and cache.read("k") is None and not cache.write("k", b"x")
+        assert cache.directory() is None and cache.read_entry("k") is None and not cache.write_entry("k", b"x")
         fetch()
         assert cache.clear() == 0
 
@@ -275,11 +275,11 @@ def test_unreadable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.EIO, "no")
 
     monkeypatch.setattr(cache.os, "open", fail)
-    assert cache.read(full_key("key", SPEC)) is None
+    assert cache.read_entry(full_key("key", SPEC)) is None
 
 
 def test_orphans_and_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.write("old", bytes(1000))
+    cache.write_entry("old", bytes(1000))
     old, orphan, young = entry(folder), folder / "tmp-dead", folder / "tmp-busy"
     for path in (orphan, young):
         path.write_bytes(b"x")
@@ -287,10 +287,10 @@ def test_orphans_and_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     os.utime(orphan, (past, past))
     os.utime(old, (past, past))
     monkeypatch.setattr(cache, "ROOM", 1500)
-    cache.write("new", bytes(1000))
-    assert not orphan.exists() and young.exists() and not old.exists() and cache.read("new") == bytes(1000)
+    cache.write_entry("new", bytes(1000))
+    assert not orphan.exists() and young.exists() and not old.exists() and cache.read_entry("new") == bytes(1000)
     monkeypatch.setattr(cache, "LARGEST", 500)
-    assert not cache.write("huge", bytes(1000))
+    assert not cache.write_entry("huge", bytes(1000))
 
 
 def test_where_it_lives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -306,15 +306,17 @@ def test_tables_stay_whole_in_a_narrow_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows may wrap; names in cells are not cut into pieces."""
-    from drevo.apps.cli.common import table
+    from drevo.apps.cli.common import print_table
 
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    table("", ("quantity", "formalism", *"abcdefgh"), [("inverse_dynamics", "newton_euler", *range(8))], left=2)
+    print_table(
+        "", ("quantity", "formalism", *"abcdefgh"), [("inverse_dynamics", "newton_euler", *range(8))], left=2
+    )
     assert "newton_euler" in capsys.readouterr().out
 
 
 def test_drawings_are_files_of_this_folder() -> None:
-    from drevo.apps.cli.common import drawing
+    from drevo.apps.cli.common import drawing_path
 
-    assert str(drawing("../a/b", "link 1")) == ".._a_b-link_1.svg"
+    assert str(drawing_path("../a/b", "link 1")) == ".._a_b-link_1.svg"

@@ -275,7 +275,7 @@ def test_free_lengths_of_random_robots(seed: int, monkeypatch: pytest.MonkeyPatc
             put: linear.SparseRow = {}
             for column, x in row.items():
                 powers, k = c.columns[column]
-                linear.add(put, {k: x * length ** sum(a for _, a, _ in powers)}, Fraction(1))
+                linear.add_multiple(put, {k: x * length ** sum(a for _, a, _ in powers)}, Fraction(1))
             assert plain.space.holds(put)
             found.add(put)
         assert len(found) == len(plain)

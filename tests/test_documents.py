@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import drevo
 from drevo.apps.cli.main import app
 from drevo.codegen.emit.drawing import Drawing, DrawnBody, svg
-from drevo.codegen.emit.expression import Style, write
+from drevo.codegen.emit.expression import Style, write_terms
 from drevo.codegen.emit.sequence import Statement
 from drevo.codegen.emit.sources import FORMALISM as REFERENCES
 from drevo.compiler.derivation import Derivation, write_out_program
@@ -97,20 +97,22 @@ def test_inputs_are_right(name: str) -> None:
     d = derived(name)
     inputs = d.about.inputs
     assert inputs is not None and len(inputs.sections) == (3 if "spatial" in name else 4)
-    lines = [f"{s.name} = {write(s.terms, TEXT)}" for s in definitions(d) if s.name[0] in "dmI"]
+    lines = [f"{s.name} = {write_terms(s.terms, TEXT)}" for s in definitions(d) if s.name[0] in "dmI"]
     lines += [f"{name} = {x!r}" for name, x in inputs.values.items() if name[0] in "dmI"]
     found = drevo.check_formulas(drevo.load(name), "\n".join(lines))
     assert found.wrong == () and len(found.right) == len(lines) > 10
     given = [s for section in inputs.sections[:2] for s in section.statements]
     bare = [s for s in given if s.name[0] != "e" and not s.name.startswith("q_") and s.name[:2] != "L_"]
-    found = drevo.check_formulas(drevo.load(name), "\n".join(f"{s.name} = {write(s.terms, TEXT)}" for s in bare))
+    found = drevo.check_formulas(
+        drevo.load(name), "\n".join(f"{s.name} = {write_terms(s.terms, TEXT)}" for s in bare)
+    )
     assert found.wrong == () and len(found.right) == len(bare)
 
 
 def test_inputs_in_the_manner_of_the_paper() -> None:
     inputs = derived("two-arm-spatial").about.inputs
     assert inputs is not None
-    text = {s.name: write(s.terms, TEXT) for section in inputs.sections for s in section.statements}
+    text = {s.name: write_terms(s.terms, TEXT) for section in inputs.sections for s in section.statements}
     assert text["e_5"] == "-x_1" and text["e_4"] == "y_3" and text["q_3"] == "z_3" and text["q_5"] == "y_5"
     assert text["d_y3"] == "m_o3*y_c3 + m_4*L_4" and text["m_1"] == "m_o1 + m_2 + m_5"
     assert "L_3" not in text and "e_1" not in text
@@ -121,7 +123,7 @@ def test_merged_constants_give_the_projections(name: str) -> None:
     """L_i m_ji^e of a leaf j is A cos + B sin of the angles from i to j."""
     d, robot = derived(name), drevo.load(name)
     merged = [s for s in definitions(d) if s.name[0] in "AB"]
-    lines = [f"{s.name} = {write(s.terms, TEXT)}" for s in merged]
+    lines = [f"{s.name} = {write_terms(s.terms, TEXT)}" for s in merged]
     names = {s.name for s in merged}
     leaves = {"three-link": ("33", "32"), "two-arm-planar": ("33", "32", "55", "54")}[name]
     for pair in leaves:

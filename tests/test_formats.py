@@ -13,7 +13,7 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.model.description import Mimic, Model
 from drevo.model.loaders import load_model, mjcf, native, sdf
-from drevo.model.rotations import from_axis_angle, from_quaternion, from_rpy
+from drevo.model.rotations import from_axis_angle, from_rpy, matrix_of_quaternion
 from drevo.model.validation import finish
 
 MINIMAL = '{"drevo": 1, "name": "r", "links": [{"name": "w"}%s], "joints": [%s]}'
@@ -131,7 +131,7 @@ def poses(model: Model, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray
         if j.kind in ("free", "prismatic"):
             place = place + turn @ (x[:3] if j.kind == "free" else np.array(j.axis) * x[0])
         if j.kind in ("free", "spherical"):
-            turn = turn @ np.array(from_quaternion(*x[-4:]))
+            turn = turn @ np.array(matrix_of_quaternion(*x[-4:]))
         elif j.kind == "revolute":
             turn = turn @ np.array(from_axis_angle(j.axis, x[0]))
         found[j.child] = turn, place

@@ -144,10 +144,10 @@ def test_other_joints_are_refused() -> None:
 def test_expressions_are_printed_as_they_are_read(text: str) -> None:
     if text == "2*a*-1":
         with pytest.raises(InputError):
-            expressions.read(text)
+            expressions.read_formula(text)
         return
-    (node,) = expressions.read(text)
-    assert expressions.text(node) == text
+    (node,) = expressions.read_formula(text)
+    assert expressions.formula_text(node) == text
 
 
 def test_elements_that_cancel_to_rounding_are_zero() -> None:

@@ -163,7 +163,7 @@ def test_failures_are_sentences() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS.values())
 def test_a_function_goes_by_its_row_through_graphs_jets_and_series(name: str) -> None:
     """What the table says of its rate is right in every kind of scalar, to the third derivative."""
-    f = scalar.function(name)
+    f = scalar.named_function(name)
     x, d, dd = 0.7, 0.3, -0.4
     y = f(jet.Jet(x, d, dd))
     t = f(series.Series([x, d, dd / 2, 0.1]))

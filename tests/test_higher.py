@@ -18,7 +18,7 @@ import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.differentiate import derivative, derivative_program, unpack
 from drevo.compiler.search import Preparation
-from drevo.mechanics.algorithms.higher import motion
+from drevo.mechanics.algorithms.higher import motion_series
 from drevo.mechanics.algorithms.inertia_matrix import apply_inertia, mass_matrix
 from drevo.mechanics.configuration import slices
 from drevo.mechanics.formalisms import zaremba
@@ -98,7 +98,7 @@ def test_orders_along_geodesics(base: str, seed: int) -> None:
     tree, n, q = build_tree(model), model.nv, list(state(model, seed)[0])
     w = np.random.default_rng(seed).normal(size=n)
     still = [[0.0] * n] * 2
-    (at,) = motion(tree, q, [list(w), *still], 3)
+    (at,) = motion_series(tree, q, [list(w), *still], 3)
     path = mass_matrix(tree, at)
     for p in (1, 2, 3):
         along = dense(zaremba.mass_matrix_derivatives(tree, q, p), *[n] * (2 + p)).real

@@ -172,6 +172,44 @@ def test_every_kind_of_cycle_is_seen(kind: str) -> None:
     assert cycles(graph_of(known)) == [["drevo.a", "drevo.b", "drevo.c"]]
 
 
+# -- names: one meaning each -----------------------------------------------------------------------------------
+
+ANOTHER_WAY = "the same quantity by another algorithm, or as loops over the bodies"
+VALUE_AND_ROWS = "a constraint as a value, and its rows"
+COMMAND = "a command, and the call that it makes"
+TWINS = {  # names that stand in several modules, and what they have in common there
+    "bias coriolis_matrix forward_dynamics forward_dynamics_derivatives gravity inverse_dynamics "
+    "inverse_dynamics_derivatives inverse_mass_matrix kinetic_energy mass_matrix mass_matrix_rows poses "
+    "potential_energy separate": ANOTHER_WAY,
+    "contact distance function gear point_on_plane point_to_point pose_tracking weld": VALUE_AND_ROWS,
+    "accuracy check_formulas conditions linearise simulate walk write_out": COMMAND,
+    "draft_of": "a file's root element as a Draft, by format",
+    "Table draw": "of a wing's public face: drevo.simulate and drevo.dh, drevo.walking and drawings of robots",
+}
+
+
+def named_things(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Public classes and functions of a module, and its aliases of types; an alias means its right side."""
+    for x in tree.body:
+        if isinstance(x, (ast.ClassDef, ast.FunctionDef)) and not x.name.startswith("_"):
+            yield x.name, ""
+        elif isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Name):
+            name = x.targets[0].id
+            if name[:1].isupper() and not name.isupper():
+                yield name, ast.unparse(x.value)
+
+
+def test_a_name_has_one_meaning() -> None:
+    found: dict[str, set[str]] = {}
+    for module, (_, tree) in modules().items():
+        for name, alias in named_things(tree):
+            found.setdefault(name, set()).add(alias or module)
+    twins = {name for name, meanings in found.items() if len(meanings) > 1}
+    known = {name for names in TWINS for name in names.split()}
+    assert twins - known == set(), "one word, two meanings: find a second word"
+    assert known - twins == set(), "no longer twins: take them out of the table"
+
+
 # -- sizes that a reader can hold ------------------------------------------------------------------------------
 
 # what is over a limit today, lines each: rows only go, and their numbers only fall

@@ -57,6 +57,6 @@ def test_a_linear_model_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.Monk
 
     first = model_at(0.1)
     with monkeypatch.context() as patch:
-        patch.setattr(import_module("drevo.control.linearise"), "constraint_program", None)
+        patch.setattr(import_module("drevo.control.linearise"), "curvature_program", None)
         np.testing.assert_array_equal(model_at(0.1), first)
     assert not np.array_equal(model_at(0.2), first)

@@ -94,8 +94,8 @@ def test_everything_compiled_goes_by_the_key(monkeypatch: pytest.MonkeyPatch, tm
 
     monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(key, "sources", lambda: "THESE SOURCES")
-    monkeypatch.setattr(cache, "read", noted(cache.read))
-    monkeypatch.setattr(cache, "write", noted(cache.write))
+    monkeypatch.setattr(cache, "read_entry", noted(cache.read_entry))
+    monkeypatch.setattr(cache, "write_entry", noted(cache.write_entry))
     stream._loop.cache_clear()
     r = drevo.load("two-arm-planar")
     q = np.full(r.nq, 0.3)

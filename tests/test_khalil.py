@@ -16,7 +16,7 @@ from tolerances import solving
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.program import Program
 from drevo.compiler.registry import candidates, compete
-from drevo.compiler.search import OBJECTIVES, STATES, Preparation, traced
+from drevo.compiler.search import OBJECTIVES, STATES, Preparation, traced_alone
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
 from drevo.mechanics.formalisms import khalil, khalil_matrix, planar
@@ -336,7 +336,7 @@ def test_long_chain_needs_no_recursion() -> None:
         for i in range(1000)
     )
     tree = Preparation(frames=False).prepare(build_tree(Model("chain", links, joints)))
-    program = traced(tree, "inverse_dynamics", {})
+    program = traced_alone(tree, "inverse_dynamics", {})
     assert operations(program) < 120 * 1000 and STATES["inverse_dynamics"] == ("q", "v", "a")
 
 

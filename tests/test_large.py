@@ -12,7 +12,7 @@ from tolerances import DYNAMICS
 
 import drevo.compiler.rolled as module
 from drevo.codegen.runtime.build import Spec
-from drevo.compiler import rolled as rolled_room
+from drevo.compiler import rolled as rolled_loops
 from drevo.compiler.effort import AFFORDABLE, operations
 from drevo.compiler.rolled import Tables, prepared, rolled_function
 from drevo.compiler.trace import COMPUTE
@@ -133,7 +133,7 @@ def test_a_chain_of_three_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     make = module.rolled_program
     monkeypatch.setattr(
-        rolled_room, "rolled_program", lambda quantity, *x: steps.append(quantity) or make(quantity, *x)
+        rolled_loops, "rolled_program", lambda quantity, *x: steps.append(quantity) or make(quantity, *x)
     )
     n = 3000
     robot, rng = chain(n), np.random.default_rng(0)
@@ -208,9 +208,9 @@ def test_what_has_no_loop_is_refused_with_its_cost() -> None:
 def unrolled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Motions that were traced in one piece."""
     traced: list[str] = []
-    make = motion.motion
+    make = motion.motion_program
     monkeypatch.setattr(
-        "drevo.simulate.compiled_motion.motion", lambda m, *x: traced.append(m.name) or make(m, *x)
+        "drevo.simulate.compiled_motion.motion_program", lambda m, *x: traced.append(m.name) or make(m, *x)
     )
     return traced
 

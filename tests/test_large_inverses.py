@@ -12,7 +12,7 @@ from tolerances import DYNAMICS, EPS, inverting, solving
 
 from drevo.codegen.runtime import rolled as rolled_code
 from drevo.codegen.runtime.build import Spec
-from drevo.compiler import rolled as rolled_room
+from drevo.compiler import rolled as rolled_loops
 from drevo.compiler.rolled import rolled_function
 from drevo.errors import NumericsError, TraceError
 from drevo.model.description import Model
@@ -102,9 +102,9 @@ def test_a_link_that_cannot_move_in_all_directions() -> None:
 def test_of_three_thousand_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     """One trace a quantity, whatever the link; M^-1 against the sweeps for one right-hand side."""
     steps: list[str] = []
-    make = rolled_room.rolled_program
+    make = rolled_loops.rolled_program
     monkeypatch.setattr(
-        rolled_room, "rolled_program", lambda quantity, *x: steps.append(quantity) or make(quantity, *x)
+        rolled_loops, "rolled_program", lambda quantity, *x: steps.append(quantity) or make(quantity, *x)
     )
     n = 3000
     robot, rng = chain(n), np.random.default_rng(0)
@@ -125,7 +125,7 @@ def test_of_three_thousand_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_results_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = Robot(chain(500).model)
-    monkeypatch.setattr(rolled_room, "lent", lambda: 1e6)
+    monkeypatch.setattr(rolled_loops, "lent", lambda: 1e6)
     with pytest.raises(TraceError, match=r"inverse_mass_matrix of 'chain-500' has 2.5e\+05 entries, 0.002 GB"):
         robot.inverse_mass_matrix(np.zeros(500))
     assert robot.inverse_operational_inertia(np.zeros(500), "l499").shape == (6, 6)

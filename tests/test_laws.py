@@ -15,7 +15,7 @@ from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.trace import trace
 from drevo.errors import DrevoError, TraceError
 from drevo.mechanics.algorithms import articulated_body
-from drevo.mechanics.algorithms.inverse_dynamics import joint_wrenches
+from drevo.mechanics.algorithms.inverse_dynamics import body_wrenches
 from drevo.mechanics.algorithms.kinematics import body_poses
 from drevo.model.description import ORIGIN, Joint, Link, Mimic, Model
 from drevo.robot.face import Robot
@@ -160,7 +160,7 @@ def test_ground_carries_the_rate_of_momentum(c: Case) -> None:
     """Wrenches of the joints on the ground sum to dp/dt - m g, and dL/dt about the centre of mass."""
     q, v = stepped(c.model, c.q, c.v), c.v + 1j * STEP * c.a
     rate, tree = slope(c.drevo.momentum(q, v)), c.drevo.tree
-    f, _ = joint_wrenches(tree, c.q.tolist(), c.v.tolist(), c.a.tolist())
+    f, _ = body_wrenches(tree, c.q.tolist(), c.v.tolist(), c.a.tolist())
     center, total = c.drevo.center_of_mass(c.q), np.zeros(6)
     for b, pose, w in zip(tree.bodies, body_poses(tree, c.q.tolist()), f):
         if b.parent < 0:

@@ -62,7 +62,7 @@ def test_by_default_what_has_no_link(cached: Path, monkeypatch: pytest.MonkeyPat
     names: list[str] = []
     monkeypatch.setattr(
         precompile,
-        "compiled",
+        "compile_timed",
         lambda robot, name, options, spec: names.append(name) or {},  # type: ignore[func-returns-value]
     )
     run("three-link", "--json")

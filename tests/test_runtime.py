@@ -19,7 +19,7 @@ from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import Built, describe
+from drevo.codegen.runtime.build import Built, manifest_of
 from drevo.codegen.runtime.function import Function, Spec, obtain
 from drevo.errors import DrevoWarning, EmitError, NumericsError
 
@@ -108,7 +108,7 @@ def test_without_fma() -> None:
 def test_without_the_builtin_and_without_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
     q, v = state(21)
     want = flat(make()(q, v), 21)
-    reference = Function(Built(describe(every_op(), Spec()), None, every_op()), Spec())
+    reference = Function(Built(manifest_of(every_op(), Spec()), None, every_op()), Spec())
     assert reference.backend == "reference"
     np.testing.assert_allclose(flat(reference(q, v), 21), want, rtol=0, atol=1e-14)
     with pytest.raises(NumericsError, match="in row 4"):
@@ -246,7 +246,7 @@ def test_the_text_is_a_valid_module_and_always_the_same() -> None:
     texts = set()
     for _ in range(2):
         low, target = lower(every_op()), llvm.Target(chunk=7)
-        entry = partial(llvm_entry.add_entry, layout="rows", objects=objects.ObjectLayout())
+        entry = partial(llvm_entry.add_python_entry, layout="rows", objects=objects.ObjectLayout())
         texts.add(llvm.emit(low, target, "rows", entry).ir)
     (ir,) = texts
     assert native.compile_text(ir, verify=True)[:4]

@@ -16,7 +16,7 @@ from drevo.mechanics.scalar import sin
 from drevo.robot.embedded import rod_chain
 from drevo.robot.face import Robot
 from drevo.simulate import METHODS, Control, Integrator, Table, damping, pd, simulate
-from drevo.simulate.arguments import compiled
+from drevo.simulate.arguments import machine_motion
 from drevo.simulate.integrators import DOP853
 from drevo.simulate.motion import numeric_rates
 from drevo.simulate.state import EngineState
@@ -169,7 +169,7 @@ def test_engine_equals_its_twin(method: Integrator, count: int, tumbling: Robot)
     rng = np.random.default_rng(7)
     chain, free = rod_chain(3), tumbling
     for robot in (chain, free):
-        native = compiled(robot, None, False)
+        native = machine_motion(robot, None, False)
         assert native is not None
         slow = numeric_rates(robot.model, lambda t, q, v: np.zeros_like(v), _unforced(robot))
         q0, v0 = robot.random(rng, (count,)), rng.normal(size=(count, robot.nv))

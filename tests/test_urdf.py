@@ -379,7 +379,7 @@ def test_elements_know_their_lines_and_text() -> None:
 
 @pytest.mark.parametrize("text", ["1", "-1.5", "+.5", "1.", "1e3", "1E-3", " 2 "])
 def test_numbers(text: str) -> None:
-    assert xml.number(text) == float(text)
+    assert xml.parse_number(text) == float(text)
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_numbers(text: str) -> None:
 )
 def test_not_numbers(text: str) -> None:
     with pytest.raises(ValueError):
-        xml.number(text)
+        xml.parse_number(text)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 import tolerances as tol
 from reference import Reference, close, largest, slope, stepped
 
-from drevo.mechanics.algorithms.inverse_dynamics import joint_wrenches
+from drevo.mechanics.algorithms.inverse_dynamics import body_wrenches
 from drevo.robot.builder import Builder
 from drevo.robot.face import Robot
 
@@ -135,7 +135,7 @@ def test_zaremba_joint_wrenches(mechanism: tuple[Case, Robot]) -> None:
     case, robot = mechanism
     q, v, a, _ = state(case)
     tree = Reference(robot.model).tree
-    found, _ = joint_wrenches(tree, q.tolist(), v.tolist(), a.tolist())
+    found, _ = body_wrenches(tree, q.tolist(), v.tolist(), a.tolist())
     by_link = {b.link: [*f.f, *f.n] for b, f in zip(tree.bodies, found)}
     got = [by_link[f"body{i}"] for i in range(len(q))]
     close("wrenches", got, case["joint_wrench"], tol.VECTORS)

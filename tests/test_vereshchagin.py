@@ -42,7 +42,7 @@ def test_reactions_are_the_joint_wrenches(seed: int) -> None:
     tree = build_tree(model)
     q, v, tau = (numbers(x) for x in state(model, seed))
     solution = vereshchagin.solve(tree, q, v, tau)
-    wrenches, _ = inverse_dynamics.joint_wrenches(tree, q, v, solution.a)
+    wrenches, _ = inverse_dynamics.body_wrenches(tree, q, v, solution.a)
     poses = body_poses(tree, q)
     for k, (R, f) in enumerate(zip(solution.reactions, wrenches)):
         c = poses[k].R @ vereshchagin.center(tree.bodies[k].inertia)

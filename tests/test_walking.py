@@ -25,7 +25,7 @@ from drevo.apps.walking.control import computed_torque
 from drevo.apps.walking.feet import hull, legs, margin, stand
 from drevo.apps.walking.friction import least_friction, most_friction
 from drevo.apps.walking.gait import footholds, quintic, swing
-from drevo.apps.walking.ground import needed, share, total, zero_moment_point
+from drevo.apps.walking.ground import needed, share, total_wrench, zero_moment_point
 from drevo.apps.walking.limits import refuse_limits
 from drevo.apps.walking.phase import GaitPlan
 from drevo.apps.walking.plan import pattern
@@ -122,9 +122,9 @@ def test_shares_add_up_and_do_not_pull() -> None:
     middles = np.array([[0.0, -0.1, 0.0], [0.2, 0.1, 0.0]])
     wrench = rng.normal(size=(50, 6)) * 30.0 + np.array([0.0, 0.0, 600.0, 0.0, 0.0, 0.0])
     parts = share(wrench, middles)
-    np.testing.assert_allclose(total(parts, middles), wrench, atol=1e-11)
+    np.testing.assert_allclose(total_wrench(parts, middles), wrench, atol=1e-11)
     assert parts[..., 2].min() >= 0.0
-    np.testing.assert_allclose(total(share(wrench, middles[:1]), middles[:1]), wrench, atol=1e-11)
+    np.testing.assert_allclose(total_wrench(share(wrench, middles[:1]), middles[:1]), wrench, atol=1e-11)
 
 
 def test_stand_puts_the_soles_down() -> None:
@@ -221,7 +221,7 @@ def test_ground_takes_what_the_momentum_changes() -> None:
             oracle.momentum(robot().integrate(q, s * eps * v + 0.5 * eps**2 * a), v + s * eps * a) for s in (-1, 1)
         ]
         rate, c = (p[1] - p[0]) / (2 * eps), robot().center_of_mass(q)
-        wrench = total(stage.reactions[k], stage.support.middles)
+        wrench = total_wrench(stage.reactions[k], stage.support.middles)
         weight = mass * np.array(robot().model.gravity)
         np.testing.assert_allclose(wrench[:3] + weight, rate[:3], atol=1e-3)
         np.testing.assert_allclose(wrench[3:] - np.cross(c, wrench[:3]), rate[3:], atol=1e-3)

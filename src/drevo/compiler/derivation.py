@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..codegen.emit.about import About, Check, about
-from ..codegen.emit.languages import BY_ENDING, text
-from ..codegen.emit.reading import read
+from ..codegen.emit.about import About, Check, about_program
+from ..codegen.emit.languages import BY_ENDING, text_in
+from ..codegen.emit.reading import read_sequence
 from ..codegen.emit.sequence import LONGEST, Sequence, write_sequence
 from ..codegen.emit.symbolic import sympy
 from ..codegen.emit.turns import less_turns
@@ -20,7 +20,7 @@ from ..codegen.graph.ops import OPS
 from ..codegen.graph.program import Program
 from ..errors import InputError
 from ..io.saving import saving
-from ..model.sentences import cut
+from ..model.sentences import shorten
 
 if TYPE_CHECKING:
     from ..codegen.runtime.build import Manifest
@@ -69,7 +69,7 @@ class Derivation:
     @cached_property
     def about(self) -> About:
         """What the texts say about themselves."""
-        return about(self.program, self.checks, self.digits)
+        return about_program(self.program, self.checks, self.digits)
 
     def with_checks(self, checks: Iterable[Check]) -> Derivation:
         """The same derivation with further checks."""
@@ -79,7 +79,7 @@ class Derivation:
 
     def text(self, language: str) -> str:
         """The text in a language: one of drevo.codegen.emit.languages.LANGUAGES. EmitError where there is none."""
-        return text(language, self.sequence, self.about)
+        return text_in(language, self.sequence, self.about)
 
     def latex(self) -> str:
         """A LaTeX document: aligned equations by section."""
@@ -149,7 +149,7 @@ class Derivation:
         given = arguments.gather(m.name, m.inputs, self._arguments(args, state), np.dtype(float), rows=True)
         chosen = self._values(parameters)
         with np.errstate(all="ignore"):  # what is not finite is said below
-            values = read(self.sequence, list(map(np.transpose, given.arrays)), chosen, NUMERIC)
+            values = read_sequence(self.sequence, list(map(np.transpose, given.arrays)), chosen, NUMERIC)
         flat = [_stacked(v, given.samples) for v in values]
         diagnose.report(m, given.arrays, flat, rows=True)
         made = [x.reshape((*given.lead, *r.shape)) for x, r in zip(flat, self.sequence.results)]
@@ -173,7 +173,9 @@ class Derivation:
         known = {s.parameter.name: s.parameter.value for s in self.sequence.symbols}
         for name, x in (given or {}).items():
             if name not in known:
-                there = f"symbolic are {cut(sorted(known))}" if known else "no parameter is symbolic: see symbols="
+                there = (
+                    f"symbolic are {shorten(sorted(known))}" if known else "no parameter is symbolic: see symbols="
+                )
                 raise InputError(f"evaluate: parameter {name!r} cannot be set; {there}")
             known[name] = _finite(x)
             if not np.isfinite(known[name]):

@@ -18,7 +18,7 @@ from ..codegen.runtime.function import Function, Spec
 from ..codegen.runtime.scatter import Scattered
 from ..errors import InputError, one_of
 from ..mechanics import scalar
-from ..mechanics.algorithms.higher import motion, moved, variables
+from ..mechanics.algorithms.higher import displaced, motion_series, variables
 from ..mechanics.formalisms import zaremba
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.scalar import Scalar, Vector, is_zero
@@ -33,7 +33,7 @@ from .effort import require_derivable
 from .quick import quick
 from .request import requested
 from .search import Preparation
-from .trace import COMPUTE, Compute, shape_of
+from .trace import COMPUTE, Compute, output_shape
 from .tracer import Tracer, unknowns
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
@@ -140,7 +140,7 @@ def derivative_program(
         how, found = _entries(t.tree, x, state, canonical, method, options)
     evens = []
     for (name, inner), entries in zip(x.outputs, found):
-        shape = shape_of(t.tree, inner)
+        shape = output_shape(t.tree, inner)
         full = (*shape, *(t.tree.nv for _ in axes))
         placed = _placed(entries, len(shape), canonical, axes)
         even = _even(placed, shape)
@@ -322,7 +322,7 @@ def by_graph(
     by: dict[str, list[Scalar]] = {s: list(y) for s, y in state.items()}
     at = dict(by)
     if "q" in wrt:
-        at["q"], by["q"] = moved(tree, state["q"], d, len(wrt)), variables(tree, state["q"], d)
+        at["q"], by["q"] = displaced(tree, state["q"], d, len(wrt)), variables(tree, state["q"], d)
     run = compute or COMPUTE[x.name]
     result = run(tree, *(at[s] for s in x.state), **{k: options[k] for k in x.options})
     out = []
@@ -335,7 +335,7 @@ def by_graph(
 def by_time(tree: Tree, x: Quantity, state: NamedInputs, order: int, options: Mapping[str, str]) -> list[Entries]:
     """The recursion run on Taylor series along q(t): O(n) in the bodies, O(order^2) in the order."""
     q, *rates = state.values()
-    at = motion(tree, q, rates, order)
+    at = motion_series(tree, q, rates, order)
     result = _leanest(tree, x.name)(tree, *at[: len(x.state)], **{k: options[k] for k in x.options})
     out = []
     for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
@@ -394,7 +394,7 @@ def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
     def at(e: int) -> Scalar:
         return -value[e >> 1] if e & 1 else value[e >> 1]
 
-    named: dict[int, Any] = {op: scalar.function(name) for op, name in FUNCTIONS.items()}
+    named: dict[int, Any] = {op: scalar.named_function(name) for op, name in FUNCTIONS.items()}
     named |= {SIN: scalar.sin, COS: scalar.cos}
     named[WHEN] = lambda c, x: scalar.where(c > 0.0, x, 0.0)
     named[UNLESS] = lambda c, x: scalar.where(c > 0.0, 0.0, x)

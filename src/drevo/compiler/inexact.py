@@ -30,7 +30,7 @@ def inexact_energy(
     model: Model, quantity: str, formalism: str, mode: str, parameters: Sequence[str] = ()
 ) -> Derivation:
     """The Derivation of a mode "A", "B" or "C" of the kinetic energy; TraceError, InputError for another."""
-    alyushin.known(mode)
+    alyushin.known_mode(mode)
     if quantity != "kinetic_energy" or formalism not in ("auto", "alyushin"):
         raise TraceError(f"mode {mode!r} belongs to kinetic_energy by alyushin, not to {quantity} by {formalism}")
     compute = partial(alyushin.kinetic_energy, mode=mode)

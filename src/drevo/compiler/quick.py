@@ -18,7 +18,7 @@ from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import Tree
 from ..model.quantities import CATALOGUE
 from .search import COMPUTE as RECURSIONS
-from .search import Preparation, accelerations, articulated
+from .search import Preparation, by_articulated_form, by_inertia_matrix
 from .trace import COMPUTE, Compute
 
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
@@ -50,10 +50,10 @@ def quick(tree: Tree, names: Sequence[str], external: bool) -> Mapping[str, Comp
 def _forward(tree: Tree, names: Sequence[str], plan: Preparation, made: dict[Preparation, Tree]) -> Compute:
     """Accelerations, from what the list has for them."""
     if khalil_forward.deep(tree) and "mass_matrix" not in names:
-        return articulated(plan)
+        return by_articulated_form(plan)
     if "bias" in names:
         return _on(made, plan, _from_bias, plan.options("mass_matrix"))
-    return accelerations(plan, plan)
+    return by_inertia_matrix(plan, plan)
 
 
 def _from_bias(

@@ -31,7 +31,16 @@ from ..mechanics.scalar import Vector
 from ..mechanics.tree import TINY, Tree, build_tree
 from ..model.description import Model
 from ..model.quantities import CATALOGUE, names_of
-from .search import NODES, OBJECTIVES, Counts, Preparation, Search, accelerations, articulated, traced
+from .search import (
+    NODES,
+    OBJECTIVES,
+    Counts,
+    Preparation,
+    Search,
+    by_articulated_form,
+    by_inertia_matrix,
+    traced_alone,
+)
 from .trace import COMPUTE, trace
 
 Compute = Callable[..., Any]
@@ -236,7 +245,7 @@ def plan_of(tree: Tree, name: str, objective: str, external: bool, budget: int =
     if len(tree) > SEARCHED or not tree.bodies:
         return Preparation(frames=True, unit=not external)
     plain = Preparation(frames=True, unit=not external)
-    limit = traced(plain.prepare(tree), "inverse_dynamics", {}).counts["trig"]
+    limit = traced_alone(plain.prepare(tree), "inverse_dynamics", {}).counts["trig"]
     searched = "mass_matrix" if name == "inverse_mass_matrix" else name
     return Search(tree, searched, price_of(objective), budget, limit, not external).best()
 
@@ -254,13 +263,13 @@ def _accelerations(tree: Tree, objective: str, external: bool) -> Iterator[Varia
     """Bias and inertia matrix each after its own preparation; their trigonometry must be shared."""
     h = plan_of(tree, "loads", objective, external, NODES // 2)
     if len({b.v for b in tree.bodies}) == len(tree):  # articulated bodies cannot carry a shared coordinate
-        yield Variant("khalil", articulated(h))
+        yield Variant("khalil", by_articulated_form(h))
     if deep(tree):
         return
     M = plan_of(tree, "mass_matrix", objective, external, NODES // 2)
     same = h._replace(holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
     for matrix in dict.fromkeys((M, same)):
-        yield Variant("khalil", accelerations(h, matrix))
+        yield Variant("khalil", by_inertia_matrix(h, matrix))
 
 
 __all__ = [

@@ -17,7 +17,7 @@ from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
 from ..mechanics.formalisms import khalil, khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
-from ..mechanics.reframe import Move, moved, moves_at, reframed, resolve, settled
+from ..mechanics.reframe import Move, apply_move, moves_at, reframed, resolve, settled
 from ..mechanics.scalar import Scalar, Vector, is_zero
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
@@ -38,7 +38,7 @@ OBJECTIVES: dict[str, Callable[[Counts], int]] = {
 }
 
 
-def loads(
+def bias_efforts(
     tree: Tree,
     q: Vector,
     v: Vector,
@@ -52,7 +52,7 @@ def loads(
 
 
 COMPUTE: dict[str, Compute] = {
-    "loads": loads,
+    "loads": bias_efforts,
     "inverse_dynamics": khalil.inverse_dynamics,
     "bias": khalil_forward.bias,
     "gravity": khalil_forward.gravity,
@@ -110,7 +110,7 @@ class Preparation(NamedTuple):
         if self.moves:
             tree = settled(tree)
         for m in self.moves:
-            tree = moved(tree, m)
+            tree = apply_move(tree, m)
         return tree
 
     def reduced(self, tree: Tree) -> Tree:
@@ -132,7 +132,7 @@ class Preparation(NamedTuple):
         return {"carried": self.carried, "meeting": self.meeting, "sums": self.sums}
 
 
-def accelerations(h: Preparation, M: Preparation) -> Compute:
+def by_inertia_matrix(h: Preparation, M: Preparation) -> Compute:
     """Forward dynamics with one plan for the bias and one for the inertia matrix."""
     h, M = h.allowed(), M.allowed()
 
@@ -144,7 +144,7 @@ def accelerations(h: Preparation, M: Preparation) -> Compute:
     return forward_dynamics
 
 
-def articulated(h: Preparation) -> Compute:
+def by_articulated_form(h: Preparation) -> Compute:
     """Forward dynamics with articulated bodies after the bias, in the bias' own frames."""
     h = h.allowed()
     light = h._replace(holders=(), unit=False)
@@ -157,7 +157,7 @@ def articulated(h: Preparation) -> Compute:
     return forward_dynamics
 
 
-def traced(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:
+def traced_alone(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:
     """A nameless program of a prepared tree, for its counts."""
     t = Tracer(quantity)
     t.tree = tree
@@ -275,7 +275,7 @@ class Search:
 
     def cost(self, plan: Preparation, framed: Tree) -> int:
         """The price of a plan on a framed tree, or on a limb of it."""
-        program = traced(plan.reduced(framed), self.quantity, plan.options(self.quantity))
+        program = traced_alone(plan.reduced(framed), self.quantity, plan.options(self.quantity))
         self.budget -= len(program.graph)
         counts = program.counts
         return self.price(counts) + (10**9 if self.trig is not None and counts["trig"] > self.trig else 0)
@@ -298,7 +298,7 @@ class Search:
                 self.seen[key] = self.moves_of(own, part, key[0])
             for m in self.seen[key]:
                 moves.append(limb.back(m))
-                tree = moved(tree, moves[-1])
+                tree = apply_move(tree, moves[-1])
         return plan._replace(moves=tuple(moves))
 
     def moves_of(self, plan: Preparation, tree: Tree, i: int) -> list[Move]:
@@ -308,7 +308,7 @@ class Search:
             if resolve(tree, m) is None or not (self.small or m.how in ("own", "child")):
                 continue
             least = self.cost(plan, tree) if least is None else least
-            after = moved(tree, m)
+            after = apply_move(tree, m)
             price = self.cost(plan, after)
             if price < least:
                 out.append(m)

@@ -87,7 +87,7 @@ def trace(
             extra["external"] = forces
         result = (own.get(x.name) or COMPUTE[x.name])(t.tree, *(state[s] for s in x.state), **extra)
         for (name, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
-            t.output(name if often[name] == 1 else _told_apart(x, name), value, shape_of(t.tree, shape))
+            t.output(name if often[name] == 1 else _told_apart(x, name), value, output_shape(t.tree, shape))
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler", **(meta or {})}
     if t.context.notes:
         about["notes"] = dict(t.context.notes)
@@ -105,7 +105,7 @@ def _forces(t: Tracer, wanted: Sequence[Quantity], external: Sequence[str]) -> d
     return forces
 
 
-def shape_of(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
+def output_shape(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
     """The shape of an output of the catalogue, in numbers."""
     known = {"nv": tree.nv, "links": len(kin.moving_links(tree))}
     return tuple(known[s] if isinstance(s, str) else s for s in shape)
@@ -116,4 +116,4 @@ def _told_apart(x: Quantity, output: str) -> str:
     return x.name if len(x.outputs) == 1 else f"{x.name}_{output}"
 
 
-__all__ = ["CATALOGUE", "COMPUTE", "quantity", "shape_of", "trace"]
+__all__ = ["CATALOGUE", "COMPUTE", "output_shape", "quantity", "trace"]

@@ -10,7 +10,7 @@ from typing import Any
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
 from ..errors import TraceError
-from ..mechanics.tree import TINY, Context, Tree, build_tree, carried_inertia, numbers
+from ..mechanics.tree import TINY, Context, Tree, build_tree, carried_inertia, number_itself
 from ..model.description import Model
 
 
@@ -108,7 +108,7 @@ class Tracer:
         self.symbols = ParameterSymbols(self.graph, tuple(parameters), not compiled)
         if model is not None:
             self.about["robot"] = model.name
-            tree = build_tree(model, self.symbols.value if parameters else numbers, self.context, snap)
+            tree = build_tree(model, self.symbols.value if parameters else number_itself, self.context, snap)
             self.symbols.check()
             if compiled:
                 tree = tree.replace(carried=carried_inertia(tree))

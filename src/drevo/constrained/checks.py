@@ -14,10 +14,10 @@ from ..mechanics.configuration import slices
 from ..mechanics.trunk import trunk_pitch
 from ..model.description import Model
 from ..model.dynamics import Dynamics
-from ..model.sentences import listed, meant
-from .constraint import several
+from ..model.sentences import did_you_mean, listed
+from .constraint import list_given
 from .functions import short
-from .solve import RankSplit, cholesky, times
+from .solve import RankSplit, cholesky, matvec
 from .terms import ConstraintTerms
 
 Array = np.ndarray[Any, Any]
@@ -69,7 +69,7 @@ def _disagree(robot: Dynamics, q: Array, v: Array, terms: TermsAt) -> Array:
     """Where dependent rows disagree at q with the rates next to v that keep them."""
     c = terms(q, np.zeros_like(v))
     s = RankSplit.of(cholesky(robot, q), c.jacobian)
-    kept = s.solve(times(robot.mass_matrix(q), v), c.rate)[0]
+    kept = s.solve(matvec(robot.mass_matrix(q), v), c.rate)[0]
     return np.asarray(np.any(list(_lost(s, terms(q, kept))[1].values()), axis=0))
 
 
@@ -201,10 +201,10 @@ def _worst(left: Array, against: Array) -> tuple[int, ...] | None:
 def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actuated") -> Array:
     """Which rates have a drive: those of the joints named, by default of all but a floating base or trunk."""
     names = [j.name for j in model.moving_joints]
-    wanted = several(what, actuated, repr(names[0]) if names else "a joint")
+    wanted = list_given(what, actuated, repr(names[0]) if names else "a joint")
     for name in wanted:
         if not isinstance(name, str) or name not in names:
-            hint = meant(name, names) if isinstance(name, str) else ""
+            hint = did_you_mean(name, names) if isinstance(name, str) else ""
             raise InputError(f"{what}: {shown(name)} is no moving joint{hint}; there are {listed(names, 40)}")
     if actuated is None:
         trunk = trunk_pitch(model) is not None

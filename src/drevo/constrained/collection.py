@@ -10,7 +10,7 @@ from ..mechanics import configuration
 from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
 from ..mechanics.scalar import Scalar
 from ..model.description import Loop, Model
-from ..model.sentences import meant
+from ..model.sentences import did_you_mean
 from .constraint import (
     KINDS,
     Constraint,
@@ -22,7 +22,7 @@ from .constraint import (
     Weld,
     contact,
     label,
-    several,
+    list_given,
 )
 
 
@@ -30,8 +30,8 @@ def collect(
     model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
 ) -> tuple[Constraint, ...]:
     """Contacts, then constraints, then the model's own loops; every name checked against the model."""
-    found: list[Constraint] = [_contact(c) for c in several("contacts", contacts, "contact")]
-    found += several("constraints", constraints, "constraint")
+    found: list[Constraint] = [_contact(c) for c in list_given("contacts", contacts, "contact")]
+    found += list_given("constraints", constraints, "constraint")
     found += [_loop(loop) for loop in model.loops]
     for c in found:
         if not isinstance(c, KINDS):
@@ -63,14 +63,18 @@ def _check_names(model: Model, c: Constraint) -> None:
     for link in c.links:
         if link not in links:
             what = "contact" if isinstance(c, Contact) else type(c).__name__
-            raise InputError(f"{what}: link {link!r} is not in robot {model.name!r}{meant(str(link), links)}")
+            raise InputError(
+                f"{what}: link {link!r} is not in robot {model.name!r}{did_you_mean(str(link), links)}"
+            )
     if isinstance(c, Weld) and c.at is not None:
         configuration.state(model, f"{label(c)}: at", q=c.at)
     if isinstance(c, Gear):
         joints = {j.name: j.nv for j in model.joints}
         for name in (c.joint_a, c.joint_b):
             if not isinstance(name, str) or name not in joints:
-                raise InputError(f"gear: joint {name!r} is not in robot {model.name!r}{meant(str(name), joints)}")
+                raise InputError(
+                    f"gear: joint {name!r} is not in robot {model.name!r}{did_you_mean(str(name), joints)}"
+                )
             if joints[name] != 1:
                 raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..io.given import function as a_function
+from ..io.given import callable_given as a_function
 from ..io.given import number, whole
 from ..mechanics.algorithms import constraints as rows_of
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
@@ -23,13 +23,13 @@ from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector, cos, sin, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..model import values
-from ..model.sentences import meant
-from .functions import asked, numbers, short
+from ..model.sentences import did_you_mean
+from .functions import call_traced, scalars_given, short
 
 Triple = tuple[float, float, float]
 RotationMatrix = tuple[Triple, Triple, Triple]
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
-Given = Callable[..., Vector]
+TracedFunction = Callable[..., Vector]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +174,17 @@ class PoseTracking:
     def checked(self, t: Scalar) -> Sequence[Vector]:
         """The program, with what it gives checked."""
         who = f"pose_tracking of {self.link!r}"
-        found = asked(who, lambda: self.program(t))
+        found = call_traced(who, lambda: self.program(t))
         if not isinstance(found, Iterable) or len(rows := list(found)) != 4:
             raise InputError(f"{who}: the program gives a 4x4 pose, four rows of four numbers, not {short(found)}")
-        return [numbers(f"{who}: row {i} of the pose", row, 4) for i, row in enumerate(rows)]
+        return [scalars_given(f"{who}: row {i} of the pose", row, 4) for i, row in enumerate(rows)]
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
     """f(pose, q, t) = 0 of a Python function."""
 
-    f: Given
+    f: TracedFunction
     size: int
 
     @property
@@ -194,18 +194,18 @@ class Traced:
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.function(k, t, self._values(k))
 
-    def _values(self, k: Kinematics) -> Given:
+    def _values(self, k: Kinematics) -> TracedFunction:
         """The function, with what it asks for and gives checked."""
         who = f"function constraint {getattr(self.f, '__name__', 'f')!r}"
 
         def values(pose: Callable[[str], Any], q: Vector, t: Scalar) -> Vector:
             def known(link: str) -> Any:
                 if link not in k.tree.frames:
-                    raise InputError(f"link {link!r} is not in the robot{meant(str(link), k.tree.frames)}")
+                    raise InputError(f"link {link!r} is not in the robot{did_you_mean(str(link), k.tree.frames)}")
                 return pose(link)
 
-            found = asked(who, lambda: self.f(known, q, t))
-            return numbers(who, found, self.size)
+            found = call_traced(who, lambda: self.f(known, q, t))
+            return scalars_given(who, found, self.size)
 
         return values
 
@@ -262,7 +262,7 @@ def point_to_point(
         return PointToPoint(link_a, a, link_b, b)
     W = tuple(
         _checked(who, f"rows[{i}]", values.vector, w)
-        for i, w in enumerate(several(f"{who}: rows", rows, "(x, y, z)"))
+        for i, w in enumerate(list_given(f"{who}: rows", rows, "(x, y, z)"))
     )
     if not W:
         raise InputError(f"{who}: rows is empty; give at least one row of three numbers")
@@ -333,7 +333,7 @@ def _refuse_deformation(c: PoseTracking) -> None:
         _checked(f"pose_tracking of {c.link!r}", "rotation at t = 0", values.rotation, turn)
 
 
-def function(f: Given, size: int) -> Traced:
+def function(f: TracedFunction, size: int) -> Traced:
     """f(pose, q, t) = 0, `size` numbers, traced and differentiated.
 
     pose(link) is the 4x4 pose (rows) of a link in the world, q the nq coordinates, t the time. Only
@@ -369,7 +369,7 @@ def _checked(who: str, what: str, check: Callable[[object], Any], value: Numbers
 # -- words --------------------------------------------------------------------------------------------------
 
 
-def several(what: str, given: Any, one: str) -> list[Any]:
+def list_given(what: str, given: Any, one: str) -> list[Any]:
     """The members of a list, None for an empty one; a single member or anything else is refused."""
     if given is None:
         return []

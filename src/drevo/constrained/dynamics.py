@@ -37,7 +37,7 @@ from .checks import (
 )
 from .collection import collect, labels
 from .constraint import Constraint, Contact
-from .solve import RANK, RankSplit, cholesky, pseudoinverse, times
+from .solve import RANK, RankSplit, cholesky, matvec, pseudoinverse
 from .terms import constraint_terms, held_at
 
 Array = np.ndarray[Any, Any]
@@ -156,7 +156,7 @@ def accelerations(
 
 
 def _fed(gain: Array, x: Array) -> Array:
-    return times(gain, x) if gain.ndim == 2 else np.asarray(gain * x)
+    return matvec(gain, x) if gain.ndim == 2 else np.asarray(gain * x)
 
 
 def _pushed(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
@@ -185,17 +185,17 @@ def constrained_inverse_dynamics(
     found, (x, v, a, time) = _asked(robot, name, contacts, constraints, q=q, v=v, a=a, t=t)
     driven = driven_rates(robot.model, actuated)
     c = constraint_terms(robot, found, x, v, time)
-    refuse_violation(times(c.jacobian, a), c.gamma, labels(found))
+    refuse_violation(matvec(c.jacobian, a), c.gamma, labels(found))
     b = robot.inverse_dynamics(x, v, a, **_pushed(f_ext))
     GT = np.swapaxes(c.jacobian, -1, -2)
     idle, free = GT[..., ~driven, :], GT[..., driven, :]
     size = np.linalg.norm(GT, axis=(-1, -2))
     back = pseudoinverse(idle, size)
-    N = times(back, b[..., ~driven])
-    refuse_undriven(robot.model, ~driven, b[..., ~driven] - times(idle, N), b)
+    N = matvec(back, b[..., ~driven])
+    refuse_undriven(robot.model, ~driven, b[..., ~driven] - matvec(idle, N), b)
     rest = np.eye(GT.shape[-1]) - back @ idle  # what may still change without moving the idle joints
-    N = N + times(pseudoinverse(free @ rest, size), b[..., driven] - times(free, N))
-    tau = b - times(GT, N)
+    N = N + matvec(pseudoinverse(free @ rest, size), b[..., driven] - matvec(free, N))
+    tau = b - matvec(GT, N)
     tau[..., ~driven] = 0.0
     return ConstrainedEfforts(tau=tau, reactions=N, rows=labels(found), jacobian=c.jacobian, gamma=c.gamma)
 
@@ -220,10 +220,10 @@ def impact(
     refuse_gimbal_lock(robot.model, x)
     terms = _terms(robot, found, time)
     c = terms(x, v)
-    explicit = c.rate - times(c.jacobian, v)  # f_t
+    explicit = c.rate - matvec(c.jacobian, v)  # f_t
     s = RankSplit.of(cholesky(robot, x), c.jacobian)
     refuse_lost(robot, x, v, terms, s, labels(found), explicit)
-    after, impulses = s.solve(times(robot.mass_matrix(x), v), explicit + e * c.rate)
+    after, impulses = s.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate)
     return Impact(v=after, impulses=impulses, rank=s.rank, rows=labels(found), jacobian=c.jacobian)
 
 
@@ -244,10 +244,10 @@ def hold(
     """
     found, (x, v, time) = _asked(robot, "hold", contacts, constraints, q=q, v=v, t=t)
     terms = _terms(robot, found, time, held_at(robot.model, found, x))
-    return closed(robot, x, v, terms, labels(found), *limits("hold", tolerance, steps))
+    return project_state(robot, x, v, terms, labels(found), *limits("hold", tolerance, steps))
 
 
-def closed(
+def project_state(
     robot: Dynamics,
     q: Array,
     v: Array,
@@ -264,7 +264,7 @@ def closed(
             "start closer, or correct the constraint"
         )
     s = RankSplit.of(cholesky(robot, q), c.jacobian)
-    return q, s.solve(times(robot.mass_matrix(q), v), c.rate)[0]  # c is of rest: its rate is f_t
+    return q, s.solve(matvec(robot.mass_matrix(q), v), c.rate)[0]  # c is of rest: its rate is f_t
 
 
 def assemble(
@@ -362,12 +362,12 @@ __all__ = [
     "Impact",
     "accelerations",
     "assemble",
-    "closed",
     "constrained_dynamics",
     "constrained_inverse_dynamics",
     "constraint_terms",
     "driven_rates",
     "hold",
     "impact",
+    "project_state",
     "refuse_contradictions",
 ]

@@ -16,7 +16,7 @@ WRITE = (
 )
 
 
-def asked(who: str, give: Callable[[], Any]) -> Any:
+def call_traced(who: str, give: Callable[[], Any]) -> Any:
     """What a function gives; whatever it raises is a sentence about it."""
     try:
         return give()
@@ -32,7 +32,7 @@ def asked(who: str, give: Callable[[], Any]) -> Any:
         raise InputError(f"{who} raised {type(error).__name__}: {error}; correct it") from error
 
 
-def numbers(who: str, found: Any, size: int) -> list[Scalar]:
+def scalars_given(who: str, found: Any, size: int) -> list[Scalar]:
     """So many scalars, traced or plain."""
     if isinstance(found, (Jet, Real, str)) or not isinstance(found, Iterable):
         raise InputError(f"{who} gave {short(found)}, not a list of {size}; return [value, ...]")
@@ -50,4 +50,4 @@ def short(x: object) -> str:
     return "one traced number" if isinstance(x, Jet) else shown(x)
 
 
-__all__ = ["asked", "numbers", "short"]
+__all__ = ["call_traced", "scalars_given", "short"]

@@ -47,20 +47,20 @@ class RankSplit(NamedTuple):
     def solve(self, force: Array, gamma: Array) -> tuple[Array, Array]:
         """a and least-norm N: y = y0 + V s^-1 U^T need, N = U s^-2 U^T need, need = -(gamma + Gamma a0)."""
         y0 = _lower(self.L, force)
-        wanted = -times(np.swapaxes(self.U, -1, -2), gamma) * self.inverse
-        held = np.where(self.inverse > 0.0, times(np.swapaxes(self.V, -1, -2), y0), 0.0)
+        wanted = -matvec(np.swapaxes(self.U, -1, -2), gamma) * self.inverse
+        held = np.where(self.inverse > 0.0, matvec(np.swapaxes(self.V, -1, -2), y0), 0.0)
         share = wanted - held
-        y = y0 + times(self.V, share)
+        y = y0 + matvec(self.V, share)
         a = _lower(np.swapaxes(self.L, -1, -2), y)
-        return a, times(self.U, self.inverse * share)
+        return a, matvec(self.U, self.inverse * share)
 
     def lost(self, x: Array) -> Array:
         """The part of a right-hand side that no motion can meet."""
-        kept = np.where(self.inverse > 0.0, times(np.swapaxes(self.U, -1, -2), x), 0.0)
-        return x - times(self.U, kept)
+        kept = np.where(self.inverse > 0.0, matvec(np.swapaxes(self.U, -1, -2), x), 0.0)
+        return x - matvec(self.U, kept)
 
 
-def times(A: Array, x: Array) -> Array:
+def matvec(A: Array, x: Array) -> Array:
     """A x, the last axes."""
     return np.asarray((A @ x[..., None])[..., 0])
 
@@ -151,4 +151,4 @@ def _floor(size: Array, least: float) -> Array:
     return np.asarray(least * np.maximum(size, least * size.max(axis=-1, keepdims=True, initial=0.0)))
 
 
-__all__ = ["RANK", "RankSplit", "cholesky", "independent", "pseudoinverse", "spanned", "times"]
+__all__ = ["RANK", "RankSplit", "cholesky", "independent", "matvec", "pseudoinverse", "spanned"]

@@ -35,13 +35,13 @@ from ..constrained.dynamics import (
 from ..errors import NumericsError
 from ..io.brief import brief
 from ..mechanics.algorithms.constraints import Kinematics
-from ..mechanics.algorithms.higher import moved, variables
+from ..mechanics.algorithms.higher import displaced, variables
 from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
-from .model import LinearModel, matrix
+from .model import LinearModel, real_matrix
 
 if TYPE_CHECKING:
     pass
@@ -120,7 +120,7 @@ def linearise(
     """
     expect_robot(robot, "linearise")
     sizes = (("q", q, (robot.nq,)), ("v", v, (robot.nv,)), ("tau", tau, (robot.nv,)), ("t", t, ()))
-    x, u, force, time = (matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
+    x, u, force, time = (real_matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
     moved_by = driven_rates(robot.model, actuated)
     now = constrained_dynamics(robot, x, u, force, contacts=contacts, constraints=constraints, t=time)
     found = collect(robot.model, contacts, constraints)
@@ -251,18 +251,18 @@ def _constraint_derivatives(
     if not found:
         return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
     asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
-    f = requested(robot, asked, lambda: constraint_program(robot.model, found), lasting=lasting)
+    f = requested(robot, asked, lambda: curvature_program(robot.model, found), lasting=lasting)
     result: Mapping[int, Array] = f(q, v, a, N, np.reshape(t, 1))
     return result[0], result[1], result[2], result[3]
 
 
-def constraint_program(model: Model, found: tuple[Constraint, ...]) -> Program:
+def curvature_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     """The derivatives that (4.1) and the linearised (2.18) need, with inputs q, v, a, N, t."""
     t, n, m = Tracer("constraint_derivatives", model), model.nv, sum(c.size for c in found)
     q, v, a = t.state("q", "v", "a")
     N, (time,) = t.input("N", m), t.input("t", 1)
     d = unknowns(t.graph, "d", n)
-    rows = all_rows(found, Kinematics(t.tree, moved(t.tree, q, d, 1), v), time)
+    rows = all_rows(found, Kinematics(t.tree, displaced(t.tree, q, d, 1), v), time)
     by = variables(t.tree, q, d)
     load = [dot(column, N) for column in zip(*rows.jacobian)]
     second = [dot(row, a) + b for row, b in zip(rows.jacobian, rows.bias)]

@@ -53,10 +53,10 @@ class LinearModel:
         m = (*finite("linear model: B", self.B).shape, 1, 1)[1]
         p = n if self.C is None else _rows("C", self.C)
         given = {
-            "A": matrix("linear model: A", self.A, (n, n)),
-            "B": matrix("linear model: B", self.B, (n, m)),
-            "C": matrix("linear model: C", np.eye(n) if self.C is None else self.C, (p, n)),
-            "D": matrix("linear model: D", np.zeros((p, m)) if self.D is None else self.D, (p, m)),
+            "A": real_matrix("linear model: A", self.A, (n, n)),
+            "B": real_matrix("linear model: B", self.B, (n, m)),
+            "C": real_matrix("linear model: C", np.eye(n) if self.C is None else self.C, (p, n)),
+            "D": real_matrix("linear model: D", np.zeros((p, m)) if self.D is None else self.D, (p, m)),
             "dt": None if self.dt is None else seconds("linear model: dt", self.dt),
             "states": _names("states", self.states, n, [f"x{i}" for i in range(n)]),
             "inputs": _names("inputs", self.inputs, m, [f"u{i}" for i in range(m)]),
@@ -114,7 +114,7 @@ class LinearModel:
         return bool(np.max(np.abs(poles), initial=0.0) < 1.0)
 
 
-def matrix(what: str, x: ArrayLike, shape: tuple[int, ...]) -> Array:
+def real_matrix(what: str, x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Finite numbers of a shape, as a copy that cannot be written to."""
     array = np.array(finite(what, x, shape))
     array.setflags(write=False)
@@ -134,4 +134,4 @@ def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tu
     return names
 
 
-__all__ = ["LinearModel", "Modes", "matrix"]
+__all__ = ["LinearModel", "Modes", "real_matrix"]

@@ -35,7 +35,7 @@ from ..mechanics.scalar import Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
 from ..model.sentences import expect_robot
-from .model import matrix
+from .model import real_matrix
 
 Array = np.ndarray[Any, Any]
 THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
@@ -212,7 +212,7 @@ def stabilise(
             )
     m = sum(c.size for c in found)
     if v is not None and not callable(v):
-        v = matrix("stabilise: v", v, (robot.nv,))
+        v = real_matrix("stabilise: v", v, (robot.nv,))
     G0, G1 = (square(gain(f"stabilise: {name}", x, m), m) for name, x in (("gamma0", gamma0), ("gamma1", gamma1)))
     refuse_unstable(G0, G1)
     return Stabiliser(robot, found, G0, G1, v)

@@ -19,7 +19,7 @@ def brief(cls: C) -> C:
     shown = [f.name for f in fields(cls) if f.repr and not f.name.startswith("_")]
 
     def line(self: Any) -> str:
-        return f"<{type(self).__name__}: {told((name, getattr(self, name)) for name in shown)}>"
+        return f"<{type(self).__name__}: {brief_fields((name, getattr(self, name)) for name in shown)}>"
 
     cls.__repr__ = line  # type: ignore[assignment]
     return cls
@@ -37,7 +37,7 @@ def concise(cls: C) -> C:
     return cls
 
 
-def told(values: Iterable[tuple[str, Any]]) -> str:
+def brief_fields(values: Iterable[tuple[str, Any]]) -> str:
     """`A[6, 6], name='...'`: names with their values, as many as fit on a line."""
     text = ""
     for part in (_one(name, x) for name, x in values if not _empty(x)):
@@ -47,7 +47,7 @@ def told(values: Iterable[tuple[str, Any]]) -> str:
     return text
 
 
-def several(what: str, texts: Sequence[str], shown: int = 3) -> str:
+def brief_list(what: str, texts: Sequence[str], shown: int = 3) -> str:
     """`<7 conditions: a = 0; b = 0; c = 0; ...>`."""
     return f"<{len(texts)} {what}: {'; '.join([*texts[:shown], *(['...'] if len(texts) > shown else [])])}>"
 
@@ -70,4 +70,4 @@ def _one(name: str, x: Any) -> str:
     return f"{name}[{len(x)}]" if isinstance(x, Sized) else f"{name}={type(x).__name__}"
 
 
-__all__ = ["brief", "concise", "several", "told"]
+__all__ = ["brief", "brief_fields", "brief_list", "concise"]

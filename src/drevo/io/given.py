@@ -117,7 +117,7 @@ def flag(what: str, x: Any) -> bool:
     return bool(x)
 
 
-def function(what: str, x: Any, usage: str) -> Callable[..., Any]:
+def callable_given(what: str, x: Any, usage: str) -> Callable[..., Any]:
     """What can be called as its usage says."""
     if not callable(x):
         raise InputError(f"{what} is {shown(x)}; it must be a function {usage}")
@@ -135,9 +135,9 @@ def generator(what: str, x: Any, hint: str = "") -> Any:
 _NONE = np.zeros((0,))  # what is no number has no single one
 
 __all__ = [
+    "callable_given",
     "finite",
     "flag",
-    "function",
     "generator",
     "number",
     "numbers",

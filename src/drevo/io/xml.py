@@ -177,7 +177,7 @@ def _check_bytes(data: bytes) -> None:
         raise ModelError(f"line 1: the file declares {declared[1].decode()}; save it in UTF-8 and declare that")
 
 
-def number(text: str) -> float:
+def parse_number(text: str) -> float:
     """A finite decimal number in ASCII and the C locale; ValueError says what is wrong with anything else."""
     text = text.strip(" \t\r\n")
     if _NUMBER.fullmatch(text) is None:
@@ -192,13 +192,13 @@ def number(text: str) -> float:
     return value
 
 
-def numbers(text: str, count: int) -> tuple[float, ...]:
+def parse_numbers(text: str, count: int) -> tuple[float, ...]:
     """Exactly `count` numbers, separated by white space."""
     parts = [part for part in _SPACE.split(text) if part]
     if len(parts) != count:
         given = f"{len(parts)} number" + ("" if len(parts) == 1 else "s")
         raise ValueError(f"{_short(text)} has {given}, {count} needed")
-    return tuple(number(part) for part in parts)
+    return tuple(parse_number(part) for part in parts)
 
 
 def _short(text: str) -> str:
@@ -223,7 +223,7 @@ class Reader:
         if element is None or text is None:
             return default
         try:
-            values = numbers(text, len(default))
+            values = parse_numbers(text, len(default))
             self._check(values, bound)
         except ValueError as error:
             self.report(

@@ -17,7 +17,7 @@ import numpy as np
 from ..model.description import JOINT_SIZES, Inertial, Model
 from .joints import SIZES
 from .spatial import IDENTITY, ZERO, Mat, Sym, Vec, inertia_of
-from .tree import TINY, LinkFrame, Tree, build_tree, snapped
+from .tree import TINY, LinkFrame, Tree, build_tree, snap_rotation
 
 Array = np.ndarray[Any, Any]
 KINDS = tuple(sorted(SIZES))
@@ -106,7 +106,7 @@ def _turns(rotations: Sequence[Any]) -> Array:
     R = np.array(rotations, float).reshape(-1, 9)
     near = np.round(R)
     for i in np.flatnonzero(((near != R) & (np.abs(R - near) <= TINY)).any(1)):
-        R[i] = [x for row in snapped(Mat.of(R[i].reshape(3, 3).tolist()), TINY) for x in row]
+        R[i] = [x for row in snap_rotation(Mat.of(R[i].reshape(3, 3).tolist()), TINY) for x in row]
     return R
 
 

@@ -153,7 +153,7 @@ def multiply(a: Array, b: Array) -> Array:
     return np.concatenate([aw * bv + bw * av + np.cross(av, bv), aw * bw - np.sum(av * bv, -1, keepdims=True)], -1)
 
 
-def rotate(q: Array, v: Array) -> Array:
+def rotate_by_quaternion(q: Array, v: Array) -> Array:
     """Vectors turned by unit quaternions."""
     t = 2.0 * np.cross(q[..., :3], v)
     return np.asarray(v + q[..., 3:] * t + np.cross(q[..., :3], t))
@@ -199,7 +199,7 @@ def _exp_free(x: Array, m: Array) -> Array:
     b, c = _coefficients(np.linalg.norm(w, axis=-1, keepdims=True))
     wv = np.cross(w, v)
     shift = v + b * wv + c * np.cross(w, wv)
-    p = x[..., :3] + rotate(x[..., 3:], shift)
+    p = x[..., :3] + rotate_by_quaternion(x[..., 3:], shift)
     turned = _exp(x[..., 3:], w)
     lead = np.broadcast_shapes(p.shape[:-1], turned.shape[:-1])
     return np.concatenate([np.broadcast_to(p, (*lead, 3)), np.broadcast_to(turned, (*lead, 4))], -1)
@@ -208,7 +208,7 @@ def _exp_free(x: Array, m: Array) -> Array:
 def _log_free(x0: Array, x1: Array) -> Array:
     """The body twist from x0 to x1: the inverse of _exp_free."""
     w = _log(x0[..., 3:], x1[..., 3:])
-    shift = rotate(_conjugate(x0[..., 3:]), x1[..., :3] - x0[..., :3])
+    shift = rotate_by_quaternion(_conjugate(x0[..., 3:]), x1[..., :3] - x0[..., :3])
     t = np.linalg.norm(w, axis=-1, keepdims=True)
     b, c = _coefficients(t)
     # V^-1 = 1 - [w]/2 + k [w]^2, k = (1 - (sin t / t) / (2 b)) / t^2

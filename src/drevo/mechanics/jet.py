@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import TraceError
 from .rotation import from_quaternion
-from .scalar import NO_FLOAT, UNTRUE, Scalar, Vector, cos, function, rate_of, sin, sqrt, where
+from .scalar import NO_FLOAT, UNTRUE, Scalar, Vector, cos, named_function, rate_of, sin, sqrt, where
 from .spatial import Vec
 
 
@@ -111,7 +111,7 @@ class Jet:
 
     def function(self, name: str) -> Jet:
         """A function of the table of operations: its slope is taken along the path too."""
-        y = function(name)(self.x)
+        y = named_function(name)(self.x)
         rate = rate_of(name)
         slope = jet(rate(Jet(self.x, self.d), Jet(y, rate(self.x, y, self.d)), 1.0))
         return Jet(y, slope.x * self.d, slope.d * self.d + slope.x * self.dd)
@@ -122,7 +122,7 @@ def jet(x: Scalar) -> Jet:
     return x if isinstance(x, Jet) else Jet(x)
 
 
-def along(q: Vector, kind: str, v: Vector) -> list[Jet]:
+def jet_along(q: Vector, kind: str, v: Vector) -> list[Jet]:
     """Coordinates of an elementary joint that moves with constant rates v, as jets.
 
     Quaternion: q' = q (w, 0) / 2, q'' = -|w|^2 q / 4. Position of a free joint: p' = R v, p'' = R (w x v).

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from ..model.description import Joint as JointData
-from .rotation import about, from_quaternion
+from .rotation import axis_rotation, from_quaternion
 from .scalar import Scalar
 from .spatial import IDENTITY, UNIT, ZERO, Mat, Vec, rotate
 
@@ -151,7 +151,7 @@ def place(
         s, c = trig
         if kind == "helical":
             p = p + (R @ UNIT[k]) * (pitch * q[0])
-        return Placement(R, k, s, c, about(k, s, c), p)
+        return Placement(R, k, s, c, axis_rotation(k, s, c), p)
     if kind == "prismatic":
         return Placement(R, -2, 0.0, 1.0, IDENTITY, p + (R @ UNIT[k]) * q[0])
     if kind == "spherical":

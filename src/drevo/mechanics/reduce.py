@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from .rotation import about
+from .rotation import axis_rotation
 from .scalar import Scalar, Vector, atan2, cos, is_zero, sin
 from .spatial import SYM_ZERO, UNIT, ZERO, Mat, RigidInertia, Sym, Vec
 from .tree import LinkFrame, Tree, TreeBody
@@ -118,7 +118,7 @@ def held(
 # -- turning and sliding a body's own frame -----------------------------------------------------------------
 
 
-def leaves(tree: Tree) -> list[int]:
+def leaf_bodies(tree: Tree) -> list[int]:
     """Bodies that carry no other."""
     carriers = {b.parent for b in tree.bodies}
     return [i for i in range(len(tree)) if i not in carriers]
@@ -130,7 +130,7 @@ def leaf_phase(tree: Tree, symbols: bool = True) -> Tree:
     Without a first moment the principal axes of the transverse second moments serve: S_xy = 0. symbols: the phase
     may be one; a function of parameters would find its arc tangent, sine and cosine anew for every sample.
     """
-    for i in leaves(tree):
+    for i in leaf_bodies(tree):
         phase = _phase(tree.bodies[i])
         if isinstance(phase, (int, float)) or symbols:
             tree = tree if is_zero(phase) else turned_about_axis(tree, i, phase)
@@ -152,7 +152,7 @@ def turned_about_axis(tree: Tree, i: int, angle: Scalar) -> Tree:
     """A last body's frame turned about its own axis, so that h_y, or S_xy, vanishes; its zero moves along."""
     b = tree.bodies[i]
     x, y = (b.axis + 1) % 3, (b.axis + 2) % 3
-    A = about(b.axis, sin(angle), cos(angle))
+    A = axis_rotation(b.axis, sin(angle), cos(angle))
     P = b.inertia.turned(A.T)
     h, S = list(P.h), [list(r) for r in P.S.mat]
     if is_zero(b.inertia.h[x]) and is_zero(b.inertia.h[y]):

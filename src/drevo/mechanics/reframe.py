@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .rotation import about
+from .rotation import axis_rotation
 from .scalar import Scalar, atan2, cos, is_zero, sin
 from .spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec
 from .tree import LinkFrame, Tree, TreeBody
@@ -90,7 +90,7 @@ class Move(NamedTuple):
 
 def turn(b: TreeBody, angle: Scalar) -> Mat:
     """Rotation about the body's axis."""
-    return settled_rotation(about(b.axis, sin(angle), cos(angle)))
+    return settled_rotation(axis_rotation(b.axis, sin(angle), cos(angle)))
 
 
 def resolve(tree: Tree, m: Move) -> tuple[Scalar, Vec] | None:
@@ -157,7 +157,7 @@ def child_part(b: TreeBody, c: TreeBody, angle: Scalar, shift: Vec) -> TreeBody:
     return own_zero(c._replace(R=settled_rotation(A.mul(c.R)), p=settled_offset(p, c.p)))
 
 
-def moved(tree: Tree, m: Move) -> Tree:
+def apply_move(tree: Tree, m: Move) -> Tree:
     """The tree after a move; itself where the move means nothing."""
     found = resolve(tree, m)
     if found is None:
@@ -217,7 +217,7 @@ def reframed(tree: Tree) -> Tree:
     """The tree (gauged first) in better frames; coordinates and forces are the old ones."""
     tree = settled(tree)
     for m in _paying(tree.bodies):
-        tree = moved(tree, m)
+        tree = apply_move(tree, m)
     return tree
 
 
@@ -233,7 +233,7 @@ def _paying(bodies: tuple[TreeBody, ...]) -> tuple[Move, ...]:
             m = _best_at(tree, i, children)
             if m is not None:
                 moves.append(m)
-                tree = moved(tree, m)
+                tree = apply_move(tree, m)
         if len(moves) == before:
             break
     return tuple(moves)

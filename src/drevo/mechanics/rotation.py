@@ -22,7 +22,7 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
     )
 
 
-def coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
+def joint_coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
     """dq/dt of one joint; unit: its coordinates, the quaternion made unit. A quaternion's rate is q w / 2."""
     if len(raw) < 4:
         return list(v)
@@ -34,7 +34,7 @@ def coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
     return [*(from_quaternion(*unit[-4:]) @ Vec(*v[:3])), *turning]
 
 
-def about(k: int, s: Scalar, c: Scalar) -> Mat:
+def axis_rotation(k: int, s: Scalar, c: Scalar) -> Mat:
     """Rotation about coordinate axis k."""
     i, j = (k + 1) % 3, (k + 2) % 3
     rows = [list(r) for r in IDENTITY]

@@ -37,7 +37,7 @@ def cos(x: Scalar) -> Scalar:
     return _of("cos", x)
 
 
-def function(name: str) -> Callable[[Scalar], Scalar]:
+def named_function(name: str) -> Callable[[Scalar], Scalar]:
     """A function of one argument by its name in the table of operations, on every kind of scalar."""
     row = OPS[BY_NAME[name]]
 

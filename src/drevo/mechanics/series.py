@@ -6,7 +6,7 @@ Griewank and Walther 2008, table 13.1 and 13.2.
 
 from __future__ import annotations
 
-from .scalar import Scalar, Vector, cos, function, rate_of, sin, sqrt
+from .scalar import Scalar, Vector, cos, named_function, rate_of, sin, sqrt
 
 
 class Series:
@@ -83,7 +83,7 @@ class Series:
 
     def function(self, name: str) -> Series:
         """A function of the table of operations, by its rate: coefficient k from those before it."""
-        y: list[Scalar] = [function(name)(self.c[0])]
+        y: list[Scalar] = [named_function(name)(self.c[0])]
         rate = rate_of(name)
         for k in range(1, len(self.c)):
             speed = Series([(j + 1) * x for j, x in enumerate(self.c[1 : k + 1])])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
 from .joints import SIZES, Elementary, Motion, Placement, elementary_chain, motion_subspace, place
-from .rotation import about, carrying
+from .rotation import axis_rotation, carrying
 from .scalar import Scalar, Vector, cos, sin
 from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
 from .tree_indices import tour
@@ -182,7 +182,7 @@ def carried_inertia(tree: Tree) -> list[Scalar]:
     return out
 
 
-def numbers(name: str, value: float) -> Scalar:
+def number_itself(name: str, value: float) -> Scalar:
     """The default choice: everything is a number."""
     return value
 
@@ -200,7 +200,7 @@ class _Builder:
 
 
 def build_tree(
-    model: Model, value: ParameterValue = numbers, context: Context | None = None, snap: float = TINY
+    model: Model, value: ParameterValue = number_itself, context: Context | None = None, snap: float = TINY
 ) -> Tree:
     """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
     "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
@@ -259,7 +259,7 @@ def _attach(
     """Adds the bodies of one joint (none for a weld) and the frame of its child link."""
     parent = state.frames[joint.parent]
     origin = _lengths(state, f"{joint.name}.origin", joint.origin)
-    R = snapped(_times(parent.R, snapped(_matrix(joint.rotation), state.snap)), state.snap)
+    R = snap_rotation(_times(parent.R, snap_rotation(_matrix(joint.rotation), state.snap)), state.snap)
     p = origin if parent.R == IDENTITY and parent.p.zero else parent.p + parent.R @ origin
     if joint.kind == "fixed":
         state.frames[joint.child] = LinkFrame(parent.body, R, p)
@@ -275,15 +275,15 @@ def _attach(
         R, p = _with_offset(e, k, _times(R, A), p, shift)
         number = numbered[joint.name] + ("abc"[step] if len(chain) > 1 else "")
         state.bodies.append(
-            partial(TreeBody, joint.child, joint.name, number, body, e.kind, k, snapped(R, state.snap), p, e.pitch,
-                    iq + step, iv + step, factor)
+            partial(TreeBody, joint.child, joint.name, number, body, e.kind, k, snap_rotation(R, state.snap), p,
+                    e.pitch, iq + step, iv + step, factor)
         )  # fmt: skip
         state.inertias.append(ZERO_INERTIA)
         body = len(state.bodies) - 1
         R, p = IDENTITY if A is IDENTITY else A.T, ZERO  # the joint's moved frame, seen from the body
     if joint.apart:
         p = R @ _lengths(state, f"{joint.name}.child.origin", joint.child_origin)
-        R = snapped(_times(R, snapped(_matrix(joint.child_rotation), state.snap)), state.snap)
+        R = snap_rotation(_times(R, snap_rotation(_matrix(joint.child_rotation), state.snap)), state.snap)
     state.frames[joint.child] = LinkFrame(body, R, p)
 
 
@@ -320,11 +320,11 @@ def _with_offset(e: Elementary, k: int, R: Mat, p: Vec, shift: float) -> tuple[M
     if e.kind in ("prismatic", "helical"):
         p = p + (R @ UNIT[k]) * (shift if e.kind == "prismatic" else e.pitch * shift)
     if e.kind in ("revolute", "helical"):
-        R = R.mul(about(k, math.sin(shift), math.cos(shift)))
+        R = R.mul(axis_rotation(k, math.sin(shift), math.cos(shift)))
     return R, p
 
 
-def snapped(R: Mat, tolerance: float) -> Mat:
+def snap_rotation(R: Mat, tolerance: float) -> Mat:
     """Entries within the tolerance of 0 or +-1 become exact, and the others such that R stays a rotation."""
     if R == IDENTITY:
         return IDENTITY

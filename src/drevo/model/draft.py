@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from drevo.model.description import ContactPoint, Joint, Link, Loop, Vec3
-from drevo.model.sentences import at, meant
+from drevo.model.sentences import at, did_you_mean
 
 GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 
@@ -36,7 +36,7 @@ class Draft:
 
     def meant(self, name: str, known: Iterable[str]) -> str:
         """A hint at the name that was meant, for the first problems only: each costs a search."""
-        return meant(name, known) if len(self.problems) < 20 else ""
+        return did_you_mean(name, known) if len(self.problems) < 20 else ""
 
     def ignore(self, what: str, label: str) -> None:
         """Enter something that acts on the motion and is not read."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import pi
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from drevo.model.description import Inertial, Joint, Link, Model, Vec3
 from drevo.model.rotations import from_axis_angle
 from drevo.model.sentences import at, listed, refuse
 
-Array = NDArray[np.float64]
+Array = np.ndarray[Any, Any]
 
 TINY = 1e-9  # of the largest: a column or a singular value below this counts as zero
 MOST_RUNS = 3000  # that are looked at; beyond them a vanishing pivot tells

@@ -25,7 +25,7 @@ def apply(a: Mat3, v: Vec3) -> Vec3:
     return (0.0 + a0 * x + a1 * y + a2 * z, 0.0 + b0 * x + b1 * y + b2 * z, 0.0 + c0 * x + c1 * y + c2 * z)
 
 
-def add(a: Vec3, b: Vec3) -> Vec3:
+def add_vectors(a: Vec3, b: Vec3) -> Vec3:
     """The sum of two vectors."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
@@ -50,7 +50,7 @@ def shift_tensor(tensor: Mat3, mass: float, r: Vec3) -> Mat3:
         (-m * x * y, m * (x * x + z * z), -m * y * z),
         (-m * x * z, -m * y * z, m * (x * x + y * y)),
     )
-    return tuple(add(a, b) for a, b in zip(tensor, steiner, strict=True))  # type: ignore[return-value]
+    return tuple(add_vectors(a, b) for a, b in zip(tensor, steiner, strict=True))  # type: ignore[return-value]
 
 
 def from_rpy(roll: float, pitch: float, yaw: float) -> Mat3:
@@ -71,7 +71,7 @@ def to_rpy(r: Mat3) -> Vec3:
     return (atan2(r[2][1], r[2][2]), atan2(-r[2][0], cp), atan2(r[1][0], r[0][0]))
 
 
-def from_quaternion(x: float, y: float, z: float, w: float) -> Mat3:
+def matrix_of_quaternion(x: float, y: float, z: float, w: float) -> Mat3:
     """The rotation of a quaternion of any length but zero."""
     n = hypot(x, y, z, w)
     x, y, z, w = x / n, y / n, z / n, w / n
@@ -85,7 +85,7 @@ def from_quaternion(x: float, y: float, z: float, w: float) -> Mat3:
 def from_axis_angle(axis: Vec3, angle: float) -> Mat3:
     """The turn by `angle` about `axis` (of any length but zero)."""
     n, s = hypot(*axis), sin(angle / 2)
-    return from_quaternion(axis[0] / n * s, axis[1] / n * s, axis[2] / n * s, cos(angle / 2))
+    return matrix_of_quaternion(axis[0] / n * s, axis[1] / n * s, axis[2] / n * s, cos(angle / 2))
 
 
 def from_z_to(axis: Vec3) -> Mat3:
@@ -93,7 +93,7 @@ def from_z_to(axis: Vec3) -> Mat3:
     n = hypot(*axis)
     x, y, z = axis[0] / n, axis[1] / n, axis[2] / n
     if hypot(x, y) < 1e-12:
-        return from_quaternion(0.0, 0.0, 0.0, 1.0) if z > 0 else from_quaternion(1.0, 0.0, 0.0, 0.0)
+        return matrix_of_quaternion(0.0, 0.0, 0.0, 1.0) if z > 0 else matrix_of_quaternion(1.0, 0.0, 0.0, 0.0)
     return from_axis_angle((-y, x, 0.0), atan2(hypot(x, y), z))
 
 

@@ -20,21 +20,21 @@ def at(thing: Link | Joint, noun: str = "") -> str:
 
 def listed(names: Iterable[str], most: int = 6) -> str:
     """Names in quotes, a long list cut short."""
-    return cut([repr(name) for name in names], most)
+    return shorten([repr(name) for name in names], most)
 
 
-def cut(parts: Sequence[str], most: int = 6, glue: str = ", ", last: str = " ") -> str:
+def shorten(parts: Sequence[str], most: int = 6, glue: str = ", ", last: str = " ") -> str:
     """The parts in a row, a long row cut short."""
     more = f"{last}and {len(parts) - most} more" if len(parts) > most else ""
     return glue.join(parts[:most]) + more
 
 
-def counted(tags: Mapping[str, int], most: int = 40) -> str:
+def list_counts(tags: Mapping[str, int], most: int = 40) -> str:
     """Names with how often they occur, a long list cut short."""
-    return cut([f"{tag} ({count})" for tag, count in tags.items()], most)
+    return shorten([f"{tag} ({count})" for tag, count in tags.items()], most)
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at the name that was probably meant, or nothing; bounded, since the search is quadratic."""
     known = [other for other in known if len(other) <= 64]
     close = get_close_matches(name, known, n=1) if len(known) <= 200 and len(name) <= 64 else []
@@ -69,6 +69,6 @@ def refuse(where: str, problems: Sequence[str]) -> None:
     if not problems:
         return
     several = f"{len(problems)} problems:{LINES}" if len(problems) > 1 else ""
-    error = ModelError(f"{where}: {several}{cut(problems, MOST_PROBLEMS, LINES, LINES)}")
+    error = ModelError(f"{where}: {several}{shorten(problems, MOST_PROBLEMS, LINES, LINES)}")
     error.problems = tuple(problems)
     raise error

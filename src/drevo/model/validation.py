@@ -29,8 +29,8 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import Draft
-from drevo.model.rotations import add, apply, matmul, unit
-from drevo.model.sentences import MOST_PROBLEMS, cut, listed, refuse
+from drevo.model.rotations import add_vectors, apply, matmul, unit
+from drevo.model.sentences import MOST_PROBLEMS, listed, refuse, shorten
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free")  # kinds whose motion needs no axis
@@ -63,7 +63,7 @@ def _doubtful(draft: Draft) -> DrevoWarning:
     if count:
         parts.append(
             f"{count} doubtful element{'s' * (count > 1)}, computed all the same (strict=True refuses): "
-            + cut(draft.doubts, MOST_PROBLEMS, "; ", "; ")
+            + shorten(draft.doubts, MOST_PROBLEMS, "; ", "; ")
         )
     if draft.unread:
         what = "; ".join(f"{what} of {_labels(labels, 12)}" for what, labels in _together(draft.unread))
@@ -85,9 +85,9 @@ def _labels(labels: list[str], most: int) -> str:
     """joints 'a', 'b' and 3 more: what all labels begin with is said once."""
     noun = labels[0].partition(" '")[0]
     if len(labels) == 1 or " " in noun or not all(label.startswith(f"{noun} '") for label in labels):
-        return cut(labels, most)
+        return shorten(labels, most)
     nouns = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{nouns} {cut([label[len(noun) + 1 :] for label in labels], most)}"
+    return f"{nouns} {shorten([label[len(noun) + 1 :] for label in labels], most)}"
 
 
 def _together(unread: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
@@ -100,7 +100,7 @@ def _together(unread: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
 
 def _assemble(draft: Draft) -> Model:
     """Links in the order of the joints that carry them, after the root."""
-    joints = draft.joints if draft.ordered else depth_first(draft)
+    joints = draft.joints if draft.ordered else joints_depth_first(draft)
     links = {link.name: link for link in draft.links}
     for joint in joints:
         links[joint.child] = links.pop(joint.child)
@@ -131,7 +131,7 @@ def _check_names(draft: Draft) -> None:
         for name, found in lines.items():
             if len(found) > 1:
                 lines_known = [str(line) for line in found if line]  # an element that a loader made has none
-                where = f" (line{'s' * (len(lines_known) > 1)} {cut(lines_known)})" if lines_known else ""
+                where = f" (line{'s' * (len(lines_known) > 1)} {shorten(lines_known)})" if lines_known else ""
                 draft.problems.append(
                     f"{noun} {name!r} is defined {len(found)} times{where}; names must be unique: rename "
                     "all but one"
@@ -199,7 +199,7 @@ def _checked_joint(draft: Draft, joint: Joint) -> Joint:
 
 def _at_its_link(joint: Joint) -> Joint:
     """A weld has its child's frame."""
-    place = add(joint.origin, apply(joint.rotation, joint.child_origin))
+    place = add_vectors(joint.origin, apply(joint.rotation, joint.child_origin))
     turn = matmul(joint.rotation, joint.child_rotation)
     return replace(joint, origin=place, rotation=turn, child_origin=ORIGIN, child_rotation=IDENTITY)
 
@@ -253,7 +253,7 @@ def _check_tree(draft: Draft) -> None:
     for name, more in others.items():
         if name in links:
             joints = [carrier[name], *more]
-            several = cut([f"{j.parent!r} (by {draft.at(j)})" for j in joints], 4, " and ")
+            several = shorten([f"{j.parent!r} (by {draft.at(j)})" for j in joints], 4, " and ")
             draft.problems.append(
                 f"{draft.at(links[name])} has {len(joints)} parents, {several}; keep one of these joints, "
                 "and close a loop with a constraint"
@@ -314,7 +314,7 @@ def _check_order(draft: Draft, roots: list[Link]) -> None:
         placed.add(joint.child)
 
 
-def depth_first(draft: Draft) -> list[Joint]:
+def joints_depth_first(draft: Draft) -> list[Joint]:
     """The joints depth first, children in file order."""
     below: defaultdict[str, list[Joint]] = defaultdict(list)
     for joint in draft.joints:

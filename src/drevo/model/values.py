@@ -89,7 +89,7 @@ def tensor(value: object) -> Mat3:
     return symmetric(t)
 
 
-def gravity(value: object) -> Vec3:
+def gravity_vector(value: object) -> Vec3:
     """Gravity as an argument; ModelError where it is not three finite numbers."""
     try:
         return vector(value)

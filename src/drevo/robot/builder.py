@@ -26,7 +26,7 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.rotations import from_rpy, shift_tensor
-from drevo.model.sentences import meant
+from drevo.model.sentences import did_you_mean
 from drevo.model.validation import KINDS, finish
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Builder:
     def __init__(self, name: str = "robot", gravity: Numbers = GRAVITY, root: str = WORLD) -> None:
         """root: the name of the link that is the ground."""
         self.name = _checked("the robot", "name", values.name, name)
-        self._gravity = values.gravity(gravity)
+        self._gravity = values.gravity_vector(gravity)
         self._links = {root: Link(_checked("the robot", "root", values.name, root))}
         self._joints: dict[str, Joint] = {}
         self._loops: list[Loop] = []
@@ -157,7 +157,7 @@ class Builder:
 
     def _known(self, name: str) -> str:
         if not isinstance(name, str) or name not in self._links:
-            raise ModelError(f"body {name!r} does not exist{meant(str(name), self._links)}; add it first")
+            raise ModelError(f"body {name!r} does not exist{did_you_mean(str(name), self._links)}; add it first")
         return name
 
     def _check_new(self, name: str, parent: str, joint_name: str) -> None:
@@ -169,7 +169,7 @@ class Builder:
                 f"body {name!r}: a joint {joint_name!r} already carries {owner!r}; give joint_name=..."
             )
         if not isinstance(parent, str) or parent not in self._links:
-            hint = meant(str(parent), self._links)
+            hint = did_you_mean(str(parent), self._links)
             raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
 
 
@@ -183,7 +183,7 @@ def _checked(who: str, what: str, check: Callable[[object], T], value: object) -
 def _kind(who: str, kind: str) -> str:
     if not isinstance(kind, str) or kind not in KINDS:
         raise ModelError(
-            f"{who}: the joint is of unknown type {kind!r}{meant(str(kind), KINDS)}; known are {_kinds()}"
+            f"{who}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KINDS)}; known are {_kinds()}"
         )
     return KINDS[kind]
 

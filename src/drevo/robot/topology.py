@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError, ModelError, shown
 from ..mechanics.tree_indices import children_of, depth_first
 from ..model.description import Joint, Model
-from ..model.sentences import meant, model_of
+from ..model.sentences import did_you_mean, model_of
 
 T = TypeVar("T")
 TURNING = ("revolute", "continuous", "helical", "cylindrical", "planar", "universal", "spherical", "free")
@@ -62,7 +62,7 @@ class IndexTable(Sequence[T]):
 
     def _number(self, name: str) -> int:
         if name not in self._names:
-            raise LinkIndexError(f"link {shown(name)} is not in the tree{meant(name, self._names)}")
+            raise LinkIndexError(f"link {shown(name)} is not in the tree{did_you_mean(name, self._names)}")
         return self._names.index(name)
 
     def __iter__(self) -> Iterator[T]:

@@ -18,12 +18,12 @@ from ..model.dynamics import Dynamics
 from .checks import require_memory
 from .compiled_motion import CompiledMotion, compile_motion, owners
 from .constraints import HeldConstraints
-from .control import Control, law_function, traced
+from .control import Control, law_digest, law_function
 from .motion import StateRates, numeric_rates, quaternions
 
 Array = np.ndarray[Any, Any]
 Efforts = Callable[[float, Array, Array], ArrayLike]
-Law = Callable[[float, Array, Array], Array]
+NumericLaw = Callable[[float, Array, Array], Array]
 UNIT = 1e-6  # of a quaternion's length
 
 
@@ -70,7 +70,7 @@ class RightHandSide:
 
     rates: CompiledMotion | StateRates
     held: Array | None
-    law: Law
+    law: NumericLaw
     control: Control | None = None
 
 
@@ -82,7 +82,9 @@ def right_hand_side(
 ) -> RightHandSide:
     if tau is None or isinstance(tau, Control):
         law = _checked(robot, _law(robot, tau), lead)
-        return RightHandSide(compiled(robot, tau, False, under) or _numeric(robot, law, under), None, law, tau)
+        return RightHandSide(
+            machine_motion(robot, tau, False, under) or _numeric(robot, law, under), None, law, tau
+        )
     if callable(tau):
         law = _checked(robot, tau, lead)
         return RightHandSide(_numeric(robot, law, under), None, law)
@@ -96,7 +98,7 @@ def right_hand_side(
         raise InputError(
             f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
         ) from None
-    made = compiled(robot, None, True, under)
+    made = machine_motion(robot, None, True, under)
     if made is None and stepped:
         raise InputError("efforts by step need machine code: give tau as a function of time")
     held = np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
@@ -104,7 +106,7 @@ def right_hand_side(
     return RightHandSide(made, held, law) if made else RightHandSide(_numeric(robot, law, under), None, law)
 
 
-def compiled(
+def machine_motion(
     robot: Dynamics, control: Control | None, driven: bool, under: HeldConstraints | None = None
 ) -> CompiledMotion | None:
     """Machine code, made once for a robot, a law and constraints; None where there is no LLVM, or no one choice
@@ -114,7 +116,7 @@ def compiled(
         return None
     if (control is not None or rule is not None) and is_large(robot.model):
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
-    key = ("motion", traced(robot.model, control), driven, rule)
+    key = ("motion", law_digest(robot.model, control), driven, rule)
     return once(robot, key, lambda: compile_motion(robot.model, control, driven, rule))
 
 
@@ -135,7 +137,7 @@ def _law(robot: Dynamics, control: Control | None) -> Efforts:
     return efforts
 
 
-def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Law:
+def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> NumericLaw:
     """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
 
     def checked(t: float, q: Array, v: Array) -> Array:
@@ -154,7 +156,7 @@ def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Law:
     return checked
 
 
-def _numeric(robot: Dynamics, law: Law, under: HeldConstraints | None) -> StateRates:
+def _numeric(robot: Dynamics, law: NumericLaw, under: HeldConstraints | None) -> StateRates:
     """The right-hand side with a law of Python's."""
     if under is not None:
         return numeric_rates(robot.model, law, under.accelerations)
@@ -172,4 +174,4 @@ def _numeric(robot: Dynamics, law: Law, under: HeldConstraints | None) -> StateR
     return numeric_rates(robot.model, law, accelerations)
 
 
-__all__ = ["Efforts", "RightHandSide", "compiled", "right_hand_side", "start"]
+__all__ = ["Efforts", "RightHandSide", "machine_motion", "right_hand_side", "start"]

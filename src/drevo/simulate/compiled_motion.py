@@ -17,9 +17,9 @@ from ..compiler.rolled import is_large
 from ..errors import DrevoWarning
 from ..mechanics.configuration import slices
 from ..model.description import Model
-from .control import Control, traced
+from .control import Control, law_digest
 from .engine import add_engine
-from .motion import Rule, motion
+from .motion import Rule, motion_program
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,7 @@ class CompiledMotion:
 
             (self._code, self.arena), self.scratch = rolled_motion(model), 0
         else:
-            asked = request(model, "motion", driven, rule, traced(model, control))
+            asked = request(model, "motion", driven, rule, law_digest(model, control))
             lasting = rule is None or rule.lasting
             made, self._code = machine_code(
                 asked, lambda: _program(model, control, driven, rule), Spec(), lasting, add_engine
@@ -60,7 +60,7 @@ class CompiledMotion:
 
 def _program(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> Program:
     require_regular(model)
-    return motion(model, control, driven, rule)
+    return motion_program(model, control, driven, rule)
 
 
 def compile_motion(

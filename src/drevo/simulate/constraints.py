@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ..constrained.checks import TermsAt, feedback
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, closed
+from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, project_state
 from ..constrained.solve import cholesky, independent, spanned
 from ..constrained.terms import ConstraintTerms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
@@ -102,7 +102,7 @@ class HeldConstraints:
             self._refuse_distance(
                 "v0", c.rate, "drevo.constrained.dynamics.hold(robot, q0, v0) gives the nearest that does"
             )
-            q, v = closed(self.robot, q, v, partial(self.terms, 0.0), self.names)
+            q, v = project_state(self.robot, q, v, partial(self.terms, 0.0), self.names)
         return self._ruled(q, v), q, v
 
     def _refuse_distance(self, what: str, x: Array, remedy: str) -> None:
@@ -146,7 +146,7 @@ class HeldConstraints:
         if self.feedback is not None:
             return q, v
         try:
-            return closed(self.robot, q, v, partial(self.terms_in_flight, t), self.names)
+            return project_state(self.robot, q, v, partial(self.terms_in_flight, t), self.names)
         except NumericsError as error:
             raise NumericsError(f"simulate: at t = {t:.6g} s: {error}") from None
 

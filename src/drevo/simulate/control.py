@@ -103,7 +103,7 @@ def pd(
     return Control(law)
 
 
-def traced(model: Model, control: Control | None) -> str:
+def law_digest(model: Model, control: Control | None) -> str:
     """What a law traces to, as a digest: laws that do the same are the same, whoever made them."""
     return "" if control is None else _digest(_law_program(model, control))
 
@@ -135,4 +135,4 @@ def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:
     return [float(x) for x in np.broadcast_to(found, (n,))]
 
 
-__all__ = ["Control", "ControlLaw", "damping", "law_function", "pd", "traced"]
+__all__ = ["Control", "ControlLaw", "damping", "law_digest", "law_function", "pd"]

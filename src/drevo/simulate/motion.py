@@ -24,7 +24,7 @@ from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.configuration import slices
-from ..mechanics.rotation import coordinate_rates as joint_rates
+from ..mechanics.rotation import joint_coordinate_rates as joint_rates
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero, sqrt
 from ..mechanics.tree import Tree
 from ..model.description import Model
@@ -79,7 +79,7 @@ class Rule:
         return anchors(self.found) + len(self.kept)
 
 
-def motion(model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> Program:
+def motion_program(model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> Program:
     """dq/dt and the accelerations; efforts are a law of control, an input, their sum, or nothing.
 
     Under a rule also the state put on its constraints, what was left of them (1 is CLOSED), and what must stay
@@ -197,4 +197,4 @@ def numeric_rates(
     return rates
 
 
-__all__ = ["APART", "CLOSED", "PIVOT", "Rule", "StateRates", "motion", "numeric_rates", "quaternions"]
+__all__ = ["APART", "CLOSED", "PIVOT", "Rule", "StateRates", "motion_program", "numeric_rates", "quaternions"]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError, shown
-from ..io.given import flag, function, positive, seconds, whole
+from ..io.given import callable_given, flag, positive, seconds, whole
 from ..model.dynamics import Dynamics
 from . import layout
 from .adaptive import Adaptive, TimedState
@@ -49,7 +49,7 @@ class Event:
 
     def __post_init__(self) -> None:
         who = f"event {shown(self.name)}"
-        function(f"{who}: function", self.function, "(t, q, v)")
+        callable_given(f"{who}: function", self.function, "(t, q, v)")
         whole(f"{who}: direction", self.direction, -1, 1, ": rising, both or falling")
         flag(f"{who}: terminal", self.terminal)
 
@@ -95,7 +95,7 @@ def simulate(
     if interval is not None:
         bounded(end, interval, most, "records" if chosen.adaptive else "steps")
     if progress is not None:
-        function("progress", progress, "that is told the part that is done")
+        callable_given("progress", progress, "that is told the part that is done")
     finest = positive("rtol", rtol, least=FINEST)
     tolerances = finest, finest if atol is None else positive("atol", atol)
     # of an adaptive method without a distance of records nobody knows yet how many there will be

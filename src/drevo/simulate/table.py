@@ -21,7 +21,7 @@ from .constraints import HeldConstraints
 
 Array = np.ndarray[Any, Any]
 Dense = Callable[[float], tuple[Array, Array]]
-Efforts = Callable[[float, Array, Array], Array]
+NumericLaw = Callable[[float, Array, Array], Array]
 MANY = 4096  # states whose reactions are found at a time
 
 
@@ -52,7 +52,7 @@ class Table:
     rejected: int = 0
     events: tuple[Occurrence, ...] = ()
     under: HeldConstraints | None = field(default=None, repr=False)
-    efforts: Efforts | None = field(default=None, repr=False)
+    efforts: NumericLaw | None = field(default=None, repr=False)
     dense: Dense | None = field(default=None, repr=False)
 
     def __len__(self) -> int:

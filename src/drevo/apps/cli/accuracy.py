@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, numbers, say, table
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, print_json, print_table
 
 if TYPE_CHECKING:
     from ..loads import Accuracy, MonteCarlo
@@ -43,15 +43,15 @@ def accuracy(
 
     from ..loads import accuracy as of
 
-    made = load(robot, base)
-    at = made.neutral() if q is None else np.array(numbers("--q", q))
+    made = load_robot(robot, base)
+    at = made.neutral() if q is None else np.array(numbers_in("--q", q))
     found = of(
-        made, at, link, point=numbers("--point", point) or (), joint_errors=joint_error,
-        frame_errors=numbers("--frame-error", frame_error), stiffness=stiffness, law=law,
+        made, at, link, point=numbers_in("--point", point) or (), joint_errors=joint_error,
+        frame_errors=numbers_in("--frame-error", frame_error), stiffness=stiffness, law=law,
     )  # fmt: skip
     drawn = found.monte_carlo(monte_carlo, np.random.default_rng(seed)) if monte_carlo else None
     if as_json:
-        say({"robot": made.name, **_facts(found, drawn)})
+        print_json({"robot": made.name, **_facts(found, drawn)})
         return
     heads = ("", "sag", "worst case", "deviation", *(("drawn worst", "drawn deviation") if drawn else ()))
     columns = [found.sag, found.worst, found.deviation]
@@ -60,10 +60,10 @@ def accuracy(
     units = [f"{axis}, {'m' if k < 3 else 'rad'}" for k, axis in enumerate(("x", "y", "z", "rx", "ry", "rz"))]
     rows = [(unit, *(f"{c[k]:.4g}" for c in columns)) for k, unit in enumerate(units)]
     print(f"{made.name}: errors of {link}, world axes")
-    table("", heads, rows)
+    print_table("", heads, rows)
     shares = list(found.shares().items())[:SOURCES]
     if shares:
-        table(
+        print_table(
             "\nwhere the variance of the position comes from",
             ("source", "%"),
             [(n, f"{100 * x:.3g}") for n, x in shares],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MANY, Base, Json, RobotName, guarded, load, progress, said, say, table
+from .common import MANY, Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress, said
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -26,15 +26,15 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Measure how fast the main functions run here: preparing them, one call, and a batch, on one core."""
-    loaded = load(robot, base)
+    loaded = load_robot(robot, base)
     rows = measure(loaded, states)
     if as_json:
-        say({"robot": robot, "base": base, "states": states, "threads": 1, "rows": rows})
+        print_json({"robot": robot, "base": base, "states": states, "threads": 1, "rows": rows})
         return
     cells = [(r["quantity"], f"{r['build_s'] * 1e3:.0f}", f"{r['call_ns']:.0f}", f"{r['state_ns']:.1f}",
               f"{1e3 / r['state_ns']:.1f}") for r in rows]  # fmt: skip
     columns = ("quantity", "build ms", "one call ns", "ns a state", "million a s")
-    table(f"{loaded.name}, one core, batches of {states:,} states", columns, cells)
+    print_table(f"{loaded.name}, one core, batches of {states:,} states", columns, cells)
 
 
 def measure(robot: Robot, states: int) -> list[dict[str, Any]]:
@@ -67,12 +67,12 @@ def _measure_one(robot: Robot, name: str, state: dict[str, Any]) -> dict[str, An
     function(*one)
     built = time.perf_counter() - start
     out = function(*many)
-    batch = shortest(lambda: function(*many, out=out), 1)
-    return {"quantity": name, "build_s": built, "call_ns": shortest(lambda: function(*one), 300) * 1e9,
+    batch = shortest_time(lambda: function(*many, out=out), 1)
+    return {"quantity": name, "build_s": built, "call_ns": shortest_time(lambda: function(*one), 300) * 1e9,
             "state_ns": batch / len(many[0]) * 1e9}  # fmt: skip
 
 
-def shortest(call: Callable[[], Any], repeats: int, windows: int = WINDOWS) -> float:
+def shortest_time(call: Callable[[], Any], repeats: int, windows: int = WINDOWS) -> float:
     """Seconds per call, the least of several windows: what the machine can do when nothing disturbs it."""
     best = float("inf")
     for _ in range(windows):

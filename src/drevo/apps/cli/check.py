@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MANY, Base, Json, RobotName, guarded, load, progress, say, table
+from .common import MANY, Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -29,19 +29,19 @@ def check(
 
     The exit code is 1 if a test fails.
     """
-    loaded = load(robot, base, strict)
+    loaded = load_robot(robot, base, strict)
     rows = examine(loaded, states)
     good = all(row["ok"] for row in rows)
     if as_json:
         facts = {"robot": robot, "base": base, "states": states, "ok": good, "checks": rows}
-        say({**facts, "notes": list(loaded.notes)})
+        print_json({**facts, "notes": list(loaded.notes)})
     else:
         cells = [
             (r["check"], f"{r['worst']:.1e}", f"{r['limit']:.0e}", "ok" if r["ok"] else "FAILED") for r in rows
         ]
         for note in loaded.notes:
             print(f"note: {note}")
-        table(f"{loaded.name}, {states} random states", ("check", "worst", "limit", ""), cells)
+        print_table(f"{loaded.name}, {states} random states", ("check", "worst", "limit", ""), cells)
     if not good:
         raise typer.Exit(FAILED)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, say
+from .common import Base, Json, RobotName, guarded, load_robot, print_json
 
 FAILED = 1
 
@@ -36,9 +36,9 @@ def check_formulas(
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise InputError(f"{str(file)!r} is no text in UTF-8") from None
-    judged = check(load(robot, base), text)
+    judged = check(load_robot(robot, base), text)
     if as_json:
-        say({"robot": robot, "right": list(judged.right), "wrong": [asdict(w) for w in judged.wrong]})
+        print_json({"robot": robot, "right": list(judged.right), "wrong": [asdict(w) for w in judged.wrong]})
     else:
         print(judged)
     if judged.wrong:

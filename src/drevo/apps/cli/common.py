@@ -79,14 +79,14 @@ def said(message: object) -> str:
     return "\n  ".join([*lines[: 1 + SHOWN], *more])
 
 
-def load(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
+def load_robot(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
     """A Robot by path or name."""
     from ...robot.loading import load as load_robot
 
     return load_robot(robot, base=base, strict=strict)
 
 
-def numbers(option: str, text: str | None) -> list[float] | None:
+def numbers_in(option: str, text: str | None) -> list[float] | None:
     """Numbers with commas between them; None where the option is not given."""
     from ...errors import InputError
 
@@ -98,17 +98,17 @@ def numbers(option: str, text: str | None) -> list[float] | None:
         raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
 
 
-def drawing(*words: str) -> Path:
+def drawing_path(*words: str) -> Path:
     """The file of a drawing, in this folder, whatever the words hold."""
     return Path(re.sub(r"[^\w.-]+", "_", "-".join(words)) + ".svg")
 
 
-def say(data: Any) -> None:
+def print_json(data: Any) -> None:
     """JSON on stdout."""
     print(json.dumps(data, indent=1, ensure_ascii=False))
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> None:
     """A table on stdout; the first `left` columns are text."""
     from rich.console import Console
     from rich.table import Table
@@ -148,7 +148,7 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def portion(title: str, doing: str) -> Iterator[Callable[[float], None]]:
+def progress_portion(title: str, doing: str) -> Iterator[Callable[[float], None]]:
     """The same for work that tells which part of it, 0 to 1, is done."""
     seen = 0
     with progress(100, title) as step:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, progress, say, table
+from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ..design.conditions import Conditions
@@ -33,13 +33,15 @@ def conditions(
 
     with progress(1, "conditions") as step:
         step("reducing")
-        found = find(load(robot, base), _words(constant), _words(zero), diagonal, _words(free) or None)
+        found = find(load_robot(robot, base), _words(constant), _words(zero), diagonal, _words(free) or None)
     whole = found if isinstance(found, Conditions) else None
     if as_json:
-        say({"robot": robot, **_data(found), **({"M": whole.M, "motion": list(whole.motion)} if whole else {})})
+        print_json(
+            {"robot": robot, **_data(found), **({"M": whole.M, "motion": list(whole.motion)} if whole else {})}
+        )
         return
     rows = [(body, text) for body, texts in _bodies(found).items() for text in texts]
-    table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
+    print_table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
     if whole:
         print("\nEquations of motion when they hold:", *whole.motion, sep="\n")
 

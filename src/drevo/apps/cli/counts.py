@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, progress, say, table
+from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
 
 QUANTITIES = ("inverse_dynamics", "mass_matrix", "bias", "gravity", "forward_dynamics", "kinetic_energy")
 COLUMNS = ("mul", "add", "div", "trig", "angle_sums", "hoisted")
@@ -37,14 +37,14 @@ def counts(
     rows = count(robot, base, wanted, formalism, objective, symbols)
     if as_json:
         about = {"robot": robot, "base": base, "objective": objective, "convention": CONVENTION}
-        say({**about, "counts": rows})
+        print_json({**about, "counts": rows})
         return
     cells = [
         (name if first else "", f, *(c.get(k, 0) for k in COLUMNS), c["mul"] + c["add"] + c["div"])
         for name, row in rows.items()
         for first, (f, c) in zip((True, *[False] * 99), row["formalisms"].items())
     ]
-    table("", ("quantity", "formalism", *COLUMNS, "total"), cells)
+    print_table("", ("quantity", "formalism", *COLUMNS, "total"), cells)
     print(CONVENTION)
 
 
@@ -55,7 +55,7 @@ def count(
     from ...compiler.registry import compete
     from ...compiler.write_out import SNAP
 
-    model, rows = load(robot, base).model, {}
+    model, rows = load_robot(robot, base).model, {}
     with progress(len(wanted), "counting") as step:
         for name in wanted:
             step(name)

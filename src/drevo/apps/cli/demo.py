@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .bench import shortest
-from .common import MANY, guarded, load, progress, table
+from .bench import shortest_time
+from .common import MANY, guarded, load_robot, print_table, progress
 
 if TYPE_CHECKING:
     from ...compiler.derivation import Derivation
@@ -74,7 +74,7 @@ def demo(
 def _write_page(report: Report, output: Path, robot: str, quantity: str) -> None:
     from ...compiler.write_out import write_out
 
-    d: Derivation = write_out(load(robot), quantity, symbols=None if robot == "puma560" else "all")
+    d: Derivation = write_out(load_robot(robot), quantity, symbols=None if robot == "puma560" else "all")
     name = f"{robot}-{quantity.replace('_', '-')}.html"
     (output / name).write_text(d.html(), encoding="utf-8")
     report.pages.append((robot, quantity, name, d.formalism, d.counts))
@@ -85,7 +85,7 @@ def _write_page(report: Report, output: Path, robot: str, quantity: str) -> None
 def _compile_puma(report: Report, states: int, step: Any) -> None:
     import numpy as np
 
-    robot, rng = load("puma560"), np.random.default_rng(0)
+    robot, rng = load_robot("puma560"), np.random.default_rng(0)
     q = robot.random(rng, states)
     v, a = rng.normal(size=(2, states, robot.nv))
     results: dict[str, Any] = {}
@@ -98,9 +98,9 @@ def _compile_puma(report: Report, states: int, step: Any) -> None:
         )
         function = getattr(robot, name)
         results[name] = function(*args)
-        seconds = shortest(lambda f=function, x=args, o=results[name]: f(*x, out=o), 1, 3)  # type: ignore[misc]
+        seconds = shortest_time(lambda f=function, x=args, o=results[name]: f(*x, out=o), 1, 3)  # type: ignore[misc]
         one = [np.ascontiguousarray(x[0]) for x in args]
-        call = shortest(lambda f=function, x=one: f(*x), 300, 3)  # type: ignore[misc]
+        call = shortest_time(lambda f=function, x=one: f(*x), 300, 3)  # type: ignore[misc]
         report.speeds.append((name, states / seconds, call))
         worst = _against_recursion(robot, name, [x[:SAMPLES] for x in args], results[name][:SAMPLES])
         report.checks.append((f"puma560: compiled {name}, {SAMPLES} states", worst, COMPILED_LIMIT))
@@ -128,11 +128,11 @@ def _relative(got: Any, expected: Any) -> float:
 def _print(report: Report, states: int) -> None:
     rows = [(f"{robot} {quantity}", c["mul"], c["add"], c["trig"], c.get("hoisted", 0), formalism)
             for robot, quantity, _, formalism, c in report.pages]  # fmt: skip
-    table("equations, written out", ("", "mul", "add", "trig", "hoisted", "formalism"), rows)
+    print_table("equations, written out", ("", "mul", "add", "trig", "hoisted", "formalism"), rows)
     print()
     checks = [(text, f"{worst:.1e}", f"{limit:.0e}", "ok" if worst <= limit else "FAILED")
               for text, worst, limit in report.checks]  # fmt: skip
-    table(
+    print_table(
         "checks against the plain recursion, relative to the largest value",
         ("", "worst", "limit", ""),
         checks,
@@ -142,7 +142,7 @@ def _print(report: Report, states: int) -> None:
         (name, f"{rate / 1e6:.1f}", f"{1e9 / rate:.1f}", f"{call * 1e9:.0f}") for name, rate, call in report.speeds
     ]
     columns = ("", "million states a s", "ns a state", "one call ns")
-    table(f"puma560, {states:,} random states, one of {os.cpu_count()} cores", columns, speeds)
+    print_table(f"puma560, {states:,} random states, one of {os.cpu_count()} cores", columns, speeds)
 
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .common import Base, Json, RobotName, guarded, load, say, table
+from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 @guarded
 def info(robot: RobotName, base: Base = "fixed", as_json: Json = False) -> None:
     """Show a robot: its size and mass, its joints in the order of q, and what in its file was not read."""
-    data = describe(load(robot, base))
+    data = describe_robot(load_robot(robot, base))
     if as_json:
-        say(data)
+        print_json(data)
         return
     print(f"{data['name']}: {len(data['links'])} links, nq {data['nq']}, nv {data['nv']}, {data['mass']:.6g} kg")
     print("gravity {:g} {:g} {:g} m/s^2".format(*data["gravity"]))
     rows = [(j["name"], j["kind"], j["parent"], j["child"], _span(j), _limits(j)) for j in data["joints"]]
-    table("", ("joint", "kind", "parent", "child", "q", "limits"), rows, left=4)
+    print_table("", ("joint", "kind", "parent", "child", "q", "limits"), rows, left=4)
     for note in data["notes"]:
         print(f"note: {note}")
 
 
-def describe(robot: Robot) -> dict[str, Any]:
+def describe_robot(robot: Robot) -> dict[str, Any]:
     """The same as plain data."""
     model = robot.model
     joints, at = [], 0

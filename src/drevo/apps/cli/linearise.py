@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, numbers, say, table
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, print_json, print_table
 
 if TYPE_CHECKING:
     from ...robot import Robot
@@ -47,7 +47,7 @@ def linearise(
 
     if output is not None:
         ready("a linear model", output, (".npz",))
-    made = load(robot, base)
+    made = load_robot(robot, base)
     driven = [x.strip() for x in actuated.split(",")] if actuated else None
     at, rates, efforts = _state(made, q, v, tau, driven)
     found = made.linearise(at, rates, efforts, actuated=driven)
@@ -58,10 +58,10 @@ def linearise(
             np.savez(file, **facts, eigenvalues=values)
     if as_json:
         pairs = [[float(x.real), float(x.imag)] for x in values]
-        say({"robot": made.name, **{k: x.tolist() for k, x in facts.items()}, "eigenvalues": pairs})
+        print_json({"robot": made.name, **{k: x.tolist() for k, x in facts.items()}, "eigenvalues": pairs})
         return
     print(f"{made.name}: natural motions about the state")
-    table("", ("rad/s", "Hz", "damping", "eigenvalue"), _rows(values), left=0)
+    print_table("", ("rad/s", "Hz", "damping", "eigenvalue"), _rows(values), left=0)
     growing = int((values.real > 0.0).sum())
     still = float(np.abs(found.a).max(initial=0.0))
     print(
@@ -77,9 +77,9 @@ def _state(
     """Configuration, rates and efforts as they are asked for: at rest, and held there, where nothing is said."""
     import numpy as np
 
-    at = robot.neutral() if q is None else np.array(numbers("--q", q))
-    rates = np.zeros(robot.nv) if v is None else np.array(numbers("--v", v))
-    force = numbers("--tau", tau)
+    at = robot.neutral() if q is None else np.array(numbers_in("--q", q))
+    rates = np.zeros(robot.nv) if v is None else np.array(numbers_in("--v", v))
+    force = numbers_in("--tau", tau)
     if force is None:
         return at, rates, robot.constrained_inverse_dynamics(at, rates, np.zeros(robot.nv), actuated=driven).tau
     return at, rates, np.array(force * robot.nv if len(force) == 1 else force)

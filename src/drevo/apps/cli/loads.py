@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, drawing, guarded, load, numbers, say, table
+from .common import Base, Json, RobotName, drawing_path, guarded, load_robot, numbers_in, print_json, print_table
 
 if TYPE_CHECKING:
     from ..loads import Drives, Envelope
@@ -43,22 +43,22 @@ def loads(
 
     if output is not None:
         ready("an envelope" if link else "the table of drives", output, (".csv", ".svg"))
-    made = load(robot, base)
+    made = load_robot(robot, base)
     if (start is None) != (end is None):
         raise InputError("a line has two ends: give --from and --to, or neither")
     moved = Trajectory.read(made, trajectory, waypoints)
     driven = drives(made, moved)
     found = None
     if link is not None:
-        span = None if start is None else (numbers("--from", start), numbers("--to", end))
+        span = None if start is None else (numbers_in("--from", start), numbers_in("--to", end))
         found = envelope(made, moved, link, sections, span=span, distribution=distribution)  # type: ignore[arg-type]
     saved = [output] if output else []
     if plot:
-        saved.append(drawing(made.name, link or "drives"))
+        saved.append(drawing_path(made.name, link or "drives"))
     for path in saved:
         (driven if found is None else found).save(path)
     if as_json:
-        say({"robot": made.name, "drives": driven.rows(), **(_facts(found) if found else {})})
+        print_json({"robot": made.name, "drives": driven.rows(), **(_facts(found) if found else {})})
         return
     _print_drives(driven)
     if found is not None:
@@ -83,7 +83,7 @@ def _print_drives(driven: Drives) -> None:
     keys = ("peak", "rms", "limit", "peak_power", "rms_power", "given", "taken_back", "speed")
     rows = [(r["joint"], *(None if r[k] is None else f"{r[k]:.4g}" for k in keys)) for r in driven.rows()]
     print(f"{x.robot.name}: drives over {x.t[-1] - x.t[0]:g} s, N m or N")
-    table("", heads, rows)
+    print_table("", heads, rows)
 
 
 def _print_sections(found: Envelope) -> None:
@@ -97,4 +97,4 @@ def _print_sections(found: Envelope) -> None:
         for c in found.cases()
     ]
     print("what the inboard piece exerts on the outboard one, in section axes:")
-    table("", ("load", "N, N m", "s, m", "t, s"), rows)
+    print_table("", ("load", "N, N m", "s, m", "t, s"), rows)

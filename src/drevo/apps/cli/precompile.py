@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, progress, say, table
+from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -38,7 +38,7 @@ def precompile(
     Drevo, LLVM, NumPy and Python, and the kind of processor. The cache is a private folder of the user, which the
     environment variable DREVO_CACHE_DIR names; run this on the machine that will compute.
     """
-    loaded = load(robot, base)
+    loaded = load_robot(robot, base)
     spec = {"layout": layout, "dtype": dtype, "packed": packed}
     where = str(_directory())
     rows = []
@@ -46,12 +46,12 @@ def precompile(
     with progress(len(jobs), "compiling") as step:
         for name, options in jobs:
             step(name)
-            rows.append(compiled(loaded, name, options, spec))
+            rows.append(compile_timed(loaded, name, options, spec))
     if as_json:
-        say({"robot": robot, "base": base, **spec, "cache": where, "functions": rows})
+        print_json({"robot": robot, "base": base, **spec, "cache": where, "functions": rows})
         return
     cells = [(r["quantity"], r["link"], f"{r['seconds']:.3f}", r["backend"]) for r in rows]
-    table(f"{loaded.name}, {layout}, {dtype}", ("quantity", "link", "seconds", "runs"), cells, left=2)
+    print_table(f"{loaded.name}, {layout}, {dtype}", ("quantity", "link", "seconds", "runs"), cells, left=2)
     print(f"cache: {where}")
 
 
@@ -86,7 +86,7 @@ def _jobs(robot: Robot, wanted: Sequence[str], links: Sequence[str]) -> Iterator
         yield from ((name, {"link": link}) for link in links)
 
 
-def compiled(robot: Robot, name: str, options: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+def compile_timed(robot: Robot, name: str, options: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
     from ...compiler.compile import compile
 
     start = time.perf_counter()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load, numbers, portion, say
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, print_json, progress_portion
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -56,15 +56,15 @@ def simulate(
     if output is not None:
         ready("a table", output, (".npz", ".csv", ".parquet"))
     made = _robot(robot, n, base)
-    with portion(made.name, method) as part:
+    with progress_portion(made.name, method) as part:
         moved = run(
-            made, _start(made, robot, q), numbers("--v", v), duration=time, step=step, method=method, rtol=rtol,
+            made, _start(made, robot, q), numbers_in("--v", v), duration=time, step=step, method=method, rtol=rtol,
             max_steps=max_steps, every=every, progress=part,
         )  # fmt: skip
     if output is not None:
         moved.save(output)
     if as_json:
-        say(_facts(moved))
+        print_json(_facts(moved))
         return
     _tell(moved)
     if plot:
@@ -86,14 +86,14 @@ def _robot(name: str, n: int | None, base: str) -> Robot:
     from ...robot.embedded import rod_chain
 
     if n is None:
-        return load(name, base)
+        return load_robot(name, base)
     if name != "rod-chain":
         raise InputError(f"--n is the number of bodies of rod-chain, not of {name!r}")
     return rod_chain(n)
 
 
 def _start(robot: Robot, name: str, q: str | None) -> Any:
-    given = numbers("--q", q)
+    given = numbers_in("--q", q)
     if given is not None:
         return given
     start = robot.neutral()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, RobotName, drawing, guarded, load, portion, say
+from .common import Json, RobotName, drawing_path, guarded, load_robot, print_json, progress_portion
 
 if TYPE_CHECKING:
     from ..walking import Walk
@@ -40,17 +40,19 @@ def walk(
 
     chosen = gait_of(gait) if length is None else replace(gait_of(gait), length=length)
     corners = dict(map(_sole, feet)) if feet else None
-    soles(load(robot, "fixed"), corners)  # an arm is told that it has no feet, not what a free base would do to it
-    made = load(robot, "floating")
-    with portion(made.name, gait) as part:
+    soles(
+        load_robot(robot, "fixed"), corners
+    )  # an arm is told that it has no feet, not what a free base would do to it
+    made = load_robot(robot, "floating")
+    with progress_portion(made.name, gait) as part:
         walked = run(made, steps, chosen, corners, progress=part)
     facts = _facts(walked, steps, gait)
     if as_json:
-        say(facts)
+        print_json(facts)
     else:
         _tell(facts)
     if plot:
-        path = drawing(made.name, gait)
+        path = drawing_path(made.name, gait)
         path.write_text(draw(walked, f"{made.name}: {steps} steps, {gait} gait"), encoding="utf-8")
         if not as_json:
             print(f"drawn {path}")

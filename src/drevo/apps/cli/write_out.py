@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...codegen.emit.languages import BY_ENDING, LANGUAGES
-from .common import Base, RobotName, guarded, load, progress
+from .common import Base, RobotName, guarded, load_robot, progress
 
 TARGETS = (*LANGUAGES, "sympy")
 
@@ -56,7 +56,7 @@ def write_out(
     options: dict[str, Any] = {key: value for key, value in given if value}
     with progress(2, "writing out") as step:
         step(quantity)
-        d = derive(load(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)
+        d = derive(load_robot(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)
         step(target)
         text = str(getattr(d, target)())
     if output is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError, TraceError, shown
-from ...io.brief import several
+from ...io.brief import brief_list
 from ...io.given import flag
 from ...mechanics.algorithms.energy import potential_energy
 from ...mechanics.formalisms.telegin import elements
@@ -32,7 +32,7 @@ from .free_lengths import (
     lengths_of,
     polynomial_conditions,
     sides_of,
-    snapped,
+    snapped_to_known,
     texts,
 )
 from .linear import Space, SparseRow, space
@@ -93,7 +93,7 @@ class Conditions:
         return "\n".join(f"body {body}: {'; '.join(rows)}" for body, rows in self.by_body.items())
 
     def __repr__(self) -> str:
-        return several("conditions", self.equations)
+        return brief_list("conditions", self.equations)
 
     @property
     def equations(self) -> tuple[str, ...]:
@@ -207,15 +207,15 @@ class Conditions:
             values = [expressions.value(s, self._name, lambda t: _exactly(Fraction(t))) for s in sides]
         except ZeroDivisionError:
             raise InputError(f"condition {shown(text.strip())} divides by zero") from None
-        last = expressions.text(sides[-1])
+        last = expressions.formula_text(sides[-1])
         out = []
         known = {abs(c) for row in self.space.rows.values() for c in row.values()}
         for side, x in zip(sides[:-1], values):
             row = forms(x - values[-1]).get(ONE, {})
-            row = {k: snapped(c, known) for k, c in row.items()}
+            row = {k: snapped_to_known(c, known) for k, c in row.items()}
             if NUMBER in row:
                 raise InputError(f"condition {shown(text.strip())} has a term without inertial parameters")
-            out.append((f"{expressions.text(side)} = {last}", row))
+            out.append((f"{expressions.formula_text(side)} = {last}", row))
         return out
 
     def _name(self, name: str) -> Scalar:

@@ -35,7 +35,7 @@ class FormulaNode:
     at: int = -1
 
 
-def tokens(text: str) -> list[tuple[str, str]]:
+def formula_tokens(text: str) -> list[tuple[str, str]]:
     """(kind, text) of every token."""
     text = re.sub(r"\\(?=sin|cos)", "", text)
     text = re.sub(r"\\(left|right|mathbf|mathrm|quad|;|!)", "", text).replace("−", "-").replace("\\cdot", "*")
@@ -84,7 +84,7 @@ class _Reader:
     """Recursive descent over tokens; the depth is bounded by the parentheses."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.tokens, self.at, self.depth = text, tokens(text), 0, 0
+        self.text, self.tokens, self.at, self.depth = text, formula_tokens(text), 0, 0
 
     def peek(self) -> tuple[str, str]:
         return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "")
@@ -153,7 +153,7 @@ class _Reader:
         raise self.wrong()
 
 
-def read(text: str) -> list[FormulaNode]:
+def read_formula(text: str) -> list[FormulaNode]:
     """The sides of a chain of equalities, in order."""
     reader = _Reader(text)
     sides = [reader.sum()]
@@ -210,22 +210,32 @@ def replaced(node: FormulaNode, old: FormulaNode, new: FormulaNode) -> FormulaNo
 _RANK = {"+": 1, "-": 1, "neg": 1, "*": 2, "/": 2, "^": 3}
 
 
-def text(node: FormulaNode, above: int = 0) -> str:
+def formula_text(node: FormulaNode, above: int = 0) -> str:
     """The expression in the notation that `read` takes."""
     if not node.parts:
         return str(node.value)
     if node.kind in FUNCTIONS:
-        return f"{node.kind}({text(node.parts[0])})"
+        return f"{node.kind}({formula_text(node.parts[0])})"
     rank = _RANK[node.kind]
     if node.kind == "neg":
-        out = "-" + text(node.parts[0], 2)
+        out = "-" + formula_text(node.parts[0], 2)
     elif node.kind == "^":
-        out = f"{text(node.parts[0], 4)}^{node.value}"
+        out = f"{formula_text(node.parts[0], 4)}^{node.value}"
     else:
         space = " " if rank == 1 else ""
         tight = rank + (node.kind in "-/")
-        out = f"{text(node.parts[0], rank)}{space}{node.kind}{space}{text(node.parts[1], tight)}"
+        out = f"{formula_text(node.parts[0], rank)}{space}{node.kind}{space}{formula_text(node.parts[1], tight)}"
     return f"({out})" if rank < above else out
 
 
-__all__ = ["FUNCTIONS", "FormulaNode", "leaves", "nodes", "normal", "read", "replaced", "text", "value"]
+__all__ = [
+    "FUNCTIONS",
+    "FormulaNode",
+    "formula_text",
+    "leaves",
+    "nodes",
+    "normal",
+    "read_formula",
+    "replaced",
+    "value",
+]

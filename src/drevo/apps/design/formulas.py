@@ -81,13 +81,15 @@ class _Check:
         self.wrong: list[Wrong] = []
 
     def line(self, line: str) -> None:
-        sides = expressions.read(line)
+        sides = expressions.read_formula(line)
         if len(sides) < 2:
             raise InputError(f"formula {line!r} has no '='")
         *names, last = sides
         for side in names:
             if side.kind != "name":
-                raise InputError(f"formula {line!r}: its left side {expressions.text(side)!r} is not one name")
+                raise InputError(
+                    f"formula {line!r}: its left side {expressions.formula_text(side)!r} is not one name"
+                )
             name = str(side.value)
             true = None if name in self.own else self.values(name)
             if true is None:
@@ -107,7 +109,7 @@ class _Check:
             self.right.append(name)
             return
         mend = mended(self.values, self.own, name, node, lambda x: self._right(x, true, least))
-        printed = f"{name} = {expressions.text(node)}"
+        printed = f"{name} = {expressions.formula_text(node)}"
         self.wrong.append(Wrong(name, printed, error, f"{name} = {mend}" if mend else ""))
 
     def _right(self, node: FormulaNode, true: Array, least: float) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, shown
-from ...io.brief import brief, several
+from ...io.brief import brief, brief_list
 from ...io.packages import package
 from ...mechanics.tree import build_tree
 from ...model.description import Model
@@ -65,7 +65,7 @@ def texts(name: str, given: object) -> list[str]:
 
 def sides_of(text: str) -> list[expressions.FormulaNode]:
     """The sides of an equation among parameters."""
-    sides = expressions.read(text)
+    sides = expressions.read_formula(text)
     if len(sides) < 2:
         raise InputError(f"condition {shown(text.strip())} has no '='")
     if any(x.kind in expressions.FUNCTIONS for s in sides for x in expressions.nodes(s)):
@@ -73,7 +73,7 @@ def sides_of(text: str) -> list[expressions.FormulaNode]:
     return sides
 
 
-def snapped(x: Fraction, known: Iterable[Fraction]) -> Fraction:
+def snapped_to_known(x: Fraction, known: Iterable[Fraction]) -> Fraction:
     """A coefficient that rounding of printed numbers moved is the one that stands in the conditions."""
     for c in known:
         if abs(abs(x) - c) <= CLOSE * c:
@@ -96,7 +96,7 @@ class PolynomialConditions:
         return "\n".join(self.equations)
 
     def __repr__(self) -> str:
-        return several("conditions", self.equations)
+        return brief_list("conditions", self.equations)
 
     @property
     def equations(self) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class PolynomialConditions:
         values = [
             _sympy().sympify(expressions.value(s, self._named, lambda t: _exact(Fraction(t)))) for s in sides
         ]
-        last, known = expressions.text(sides[-1]), {abs(c) for row in self.rows for c in row.values()}
+        last, known = expressions.formula_text(sides[-1]), {abs(c) for row in self.rows for c in row.values()}
         out = []
         for side, x in zip(sides[:-1], values):
             p = _sympy().together(x - values[-1])
@@ -165,8 +165,10 @@ class PolynomialConditions:
             if p.has(_sympy().zoo, _sympy().nan, _sympy().oo) or below.free_symbols:
                 raise InputError(f"condition {shown(text.strip())} divides by zero or by a parameter")
             terms = (numerator / below).expand().as_coefficients_dict()
-            p = _sympy().Add(*(_exact(snapped(Fraction(int(c.p), int(c.q)), known)) * m for m, c in terms.items()))
-            out.append((f"{expressions.text(side)} = {last}", p))
+            p = _sympy().Add(
+                *(_exact(snapped_to_known(Fraction(int(c.p), int(c.q)), known)) * m for m, c in terms.items())
+            )
+            out.append((f"{expressions.formula_text(side)} = {last}", p))
         return out
 
     def _named(self, name: str) -> Any:
@@ -257,6 +259,6 @@ __all__ = [
     "lengths_of",
     "polynomial_conditions",
     "sides_of",
-    "snapped",
+    "snapped_to_known",
     "texts",
 ]

@@ -22,7 +22,7 @@ class Space:
         """The row modulo the space."""
         out = dict(row)
         for pivot in [c for c in row if c in self.rows]:
-            add(out, self.rows[pivot], -out[pivot])
+            add_multiple(out, self.rows[pivot], -out[pivot])
         return out
 
     def add(self, row: SparseRow) -> int | None:
@@ -35,7 +35,7 @@ class Space:
         rest = {c: x / scale for c, x in rest.items()}
         for other in self.rows.values():
             if pivot in other:
-                add(other, rest, -other[pivot])
+                add_multiple(other, rest, -other[pivot])
         self.rows[pivot] = rest
         return pivot
 
@@ -43,7 +43,7 @@ class Space:
         return not self.reduced(row)
 
 
-def add(into: SparseRow, row: SparseRow, factor: Fraction) -> None:
+def add_multiple(into: SparseRow, row: SparseRow, factor: Fraction) -> None:
     """into += factor * row; zeros leave."""
     for c, x in row.items():
         value = into.get(c, Fraction(0)) + factor * x
@@ -66,4 +66,4 @@ def rank(rows: Sequence[SparseRow]) -> int:
     return len(space(rows))
 
 
-__all__ = ["Space", "SparseRow", "add", "rank", "space"]
+__all__ = ["Space", "SparseRow", "add_multiple", "rank", "space"]

@@ -31,7 +31,7 @@ def mended(values: Values, own: Mapping[str, Array], name: str, node: FormulaNod
     for stage in stages:
         for candidate in stage:
             if right(candidate):
-                return expressions.text(candidate)
+                return expressions.formula_text(candidate)
     return _by_statement(values, own, name, right)
 
 
@@ -40,11 +40,11 @@ def _by_statement(values: Values, own: Mapping[str, Array], name: str, right: Ju
     found = statement(values, name)
     if not found:
         return ""
-    node = expressions.read(found)[0]
+    node = expressions.read_formula(found)[0]
     leaves = [x for x in expressions.leaves(node) if x.kind == "name" and split_name(x.value)[0] in "xyz"]
     for candidate in _projections(values, own, name, node, leaves):
         if right(candidate):
-            return expressions.text(candidate)
+            return expressions.formula_text(candidate)
     return found if right(node) else ""
 
 

@@ -19,7 +19,7 @@ from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec
 from ...mechanics.tree import Tree, build_tree
 from ...mechanics.tree_indices import children_of
 from ...model.description import Model
-from .linear import SparseRow, add
+from .linear import SparseRow, add_multiple
 from .polynomial import NUMBER, ONE, Angle, Poly, exact, forms, rational, slide
 
 KINDS = ("xy", "xz", "yz", "dx", "dy", "dz", "y", "x", "z", "m")  # a condition is solved for the first of these
@@ -161,7 +161,7 @@ class Parameters:
         """m_oi = m_i - sum of m_j over the children."""
         row: SparseRow = {self.at[i, "m"]: Fraction(1)}
         for j in self.children[i]:
-            add(row, {self.at[j, "m"]: Fraction(1)}, Fraction(-1))
+            add_multiple(row, {self.at[j, "m"]: Fraction(1)}, Fraction(-1))
         return row
 
 

@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def pose_of(twist: Array) -> Array:
+def pose_of_twist(twist: Array) -> Array:
     """Poses (n, 4, 4) of a move by twist[:3] after a turn by the rotation vector twist[3:] (Rodrigues)."""
     w = twist[:, 3:]
     angle = np.linalg.norm(w, axis=-1)[:, None, None]
@@ -22,7 +22,7 @@ def pose_of(twist: Array) -> Array:
     return T
 
 
-def turn_of(R: Array) -> Array:
+def rotation_vector(R: Array) -> Array:
     """Rotation vectors (n, 3) of turns far from half a revolution."""
     skew = np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=-1) / 2
     sine = np.linalg.norm(skew, axis=-1, keepdims=True)
@@ -30,4 +30,4 @@ def turn_of(R: Array) -> Array:
     return np.asarray(skew * np.divide(angle, sine, out=np.ones_like(sine), where=sine > 1e-12))
 
 
-__all__ = ["pose_of", "turn_of"]
+__all__ = ["pose_of_twist", "rotation_vector"]

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import InputError, shown
 from ...io.brief import brief
 from ...model.description import Inertial, Link, Model, Shape
-from ...model.sentences import meant, model_of
+from ...model.sentences import did_you_mean, model_of
 from . import solids
 from .solids import Solid
 
@@ -102,7 +102,7 @@ def named(model: Model, link: str) -> Link:
         if body.name == link:
             return body
     names = [body.name for body in model_of(model, "a load").links]
-    hint = meant(str(link), names) or f"; there are {', '.join(names[:40])}"
+    hint = did_you_mean(str(link), names) or f"; there are {', '.join(names[:40])}"
     raise InputError(f"link {shown(link)} is not in robot {model.name!r}{hint}")
 
 
@@ -120,7 +120,7 @@ def pseudo_inertia(inertial: Inertial | None) -> Array:
 
 def fitted(link: str, given: Sequence[Solid], target: Array) -> Distribution:
     """The solids with the target's mass, under the least affine map that gives its centre and second moments."""
-    P = solids.total(given)
+    P = solids.total_pseudo_inertia(given)
     (m, c, S), (mt, ct, St) = _parts(P), _parts(target)
     A = _transport(S / m, St / mt)
     if not np.allclose(A @ S @ A.T / m, St / mt, atol=AGREES * max(np.trace(St) / mt, 1e-300)):
@@ -168,7 +168,7 @@ def _stated(link: str, given: tuple[Solid, ...], target: Array) -> Distribution:
             raise InputError(
                 f"the distribution of link {link!r} holds {x!r}, no solid; make it with drevo.loads.box, ..."
             )
-    P = solids.total(given)
+    P = solids.total_pseudo_inertia(given)
     length = (
         np.sqrt(max(np.trace(target[:3, :3]), np.trace(P[:3, :3])) / max(target[3, 3], P[3, 3], 1e-300)) or 1.0
     )

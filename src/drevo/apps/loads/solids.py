@@ -126,7 +126,7 @@ def capsule(
     return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), half)
 
 
-def total(solids: Sequence[Solid]) -> Array:
+def total_pseudo_inertia(solids: Sequence[Solid]) -> Array:
     """Pseudo-inertia (4, 4) of several solids together."""
     return sum((x.whole() for x in solids), np.zeros((4, 4)))
 
@@ -261,4 +261,4 @@ def _discs(z: Array, w: Array, r: Array, h: Array, mu: float) -> Array:
     return P
 
 
-__all__ = ["Solid", "box", "capsule", "cylinder", "point", "rod", "sphere", "total"]
+__all__ = ["Solid", "box", "capsule", "cylinder", "point", "rod", "sphere", "total_pseudo_inertia"]

@@ -21,9 +21,9 @@ from ...io.brief import brief
 from ...io.given import finite, generator, number, numbers, whole
 from ...mechanics.configuration import slices, state
 from ...model.description import Joint
-from ...model.sentences import expect_robot, meant, model_of
+from ...model.sentences import did_you_mean, expect_robot, model_of
 from ...robot.face import Robot
-from .displacements import pose_of, turn_of
+from .displacements import pose_of_twist, rotation_vector
 from .external import Surroundings
 from .masses import GivenDistribution, named
 from .masses import distribution as distribution_of
@@ -313,11 +313,11 @@ class _Chain:
         for k, (joint, _) in enumerate(self.frames):
             at, P = self.robot.nv + 6 * k, _placement(joint)
             relative = np.linalg.inv(self.robot.pose(q, joint.parent)) @ self.robot.pose(q, joint.child)
-            T = T @ P @ pose_of(every[:, at : at + 6]) @ (np.linalg.inv(P) @ relative)
+            T = T @ P @ pose_of_twist(every[:, at : at + 6]) @ (np.linalg.inv(P) @ relative)
             T = T @ self._bent(bends, joint.child)
         wanted = self.robot.pose(self.q, self.link)
         place = T[:, :3, :3] @ self.point + T[:, :3, 3] - self.tool()
-        return np.concatenate([place, turn_of(T[:, :3, :3] @ wanted[:3, :3].T)], axis=-1)
+        return np.concatenate([place, rotation_vector(T[:, :3, :3] @ wanted[:3, :3].T)], axis=-1)
 
     def _first(self) -> str:
         return self.frames[0][0].parent if self.frames else self.link
@@ -329,7 +329,7 @@ class _Chain:
         for x, twist in sorted((b for b in bends if b[0].link == link), key=lambda b: b[0].s):
             world = section_motion(self.robot, self.q, still, still, link, x.s, x.span, x.distribution).pose
             X = np.linalg.inv(self.robot.pose(self.q, link)) @ world
-            T = T @ X @ pose_of(twist[None])[0] @ np.linalg.inv(X)
+            T = T @ X @ pose_of_twist(twist[None])[0] @ np.linalg.inv(X)
         return T
 
 
@@ -407,7 +407,7 @@ def _tolerances(name: str, x: Array) -> Array:
 def _require_joints(robot: Robot, name: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     for joint in given:
         if joint not in known:
-            hint = meant(str(joint), known) or f"; there are {', '.join(known)}"
+            hint = did_you_mean(str(joint), known) or f"; there are {', '.join(known)}"
             raise InputError(f"{name}: joint {joint!r} is not in robot {robot.name!r}{hint}")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...constrained.solve import RANK, times
+from ...constrained.solve import RANK, matvec
 from ...constrained.terms import constraint_terms
 from ...robot.face import Robot
 from .feet import BASE, Array, Leg, gap
@@ -33,10 +33,10 @@ def computed_torque(robot: Robot, support: Support, phase: Phase, gain: float) -
         w = planned + 2.0 * gain * (rate - v) + gain**2 * error
         terms = constraint_terms(robot, held, q, v)
         back = np.linalg.pinv(terms.jacobian, rcond=RANK)
-        a = w - times(back, terms.gamma + times(terms.jacobian, w))
+        a = w - matvec(back, terms.gamma + matvec(terms.jacobian, w))
         effort = robot.inverse_dynamics(q, v, a)
         N = share(needed(robot, q, effort), support.middles)
-        tau = effort - times(np.swapaxes(terms.jacobian, -1, -2), N.reshape(*N.shape[:-2], -1))
+        tau = effort - matvec(np.swapaxes(terms.jacobian, -1, -2), N.reshape(*N.shape[:-2], -1))
         tau[..., BASE] = 0.0  # to rounding it is
         return np.asarray(tau)
 
@@ -62,19 +62,19 @@ def leaning(robot: Robot, legs: Sequence[Leg], support: Support, phase: Phase, g
             wrench = _push(robot, (goal, rate, planned), (q, v), gain)
         R = robot.pose(q, base)[..., :3, :3]
         moment = wrench[..., 3:] - np.cross(q[..., :3], wrench[..., :3])
-        given = np.concatenate([times(np.swapaxes(R, -1, -2), x) for x in (wrench[..., :3], moment)], -1)
+        given = np.concatenate([matvec(np.swapaxes(R, -1, -2), x) for x in (wrench[..., :3], moment)], -1)
         here, there = (constraint_terms(robot, held, x, u) for x, u in ((q, v), (goal, rate)))
-        soles = times(there.jacobian, planned) + there.gamma - here.gamma
+        soles = matvec(there.jacobian, planned) + there.gamma - here.gamma
         soles += 2.0 * gain * (there.rate - here.rate) + gain**2 * _gaps(robot, legs, q, goal)
         joints = (planned + 2.0 * gain * (rate - v) + gain**2 * (way - robot.difference(near, q)))[..., rest]
         M, h = robot.mass_matrix(q), robot.bias(q, v)
         unit = np.broadcast_to(np.eye(robot.nv)[rest], (*M.shape[:-2], len(rest), robot.nv))
         rows = np.concatenate([M[..., BASE, :], here.jacobian, unit], axis=-2)
         right = np.concatenate([given - h[..., BASE], soles, joints], -1)
-        tau = times(M, np.linalg.solve(rows, right[..., None])[..., 0]) + h
+        tau = matvec(M, np.linalg.solve(rows, right[..., None])[..., 0]) + h
         if phase.stands:
             N = share(wrench, support.middles)
-            tau = tau - times(np.swapaxes(here.jacobian, -1, -2), N.reshape(*N.shape[:-2], -1))
+            tau = tau - matvec(np.swapaxes(here.jacobian, -1, -2), N.reshape(*N.shape[:-2], -1))
         tau[..., BASE] = 0.0
         return np.asarray(tau)
 
@@ -95,7 +95,7 @@ def _push(robot: Robot, goal: tuple[Array, Array, Array], state: tuple[Array, Ar
 def _gaps(robot: Robot, legs: Sequence[Leg], q: Array, goal: Array) -> Array:
     """From the soles to where they are at the goal, (..., 6 legs)."""
     poses = [robot.pose(goal, leg.link) for leg in legs]
-    places = [times(x[..., :3, :3], leg.middle) + x[..., :3, 3] for leg, x in zip(legs, poses)]
+    places = [matvec(x[..., :3, :3], leg.middle) + x[..., :3, 3] for leg, x in zip(legs, poses)]
     return np.concatenate([gap(robot, leg, q, p, x[..., :3, :3]) for leg, p, x in zip(legs, places, poses)], -1)
 
 

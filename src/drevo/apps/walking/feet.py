@@ -16,7 +16,7 @@ from ...io.brief import brief
 from ...io.given import finite
 from ...mechanics.configuration import slices
 from ...model.description import Joint, Model
-from ...model.sentences import expect_robot, meant
+from ...model.sentences import did_you_mean, expect_robot
 from ...robot.face import Robot
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +81,9 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
     given = soles(robot, feet)
     for link in given:
         if link not in robot.link_names:
-            raise InputError(f"foot {link!r} is not a link of robot {robot.name!r}{meant(link, robot.link_names)}")
+            raise InputError(
+                f"foot {link!r} is not a link of robot {robot.name!r}{did_you_mean(link, robot.link_names)}"
+            )
     return tuple(_leg(robot, link, _corners(link, corners)) for link, corners in given.items())
 
 

@@ -48,7 +48,7 @@ def share(wrench: Array, middles: Array) -> Array:
     return np.asarray(part[..., None] * np.concatenate([force, moment], -1))
 
 
-def total(reactions: Array, middles: Array) -> Array:
+def total_wrench(reactions: Array, middles: Array) -> Array:
     """The wrench about the world's origin of reactions (..., feet, 6) about the middles."""
     moments = reactions[..., 3:] + np.cross(middles, reactions[..., :3])
     return np.asarray(np.concatenate([reactions[..., :3], moments], -1).sum(axis=-2))
@@ -74,7 +74,7 @@ class Support:
 
     def margin(self, reactions: Array) -> Array:
         """Distance of the zero-moment point from the edges of the polygon, (...,) m, positive inside."""
-        return margin(self.polygon, zero_moment_point(total(reactions, self.middles)))
+        return margin(self.polygon, zero_moment_point(total_wrench(reactions, self.middles)))
 
     def refuse(self, t: Array, reactions: Array, what: str) -> None:
         """NumericsError where a foot pulls or the zero-moment point leaves the polygon; reactions (n, feet, 6)."""
@@ -98,4 +98,4 @@ class Support:
                 )
 
 
-__all__ = ["BASE", "Support", "needed", "share", "total", "zero_moment_point"]
+__all__ = ["BASE", "Support", "needed", "share", "total_wrench", "zero_moment_point"]

@@ -18,7 +18,7 @@ import numpy as np
 from ...robot.face import Robot
 from .feet import Array, Corners, Leg, legs, stand
 from .gait import DYNAMIC, Gait, footholds, gait_of, quintic, swing
-from .ground import total, zero_moment_point
+from .ground import total_wrench, zero_moment_point
 from .phase import GaitPlan, Stretch, resting
 
 CORRECTIONS = 6  # of the pelvis; each leaves about a tenth of the difference
@@ -49,7 +49,7 @@ def plan(
         for s, phase in zip(stretches, phases):  # where two phases meet the later one counts
             support, reactions = made.support(phase), made.reactions(phase)
             support.refuse_pull(phase.t, reactions, made.name)
-            found[s.ticks] = zero_moment_point(total(reactions, support.middles))
+            found[s.ticks] = zero_moment_point(total_wrench(reactions, support.middles))
     made.refuse()
     return made
 

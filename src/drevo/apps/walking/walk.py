@@ -17,7 +17,7 @@ from .control import computed_torque, leaning
 from .feet import Array, Corners, Leg, margin
 from .friction import most_friction
 from .gait import DYNAMIC, Gait
-from .ground import Support, total, zero_moment_point
+from .ground import Support, total_wrench, zero_moment_point
 from .limits import refuse_limits
 from .phase import GaitPlan, Phase
 from .plan import plan
@@ -260,7 +260,7 @@ def _stage(
     reactions = stepper.motion(tau, q, v).reactions.reshape(len(q), -1, 6)
     zmp, inside, slip = np.full((len(q), 2), np.nan), np.full(len(q), np.nan), np.zeros(len(q))
     if stands:
-        zmp, inside = zero_moment_point(total(reactions, support.middles)), support.margin(reactions)
+        zmp, inside = zero_moment_point(total_wrench(reactions, support.middles)), support.margin(reactions)
         moved = [
             np.linalg.norm(leg.sole(robot.pose(q, leg.link)) - leg.sole(put), axis=-1).max(axis=-1)
             for leg, put in zip(stepper.legs, stepper.put)

@@ -122,7 +122,7 @@ class About:
         return self.formalism.replace("_", "-").title()
 
 
-def about(program: Program, checks: tuple[Check, ...], digits: int) -> About:
+def about_program(program: Program, checks: tuple[Check, ...], digits: int) -> About:
     """The facts of a program."""
     meta = program.meta
     formalism = str(meta.get("formalism", ""))

@@ -21,7 +21,7 @@ def c(sequence: Sequence, facts: About) -> str:
     arguments = [f"const double *{a}" for a in arguments_of(sequence)]
     arguments += [f"double *{o}" for o in outputs_of(sequence)]
     name = sequence.identifiers[sequence.function]
-    return "\n".join([*lines, f"void {name}({', '.join(arguments)})", "{", *body(sequence, "{}"), "}", ""])
+    return "\n".join([*lines, f"void {name}({', '.join(arguments)})", "{", *c_statements(sequence, "{}"), "}", ""])
 
 
 def comment_block(lines: list[str]) -> list[str]:
@@ -75,7 +75,7 @@ def prologue(sequence: Sequence, qualifiers: str = "") -> list[str]:
     return [*lines, "}"]
 
 
-def body(sequence: Sequence, index: str) -> list[str]:
+def c_statements(sequence: Sequence, index: str) -> list[str]:
     """The statements of the main function; `index` makes a place in a sample's array of a number."""
     name, style = sequence.identifiers, code_style(sequence)
     lines = [f"    (void){a};" for a in arguments_of(sequence)]

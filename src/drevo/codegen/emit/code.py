@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .expression import Style, write
+from .expression import Style, write_terms
 from .names import plain
 from .sequence import Result, Section, Sequence, SequenceInput
 
@@ -39,7 +39,7 @@ def assignments(sections: tuple[Section, ...], style: Style, form: str, note: st
         lines.append(note.format(comment(section.title)))
         for s in section.statements:
             also = "  " + note.strip().format("= " + comment(", ".join(s.also))) if s.also else ""
-            lines.append(form.format(style.name(s.name), write(s.terms, style)) + also)
+            lines.append(form.format(style.name(s.name), write_terms(s.terms, style)) + also)
     return lines
 
 
@@ -58,4 +58,4 @@ def unpacked(sequence: Sequence, port: SequenceInput, form: str, first: int) -> 
 
 def entries(result: Result, style: Style) -> list[str]:
     """The entries of a result, row-major."""
-    return [write((e,), style) for e in result.entries]
+    return [write_terms((e,), style) for e in result.entries]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .about import About, header
-from .c import arguments_of, body, comment_block, outputs_of, prologue, turns
+from .c import arguments_of, c_statements, comment_block, outputs_of, prologue, turns
 from .sequence import Sequence
 
 _LAYOUT = (
@@ -25,7 +25,7 @@ def cuda(sequence: Sequence, facts: About) -> str:
                            *(f"double *{o}" for o in outputs_of(sequence))])  # fmt: skip
     lines += ["", *turns(sequence, "static __device__ __forceinline__ ")]
     lines += [f"static __device__ __forceinline__ void {name}_sample({arguments}, long long step)"]
-    lines += ["{", "    (void)step;", *body(sequence, "{} * step"), "}"]
+    lines += ["{", "    (void)step;", *c_statements(sequence, "{} * step"), "}"]
     lines += _kernel(sequence, f"{name}_rows", arguments, rows=True)
     lines += _kernel(sequence, f"{name}_batch_last", arguments, rows=False)
     return "\n".join([*lines, ""])

@@ -15,7 +15,7 @@ TITLES = ("row", "link", "parent", "joint", "theta", "d", "a", "alpha")
 SYMBOLS = {"theta": r"$\theta$", "d": "$d$", "a": "$a$", "alpha": r"$\alpha$"}
 
 
-def text(rows: Sequence[TableRow], convention: str) -> str:
+def text_table(rows: Sequence[TableRow], convention: str) -> str:
     """Aligned columns."""
     grid = [TITLES, *(_cells(row, k) for k, row in enumerate(rows, 1))]
     wide = [max(len(line[c]) for line in grid) for c in range(len(TITLES))]
@@ -25,7 +25,7 @@ def text(rows: Sequence[TableRow], convention: str) -> str:
     )
 
 
-def markdown(rows: Sequence[TableRow], convention: str) -> str:
+def markdown_table(rows: Sequence[TableRow], convention: str) -> str:
     """A table, then the auxiliary frames."""
     out = [f"{convention} convention, `{MATRICES[convention]}`; rad, m", "", f"| {' | '.join(TITLES)} |"]
     out.append("|" + "---|" * len(TITLES))
@@ -33,7 +33,7 @@ def markdown(rows: Sequence[TableRow], convention: str) -> str:
     return "\n".join([*out, *(f"{line}  " if line else "" for line in _frames(rows))]) + "\n"
 
 
-def latex(rows: Sequence[TableRow], convention: str) -> str:
+def latex_table(rows: Sequence[TableRow], convention: str) -> str:
     """A tabular, then the auxiliary frames as matrices."""
     head = " & ".join(SYMBOLS.get(t, t) for t in TITLES)
     out = [f"% {convention} convention, {MATRICES[convention]}; rad, m"]

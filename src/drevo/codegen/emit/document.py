@@ -39,7 +39,7 @@ def legend(sequence: Sequence, facts: About) -> list[tuple[tuple[str, ...], str]
     return [*arguments, *(((r.name,), meaning(facts, r.source)) for r in sequence.results)]
 
 
-def inputs(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:
+def input_rows(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:
     """Every scalar of the arguments, with the joint (or link) it belongs to."""
     return [x for p in sequence.inputs for x in zip(p.scalars, facts.coordinates.get(p.source, ()))]
 

@@ -72,12 +72,12 @@ class Style(NamedTuple):
     turned: bool = False
 
 
-def write(terms: Terms, style: Style) -> str:
+def write_terms(terms: Terms, style: Style) -> str:
     """A sum in a notation. Nesting is bounded by the length that a statement may have, so it may recurse."""
-    return "".join(pieces(terms, style)) or style.number(0.0)
+    return "".join(signed_terms(terms, style)) or style.number(0.0)
 
 
-def pieces(terms: Terms, style: Style) -> list[str]:
+def signed_terms(terms: Terms, style: Style) -> list[str]:
     """The signed terms of a sum in a notation, apart, so that long sums can be broken between them."""
     out: list[str] = []
     k = 0
@@ -119,7 +119,7 @@ def _factor(factor: Factor, style: Style, bare: bool) -> str:
     if isinstance(factor, Number):
         return style.number(factor.value)
     if isinstance(factor, FunctionCall):
-        arguments = [write(x, style) for x in (factor.terms, factor.second) if x]
+        arguments = [write_terms(x, style) for x in (factor.terms, factor.second) if x]
         return style.call(factor.function, ", ".join(arguments))
-    inside = write(factor.terms, style)
+    inside = write_terms(factor.terms, style)
     return inside if bare else style.group(inside)

@@ -11,8 +11,8 @@ from .document import (
     CITE,
     COUNTED,
     equal_entries,
+    input_rows,
     input_sections,
-    inputs,
     is_symmetric,
     legend,
     note_of,
@@ -20,7 +20,7 @@ from .document import (
     spelled,
 )
 from .drawing import svg
-from .expression import Style, write
+from .expression import Style, write_terms
 from .html_look import CSS, SCRIPT
 from .names import mathml_name, plain
 from .python import python
@@ -155,7 +155,7 @@ def _symbols(sequence: Sequence, facts: About) -> str:
 
 
 def _inputs(sequence: Sequence, facts: About) -> str:
-    rows = [(_math(mathml_name(s)), *map(escape, c)) for s, c in inputs(sequence, facts)]
+    rows = [(_math(mathml_name(s)), *map(escape, c)) for s, c in input_rows(sequence, facts)]
     return _legend(rows, ("symbol", "joint", "number", "kind", "unit"))
 
 
@@ -173,7 +173,7 @@ def _defined(s: Statement, value: float | None, style: Style) -> str:
     """A definition with its value."""
     sign = "<mo>−</mo>" if value is not None and value < 0 else ""
     number = "" if value is None else f"<mo>=</mo><mrow>{sign}{style.number(abs(value))}</mrow>"
-    return _row(mathml_name(s.name), write(s.terms, style) + number)
+    return _row(mathml_name(s.name), write_terms(s.terms, style) + number)
 
 
 def _table(rows: list[str], kind: str = "eq") -> str:
@@ -183,7 +183,7 @@ def _table(rows: list[str], kind: str = "eq") -> str:
 def _equation(s: Statement, style: Style, said: str) -> str:
     also = "<mo>,</mo>".join(map(mathml_name, s.also))
     notes = [f"<i>also</i> {_math(also)}"] if also else []
-    return _row(mathml_name(s.name), write(s.terms, style), "; ".join([*notes, *_said(said)]))
+    return _row(mathml_name(s.name), write_terms(s.terms, style), "; ".join([*notes, *_said(said)]))
 
 
 def _said(note: str) -> list[str]:
@@ -200,7 +200,7 @@ def _result(result: Result, style: Style, facts: About) -> str:
     rows = []
     for same in equal_entries(result):
         left = "<mo>=</mo>".join(map(mathml_name, same.names))
-        rows.append(_row(left, write((same.value,), style), "".join(_said(note_of(facts, same.names)))))
+        rows.append(_row(left, write_terms((same.value,), style), "".join(_said(note_of(facts, same.names)))))
     return note + (_table(rows, "eq same") if rows else "")
 
 

@@ -31,7 +31,7 @@ LANGUAGES: dict[str, Language] = {
 BY_ENDING = {ending: name for name, row in LANGUAGES.items() for ending in row.endings}
 
 
-def text(language: str, sequence: Sequence, facts: About) -> str:
+def text_in(language: str, sequence: Sequence, facts: About) -> str:
     """A sequence in a language of the table; its module is imported now. EmitError where there is none."""
     row = LANGUAGES[one_of("language", language, LANGUAGES, EmitError)]
     written: str = getattr(import_module(f".{row.module}", __package__), language)(sequence, facts)

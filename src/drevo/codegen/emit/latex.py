@@ -11,15 +11,15 @@ from .document import (
     CITE,
     COUNTED,
     equal_entries,
+    input_rows,
     input_sections,
-    inputs,
     is_symmetric,
     legend,
     note_of,
     rounded,
     spelled,
 )
-from .expression import Style, pieces, write
+from .expression import Style, signed_terms, write_terms
 from .names import latex_name, latex_text
 from .sequence import Result, Section, Sequence, Statement
 
@@ -70,7 +70,7 @@ def latex(sequence: Sequence, facts: About) -> str:
         lines.append(rf"Formalism: {latex_text(facts.book)}.")
     lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(COUNTED), ""]
     marks = Marks(latex_text, lambda x: f"${_value(x, style)}$", _heading, _table, _aligned, lambda text: [text])
-    lines += body(sequence, facts, marks)
+    lines += tex_body(sequence, facts, marks)
     lines += [
         *_heading(0, "Assumptions"),
         r"\begin{itemize}",
@@ -107,7 +107,7 @@ class Marks(NamedTuple):
     sentence: Callable[[str], list[str]]
 
 
-def body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
+def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
     """A document between its head and its assumptions, its mathematics in LaTeX."""
     style, text = latex_style(facts.digits), m.text
 
@@ -118,7 +118,7 @@ def body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
 
     symbols = [(f"${spelled(latex_name, names, DOTS)}$", text(said)) for names, said in legend(sequence, facts)]
     lines = [*m.heading(0, "Symbols"), *m.table(("symbol", "meaning"), symbols)]
-    if given := [(f"${latex_name(s)}$", *map(text, c)) for s, c in inputs(sequence, facts)]:
+    if given := [(f"${latex_name(s)}$", *map(text, c)) for s, c in input_rows(sequence, facts)]:
         lines += [*m.heading(0, "Inputs"), *m.table(("symbol", "joint", "number", "kind", "unit"), given)]
     for section, values in input_sections(facts):
         lines += m.heading(1, text(section.title))
@@ -143,7 +143,7 @@ def _result(result: Result, style: Style, facts: About, m: Marks) -> list[str]:
     said = m.sentence(f"{name} is symmetric.") if is_symmetric(result) else []
     for same in equal_entries(result):
         names = " = ".join(map(latex_name, same.names))
-        lines.append(f"{names} &= {write((same.value,), style)}{_beside(note_of(facts, same.names))}")
+        lines.append(f"{names} &= {write_terms((same.value,), style)}{_beside(note_of(facts, same.names))}")
     parts = [*said, *(m.aligned(lines) if lines else [])]
     return [*m.heading(1, f"Result {name}"), *parts] if parts else []
 
@@ -161,7 +161,7 @@ def defined(s: Statement, value: float | None, style: Style) -> str:
 def _equation(s: Statement, style: Style) -> str:
     """name &= right side, broken between terms where it would leave the page."""
     names = [latex_name(s.name), *map(latex_name, s.also)]
-    return rf"{' = '.join(names)} &= {_broken(pieces(s.terms, style))}"
+    return rf"{' = '.join(names)} &= {_broken(signed_terms(s.terms, style))}"
 
 
 def _value(x: float, style: Style) -> str:

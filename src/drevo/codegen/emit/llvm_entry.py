@@ -19,7 +19,7 @@ TYPE_NUMBER = {"double": 12, "float": 11}
 SLOW, FAILED = "slow", "failed"  # labels: leave it to Python; the same, after giving back what was made
 
 
-class Array(NamedTuple):
+class ArrayView(NamedTuple):
     """An array that conforms: its data, whether it is a batch, of how many samples, bytes from row to row."""
 
     data: Value
@@ -92,7 +92,7 @@ class _Entry:
 
         return f.choose(plain & f.nargs.equals(n), lambda: f.zero(PTR), given)
 
-    def array(self, x: Value, port: Port, flags: int) -> Array:
+    def array(self, x: Value, port: Port, flags: int) -> ArrayView:
         """Checks one array: NumPy's own type, dtype, flags, rank, shape."""
         f, base, rank = self.f, self.layout.base, len(port.shape)
         self.need(self.type_of(x).equals(self.table("ndarray")))
@@ -110,7 +110,7 @@ class _Entry:
         axis = 0 if self.rows else wide
         size = f.select(batched, dims.at(axis, I64).load(I64), 1)
         step = f.select(batched, strides.load(I64), 0)
-        return Array(self.field(x, base), batched, size, step)
+        return ArrayView(self.field(x, base), batched, size, step)
 
     def shape(self, dims: Value, strides: Value, wide: Value, port: Port) -> list[Value]:
         """The trailing dimensions are those of the port, packed; batch-last: (size, B) with unit last stride."""
@@ -125,7 +125,7 @@ class _Entry:
             packed *= max(1, port.shape[axis])
         return flags
 
-    def batch(self, arrays: Sequence[Array]) -> tuple[Value, Value]:
+    def batch(self, arrays: Sequence[ArrayView]) -> tuple[Value, Value]:
         """Whether any input is a batch, and the common size. Batch-last: all or none."""
         f = self.f
         if not arrays:
@@ -156,7 +156,7 @@ class _Entry:
         return self.type_of(x).equals(self.table("results"))
 
     def user_rows(
-        self, objects: Sequence[Value], arrays: Sequence[Array], batched: Value, total: Value
+        self, objects: Sequence[Value], arrays: Sequence[ArrayView], batched: Value, total: Value
     ) -> list[RowPointers]:
         """The caller's arrays, checked: shapes, packed rows that overlap neither each other nor an argument."""
         outs: list[RowPointers] = []
@@ -180,7 +180,7 @@ class _Entry:
         """The bytes of a end before those of b begin; addresses are unsigned."""
         return self.f.let(I1, f"icmp ule i64 {a[1].text}, {b[0].text}")
 
-    def span(self, x: Array, port: Port, total: Value) -> ByteSpan:
+    def span(self, x: ArrayView, port: Port, total: Value) -> ByteSpan:
         """The bytes of an array, as integers."""
         first = x.data.cast("ptrtoint", I64)
         whole = port.size * self.size
@@ -194,7 +194,7 @@ class _Entry:
         """Bytes from row to row where nothing lies between."""
         return self.f.const(I64, port.size * self.size) if self.rows else total * self.size
 
-    def step(self, x: Array) -> Value:
+    def step(self, x: ArrayView) -> Value:
         """Of a single batch-last sample the columns lie side by side."""
         return x.step if self.rows else self.f.select(x.batched, x.step, self.size)
 
@@ -228,7 +228,9 @@ class _Entry:
 
     # -- the work -------------------------------------------------------------------------------------------
 
-    def compute(self, arrays: Sequence[Array], outs: Sequence[RowPointers], total: Value, otherwise: str) -> Value:
+    def compute(
+        self, arrays: Sequence[ArrayView], outs: Sequence[RowPointers], total: Value, otherwise: str
+    ) -> Value:
         """Runs the kernel; gives an i32 that is not 0 if a check failed."""
         if not self.target.single:
             return self.tiles(arrays, outs, total, otherwise)
@@ -239,7 +241,7 @@ class _Entry:
             alone, lambda: self.single(arrays, outs, otherwise), lambda: self.tiles(arrays, outs, total, otherwise)
         )
 
-    def single(self, arrays: Sequence[Array], outs: Sequence[RowPointers], otherwise: str) -> Value:
+    def single(self, arrays: Sequence[ArrayView], outs: Sequence[RowPointers], otherwise: str) -> Value:
         """One sample, where its arrays stand."""
         f, t = self.f, self.target.scalar
         scratch = self.memory(self.scratch, otherwise) if self.scratch else f.zero(PTR)
@@ -249,7 +251,9 @@ class _Entry:
             self.call("PyMem_RawFree", VOID, scratch)
         return self.status.load(t).is_nan().cast("zext", I32)
 
-    def tiles(self, arrays: Sequence[Array], outs: Sequence[RowPointers], total: Value, otherwise: str) -> Value:
+    def tiles(
+        self, arrays: Sequence[ArrayView], outs: Sequence[RowPointers], total: Value, otherwise: str
+    ) -> Value:
         """A batch, without the interpreter's lock where it takes long."""
         f = self.f
         for k, (data, step) in enumerate([*((x.data, self.step(x)) for x in arrays), *outs]):
@@ -304,7 +308,7 @@ class _Entry:
         f.label(SLOW)
         f.ret(self.call("PyObject_Vectorcall", PTR, self.table("slow"), f.args, f.nargs, f.names))
 
-    def into_ours(self, arrays: Sequence[Array], batched: Value, total: Value) -> None:
+    def into_ours(self, arrays: Sequence[ArrayView], batched: Value, total: Value) -> None:
         """New arrays; 0-d ones become NumPy scalars, as everywhere in NumPy."""
         f = self.f
         made = self.allocate(batched, total)
@@ -321,7 +325,7 @@ class _Entry:
         self.release(made)
         f.jump(SLOW)
 
-    def into_theirs(self, user: Value, arrays: Sequence[Array], batched: Value, total: Value) -> None:
+    def into_theirs(self, user: Value, arrays: Sequence[ArrayView], batched: Value, total: Value) -> None:
         """The caller's arrays; what an earlier call has returned is returned again as it is."""
         f = self.f
         objects = self.objects(user)
@@ -336,7 +340,7 @@ class _Entry:
         f.ret(self.bundle(objects))
 
 
-def add_entry(
+def add_python_entry(
     m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, layout: str, objects: ObjectLayout
 ) -> None:
     """@table and @entry. `layout`: "rows" or "batch_last"; `objects`: the interpreter's offsets."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, WHEN
 from ..graph.program import FLOOR
 from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
-from .llvm_math import NEAR, Lanes, atan2, sincos, turned
+from .llvm_math import NEAR, Lanes, add_atan2, add_sincos, add_turned
 from .llvm_ports import ALONE, Ports
 from .llvm_target import Target
-from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, results
+from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, step_results
 from .outline import sinks_of
 from .split import SplitSteps, StepRun
 
@@ -174,7 +174,7 @@ class FunctionBody:
         before, far, after = f.block, f.fresh("far"), f.fresh("near")
         f.put(f"br i1 {near.text}, label %{after}, label %{far}")
         f.label(far)
-        name = turned(f.module, l, self.k.target.fma)
+        name = add_turned(f.module, l, self.k.target.fma)
         reduced = [f.call(t, name, Value(f, t, x), Value(f, t, rest)) for x, rest in zip(plain, lost)]
         f.put(f"br label %{after}")
         f.label(after)
@@ -202,7 +202,7 @@ class FunctionBody:
         """One sample: as many sines and cosines at once as a vector holds, then the steps that are left."""
         trig = [s for s in run if s[0] == SINCOS]
         head = run[: run.index(trig[-1])] if trig else []
-        made = {v for s in trig for v in results(s)}
+        made = {v for s in trig for v in step_results(s)}
         if len(trig) < 2 or any(e >> 1 in made for s in head for e in operands(s)):
             return run
         for step in (s for s in head if s[0] != SINCOS):
@@ -217,13 +217,13 @@ class FunctionBody:
         t, k = self.l.type, 0
         while k < len(run):
             pair = run[k : k + 2]
-            if len(pair) < 2 or any(s[0] != SINCOS for s in pair) or pair[1][2] >> 1 in results(pair[0]):
+            if len(pair) < 2 or any(s[0] != SINCOS for s in pair) or pair[1][2] >> 1 in step_results(pair[0]):
                 yield run[k]
                 k += 1
                 continue
-            kind, name = f"{{{', '.join([t] * 4)}}}", sincos(self.f.module, self.l, self.k.target.fma, 2)
+            kind, name = f"{{{', '.join([t] * 4)}}}", add_sincos(self.f.module, self.l, self.k.target.fma, 2)
             both = self.fresh(f"call {kind} @{name}({', '.join(f'{t} {self.operand(s[2])}' for s in pair)})")
-            for place, v in enumerate(v for s in pair for v in results(s)):
+            for place, v in enumerate(v for s in pair for v in step_results(s)):
                 self.out.append(f"  {self.value}{v} = extractvalue {kind} {both}, {place}")
                 self.made.add(v)
                 self.sink(v)
@@ -233,14 +233,16 @@ class FunctionBody:
         t, kind, x = self.l.type, wide.type, "zeroinitializer"
         for lane, step in enumerate(steps):
             x = self.fresh(f"insertelement {kind} {x}, {t} {self.operand(step[2])}, i32 {lane}")
-        both = self.fresh(f"call {{{kind}, {kind}}} @{sincos(self.f.module, wide, self.k.target.fma)}({kind} {x})")
+        both = self.fresh(
+            f"call {{{kind}, {kind}}} @{add_sincos(self.f.module, wide, self.k.target.fma)}({kind} {x})"
+        )
         for half in (0, 1):
             values = self.fresh(f"extractvalue {{{kind}, {kind}}} {both}, {half}")
             for lane, step in enumerate(steps):
                 self.out.append(
-                    f"  {self.value}{results(step)[half]} = extractelement {kind} {values}, i32 {lane}"
+                    f"  {self.value}{step_results(step)[half]} = extractelement {kind} {values}, i32 {lane}"
                 )
-        for v in (v for step in steps for v in results(step)):
+        for v in (v for step in steps for v in step_results(step)):
             self.made.add(v)
             self.sink(v)
 
@@ -251,7 +253,7 @@ class FunctionBody:
         if op == GUARD:
             self.guard(a, b)
         elif op == SINCOS:
-            pair, name = f"{{{t}, {t}}}", sincos(self.f.module, l, self.k.target.fma)
+            pair, name = f"{{{t}, {t}}}", add_sincos(self.f.module, l, self.k.target.fma)
             both = self.fresh(f"call {pair} @{name}({t} {operand(a)})")
             put(f"{result} extractvalue {pair} {both}, 0")
             put(f"  {self.value}{b} = extractvalue {pair} {both}, 1")
@@ -265,14 +267,14 @@ class FunctionBody:
             put(f"{result} select {l.many('i1')} {yes}, {either}")
         elif op == ATAN2:
             x, y = operand(a), operand(b)
-            put(f"{result} call {t} @{atan2(self.f.module, l, self.k.target.fma)}({t} {x}, {t} {y})")
+            put(f"{result} call {t} @{add_atan2(self.f.module, l, self.k.target.fma)}({t} {x}, {t} {y})")
         elif op in FUNCTIONS:
             put(f"{result} call {t} @llvm.{FUNCTIONS[op]}.{l.suffix}({t} {operand(a)})")
         else:
             minus = op == ADD and b & 1 and b >> 1 not in self.k.low.constants
             x, y = operand(a), operand(b ^ 1 if minus else b)
             put(f"{result} {'fsub' if minus else _NAME[op]} {t} {x}, {y}")
-        for v in results(step):
+        for v in step_results(step):
             self.made.add(v)
             self.sink(v)
 

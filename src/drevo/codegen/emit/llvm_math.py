@@ -128,7 +128,7 @@ def _new(m: Module, name: str, l: Lanes, fma: bool, result: str, *given: str, co
     return _Math(f, l, fma)
 
 
-def sincos(m: Module, l: Lanes, fma: bool, angles: int = 1) -> str:
+def add_sincos(m: Module, l: Lanes, fma: bool, angles: int = 1) -> str:
     """@sincos_<lanes>: value -> {sin, cos}; @sincos_<lanes>_2: of two values."""
     name = f"sincos_{l.lanes}" + (f"_{angles}" if angles > 1 else "")
     given = [f"angle{k}" for k in range(angles)]
@@ -163,7 +163,7 @@ def _signed(t: _Math, sin: Value, cos: Value, quadrant: Value) -> tuple[Value, V
     return sin.cast("bitcast", t.l.type), cos.cast("bitcast", t.l.type)
 
 
-def turned(m: Module, l: Lanes, fma: bool) -> str:
+def add_turned(m: Module, l: Lanes, fma: bool) -> str:
     """@turned_<lanes>: of an angle and what it lacks, less whole turns where it is beyond NEAR."""
     name = f"turned_{l.lanes}"
     if t := _new(m, name, l, fma, l.type, "x", "rest", cold=True):
@@ -176,7 +176,7 @@ def turned(m: Module, l: Lanes, fma: bool) -> str:
     return name
 
 
-def atan2(m: Module, l: Lanes, fma: bool) -> str:
+def add_atan2(m: Module, l: Lanes, fma: bool) -> str:
     """@atan2_<lanes>: of (y, x); 0 where both are."""
     name = f"atan2_{l.lanes}"
     if t := _new(m, name, l, fma, l.type, "y", "x"):

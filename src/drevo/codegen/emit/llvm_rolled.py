@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from .ir import I1, I8, I64, PTR, VOID, Module, Value
-from .llvm_math import Lanes, sincos
+from .llvm_math import Lanes, add_sincos
 from .llvm_solve import add_solve, call_solve
-from .llvm_steps import Loop, Rolled, Solve, Step, argument_names, row_of, word, write_step
+from .llvm_steps import BodyLoop, BodyStep, Rolled, Solve, argument_names, row_of, word, write_step
 from .llvm_target import Target
 
 LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
@@ -50,7 +50,7 @@ class _Bodies:
             self.sweep(loop)
         f.ret()
 
-    def sweep(self, loop: Loop) -> None:
+    def sweep(self, loop: BodyLoop) -> None:
         f = self.f
         if loop.over == "once":
             self.visit(loop, f.zero(I64))
@@ -70,7 +70,7 @@ class _Bodies:
             with f.loop(stop, start=start) as s:
                 self.visit(loop, s.i)
 
-    def visit(self, loop: Loop, i: Value) -> dict[str, Value]:
+    def visit(self, loop: BodyLoop, i: Value) -> dict[str, Value]:
         """The step of row i by its kind, then the inner one with every row from it up; gives its integers."""
         f, row = self.f, self.row(i)
         bases = self.bases(loop.steps, i, row, row)
@@ -90,11 +90,11 @@ class _Bodies:
     def row(self, i: Value) -> dict[str, Value]:
         return row_of(self.f, self.integers, i)
 
-    def step(self, step: Step, bases: dict[str, Value]) -> None:
+    def step(self, step: BodyStep, bases: dict[str, Value]) -> None:
         write_step(self.f, step, self.target, self.l, bases)
 
     def bases(
-        self, steps: Sequence[Step], i: Value, row: dict[str, Value], lower: dict[str, Value]
+        self, steps: Sequence[BodyStep], i: Value, row: dict[str, Value], lower: dict[str, Value]
     ) -> dict[str, Value]:
         """The addresses that the places of some steps count from."""
         names = dict.fromkeys(place.base for s in steps for place in (*s.inputs, *s.outputs))
@@ -147,7 +147,7 @@ def _add_angles(m: Module, l: Lanes, target: Target) -> None:
     with f.loop(f.n, step=step, some=True) as s:
         i = f.smaller(s.i, last)
         x = f.q.at(i, l.type).load(wide.type, l.bytes)
-        both = f.call(pair, sincos(m, wide, target.fma), x)
+        both = f.call(pair, add_sincos(m, wide, target.fma), x)
         for k, to in enumerate((f.sines, f.cosines)):
             to.at(i, l.type).store(both.part(k), l.bytes)
     f.ret()

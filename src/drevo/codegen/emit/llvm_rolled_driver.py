@@ -15,7 +15,7 @@ from .llvm_target import Target
 WRENCH = 6  # numbers
 
 
-def emit(rolled: Rolled, target: Target) -> str:
+def emit_rolled(rolled: Rolled, target: Target) -> str:
     """Exports @single (one sample) and @batch (rows, a tile of lanes at a time)."""
     m, one, many = Module(), target.of(1), target.of(target.lanes)
     for l in (one, many) if rolled.tiled else (one,):

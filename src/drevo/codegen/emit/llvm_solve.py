@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_math import Lanes
-from .llvm_steps import Solve, Step, row_of, word, write_step
+from .llvm_steps import BodyStep, Solve, row_of, word, write_step
 from .llvm_target import Target
 
 WIDEST = 16  # lanes, for which there is room
 _AHEAD = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
 
 
-def room(nv: int) -> int:
+def solve_scratch(nv: int) -> int:
     """Scalars of the state behind all else: a vector of the freedoms, then the area."""
     return nv + 6 * WIDEST * (nv + 1)
 
 
-def vector(f: IRFunction, l: Lanes) -> Value:
+def solve_vector(f: IRFunction, l: Lanes) -> Value:
     """The vector, after slots, sines and cosines."""
     return f.state.at(word(f, "slots") + word(f, "nq") * 2, l.scalar)
 
@@ -45,7 +45,7 @@ class _Sweeps:
         self.f = f = m.function(f"solve_{k}_{l.lanes}", VOID, names, attributes=align)
         self.target, self.l = target, l
         self.integers, self.bodies = word(f, "integers", PTR), word(f, "bodies")
-        self.area = vector(f, l).at(word(f, "nv"), l.scalar)
+        self.area = solve_vector(f, l).at(word(f, "nv"), l.scalar)
         if solve.inwards:
             self.clear((f.rows + 1) * (6 * l.bytes))
             with f.loop(-1, start=f.rows - 1, step=-1) as s:
@@ -60,7 +60,7 @@ class _Sweeps:
         f = self.f
         f.call(VOID, "llvm.memset.p0.i64", self.area, f.zero(I8), size, f.const("i1", "false"))
 
-    def step(self, step: Step, i: Value) -> None:
+    def step(self, step: BodyStep, i: Value) -> None:
         f, l = self.f, self.l
         row = row_of(f, self.integers, i + self.bodies)
         above = f.call(I64, "llvm.smax.i64", row["up"] - self.bodies + 1, f.zero(I64))
@@ -87,7 +87,7 @@ def _add_mirror(m: Module, l: Lanes, k: int) -> None:
 def call_solve(f: IRFunction, solve: Solve, target: Target, k: int, integers: Value) -> None:
     """From the function of all sweeps, of one sample."""
     one, n = target.of(1), word(f, "nv")
-    array = vector(f, one) if solve.array == "more" else f.arguments[solve.array]
+    array = solve_vector(f, one) if solve.array == "more" else f.arguments[solve.array]
     if not solve.matrix:
         f.call(VOID, f"solve_{k}_1", f.model, f.state, array, f.const(I64, 1), n, f.status)
         return

@@ -41,7 +41,7 @@ class Place(NamedTuple):
     offset: int = 0
 
 
-class Step(NamedTuple):
+class BodyStep(NamedTuple):
     """The work on one body of one kind in one loop."""
 
     low: Lowered
@@ -49,7 +49,7 @@ class Step(NamedTuple):
     outputs: tuple[Place, ...]
 
 
-class Loop(NamedTuple):
+class BodyLoop(NamedTuple):
     """One sweep; `steps` by kind.
 
     over: "bodies"; "rows", which follow them in the tables (loads, links, freedoms); "path", from the body `first`
@@ -58,10 +58,10 @@ class Loop(NamedTuple):
     """
 
     backward: bool
-    steps: tuple[Step, ...]
+    steps: tuple[BodyStep, ...]
     over: str = "bodies"
     fresh: bool = True
-    inner: Step | None = None
+    inner: BodyStep | None = None
 
 
 class Solve(NamedTuple):
@@ -72,8 +72,8 @@ class Solve(NamedTuple):
     """
 
     array: str
-    inwards: Step | None
-    outwards: Step | None
+    inwards: BodyStep | None
+    outwards: BodyStep | None
     matrix: bool = False
     unit: bool = False
 
@@ -87,7 +87,7 @@ class Rolled(NamedTuple):
     results: scalars of each, 0 where that depends on the model. zeroed: what no step writes is 0.
     """
 
-    loops: tuple[Loop | Solve, ...]
+    loops: tuple[BodyLoop | Solve, ...]
     arguments: tuple[str, ...]
     ground: int
     table: int
@@ -122,7 +122,7 @@ def row_of(f: IRFunction, integers: Value, i: Value) -> dict[str, Value]:
     return {name: at.at(k, I32).load(I32).cast(cast, I64) for k, (name, cast) in enumerate(casts.items())}
 
 
-def write_step(f: IRFunction, step: Step, target: Target, l: Lanes, bases: dict[str, Value]) -> None:
+def write_step(f: IRFunction, step: BodyStep, target: Target, l: Lanes, bases: dict[str, Value]) -> None:
     """The step with its places counted from these addresses.
 
     Only results are tested: what is not finite in a state reaches them.
@@ -138,7 +138,7 @@ def write_step(f: IRFunction, step: Step, target: Target, l: Lanes, bases: dict[
 class _StepPorts(Ports):
     """Of a step: addresses that its places stand for."""
 
-    def __init__(self, step: Step, l: Lanes, bases: dict[str, Value]) -> None:
+    def __init__(self, step: BodyStep, l: Lanes, bases: dict[str, Value]) -> None:
         super().__init__(step.low, l)
         self.shared = [place.base in _SHARED and l.lanes > 1 for place in step.inputs]
         if "entry" in bases:  # a row of any length

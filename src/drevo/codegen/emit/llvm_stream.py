@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .ir import I32, I64, PTR, VOID, Module, Value
-from .llvm_math import Lanes, sincos
+from .llvm_math import Lanes, add_sincos
 
 GAMMA, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = (30, 27, 31)
@@ -21,7 +21,7 @@ JOB = ("drive", "seed", "inputs", "outputs", "ranges", "quaternions", "columns",
 _ADDRESSES = ("drive", "ranges", "columns", "in", "out", "pointers", "strides", "arena", "sums")
 
 
-def stream(l: Lanes, fma: bool) -> str:
+def stream_text(l: Lanes, fma: bool) -> str:
     """i32 @stream(job, first, count): not 0 if a check failed. float64 only.
 
     job: the words of `JOB`; ranges: least value and width of every input scalar; columns: where quaternions begin,
@@ -74,7 +74,7 @@ def _quaternion(m: Module, l: Lanes, fma: bool) -> None:
     u = [f.at.at(k * STEP).load(t, l.bytes) for k in range(3)]
     for k, x in enumerate((f.const(t, 1.0) - u[0], u[0])):
         radius = f.call(t, f"llvm.sqrt.{l.suffix}", x)
-        both = f.call(pair, sincos(m, l, fma), u[k + 1] * (2 * math.pi))
+        both = f.call(pair, add_sincos(m, l, fma), u[k + 1] * (2 * math.pi))
         for e in range(2):
             part = both.part(e)
             f.at.at((2 * k + e) * STEP).store(radius * part, l.bytes)

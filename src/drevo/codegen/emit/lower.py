@@ -302,7 +302,7 @@ def operands(step: Step) -> tuple[int, ...]:
     return step[2:4] if op in BINARY or op in (GUARD, TURN) else step[2:3]
 
 
-def results(step: Step) -> tuple[int, ...]:
+def step_results(step: Step) -> tuple[int, ...]:
     """The values that a step makes."""
     if step[0] == GUARD:
         return ()
@@ -317,7 +317,7 @@ def ends(low: Lowered) -> set[int]:
     stored = {e >> 1 for edges in low.stores for e in edges}
     within: set[int] = set()
     for step in reversed(low.steps):
-        if any(v in stored or v in within for v in results(step)):
+        if any(v in stored or v in within for v in step_results(step)):
             within.update(e >> 1 for e in operands(step)[: FINITE.get(step[0])])
     return stored - within
 
@@ -348,7 +348,7 @@ def reloads(steps: Sequence[Step]) -> int:
     near: OrderedDict[int, None] = OrderedDict()
     missed = 0
     for step in steps:
-        for v in (*(e >> 1 for e in operands(step)), *results(step)):
+        for v in (*(e >> 1 for e in operands(step)), *step_results(step)):
             missed += v not in near
             near[v] = None
             near.move_to_end(v)
@@ -359,7 +359,7 @@ def reloads(steps: Sequence[Step]) -> int:
 
 def _maker(steps: Sequence[Step]) -> dict[int, int]:
     """Value -> position of the step that makes it."""
-    return {v: k for k, step in enumerate(steps) for v in results(step)}
+    return {v: k for k, step in enumerate(steps) for v in step_results(step)}
 
 
 def _trig_first(steps: list[Step]) -> list[Step]:

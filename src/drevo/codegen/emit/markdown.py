@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from .about import About
 from .document import CITE, COUNTED
-from .latex import Cells, Marks, body
+from .latex import Cells, Marks, tex_body
 from .names import plain
 from .sequence import Sequence
 
@@ -17,7 +17,7 @@ def markdown(sequence: Sequence, facts: About) -> str:
     by = f"Formalism: {escaped(facts.book)}. " if facts.formalism else ""
     head = [f"# {escaped(facts.title)}", "", f"{by}Operations: **{facts.totals}**.", "", escaped(COUNTED), ""]
     marks = Marks(escaped, "{:.10g}".format, _heading, _table, _aligned, lambda text: [text, ""])
-    lines = [*head, *body(sequence, facts, marks)]
+    lines = [*head, *tex_body(sequence, facts, marks)]
     lines += [*_heading(0, "Assumptions"), *(f"* {escaped(a)}" for a in facts.assumptions), ""]
     lines += [*_heading(0, "Sources"), *(f"* {escaped(r)}" for r in (*facts.references, CITE))]
     return "\n".join([*lines, ""])

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..graph.ops import ADD, MUL
-from .lower import FMA, Lowered, Step, operands, results
+from .lower import FMA, Lowered, Step, operands, step_results
 
 SMALLEST = 100  # steps: below it a call costs more than code
 FRAME = 4  # steps for each value that differs, at least
@@ -46,7 +46,7 @@ def outline(low: Lowered) -> list[Outlined]:
     for run in sections(low):
         if len(run) >= SMALLEST:
             alike.setdefault(tuple(low.steps[k][0] for k in run), []).append(run)
-    kept = closed(low, [run for group in alike.values() if len(group) > 1 for run in group])
+    kept = closed_runs(low, [run for group in alike.values() if len(group) > 1 for run in group])
     found: list[Outlined] = []
     for group in alike.values():
         runs = [run for run in group if run.start in kept]
@@ -67,9 +67,9 @@ def sections(low: Lowered) -> list[range]:
     return [range(a, b) for a, b in zip(starts, [*starts[1:], len(of)])]
 
 
-def closed(low: Lowered, runs: Iterable[range]) -> set[int]:
+def closed_runs(low: Lowered, runs: Iterable[range]) -> set[int]:
     """Starts of the runs whose values no other step reads."""
-    home = {v: run.start for run in runs for k in run for v in results(low.steps[k])}
+    home = {v: run.start for run in runs for k in run for v in step_results(low.steps[k])}
     at = {k: run.start for run in runs for k in run}
     open_ = {
         home[e >> 1]
@@ -167,7 +167,7 @@ def _shift(low: Lowered, sinks: Sinks, first: range, image: ValueMap) -> int | N
 
 
 def _outlined(low: Lowered, sinks: Sinks, runs: list[range], images: list[ValueMap]) -> Outlined | None:
-    made = {v for k in runs[0] for v in results(low.steps[k])}
+    made = {v for k in runs[0] for v in step_results(low.steps[k])}
     outer = [v for v in images[0] if v not in made]
     frame = tuple(v for v in outer if any(image[v] != 2 * v for image in images))
     if len(runs) < 2 or len(frame) * FRAME > len(runs[0]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..graph.ops import FUNCTIONS
 from .about import About, header
 from .code import WIDTH, code_style, comment, entries, filled
-from .expression import Style, write
+from .expression import Style, write_terms
 from .sequence import Result, Section, Sequence, SequenceInput, Statement
 from .turns import FEW, NOTE, period_texts
 
@@ -168,7 +168,7 @@ class _Printer:
 
     def assignment(self, s: Statement) -> str:
         """name = expression; empty while it waits for its first use."""
-        text = write(s.terms, self.style)
+        text = write_terms(s.terms, self.style)
         if s.nested:
             self.pending[s.name] = text
             return ""

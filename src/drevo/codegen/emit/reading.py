@@ -9,7 +9,7 @@ from .expression import Factor, FunctionCall, Group, Name, Number, Terms
 from .sequence import Sequence
 
 
-def read(
+def read_sequence(
     sequence: Sequence,
     arguments: Iterable[Iterable[Any]],
     parameters: Iterable[Any],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .lower import CHUNK, ONE_FUNCTION, SHORT, SOON, Lowered, Step, operands, results
+from .lower import CHUNK, ONE_FUNCTION, SHORT, SOON, Lowered, Step, operands, step_results
 from .outline import Outlined
 
 
@@ -39,7 +39,7 @@ def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined
     of = {k: n for n, piece in enumerate(pieces) for k in piece}
     first = {piece.start: n for n, piece in enumerate(pieces)}
     copies = {first[run.start]: (r, k) for r in outlined for k, run in enumerate(r.runs)}
-    born = {v: of[k] for k, s in enumerate(low.steps) for v in results(s)}
+    born = {v: of[k] for k, s in enumerate(low.steps) for v in step_results(s)}
     own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in copies.items()}  # read from a frame
     last: dict[int, int] = {}
     for k, step in enumerate(low.steps):
@@ -80,7 +80,7 @@ def _slots(low: Lowered, pieces: Sequence[range], last: dict[int, int]) -> tuple
     free: list[int] = []
     count = 0
     for k, piece in enumerate(pieces):
-        for v in (v for i in piece for v in results(low.steps[i]) if last.get(v, k) > k):
+        for v in (v for i in piece for v in step_results(low.steps[i]) if last.get(v, k) > k):
             if not free:
                 free.append(count)
                 count += 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import EmitError
 from ..graph.ops import FUNCTIONS
-from .reading import read
+from .reading import read_sequence
 from .sequence import Sequence
 
 FRACTIONS = (1, 2, 3, 4, 6, 8, 12)  # denominators of numbers that are written exactly
@@ -28,7 +28,9 @@ def sympy(sequence: Sequence) -> dict[str, Any]:
     name = sequence.identifiers
     functions = {name: getattr(sp, name) for name in ("sin", "cos", "atan2", *FUNCTIONS.values())}
     arguments = [[sp.Symbol(name[s]) for s in p.scalars] for p in sequence.inputs]
-    values = read(sequence, arguments, [sp.Symbol(name[s.name]) for s in sequence.symbols], functions, _exact)
+    values = read_sequence(
+        sequence, arguments, [sp.Symbol(name[s.name]) for s in sequence.symbols], functions, _exact
+    )
     return {r.source: _shaped(sp, [_whole(x) for x in v], r.shape) for r, v in zip(sequence.results, values)}
 
 

@@ -93,7 +93,7 @@ def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache
         program = make()
         text = f"{program.name} runs without machine code, a thousand times slower: {error}"
         warnings.warn(text, DrevoWarning, stacklevel=5)
-        return Built(describe(program, spec), None, program)
+        return Built(manifest_of(program, spec), None, program)
 
 
 def require_unmade(error: Exception) -> None:
@@ -107,7 +107,7 @@ def machine_code(
 ) -> tuple[Manifest, native.Code]:
     """The code of a program, from the cache or made now and stored; else one of UNMADE. entry: see `build`."""
     name = key(request, spec)
-    found = cache.read(name) if use_cache else None
+    found = cache.read_entry(name) if use_cache else None
     if found is not None:
         built = _unpack(found)
         if built is not None:
@@ -117,7 +117,7 @@ def machine_code(
         code = native.Code(obj)
         if use_cache:
             text = manifest.text().encode()
-            cache.write(name, _LENGTH.pack(len(text)) + text + obj)
+            cache.write_entry(name, _LENGTH.pack(len(text)) + text + obj)
     return manifest, code
 
 
@@ -144,7 +144,7 @@ def build(
     low = _lowered(program, spec, host.fma if target is None else target.fma)
     single = entry is not None or len(low.steps) <= llvm.SINGLE
     target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
-    own = partial(llvm_entry.add_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
+    own = partial(llvm_entry.add_python_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
     text = llvm.emit(low, target, spec.layout, entry or own)
     manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, target.lanes)
     return manifest, native.compile_text(text.ir)
@@ -157,7 +157,7 @@ def _lowered(program: Program, spec: Spec, fma: bool) -> Lowered:
     return lower(program, parameters=spec.parameters, packed=spec.packed, order=order, fma=fma)
 
 
-def describe(program: Program, spec: Spec) -> Manifest:
+def manifest_of(program: Program, spec: Spec) -> Manifest:
     """The manifest without any code."""
     return _manifest(program, _lowered(program, spec, True), 0, 0, 1)
 

@@ -174,7 +174,7 @@ def _seal(body: bytes | memoryview, secret: bytes) -> bytes:
     return hashlib.blake2b(body, key=secret, digest_size=_CHECK).digest()
 
 
-def read(key: str) -> bytes | None:
+def read_entry(key: str) -> bytes | None:
     """The payload of a key, or None; a damaged entry is deleted."""
     name = digest(key)
     file = f"{name.hex()}.bin"
@@ -201,7 +201,7 @@ def _unpack(data: bytes, name: bytes, secret: bytes) -> bytes | None:
     return data[_HEAD.size : -_CHECK]
 
 
-def write(key: str, payload: bytes) -> bool:
+def write_entry(key: str, payload: bytes) -> bool:
     """Stores a payload; False if the disk would not have it."""
     if len(payload) > LARGEST - 256:
         return False

@@ -21,10 +21,10 @@ def once(owner: object, key: Hashable, make: Callable[[], T]) -> T:
 
 def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
     """Object code from the cache, or made now and stored; name: `key.key` of it. use: whether the cache may."""
-    found = cache.read(name) if use else None
+    found = cache.read_entry(name) if use else None
     if found is None:
         with LOCK:
             found = make()
         if use:
-            cache.write(name, found)
+            cache.write_entry(name, found)
     return found

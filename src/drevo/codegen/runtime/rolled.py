@@ -159,9 +159,9 @@ def target_of(spec: Spec) -> Any:
 
 
 def _loops(rolled: Rolled, spec: Spec) -> bytes:
-    from ..emit.llvm_rolled_driver import emit
+    from ..emit.llvm_rolled_driver import emit_rolled
 
-    return native.compile_text(emit(rolled, target_of(spec)))
+    return native.compile_text(emit_rolled(rolled, target_of(spec)))
 
 
 def _entry(sizes: Sizes, spec: Spec) -> bytes:
@@ -178,7 +178,7 @@ def _entry(sizes: Sizes, spec: Spec) -> bytes:
     arena = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
     m = Module()
     add_forwards(m, len(sizes.arguments), len(sizes.loads), len(outs))
-    llvm_entry.add_entry(m, low, target, arena, 0, "rows", native.layout() or ObjectLayout())
+    llvm_entry.add_python_entry(m, low, target, arena, 0, "rows", native.layout() or ObjectLayout())
     return native.compile_text(m.text())
 
 

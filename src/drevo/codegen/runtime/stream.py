@@ -71,7 +71,7 @@ def _loop() -> native.Loaded:
     from ..emit.llvm_math import Lanes
 
     host = native.host()
-    ir = text.stream(Lanes("double", host.bytes // 8, host.splat), host.fma)
+    ir = text.stream_text(Lanes("double", host.bytes // 8, host.splat), host.fma)
     return native.Loaded(kept(key(ir, Spec()), True, lambda: native.compile_text(ir)))
 
 

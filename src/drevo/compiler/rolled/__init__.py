@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...codegen.emit.llvm_solve import room
+from ...codegen.emit.llvm_solve import solve_scratch
 from ...codegen.emit.llvm_steps import Rolled
 from ...codegen.runtime.build import Spec
 from ...codegen.runtime.rolled import Sizes, function_of
@@ -78,7 +78,7 @@ def _loops(quantity: str, kinds: Sequence[Kind], loaded: bool, options: Mapping[
     if quantity in dynamics.SHAPES:
         return dynamics.inverse(kinds, quantity, loaded)
     if quantity in kinematics.ORDERS:
-        return kinematics.of_link(kinds, quantity, options)
+        return kinematics.link_kinematics(kinds, quantity, options)
     if quantity in inverses.SHAPES:
         return _inverses(quantity, kinds, options)
     if quantity in matrices.SHAPES:
@@ -95,7 +95,7 @@ def _inverses(quantity: str, kinds: Sequence[Kind], options: Mapping[str, str]) 
         return inverses.forward_derivatives(kinds)
     if quantity in ("inwards", "outwards"):
         return inverses.factor(kinds, quantity)
-    return inverses.of_link(kinds, quantity, options["frame"])
+    return inverses.operational(kinds, quantity, options["frame"])
 
 
 def _state(quantity: str) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def prepared(
     data = tables.data(quantity, shape, loads, options.get("link"))
     sizes = Sizes(
         quantity, _state(quantity), results, columns.nq, columns.nv, len(columns), data.slots, tuple(loads),
-        shape.tiled, room(columns.nv) if shape.solves else 0,
+        shape.tiled, solve_scratch(columns.nv) if shape.solves else 0,
     )  # fmt: skip
     code = {k: v for k, v in options.items() if k != "link"}
     request = "\n".join(["rolled", quantity, repr(tables.kinds), "loaded" if loads else "", repr(code)])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...codegen.emit.llvm_steps import Loop, Step
+from ...codegen.emit.llvm_steps import BodyLoop, BodyStep
 from ...mechanics.algorithms.articulated_body import Articulated, joint_of, of_body, passed_on
-from ...mechanics.algorithms.inertia_matrix import apply_inertia, lifted
+from ...mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ...mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
 from ...mechanics.algorithms.kinematics import step_acceleration, step_velocity
 from ...mechanics.joints import Force, Motion
-from ...mechanics.rotation import coordinate_rates
+from ...mechanics.rotation import joint_coordinate_rates
 from ...mechanics.scalar import Scalar, Vector
 from ...mechanics.spatial import ZERO, Mat, Sym, Vec
 from ...model.quantities import CATALOGUE
@@ -41,7 +41,7 @@ _MOVED, _PIVOT_SLOT = 21, 31  # articulated inertia, and the body that is moved
 # -- inverse dynamics ---------------------------------------------------------------------------------------
 
 
-def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
+def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> BodyStep:
     """Motion of the body from its parent's, and the wrench that this takes; for joint wrenches also its pose."""
     t = StepTracer(kind, loaded)
     X = t.at()
@@ -63,7 +63,7 @@ def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Step:
     return t.step(t.quaternions())
 
 
-def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> Step:
+def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> BodyStep:
     """The joint's share of the wrench, and the wrench on to the parent."""
     t = StepTracer(kind, loaded)
     X, f = t.at(), force_of(t.own(6, _INVERSE_FORCE))
@@ -74,14 +74,14 @@ def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> Step:
     return t.step()
 
 
-def inverse(kinds: Sequence[Kind], quantity: str, loaded: bool) -> tuple[Loop, ...]:
-    out = Loop(False, tuple(_inverse_out(k, quantity, loaded) for k in kinds))
-    back = Loop(True, tuple(_inverse_back(k, quantity, loaded) for k in kinds))
+def inverse(kinds: Sequence[Kind], quantity: str, loaded: bool) -> tuple[BodyLoop, ...]:
+    out = BodyLoop(False, tuple(_inverse_out(k, quantity, loaded) for k in kinds))
+    back = BodyLoop(True, tuple(_inverse_back(k, quantity, loaded) for k in kinds))
     loads = _loads(_INVERSE_FORCE, len(CATALOGUE[quantity].state), quantity == "joint_wrenches")
     return (out, loads, back) if loaded else (out, back)
 
 
-def wrenches(kinds: Sequence[Kind], loaded: bool, frame: str) -> tuple[Loop, ...]:
+def wrenches(kinds: Sequence[Kind], loaded: bool, frame: str) -> tuple[BodyLoop, ...]:
     """What the parent exerts on every link that moves, in its place of the result."""
     t = StepTracer(LINK, loaded)
     f, at = force_of(t.own(6, _INVERSE_FORCE)), pose_of(t.own(12, _POSE))
@@ -90,11 +90,11 @@ def wrenches(kinds: Sequence[Kind], loaded: bool, frame: str) -> tuple[Loop, ...
     if frame == "world":
         moment = moment + at.compose(t.body.R, t.body.p).p.cross(force)
     t.write("result", [*force, *moment])
-    links = Loop(False, (StepTracer(LOAD).step(), t.step()), "rows")
+    links = BodyLoop(False, (StepTracer(LOAD).step(), t.step()), "rows")
     return (*inverse(kinds, "joint_wrenches", loaded), links)
 
 
-def _loads(at: int, argument: int, linked: bool = False) -> Loop:
+def _loads(at: int, argument: int, linked: bool = False) -> BodyLoop:
     """A sweep over the external wrenches: each, moved from the link's origin, is taken from its body's.
 
     linked: links follow them among the rows, at which nothing is done.
@@ -104,7 +104,7 @@ def _loads(at: int, argument: int, linked: bool = False) -> Loop:
     force, moment = world.T @ Vec(*wrench[:3]), world.T @ Vec(*wrench[3:])
     left = force_of(t.own(6, at)) - Force(moment + t.body.p.cross(force), force)
     t.write("own", flat_of(left), at)
-    return Loop(False, (t.step(), *([StepTracer(LOAD).step()] if linked else [])), "rows")
+    return BodyLoop(False, (t.step(), *([StepTracer(LOAD).step()] if linked else [])), "rows")
 
 
 # -- forward dynamics ---------------------------------------------------------------------------------------
@@ -114,14 +114,14 @@ def articulated_from(x: Vector) -> Articulated:
     return Articulated(Sym(*x[:6]), Mat.of((x[6:9], x[9:12], x[12:15])), Sym(*x[15:21]))
 
 
-def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Step:
+def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     """Velocities, rigid inertia and bias force; of a motion also the rates of the coordinates."""
     t = StepTracer(kind, loaded, moving_on)
     X = t.at()
     t.turn(X)
     if moving_on:
         raw = t.argument(0)
-        t.write("rates", coordinate_rates(raw, t.unit(raw) if t.body.nq >= 4 else raw, t.argument(1)))
+        t.write("rates", joint_coordinate_rates(raw, t.unit(raw) if t.body.nq >= 4 else raw, t.argument(1)))
     moving = step_velocity(X, motion_of(t.parent(6, _MOTION)), t.tree.rates(t.argument(1))[0])
     inertia = of_body(t.body.inertia)
     t.write("own", flat_of(moving), _MOTION)
@@ -130,7 +130,7 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     return t.step([] if moving_on else t.quaternions())
 
 
-def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> Step:
+def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     """Articulated inertia and bias force on to the parent; the joint keeps W = U D^-1 and x = D^-1 u."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
@@ -158,7 +158,7 @@ def _sum(forces: Sequence[Force]) -> Force:
     return total
 
 
-def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> Step:
+def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     """a' = X a_p + c; q'' = x - W^T a'; a = a' + S q''. Accelerations take the place of the inertia."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, n = t.at(), t.tree.rates(t.argument(1))[0], t.body.nv
@@ -172,10 +172,10 @@ def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> Step:
     return t.step()
 
 
-def forward(kinds: Sequence[Kind], loaded: bool, moving_on: bool = False) -> tuple[Loop, ...]:
+def forward(kinds: Sequence[Kind], loaded: bool, moving_on: bool = False) -> tuple[BodyLoop, ...]:
     """moving_on: the right-hand side of a motion, whose quaternions need not be unit."""
     out, back, accelerate = (
-        Loop(step is _forward_back, tuple(step(k, loaded, moving_on) for k in kinds))
+        BodyLoop(step is _forward_back, tuple(step(k, loaded, moving_on) for k in kinds))
         for step in (_forward_out, _forward_back, _forward_accelerate)
     )
     return (out, _loads(_BIAS, 3), back, accelerate) if loaded else (out, back, accelerate)
@@ -184,7 +184,7 @@ def forward(kinds: Sequence[Kind], loaded: bool, moving_on: bool = False) -> tup
 # -- whether M is regular -----------------------------------------------------------------------------------
 
 
-def _pivots_out(kind: Kind) -> Step:
+def _pivots_out(kind: Kind) -> BodyStep:
     """The rigid inertia, to be articulated, and the body, to be moved."""
     t = StepTracer(kind)
     body = t.body.inertia
@@ -192,7 +192,7 @@ def _pivots_out(kind: Kind) -> Step:
     return t.step()
 
 
-def _pivots_back(kind: Kind) -> Step:
+def _pivots_back(kind: Kind) -> BodyStep:
     """Pivots of D = S^T I S, relative to what the joint moves: the body and half of what each child moves.
 
     Halves, since the whole of a long chain would hide a pivot that is sound.
@@ -204,14 +204,14 @@ def _pivots_back(kind: Kind) -> Step:
     t.write("result", [p / s.dot(apply_inertia(moved, s)) for p, s in zip(joint.D.pivots, joint.S)])
     passed, _ = passed_on(inertia, Force(ZERO, ZERO), joint)
     t.write("parent", numbers_of(articulated_from(t.parent(21, 0)) + passed.lifted(X)), 0)
-    more = lifted(X, moved)
+    more = inertia_to_parent(X, moved)
     half = [0.5 * x for x in (more.m, *more.h, *more.S)]
     t.write("parent", [x + y for x, y in zip(t.parent(10, _MOVED), half)], _MOVED)
     return t.step()
 
 
-def pivots(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
-    return tuple(Loop(s is _pivots_back, tuple(s(k) for k in kinds)) for s in (_pivots_out, _pivots_back))
+def pivots(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
+    return tuple(BodyLoop(s is _pivots_back, tuple(s(k) for k in kinds)) for s in (_pivots_out, _pivots_back))
 
 
 class SweepShape(NamedTuple):

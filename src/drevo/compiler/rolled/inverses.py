@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...codegen.emit.llvm_steps import Loop, Solve, Step
+from ...codegen.emit.llvm_steps import BodyLoop, BodyStep, Solve
 from ...mechanics.algorithms.articulated_body import of_body
 from ...mechanics.algorithms.operational import inverted
 from ...mechanics.joints import Force, Motion
@@ -17,7 +17,7 @@ from ...mechanics.scalar import Matrix, Scalar, Vector, sqrt
 from ...mechanics.spatial import Mat, Vec
 from . import matrices
 from .dynamics import LOAD, SweepShape, articulated_from, numbers_of
-from .kinematics import once
+from .kinematics import final_step
 from .matrices import CARRIED_WRENCH, SPEED
 from .step import Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
 
@@ -49,7 +49,7 @@ SHAPES = {
 # -- articulated bodies, freedom by freedom -------------------------------------------------------------------
 
 
-def _out(kind: Kind) -> Step:
+def _out(kind: Kind) -> BodyStep:
     """The world's rotation and the rigid inertia."""
     t = StepTracer(kind)
     t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(t.at().rotation)))
@@ -57,7 +57,7 @@ def _out(kind: Kind) -> Step:
     return t.step(t.quaternions())
 
 
-def _back(kind: Kind) -> Step:
+def _back(kind: Kind) -> BodyStep:
     """The articulated inertia on to the parent; the numbers of every freedom in world axes."""
     t = StepTracer(kind)
     _eliminate(t, _INERTIA, _FREEDOMS, 16, _PLAIN)
@@ -86,8 +86,8 @@ def _eliminate(t: StepTracer, at: int, first: int, width: int, place: Freedom) -
     t.write("parent", numbers_of(total), at)
 
 
-def _factored(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
-    return Loop(False, tuple(map(_out, kinds))), Loop(True, tuple(map(_back, kinds)))
+def _factored(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
+    return BodyLoop(False, tuple(map(_out, kinds))), BodyLoop(True, tuple(map(_back, kinds)))
 
 
 def _shared(t: StepTracer, place: Freedom) -> tuple[Motion, Vec, Force, Scalar]:
@@ -96,7 +96,7 @@ def _shared(t: StepTracer, place: Freedom) -> tuple[Motion, Vec, Force, Scalar]:
     return motion_of(S), Vec(*lever), force_of(gain), gain[6]
 
 
-def _inwards(place: Freedom) -> Step:
+def _inwards(place: Freedom) -> BodyStep:
     """e = b - S.p, y = D^-1/2 e; p + W e goes on to the pole above."""
     t = StepTracer(LOAD)
     S, r, W, root = _shared(t, place)
@@ -109,7 +109,7 @@ def _inwards(place: Freedom) -> Step:
     return t.step()
 
 
-def _outwards(place: Freedom) -> Step:
+def _outwards(place: Freedom) -> BodyStep:
     """x = D^-1/2 y - W.a, a of the pole above moved to this one; then a + S x is this one's."""
     t = StepTracer(LOAD)
     S, r, W, root = _shared(t, place)
@@ -121,29 +121,29 @@ def _outwards(place: Freedom) -> Step:
     return t.step()
 
 
-def inverse_mass_matrix(kinds: Sequence[Kind]) -> tuple[Loop | Solve, ...]:
+def inverse_mass_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop | Solve, ...]:
     return *_factored(kinds), *_unit("pair0", "out0", _PLAIN)
 
 
-def _unit(entry: str, array: str, place: Freedom) -> tuple[Loop | Solve, ...]:
+def _unit(entry: str, array: str, place: Freedom) -> tuple[BodyLoop | Solve, ...]:
     t = StepTracer(LOAD)
     t.write(entry, [1.0])
     solve = Solve(array, _inwards(place), _outwards(place), matrix=True, unit=True)
-    return Loop(False, (t.step(),), "rows"), solve
+    return BodyLoop(False, (t.step(),), "rows"), solve
 
 
-def factor(kinds: Sequence[Kind], quantity: str) -> tuple[Loop | Solve, ...]:
+def factor(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop | Solve, ...]:
     """One of two factors of M^-1 = F^T F: F x inwards, F^T x outwards."""
     t = StepTracer(LOAD)
     t.write("result", t.read("arg1", 1))
     sweep = {"inwards": (_inwards(_PLAIN), None), "outwards": (None, _outwards(_PLAIN))}[quantity]
-    return *_factored(kinds), Loop(False, (t.step(),), "rows"), Solve("out0", *sweep)
+    return *_factored(kinds), BodyLoop(False, (t.step(),), "rows"), Solve("out0", *sweep)
 
 
 # -- derivatives of forward dynamics ------------------------------------------------------------------------
 
 
-def forward_derivatives(kinds: Sequence[Kind]) -> tuple[Loop | Solve, ...]:
+def forward_derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop | Solve, ...]:
     """-M^-1 dtau/dq, -M^-1 dtau/dv and M^-1, of inverse dynamics at a = M^-1 (tau - h)."""
     still, efforts, moving, back = (
         tuple(step(k) for k in kinds) for step in (_still_out, _effort_back, _moving_out, _moving_back)
@@ -151,22 +151,22 @@ def forward_derivatives(kinds: Sequence[Kind]) -> tuple[Loop | Solve, ...]:
     ends = _inwards(_BESIDE), _outwards(_BESIDE)
     begin = StepTracer(LOAD)
     begin.write("ground", begin.own(27, matrices.CARRIED))
-    pairs = Loop(False, (begin.step(),), "rows", inner=matrices.moving_pair(forward=True))
+    pairs = BodyLoop(False, (begin.step(),), "rows", inner=matrices.moving_pair(forward=True))
     return (
-        Loop(False, still), Loop(True, efforts), Solve("more", *ends),
-        Loop(False, moving), Loop(True, back), pairs,
+        BodyLoop(False, still), BodyLoop(True, efforts), Solve("more", *ends),
+        BodyLoop(False, moving), BodyLoop(True, back), pairs,
         Solve("out0", *ends, matrix=True), Solve("out1", *ends, matrix=True), *_unit("pair2", "out2", _BESIDE),
     )  # fmt: skip
 
 
-def _still_out(kind: Kind) -> Step:
+def _still_out(kind: Kind) -> BodyStep:
     """As of inverse dynamics at a = 0, with the rigid inertia that is to be articulated."""
     t = matrices.out(kind, 2, still=True)
     t.write("own", numbers_of(of_body(t.body.inertia)), _MOVING)
     return t.step(t.quaternions())
 
 
-def _effort_back(kind: Kind) -> Step:
+def _effort_back(kind: Kind) -> BodyStep:
     """tau - h, and the articulated inertia."""
     t = StepTracer(kind)
     f, tau = force_of(t.own(6, CARRIED_WRENCH)), t.argument(2)
@@ -177,7 +177,7 @@ def _effort_back(kind: Kind) -> Step:
     return t.step()
 
 
-def _moving_out(kind: Kind) -> Step:
+def _moving_out(kind: Kind) -> BodyStep:
     """The acceleration of the body and the wrench for it, at the a that was found."""
     t = StepTracer(kind)
     rates = t.tree.rates(t.argument(1))[0], t.tree.rates(t.read("more", t.body.nv))[0]
@@ -185,14 +185,14 @@ def _moving_out(kind: Kind) -> Step:
     return t.step()
 
 
-def _moving_back(kind: Kind) -> Step:
+def _moving_back(kind: Kind) -> BodyStep:
     return matrices.moving_back(kind, _MOVING + 21, 62)
 
 
 # -- what resists a force on a link -------------------------------------------------------------------------
 
 
-def of_link(kinds: Sequence[Kind], quantity: str, frame: str) -> tuple[Loop, ...]:
+def operational(kinds: Sequence[Kind], quantity: str, frame: str) -> tuple[BodyLoop, ...]:
     """J M^-1 J^T = sum of y D^-1 y^T on the way up, y = S^T P of six unit wrenches P on the link."""
     end = StepTracer(LOAD)
     A = _symmetric(end.read("ground", 21, _ADDED))
@@ -200,11 +200,11 @@ def of_link(kinds: Sequence[Kind], quantity: str, frame: str) -> tuple[Loop, ...
         A = _about_origin(A, Vec(*end.read("ground", 3, _PLACE)))
     found = inverted(A, "") if quantity == "operational_inertia" else A
     end.write("out0", [x for row in found for x in row])
-    begin, way = Loop(False, (_begin(frame),), "first"), Loop(False, (_way(),), "way", fresh=False)
-    return *_factored(kinds), begin, way, once(end)
+    begin, way = BodyLoop(False, (_begin(frame),), "first"), BodyLoop(False, (_way(),), "way", fresh=False)
+    return *_factored(kinds), begin, way, final_step(end)
 
 
-def _begin(frame: str) -> Step:
+def _begin(frame: str) -> BodyStep:
     """Unit wrenches at the link's origin, forces first, about the pole of its body."""
     t = StepTracer(LOAD)
     R, link = mat_of(t.own(9, 0)), t.read("ground", 12, _LINK)
@@ -218,7 +218,7 @@ def _begin(frame: str) -> Step:
     return t.step()
 
 
-def _way() -> Step:
+def _way() -> BodyStep:
     t = StepTracer(LOAD)
     S, r, gain = motion_of(t.own(6, 0)), Vec(*t.own(3, _PLAIN.lever)), t.own(7, _PLAIN.gain)
     place, added = Vec(*t.read("ground", 3, _PLACE)), t.read("ground", 21, _ADDED)
@@ -249,4 +249,4 @@ def _about_origin(A: Matrix, p: Vec) -> Matrix:
     return [[full[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
 
 
-__all__ = ["SHAPES", "factor", "forward_derivatives", "inverse_mass_matrix", "of_link"]
+__all__ = ["SHAPES", "factor", "forward_derivatives", "inverse_mass_matrix", "operational"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...codegen.emit.llvm_steps import Loop, Step
+from ...codegen.emit.llvm_steps import BodyLoop, BodyStep
 from ...mechanics.algorithms.energy import about_center
 from ...mechanics.algorithms.inertia_matrix import apply_inertia
 from ...mechanics.algorithms.kinematics import Pose, express, express_acceleration, step_velocity
@@ -31,20 +31,20 @@ SHAPES = {
 }
 
 
-def once(t: StepTracer) -> Loop:
+def final_step(t: StepTracer) -> BodyLoop:
     """What is done at the end, with what the ground's slot has then."""
-    return Loop(False, (t.step(),), "once", fresh=False)
+    return BodyLoop(False, (t.step(),), "once", fresh=False)
 
 
 # -- all bodies ---------------------------------------------------------------------------------------------
 
 
-def poses(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+def poses(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     """World from body; then from every link that moves, in its place of the result."""
     t = StepTracer(LINK)
     link = pose_of(t.own(12, 0)).compose(t.body.R, t.body.p)
     t.write("result", [x for row, p in zip(*link) for x in (*row, p)])
-    return Loop(False, tuple(_placed(k).step() for k in kinds)), Loop(False, (t.step(),), "rows")
+    return BodyLoop(False, tuple(_placed(k).step() for k in kinds)), BodyLoop(False, (t.step(),), "rows")
 
 
 def _placed(kind: Kind) -> StepTracer:
@@ -53,13 +53,13 @@ def _placed(kind: Kind) -> StepTracer:
     return t
 
 
-def kinetic_energy(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+def kinetic_energy(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     end = StepTracer(LOAD)
     end.write("out0", [0.5 * end.read("ground", 1, _ENERGY)[0]])
-    return Loop(False, tuple(_energy(k) for k in kinds)), once(end)
+    return BodyLoop(False, tuple(_energy(k) for k in kinds)), final_step(end)
 
 
-def _energy(kind: Kind) -> Step:
+def _energy(kind: Kind) -> BodyStep:
     t = StepTracer(kind)
     m = step_velocity(t.at(), motion_of(t.parent(6, 0)), t.tree.rates(t.argument(1))[0])
     t.write("own", flat_of(m))
@@ -68,7 +68,7 @@ def _energy(kind: Kind) -> Step:
     return t.step(t.quaternions())
 
 
-def sums(kinds: Sequence[Kind], quantity: str) -> tuple[Loop, ...]:
+def sums(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop, ...]:
     """Mass and first moment of all bodies, of a momentum also that, about the world's origin."""
     at, t = _SUMS[quantity], StepTracer(LOAD)
     m, *moment = t.read("ground", 4, at)
@@ -80,10 +80,10 @@ def sums(kinds: Sequence[Kind], quantity: str) -> tuple[Loop, ...]:
         n, f = Vec(*t.read("ground", 3, at + 4)), Vec(*t.read("ground", 3, at + 7))
         found = [*f, *about_center(Force(n, f), Vec(*moment) * (1.0 / m))]
     t.write("out0", found)
-    return Loop(False, tuple(_summed(k, quantity) for k in kinds)), once(t)
+    return BodyLoop(False, tuple(_summed(k, quantity) for k in kinds)), final_step(t)
 
 
-def _summed(kind: Kind, quantity: str) -> Step:
+def _summed(kind: Kind, quantity: str) -> BodyStep:
     t, at = StepTracer(kind), _SUMS[quantity]
     X, body = t.at(), t.body.inertia
     here = pose_of(t.parent(12, 0)).then(X)
@@ -102,11 +102,11 @@ def _summed(kind: Kind, quantity: str) -> Step:
 # -- one link -----------------------------------------------------------------------------------------------
 
 
-def of_link(kinds: Sequence[Kind], quantity: str, options: Mapping[str, str]) -> tuple[Loop, ...]:
+def link_kinematics(kinds: Sequence[Kind], quantity: str, options: Mapping[str, str]) -> tuple[BodyLoop, ...]:
     """From the link up its path: where it stands, and how it moves, in the body that was reached."""
-    up = Loop(False, tuple(_up(k, quantity) for k in kinds), "path")
+    up = BodyLoop(False, tuple(_up(k, quantity) for k in kinds), "path")
     if quantity == "jacobian":
-        return up, Loop(False, tuple(_columns(k, options["frame"]) for k in kinds), "path", fresh=False)
+        return up, BodyLoop(False, tuple(_columns(k, options["frame"]) for k in kinds), "path", fresh=False)
     t = StepTracer(LOAD)
     g = t.read("ground", 12 + 6 * ORDERS[quantity])
     at = pose_of(g)
@@ -118,10 +118,10 @@ def of_link(kinds: Sequence[Kind], quantity: str, options: Mapping[str, str]) ->
     else:
         moving, more = motion_of(g[_SPEED:]), motion_of(g[_SPEED + 6 :])
         t.write("out0", express_acceleration(at, moving, more, options["frame"], options["kind"]))
-    return up, once(t)
+    return up, final_step(t)
 
 
-def _up(kind: Kind, quantity: str) -> Step:
+def _up(kind: Kind, quantity: str) -> BodyStep:
     """From the body's frame to its parent's."""
     t, order = StepTracer(kind), ORDERS[quantity]
     X, g = t.at(), t.read("ground", 12 + 6 * order)
@@ -150,7 +150,7 @@ def _carried(t: StepTracer, X: Placement, p: Vec, g: Sequence[object], order: in
     return out
 
 
-def _columns(kind: Kind, frame: str) -> Step:
+def _columns(kind: Kind, frame: str) -> BodyStep:
     """The columns of a body's joint; `own`: the link in the body, the ground's slot: in the world."""
     t = StepTracer(kind)
     at, world = pose_of(t.own(12, 0)), pose_of(t.read("ground", 12))
@@ -168,4 +168,4 @@ def _columns(kind: Kind, frame: str) -> Step:
     return t.step()
 
 
-__all__ = ["ORDERS", "SHAPES", "kinetic_energy", "of_link", "poses", "sums"]
+__all__ = ["ORDERS", "SHAPES", "kinetic_energy", "link_kinematics", "poses", "sums"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...codegen.emit.llvm_steps import Loop, Step
+from ...codegen.emit.llvm_steps import BodyLoop, BodyStep
 from ...mechanics.algorithms.derivatives import InertiaRates, rates_of
-from ...mechanics.algorithms.inertia_matrix import apply_inertia, lifted
+from ...mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ...mechanics.algorithms.kinematics import step_velocity
 from ...mechanics.joints import Motion, Placement
 from ...mechanics.scalar import Vector
@@ -43,13 +43,13 @@ SHAPES["inverse_dynamics_derivatives"] = SHAPES["mass_matrix"]._replace(
 )
 
 
-def mass_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+def mass_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     """Composite bodies inwards, then all pairs."""
     out, back = tuple(_out(k) for k in kinds), tuple(_back(k) for k in kinds)
-    return Loop(False, out), Loop(True, back), Loop(False, (_begin(),), "rows", inner=_pair())
+    return BodyLoop(False, out), BodyLoop(True, back), BodyLoop(False, (_begin(),), "rows", inner=_pair())
 
 
-def _out(kind: Kind, order: int = 0) -> Step:
+def _out(kind: Kind, order: int = 0) -> BodyStep:
     t = out(kind, order)
     return t.step(t.quaternions())
 
@@ -80,7 +80,7 @@ def push(t: StepTracer, X: Placement, m: Motion, rate: Motion, rate2: Motion) ->
     t.write("own", [*flat_of(a), *flat_of(f)], _PUSH)
 
 
-def _back(kind: Kind) -> Step:
+def _back(kind: Kind) -> BodyStep:
     """The composite body on to the parent; S, I S and the lever of every freedom in world axes."""
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
@@ -96,18 +96,18 @@ def _back(kind: Kind) -> Step:
 
 def _pass_on(t: StepTracer, X: Placement, total: RigidInertia) -> None:
     """The composite body on to the parent."""
-    joined = body_from(t.parent(10, _INERTIA)) + lifted(X, total)
+    joined = body_from(t.parent(10, _INERTIA)) + inertia_to_parent(X, total)
     t.write("parent", [joined.m, *joined.h, *joined.S], _INERTIA)
 
 
-def _begin() -> Step:
+def _begin() -> BodyStep:
     """The wrench of a freedom into the ground's slot."""
     t = StepTracer(LOAD)
     t.write("ground", t.own(6, 6))
     return t.step()
 
 
-def _pair() -> Step:
+def _pair() -> BodyStep:
     """An entry and its mirror; the wrench goes on to the pole above."""
     t = StepTracer(LOAD)
     f, S = force_of(t.read("ground", 6)), motion_of(t.read("upper", 6))
@@ -122,19 +122,23 @@ def _pair() -> Step:
 # -- the Coriolis matrix ------------------------------------------------------------------------------------
 
 
-def coriolis_matrix(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+def coriolis_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     """C_ij = S_i . (B_c S_j + I_c S'_j), c the deeper of the two bodies, as in algorithms.derivatives."""
     out, back = tuple(_out(k, 1) for k in kinds), tuple(_turning_back(k) for k in kinds)
     begin = StepTracer(LOAD)
     begin.write("ground", begin.own(15, 12))
-    return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=_turning_pair())
+    return (
+        BodyLoop(False, out),
+        BodyLoop(True, back),
+        BodyLoop(False, (begin.step(),), "rows", inner=_turning_pair()),
+    )
 
 
 def _rates(x: Vector) -> InertiaRates:
     return InertiaRates(mat_of(x), Vec(*x[9:12]))
 
 
-def _turning_back(kind: Kind) -> Step:
+def _turning_back(kind: Kind) -> BodyStep:
     """The composite body and its B on to the parent; the numbers of every freedom in world axes."""
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
@@ -166,7 +170,7 @@ def _lifted(X: Placement, B: InertiaRates) -> InertiaRates:
     return InertiaRates(T + moved, P)
 
 
-def _turning_pair() -> Step:
+def _turning_pair() -> BodyStep:
     """The entries (row, other) and (other, row); both wrenches go on to the pole above, a pure moment stays."""
     t = StepTracer(LOAD)
     g, r = t.read("ground", 15), Vec(*t.read("upper", 3, _ARM))
@@ -182,15 +186,19 @@ def _turning_pair() -> Step:
 # -- derivatives --------------------------------------------------------------------------------------------
 
 
-def derivatives(kinds: Sequence[Kind]) -> tuple[Loop, ...]:
+def derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     """dtau/dq, dtau/dv and M: Singh, Russell, Wensing 2022, as in algorithms.derivatives."""
     out, back = tuple(_out(k, 2) for k in kinds), tuple(moving_back(k) for k in kinds)
     begin = StepTracer(LOAD)
     begin.write("ground", begin.own(27, CARRIED))
-    return Loop(False, out), Loop(True, back), Loop(False, (begin.step(),), "rows", inner=moving_pair())
+    return (
+        BodyLoop(False, out),
+        BodyLoop(True, back),
+        BodyLoop(False, (begin.step(),), "rows", inner=moving_pair()),
+    )
 
 
-def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> Step:
+def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> BodyStep:
     """Composite body, B and wrench on to the parent; the numbers of every freedom in world axes.
 
     first, width: where the freedoms begin, and how much each has.
@@ -217,7 +225,7 @@ def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> Step:
     return t.step()
 
 
-def moving_pair(forward: bool = False) -> Step:
+def moving_pair(forward: bool = False) -> BodyStep:
     """Six entries; forward: the negative of four, without M.
 
     g = S x* f is of the bodies further in only: it joins up_q where the walk leaves the body.

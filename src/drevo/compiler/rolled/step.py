@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...codegen.emit.llvm_steps import Place, Step
+from ...codegen.emit.llvm_steps import BodyStep, Place
 from ...codegen.emit.lower import lower
 from ...codegen.graph.node import Expr
 from ...mechanics.algorithms.kinematics import Pose
@@ -51,11 +51,11 @@ class StepTracer(Tracer):
     def shift(self, base: str) -> int:
         return WORLD if self.loaded and base in ("own", "parent") else 0
 
-    def step(self, units: Sequence[Sequence[Expr]] = ()) -> Step:
+    def step(self, units: Sequence[Sequence[Expr]] = ()) -> BodyStep:
         """The traced work, lowered."""
         for quaternion in units:
             self.require_unit(quaternion)
-        return Step(lower(self.program()), tuple(place for place, _ in self.given), tuple(self.written))
+        return BodyStep(lower(self.program()), tuple(place for place, _ in self.given), tuple(self.written))
 
     # -- what several steps need ------------------------------------------------------------------------
 

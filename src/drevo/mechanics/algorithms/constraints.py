@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..jet import Jet, along, jet
+from ..jet import Jet, jet, jet_along
 from ..joints import Motion
 from ..scalar import Matrix, Scalar, Vector, sqrt
 from ..spatial import IDENTITY, ZERO, Mat, Vec
@@ -229,10 +229,10 @@ def gear(k: Kinematics, joint_a: str, joint_b: str, ratio: Scalar, offset: Scala
     return ConstraintRows([value], [k.v[a.v] - ratio * k.v[b.v]], [jacobian], [0.0])
 
 
-Given = Callable[[Callable[[str], Matrix], Vector, Scalar], Vector]
+ConstraintFunction = Callable[[Callable[[str], Matrix], Vector, Scalar], Vector]
 
 
-def function(k: Kinematics, t: Scalar, f: Given) -> ConstraintRows:
+def function(k: Kinematics, t: Scalar, f: ConstraintFunction) -> ConstraintRows:
     """Rows of f(pose, q, t), differentiated along v for f' and gamma and along every column for Gamma."""
     path = [jet(x) for x in _followed(k, k.v, Jet(t, 1.0), f)]
     unit = [[1.0 if i == c else 0.0 for i in range(k.tree.nv)] for c in range(k.tree.nv)]
@@ -241,11 +241,11 @@ def function(k: Kinematics, t: Scalar, f: Given) -> ConstraintRows:
     return ConstraintRows([x.x for x in path], [x.d for x in path], jacobian, [x.dd for x in path])
 
 
-def _followed(k: Kinematics, v: Vector, t: Jet, f: Given) -> Vector:
+def _followed(k: Kinematics, v: Vector, t: Jet, f: ConstraintFunction) -> Vector:
     """f on the path that leaves q with constant rates v."""
     q: list[Scalar] = list(k.q)
     for b in k.tree.bodies:
-        q[b.q : b.q + b.nq] = along(k.q[b.q : b.q + b.nq], b.kind, v[b.v : b.v + b.nv])
+        q[b.q : b.q + b.nq] = jet_along(k.q[b.q : b.q + b.nq], b.kind, v[b.v : b.v + b.nv])
     silent = _silent(k.tree)
     return f(lambda link: pose(silent, q, link), q, t)
 

@@ -27,7 +27,7 @@ def series(square: Scalar, first: int, order: int) -> Scalar:
     return total
 
 
-def turned(x: Vector, w: Vec, order: int) -> list[Scalar]:
+def rotated_series(x: Vector, w: Vec, order: int) -> list[Scalar]:
     """The quaternion x times that of the rotation vector w, to the order."""
     half = w * 0.5
     square = half.dot(half)
@@ -36,7 +36,7 @@ def turned(x: Vector, w: Vec, order: int) -> list[Scalar]:
     return [*(u * s + p * c + p.cross(u)), s * c - p.dot(u)]
 
 
-def moved(tree: Tree, q: Vector, d: Vector, order: int) -> list[Scalar]:
+def displaced(tree: Tree, q: Vector, d: Vector, order: int) -> list[Scalar]:
     """q (+) d where q holds quaternions; other coordinates as they are."""
     out = list(q)
     for b in tree.bodies:
@@ -44,7 +44,7 @@ def moved(tree: Tree, q: Vector, d: Vector, order: int) -> list[Scalar]:
             continue
         w, end = Vec(*d[b.v + b.nv - 3 : b.v + b.nv]), b.q + b.nq
         turn = q[end - 4 : end]
-        out[end - 4 : end] = turned(turn, w, order)
+        out[end - 4 : end] = rotated_series(turn, w, order)
         if b.kind == "free":
             u, square = Vec(*d[b.v : b.v + 3]), w.dot(w)
             wu = w.cross(u)
@@ -62,7 +62,7 @@ def variables(tree: Tree, q: Vector, d: Vector) -> list[Scalar]:
     return out
 
 
-def motion(tree: Tree, q: Vector, rates: Sequence[Vector], order: int) -> list[list[Series]]:
+def motion_series(tree: Tree, q: Vector, rates: Sequence[Vector], order: int) -> list[list[Series]]:
     """q(t), v(t), a(t), .. to t^order, from q and rates = (v, a, j, ..); those that are known that far."""
     known = len(rates)
     flow = [
@@ -102,4 +102,4 @@ def _path(q: Vector, v: Sequence[Vector], order: int) -> list[Series]:
     ]  # fmt: skip
 
 
-__all__ = ["motion", "moved", "series", "turned", "variables"]
+__all__ = ["displaced", "motion_series", "rotated_series", "series", "variables"]

@@ -16,7 +16,7 @@ from ..tree import Tree
 SparseRows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
 
 
-def lifted(x: Placement, body: RigidInertia) -> RigidInertia:
+def inertia_to_parent(x: Placement, body: RigidInertia) -> RigidInertia:
     """A composite body in the axes of the parent."""
     if x.k != -2:
         body = body.turned(x.Q)
@@ -44,7 +44,7 @@ def mass_matrix_rows(tree: Tree, q: Vector) -> SparseRows:
         for k, column in enumerate(tree.motion_subspace(b)):
             _fill(tree, X, M, i, k, apply_inertia(total[i], column))
         if b.parent >= 0:
-            total[b.parent] = total[b.parent] + lifted(X[i], total[i])
+            total[b.parent] = total[b.parent] + inertia_to_parent(X[i], total[i])
     return M
 
 

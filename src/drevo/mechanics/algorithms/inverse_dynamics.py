@@ -38,7 +38,7 @@ def inverse_dynamics(
     tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, gravity: bool = True
 ) -> list[Scalar]:
     """Joint forces, (nv,) N m or N; gravity and the external wrenches are in. O(n)."""
-    wrenches, _ = joint_wrenches(tree, q, v, a, external, gravity)
+    wrenches, _ = body_wrenches(tree, q, v, a, external, gravity)
     return project(tree, wrenches)
 
 
@@ -51,7 +51,7 @@ def project(tree: Tree, wrenches: Sequence[Force]) -> list[Scalar]:
     return tau
 
 
-def joint_wrenches(
+def body_wrenches(
     tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, gravity: bool = True
 ) -> tuple[list[Force], list[Mat]]:
     """What each parent exerts on each body, about the body's origin in body axes.

@@ -22,7 +22,7 @@ def joint_wrenches(
     "local_world_aligned" (world axes); "world" is about the world's origin. A joint of several steps passes
     through massless bodies, so the wrench on its last body is that of the parent.
     """
-    wrenches, _ = idyn.joint_wrenches(tree, q, v, a, external)
+    wrenches, _ = idyn.body_wrenches(tree, q, v, a, external)
     poses = body_poses(tree, q) if frame != "local" else []
     rows: Matrix = []
     for link in moving_links(tree):

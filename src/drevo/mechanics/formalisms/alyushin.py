@@ -87,17 +87,17 @@ def rigid_body_energy(
     spin = Vec(*w.tolist())
     translation = 0.5 * m * float(velocity @ velocity)
     cross = m * float(velocity @ np.cross(w, turn @ arm))
-    rotation = quadratic(polar(S), S, spin)
+    rotation = quadratic_form(polar_moments(S), S, spin)
     exact = translation + cross + rotation
     if mode is None:
         return _energy(translation, cross, rotation, exact, None)
-    known(mode)
+    known_mode(mode)
     rate = Vec(*_vector("rates", rates).tolist()) if mode == "A" else spin
     products = S if mode == "C" else own_angle_products(S0, Vec(*_vector("angles", angles).tolist()))
-    return _energy(translation, 0.0, quadratic(polar(S0), products, rate), exact, mode)
+    return _energy(translation, 0.0, quadratic_form(polar_moments(S0), products, rate), exact, mode)
 
 
-def known(mode: str | None) -> None:
+def known_mode(mode: str | None) -> None:
     """Raises InputError unless the mode is None or one of MODES."""
     if mode is not None:
         one_of("mode", mode, MODES, InputError, " (None is exact)")
@@ -109,12 +109,12 @@ def _energy(translation: float, cross: float, rotation: float, exact: float, mod
     return out
 
 
-def polar(S: Sym) -> Vec:
+def polar_moments(S: Sym) -> Vec:
     """J^x, J^y, J^z of second moments, (29)."""
     return Vec(S.yy + S.zz, S.xx + S.zz, S.xx + S.yy)
 
 
-def quadratic(J: Vec, S: Sym, w: Vec) -> Scalar:
+def quadratic_form(J: Vec, S: Sym, w: Vec) -> Scalar:
     """(30): sum of J^i w_i^2 / 2 less the products I_yz w_y w_z + I_xz w_x w_z + I_xy w_x w_y."""
     x, y, z = w
     twice = J.x * (x * x) + J.y * (y * y) + J.z * (z * z)
@@ -203,7 +203,7 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
     paper's constant polar moments (MODES), not exact; A and B add up the angles about each observer axis, so
     every joint must turn about one at q = 0, or TraceError names it.
     """
-    known(mode)
+    known_mode(mode)
     poses, X, rates = body_poses(tree, q), tree.placements(q), tree.rates(v)
     start = _start(tree)
     turned = _turned(tree, start, q, v) if mode in ("A", "B") else []
@@ -216,11 +216,11 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
         c = ZERO if is_zero(b.inertia.m) else b.inertia.h * (1.0 / b.inertia.m)
         central, v_C = b.inertia.shifted(-c).S, m.v + m.w.cross(c)
         S0, S = congruence(start[i], central), congruence(poses[i].R, central)
-        J, products, w = polar(S0 if mode else S), S, poses[i].R @ m.w
+        J, products, w = polar_moments(S0 if mode else S), S, poses[i].R @ m.w
         if mode in ("A", "B"):
             angles, spins = turned[i]
             products, w = own_angle_products(S0, angles), spins if mode == "A" else w
-        own = 0.5 * (b.inertia.m * v_C.dot(v_C)) + quadratic(J, products, w)
+        own = 0.5 * (b.inertia.m * v_C.dot(v_C)) + quadratic_form(J, products, w)
         total = total + tree.named(own, f"E_{b.number}")
     return total
 

@@ -62,7 +62,7 @@ def axes_of(k: int) -> tuple[int, int, int]:
     return (k + 1) % 3, (k + 2) % 3, k
 
 
-def along(k: int, *values: Scalar) -> Vec:
+def on_axes(k: int, *values: Scalar) -> Vec:
     """A vector from its components on (x, y, k)."""
     out = [0.0, 0.0, 0.0]
     for i, x in zip(axes_of(k), values):
@@ -127,8 +127,8 @@ def through_hinge(
     rows[x][x], rows[x][y], rows[x][k] = -(yy + kk), p_xy - dw_k, u[x]
     rows[y][x], rows[y][y], rows[y][k] = p_xy + dw_k, -(xx + kk), u[y]
     rows[k][x], rows[k][y], rows[k][k] = p_kx - dw_y, p_yk + dw_x, u[k]
-    squares, products = along(k, xx, yy, kk), along(k, p_yk, p_kx, p_xy)
-    return FrameRates(w, along(k, dw_x, dw_y, dw_k), Mat.of(rows), squares, products, a)
+    squares, products = on_axes(k, xx, yy, kk), on_axes(k, p_yk, p_kx, p_xy)
+    return FrameRates(w, on_axes(k, dw_x, dw_y, dw_k), Mat.of(rows), squares, products, a)
 
 
 @dataclass(slots=True)

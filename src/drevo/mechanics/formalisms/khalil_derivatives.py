@@ -21,7 +21,7 @@ from ..tree import Tree
 from ..tree_indices import ancestors
 from .khalil import Recursion, recursion
 from .khalil_forward import forward_dynamics
-from .khalil_matrix import lifted, mass_matrix_rows, traces, wrench
+from .khalil_matrix import composite_to_parent, mass_matrix_rows, traces, wrench
 
 STILL = Motion(ZERO, ZERO)
 
@@ -98,7 +98,7 @@ class BodySweep:
         p, x = self.tree.bodies[i].parent, self.r.X[i]
         if p >= 0:
             self.flows[p] = self.flows[p] + lifted_flow(x, self.flows[i], self.bodies[i], self.slips[i])
-            self.bodies[p] = self.bodies[p] + lifted(x, self.bodies[i], traces(self.bodies[i].S))[0]
+            self.bodies[p] = self.bodies[p] + composite_to_parent(x, self.bodies[i], traces(self.bodies[i].S))[0]
 
 
 def body_sweep(tree: Tree, q: Vector, v: Vector, a: Vector) -> BodySweep:

@@ -28,7 +28,7 @@ def traces(S: Sym) -> Traces:
     return Vec(S.yy + S.zz, S.xx + S.zz, S.xx + S.yy)
 
 
-def lifted(x: Placement, P: RigidInertia, t: Traces) -> tuple[RigidInertia, Traces]:
+def composite_to_parent(x: Placement, P: RigidInertia, t: Traces) -> tuple[RigidInertia, Traces]:
     """A composite body and its traces in the axes of the parent; t_k does not feel a turn about e_k."""
     S, h = P.S, P.h
     if x.k >= 0:
@@ -70,7 +70,7 @@ def mass_matrix_rows(
         for k, column in enumerate(tree.motion_subspace(b)):
             row(screws, M, i, k, wrench(total[i], trace[i], column), stops[i])
         if b.parent >= 0:
-            P, t = lifted(X[i], total[i], trace[i])
+            P, t = composite_to_parent(X[i], total[i], trace[i])
             total[b.parent], trace[b.parent] = total[b.parent] + P, trace[b.parent] + t
     return in_metres(M, linear_rates(tree), tree.unit)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ...errors import TraceError
 from ..algorithms.inverse_dynamics import External
-from ..rotation import about
+from ..rotation import axis_rotation
 from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
 from ..spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
@@ -57,7 +57,7 @@ def dh_link(
 ) -> MechanismLink:
     """A link from classical DH constants; kind R, P or H, pitch in metres per radian."""
     sigma, chi = {"R": (1.0, 0.0), "P": (0.0, 1.0), "H": (1.0, pitch)}[kind]
-    tail = about(0, sin(alpha), cos(alpha))
+    tail = axis_rotation(0, sin(alpha), cos(alpha))
     return MechanismLink(parent, *M, sigma, chi, theta, d, tail, Vec(a, 0.0, 0.0), 2, m, c, J)
 
 
@@ -119,7 +119,7 @@ class Mechanism:
 def _step(l: MechanismLink, q: Scalar) -> tuple[Mat, Vec]:
     """A_i."""
     angle = l.theta + l.sigma * q
-    turn = about(l.axis, sin(angle), cos(angle)) if l.sigma or not is_zero(l.theta) else IDENTITY
+    turn = axis_rotation(l.axis, sin(angle), cos(angle)) if l.sigma or not is_zero(l.theta) else IDENTITY
     return turn.mul(l.tail_R), UNIT[l.axis] * (l.d + l.chi * q) + turn @ l.tail_p
 
 
@@ -238,7 +238,7 @@ def wrenches_link(
     return out
 
 
-def efforts(mech: Mechanism, axes: Sequence[Vec], wrenches: Sequence[Wrench]) -> list[Scalar]:
+def project_wrenches(mech: Mechanism, axes: Sequence[Vec], wrenches: Sequence[Wrench]) -> list[Scalar]:
     """tau_i = -z . (sigma M + chi f), z in the axes of the wrenches."""
     return [-z.dot(w.M * l.sigma + w.f * l.chi) for l, z, w in zip(mech.links, axes, wrenches)]
 
@@ -248,7 +248,7 @@ def efforts_base(
 ) -> list[Scalar]:
     """Drive efforts by the recursion in base axes."""
     s = motion_base(mech, q, qd, qdd)
-    return efforts(mech, [x.z for x in s], wrenches_base(mech, s, loads))
+    return project_wrenches(mech, [x.z for x in s], wrenches_base(mech, s, loads))
 
 
 def efforts_link(
@@ -256,7 +256,7 @@ def efforts_link(
 ) -> list[Scalar]:
     """Drive efforts by the recursion in link axes."""
     s = motion_link(mech, q, qd, qdd)
-    return efforts(mech, [UNIT[l.axis] for l in mech.links], wrenches_link(mech, s, loads))
+    return project_wrenches(mech, [UNIT[l.axis] for l in mech.links], wrenches_link(mech, s, loads))
 
 
 def unit_accelerations(mech: Mechanism, q: Vector) -> Matrix:

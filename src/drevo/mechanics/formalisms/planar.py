@@ -20,7 +20,7 @@ from ..tree import Tree
 AmplitudePhase = tuple[Scalar, Scalar]  # size and direction
 
 
-def polar(x: Scalar, y: Scalar) -> AmplitudePhase:
+def amplitude_phase(x: Scalar, y: Scalar) -> AmplitudePhase:
     """(r, angle) of a constant plane vector; r may be negative where the vector lies on an axis."""
     if is_zero(y):
         return x, 0.0
@@ -75,7 +75,7 @@ def flat(tree: Tree) -> PlaneTree | None:
     for i, b in enumerate(tree.bodies):
         x, y, root = (b.axis + 1) % 3, (b.axis + 2) % 3, tree.bodies[_root(tree, i)]
         g: Vec = root.R.T @ tree.gravity
-        found.append([polar(v[x], v[y]) for v in (b.p, b.inertia.h, g)])
+        found.append([amplitude_phase(v[x], v[y]) for v in (b.p, b.inertia.h, g)])
     J = tuple(b.inertia.J.mat[b.axis][b.axis] for b in tree.bodies)
     offset, moment, gravity = (tuple(row[n] for row in found) for n in range(3))
     return PlaneTree(tree, offset, moment, J, gravity)

@@ -24,7 +24,7 @@ from ..tree import Tree
 from ..tree_indices import ancestors, children_of, subtree_ends
 from .telegin_cosines import Cosines
 from .telegin_planar import is_planar, planar_elements
-from .telegin_terms import Formula, Product, bilinear, length, linear, quadratic, total, turned_form
+from .telegin_terms import Formula, Product, bilinear, length, linear, quadratic, sum_of_products, turned_form
 
 RateIndex = tuple[int, int]  # (body, which of its columns)
 
@@ -93,7 +93,7 @@ class Elements:
         """m_ji^letter, (4)."""
         key = (j, letter, i)
         if key not in self._projection:
-            value = total(self._projected(j, letter, i))
+            value = sum_of_products(self._projected(j, letter, i))
             label = f"m_{self.number(j)}{self.number(i)}^{letter}"
             self._projection[key] = self.tree.named(value, label)
         return self._projection[key]
@@ -125,7 +125,7 @@ class Elements:
             for j in self.children[i]:
                 terms += [(self.mass[j], self.dot("R", j, "R", j)), (2.0, self.L[j], self.me(j, j))]
                 terms.append((self.shifts(j),))
-            self._shifts[i] = self.tree.named(total(terms), f"J_{self.number(i)}^o")
+            self._shifts[i] = self.tree.named(sum_of_products(terms), f"J_{self.number(i)}^o")
         return self._shifts[i]
 
     def me(self, j: int, i: int) -> Scalar:
@@ -313,7 +313,7 @@ class Elements:
         best = min(formulas, key=lambda f: length(f.terms))
         label = f"H_{self._index(j, l)}{self._index(i, k)}"
         self.record[label] = best.how
-        self.H[(j, l), (i, k)] = self.tree.named(total(best.terms), label)
+        self.H[(j, l), (i, k)] = self.tree.named(sum_of_products(best.terms), label)
 
     def _index(self, i: int, k: int) -> str:
         return self.number(i) + ("abcdef"[k] if len(self.columns[i]) > 1 else "")

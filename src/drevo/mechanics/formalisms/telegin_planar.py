@@ -42,7 +42,7 @@ def is_planar(tree: Tree, bodies: Sequence[int]) -> bool:
     return tree.bodies[root].kind == "revolute" and all(parallel(tree, i) for i in rest)
 
 
-def times(a: Pair, b: Pair) -> Pair:
+def complex_product(a: Pair, b: Pair) -> Pair:
     """Product of complex numbers."""
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
@@ -109,7 +109,7 @@ class Plane:
             return
         own = self._flat(b.parent, b.R @ UNIT[(b.axis + 1) % 3])
         phase = self.facing[i] * b.phase
-        self.turn[i] = times(own, (cos(phase), sin(phase)))
+        self.turn[i] = complex_product(own, (cos(phase), sin(phase)))
         self.offset[i] = self._flat(b.parent, b.p)
 
     def _gather(self, i: int, b: TreeBody) -> None:
@@ -148,10 +148,10 @@ class Plane:
 
     def _apart(self, j: int, i: int) -> Scalar:
         """C cos + S sin of the summed angle; C and S are merged constants."""
-        z = times((self.offset[i][0], -self.offset[i][1]), self.moment[j])
+        z = complex_product((self.offset[i][0], -self.offset[i][1]), self.moment[j])
         angle: Scalar = 0.0
         for k in self.path(i, j):
-            z, angle = times(z, self.turn[k]), angle + self.own_angle(k)
+            z, angle = complex_product(z, self.turn[k]), angle + self.own_angle(k)
         s, c = (0.0 if is_zero(z[1]) else sin(angle)), (0.0 if is_zero(z[0]) else cos(angle))
         number = self._number(i, j)
         if number:

@@ -39,12 +39,12 @@ def length(terms: Sequence[Product]) -> int:
     return operations + max(0, summands + constant - 1)
 
 
-def shortest(*terms: list[Product]) -> list[Product]:
+def shortest_formula(*terms: list[Product]) -> list[Product]:
     """The list with the fewest operations; the first of equals."""
     return min(terms, key=length)
 
 
-def total(terms: Sequence[Product]) -> Scalar:
+def sum_of_products(terms: Sequence[Product]) -> Scalar:
     """The sum of the products: constants of a term first, constant terms gathered first."""
     constant: Scalar = 0.0
     varying: Scalar = 0.0
@@ -79,7 +79,7 @@ def quadratic(J: Sym, P: Sym, a: Vec) -> list[Product]:
         [(moments[k], 1.0), *((moments[l] - moments[k], a[l], a[l]) for l in range(3) if l != k)]
         for k in (2, 1, 0)
     ]
-    return shortest(plain, *less) + products
+    return shortest_formula(plain, *less) + products
 
 
 # -- merged constants: a constant vector that is turned once, by an angle about a coordinate axis ---------------
@@ -157,7 +157,7 @@ __all__ = [
     "length",
     "linear",
     "quadratic",
-    "shortest",
-    "total",
+    "shortest_formula",
+    "sum_of_products",
     "turned_form",
 ]  # fmt: skip

@@ -95,9 +95,9 @@ MOTION = Rules(lifted_motion, Motion.cross)
 SIGHT = Rules(lifted_sight, carried_sight)
 
 
-def total(a: Any, b: Any) -> Any:
+def sum_of_tuples(a: Any, b: Any) -> Any:
     """The sum of named tuples, entry by entry."""
-    return type(a)(*map(total, a, b)) if isinstance(a, tuple) else a + b
+    return type(a)(*map(sum_of_tuples, a, b)) if isinstance(a, tuple) else a + b
 
 
 def deals(ts: Indices, left: set[int], right: set[int]) -> Iterator[tuple[Indices, Indices]]:
@@ -196,7 +196,7 @@ class ZarembaTerms:
             x = below(rest)
             if x is not None:
                 y: T = rules.lift(outer, self._inserted(c, rules.lift(inner, x), own, rules.ad))
-                out = y if out is None else total(out, y)
+                out = y if out is None else sum_of_tuples(out, y)
         return out
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:

@@ -36,7 +36,7 @@ def load_model(
     """
     name, suffix = values.path(path), Path(path).suffix.lower()
     where = name.encode("utf-8", "backslashreplace").decode()  # a path may hold bytes that are no text
-    down = None if gravity is None else values.gravity(gravity)
+    down = None if gravity is None else values.gravity_vector(gravity)
     try:
         data = _read(name, suffix)
         draft = _draft(data, suffix, where)
@@ -69,7 +69,7 @@ def write_model(model: Model, suffix: str, path: Any = None) -> str:
 def _draft(data: bytes, suffix: str, source: str) -> Draft:
     if suffix not in XML_SUFFIXES:
         native = import_module("drevo.model.loaders.native")
-        made: Draft = native.draft_of(native.read(data, suffix), source)
+        made: Draft = native.draft_of(native.read_plain(data, suffix), source)
         return made
     doubts: list[str] = []
     root = xml.parse(data, doubts.append)

@@ -26,12 +26,12 @@ from drevo.model.loaders.mjcf_file import (
     minus,
     placed_in,
     read_defaults,
-    turn_of,
-    vector,
+    read_vector,
+    rotation_of,
 )
 from drevo.model.loaders.mjcf_geoms import REMEDY, geom_of, inertial_of, shape_of
-from drevo.model.rotations import add, apply, from_axis_angle, matmul, unit
-from drevo.model.sentences import counted
+from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, unit
+from drevo.model.sentences import list_counts
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 ALTERS_MASS = ("boundmass", "boundinertia", "settotalmass")  # compiler settings, above zero
@@ -70,7 +70,7 @@ def _read_options(file: File) -> None:
     """Gravity, and what the medium does."""
     option, draft = _merged(file.root, "option"), file.draft
     if "gravity" not in file.flags.off:
-        draft.gravity = vector(Reader(draft.problems.append, "option"), option, "gravity", GRAVITY)
+        draft.gravity = read_vector(Reader(draft.problems.append, "option"), option, "gravity", GRAVITY)
     else:
         draft.gravity = ORIGIN
     label, before = f"<option> (line {option.line})", len(draft.unread)
@@ -117,7 +117,7 @@ def _note_sections(file: File) -> None:
     for section in NOTED:
         held = [child for element in file.root.all(section) for child in element.children]
         if held:
-            draft.notes.append(f"{section} not read: {counted(Counter(child.tag for child in held))}")
+            draft.notes.append(f"{section} not read: {list_counts(Counter(child.tag for child in held))}")
         for child in held:
             found = file.attributes(child, "", DEFAULTS_OF.get(child.tag, "") if section != "actuator" else "")
             label = _label(child)
@@ -169,7 +169,7 @@ def _read_body(file: File, element: Element, name: str, parent: str, frame: Fram
     owner = f"body {name!r} (line {element.line})"
     reader = Reader(file.draft.problems.append, owner)
     _note_body(file, element, name, {held.element.tag for held in inside})
-    place = placed_in(frame, (vector(reader, element, "pos", ORIGIN), turn_of(file, reader, element)))
+    place = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
     joints = [held for held in inside if held.element.tag in ("joint", "freejoint")]
     _joints(file, element, name, parent, place, joints)
     geoms = []
@@ -205,7 +205,7 @@ def _joints(file: File, body: Element, name: str, parent: str, place: FramePose,
             _check_free(file, body, name, element, parent == "world" and len(joints) == 1)
             origin, turn = ORIGIN, IDENTITY
         step = minus(at, anchor)
-        origin = add(origin, apply(turn, step))
+        origin = add_vectors(origin, apply(turn, step))
         origin, turn = _from_reference(file, element, joint, origin, turn)
         file.draft.joints.append(replace(joint, parent=parent, child=child, origin=origin, rotation=turn))
         if child != name:
@@ -236,8 +236,8 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
     name = element.get("name") or file.unused(f"{body}_joint")
     reader = Reader(file.draft.problems.append, f"joint {name!r} (line {element.line})")
     moving = kind in ("hinge", "slide")
-    anchor = ORIGIN if kind in ("free", "slide") else vector(reader, element, "pos", ORIGIN)
-    axis = vector(reader, element, "axis", (0.0, 0.0, 1.0)) if moving else (0.0, 0.0, 1.0)
+    anchor = ORIGIN if kind in ("free", "slide") else read_vector(reader, element, "pos", ORIGIN)
+    axis = read_vector(reader, element, "axis", (0.0, 0.0, 1.0)) if moving else (0.0, 0.0, 1.0)
     if frame != HERE:
         anchor = ORIGIN if kind in ("free", "slide") else placed_in(frame, (anchor, IDENTITY))[0]
         axis = apply(frame[1], axis)
@@ -259,7 +259,7 @@ def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, tu
     if joint.kind == "revolute":
         return origin, matmul(turn, from_axis_angle(joint.axis, -file.angle(ref)))
     x, y, z = unit(joint.axis)
-    return add(origin, apply(turn, (-ref * x, -ref * y, -ref * z))), turn
+    return add_vectors(origin, apply(turn, (-ref * x, -ref * y, -ref * z))), turn
 
 
 def _limited(file: File, element: Element) -> bool:

@@ -13,12 +13,12 @@ from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from drevo.model.draft import Draft
 from drevo.model.loaders import unread
 from drevo.model.rotations import (
-    add,
+    add_vectors,
     apply,
     from_axis_angle,
-    from_quaternion,
     from_z_to,
     matmul,
+    matrix_of_quaternion,
     transpose,
     unit,
 )
@@ -125,7 +125,7 @@ def held_in(file: File, top: Element, childclass: str) -> list[Held]:
             found.append(Held(element, childclass, frame))
             continue
         reader = Reader(file.draft.problems.append, f"<frame> (line {element.line})")
-        frame = placed_in(frame, (vector(reader, element, "pos", ORIGIN), turn_of(file, reader, element)))
+        frame = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
         childclass = element.get("childclass") or childclass
         stack += [Held(child, childclass, frame) for child in reversed(element.children)]
     return found
@@ -135,10 +135,10 @@ def placed_in(frame: FramePose, inner: FramePose) -> FramePose:
     """A placement that is given in a frame, outside of it."""
     if frame == HERE:
         return inner
-    return add(frame[0], apply(frame[1], inner[0])), matmul(frame[1], inner[1])
+    return add_vectors(frame[0], apply(frame[1], inner[0])), matmul(frame[1], inner[1])
 
 
-def vector(reader: Reader, element: Element, attribute: str, default: Vec3) -> Vec3:
+def read_vector(reader: Reader, element: Element, attribute: str, default: Vec3) -> Vec3:
     x, y, z = reader.vector(element, attribute, default)
     return (x, y, z)
 
@@ -147,7 +147,7 @@ def minus(a: Vec3, b: Vec3) -> Vec3:
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-def turn_of(file: File, reader: Reader, element: Element) -> Mat3:
+def rotation_of(file: File, reader: Reader, element: Element) -> Mat3:
     """The one of quat, euler, axisangle, xyaxes, zaxis that the element has."""
     given = [a for a in TURNS if a in element.attributes]
     if not given:
@@ -172,7 +172,7 @@ def turn_of(file: File, reader: Reader, element: Element) -> Mat3:
 
 def _matrix(file: File, given: str, v: tuple[float, ...]) -> Mat3:
     if given == "quat":
-        return from_quaternion(v[1], v[2], v[3], v[0])
+        return matrix_of_quaternion(v[1], v[2], v[3], v[0])
     if given == "axisangle":
         return from_axis_angle((v[0], v[1], v[2]), file.angle(v[3]))
     if given == "zaxis":

@@ -9,7 +9,7 @@ from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Mat3, Shape, Vec3
 from drevo.model.loaders import solids
-from drevo.model.loaders.mjcf_file import HERE, File, FramePose, placed_in, turn_of, vector
+from drevo.model.loaders.mjcf_file import HERE, File, FramePose, placed_in, read_vector, rotation_of
 from drevo.model.rotations import from_z_to, turn_tensor
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
@@ -36,7 +36,11 @@ def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -
     if kind in SIZES:
         place, turn, size = _placed(file, reader, element, kind)
     elif kind == "mesh":
-        place, turn, size = vector(reader, element, "pos", ORIGIN), turn_of(file, reader, element), (1.0, 1.0, 1.0)
+        place, turn, size = (
+            read_vector(reader, element, "pos", ORIGIN),
+            rotation_of(file, reader, element),
+            (1.0, 1.0, 1.0),
+        )
     else:
         return Geom(element, kind)
     return Geom(element, kind, *placed_in(frame, (place, turn)), size, tuple(faults))
@@ -70,7 +74,7 @@ def _explicit(file: File, reader: Reader, element: Element) -> Inertial:
     if "pos" not in element.attributes:
         reader.report(f"{reader.owner}: <inertial> on line {element.line} has no pos; add it")
     mass = reader.needed(element, element, "inertial", "mass", xml.MAX_MASS)
-    com, turn = vector(reader, element, "pos", ORIGIN), turn_of(file, reader, element)
+    com, turn = read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)
     if "fullinertia" in element.attributes:
         xx, yy, zz, xy, xz, yz = reader.vector(element, "fullinertia", (0.0,) * 6, xml.MAX_INERTIA)
         return Inertial(mass, com, turn_tensor(turn, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))))
@@ -118,7 +122,11 @@ def _placed(file: File, reader: Reader, geom: Element, kind: str) -> tuple[Vec3,
         half = math.hypot(*along) / 2
         size = (radius, half) if SIZES[kind] == 2 else (radius, radius, half)
         return ((a + d) / 2, (b + e) / 2, (c + f) / 2), from_z_to(along) if half else IDENTITY, size
-    return vector(reader, geom, "pos", ORIGIN), turn_of(file, reader, geom), _sizes(reader, geom, SIZES[kind])
+    return (
+        read_vector(reader, geom, "pos", ORIGIN),
+        rotation_of(file, reader, geom),
+        _sizes(reader, geom, SIZES[kind]),
+    )
 
 
 def _sizes(reader: Reader, geom: Element, count: int) -> tuple[float, ...]:

@@ -67,7 +67,7 @@ def to_toml(model: Model) -> str:
         for row in rows:
             lines += ["", f"[[{key}]]", *(f"{name} = {_toml(value)}" for name, value in row.items())]
     text = "\n".join(lines) + "\n"
-    if tokens(text) > MOST_TOKENS:
+    if count_tokens(text) > MOST_TOKENS:
         raise ModelError(f"robot {model.name!r} is too large for TOML, whose readers are slow; save it as JSON")
     return text
 
@@ -100,19 +100,19 @@ def _toml(value: Any) -> str:
 
 def from_json(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
     """The Model that JSON text describes."""
-    return finish(draft_of(read(_utf8(text), ".json"), source), base, strict)
+    return finish(draft_of(read_plain(_utf8(text), ".json"), source), base, strict)
 
 
 def from_toml(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
     """The Model that TOML text describes."""
-    return finish(draft_of(read(_utf8(text), ".toml"), source), base, strict)
+    return finish(draft_of(read_plain(_utf8(text), ".toml"), source), base, strict)
 
 
 def _utf8(text: str | bytes) -> bytes:
     return text.encode("utf-8", "replace") if isinstance(text, str) else text
 
 
-def read(data: bytes, suffix: str) -> dict[str, object]:
+def read_plain(data: bytes, suffix: str) -> dict[str, object]:
     """The dictionary that a file's bytes hold."""
     if len(data) > MAX_BYTES:
         raise ModelError(too_many_bytes(len(data)))
@@ -145,7 +145,7 @@ def _read_json(text: str) -> object:
 
 
 def _read_toml(text: str) -> object:
-    if tokens(text) > MOST_TOKENS:
+    if count_tokens(text) > MOST_TOKENS:
         raise ModelError(f"the file has more than {MOST_TOKENS} values, keys and lines; TOML is slow: use JSON")
     if _ENDLESS.search(text):
         raise ModelError("the file has a number of thousands of digits, which is none of a robot")
@@ -157,7 +157,7 @@ def _read_toml(text: str) -> object:
     return toml.loads(text.replace("\r\n", "\n"))
 
 
-def tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
     """How much a TOML reader has to do, from above."""
     return sum(map(text.count, ",={[.\\\n"))
 

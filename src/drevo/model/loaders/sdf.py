@@ -17,8 +17,16 @@ from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Mimic, Shape, Vec3
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
-from drevo.model.rotations import add, apply, from_quaternion, from_rpy, matmul, transpose, turn_tensor
-from drevo.model.sentences import counted, listed
+from drevo.model.rotations import (
+    add_vectors,
+    apply,
+    from_rpy,
+    matmul,
+    matrix_of_quaternion,
+    transpose,
+    turn_tensor,
+)
+from drevo.model.sentences import list_counts, listed
 
 FramePose = tuple[Vec3, Mat3]
 
@@ -74,7 +82,7 @@ def draft_of(root: Element, source: str = "") -> Draft:
     _stand(file, model)
     unused = Counter(child.tag for child in model.children if child.tag not in KNOWN)
     if unused:
-        draft.notes.append("tags not used: " + counted(unused))
+        draft.notes.append("tags not used: " + list_counts(unused))
     for element in (*([world] if world else ()), model, *model.children):
         if element.tag in unread.SDF:
             unread.note(draft, unread.SDF[element.tag], element, f"{element.tag} {element.get('name')!r}")
@@ -83,7 +91,7 @@ def draft_of(root: Element, source: str = "") -> Draft:
 
 def _version(root: Element) -> float:
     try:
-        return xml.number(root.get("version", "1.7"))
+        return xml.parse_number(root.get("version", "1.7"))
     except ValueError as error:
         raise ModelError(f"version of <sdf> on line {root.line}: {error}") from None
 
@@ -153,7 +161,7 @@ def _vec(values: tuple[float, ...]) -> Vec3:
 def _compose(a: FramePose, b: FramePose) -> FramePose:
     if HERE in (a, b):
         return a if b == HERE else b
-    return add(a[0], apply(a[1], b[0])), b[1] if a[1] == IDENTITY else matmul(a[1], b[1])
+    return add_vectors(a[0], apply(a[1], b[0])), b[1] if a[1] == IDENTITY else matmul(a[1], b[1])
 
 
 def _inverse(a: FramePose) -> FramePose:
@@ -175,7 +183,7 @@ def _pose(reader: Reader, element: Element | None) -> FramePose:
                 f"{reader.owner}: the quaternion on line {element.line} is not of length one; normalise it"
             )
             return HERE
-        return _vec(v), from_quaternion(*v[3:])
+        return _vec(v), matrix_of_quaternion(*v[3:])
     v = _numbers(reader, element, (0.0,) * 6)
     angles = [math.radians(x) for x in v[3:]] if unread.true(element.get("degrees")) else v[3:]
     return _vec(v), from_rpy(*angles) if any(angles) else IDENTITY

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import pi
 
 from drevo.model.description import ORIGIN, Inertial, Mat3, Vec3
-from drevo.model.rotations import add, shift_tensor, turn_tensor
+from drevo.model.rotations import add_vectors, shift_tensor, turn_tensor
 
 ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
@@ -58,5 +58,5 @@ def together(parts: Iterable[tuple[float, Vec3, Mat3, Vec3]]) -> Inertial:
     total = ZERO
     for m, c, turn, own in parts:
         away = shift_tensor(turn_tensor(turn, diagonal(own)), m, (c[0] - cx, c[1] - cy, c[2] - cz))
-        total = (add(total[0], away[0]), add(total[1], away[1]), add(total[2], away[2]))
+        total = (add_vectors(total[0], away[0]), add_vectors(total[1], away[1]), add_vectors(total[2], away[2]))
     return Inertial(mass, (cx, cy, cz), total)

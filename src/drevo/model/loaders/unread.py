@@ -18,7 +18,7 @@ Acts = Callable[[str], bool]
 def nonzero(text: str) -> bool:
     """Some number in the text is not 0; text that is no number counts as one."""
     try:
-        return any(xml.number(part) for part in text.split())
+        return any(xml.parse_number(part) for part in text.split())
     except ValueError:
         return True
 
@@ -33,7 +33,7 @@ def false(text: str) -> bool:
     return text.strip().lower() in ("false", "0")
 
 
-def known(text: str) -> bool:
+def always(text: str) -> bool:
     """Anything at all."""
     return True
 
@@ -133,7 +133,7 @@ def acts_alone(actuator: Element) -> bool:
 
 def _excludes_zero(text: str) -> bool:
     try:
-        low, high = xml.numbers(text, 2)
+        low, high = xml.parse_numbers(text, 2)
     except ValueError:
         return False
     return low < high and (low > 0.0 or high < 0.0)
@@ -157,7 +157,7 @@ SDF: dict[str, dict[str, Acts]] = {
         "inertial/fluid_added_mass": nonzero,
     },
     "model": {"enable_wind": true},
-    "world": {"joint": known},
+    "world": {"joint": always},
 }
 
 # --- URDF: the same, with attributes at the end; <gazebo> and other extensions by what they refer to ---------
@@ -177,7 +177,7 @@ URDF: dict[str, dict[str, Acts]] = {
     },
     "transmission": {"actuator/drake:rotor_inertia@value": nonzero},
     **{
-        tag: {"": known}
+        tag: {"": always}
         for tag in (
             "loop_joint",
             "drake:ball_constraint",

@@ -27,8 +27,8 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
-from drevo.model.rotations import from_quaternion, from_rpy, turn_tensor
-from drevo.model.sentences import counted, cut
+from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
+from drevo.model.sentences import list_counts, shorten
 from drevo.model.validation import finish
 
 FramePose = tuple[Vec3, Mat3]
@@ -98,7 +98,7 @@ def _note_unused(draft: Draft, root: Element) -> None:
         if child.tag not in KNOWN[element.tag]
     )
     if unused:
-        draft.notes.append("tags not used: " + counted(unused))
+        draft.notes.append("tags not used: " + list_counts(unused))
 
 
 def _warn_unread(draft: Draft, root: Element) -> None:
@@ -126,7 +126,7 @@ def _warn_repeated(draft: Draft, element: Element, owner: str) -> None:
     counts = Counter(child.tag for child in element.children)
     for tag in ONCE[element.tag]:
         if counts[tag] > 1 and tag not in ("parent", "child"):
-            lines = cut([str(child.line) for child in element.all(tag)])
+            lines = shorten([str(child.line) for child in element.all(tag)])
             draft.doubts.append(
                 f"{owner}: <{tag}> is given {counts[tag]} times (lines {lines}); the first is used, remove "
                 "the others"
@@ -143,7 +143,7 @@ def _origin(reader: Reader, element: Element | None) -> FramePose:
         if not abs(sum(c * c for c in quaternion) - 1.0) < 1e-3:
             reader.report(f"{reader.owner}: quat_xyzw on line {element.line} is not of length one; normalise it")
             return (x, y, z), IDENTITY
-        return (x, y, z), from_quaternion(*quaternion)
+        return (x, y, z), matrix_of_quaternion(*quaternion)
     rpy = reader.vector(element, "rpy", ORIGIN)
     return (x, y, z), from_rpy(*rpy) if any(rpy) else IDENTITY
 
@@ -249,7 +249,7 @@ def _end(draft: Draft, element: Element, role: str, owner: str) -> str:
         return f"<{role} of {owner}>"
     if len(names) > 1:
         draft.problems.append(
-            f"{owner} names {len(names)} {role} links, {cut([repr(name) for name in names], 4, ' and ')}; keep one"
+            f"{owner} names {len(names)} {role} links, {shorten(list(map(repr, names)), 4, ' and ')}; keep one"
         )
     return names[0]
 

@@ -12,7 +12,7 @@ from drevo.model.carriers import with_carriers
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Model, Shape, Vec3
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.rotations import to_rpy
-from drevo.model.validation import depth_first
+from drevo.model.validation import joints_depth_first
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _TYPES = {"free": "floating"}
@@ -47,7 +47,7 @@ def _lost(model: Model) -> Iterator[str]:
         yield f"its gravity is not in the file, load it with gravity={model.gravity}"
     if model.contacts:
         yield f"its {len(model.contacts)} contact points are not in the file"
-    order = depth_first(Draft(model.name, list(model.links), list(model.joints)))
+    order = joints_depth_first(Draft(model.name, list(model.links), list(model.joints)))
     if [joint.name for joint in order if joint.nq] != [joint.name for joint in model.moving_joints]:
         yield "its coordinates are read in another order, depth first; go by the names of the joints"
 

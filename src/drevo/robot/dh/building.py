@@ -13,8 +13,8 @@ from ...errors import ModelError, shown
 from ...model import values
 from ...model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from ...model.draft import GRAVITY
-from ...model.rotations import add, apply, from_rpy, matmul, transpose, turn_tensor
-from ...model.sentences import meant
+from ...model.rotations import add_vectors, apply, from_rpy, matmul, transpose, turn_tensor
+from ...model.sentences import did_you_mean
 from ..builder import Builder
 from .reading import CONVENTIONS, Table, convention_of
 
@@ -110,14 +110,14 @@ def place_standard(row: Constants, parent: Constants, frame: Frame = (IDENTITY, 
     """Rotation and origin of the joint's frame in the joint frame of the parent, standard convention."""
     turn, at = frame
     twist = rx(parent.alpha)
-    to_joint = add(at, apply(turn, (0.0, 0.0, row.d)))
-    return matmul(matmul(twist, turn), rz(row.theta)), add((parent.a, 0.0, 0.0), apply(twist, to_joint))
+    to_joint = add_vectors(at, apply(turn, (0.0, 0.0, row.d)))
+    return matmul(matmul(twist, turn), rz(row.theta)), add_vectors((parent.a, 0.0, 0.0), apply(twist, to_joint))
 
 
 def body_standard(row: Constants, com: Vec3, inertia: Mat3) -> tuple[Vec3, Mat3]:
     """Centre of mass and central tensor, from the row's frame to the frame of its joint."""
     twist = rx(row.alpha)
-    return add((row.a, 0.0, 0.0), apply(twist, com)), turn_tensor(twist, inertia)
+    return add_vectors((row.a, 0.0, 0.0), apply(twist, com)), turn_tensor(twist, inertia)
 
 
 def sin_cos(angle: float) -> tuple[float, float]:
@@ -228,7 +228,7 @@ def _columns(row: object, k: int) -> Mapping[str, Any]:
     known = (*COLUMNS, *EXTRAS)
     for key in row:
         if key not in known:
-            hint = meant(str(key), known) or f"; columns are {', '.join(known)}"
+            hint = did_you_mean(str(key), known) or f"; columns are {', '.join(known)}"
             raise ModelError(f"row {k} has the unknown column {key!r}{hint}")
     return row
 
@@ -286,7 +286,7 @@ def _after(a: Frame, b: Frame) -> Frame:
     """The frame b of the frame a."""
     if b == HERE:
         return a
-    return (b[0] if a[0] == IDENTITY else matmul(a[0], b[0])), add(a[1], apply(a[0], b[1]))
+    return (b[0] if a[0] == IDENTITY else matmul(a[0], b[0])), add_vectors(a[1], apply(a[0], b[1]))
 
 
 def _inverse(a: Frame) -> Frame:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...codegen.emit.dh_text import latex, markdown, text
+from ...codegen.emit.dh_text import latex_table, markdown_table, text_table
 from ...errors import ModelError, shown
 from ...mechanics.spatial import UNIT
 from ...mechanics.tree import Tree, TreeBody, build_tree
@@ -67,15 +67,15 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def text(self) -> str:
         """The table for a terminal: angles as parts of pi where they are, q where the joint moves."""
-        return text(self.rows, self.convention)
+        return text_table(self.rows, self.convention)
 
     def markdown(self) -> str:
         """The same as Markdown."""
-        return markdown(self.rows, self.convention)
+        return markdown_table(self.rows, self.convention)
 
     def latex(self) -> str:
         """The same as a LaTeX tabular (booktabs)."""
-        return latex(self.rows, self.convention)
+        return latex_table(self.rows, self.convention)
 
 
 def table(robot: Robot | Model, convention: str = "standard") -> Table:

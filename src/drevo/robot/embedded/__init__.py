@@ -167,7 +167,7 @@ def model(name: str, base: str = "fixed", gravity: Sequence[float] | None = None
     """The Model of an embedded robot by its name ("puma560"), on a base; with its own gravity or another."""
     one_of("embedded robot", name, EMBEDDED, ModelError)
     made = EMBEDDED[name]()
-    return with_base(made if gravity is None else replace(made, gravity=values.gravity(gravity)), base)
+    return with_base(made if gravity is None else replace(made, gravity=values.gravity_vector(gravity)), base)
 
 
 def _robot(model: Model) -> Robot:

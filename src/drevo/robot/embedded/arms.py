@@ -10,7 +10,7 @@ from random import Random
 from ...errors import ModelError, one_of
 from ...model.description import ORIGIN, Inertial, Mat3, Model, Vec3
 from ..dh import building as dh
-from .data import quarter, tensor
+from .data import quarter, tensor_of
 
 DhRow = tuple[float, float, float]  # modified DH: alpha [quarter turns], a [m], d [m]
 INERTIAS = ("general", "symmetric", "published")
@@ -145,8 +145,8 @@ def _tensor_of(second: Sequence[Sequence[float]]) -> Mat3:
     """The inertia tensor tr(S) 1 - S of the second moments S."""
     trace = second[0][0] + second[1][1] + second[2][2]
     xx, yy, zz = (trace - second[k][k] for k in range(3))
-    return tensor((xx, yy, zz, 0.0 - second[0][1], 0.0 - second[0][2], 0.0 - second[1][2]))
+    return tensor_of((xx, yy, zz, 0.0 - second[0][1], 0.0 - second[0][2], 0.0 - second[1][2]))
 
 
 def _diagonal(moments: Vec3) -> Mat3:
-    return tensor((*moments, 0.0, 0.0, 0.0))
+    return tensor_of((*moments, 0.0, 0.0, 0.0))

@@ -151,6 +151,6 @@ def quarter(turns: float) -> float:
     return turns * (pi / 2)
 
 
-def tensor(six: Six) -> Mat3:
+def tensor_of(six: Six) -> Mat3:
     xx, yy, zz, xy, xz, yz = map(float, six)
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))

@@ -10,11 +10,11 @@ import numpy as np
 from ...errors import ModelError, shown
 from ...model.description import ORIGIN, ContactPoint, Inertial, Joint, Link, Mat3, Model, Vec3
 from ...model.draft import Draft
-from ...model.rotations import add, apply, from_rpy, matmul, turn_tensor
+from ...model.rotations import add_vectors, apply, from_rpy, matmul, turn_tensor
 from ...model.validation import finish
 from ..builder import WORLD, Builder
 from ..dh import building as dh
-from .data import BIPED, DOWN, DOWN_Y, THREE_LINK, TWO_ARM_PLANAR, TWO_ARM_SPATIAL, Hinged, quarter, tensor
+from .data import BIPED, DOWN, DOWN_Y, THREE_LINK, TWO_ARM_PLANAR, TWO_ARM_SPATIAL, Hinged, quarter, tensor_of
 
 MOST = 100_000  # rods of a chain
 
@@ -41,7 +41,7 @@ def _hinged(name: str, bodies: Sequence[Hinged], gravity: Vec3) -> Model:
             origin=offset,
             mass=mass,
             com=com,
-            inertia=tensor(six),
+            inertia=tensor_of(six),
             inertia_at="joint",
             joint_name=f"joint{k}",
         )
@@ -60,7 +60,7 @@ def rod_chain_model(n: int = 10) -> Model:
             origin=(length if k > 1 else 0.0, 0.0, 0.0),
             mass=mass,
             com=(length / 2, 0.0, 0.0),
-            inertia=tensor((0.0, moment, moment, 0.0, 0.0, 0.0)),
+            inertia=tensor_of((0.0, moment, moment, 0.0, 0.0, 0.0)),
             joint_name=f"joint{k}",
         )
     return b.model()
@@ -85,7 +85,7 @@ def screw_arm_model() -> Model:
             origin,
             mass=mass,
             com=com,
-            inertia=tensor(six),
+            inertia=tensor_of(six),
             lead=0.1 if joint == "helical" else None,
             joint_name=name.replace("link", "joint"),
         )
@@ -100,15 +100,15 @@ def biped_model() -> Model:
     joints: list[Joint] = []
     for name, joint, parent, (theta, d, a, alpha), (xyz, rpy), mass, com, six in BIPED:
         if not parent:
-            pelvis = Inertial(mass, add(at, apply(turn, com)), turn_tensor(turn, tensor(six)))
+            pelvis = Inertial(mass, add_vectors(at, apply(turn, com)), turn_tensor(turn, tensor_of(six)))
             links.append(Link(name, pelvis))
             continue
         row = constants[name] = dh.Constants(quarter(theta), d, a, quarter(alpha))
         frame: dh.Frame = (_clean(from_rpy(*map(quarter, rpy))), xyz)
         if parent == "pelvis":
-            frame = (matmul(turn, frame[0]), add(at, apply(turn, xyz)))
+            frame = (matmul(turn, frame[0]), add_vectors(at, apply(turn, xyz)))
         rotation, origin = dh.place_standard(row, constants[parent], frame)
-        links.append(Link(name, Inertial(mass, *dh.body_standard(row, com, tensor(six)))))
+        links.append(Link(name, Inertial(mass, *dh.body_standard(row, com, tensor_of(six)))))
         joints.append(Joint(joint, "revolute", parent, name, origin, rotation, (0.0, 0.0, 1.0)))
     sole = constants["right_foot"].a
     contacts = [
