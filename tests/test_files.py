@@ -345,7 +345,8 @@ def test_work_grows_with_the_size_of_the_file(tmp_path: Path, name: str) -> None
 def test_classes_share_what_they_do_not_change() -> None:
     """3,000 tags inherited by 9,000 classes: what is not read is not kept, and nothing is copied."""
     from drevo.model.draft import Draft
-    from drevo.model.loaders import mjcf_file, unread
+    from drevo.model.loaders import unread
+    from drevo.model.loaders.mjcf import file as mjcf_file
 
     tags = "".join(f'<t{i} a="1"/>' for i in range(3000))
     top = f'<default><joint damping="1"/>{tags}' + "".join(f'<default class="c{i}"/>' for i in range(9000))

@@ -134,7 +134,7 @@ def poses(model: Model, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray
             turn = turn @ np.array(matrix_of_quaternion(*x[-4:]))
         elif j.kind == "revolute":
             turn = turn @ np.array(from_axis_angle(j.axis, x[0]))
-        found[j.child] = turn, place
+        found[j.child] = turn @ np.array(j.child_rotation), place + turn @ np.array(j.child_origin)
     return found
 
 
@@ -186,7 +186,7 @@ def test_mjcf_notes_what_it_does_not_model() -> None:
         (scene('<joint type="odd"/>' + BALL), "unknown type 'odd'"),
         (scene('<joint class="odd"/>' + BALL), "unknown class 'odd'"),
         (scene('<joint axis="0 0 0"/>' + BALL), "joint 'a_joint' .* has the zero axis"),
-        (scene('<joint/><geom type="mesh" mesh="m"/>'), "takes its inertia from a geom of type mesh"),
+        (scene('<joint/><geom type="mesh" mesh="m"/>'), "the mesh 'm', which no <asset> has"),
         (scene("<joint/><geom/>"), "has 0 sizes, 1 needed"),
         (scene(BALL + '<geom size="1" mass="-1"/>'), "<geom> on line 1 has the negative mass -1"),
         (scene(BALL + '<geom size="1" density="-2"/>'), "<geom> on line 1 has the negative density -2"),
@@ -196,10 +196,11 @@ def test_mjcf_notes_what_it_does_not_model() -> None:
             "a free joint, which may only be",
         ),
         (scene("<joint/>"), "moves only links without mass"),
-        (scene("<replicate><geom/></replicate>"), "<replicate> on line 1 is not read; write saveinertial"),
-        (scene("<joint/>" + BALL, '<include file="x"/>'), "<include> on line 1 is not read"),
+        (scene("<composite/>"), "<composite> on line 1 makes bodies by rules of its own"),
+        (scene("<flexcomp/>"), "<flexcomp> on line 1 makes bodies by rules of its own"),
+        (scene("<joint/>" + BALL, '<include file="x"/>'), "names the file 'x', but a text stands in no folder"),
         (scene(BALL, '<compiler coordinate="global"/>'), "coordinate='global' is not read"),
-        (scene(BALL, '<compiler settotalmass="3"/>'), "settotalmass changes masses"),
+        (scene(BALL, '<compiler inertiafromgeom="yes"/>'), "inertiafromgeom='yes' is none of auto, true, false"),
         (scene(BALL, '<compiler eulerseq="abc"/>'), "eulerseq='abc'"),
         (scene(BALL.replace("/>", ' quat="0 0 0 0"/>')), "quat of <geom> on line 1 has no direction"),
         (scene('<inertial mass="1"/>'), "has no pos; add it"),

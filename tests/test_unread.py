@@ -293,35 +293,3 @@ def test_an_entry_of_the_table_is_all_there_is_to_a_thing_unread(
     monkeypatch.delitem(unread.MJCF["joint"], "armature")
     _, said = load(tmp_path, text)
     assert "damping of joint 'j'" in said and "armature" not in said
-
-
-# --- the remedy ---------------------------------------------------------------------------------------------
-
-TETRAHEDRON = '<asset><mesh name="t" vertex="0 0 0 1 0 0 0 1 0 0 0 1" inertia="exact"/></asset>'
-REFUSED = [
-    mjcf(more=TETRAHEDRON).replace("</body>", '<body><joint/><geom type="mesh" mesh="t"/></body></body>'),
-    mjcf().replace("</body>", '<replicate count="3" offset="0 0 1"><geom size=".1"/></replicate></body>'),
-    mjcf(more='<compiler boundmass="5"/>'),
-    mjcf(more='<compiler balanceinertia="true"/>').replace(
-        BALL, '<geom type="box" size="1 1 1" shellinertia="true"/>'
-    ),
-]
-
-
-@pytest.mark.parametrize("text", REFUSED)
-def test_what_a_refusal_says_to_do_is_enough(tmp_path: Path, text: str) -> None:
-    """saveinertial, MuJoCo's compiled model, without the setting that the sentence names."""
-    with pytest.raises(drevo.ModelError, match="saveinertial") as caught:
-        load(tmp_path, text)
-    spec = mujoco.MjSpec.from_string(text)
-    spec.compiler.saveinertial = True
-    theirs = spec.compile()
-    saved = spec.to_xml()
-    for setting in ("boundmass", "balanceinertia"):
-        if f"without {setting}" in str(caught.value):
-            for value in ("5", "true"):
-                saved = saved.replace(f'{setting}="{value}"', "")
-    robot, _ = load(tmp_path, saved)
-    data = mujoco.MjData(theirs)
-    mujoco.mj_forward(theirs, data)
-    assert np.allclose(robot.gravity(robot.neutral()), data.qfrc_bias, rtol=1e-6)

@@ -34,6 +34,34 @@ _LATE = re.compile(rb"(?:\xef\xbb\xbf)?\s+<\?xml\s[^>]*\?>")
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
 
+class Line(int):
+    """The number of a line, which a sentence tells with the file that was included."""
+
+    file = ""
+
+    def __str__(self) -> str:
+        return f"{int(self)} of {self.file}" if self.file else int.__repr__(self)
+
+
+class Budget:
+    """How many elements a description may still have, its included files and copies together."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kinds: Counter[str] = Counter()
+
+    def spend(self, tag: str) -> str:
+        """Count one more element; what is wrong where that is one too many."""
+        self.count += 1
+        if self.count > MAX_ELEMENTS:
+            return f"the file has more than {MAX_ELEMENTS} elements"
+        if tag in MOST:
+            self.kinds[tag] += 1
+            if self.kinds[tag] > MOST[tag]:
+                return f"the file has more than {MOST[tag]} elements <{tag}>"
+        return ""
+
+
 @dataclass(slots=True, eq=False)
 class Element:
     """One element of a file: its tag, attributes, children, text and the line on which it begins."""
@@ -73,11 +101,10 @@ class Element:
 class _Tree:
     """Handlers of expat that build Elements and keep the limits while they do."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: str, budget: Budget) -> None:
         self.root: Element | None = None
         self.open: list[Element] = []
-        self.count = 0
-        self.kinds: Counter[str] = Counter()
+        self.file, self.budget = file, budget
         self.parser = parser = expat.ParserCreate("utf-8")  # overrides what the file declares
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
@@ -88,10 +115,13 @@ class _Tree:
 
     @property
     def line(self) -> int:
-        return self.parser.CurrentLineNumber
+        if not self.file:
+            return self.parser.CurrentLineNumber
+        line = Line(self.parser.CurrentLineNumber)
+        line.file = self.file
+        return line
 
     def start(self, tag: str, found: dict[str, str]) -> None:
-        self.count += 1
         self.check(tag, found)
         element = Element(tag, found, self.line)
         if self.open:
@@ -102,12 +132,8 @@ class _Tree:
 
     def check(self, tag: str, found: dict[str, str]) -> None:
         """Refuse the element that passes a limit."""
-        if self.count > MAX_ELEMENTS:
-            self.refuse(f"the file has more than {MAX_ELEMENTS} elements")
-        if tag in MOST:
-            self.kinds[tag] += 1
-            if self.kinds[tag] > MOST[tag]:
-                self.refuse(f"the file has more than {MOST[tag]} elements <{tag}>")
+        if wrong := self.budget.spend(tag):
+            self.refuse(wrong)
         if len(self.open) >= MAX_DEPTH:
             self.refuse(f"elements are nested deeper than {MAX_DEPTH}")
         if len(found) > MAX_ATTRIBUTES:
@@ -136,16 +162,22 @@ class _Tree:
         )
 
 
-def parse(data: bytes, doubt: Callable[[str], object] = lambda sentence: None) -> Element:
+def parse(
+    data: bytes,
+    doubt: Callable[[str], object] = lambda sentence: None,
+    file: str = "",
+    budget: Budget | None = None,
+) -> Element:
     """The root element of an XML document in UTF-8; ModelError where it is broken, hostile or too big.
 
-    `doubt` takes a sentence about what XML forbids and every reader of robots allows.
+    `doubt` takes a sentence about what XML forbids and every reader of robots allows; `file` is told with the
+    lines of an included file, and `budget` counts the elements of several files together.
     """
     _check_bytes(data)
     if late := _LATE.match(data):  # lines are kept, so that those of the elements stay
         doubt("there is white space before <?xml, which must be the very first of a file; remove it")
         data = b"\n" * data.count(b"\n", 0, late.end()) + data[late.end() :]
-    tree = _Tree()
+    tree = _Tree(file, budget or Budget())
     try:
         # one feed: in pieces, a long attribute would be scanned anew with every piece
         tree.parser.Parse(data, True)
@@ -157,9 +189,9 @@ def parse(data: bytes, doubt: Callable[[str], object] = lambda sentence: None) -
     return tree.root
 
 
-def too_many_bytes(count: int) -> str:
+def too_many_bytes(count: int, most: int = MAX_BYTES) -> str:
     """How a file that is too large is refused."""
-    return f"the file has {count} bytes, more than {MAX_BYTES} bytes, the most that a robot description may have"
+    return f"the file has {count} bytes, more than {most} bytes, the most that a robot description may have"
 
 
 def _check_bytes(data: bytes) -> None:

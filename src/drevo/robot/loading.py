@@ -17,6 +17,7 @@ def load(
     base: str = "fixed",
     gravity: Sequence[float] | None = None,
     strict: bool = False,
+    roots: Sequence[str | os.PathLike[str]] = (),
 ) -> Robot:
     """A Robot from a description (.urdf .xml .mjcf .sdf .toml .json) or by name.
 
@@ -24,6 +25,8 @@ def load(
     `example-robot-data` or `robot_descriptions`; nothing is imported or downloaded.
     base: "fixed", "floating" (a free joint before the root) or "trunk" (three prismatic, three revolute).
     gravity: m/s^2, world axes; by default the file's or the embedded robot's, (0, 0, -9.81) where it has none.
+    roots: folders whose files the description may name (<include>, meshes that weigh); by default the package or
+    project that its file is part of, else its own folder and the folders beside it. Links do not lead out.
     What cannot be computed is refused with ModelError; what is doubtful, or acts on the motion and is not read,
     loads with one DrevoWarning per file, and is refused with strict=True.
     """
@@ -35,7 +38,7 @@ def load(
             return Robot(robots.model(name, base, gravity))
         name = _installed(name)
     try:
-        return Robot(load_model(name, base=base, gravity=gravity, strict=strict))
+        return Robot(load_model(name, base=base, gravity=gravity, strict=strict, roots=roots))
     except ModelError as error:
         if os.path.lexists(name):
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
+from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from drevo.errors import ModelError
 from drevo.io import xml
+from drevo.io.files import Files, read_regular_file
 from drevo.io.saving import saving
 from drevo.model import values
 from drevo.model.description import Model
@@ -25,21 +26,25 @@ LOADERS = {"robot": "urdf", "mujoco": "mjcf", "sdf": "sdf"}
 
 
 def load_model(
-    path: str | os.PathLike[str], base: str = "fixed", gravity: Any = None, strict: bool = False
+    path: str | os.PathLike[str],
+    base: str = "fixed",
+    gravity: Any = None,
+    strict: bool = False,
+    roots: Iterable[str | os.PathLike[str]] = (),
 ) -> Model:
     """The Model that a file describes, on a base: "fixed", "floating" or "trunk".
 
     What cannot be computed or is ambiguous is refused with a ModelError that holds every problem; what is
     doubtful, or acts on the motion and is not read, gives one DrevoWarning, or with `strict` a ModelError.
-    `gravity` is the file's, (0, 0, -9.81) where it has none, unless another is given. Nothing but this file is
-    opened.
+    `gravity` is the file's, (0, 0, -9.81) where it has none, unless another is given. Of other files only those
+    in `roots` are opened (`drevo.io.files.Files` says which these are where none are declared).
     """
     name, suffix = values.path(path), Path(path).suffix.lower()
     where = name.encode("utf-8", "backslashreplace").decode()  # a path may hold bytes that are no text
     down = None if gravity is None else values.gravity_vector(gravity)
     try:
         data = _read(name, suffix)
-        draft = _draft(data, suffix, where)
+        draft = _draft(data, suffix, where, Files(name, [values.path(root) for root in roots]))
         draft.gravity = draft.gravity if down is None else down
         return finish(draft, base, strict)
     except ModelError as error:
@@ -66,7 +71,7 @@ def write_model(model: Model, suffix: str, path: Any = None) -> str:
     return text
 
 
-def _draft(data: bytes, suffix: str, source: str) -> Draft:
+def _draft(data: bytes, suffix: str, source: str, files: Files) -> Draft:
     if suffix not in XML_SUFFIXES:
         native = import_module("drevo.model.loaders.native")
         made: Draft = native.draft_of(native.read_plain(data, suffix), source)
@@ -76,32 +81,20 @@ def _draft(data: bytes, suffix: str, source: str) -> Draft:
     if root.tag not in LOADERS:
         known = " or ".join(f"<{tag}>" for tag in LOADERS)
         raise ModelError(f"the root element is <{root.tag[:40]}> on line {root.line}; {known} is needed")
-    draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, source)
+    draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, source, files)
     draft.doubts[:0] = doubts
     return draft
 
 
 def _read(path: str, suffix: str) -> bytes:
-    """The bytes of a plain file, one more than allowed at most."""
+    """The bytes of a robot file."""
     if os.path.isdir(path):
         raise ModelError(f"a directory{_robots_in(path)}; name a robot file")
     if not os.path.lexists(path):
         raise ModelError(f"there is no such file{_meant(path)}")
     if suffix not in SUFFIXES:
         raise ModelError(f"a robot file ends in {', '.join(SUFFIXES)}, this one in {suffix or 'nothing'!r}")
-    try:
-        # a pipe or a device would block or never end, also one that takes the place of a file at this moment
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with open(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
-                raise ModelError("not a file but a pipe or a device; name a robot file")
-            if found.st_size > xml.MAX_BYTES:
-                raise ModelError(xml.too_many_bytes(found.st_size))
-            return file.read(xml.MAX_BYTES + 1) or b""
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ModelError(f"cannot be read ({why}); give a file that can") from None
+    return read_regular_file(path, xml.MAX_BYTES)
 
 
 def _robots_in(folder: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from drevo.errors import ModelError
 from drevo.io import xml
+from drevo.io.files import Files
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Mimic, Shape, Vec3
 from drevo.model.draft import GRAVITY, Draft
@@ -68,7 +69,7 @@ class _File:
         return self.placed[next(iter(chain), name)]
 
 
-def draft_of(root: Element, source: str = "") -> Draft:
+def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
     """What the elements say, not yet judged."""
     model, world = _only_model(root)
     draft = Draft(model.get("name") or "robot", source=source)

@@ -1,45 +1,128 @@
-"""Mass and inertia of the plain solids that bodies are modelled with, about their own centres and axes."""
+"""Mass and inertia of the solids that bodies are modelled with: plain ones about their own centres, and meshes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import pi
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from drevo.errors import ModelError
 from drevo.model.description import ORIGIN, Inertial, Mat3, Vec3
-from drevo.model.rotations import add_vectors, shift_tensor, turn_tensor
+from drevo.model.rotations import add_vectors, shift_tensor
 
+Array = np.ndarray[Any, Any]
+SolidFormulas = dict[str, Callable[..., tuple[float, Vec3]]]
 ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
+THIN = 1e-6  # metres that an ellipsoid grows by to be a shell, as MuJoCo has it
+TINY = 1e-15
+CHUNK = 100_000  # triangles at once
 
 
-def volume(kind: str, size: tuple[float, ...]) -> float:
-    """Volume of a sphere (r), capsule or cylinder (r, half length), box or ellipsoid (half sizes)."""
-    if kind == "sphere":
-        return 4 / 3 * pi * size[0] ** 3
-    if kind == "capsule":
-        return pi * size[0] ** 2 * (2 * size[1] + 4 / 3 * size[0])
-    if kind == "cylinder":
-        return 2 * pi * size[0] ** 2 * size[1]
-    return (8 if kind == "box" else 4 / 3 * pi) * size[0] * size[1] * size[2]
+class MassProperties(NamedTuple):
+    """Volume (of a shell its area), centre, and tensor about it at density one, in the axes it is given in."""
+
+    volume: float
+    centre: Vec3
+    tensor: Mat3
 
 
-def moments(kind: str, size: tuple[float, ...], mass: float) -> Vec3:
-    """Principal moments of a homogeneous solid; round ones stand along z."""
-    if kind == "sphere":
-        i = 2 / 5 * mass * size[0] ** 2
-        return (i, i, i)
-    if kind in ("capsule", "cylinder"):
-        return _round_moments(kind, size[0], size[1], mass)
-    a, b, c = (x * x for x in size[:3])
-    k = mass / (3 if kind == "box" else 5)
-    return (k * (b + c), k * (a + c), k * (a + b))
+# --- plain solids, about their centres; round ones stand along z ------------------------------------------------
 
 
-def _round_moments(kind: str, r: float, half: float, mass: float) -> Vec3:
-    ends = mass * 2 * r / (2 * r + 3 * half) if kind == "capsule" and r > 0.0 else 0.0  # the two half spheres
-    middle = mass - ends
-    across = middle * (r * r / 4 + half * half / 3) + ends * (2 / 5 * r * r + half * half + 3 / 4 * r * half)
-    along = middle * r * r / 2 + ends * 2 / 5 * r * r
-    return (across, across, along)
+def solid(kind: str, size: tuple[float, ...], shell: bool = False) -> MassProperties:
+    """A sphere (r), capsule or cylinder (r, half length), box or ellipsoid (half sizes), or its surface."""
+    amount, moments = (_SHELLS if shell else _FULL)[kind](*size)
+    return MassProperties(amount, ORIGIN, diagonal(moments))
+
+
+def _sphere(r: float) -> tuple[float, Vec3]:
+    return _ellipsoid(r, r, r)
+
+
+def _ellipsoid(a: float, b: float, c: float) -> tuple[float, Vec3]:
+    volume = 4 / 3 * pi * a * b * c
+    return volume, _across(volume / 5, a, b, c)
+
+
+def _box(a: float, b: float, c: float) -> tuple[float, Vec3]:
+    volume = 8 * a * b * c
+    return volume, _across(volume / 3, a, b, c)
+
+
+def _across(k: float, a: float, b: float, c: float) -> Vec3:
+    return (k * (b * b + c * c), k * (a * a + c * c), k * (a * a + b * b))
+
+
+def _cylinder(r: float, half: float) -> tuple[float, Vec3]:
+    volume = 2 * pi * r * r * half
+    across = volume * (r * r / 4 + half * half / 3)
+    return volume, (across, across, volume * r * r / 2)
+
+
+def _capsule(r: float, half: float) -> tuple[float, Vec3]:
+    volume, (across, _, along) = _cylinder(r, half)
+    ends = 4 / 3 * pi * r**3
+    across += ends * (2 / 5 * r * r + half * half + 3 / 4 * r * half)
+    return volume + ends, (across, across, along + ends * 2 / 5 * r * r)
+
+
+def _round_shell(r: float, half: float) -> tuple[float, Vec3]:
+    """The mantle of a cylinder."""
+    area = 4 * pi * r * half
+    across = area * (r * r / 2 + half * half / 3)
+    return area, (across, across, area * r * r)
+
+
+def _cylinder_shell(r: float, half: float) -> tuple[float, Vec3]:
+    area, (across, _, along) = _round_shell(r, half)
+    disc = pi * r * r
+    across += 2 * disc * (r * r / 4 + half * half)
+    return area + 2 * disc, (across, across, along + disc * r * r)
+
+
+def _capsule_shell(r: float, half: float) -> tuple[float, Vec3]:
+    area, (across, _, along) = _round_shell(r, half)
+    ends = 4 * pi * r * r
+    across += ends * (2 / 3 * r * r + half * (half + r))
+    return area + ends, (across, across, along + ends * 2 / 3 * r * r)
+
+
+def _sphere_shell(r: float) -> tuple[float, Vec3]:
+    return _capsule_shell(r, 0.0)
+
+
+def _ellipsoid_shell(a: float, b: float, c: float) -> tuple[float, Vec3]:
+    """The area by Thomsen's formula; the moments of what lies between it and one larger by THIN."""
+    p = 1.6075
+    area = 4 * pi * (((a * b) ** p + (b * c) ** p + (c * a) ** p) / 3) ** (1 / p)
+    (inner, less), (outer, more) = _ellipsoid(a, b, c), _ellipsoid(a + THIN, b + THIN, c + THIN)
+    k = area / (outer - inner)
+    return area, (k * (more[0] - less[0]), k * (more[1] - less[1]), k * (more[2] - less[2]))
+
+
+def _box_shell(a: float, b: float, c: float) -> tuple[float, Vec3]:
+    """Three pairs of rectangles, by the second moments of their places."""
+    x, y, z = 8 * b * c, 8 * a * c, 8 * a * b
+    xx, yy, zz = a * a * (x + (y + z) / 3), b * b * (y + (x + z) / 3), c * c * (z + (x + y) / 3)
+    return x + y + z, (yy + zz, xx + zz, xx + yy)
+
+
+_FULL: SolidFormulas = {
+    "sphere": _sphere,
+    "capsule": _capsule,
+    "cylinder": _cylinder,
+    "box": _box,
+    "ellipsoid": _ellipsoid,
+}
+_SHELLS: SolidFormulas = {
+    "sphere": _sphere_shell,
+    "capsule": _capsule_shell,
+    "cylinder": _cylinder_shell,
+    "box": _box_shell,
+    "ellipsoid": _ellipsoid_shell,
+}
 
 
 def diagonal(values: Vec3) -> Mat3:
@@ -48,15 +131,59 @@ def diagonal(values: Vec3) -> Mat3:
     return ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
 
 
-def together(parts: Iterable[tuple[float, Vec3, Mat3, Vec3]]) -> Inertial:
-    """One body of several (mass, centre, turn, principal moments)."""
+# --- meshes ---------------------------------------------------------------------------------------------------
+
+
+def of_triangles(corners: Array, rule: str = "exact") -> MassProperties:
+    """What triangles (m, 3, 3) enclose, tetrahedra on each; `shell`: their area; `legacy`: no volume is negative.
+
+    Apex of the tetrahedra is the centre of the area, then the centre of mass: where the surface is closed
+    and turned outward, it has no say.
+    """
+    middle, normal = corners.mean(1), np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(normal, axis=1) / 2
+    if area.sum() < TINY:
+        raise ModelError("its triangles have no area")
+    centre = area @ middle / area.sum()
+    share = area if rule == "shell" else _pyramids(middle - centre, normal, rule)
+    if share.sum() < TINY:
+        raise ModelError(
+            "its volume is negative, its triangles are turned inward; turn them, or set inertia='legacy'"
+            if share.sum() < 0.0
+            else "it has no volume; set inertia='shell'"
+        )
+    if rule != "shell":
+        centre = share @ (0.75 * middle + 0.25 * centre) / share.sum()
+        share = _pyramids(middle - centre, normal, rule)
+    moments = np.zeros((3, 3))
+    for k in range(0, len(corners), CHUNK):
+        x = corners[k : k + CHUNK] - centre
+        points = np.concatenate([x, x.sum(1, keepdims=True)], 1)  # each corner, and their sum
+        moments += np.einsum("m,mik,mil->kl", share[k : k + CHUNK], points, points)
+    moments /= 12.0 if rule == "shell" else 20.0
+    tensor = np.trace(moments) * np.eye(3) - moments
+    a, b, c = tensor.tolist()
+    x, y, z = centre.tolist()
+    return MassProperties(float(share.sum()), (x, y, z), (tuple(a), tuple(b), tuple(c)))
+
+
+def _pyramids(middle: Array, normal: Array, rule: str) -> Array:
+    volume: Array = (middle * normal).sum(1) / 6.0
+    return np.abs(volume) if rule == "legacy" else volume
+
+
+# --- several as one ----------------------------------------------------------------------------------------------
+
+
+def together(parts: Iterable[tuple[float, Vec3, Mat3]]) -> Inertial:
+    """One body of several (mass, centre, tensor about it), all in the same axes."""
     parts = list(parts)
-    mass = sum(m for m, _, _, _ in parts)
+    mass = sum(m for m, _, _ in parts)
     if mass == 0.0:
         return Inertial()
-    cx, cy, cz = (sum(m * c[k] for m, c, _, _ in parts) / mass for k in range(3))
+    cx, cy, cz = (sum(m * c[k] for m, c, _ in parts) / mass for k in range(3))
     total = ZERO
-    for m, c, turn, own in parts:
-        away = shift_tensor(turn_tensor(turn, diagonal(own)), m, (c[0] - cx, c[1] - cy, c[2] - cz))
+    for m, c, own in parts:
+        away = shift_tensor(own, m, (c[0] - cx, c[1] - cy, c[2] - cz))
         total = (add_vectors(total[0], away[0]), add_vectors(total[1], away[1]), add_vectors(total[2], away[2]))
     return Inertial(mass, (cx, cy, cz), total)

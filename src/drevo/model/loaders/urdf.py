@@ -11,6 +11,7 @@ from collections import Counter
 
 from drevo.errors import ModelError
 from drevo.io import xml
+from drevo.io.files import Files
 from drevo.io.xml import Element, Reader
 from drevo.model.description import (
     IDENTITY,
@@ -63,7 +64,7 @@ def parse_urdf(
     return finish(draft, base, strict)
 
 
-def draft_of(root: Element, source: str = "") -> Draft:
+def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
     """What the elements say, not yet judged as a whole."""
     if root.tag != "robot":
         raise ModelError(

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from drevo.errors import ModelError
-from drevo.io.xml import Element, Reader
+from drevo.io.xml import Budget, Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from drevo.model.draft import Draft
 from drevo.model.loaders import unread
+from drevo.model.loaders.mjcf.expand import MODEL
+from drevo.model.loaders.mjcf.meshes import Meshes
 from drevo.model.rotations import (
     add_vectors,
     apply,
@@ -28,9 +30,10 @@ DEFAULTED = {  # what we read of an element that has defaults
     **unread.DEFAULTED,
     "joint": ("type", "pos", "axis", "range", "limited", "ref", *unread.DEFAULTED["joint"]),
     "geom": (
-        *("type", "pos", *TURNS, "fromto", "size", "mass", "density", "group", "mesh", "shellinertia"),
+        *("type", "pos", *TURNS, "fromto", "size", "mass", "density", "group", "mesh", "shellinertia", "fitscale"),
         *("contype", "conaffinity", *unread.DEFAULTED["geom"]),
     ),
+    "mesh": ("scale", "inertia", "maxhullvert"),
 }
 MOST_CLASSES = 10_000
 
@@ -40,27 +43,23 @@ FramePose = tuple[Vec3, Mat3]
 HERE: FramePose = (ORIGIN, IDENTITY)
 
 
-class Held(NamedTuple):
-    """What stands in a body, or in the frames in it: its default class, and where the frames put it."""
-
-    element: Element
-    childclass: str
-    frame: FramePose = HERE
-
-
 @dataclass(slots=True)
 class File:
-    """What holds for the whole file: settings, default classes, and the draft that grows."""
+    """What holds for the whole file or an attached model: settings, default classes, and the draft that grows."""
 
     draft: Draft
     root: Element
     compiler: Element  # all of them in one
     flags: unread.Flags
-    classes: Classes
+    classes: Classes = field(default_factory=lambda: {"main": {}})
     names: set[str] = field(default_factory=set)
     taken: Counter[str] = field(default_factory=Counter)
-    groups: tuple[float, ...] = ()  # of geoms that count for inertias
+    groups: tuple[float, ...] = (0.0, 5.0)  # of geoms that count for inertias
     medium: bool = False  # it has a density or a viscosity
+    meshes: Meshes = field(default_factory=Meshes)
+    models: dict[str, File] = field(default_factory=dict)  # that are attached
+    budget: Budget = field(default_factory=Budget)
+    depth: int = 0  # of attaching
 
     @property
     def radian(self) -> bool:
@@ -112,22 +111,41 @@ def read_defaults(file: File, top: Element) -> None:
         stack += [(child, child.get("class"), own) for child in element.all("default")]
 
 
+def limited(file: File, element: Element) -> bool:
+    """Whether the range of a joint or tendon holds."""
+    limited = element.get("limited", "auto")
+    if limited == "auto":
+        return "range" in element.attributes and file.compiler.get("autolimits") != "false"
+    return limited != "false" and "range" in element.attributes
+
+
 # --- frames and orientation -----------------------------------------------------------
+
+
+class Held(NamedTuple):
+    """What stands in a body, or in the frames in it: its file, its default class, and where the frames put it."""
+
+    file: File
+    element: Element
+    childclass: str
+    frame: FramePose = HERE
 
 
 def held_in(file: File, top: Element, childclass: str) -> list[Held]:
     """The children of an element in file order, frames opened; a frame only places what it holds."""
     found: list[Held] = []
-    stack = [Held(child, childclass) for child in reversed(top.children)]
+    stack = [Held(file, child, childclass) for child in reversed(top.children)]
     while stack:
-        element, childclass, frame = stack.pop()
+        file, element, childclass, frame = held = stack.pop()
         if element.tag != "frame":
-            found.append(Held(element, childclass, frame))
+            found.append(held)
             continue
         reader = Reader(file.draft.problems.append, f"<frame> (line {element.line})")
         frame = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
         childclass = element.get("childclass") or childclass
-        stack += [Held(child, childclass, frame) for child in reversed(element.children)]
+        if MODEL in element.attributes:  # classes and settings of its own
+            file, childclass = file.models.get(element.get(MODEL), file), ""
+        stack += [Held(file, child, childclass, frame) for child in reversed(element.children)]
     return found
 
 
@@ -177,7 +195,7 @@ def _matrix(file: File, given: str, v: tuple[float, ...]) -> Mat3:
         return from_axis_angle((v[0], v[1], v[2]), file.angle(v[3]))
     if given == "zaxis":
         return from_z_to((v[0], v[1], v[2]))
-    return _from_xy((v[0], v[1], v[2]), (v[3], v[4], v[5])) if given == "xyaxes" else _from_euler(file, v)
+    return _from_xy((v[0], v[1], v[2]), (v[3], v[4], v[5])) if given == "xyaxes" else from_euler(file, v)
 
 
 def _from_xy(x: Vec3, y: Vec3) -> Mat3:
@@ -189,7 +207,7 @@ def _from_xy(x: Vec3, y: Vec3) -> Mat3:
     return transpose((x, y, z))
 
 
-def _from_euler(file: File, angles: tuple[float, ...]) -> Mat3:
+def from_euler(file: File, angles: tuple[float, ...]) -> Mat3:
     """Turns in the order of eulerseq: a small letter about the moved axis, a capital about the fixed one."""
     axes: dict[str, Vec3] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
     turn = IDENTITY

@@ -1,0 +1,121 @@
+"""The files that a description names: plain ones, inside the folders that it may read, and bounded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+
+from drevo.errors import ModelError
+from drevo.io.xml import too_many_bytes
+
+MAX_TOTAL = 256 * 2**20  # bytes of all files that one description names
+MAX_FILES = 2000
+INSTALLED = ("site-packages", "dist-packages")
+MARKS = ("package.xml", "pyproject.toml", "setup.py", ".git")  # what stands in the folder of a project
+
+
+def read_regular_file(path: str, most: int) -> bytes:
+    """The bytes of a plain file, refused where there are more than `most`."""
+    try:
+        # a pipe or a device would block or never end, also one that takes the place of a file at this moment
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                raise ModelError("not a file but a pipe or a device; name a robot file")
+            data = file.read(most + 1) if found.st_size <= most else b""
+            size = max(found.st_size, len(data))
+            if size > most:
+                raise ModelError(too_many_bytes(size, most))
+            return data
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ModelError(f"cannot be read ({why}); give a file that can") from None
+
+
+class Files:
+    """What a description may open beside itself.
+
+    `folder` is that of its file, "" for a text without one. It may read the `roots` that are declared; without
+    any, the package or project that its file is part of; without one, its folder and the folders beside it.
+    Links are followed first: what counts is where a file stands in the end.
+    """
+
+    def __init__(self, source: str = "", roots: Iterable[str] = ()) -> None:
+        self.folder = os.path.dirname(os.path.abspath(source)) if source else ""
+        self.roots = [os.path.realpath(root) for root in roots]
+        self.beside = ""  # folders in this one may be read
+        if self.folder and not self.roots:
+            real = os.path.dirname(os.path.realpath(source))
+            package = _package(self.folder) or _package(real)
+            self.roots = [os.path.realpath(package)] if package else [os.path.realpath(self.folder), real]
+            self.beside = "" if package else _private(os.path.dirname(real))
+        self.left, self.count = MAX_TOTAL, 0
+
+    def find(self, name: str, folders: Iterable[str]) -> str:
+        """The path of a file, looked for in several folders. ModelError where there is none that may be read."""
+        if not name.strip() or "\0" in name:
+            raise ModelError("names no file; give its name")
+        known = [folder for folder in folders if folder] or self.roots
+        if not known and not os.path.isabs(name):
+            raise ModelError(f"names the file {name!r}, but a text stands in no folder; declare one (roots=[...])")
+        paths = [os.path.normpath(os.path.join(folder, name)) for folder in known or [""]]
+        path = next(filter(os.path.lexists, paths), paths[0])
+        if not self.may(os.path.realpath(path)):
+            within = f"outside of {self.roots[0]}" if self.roots else "nowhere"
+            raise ModelError(
+                f"the file {name!r} stands {within}, where this description may read; declare its folder "
+                "(drevo.load(..., roots=[...]))"
+            )
+        if not os.path.exists(path):
+            raise ModelError(f"the file {name!r} does not exist in {os.path.dirname(paths[0])}; correct its name")
+        return path
+
+    def may(self, path: str) -> bool:
+        """Whether a path without links lies where the description may read."""
+        folder = os.path.dirname(path)
+        return any(_under(path, root) for root in self.roots) or (
+            bool(self.beside) and folder != self.beside and _under(folder, self.beside)
+        )
+
+    def read(self, path: str, most: int) -> bytes:
+        """The bytes of a file that `find` found, as far as the bounds of all files together allow."""
+        self.count += 1
+        data = read_regular_file(os.path.realpath(path), min(most, self.left))
+        self.left -= len(data)
+        if self.count > MAX_FILES:
+            raise ModelError(f"more than {MAX_FILES} files are named; a robot description needs fewer")
+        return data
+
+
+def _under(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _package(folder: str) -> str:
+    """The folder of the installed package or of the project that a folder belongs to; "" where it is in none."""
+    found = ""
+    while (above := os.path.dirname(folder)) != folder and os.path.dirname(above) != above:
+        if os.path.basename(above) in INSTALLED:
+            return folder
+        marked = any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS)
+        python = os.path.exists(os.path.join(folder, "__init__.py"))
+        if python or (marked and not found):
+            found = folder
+        elif found and not python:
+            return found
+        folder = above
+    return found
+
+
+def _private(folder: str) -> str:
+    """A folder that is neither near the top of the disk nor open to everyone; "" for others."""
+    try:
+        shared = os.stat(folder).st_mode & stat.S_IWOTH
+    except OSError:
+        return ""
+    return "" if shared or os.path.dirname(os.path.dirname(folder)) == os.path.dirname(folder) else folder
+
+
+__all__ = ["Files", "read_regular_file"]

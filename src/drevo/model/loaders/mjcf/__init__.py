@@ -1,0 +1,33 @@
+"""MJCF (MuJoCo XML): the tree of bodies with joints and inertias, of all the files that it includes.
+
+A body with several joints becomes several links, the ones between without mass (BODY_JOINT). A free joint counts
+from the world's origin, as in MuJoCo, so that its q is the pose of the body; q of a hinge or a slide counts from
+its `ref`. What acts on the motion and is not read (`unread.MJCF`) is warned about; contacts are noted. Mesh files
+are opened only where the inertia of a body is that of its meshes.
+"""
+
+from __future__ import annotations
+
+from drevo.errors import ModelError
+from drevo.io.files import Files
+from drevo.io.xml import Element
+from drevo.model.description import Link
+from drevo.model.draft import Draft
+from drevo.model.loaders.mjcf.bodies import read_bodies
+from drevo.model.loaders.mjcf.inertials import scale_to_total
+from drevo.model.loaders.mjcf.sections import note_sections
+from drevo.model.loaders.mjcf.settings import read_file
+
+
+def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
+    """What the elements say, not yet judged."""
+    if root.tag != "mujoco":
+        raise ModelError(
+            f"the root element is <{root.tag[:40]}> on line {root.line}; an MJCF file begins with <mujoco>"
+        )
+    draft = Draft(root.get("model") or "mujoco", links=[Link("world")], source=source)
+    file = read_file(draft, root, files or Files(source), source)
+    read_bodies(file)
+    scale_to_total(file)
+    note_sections(file)
+    return draft

@@ -1,0 +1,152 @@
+"""Bodies of an MJCF file with their joints: the links and joints of the draft."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from drevo.io import xml
+from drevo.io.xml import Element, Reader
+from drevo.model.description import IDENTITY, ORIGIN, Joint, Limit, Link, Mat3, Vec3
+from drevo.model.loaders.mjcf.file import (
+    HERE,
+    File,
+    FramePose,
+    Held,
+    held_in,
+    limited,
+    minus,
+    placed_in,
+    read_vector,
+    rotation_of,
+)
+from drevo.model.loaders.mjcf.geoms import geom_of, shape_of
+from drevo.model.loaders.mjcf.inertials import inertial_of
+from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, unit
+
+KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
+
+
+def read_bodies(file: File) -> None:
+    """Every body below every <worldbody>, in file order."""
+    worlds = [(held, "world") for world in file.root.all("worldbody") for held in _held(file, world)]
+    stack = [(held, parent) for held, parent in reversed(worlds) if held.element.tag == "body"]
+    while stack:
+        held, parent = stack.pop()
+        name = held.element.get("name") or file.unused("body")
+        inside = _held(held.file, held.element, held.childclass)
+        _read_body(held, name, parent, inside)
+        stack += [(held, name) for held in reversed(inside) if held.element.tag == "body"]
+
+
+def _held(file: File, element: Element, childclass: str = "") -> list[Held]:
+    return held_in(file, element, element.get("childclass") or childclass)
+
+
+def _read_body(held: Held, name: str, parent: str, inside: list[Held]) -> None:
+    file, element, _, frame = held
+    owner = f"body {name!r} (line {element.line})"
+    reader = Reader(file.draft.problems.append, owner)
+    _note_body(file, element, name, {held.element.tag for held in inside})
+    place = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
+    joints = [held for held in inside if held.element.tag in ("joint", "freejoint")]
+    _joints(file, element, name, parent, place, joints)
+    geoms = []
+    for own, geom, childclass, within in inside:
+        if geom.tag == "geom":
+            found = own.attributes(geom, childclass)
+            if file.medium:
+                file.flags.note(file.draft, "geom in a medium", found.attributes, f"a geom of {owner}")
+            geoms.append(geom_of(own, owner, found, within))
+    inertial = inertial_of(file, reader, element.first("inertial"), geoms)
+    shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
+    file.draft.links.append(Link(name, inertial, shapes, element.line))
+
+
+def _note_body(file: File, body: Element, name: str, inside: set[str]) -> None:
+    """What acts on the body itself and is not read."""
+    flags, label = file.flags, f"body {name!r}"
+    if flags.passive and any(file.draft.gravity):
+        flags.note(file.draft, "body", body.attributes, label)
+    if "plugin" in inside and flags.passive:
+        file.draft.ignore("plugin", label)
+
+
+def _joints(file: File, body: Element, name: str, parent: str, place: FramePose, joints: list[Held]) -> None:
+    """The joints from the parent to the body, each placed in the frame that the one before moved."""
+    origin, turn = place
+    for k, held in enumerate(joints):
+        element = held.file.attributes(held.element, held.childclass)
+        joint, at = _joint(held.file, element, name, held.frame)
+        child = name if k == len(joints) - 1 else file.unused(f"{name}_{joint.name}")
+        if joint.kind == "free":
+            _check_free(file, body, name, element, parent == "world" and len(joints) == 1)
+            origin, turn = ORIGIN, IDENTITY
+        place = _from_reference(held.file, element, joint, add_vectors(origin, apply(turn, at)), turn)
+        file.draft.joints.append(
+            replace(
+                joint,
+                parent=parent,
+                child=child,
+                origin=place[0],
+                rotation=place[1],
+                child_origin=minus(ORIGIN, at),
+            )
+        )
+        if child != name:
+            file.draft.links.append(Link(child, line=element.line))
+        parent, origin, turn = child, ORIGIN, IDENTITY
+    if not joints:
+        weld = file.unused(f"{name}_fixed")
+        file.draft.joints.append(Joint(weld, "fixed", parent, name, origin, turn, line=body.line))
+
+
+def _check_free(file: File, body: Element, name: str, joint: Element, alone: bool) -> None:
+    """A free joint stands alone in a body of the world, and may turn the body's frame if nothing hangs on it."""
+    if not alone:
+        file.draft.problems.append(
+            f"body {name!r} (line {body.line}) has a free joint, which may only be the single "
+            "joint of a body directly in the world; remove the others"
+        )
+    align = joint.get("align", "auto")
+    aligned = align == "true" or (align == "auto" and file.compiler.get("alignfree") == "true")
+    if aligned and not any(element.tag == "body" for element in body.walk() if element is not body):
+        file.draft.ignore("align (q is the pose of the inertial frame)", f"the free joint of body {name!r}")
+
+
+def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[Joint, Vec3]:
+    """The joint without its place, and its anchor in the frame of the body."""
+    kind = "free" if element.tag == "freejoint" else element.get("type", "hinge")
+    name = element.get("name") or file.unused(f"{body}_joint")
+    reader = Reader(file.draft.problems.append, f"joint {name!r} (line {element.line})")
+    moving = kind in ("hinge", "slide")
+    anchor = ORIGIN if kind in ("free", "slide") else read_vector(reader, element, "pos", ORIGIN)
+    axis = read_vector(reader, element, "axis", (0.0, 0.0, 1.0)) if moving else (0.0, 0.0, 1.0)
+    if frame != HERE:
+        anchor = ORIGIN if kind in ("free", "slide") else placed_in(frame, (anchor, IDENTITY))[0]
+        axis = apply(frame[1], axis)
+    if element.tag == "joint":
+        file.flags.note(file.draft, "joint", element.attributes, f"joint {name!r}")
+    limit = _limit(file, reader, element, kind) if moving else None
+    return Joint(name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line), anchor
+
+
+def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, turn: Mat3) -> tuple[Vec3, Mat3]:
+    """Where the joint stands at q = 0, when the body stands where the file puts it at q = ref."""
+    if joint.kind not in ("revolute", "prismatic") or "ref" not in element.attributes:
+        return origin, turn
+    ref = Reader(file.draft.problems.append, f"joint {joint.name!r} (line {joint.line})").scalar(
+        element, "ref", 0.0
+    )
+    if ref == 0.0 or not any(joint.axis):
+        return origin, turn
+    if joint.kind == "revolute":
+        return origin, matmul(turn, from_axis_angle(joint.axis, -file.angle(ref)))
+    x, y, z = unit(joint.axis)
+    return add_vectors(origin, apply(turn, (-ref * x, -ref * y, -ref * z))), turn
+
+
+def _limit(file: File, reader: Reader, element: Element, kind: str) -> Limit | None:
+    if not limited(file, element):
+        return None
+    lower, upper = reader.vector(element, "range", (0.0, 0.0), xml.ANY)
+    return Limit(file.angle(lower), file.angle(upper)) if kind == "hinge" else Limit(lower, upper)

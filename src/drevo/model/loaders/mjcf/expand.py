@@ -1,0 +1,86 @@
+"""<replicate> and <attach>, opened before anything is read: both become frames with renamed copies in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from drevo.errors import ModelError
+from drevo.io import xml
+from drevo.io.xml import Budget, Element, Reader
+from drevo.model.description import ORIGIN, Mat3, Vec3
+from drevo.model.rotations import add_vectors, apply
+
+MODEL = " model"  # of a <frame> that we make: what stands in it is of the attached model of this name
+Complaint = Callable[[str], object]
+EulerRotation = Callable[[Vec3], Mat3]
+
+
+def expand(
+    root: Element, models: dict[str, Element], turn: EulerRotation, report: Complaint, budget: Budget
+) -> None:
+    """Open every <replicate> and <attach> below the root, inner ones first.
+
+    `models`: name -> root of what may be attached; `turn`: the rotation of Euler angles as the file writes them.
+    """
+    for element in reversed(list(root.walk())):
+        if element.tag == "replicate":
+            _replicate(element, turn, report, budget)
+        elif element.tag == "attach":
+            _attach(element, models, report, budget)
+
+
+def _replicate(element: Element, turn: EulerRotation, report: Complaint, budget: Budget) -> None:
+    """Copies in frames: the k-th turned by k times the angles of `euler`, each `offset` from the one before."""
+    reader = Reader(report, f"<replicate> on line {element.line}")
+    count = max(round(reader.scalar(element, "count", 0.0, xml.MAX_ELEMENTS)), 0)
+    offset, euler = reader.vector(element, "offset", ORIGIN), reader.vector(element, "euler", ORIGIN)
+    sep, held, place = element.get("sep"), element.children, ORIGIN
+    element.tag, element.attributes, element.children = "frame", {}, []
+    for k in range(count):
+        angles = (k * euler[0], k * euler[1], k * euler[2])
+        frame = Element("frame", {"pos": _text(place), "euler": _text(angles)}, element.line)
+        frame.children = [copied(child, "", f"{sep}{k:0{len(str(count))}}", budget) for child in held]
+        element.children.append(frame)
+        place = add_vectors(place, apply(turn(angles), (offset[0], offset[1], offset[2])))
+
+
+def _text(numbers: Vec3) -> str:
+    return " ".join(map(repr, numbers))
+
+
+def _attach(element: Element, models: dict[str, Element], report: Complaint, budget: Budget) -> None:
+    """A body of another model, or all of its world."""
+    name, body, prefix = element.get("model"), element.get("body"), element.get("prefix")
+    element.tag, element.attributes, root = "frame", {MODEL: name}, models.get(name)
+    if root is None:
+        report(f"<attach> on line {element.line} names the model {name!r}, which no <asset> has; correct the name")
+        return
+    found = [held for world in root.all("worldbody") for held in world.children]
+    if body:
+        bodies = [e for world in root.all("worldbody") for e in world.walk() if e.tag == "body"]
+        found = [e for e in bodies if e.get("name") == body][:1]
+        if not found:
+            report(f"<attach> on line {element.line} names the body {body!r}, which the model {name!r} has not")
+    element.children = [copied(child, prefix, "", budget) for child in found]
+
+
+def copied(top: Element, prefix: str, suffix: str, budget: Budget) -> Element:
+    """An element and all below it, renamed."""
+    twin = _twin(top, prefix, suffix)
+    stack = [(top, twin)]
+    while stack:
+        old, new = stack.pop()
+        if wrong := budget.spend(old.tag):
+            raise ModelError(
+                f"<{old.tag}> on line {old.line}: {wrong}; the file is refused as a robot description"
+            )
+        new.children = [_twin(child, prefix, suffix) for child in old.children]
+        stack += zip(old.children, new.children)
+    return twin
+
+
+def _twin(element: Element, prefix: str, suffix: str) -> Element:
+    attributes = element.attributes
+    if attributes.get("name"):
+        attributes = {**attributes, "name": f"{prefix}{attributes['name']}{suffix}"}
+    return Element(element.tag, attributes, element.line)

@@ -1,0 +1,83 @@
+"""Inertias of bodies as the settings of an MJCF file have them: from <inertial> or geoms, bounded, scaled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from drevo.io import xml
+from drevo.io.xml import Element, Reader
+from drevo.model.description import ORIGIN, Inertial
+from drevo.model.loaders import solids
+from drevo.model.loaders.mjcf.file import HERE, File, FramePose, placed_in, read_vector, rotation_of
+from drevo.model.loaders.mjcf.geoms import Geom, in_groups, inertial_of_geoms
+from drevo.model.rotations import turn_tensor
+
+RULES = ("auto", "true", "false")  # of inertiafromgeom
+NONE = ((0.0, 0.0, 0.0),) * 3
+
+
+def inertial_of(file: File, reader: Reader, element: Element | None, geoms: list[Geom]) -> Inertial | None:
+    """From <inertial>, or from the geoms as `inertiafromgeom` says; then within the bounds of the file."""
+    rule = file.compiler.get("inertiafromgeom", "auto")
+    found = None
+    chosen = [geom for geom in geoms if in_groups(reader, geom)] if rule == "true" or element is None else []
+    if rule != "false" and chosen:
+        found = inertial_of_geoms(reader, chosen)
+    elif element is not None:
+        found = _explicit(file, reader, element)
+    return _within(file, reader, found)
+
+
+def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = HERE) -> Inertial:
+    if "pos" not in element.attributes:
+        reader.report(f"{reader.owner}: <inertial> on line {element.line} has no pos; add it")
+    mass = reader.needed(element, element, "inertial", "mass", xml.MAX_MASS)
+    com, turn = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
+    if "fullinertia" in element.attributes:
+        xx, yy, zz, xy, xz, yz = reader.vector(element, "fullinertia", (0.0,) * 6, xml.MAX_INERTIA)
+        return Inertial(mass, com, turn_tensor(turn, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))))
+    if "diaginertia" not in element.attributes and not _setting(file, "boundinertia"):
+        reader.report(
+            f"{reader.owner}: <inertial> on line {element.line} has no diaginertia or fullinertia; add one"
+        )
+    x, y, z = reader.vector(element, "diaginertia", ORIGIN, xml.MAX_INERTIA)
+    return Inertial(mass, com, turn_tensor(turn, solids.diagonal((x, y, z))))
+
+
+def _within(file: File, reader: Reader, body: Inertial | None) -> Inertial | None:
+    """At least boundmass and, about every principal axis, boundinertia; balanced where the file asks for that."""
+    mass, least = _setting(file, "boundmass"), _setting(file, "boundinertia")
+    balance = file.compiler.get("balanceinertia") == "true"
+    if mass <= 0.0 and least <= 0.0 and not balance:
+        return body
+    body = body or Inertial()
+    body = replace(body, mass=max(body.mass, mass))
+    moments, axes = np.linalg.eigh(np.array(body.tensor))
+    bounded = np.maximum(moments, least)
+    if balance and 2.0 * bounded.max() > bounded.sum():
+        bounded[:] = bounded.mean()
+    if (bounded != moments).any():
+        a, b, c = ((axes * bounded) @ axes.T).tolist()
+        body = replace(body, tensor=(tuple(a), tuple(b), tuple(c)))
+    return body if body.mass or body.tensor != NONE else None
+
+
+def scale_to_total(file: File) -> None:
+    """Scale all masses and inertias so that the robot weighs `settotalmass`, where that is positive."""
+    wanted = _setting(file, "settotalmass")
+    links = file.draft.links
+    total = sum(link.inertial.mass for link in links if link.inertial)
+    if wanted <= 0.0 or total <= 0.0:
+        return
+    k = wanted / total
+    for i, link in enumerate(links):
+        if body := link.inertial:
+            a, b, c = ((k * x, k * y, k * z) for x, y, z in body.tensor)
+            links[i] = replace(link, inertial=Inertial(k * body.mass, body.com, (a, b, c)))
+
+
+def _setting(file: File, name: str) -> float:
+    """A number of <compiler>; zero, which sets nothing, where there is none."""
+    return Reader(file.draft.problems.append, "compiler").scalar(file.compiler, name, 0.0, xml.MAX_INERTIA)

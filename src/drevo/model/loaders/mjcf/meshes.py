@@ -1,0 +1,85 @@
+"""Mesh assets of an MJCF file, as the solids that they are: opened only where a body's inertia asks for one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from drevo.errors import DrevoError, ModelError
+from drevo.io import meshes
+from drevo.io.files import Files
+from drevo.io.xml import Element, Reader
+from drevo.model.loaders import solids
+from drevo.model.loaders.solids import MassProperties
+from drevo.model.rotations import matrix_of_quaternion
+
+Array = np.ndarray[Any, Any]
+RULES = ("legacy", "exact", "convex", "shell")
+NEEDED = "give the body an <inertial>"
+
+
+class Meshes:
+    """The assets by name, the folders that their files are looked for in, and the solids found so far."""
+
+    def __init__(
+        self, assets: Iterable[Element] = (), files: Files | None = None, folder: str = "", strip: bool = False
+    ) -> None:
+        self.assets = {_name(element): element for element in assets}
+        self.files, self.folder, self.strip = files or Files(), folder, strip  # of paths only the name
+        self.solids: dict[str, MassProperties] = {}
+
+    def solid(self, name: str) -> MassProperties:
+        """Volume (area of a shell), centre and tensor at density one. ModelError says what is in the way."""
+        if name not in self.solids:
+            if name not in self.assets:
+                raise ModelError(f"the mesh {name!r}, which no <asset> has; correct its name")
+            try:
+                self.solids[name] = self._made(self.assets[name])
+            except DrevoError as error:
+                raise ModelError(f"the mesh {name!r} (line {self.assets[name].line}): {error}") from None
+        return self.solids[name]
+
+    def _made(self, element: Element) -> MassProperties:
+        faults: list[str] = []
+        reader, rule = Reader(faults.append, "it"), element.get("inertia", "legacy")
+        if rule not in RULES:
+            raise ModelError(f"its inertia={rule!r} is none of {', '.join(RULES)}")
+        for other in ("builtin", "plugin"):
+            if element.get(other) or element.first(other):
+                raise ModelError(f"it is made by {other}, which is not read; {NEEDED}")
+        points, faces = self._data(element, reader)
+        scale = np.array(reader.vector(element, "scale", (1.0, 1.0, 1.0)))
+        w, x, y, z = reader.vector(element, "refquat", (1.0, 0.0, 0.0, 0.0))
+        points = (points - reader.vector(element, "refpos", (0.0, 0.0, 0.0))) @ np.array(
+            matrix_of_quaternion(x, y, z, w)
+        )
+        points = points * scale
+        if faults:
+            raise ModelError(faults[0].removeprefix("it: "))
+        if faces is None or rule == "convex":
+            if element.get("maxhullvert"):
+                raise ModelError(f"it is a convex hull cut by maxhullvert, which is not read; {NEEDED}")
+            faces = meshes.hull_faces(points)
+        elif np.prod(scale) < 0.0:
+            faces = faces[:, [0, 2, 1]]
+        return solids.of_triangles(points[faces], rule)
+
+    def _data(self, element: Element, reader: Reader) -> tuple[Array, Array | None]:
+        """Points and faces, from the file or written out."""
+        if not element.get("file"):
+            points = meshes.triples(element.get("vertex"), float)
+            return points, meshes.triples(element.get("face"), int) if element.get("face") else None
+        file = element.get("file")
+        path = self.files.find(os.path.basename(file) if self.strip else file, (self.folder,))
+        kind = element.get("content_type").rpartition("/")[2].rpartition(".")[2] or os.path.splitext(path)[1][1:]
+        return meshes.read_mesh(self.files.read(path, meshes.MAX_BYTES), kind.lower())
+
+
+def _name(element: Element) -> str:
+    return element.get("name") or os.path.splitext(os.path.basename(element.get("file")))[0]
+
+
+__all__ = ["Meshes"]

@@ -1,0 +1,48 @@
+"""What stands beside the bodies of an MJCF file: noted, and warned about where it acts on the motion."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from drevo.io.xml import Element
+from drevo.model.loaders import unread
+from drevo.model.loaders.mjcf.file import File, limited
+from drevo.model.sentences import list_counts
+
+NOTED = ("equality", "tendon", "actuator", "contact", "deformable", "plugin")
+DEFAULTS_OF = {"spatial": "tendon", "fixed": "tendon", **dict.fromkeys(unread.EQUALITIES, "equality")}
+
+
+def note_sections(file: File) -> None:
+    """What stands beside the bodies: listed in the notes, and warned about where it acts on the motion."""
+    draft, flags = file.draft, file.flags
+    for section in NOTED:
+        held = [child for element in file.root.all(section) for child in element.children]
+        if held:
+            draft.notes.append(f"{section} not read: {list_counts(Counter(child.tag for child in held))}")
+        for child in held:
+            found = file.attributes(child, "", DEFAULTS_OF.get(child.tag, "") if section != "actuator" else "")
+            label = _label(child)
+            if section == "equality" and found.get("active", "true") != "false" and "equality" not in flags.off:
+                draft.ignore(f"equality {child.tag}", label)
+            elif section == "deformable" and child.tag in unread.ELASTIC and flags.passive:
+                draft.ignore(child.tag, label)
+            elif section == "tendon":
+                _note_tendon(file, found, label)
+            elif section == "actuator":
+                flags.note(draft, "actuator", found.attributes, label)
+                if "actuation" not in flags.off and unread.acts_alone(found):
+                    draft.ignore("the force without control", label)
+
+
+def _note_tendon(file: File, tendon: Element, label: str) -> None:
+    attributes = dict(tendon.attributes)
+    if not limited(file, tendon):
+        attributes.pop("range", None)
+    file.flags.note(file.draft, "tendon", attributes, label)
+
+
+def _label(element: Element) -> str:
+    """What a sentence calls an element that need not have a name."""
+    name = element.get("name")
+    return f"{element.tag} {name!r}" if name else f"{element.tag} on line {element.line}"

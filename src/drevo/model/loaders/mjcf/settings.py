@@ -1,0 +1,118 @@
+"""An MJCF file before its bodies: includes and copies in their places, settings, options, default classes."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from drevo.errors import ModelError
+from drevo.io import xml
+from drevo.io.files import Files
+from drevo.io.xml import Budget, Element, Reader
+from drevo.model.description import ORIGIN
+from drevo.model.draft import GRAVITY, Draft
+from drevo.model.loaders import unread
+from drevo.model.loaders.mjcf.expand import expand
+from drevo.model.loaders.mjcf.file import File, from_euler, read_defaults, read_vector
+from drevo.model.loaders.mjcf.include import include
+from drevo.model.loaders.mjcf.meshes import Meshes
+
+WORDS = {  # of <compiler>, each one of a few
+    "angle": ("degree", "radian"),
+    "inertiafromgeom": ("auto", "true", "false"),
+    "balanceinertia": ("true", "false"),
+    "autolimits": ("true", "false"),
+}
+REFUSED = ("composite", "flexcomp")  # they make bodies and joints by rules of their own
+DEEPEST = 8  # a model that attaches a model that attaches ...
+
+
+def read_file(draft: Draft, root: Element, files: Files, source: str, outer: File | None = None) -> File:
+    """What holds for the bodies of a file, which are then in their places; `outer` attaches it."""
+    budget = outer.budget if outer else Budget()
+    depth = outer.depth + 1 if outer else 0
+    folder = os.path.dirname(os.path.abspath(source)) if source else ""
+    include(root, folder, source, files, budget)
+    flags = outer.flags if outer else unread.Flags(root.all("option"))
+    file = File(draft, root, _merged(root, "compiler"), flags, budget=budget, depth=depth)
+    if outer:
+        file.names, file.taken, file.medium = outer.names, outer.taken, outer.medium
+    else:
+        _read_options(file)
+    _check_settings(file)
+    for element in root.all("default"):
+        read_defaults(file, element)
+    assets = [element for section in root.all("asset") for element in section.children]
+    _read_assets(file, assets, files, folder)
+    models = {name: model.root for name, model in file.models.items()}
+    expand(root, models, partial(from_euler, file), draft.problems.append, budget)
+    for element in root.walk():
+        if element.tag in REFUSED:
+            draft.problems.append(
+                f"<{element.tag}> on line {element.line} makes bodies by rules of its own and is not read; write "
+                "them out (MuJoCo saves them so, mj_saveLastXML)"
+            )
+        elif not outer and element.tag in ("body", "joint", "freejoint") and element.get("name"):
+            file.names.add(element.get("name"))  # they come before names that we make up
+    return file
+
+
+def _read_assets(file: File, assets: list[Element], files: Files, folder: str) -> None:
+    """Meshes, and the models that <attach> names."""
+    compiler = file.compiler
+    place = os.path.join(folder, compiler.get("meshdir") or compiler.get("assetdir")) if folder else ""
+    meshes = [file.attributes(element, "") for element in assets if element.tag == "mesh"]
+    file.meshes = Meshes(meshes, files, place, compiler.get("strippath") == "true")
+    for element in assets:
+        if element.tag == "model":
+            model = _model(file, element, files, folder)
+            file.models[element.get("name") or model.root.get("model")] = model
+
+
+def _model(file: File, element: Element, files: Files, folder: str) -> File:
+    who = f"<model> on line {element.line}"
+    try:
+        if file.depth >= DEEPEST:
+            raise ModelError(f"it is attached more than {DEEPEST} deep; take it out")
+        path = files.find(element.get("file"), (folder,))
+        root = xml.parse(files.read(path, xml.MAX_BYTES), file=os.path.basename(path), budget=file.budget)
+        if root.tag != "mujoco":
+            raise ModelError(f"it begins with <{root.tag[:40]}>; <mujoco> is needed")
+    except ModelError as error:
+        raise ModelError(f"{who}: {error}") from None
+    return read_file(file.draft, root, files, path, file)
+
+
+def _merged(root: Element, tag: str) -> Element:
+    """All elements of a tag as one: what a later one says holds."""
+    found = root.all(tag)
+    attributes = {key: value for element in found for key, value in element.attributes.items()}
+    return Element(tag, attributes, found[0].line if found else root.line)
+
+
+def _read_options(file: File) -> None:
+    """Gravity, and what the medium does."""
+    option, draft = _merged(file.root, "option"), file.draft
+    if "gravity" not in file.flags.off:
+        draft.gravity = read_vector(Reader(draft.problems.append, "option"), option, "gravity", GRAVITY)
+    else:
+        draft.gravity = ORIGIN
+    label, before = f"<option> (line {option.line})", len(draft.unread)
+    if file.flags.passive:
+        file.flags.note(draft, "option", option.attributes, label)
+        file.medium = len(draft.unread) > before
+    if file.medium:
+        file.flags.note(draft, "medium", option.attributes, label)
+
+
+def _check_settings(file: File) -> None:
+    problems, compiler = file.draft.problems, file.compiler
+    file.groups = Reader(problems.append, "compiler").vector(compiler, "inertiagrouprange", (0.0, 5.0))
+    if compiler.get("coordinate", "local") != "local":
+        problems.append("compiler: coordinate='global' is not read; save the model with local coordinates")
+    for setting, words in WORDS.items():
+        if compiler.get(setting, words[0]) not in words:
+            problems.append(f"compiler: {setting}={compiler.get(setting)[:20]!r} is none of {', '.join(words)}")
+    sequence = compiler.get("eulerseq", "xyz")
+    if len(sequence) != 3 or set(sequence.lower()) - set("xyz"):
+        problems.append(f"compiler: eulerseq={sequence[:20]!r} is not three of x, y, z, X, Y, Z")

@@ -1,0 +1,343 @@
+"""MJCF as MuJoCo's compiler means it: geoms, meshes, settings, copies, attached models, included files."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import warnings
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from drevo.errors import ModelError
+from drevo.io import files, meshes, xml
+from drevo.model.description import Model
+from drevo.model.loaders import load_model, mjcf, solids
+from drevo.model.validation import finish
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+from robots import compared
+
+
+def read(text: str) -> Model:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return finish(mjcf.draft_of(xml.parse(text.encode())))
+
+
+def agree(ours: Model, theirs: mujoco.MjModel, axes: float = 1e-12, near: float = 1e-12) -> None:
+    """Masses, centres, principal moments to `near`; tensors to `axes`: MuJoCo finds those of meshes to 1e-8."""
+    links = {link.name: link.inertial for link in ours.links}
+    for i in range(1, theirs.nbody):
+        body, turn = links[theirs.body(i).name], np.zeros(9)
+        assert body is not None or not theirs.body_mass[i]
+        if body is None:
+            continue
+        mujoco.mju_quat2Mat(turn, theirs.body_iquat[i])
+        turn = turn.reshape(3, 3)
+        tensor, size = np.array(body.tensor), theirs.body_inertia[i].max()
+        assert body.mass == pytest.approx(theirs.body_mass[i], rel=1e-12)
+        assert np.allclose(body.com, theirs.body_ipos[i], rtol=0.0, atol=1e-12)
+        moments = np.sort(theirs.body_inertia[i])
+        assert np.allclose(np.linalg.eigvalsh(tensor), moments, rtol=0.0, atol=near * size)
+        assert np.allclose(turn * theirs.body_inertia[i] @ turn.T, tensor, rtol=0.0, atol=axes * size)
+
+
+def body(inside: str, head: str = "", name: str = "a") -> str:
+    return f'<mujoco>{head}<worldbody><body name="{name}"><joint/>{inside}</body></worldbody></mujoco>'
+
+
+# --- geoms -------------------------------------------------------------------------------------------------
+
+SOLIDS = {"sphere": ".3", "capsule": ".1 .4", "cylinder": ".2 .1", "box": ".1 .2 .4", "ellipsoid": ".1 .3 .2"}
+
+
+@pytest.mark.parametrize("shell", ["false", "true"])
+@pytest.mark.parametrize("kind", SOLIDS)
+def test_solids_and_their_shells(kind: str, shell: str) -> None:
+    geom = f'<geom type="{kind}" size="{SOLIDS[kind]}" shellinertia="{shell}" pos=".1 .2 .3" euler="10 20 30" %s/>'
+    for amount in ("", 'mass="2"', 'density="70"'):
+        text = body(geom % amount + '<geom size=".1" mass="1"/>')
+        agree(read(text), mujoco.MjModel.from_xml_string(text), 1e-9, 1e-10 if shell == "true" else 1e-12)
+
+
+SETTINGS = [
+    'inertiafromgeom="true"',
+    'inertiafromgeom="true" inertiagrouprange="1 2"',
+    'inertiafromgeom="auto" inertiagrouprange="0 0"',
+    'boundmass="3" boundinertia="0.5"',
+    'boundmass="3" balanceinertia="true"',
+    'balanceinertia="true" settotalmass="12"',
+    'settotalmass="0.5" boundmass="2"',
+    'fusestatic="true" boundmass="3"',
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_settings_of_the_compiler(setting: str) -> None:
+    """<inertial> beside geoms of two groups, a body of geoms, one with little mass, one without any."""
+    inertial = '<inertial pos=".1 .2 .3" mass="2" diaginertia=".1 .2 .25" euler="10 20 30"/>'
+    text = f"""<mujoco><compiler {setting}/><worldbody><geom size="1"/>
+    <body name="a"><joint/>{inertial}<geom size=".1" group="1"/><geom type="box" size=".1 .2 .3" group="0"/>
+     <body name="b"><joint axis="1 0 0"/><geom type="box" size=".01 .02 .03" pos=".3 0 0" euler="0 0 20"/>
+      <geom size=".1" pos="0 .2 0" group="2"/></body>
+     <body name="c"><joint/><inertial pos="0 .1 0" mass="1" diaginertia=".1 .2 .29"/></body></body>
+    </worldbody></mujoco>"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs, ours = mujoco.MjModel.from_xml_string(text), read(text)
+    agree(ours, theirs, 1e-9)
+    assert compared(ours, theirs) < 1e-9
+
+
+# --- meshes ------------------------------------------------------------------------------------------------
+
+rng = np.random.default_rng(4)
+POINTS = (rng.normal(size=(9, 3)) * (0.1, 0.2, 0.3) + (0.1, 0.0, 0.2)).astype(np.float32)
+FACES = meshes.hull_faces(POINTS.astype(float))
+TRIANGLES = POINTS[FACES]
+
+
+def stl() -> bytes:
+    rows = b"".join(struct.pack("<12fH", *np.zeros(3), *t.ravel(), 0) for t in TRIANGLES)
+    return bytes(80) + struct.pack("<I", len(TRIANGLES)) + rows
+
+
+def text_stl() -> bytes:
+    corners = ["".join(f"vertex {x!r} {y!r} {z!r}\n" for x, y, z in t.tolist()) for t in TRIANGLES]
+    facets = [f"facet normal 0 0 0\nouter loop\n{c}endloop\nendfacet\n" for c in corners]
+    return ("solid s\n" + "".join(facets) + "endsolid").encode()
+
+
+def obj(plain: bool = False) -> bytes:
+    """MuJoCo wants all corners written alike, and normals where they are named."""
+    lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in POINTS.tolist()]
+    if plain:
+        return "\n".join([*lines, *(f"f {a + 1} {b + 1} {c + 1}" for a, b, c in FACES.tolist())]).encode()
+    lines += [f"f {a + 1}/1/1 {b + 1}// {c - len(POINTS)}" for a, b, c in FACES.tolist()]
+    return "\n".join(["# a comment", "vn 0 0 1", "vt 0 0", "o one", *lines, "o two", "f 1 2 3"]).encode()
+
+
+def msh() -> bytes:
+    head = struct.pack("<4i", len(POINTS), 0, len(POINTS), len(FACES))
+    return head + POINTS.tobytes() + bytes(8 * len(POINTS)) + FACES.astype("<i4").tobytes()
+
+
+def test_meshes_of_every_type_are_the_same(tmp_path: Path) -> None:
+    found = [
+        meshes.read_mesh(data, kind)
+        for data, kind in ((stl(), "stl"), (text_stl(), "stl"), (obj(), "obj"), (msh(), "msh"))
+    ]
+    for points, faces in found:
+        assert faces is not None and np.array_equal(points[faces], TRIANGLES)
+
+
+@pytest.mark.parametrize("rule", ["legacy", "exact", "convex", "shell"])
+@pytest.mark.parametrize("more", ["", 'scale=".5 -2 1" refpos=".1 .2 .3" refquat="1 .2 .3 .4"'])
+def test_meshes_weigh_what_they_weigh_in_mujoco(tmp_path: Path, rule: str, more: str) -> None:
+    for name, data in (("a.stl", stl()), ("b.obj", obj(plain=True)), ("c.msh", msh())):
+        (tmp_path / "m").mkdir(exist_ok=True)
+        (tmp_path / "m" / name).write_bytes(data)
+        asset = f'<compiler meshdir="m"/><asset><mesh file="{name}" inertia="{rule}" {more}/></asset>'
+        geoms = f'<geom type="mesh" mesh="{name[0]}" pos=".1 .2 .3" euler="10 20 30"/>'
+        (tmp_path / "r.xml").write_text(body(geoms, asset))
+        agree(load_model(tmp_path / "r.xml"), mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml")), 1e-7)
+
+
+@pytest.mark.parametrize("kind", SOLIDS)
+def test_solids_fitted_to_meshes(kind: str) -> None:
+    numbers = " ".join(repr(x) for x in POINTS.ravel().tolist())
+    geom = f'<geom type="{kind}" mesh="m" fitscale="1.2" pos=".1 .2 .3" euler="10 20 30" mass="2"/>'
+    text = body(
+        geom, f'<default><mesh scale="2 2 1"/></default><asset><mesh name="m" vertex="{numbers}"/></asset>'
+    )
+    agree(read(text), mujoco.MjModel.from_xml_string(text), 1e-7)
+
+
+def test_what_triangles_enclose() -> None:
+    """A box of twelve triangles, apart from the origin, is the box; turned inward it has no volume to have."""
+    unit = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+    corners = unit[meshes.hull_faces(unit)] * (0.1, 0.2, 0.3) + (1.0, 2.0, 3.0)
+    for rule, shell in (("exact", False), ("legacy", False), ("shell", True)):
+        found, plain = solids.of_triangles(corners, rule), solids.solid("box", (0.1, 0.2, 0.3), shell)
+        assert np.allclose(found.volume, plain.volume, rtol=1e-13) and np.allclose(
+            found.centre, (1, 2, 3), rtol=1e-13
+        )
+        assert np.allclose(found.tensor, plain.tensor, atol=1e-14)
+    with pytest.raises(ModelError, match="its volume is negative"):
+        solids.of_triangles(corners[:, ::-1], "exact")
+
+
+@pytest.mark.parametrize(
+    "mesh, says",
+    [
+        ('file="none.stl"', "the file 'none.stl' does not exist in"),
+        ('file="bad.stl"', "the mesh file is no STL, or cut off"),
+        ('file="bad.obj"', "has no points"),
+        ('file="far.obj"', "points that do not exist"),
+        ('file="r.xml"', "a mesh file of the type 'xml' is not read"),
+        ('file="/etc/passwd" content_type="model/obj"', "stands outside of"),
+        ('vertex="0 0 0 1 0 0 0 1 0 1 1 0"', "no convex hull"),
+        ('vertex="0 0 0 1 0 0 0 1 0 0 0 1" inertia="odd"', "inertia='odd' is none of"),
+        ('builtin="sphere"', "made by builtin, which is not read"),
+        ('vertex="0 0 0 1 0 x"', "no list of triples"),
+    ],
+)
+def test_meshes_that_are_refused(tmp_path: Path, mesh: str, says: str) -> None:
+    (tmp_path / "bad.stl").write_bytes(stl()[:-7])
+    (tmp_path / "bad.obj").write_bytes(b"v 1 2 3\nf 1 1 1")
+    (tmp_path / "far.obj").write_bytes(b"v 1 2 3\nv 1 2 3\nv 1 2 3\nf 1 2 999")
+    (tmp_path / "r.xml").write_text(
+        body('<geom type="mesh" mesh="m"/>', f'<asset><mesh name="m" {mesh}/></asset>')
+    )
+    with pytest.raises(ModelError, match="<geom> on line 1: the mesh 'm'.*" + says) as caught:
+        load_model(tmp_path / "r.xml")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_mesh_that_nothing_weighs_is_never_opened(tmp_path: Path) -> None:
+    inertial = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+    head = '<asset><mesh name="m" file="/none.stl"/></asset>'
+    (tmp_path / "r.xml").write_text(body(inertial + '<geom type="mesh" mesh="m"/>', head))
+    assert load_model(tmp_path / "r.xml").links[1].shapes[0].uri == "m"
+
+
+# --- copies and attached models -------------------------------------------------------------------------------
+
+REPLICATED = """<mujoco><worldbody><replicate count="3" offset=".1 0 .2" euler="10 20 30" sep="-">
+ <frame pos="0 .1 0"><body name="a" pos=".1 0 0"><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/>
+  <replicate count="11" offset="0 .1 0"><geom size=".02"/><site name="s"/></replicate>
+  <replicate count="2" euler="0 0 90"><body name="b" pos=".2 0 0"><joint/><geom size=".1"/></body></replicate>
+ </body>
+ </frame></replicate><replicate count="0"><body name="none"/></replicate></worldbody></mujoco>"""
+CHILD = """<mujoco model="child"><compiler angle="radian" inertiagrouprange="1 1"/><option gravity="9 9 9"/>
+<default><geom density="50" group="1"/><default class="k"><joint axis="0 1 0"/></default></default>
+<worldbody><geom size="1"/><body name="x" pos=".1 .2 .3" euler="0 0 1" childclass="k"><joint name="j"/>
+ <geom size=".1" pos=".1 0 0"/><geom size=".3" group="0"/><body name="y"><joint/><geom size=".1"/></body></body>
+</worldbody></mujoco>"""
+ATTACHED = """<mujoco><compiler angle="degree"/><asset><model name="m" file="c/child.xml"/></asset><worldbody>
+<body name="p" euler="0 10 0"><joint/><geom size=".1"/><attach model="m" body="x" prefix="l_"/>
+ <frame pos="0 0 1"><attach model="m" body="x" prefix="r_"/></frame></body>
+<replicate count="2" offset="1 0 0"><attach model="m" prefix="w_"/></replicate></worldbody></mujoco>"""
+
+
+def test_copies() -> None:
+    ours, theirs = read(REPLICATED), mujoco.MjModel.from_xml_string(REPLICATED)
+    assert [link.name for link in ours.links] == [theirs.body(i).name for i in range(theirs.nbody)]
+    agree(ours, theirs)
+    assert compared(ours, theirs) < 1e-12
+
+
+def test_attached_models_keep_their_own_settings(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "child.xml").write_text(CHILD)
+    (tmp_path / "r.xml").write_text(ATTACHED)
+    ours, theirs = load_model(tmp_path / "r.xml"), mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml"))
+    assert [link.name for link in ours.links] == [theirs.body(i).name for i in range(theirs.nbody)]
+    assert "l_j" in [joint.name for joint in ours.joints] and ours.gravity == (0.0, 0.0, -9.81)
+    agree(ours, theirs)
+    assert compared(ours, theirs) < 1e-12
+    (tmp_path / "r.xml").write_text(ATTACHED.replace('body="x"', 'body="z"'))
+    with pytest.raises(ModelError, match="<attach> on line 2 names the body 'z'"):
+        load_model(tmp_path / "r.xml")
+    (tmp_path / "c" / "child.xml").write_text(ATTACHED.replace("c/child", "child"))
+    with pytest.raises(ModelError, match="attached more than 8 deep"):
+        load_model(tmp_path / "r.xml")
+
+
+# --- included files ----------------------------------------------------------------------------------------------
+
+INCLUDED = {
+    "r.xml": '<mujoco><include file="parts/head.xml"/><worldbody><include file="parts/arm.xml"/></worldbody>'
+    "</mujoco>",
+    "parts/head.xml": '<mujocoinclude><compiler angle="radian"/><include file="more.xml"/></mujocoinclude>',
+    "parts/more.xml": '<mujoco><default><geom density="10"/></default></mujoco>',
+    "parts/arm.xml": '<mujocoinclude><body name="a"><joint/>\n<include file="geoms.xml"/></body></mujocoinclude>',
+    "parts/geoms.xml": '<mujocoinclude><geom size=".1" pos="1 0 0" euler="0 0 1"/></mujocoinclude>',
+}
+
+
+def written(folder: Path, texts: dict[str, str]) -> Path:
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / "r.xml"
+
+
+def test_included_files_stand_where_they_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path, INCLUDED)
+    agree(load_model(path), mujoco.MjModel.from_xml_path(str(path)))
+    written(tmp_path, {"parts/geoms.xml": '<mujocoinclude>\n<geom size="-1"/></mujocoinclude>'})
+    with pytest.raises(ModelError, match=r"<geom> on line 2 of geoms\.xml has a size that is not positive"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    "part, says",
+    [
+        ('<mujoco><include file="r.xml"/></mujoco>', "'r.xml' includes itself"),
+        ('<mujoco><include file="parts/more.xml"/></mujoco>', "'parts/more.xml' includes itself"),
+        ('<mujoco><include file="none.xml"/></mujoco>', "the file 'none.xml' does not exist"),
+        ("<mujoco><include/></mujoco>", "names no file"),
+        ('<mujoco><include file="../../out.xml"/></mujoco>', "stands outside of .* declare its folder"),
+        ('<mujoco><include file="/etc/passwd"/></mujoco>', "'/etc/passwd' stands outside of"),
+        ('<mujoco><include file="link.xml"/></mujoco>', "'link.xml' stands outside of"),
+        ('<mujoco><include file="parts"/></mujoco>', "cannot be read|not a file"),
+        ("<robot/>", "begins with <robot>; <mujoco> or <mujocoinclude> is needed"),
+        ("<mujoco>", "'more.xml': line 1.*malformed"),
+    ],
+)
+def test_includes_that_are_refused(tmp_path: Path, part: str, says: str) -> None:
+    path = written(tmp_path / "in", INCLUDED | {"parts/more.xml": part})
+    (tmp_path / "out.xml").write_text("<mujoco/>")
+    (tmp_path / "in" / "link.xml").symlink_to(tmp_path / "out.xml")
+    with pytest.raises(ModelError, match="<include> on line 1.*" + says) as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value) and "root:" not in str(caught.value)
+
+
+def test_folders_that_are_declared(tmp_path: Path) -> None:
+    """A file of the folder above is read where that is declared, or where a package holds both."""
+    path = written(tmp_path / "in", {"r.xml": '<mujoco><include file="../out.xml"/></mujoco>'})
+    (tmp_path / "out.xml").write_text("<mujoco/>")
+    with pytest.raises(ModelError, match="stands outside of"):
+        load_model(path)
+    load_model(path, roots=[tmp_path])
+    with pytest.raises(ModelError, match="stands outside of"):
+        load_model(path, roots=[tmp_path / "in"])
+    (tmp_path / "package.xml").write_text("<package/>")
+    load_model(path)
+
+
+def test_a_folder_beside_is_read(tmp_path: Path) -> None:
+    texts = {"robots/r.xml": '<mujoco><include file="../scene/s.xml"/></mujoco>', "scene/s.xml": "<mujoco/>"}
+    written(tmp_path, texts)
+    load_model(tmp_path / "robots" / "r.xml")
+    os.chmod(tmp_path, 0o777)  # a folder that is everybody's
+    with pytest.raises(ModelError, match="stands outside of"):
+        load_model(tmp_path / "robots" / "r.xml")
+
+
+def test_bombs_of_includes_and_copies_are_refused_at_once(tmp_path: Path) -> None:
+    ten = {f"{k}.xml": "<mujoco>" + f'<include file="{k + 1}.xml"/>' * 10 + "</mujoco>" for k in range(1, 9)}
+    path = written(tmp_path, {"r.xml": '<mujoco><include file="1.xml"/></mujoco>', **ten, "9.xml": "<mujoco/>"})
+    nested = '<geom size="1"/>'
+    for _ in range(9):
+        nested = f'<replicate count="10">{nested}</replicate>'
+    with pytest.raises(ModelError, match="more than 2000 files"):
+        load_model(path)
+    path.write_text(body(nested))
+    with pytest.raises(ModelError, match="more than 20000 elements <frame>"):
+        load_model(path)
+    path.write_text(body('<replicate count="1e9"><geom size="1"/></replicate>'))
+    with pytest.raises(ModelError, match="beyond 200000"):
+        load_model(path)
+
+
+def test_bytes_of_all_files_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_TOTAL", 300)
+    with pytest.raises(ModelError, match="bytes, more than"):
+        load_model(written(tmp_path, INCLUDED | {"parts/more.xml": f"<mujoco>{' ' * 250}</mujoco>"}))
