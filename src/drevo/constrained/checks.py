@@ -17,7 +17,7 @@ from ..model.dynamics import Dynamics
 from ..model.sentences import did_you_mean, listed
 from .constraint import list_given
 from .functions import short
-from .solve import RankSplit, cholesky, matvec
+from .solve import RankSplit, factor_of, matvec
 from .terms import ConstraintTerms
 
 Array = np.ndarray[Any, Any]
@@ -68,7 +68,7 @@ def refuse_contradictions(
 def _disagree(robot: Dynamics, q: Array, v: Array, terms: TermsAt) -> Array:
     """Where dependent rows disagree at q with the rates next to v that keep them."""
     c = terms(q, np.zeros_like(v))
-    s = RankSplit.of(cholesky(robot, q), c.jacobian)
+    s = RankSplit.of(factor_of(robot, q), c.jacobian)
     kept = s.solve(matvec(robot.mass_matrix(q), v), c.rate)[0]
     return np.asarray(np.any(list(_lost(s, terms(q, kept))[1].values()), axis=0))
 
@@ -107,7 +107,7 @@ def approached(
         away = np.abs(c.value).max(axis=-1, initial=0.0) > tolerance
         if not away.any():
             break
-        dq, _ = RankSplit.of(cholesky(robot, q), c.jacobian).solve(rest, c.value)
+        dq, _ = RankSplit.of(factor_of(robot, q), c.jacobian).solve(rest, c.value)
         away = away & (np.abs(dq).max(axis=-1, initial=0.0) <= FAR)
         if not away.any():
             break
@@ -135,7 +135,7 @@ def _contradiction(
     where = f" in row {int(row[0])} of the batch" if row else ""
     step = NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
     near = robot.integrate(q, step)
-    ranks = [np.asarray(x.rank)[row] for x in (s, RankSplit.of(cholesky(robot, near), terms(near, v).jacobian))]
+    ranks = [np.asarray(x.rank)[row] for x in (s, RankSplit.of(factor_of(robot, near), terms(near, v).jacobian))]
     if ranks[1] > ranks[0]:
         return (
             f"the constraints lose rank at this configuration{where}, {ranks[0]} for {ranks[1]} beside it: no "

@@ -2,7 +2,7 @@
 
     M a + h = tau + Gamma^T N,   Gamma a + gamma = 0                                    Zaremba (2.17), (2.18)
 
-M, h, Gamma and gamma are compiled; the small dense solve is NumPy's, in the coordinates y = L^T a, M = L L^T,
+M, h, Gamma and gamma are compiled; the small solve is NumPy's, in the coordinates y = L^T a, M = L L^T,
 where a is the projection of Udwadia and Kalaba: a and Gamma^T N are unique for any set, N has the least norm.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
 from ..io.brief import brief
 from ..io.given import number
@@ -37,7 +38,7 @@ from .checks import (
 )
 from .collection import collect, labels
 from .constraint import Constraint, Contact
-from .solve import RANK, RankSplit, cholesky, matvec, pseudoinverse
+from .solve import RANK, Cholesky, MassFactor, RankSplit, factor_of, matvec, pseudoinverse
 from .terms import constraint_terms, held_at
 
 Array = np.ndarray[Any, Any]
@@ -147,7 +148,7 @@ def accelerations(
     if gains is not None:
         gamma = gamma + _fed(gains[0], c.rate) + _fed(gains[1], c.value)
     h = robot.bias(q, v, **_pushed(f_ext))
-    s = RankSplit.of(cholesky(robot, q), c.jacobian)
+    s = RankSplit.of(factor_of(robot, q), c.jacobian)
     refuse_contradictions(robot, q, v, terms, c, s, names, gains is not None)
     a, N = s.solve(tau - h, gamma)
     return ConstrainedMotion(
@@ -221,7 +222,7 @@ def impact(
     terms = _terms(robot, found, time)
     c = terms(x, v)
     explicit = c.rate - matvec(c.jacobian, v)  # f_t
-    s = RankSplit.of(cholesky(robot, x), c.jacobian)
+    s = RankSplit.of(factor_of(robot, x), c.jacobian)
     refuse_lost(robot, x, v, terms, s, labels(found), explicit)
     after, impulses = s.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate)
     return Impact(v=after, impulses=impulses, rank=s.rank, rows=labels(found), jacobian=c.jacobian)
@@ -243,7 +244,7 @@ def hold(
     orientations of q that they leave open. Raises NumericsError where the steps do not close.
     """
     found, (x, v, time) = _asked(robot, "hold", contacts, constraints, q=q, v=v, t=t)
-    terms = _terms(robot, found, time, held_at(robot.model, found, x))
+    terms = _terms(robot, found, time, held_at(robot, found, x))
     return project_state(robot, x, v, terms, labels(found), *limits("hold", tolerance, steps))
 
 
@@ -263,7 +264,7 @@ def project_state(
             f"the constraints cannot be met from here: after Newton's steps {_worst(names, c.value)}; "
             "start closer, or correct the constraint"
         )
-    s = RankSplit.of(cholesky(robot, q), c.jacobian)
+    s = RankSplit.of(factor_of(robot, q), c.jacobian)
     return q, s.solve(matvec(robot.mass_matrix(q), v), c.rate)[0]  # c is of rest: its rate is f_t
 
 
@@ -290,7 +291,7 @@ def assemble(
     until = limits("assemble", tolerance, steps)
     done = []
     for row in x.reshape(-1, robot.nq):
-        terms = _terms(robot, found, time, held_at(robot.model, found, row))
+        terms = _terms(robot, found, time, held_at(robot, found, row))
         done.append(_assembled(robot, labels(found), terms, row, free, *until))
     return np.array(done).reshape(x.shape)
 
@@ -324,9 +325,9 @@ def _nearer(
     for _ in range(steps):
         if np.abs(c.value).max(initial=0.0) <= tolerance:
             break
-        L = _measure(robot.mass_matrix(q)[np.ix_(free, free)])
+        near = _measure(robot, q, free)
         dq = rest.copy()
-        dq[free] = RankSplit.of(L, c.jacobian[:, free]).solve(rest[free], c.value)[0]
+        dq[free] = RankSplit.of(near, c.jacobian[:, free]).solve(rest[free], c.value)[0]
         dq *= min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE))
         for part in 0.5 ** np.arange(12):
             trial = robot.integrate(q, part * dq)
@@ -339,12 +340,15 @@ def _nearer(
     return q, c.value
 
 
-def _measure(M: Array) -> Array:
-    """L of M, which only says what is near: where it is singular, of what is next to it."""
+def _measure(robot: Dynamics, q: Array, free: Array) -> MassFactor:
+    """The factor of M, which only says what is near: where it is singular, of what is next to it."""
+    if free.all() and is_large(robot.model):
+        return factor_of(robot, q)
+    M = robot.mass_matrix(q)[np.ix_(free, free)]
     try:
-        return np.linalg.cholesky(M)
+        return Cholesky(np.linalg.cholesky(M))
     except np.linalg.LinAlgError:
-        return np.linalg.cholesky(M + 1e-9 * np.diag(np.trace(M) + np.diagonal(M)))
+        return Cholesky(np.linalg.cholesky(M + 1e-9 * np.diag(np.trace(M) + np.diagonal(M))))
 
 
 def _worst(names: Sequence[str], value: Array) -> str:

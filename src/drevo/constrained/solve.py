@@ -1,4 +1,4 @@
-"""The small dense solve of constrained dynamics, in the coordinates y = L^T a with M = L L^T.
+"""The small solve of constrained dynamics: y = F^-T a with M^-1 = F^T F, where F is L^-1 of M = L L^T.
 
 There a is the projection of Udwadia and Kalaba: a and Gamma^T N are unique for any set of rows, N has the least
 norm, and the directions that count are the rank.
@@ -6,38 +6,83 @@ norm, and the directions that count are the rank.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..codegen.graph.program import FLOOR
+from ..codegen.runtime.build import Spec
 from ..codegen.runtime.diagnose import first_lost
+from ..codegen.runtime.kept import once
+from ..compiler.rolled import is_large, rolled_function
 from ..errors import NumericsError
 from ..model.dynamics import Dynamics
+
+if TYPE_CHECKING:
+    from ..codegen.runtime.function import Function
 
 Array = np.ndarray[Any, Any]
 RANK = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
 
 
-class RankSplit(NamedTuple):
-    """Gamma L^-T = U diag(s) V^T with M = L L^T; inverse holds 1 / s of the kept directions, else 0."""
+class MassFactor(Protocol):
+    """M^-1 = F^T F at some states: F and F^T times rows (..., m, nv)."""
+
+    def inwards(self, rows: Array) -> Array: ...
+
+    def outwards(self, rows: Array) -> Array: ...
+
+
+class Cholesky(NamedTuple):
+    """F = L^-1, M = L L^T."""
 
     L: Array
+
+    def inwards(self, rows: Array) -> Array:
+        return np.asarray(np.swapaxes(np.linalg.solve(self.L, np.swapaxes(rows, -1, -2)), -1, -2))
+
+    def outwards(self, rows: Array) -> Array:
+        return Cholesky(np.swapaxes(self.L, -1, -2)).inwards(rows)
+
+
+class Sweeps(NamedTuple):
+    """F of articulated bodies, for large trees: O(nv) a row, and no matrix is formed."""
+
+    robot: Dynamics
+    q: Array
+
+    def inwards(self, rows: Array) -> Array:
+        return self._swept(0, rows)
+
+    def outwards(self, rows: Array) -> Array:
+        return self._swept(1, rows)
+
+    def _swept(self, which: int, rows: Array) -> Array:
+        sweep = factor_sweeps(self.robot)[which]
+        try:
+            return np.asarray(sweep(self.q[..., None, :], rows))
+        except NumericsError as error:
+            raise NumericsError(f"robot {self.robot.name!r}: {str(error).partition(': ')[2]}") from None
+
+
+class RankSplit(NamedTuple):
+    """Gamma F^T = U diag(s) V^T with M^-1 = F^T F; inverse holds 1 / s of the kept directions, else 0."""
+
+    factor: MassFactor
     U: Array
     inverse: Array
     V: Array
 
     @classmethod
-    def of(cls, L: Array, jacobian: Array) -> RankSplit:
-        """M = L L^T."""
-        weighted = np.swapaxes(np.linalg.solve(L, np.swapaxes(jacobian, -1, -2)), -1, -2)
+    def of(cls, factor: MassFactor, jacobian: Array) -> RankSplit:
+        weighted = factor.inwards(jacobian)
         if not weighted.shape[-2] or not weighted.shape[-1]:
-            lead, m, n = weighted.shape[:-2], *weighted.shape[-2:]
-            return cls(L, np.zeros((*lead, m, 0)), np.zeros((*lead, 0)), np.zeros((*lead, n, 0)))
+            *lead, m, n = weighted.shape
+            return cls(factor, np.zeros((*lead, m, 0)), np.zeros((*lead, 0)), np.zeros((*lead, n, 0)))
         U, s, Vt = np.linalg.svd(weighted, full_matrices=False)
         keep = s > RANK * s[..., :1]
         inverse = np.divide(1.0, s, out=np.zeros_like(s), where=keep)
-        return cls(L, U, inverse, np.swapaxes(Vt, -1, -2))
+        return cls(factor, U, inverse, np.swapaxes(Vt, -1, -2))
 
     @property
     def rank(self) -> Any:
@@ -46,12 +91,12 @@ class RankSplit(NamedTuple):
 
     def solve(self, force: Array, gamma: Array) -> tuple[Array, Array]:
         """a and least-norm N: y = y0 + V s^-1 U^T need, N = U s^-2 U^T need, need = -(gamma + Gamma a0)."""
-        y0 = _lower(self.L, force)
+        y0 = self.factor.inwards(force[..., None, :])[..., 0, :]
         wanted = -matvec(np.swapaxes(self.U, -1, -2), gamma) * self.inverse
         held = np.where(self.inverse > 0.0, matvec(np.swapaxes(self.V, -1, -2), y0), 0.0)
         share = wanted - held
         y = y0 + matvec(self.V, share)
-        a = _lower(np.swapaxes(self.L, -1, -2), y)
+        a = self.factor.outwards(y[..., None, :])[..., 0, :]
         return a, matvec(self.U, self.inverse * share)
 
     def lost(self, x: Array) -> Array:
@@ -65,10 +110,6 @@ def matvec(A: Array, x: Array) -> Array:
     return np.asarray((A @ x[..., None])[..., 0])
 
 
-def _lower(L: Array, x: Array) -> Array:
-    return np.asarray(np.linalg.solve(L, x[..., None])[..., 0])
-
-
 def pseudoinverse(A: Array, size: Array) -> Array:
     """Moore-Penrose inverse; singular values below RANK of `size` are rounding, even if all are."""
     if not A.shape[-1] or not A.shape[-2]:
@@ -78,8 +119,25 @@ def pseudoinverse(A: Array, size: Array) -> Array:
     return np.asarray((np.swapaxes(Vt, -1, -2) * inverse[..., None, :]) @ np.swapaxes(U, -1, -2))
 
 
-def cholesky(robot: Dynamics, q: Array) -> Array:
-    """L of M = L L^T; NumericsError where rounding is all that is left of a pivot, which is the square of L_kk."""
+def factor_of(robot: Dynamics, q: Array) -> MassFactor:
+    """F at q (..., nq); NumericsError where rounding is all that is left of a pivot."""
+    if is_large(robot.model) and factor_sweeps(robot):
+        return Sweeps(robot, q)
+    return Cholesky(_cholesky(robot, q))
+
+
+def factor_sweeps(robot: Dynamics) -> tuple[Function, ...]:
+    """F x and F^T x of (q, x), made once for a large robot; none where no machine code can be made."""
+
+    def make() -> tuple[Function, ...]:
+        made = [rolled_function(robot.model, name, Spec(check=True)) for name in ("inwards", "outwards")]
+        return tuple(f for f in made if f is not None)
+
+    return once(robot, ("factor of the inverse of M",), make)
+
+
+def _cholesky(robot: Dynamics, q: Array) -> Array:
+    """L; a pivot is the square of L_kk."""
     M = robot.mass_matrix(q)
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     try:
@@ -110,12 +168,12 @@ def _pivots(M: Array) -> Array:
     return out
 
 
-def independent(L: Array, jacobian: Array, least: float) -> tuple[int, ...]:
-    """Rows that span all, chosen one by one with the most left of it; jacobian (m, nv).
+def independent(weighted: Array, least: float) -> tuple[int, ...]:
+    """Rows that span all, chosen one by one with the most left of it; weighted: Gamma F^T, (m, nv).
 
     A row is left out where the squared sine between it and the span of those chosen is below `least`.
     """
-    rest = np.linalg.solve(L, jacobian.T).T
+    rest = weighted
     size = _squares(rest)
     floor = _floor(size, least)
     chosen: list[int] = []
@@ -133,9 +191,8 @@ def independent(L: Array, jacobian: Array, least: float) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
-def spanned(L: Array, jacobian: Array, kept: tuple[int, ...], least: float) -> bool:
+def spanned(weighted: Array, kept: tuple[int, ...], least: float) -> bool:
     """Whether the rows kept, which are independent, span all of (n, m, nv) to the same measure."""
-    weighted = np.swapaxes(np.linalg.solve(L, np.swapaxes(jacobian, -1, -2)), -1, -2)
     own = weighted[:, kept]
     back = np.swapaxes(own, -1, -2)
     rest = weighted - weighted @ back @ np.linalg.solve(own @ back, own)
@@ -151,4 +208,14 @@ def _floor(size: Array, least: float) -> Array:
     return np.asarray(least * np.maximum(size, least * size.max(axis=-1, keepdims=True, initial=0.0)))
 
 
-__all__ = ["RANK", "RankSplit", "cholesky", "independent", "matvec", "pseudoinverse", "spanned"]
+__all__ = [
+    "RANK",
+    "Cholesky",
+    "MassFactor",
+    "RankSplit",
+    "factor_of",
+    "independent",
+    "matvec",
+    "pseudoinverse",
+    "spanned",
+]

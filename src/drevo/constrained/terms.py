@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,14 +15,15 @@ from ..codegen.graph.program import Program
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..errors import NumericsError
-from ..mechanics.algorithms.constraints import Kinematics, orientation
-from ..mechanics.algorithms.kinematics import pose
+from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from .collection import all_rows, is_lasting, labels
 from .constraint import Constraint, Contact, Weld
+from .large import LinkKinematics, by_loops
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
@@ -57,38 +59,66 @@ def constraint_terms(
         return ConstraintTerms(none, none, np.zeros((*lead, 0, robot.nv)), none)
     given = [q, v, np.asarray(t, float)[..., None]]
     placed = held is not None and held.shape[-1] > 0
+    more = [held] if held is not None and placed else []
+    if by_loops(robot, found):
+        return _by_loops(robot, found, *given, *more)
     try:
-        return ConstraintTerms(*constraint_function(robot, found, placed)(*given, *([held] if placed else [])))
+        return ConstraintTerms(*constraint_function(robot, found, placed)(*given, *more))
     except NumericsError as error:
         if not placed and "is as large as" not in str(error):  # or it names the input that is to blame
-            x, u, time = (np.asarray(y, float) for y in given)
-            lead = np.broadcast_shapes(x.shape[:-1], u.shape[:-1], time.shape[:-1])
-            states = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, time)]
-            numeric_terms(robot.model, found, states[0], states[1], states[2][:, 0])  # names the row
+            _, states = _flat(*given)
+            numeric_terms(robot, found, states[0], states[1], states[2][:, 0])  # names the row
         raise
 
 
-def numeric_terms(model: Model, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> ConstraintTerms:
+def _flat(*given: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+    """The common leading dimensions of arrays (..., n), and they as (count, n)."""
+    arrays = [np.asarray(x, float) for x in given]
+    lead = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    return lead, [np.broadcast_to(x, (*lead, x.shape[-1])).reshape(prod(lead), x.shape[-1]) for x in arrays]
+
+
+def _by_loops(robot: Dynamics, found: tuple[Constraint, ...], *given: ArrayLike) -> ConstraintTerms:
+    lead, (x, u, time, *at) = _flat(*given)
+    there = anchored(found, list(at[0].T)) if at else found
+    return ConstraintTerms(
+        *(y.reshape(*lead, *y.shape[1:]) for y in numeric_terms(robot, there, x, u, time[:, 0]))
+    )
+
+
+def numeric_terms(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> ConstraintTerms:
     """The same without compiling; the numbers of the constraints may be arrays over the samples (n,) too.
 
     q (n, nq), v (n, nv), t (n,).
     """
     if not found:
         none = np.zeros((len(q), 0))
-        return ConstraintTerms(none, none, np.zeros((len(q), 0, model.nv)), none)
+        return ConstraintTerms(none, none, np.zeros((len(q), 0, robot.nv)), none)
     with np.errstate(all="ignore"):  # what is not finite is refused below
-        rows = all_rows(found, Kinematics(build_tree(model), list(q.T), list(v.T)), t)
+        rows = all_rows(found, _kinematics(robot, found, q, v), t)
 
     def filled(values: Sequence[Any]) -> Array:
         return np.stack([np.broadcast_to(np.asarray(x, float), (len(q),)) for x in values], -1)
 
-    jacobian = np.stack([filled(row) for row in rows.jacobian], -2)
+    def over_rates(row: Sequence[Any]) -> Array:
+        """(n, nv) of a row, whose columns may be one array over the rates."""
+        if len(row) == robot.nv:
+            return filled(row)
+        return np.asarray(np.broadcast_to(row[0], (robot.nv, len(q))).T)
+
+    jacobian = np.stack([over_rates(row) for row in rows.jacobian], -2)
     terms = ConstraintTerms(filled(rows.value), filled(rows.rate), jacobian, filled(rows.bias))
     sides = np.stack([terms.value, terms.rate, terms.gamma, *np.moveaxis(jacobian, -1, 0)])
     if not np.isfinite(sides).all():
         row = int((~np.isfinite(sides)).any((0, 1)).argmax())
         raise NumericsError(f"{labels(found)[row]} or a rate of it is not finite at this state")
     return terms
+
+
+def _kinematics(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array) -> Kinematics:
+    if by_loops(robot, found):
+        return LinkKinematics(robot, q, v)
+    return Kinematics(build_tree(robot.model), list(q.T), list(v.T))
 
 
 def constraint_function(robot: Dynamics, found: tuple[Constraint, ...], placed: bool = False) -> Function:
@@ -131,21 +161,23 @@ def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constr
     return tuple(out)
 
 
-def held_at(model: Model, constraints: Sequence[Constraint], q: Array) -> Array:
+def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Array:
     """The numbers for `anchored` where q (..., nq) says what is left open, (..., anchors)."""
     if not anchors(constraints):
         return np.zeros((*q.shape[:-1], 0))
-    tree, x, out = build_tree(model), list(np.moveaxis(q, -1, 0)), list[Scalar]()
+    flat, out = q.reshape(prod(q.shape[:-1]), q.shape[-1]), list[Scalar]()
+    k = _kinematics(robot, tuple(constraints), flat, np.zeros((len(flat), robot.nv)))
     for c in constraints:
         if isinstance(c, Contact) and (_placeless(c) or _turnless(c)):
-            T = pose(tree, x, c.link)[:3]
+            at = k.pose(c.link)
             if _placeless(c):
-                out += [row[3] + sum(a * b for a, b in zip(row, c.point)) for row in T]
+                out += at.p + at.R @ Vec(*c.point)
             if _turnless(c):
-                out += [a for row in T for a in row[:3]]
+                out += [x for row in at.R for x in row]
         elif isinstance(c, Weld) and _turnless(c):
-            out += [a for row in orientation(tree, x, *c.links) for a in row]
-    return np.stack([np.broadcast_to(a, q.shape[:-1]) for a in out], -1)
+            a, b = (k.pose(link).R for link in c.links)
+            out += [x for row in a.T.mul(b) for x in row]
+    return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], -1)
 
 
 def _placeless(c: Constraint) -> bool:

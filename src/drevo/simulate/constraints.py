@@ -15,7 +15,7 @@ from ..constrained.checks import TermsAt, feedback
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, project_state
-from ..constrained.solve import cholesky, independent, spanned
+from ..constrained.solve import factor_of, independent, spanned
 from ..constrained.terms import ConstraintTerms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
@@ -55,7 +55,7 @@ class HeldConstraints:
                 raise InputError("stabilise is given, but there are no contacts, constraints or loops")
             return None
         found = collect(robot.model, contacts, constraints)
-        return HeldConstraints(robot, found, held_at(robot.model, found, q), _feedback(stabilise, labels(found)))
+        return HeldConstraints(robot, found, held_at(robot, found, q), _feedback(stabilise, labels(found)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,9 +75,7 @@ class HeldConstraints:
         numbers = np.broadcast_to(self.places, (*lead, n)).reshape(count, n)
         times = np.broadcast_to(np.asarray(t, float), lead).reshape(-1)
         held = anchored(self.found, list(numbers.T))
-        c = numeric_terms(
-            self.robot.model, held, q.reshape(count, q.shape[-1]), v.reshape(count, v.shape[-1]), times
-        )
+        c = numeric_terms(self.robot, held, q.reshape(count, q.shape[-1]), v.reshape(count, v.shape[-1]), times)
         return ConstraintTerms(*(x.reshape(*lead, *x.shape[1:]) for x in c))
 
     def terms_in_flight(self, t: float, q: Array, v: Array) -> ConstraintTerms:
@@ -117,10 +115,10 @@ class HeldConstraints:
     def _ruled(self, q: Array, v: Array) -> HeldConstraints:
         """This with rows that are independent in the whole batch, if there are such."""
         jacobian = self.terms(0.0, q, v).jacobian
-        L = cholesky(self.robot, q)
-        kept = independent(L[0], jacobian[0], PIVOT)
-        pivots, diagonal = _pivots(L, jacobian[:, kept])
-        if (pivots < CLEAR * PIVOT * diagonal).any() or not spanned(L, jacobian, kept, PIVOT):
+        weighted = factor_of(self.robot, q).inwards(jacobian)
+        kept = independent(weighted[0], PIVOT)
+        pivots, diagonal = _pivots(weighted[:, kept])
+        if (pivots < CLEAR * PIVOT * diagonal).any() or not spanned(weighted, kept, PIVOT):
             return self
         feedback = None
         if self.feedback is not None:
@@ -161,7 +159,7 @@ class HeldConstraints:
             return None
         rows, kept, dropped = slice(first, first + len(q)), self.rule.kept, self.rule.dropped
         c = replace(self, places=self.places[rows]).terms(t, q, v)
-        pivots, diagonal = _pivots(cholesky(self.robot, q), c.jacobian[:, kept])
+        pivots, diagonal = _pivots(factor_of(self.robot, q).inwards(c.jacobian[:, kept]))
         hold = np.sqrt(np.maximum(0.0, pivots / (diagonal + self.sizes[rows])))
         when, weak, least = self._largest(t, -hold, kept, first)
         lost = f"{weak} has lost all but {-least:.1e} of its hold"
@@ -191,10 +189,12 @@ class HeldConstraints:
         return f"simulate: at t = {t:.6g} s{where}", self.names[which[int(i)]], float(x[at, i])
 
 
-def _pivots(L: Array, jacobian: Array) -> tuple[Array, Array]:
-    """Pivots of D = Gamma M^-1 Gamma^T, eliminated from the last row to the first, and its diagonal."""
-    weighted = np.linalg.solve(L, np.swapaxes(jacobian, -1, -2))
-    D = np.swapaxes(weighted, -1, -2) @ weighted
+def _pivots(weighted: Array) -> tuple[Array, Array]:
+    """Pivots of D = Gamma M^-1 Gamma^T, eliminated from the last row to the first, and its diagonal.
+
+    weighted: Gamma F^T with M^-1 = F^T F.
+    """
+    D = weighted @ np.swapaxes(weighted, -1, -2)
     diagonal = np.einsum("...kk->...k", D).copy()
     left, pivots = D.copy(), np.zeros_like(diagonal)
     for k in range(D.shape[-1] - 1, -1, -1):

@@ -98,6 +98,11 @@ def _inverses(quantity: str, kinds: Sequence[Kind], options: Mapping[str, str]) 
     return inverses.operational(kinds, quantity, options["frame"])
 
 
+def _inverts(quantity: str) -> bool:
+    """Whether M must be regular."""
+    return CATALOGUE[quantity].inverse if quantity in CATALOGUE else quantity in inverses.SHAPES
+
+
 def _state(quantity: str) -> tuple[str, ...]:
     return STATES.get(quantity) or CATALOGUE[quantity].state
 
@@ -130,7 +135,7 @@ def rolled_function(
     Raises ModelError where M is found singular.
     """
     plain = spec.layout == "rows" and not spec.packed and not spec.parameters
-    if quantity not in QUANTITIES or not plain:
+    if quantity not in (*QUANTITIES, *STATES) or not plain:
         return None
     if external and not (CATALOGUE[quantity].external and {l.name for l in model.links}.issuperset(external)):
         return None  # tracing says what is wrong
@@ -138,7 +143,7 @@ def rolled_function(
     if not is_large(model, 0 if wide else smallest):
         return None
     tables = Tables.of(model)
-    if CATALOGUE[quantity].inverse:
+    if _inverts(quantity):
         require_regular_rolled(model, cache)
     if quantity == "center_of_mass" and not tables.columns.numbers[:, 12].any():
         return None  # there is none, as tracing says
@@ -164,7 +169,7 @@ def _made(
     units = tuple((0, tuple(range(at, at + 4))) for at in quaternions_of(columns))
 
     def weakest(ins: Sequence[Array]) -> Pivot | None:
-        return _weakest(model, tables, ins[0], cache) if CATALOGUE[quantity].inverse else None
+        return _weakest(model, tables, ins[0], cache) if _inverts(quantity) else None
 
     return function_of(
         sizes, lambda: rolled_program(quantity, kinds, bool(loads), options), data, spec, request=request,
