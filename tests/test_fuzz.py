@@ -319,7 +319,7 @@ def arguments(name: str, f: Function, count: int | None) -> list[Array]:
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_any_out(name: str, kind: str) -> None:
     """One array of a kind, the others plain, in a tuple or a list where there are several."""
-    for way, count in product(selftest.WAYS, (None, 0, 1, 3, 17)):
+    for way, count in product(selftest.CALL_METHODS, (None, 0, 1, 3, 17)):
         f = made(name, way)
         want = f(*arguments(name, f, count))
         wants = list(want) if isinstance(want, tuple) else [np.asarray(want)]
@@ -380,7 +380,7 @@ def test_any_handing_over_of_several(name: str, handed: str) -> None:
     """With and without the entry the same arrays are filled, or the same sentence said."""
     for count, keyword in product((None, 0, 1, 3, 17), (True, False)):
         seen = []
-        for way in selftest.WAYS:
+        for way in selftest.CALL_METHODS:
             f = made(name, way)
             args = arguments(name, f, count)
             want = f(*args)

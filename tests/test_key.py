@@ -14,7 +14,7 @@ import pytest
 
 import drevo
 from drevo.codegen.runtime import cache, key, stream
-from drevo.io import edition
+from drevo.io import version
 
 PACKAGE = Path(drevo.__file__).parent
 
@@ -82,7 +82,7 @@ def test_an_edit_serves_fresh_code(copy: Path, tmp_path: Path) -> None:
 def test_an_edit_after_the_import_shares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = key.sources.__wrapped__
     assert fresh() == fresh()
-    monkeypatch.setattr(edition, "LOADED", 0.0)
+    monkeypatch.setattr(version, "LOADED", 0.0)
     assert fresh() != fresh()
 
 

@@ -13,8 +13,8 @@ from tolerances import DYNAMICS
 import drevo.compiler.rolled as module
 from drevo.codegen.runtime.build import Spec
 from drevo.compiler import rolled as rolled_loops
-from drevo.compiler.effort import AFFORDABLE, operations
-from drevo.compiler.rolled import Tables, prepared, rolled_function
+from drevo.compiler.compile_cost import AFFORDABLE, operations
+from drevo.compiler.rolled import Tables, prepare, rolled_function
 from drevo.compiler.trace import COMPUTE
 from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
@@ -247,7 +247,7 @@ def test_laws_and_constraints_of_a_large_tree(unrolled: list[str]) -> None:
 @pytest.mark.parametrize(("n", "alone"), [(70, False), (250, False), (300, True), (1000, True)])
 def test_matrices_in_tiles(n: int, alone: bool) -> None:
     """Batches of matrices go many lanes at a time as long as a tile of results stays in the caches."""
-    sizes, *_ = prepared(Tables.of(chain(n).model), "mass_matrix", (), {})
+    sizes, *_ = prepare(Tables.of(chain(n).model), "mass_matrix", (), {})
     assert sizes.alone == alone
     q = np.random.default_rng(0).normal(size=(5, n))
     robot = chain(n)

@@ -15,7 +15,7 @@ import drevo
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Output, Parameter, Program
 from drevo.codegen.runtime.function import Spec, obtain
-from drevo.compiler.registry import giving
+from drevo.compiler.registry import formalisms_giving
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
 from drevo.mechanics.configuration import random
@@ -138,7 +138,7 @@ def two_bodies() -> Model:
 @pytest.mark.parametrize("quantity", ["mass_matrix", "inverse_dynamics", "forward_dynamics"])
 def test_parameters_by_every_formalism(quantity: str) -> None:
     """Phases and amplitudes made of parameters: every formalism, one parameter and all."""
-    for formalism in ("auto", *giving(quantity)):
+    for formalism in ("auto", *formalisms_giving(quantity)):
         for parameters in (["w.mass"], ["*"]):
             compare(two_bodies(), parameters, quantity, formalism=formalism)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.compiler.check import smallest_pivot
+from drevo.compiler.pivots import smallest_pivot
 from drevo.model.description import Model
 from drevo.robot import embedded as robots
 from drevo.robot.embedded import arms

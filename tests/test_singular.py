@@ -11,7 +11,7 @@ import strategies
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.compile import make_program
-from drevo.compiler.registry import giving
+from drevo.compiler.registry import formalisms_giving
 from drevo.constrained import constraint
 from drevo.errors import NumericsError
 from drevo.mechanics.configuration import random
@@ -57,7 +57,7 @@ def test_near_a_singular_configuration(quantity: str, dtype: str) -> None:
     robot = wrist()
     options = {"link": "c", "frame": "local"} if "operational" in quantity else {}
     plain = make_program(robot.model, [quantity], [], "newton_euler", [], options)
-    for formalism in ("auto", *(f for f in giving(quantity) if f != "planar")):
+    for formalism in ("auto", *(f for f in formalisms_giving(quantity) if f != "planar")):
         f = drevo.compile(robot, quantity, formalism=formalism, dtype=dtype, cache=False, **options)
         refused = []
         for angle in ANGLES:

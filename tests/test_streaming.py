@@ -12,7 +12,7 @@ import pytest
 
 import drevo
 from drevo.apps import streaming
-from drevo.codegen.runtime import stream as room
+from drevo.codegen.runtime import stream as runtime_stream
 from drevo.errors import InputError, NumericsError
 
 ARM = drevo.load("puma560")
@@ -38,10 +38,10 @@ def test_the_generator_gives_the_published_numbers() -> None:
         4593380528125082431,
         16408922859458223821,
     ]
-    assert room.mixed(1234567, np.arange(5, dtype=np.uint64)).tolist() == first
+    assert runtime_stream.splitmix(1234567, np.arange(5, dtype=np.uint64)).tolist() == first
     far = 2**62 + 3
     _, want = splitmix64((99 + far * GOLDEN) % 2**64)
-    assert room.mixed(99, np.array([far], np.uint64)).tolist() == [want]
+    assert runtime_stream.splitmix(99, np.array([far], np.uint64)).tolist() == [want]
 
 
 def test_inputs_are_what_the_generator_says() -> None:
@@ -99,7 +99,7 @@ def test_parameters_stay_at_their_values_or_have_ranges() -> None:
 
 
 def test_threads_and_parts_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "BLOCK", 1000)
+    monkeypatch.setattr(runtime_stream, "BLOCK", 1000)
     runs: list[Any] = [drevo.stream(ARM, "inverse_dynamics", 20_500, seed=-3, threads=n) for n in (1, 2, 5)]
     for s in runs[1:]:
         assert all(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from drevo.codegen.emit.paint import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
+from drevo.codegen.emit.colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 ROOT = Path(__file__).parents[1]
 SOURCES, FILE = ROOT / "src" / "drevo", ROOT / "docs" / "house.svg"

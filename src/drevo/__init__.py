@@ -18,7 +18,7 @@ from .errors import (
     NumericsError,
     TraceError,
 )
-from .io import edition as _edition
+from .io import version as _edition
 
 __version__ = _edition.VERSION
 

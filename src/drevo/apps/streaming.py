@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..codegen.runtime.stream import RandomSource, Worker, folded, reduced
+from ..codegen.runtime.stream import RandomSource, Worker, combined, reduced
 from ..compiler.compile import compile
 from ..errors import InputError, NumericsError, shown
-from ..io.brief import brief
 from ..io.given import whole
+from ..io.reprs import brief
 from ..mechanics import configuration
 from ..model.description import Model
-from ..model.sentences import model_of
+from ..model.messages import model_of
 
 if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
@@ -84,7 +84,7 @@ def stream(
     for sums, bad, start, count in reduced(Worker(function, source), first, samples, threads):
         if bad:
             _tell(function, source, start, count)
-        total = folded(total, sums)
+        total = combined(total, sums)
     assert total is not None
     found = dict(_split(function, samples, total))
     return found if len(found) > 1 else next(iter(found.values()))

@@ -10,8 +10,8 @@ from ..codegen.runtime.function import Function, Spec
 from ..errors import EmitError, InputError, TraceError
 from ..model.description import Model
 from ..model.dynamics import Described
+from ..model.messages import model_of, names_in
 from ..model.quantities import CATALOGUE, names_of, options_of
-from ..model.sentences import model_of, names_in
 from .request import requested
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ def make_program(
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
     from ..codegen.graph import regroup, verify
-    from .check import require_regular
-    from .effort import require_affordable
+    from .compile_cost import require_affordable
+    from .pivots import require_regular
     from .trace import trace
 
     require_affordable(model, quantity)

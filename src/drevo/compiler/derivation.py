@@ -20,7 +20,7 @@ from ..codegen.graph.ops import OPS
 from ..codegen.graph.program import Program
 from ..errors import InputError
 from ..io.saving import saving
-from ..model.sentences import shorten
+from ..model.messages import shorten
 
 if TYPE_CHECKING:
     from ..codegen.runtime.build import Manifest

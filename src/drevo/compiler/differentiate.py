@@ -18,7 +18,7 @@ from ..codegen.runtime.function import Function, Spec
 from ..codegen.runtime.scatter import Scattered
 from ..errors import InputError, one_of
 from ..mechanics import scalar
-from ..mechanics.algorithms.higher import displaced, motion_series, variables
+from ..mechanics.algorithms.displacements import displaced, motion_series, variables
 from ..mechanics.formalisms import zaremba
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.scalar import Scalar, Vector, is_zero
@@ -26,10 +26,10 @@ from ..mechanics.series import coefficient
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.dynamics import Described
+from ..model.messages import model_of, names_in
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
-from ..model.sentences import model_of, names_in
-from .effort import require_derivable
+from .compile_cost import require_derivable
 from .quick import quick
 from .request import requested
 from .search import Preparation
@@ -125,7 +125,7 @@ def derivative_program(
     if "t" not in wrt:
         require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
     if x.inverse:
-        from .check import require_regular
+        from .pivots import require_regular
 
         require_regular(model)
     t = Tracer(_title(x.name, wrt), model)
@@ -187,19 +187,19 @@ def _entries(
     if method == "graph":
         return "graph", by_graph(tree, x, state, wrt, options)
     race = method == "auto" and tree.nv ** len(wrt) <= RACE
-    ways: list[tuple[str, list[Entries]]] = []
+    candidates: list[tuple[str, list[Entries]]] = []
     for prepared, meeting in _preparations(tree, x, race):
         found = by_theorem(prepared, x.name, state, wrt, race or method == "theorems", meeting, options)
         if found is not None:
-            ways.append(("zaremba", [found]))
-    if not ways and method == "theorems":
+            candidates.append(("zaremba", [found]))
+    if not candidates and method == "theorems":
         raise InputError(f"derivative of {x.name} by {', '.join(wrt)}: no theorem gives it; use method='auto'")
-    known = by_recursion(tree, x.name, state, wrt) if method == "auto" and (race or not ways) else None
+    known = by_recursion(tree, x.name, state, wrt) if method == "auto" and (race or not candidates) else None
     if known is not None:
-        ways.append(("recursion", [known]))
-    if race or not ways:
-        ways.append(("graph", by_graph(tree, x, state, wrt, options, _leanest(tree, x.name))))
-    return min(ways, key=lambda way: _size(way[1]))
+        candidates.append(("recursion", [known]))
+    if race or not candidates:
+        candidates.append(("graph", by_graph(tree, x, state, wrt, options, _leanest(tree, x.name))))
+    return min(candidates, key=lambda candidate: _size(candidate[1]))
 
 
 def _preparations(tree: Tree, x: Quantity, race: bool) -> list[tuple[Tree, int]]:

@@ -11,7 +11,7 @@ from ..mechanics.spatial import UNIT, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.description import Model
 from ..model.dynamics import Described
-from ..model.sentences import model_of
+from ..model.messages import model_of
 
 SNAP = 1e-9
 MOST = 40  # bodies: a drawing of more is a scribble

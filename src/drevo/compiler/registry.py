@@ -176,7 +176,7 @@ def price_of(objective: str) -> Price:
     return OBJECTIVES[one_of("objective", objective, OBJECTIVES)]
 
 
-def giving(name: str) -> list[str]:
+def formalisms_giving(name: str) -> list[str]:
     """The formalisms that give a quantity."""
     return [f for f, given in FORMALISMS.items() if name in given]
 
@@ -192,14 +192,16 @@ def candidates(
     """The ways to a quantity that are worth tracing for this robot, or the one of a named formalism."""
     if one_of("formalism", formalism, ("auto", *FORMALISMS)) != "auto":
         if name not in FORMALISMS[formalism]:
-            raise TraceError(f"formalism {formalism!r} does not give {name}; these do: {', '.join(giving(name))}")
+            raise TraceError(
+                f"formalism {formalism!r} does not give {name}; these do: {', '.join(formalisms_giving(name))}"
+            )
         takes = "external" in signature(FORMALISMS[formalism][name]).parameters
         if external and not takes:
             raise TraceError(f"formalism {formalism!r} takes no external wrenches; 'khalil' does")
     tree = build_tree(model, snap=snap)
     chosen = [formalism]
     if formalism == "auto":
-        chosen = [f for f in giving(name) if _worth(f, name, tree, bool(external))]
+        chosen = [f for f in formalisms_giving(name) if _worth(f, name, tree, bool(external))]
     return [v for f in chosen for v in _variants(f, tree, name, objective, bool(external))]
 
 
@@ -278,6 +280,6 @@ __all__ = [
     "Variant",
     "candidates",
     "compete",
-    "giving",
+    "formalisms_giving",
     "plan_of",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from ..codegen.runtime.function import Extra, Function, Spec, obtain
-from ..codegen.runtime.kept import once
 from ..codegen.runtime.key import request
+from ..codegen.runtime.memo import memoised
 from ..model.description import Model
 from ..model.dynamics import Described
 
@@ -35,7 +35,7 @@ def requested(
     def make() -> Function:
         return obtain(request(model, *asked), program, how, extra=extra, cache=lasting)
 
-    return make() if robot is model else once(robot, (asked, how), make)
+    return make() if robot is model else memoised(robot, (asked, how), make)
 
 
 __all__ = ["requested"]

@@ -17,7 +17,7 @@ from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
 from ..mechanics.formalisms import khalil, khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
-from ..mechanics.reframe import Move, apply_move, moves_at, reframed, resolve, settled
+from ..mechanics.reframe import Move, apply_move, moves_at, reframed, resolve, settle_frames
 from ..mechanics.scalar import Scalar, Vector, is_zero
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
@@ -47,7 +47,7 @@ def bias_efforts(
     parallel: bool = True,
 ) -> list[Scalar]:
     """The recursion's part of forward dynamics, with the last sum of its accelerations."""
-    rest, chosen = khalil_forward.forced(tree, q, v, tau, parallel=parallel)
+    rest, chosen = khalil_forward.remaining_efforts(tree, q, v, tau, parallel=parallel)
     return [*rest, *(x + chosen.get(i, 0.0) for i, x in enumerate(a))]
 
 
@@ -108,7 +108,7 @@ class Preparation(NamedTuple):
         self, tree = self.allowed(), gauged(tree)
         tree = reframed(tree) if self.frames else tree
         if self.moves:
-            tree = settled(tree)
+            tree = settle_frames(tree)
         for m in self.moves:
             tree = apply_move(tree, m)
         return tree
@@ -167,17 +167,17 @@ def traced_alone(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Progr
     return t.program()
 
 
-def restricted(tree: Tree, kept: Sequence[int]) -> Tree:
+def restrict_to_bodies(tree: Tree, kept: Sequence[int]) -> Tree:
     """The bodies `kept`, closed under parents and ascending; coordinates as they were."""
     place = {i: n for n, i in enumerate(kept)}
     bodies = tuple(tree.bodies[i]._replace(parent=place.get(tree.bodies[i].parent, -1)) for i in kept)
     return tree.replace(bodies=bodies, frames={})
 
 
-LikenessKey = tuple[Any, ...]
+LimbSignature = tuple[Any, ...]
 
 
-def likeness(tree: Tree) -> LikenessKey:
+def limb_signature(tree: Tree) -> LimbSignature:
     """What decides the counts of a limb; the mirror image of a limb has the same."""
     out = []
     for b in tree.bodies:
@@ -218,7 +218,7 @@ class Search:
     budget: int = NODES
     trig: int | None = None  # no plan may call more
     units: bool = True  # a unit of length may be chosen
-    seen: dict[LikenessKey, Any] = field(default_factory=dict)  # what was settled on a limb like this one
+    seen: dict[LimbSignature, Any] = field(default_factory=dict)  # what was settled on a limb like this one
     frames: dict[tuple[bool, tuple[Move, ...]], Tree] = field(default_factory=dict)
 
     def best(self) -> Preparation:
@@ -290,10 +290,10 @@ class Search:
 
     def with_moves(self, plan: Preparation) -> Preparation:
         """Moves of body frames that lower the price of their limb, tried in the order of the bodies."""
-        tree, moves = settled(self.framed(plan)), list(plan.moves)
+        tree, moves = settle_frames(self.framed(plan)), list(plan.moves)
         for limb in self.limbs():
-            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
-            key = (limb.kept.index(limb.body), own.holders, likeness(part))
+            own, part = plan._replace(holders=limb.local(plan.holders)), restrict_to_bodies(tree, limb.kept)
+            key = (limb.kept.index(limb.body), own.holders, limb_signature(part))
             if key not in self.seen:
                 self.seen[key] = self.moves_of(own, part, key[0])
             for m in self.seen[key]:
@@ -327,8 +327,8 @@ class Search:
                 continue
             h = plain.bodies[b.parent].inertia.h
             useful = [c for c in range(3) if not is_zero(b.p[c]) and not is_zero(h[c])]
-            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
-            key = ("h", limb.kept.index(limb.body), own.holders, tuple(useful), likeness(part))
+            own, part = plan._replace(holders=limb.local(plan.holders)), restrict_to_bodies(tree, limb.kept)
+            key = ("h", limb.kept.index(limb.body), own.holders, tuple(useful), limb_signature(part))
             if useful and key not in self.seen:
                 self.seen[key] = self.holder_of(own, part, limb.kept.index(limb.body), useful)
             if useful and self.seen[key] is not None:

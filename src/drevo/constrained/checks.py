@@ -14,7 +14,7 @@ from ..mechanics.configuration import slices
 from ..mechanics.trunk import trunk_pitch
 from ..model.description import Model
 from ..model.dynamics import Dynamics
-from ..model.sentences import did_you_mean, listed
+from ..model.messages import did_you_mean, listed
 from .constraint import list_given
 from .functions import short
 from .solve import RankSplit, factor_of, matvec
@@ -55,7 +55,7 @@ def refuse_contradictions(
     q, v = np.broadcast_to(q, (*lead, robot.nq)), np.broadcast_to(v, (*lead, robot.nv))
     contradictory = _disagree(robot, q, v, terms)
     if contradictory.any():
-        contradictory &= _disagree(robot, approached(robot, q, terms, CLOSE)[0], v, terms)
+        contradictory &= _disagree(robot, newton_on_constraints(robot, q, terms, CLOSE)[0], v, terms)
     if contradictory.any():
         unit = next((u for u, x in over.items() if (x & contradictory).any()), "m")
         worst = np.abs(lost[unit]).max(axis=-1) * contradictory
@@ -97,7 +97,7 @@ def refuse_lost(
         raise NumericsError(_contradiction(robot, q, v, terms, s, names, lost, "m/s", row))
 
 
-def approached(
+def newton_on_constraints(
     robot: Dynamics, q: Array, terms: TermsAt, tolerance: float, steps: int = 30
 ) -> tuple[Array, ConstraintTerms]:
     """Newton's steps of least dq.M dq towards f = 0, of each row by itself, and the terms at rest there."""
@@ -131,7 +131,7 @@ def _contradiction(
     left = lost[row]
     size = np.abs(left).max()
     order = sorted(range(len(left)), key=lambda i: -float(f"{abs(left[i]):.3g}"))
-    told = ", ".join(f"{names[i]} by {abs(left[i]):.3g} {unit}" for i in order[:6] if abs(left[i]) > 1e-3 * size)
+    said = ", ".join(f"{names[i]} by {abs(left[i]):.3g} {unit}" for i in order[:6] if abs(left[i]) > 1e-3 * size)
     where = f" in row {int(row[0])} of the batch" if row else ""
     step = NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
     near = robot.integrate(q, step)
@@ -139,9 +139,9 @@ def _contradiction(
     if ranks[1] > ranks[0]:
         return (
             f"the constraints lose rank at this configuration{where}, {ranks[0]} for {ranks[1]} beside it: no "
-            f"motion meets {told}; leave the configuration, or drop the row"
+            f"motion meets {said}; leave the configuration, or drop the row"
         )
-    return f"the constraints contradict each other{where}: no motion meets {told}; drop or correct one of them"
+    return f"the constraints contradict each other{where}: no motion meets {said}; drop or correct one of them"
 
 
 def _off(names: Sequence[str], c: ConstraintTerms, over: Array) -> str:
@@ -150,10 +150,10 @@ def _off(names: Sequence[str], c: ConstraintTerms, over: Array) -> str:
     gap, rate = np.abs(c.value[row]), np.abs(c.rate[row])
     parts = [f"{names[int(gap.argmax())]} is off by {gap.max():.3g} m or rad"] if gap.any() else []
     parts += [f"{names[int(rate.argmax())]} moves at {rate.max():.3g} m/s or rad/s"] if rate.any() else []
-    told = " and ".join(parts)
+    said = " and ".join(parts)
     where = f" in row {int(row[0])} of the batch" if row else ""
     return (
-        f"the state does not keep its constraints{where}: {told}, and rows that depend on each other then ask for "
+        f"the state does not keep its constraints{where}: {said}, and rows that depend on each other then ask for "
         "accelerations that no motion has; begin at drevo.constrained.hold(robot, q, v), or give stabilise="
     )
 
@@ -269,11 +269,11 @@ def limits(who: str, tolerance: Any, steps: Any) -> tuple[float, int]:
 __all__ = [
     "CONSISTENT",
     "TermsAt",
-    "approached",
     "driven_rates",
     "feedback",
     "gain",
     "limits",
+    "newton_on_constraints",
     "poles",
     "refuse_contradictions",
     "refuse_lost",

@@ -10,7 +10,7 @@ from ..mechanics import configuration
 from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
 from ..mechanics.scalar import Scalar
 from ..model.description import Loop, Model
-from ..model.sentences import did_you_mean
+from ..model.messages import did_you_mean
 from .constraint import (
     KINDS,
     Constraint,

@@ -23,7 +23,7 @@ from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector, cos, sin, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..model import values
-from ..model.sentences import did_you_mean
+from ..model.messages import did_you_mean
 from .functions import call_traced, scalars_given, short
 
 Triple = tuple[float, float, float]

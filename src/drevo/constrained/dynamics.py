@@ -18,19 +18,19 @@ from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
-from ..io.brief import brief
 from ..io.given import number
+from ..io.reprs import brief
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
-from ..model.sentences import expect_robot
+from ..model.messages import expect_robot
 from .checks import (
     CONSISTENT,
     TermsAt,
-    approached,
     driven_rates,
     feedback,
     limits,
+    newton_on_constraints,
     refuse_contradictions,
     refuse_lost,
     refuse_undriven,
@@ -258,7 +258,7 @@ def project_state(
     steps: int = 30,
 ) -> tuple[Array, Array]:
     """The same under constraints given by their terms at (q, v)."""
-    q, c = approached(robot, q, terms, tolerance, steps)
+    q, c = newton_on_constraints(robot, q, terms, tolerance, steps)
     if not np.max(np.abs(c.value), initial=0.0) <= tolerance:
         raise NumericsError(
             f"the constraints cannot be met from here: after Newton's steps {_worst(names, c.value)}; "
@@ -300,7 +300,7 @@ def _assembled(
     robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
 ) -> Array:
     rng, best = np.random.default_rng(0), np.inf
-    told = ""
+    said = ""
     for spread in np.linspace(0.0, FURTHEST, STARTS):
         start = robot.integrate(q, np.where(free, spread * rng.normal(size=robot.nv), 0.0))
         with np.errstate(over="ignore"):  # a gap of 1e300 m is one that does not close
@@ -309,9 +309,9 @@ def _assembled(
         if size <= tolerance:
             return near
         if size < best:
-            best, told = size, _worst(names, gap)
+            best, said = size, _worst(names, gap)
     raise NumericsError(
-        f"robot {robot.name!r} cannot be assembled from here: at best {told} where no small motion brings it "
+        f"robot {robot.name!r} cannot be assembled from here: at best {said} where no small motion brings it "
         f"closer, from {STARTS} starts; begin at another configuration, keep fewer joints, or correct lengths"
     )
 

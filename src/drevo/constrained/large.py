@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..codegen.runtime.build import Spec
-from ..codegen.runtime.kept import once
+from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large, rolled_function
 from ..errors import EmitError
 from ..mechanics.algorithms.constraints import Kinematics, Track
@@ -84,5 +84,5 @@ class LinkKinematics(Kinematics):
                 raise EmitError(f"LLVM is missing, without which constraints of {model.name!r} are not computed")
             return found
 
-        f = once(self.robot, ("of a link", quantity, link), make)
+        f = memoised(self.robot, ("of a link", quantity, link), make)
         return np.asarray(f(*self.states[: len(f.inputs)]))

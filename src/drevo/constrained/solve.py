@@ -13,7 +13,7 @@ import numpy as np
 from ..codegen.graph.program import FLOOR
 from ..codegen.runtime.build import Spec
 from ..codegen.runtime.diagnose import first_lost
-from ..codegen.runtime.kept import once
+from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large, rolled_function
 from ..errors import NumericsError
 from ..model.dynamics import Dynamics
@@ -133,7 +133,7 @@ def factor_sweeps(robot: Dynamics) -> tuple[Function, ...]:
         made = [rolled_function(robot.model, name, Spec(check=True)) for name in ("inwards", "outwards")]
         return tuple(f for f in made if f is not None)
 
-    return once(robot, ("factor of the inverse of M",), make)
+    return memoised(robot, ("factor of the inverse of M",), make)
 
 
 def _cholesky(robot: Dynamics, q: Array) -> Array:
@@ -168,7 +168,7 @@ def _pivots(M: Array) -> Array:
     return out
 
 
-def independent(weighted: Array, least: float) -> tuple[int, ...]:
+def independent_rows(weighted: Array, least: float) -> tuple[int, ...]:
     """Rows that span all, chosen one by one with the most left of it; weighted: Gamma F^T, (m, nv).
 
     A row is left out where the squared sine between it and the span of those chosen is below `least`.
@@ -191,7 +191,7 @@ def independent(weighted: Array, least: float) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
-def spanned(weighted: Array, kept: tuple[int, ...], least: float) -> bool:
+def spanned_by_rows(weighted: Array, kept: tuple[int, ...], least: float) -> bool:
     """Whether the rows kept, which are independent, span all of (n, m, nv) to the same measure."""
     own = weighted[:, kept]
     back = np.swapaxes(own, -1, -2)
@@ -214,8 +214,8 @@ __all__ = [
     "MassFactor",
     "RankSplit",
     "factor_of",
-    "independent",
+    "independent_rows",
     "matvec",
     "pseudoinverse",
-    "spanned",
+    "spanned_by_rows",
 ]

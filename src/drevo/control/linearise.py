@@ -33,14 +33,14 @@ from ..constrained.dynamics import (
     driven_rates,
 )
 from ..errors import NumericsError
-from ..io.brief import brief
+from ..io.reprs import brief
 from ..mechanics.algorithms.constraints import Kinematics
-from ..mechanics.algorithms.higher import displaced, variables
+from ..mechanics.algorithms.displacements import displaced, variables
 from ..mechanics.configuration import slices
 from ..mechanics.scalar import dot
 from ..model.description import Model
 from ..model.dynamics import Dynamics
-from ..model.sentences import expect_robot
+from ..model.messages import expect_robot
 from .model import LinearModel, real_matrix
 
 if TYPE_CHECKING:

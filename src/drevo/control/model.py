@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
-from ..io.brief import brief
 from ..io.given import finite, seconds
 from ..io.packages import package
+from ..io.reprs import brief
 
 Array = np.ndarray[Any, Any]
 AnyLinearModel = TypeVar("AnyLinearModel", bound="LinearModel")

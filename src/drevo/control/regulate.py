@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
-from ..io.brief import brief
 from ..io.given import finite, number, seconds
 from ..io.packages import package
+from ..io.reprs import brief
 from ..model.dynamics import Dynamics
-from ..model.sentences import expect_robot
+from ..model.messages import expect_robot
 from .linearise import Linearisation, linearise
 from .model import LinearModel
 
@@ -94,11 +94,11 @@ def _obstacle(model: LinearModel, Q: Array, basis: Array, names: Sequence[str]) 
             break
         pencil = model.A - values[k] * np.eye(len(values))
         where = names[int(np.argmax(np.abs(basis @ shapes[:, k])))]
-        told = f"motion of {where} with the eigenvalue {values[k]:.3g}"
+        said = f"motion of {where} with the eigenvalue {values[k]:.3g}"
         if _thin(np.hstack([pencil, model.B])):
-            return f"the inputs do not reach the {told}, which does not decay; actuate another joint"
+            return f"the inputs do not reach the {said}, which does not decay; actuate another joint"
         if abs(growth) < UNSEEN * size and _thin(np.vstack([pencil, Q])):
-            return f"Q gives no weight to the {told}, which neither decays nor grows; weigh every state"
+            return f"Q gives no weight to the {said}, which neither decays nor grows; weigh every state"
     return "Riccati's equation has no answer in these numbers; bring Q and R closer together"
 
 
@@ -200,8 +200,8 @@ class Tracker:
         place = min(max(time / self.dt, 0.0), len(self.q) - 1.0)
         k = min(int(place), len(self.K) - 1)
         s = place - k
-        way = self.robot.difference(self.q[k], self.q[k + 1])
-        wanted = self.robot.integrate(self.q[k], s * way)
+        displacement = self.robot.difference(self.q[k], self.q[k + 1])
+        wanted = self.robot.integrate(self.q[k], s * displacement)
         speed, effort = (x[k] + s * (x[k + 1] - x[k]) for x in (self.v, self.tau))
         gap, late = self.robot.difference(wanted, x), u - speed
         try:

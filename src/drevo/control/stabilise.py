@@ -26,15 +26,15 @@ from ..constrained.constraint import Constraint, Weld
 from ..constrained.solve import RANK
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
-from ..io.brief import brief
 from ..io.given import finite, number
+from ..io.reprs import brief
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
 from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.scalar import Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
-from ..model.sentences import expect_robot
+from ..model.messages import expect_robot
 from .model import real_matrix
 
 Array = np.ndarray[Any, Any]

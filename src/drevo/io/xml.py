@@ -70,12 +70,12 @@ class Element:
     attributes: dict[str, str]
     line: int
     children: list[Element] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         """The text directly inside the element, without the white space around it."""
-        return "".join(self.pieces).strip()
+        return "".join(self.texts).strip()
 
     def all(self, tag: str) -> list[Element]:
         """The children with this tag, in file order."""
@@ -152,7 +152,7 @@ class _Tree:
 
     def characters(self, text: str) -> None:
         if not text.isspace():
-            self.open[-1].pieces.append(text)
+            self.open[-1].texts.append(text)
 
     @staticmethod
     def declared(*_: object) -> NoReturn:

@@ -21,7 +21,7 @@ SHORT = 1e-2  # of the longest offset
 ROUNDING = 1e-13  # of the largest term: below it a sum of numbers is a structural zero
 
 
-def cleaned(total: RigidInertia, *terms: RigidInertia) -> RigidInertia:
+def drop_rounding(total: RigidInertia, *terms: RigidInertia) -> RigidInertia:
     """A sum of inertias whose rounding left-overs, against the size of the terms, are structural zeros."""
     values = [[b.m, *b.h, *b.S] for b in terms]
     if not all(isinstance(x, (int, float)) for row in values for x in row):
@@ -49,7 +49,7 @@ def _only(S: Sym, k: int, value: Scalar) -> Sym:
     return Sym.of(Mat.of(rows))
 
 
-def movable(b: TreeBody, P: RigidInertia, gauge: str = "sigma") -> tuple[RigidInertia, RigidInertia]:
+def split_movable(b: TreeBody, P: RigidInertia, gauge: str = "sigma") -> tuple[RigidInertia, RigidInertia]:
     """(what stays, what may go to the parent): points at rest in both bodies. Spec section 3, table.
 
     gauge "yy" moves so much of S_kk that J_yy = S_kk + S_xx vanishes instead of S_kk: Khalil's base parameters.
@@ -81,11 +81,11 @@ def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] 
         b = tree.bodies[i]
         for child, c in holders:
             if tree.bodies[child].parent == i:
-                P[i], P[child] = held(P[i], P[child], tree.bodies[child].p, c, size)
-        P[i], G = movable(b, P[i], gauge)
+                P[i], P[child] = move_mass_to_parent(P[i], P[child], tree.bodies[child].p, c, size)
+        P[i], G = split_movable(b, P[i], gauge)
         if b.parent >= 0:
             G = G.moved(b.R, b.p)
-            P[b.parent] = cleaned(P[b.parent] + G, P[b.parent], G)
+            P[b.parent] = drop_rounding(P[b.parent] + G, P[b.parent], G)
     return tree.replace(bodies=tuple(b._replace(inertia=p) for b, p in zip(tree.bodies, P)))
 
 
@@ -99,7 +99,7 @@ def is_short(x: Scalar, longest: float) -> bool:
     return isinstance(x, float) and abs(x) <= SHORT * longest
 
 
-def held(
+def move_mass_to_parent(
     parent: RigidInertia, child: RigidInertia, p: Vec, c: int, size: float = 0.0
 ) -> tuple[RigidInertia, RigidInertia]:
     """A mass at the child's pole p changes hands so that component c of the parent's h vanishes."""
@@ -110,9 +110,9 @@ def held(
     minus = RigidInertia(-mu, -point.h, SYM_ZERO - point.S)
     h = list(parent.h + minus.h)
     h[c] = 0.0
-    return cleaned(RigidInertia(parent.m - mu, Vec(*h), parent.S + minus.S), parent, minus), child + RigidInertia(
-        mu, ZERO, SYM_ZERO
-    )
+    return drop_rounding(
+        RigidInertia(parent.m - mu, Vec(*h), parent.S + minus.S), parent, minus
+    ), child + RigidInertia(mu, ZERO, SYM_ZERO)
 
 
 # -- turning and sliding a body's own frame -----------------------------------------------------------------

@@ -208,14 +208,14 @@ def cost(tree: Tree, i: int, children: Sequence[int], angle: Scalar, shift: Vec)
     )
 
 
-def settled(tree: Tree) -> Tree:
+def settle_frames(tree: Tree) -> Tree:
     """Every hinge's constant turn about its own axis goes into its zero."""
     return tree.replace(bodies=tuple(own_zero(b) for b in tree.bodies))
 
 
 def reframed(tree: Tree) -> Tree:
     """The tree (gauged first) in better frames; coordinates and forces are the old ones."""
-    tree = settled(tree)
+    tree = settle_frames(tree)
     for m in _paying(tree.bodies):
         tree = apply_move(tree, m)
     return tree

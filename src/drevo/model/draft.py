@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from drevo.model.description import ContactPoint, Joint, Link, Loop, Vec3
-from drevo.model.sentences import at, did_you_mean
+from drevo.model.messages import at, did_you_mean
 
 GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from drevo.model.description import Inertial, Joint, Link, Model, Vec3
+from drevo.model.messages import at, listed, refuse
 from drevo.model.rotations import from_axis_angle
-from drevo.model.sentences import at, listed, refuse
 
 Array = np.ndarray[Any, Any]
 

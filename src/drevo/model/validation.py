@@ -29,8 +29,8 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import Draft
+from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
 from drevo.model.rotations import add_vectors, apply, matmul, unit
-from drevo.model.sentences import MOST_PROBLEMS, listed, refuse, shorten
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free")  # kinds whose motion needs no axis

@@ -25,8 +25,8 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
+from drevo.model.messages import did_you_mean
 from drevo.model.rotations import from_rpy, shift_tensor
-from drevo.model.sentences import did_you_mean
 from drevo.model.validation import KINDS, finish
 
 if TYPE_CHECKING:

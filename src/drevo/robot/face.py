@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.runtime.arguments import in_memory
-from ..codegen.runtime.kept import once
+from ..codegen.runtime.memo import memoised
 from ..errors import InputError, shown
 from ..io.given import generator
 from ..mechanics import configuration
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model
+from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
-from ..model.sentences import model_of
 from .methods import Methods
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Robot(Methods):
 
             return compile(self, quantity, **options)
 
-        return once(self, key, make)
+        return memoised(self, key, make)
 
     # -- quantities of one link -----------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.kept import once
+from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
 from ..io.given import numbers
@@ -117,7 +117,7 @@ def machine_motion(
     if (control is not None or rule is not None) and is_large(robot.model):
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
     key = ("motion", law_digest(robot.model, control), driven, rule)
-    return once(robot, key, lambda: compile_motion(robot.model, control, driven, rule))
+    return memoised(robot, key, lambda: compile_motion(robot.model, control, driven, rule))
 
 
 def _law(robot: Dynamics, control: Control | None) -> Efforts:

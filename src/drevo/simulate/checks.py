@@ -26,11 +26,11 @@ def bounded(end: float, step: float, most: int, what: str) -> None:
 
 def require_memory(records: float, shape: Sequence[int]) -> None:
     """InputError where records of so many numbers each would not fit in memory."""
-    size, room = 8.0 * records * math.prod(shape), lent()
-    if size > room:
+    size, available = 8.0 * records * math.prod(shape), lent()
+    if size > available:
         raise InputError(
             f"{records:.3g} records of {math.prod(shape)} numbers need {size / 1e9:.3g} GB, and this machine "
-            f"lends {room / 1e9:.3g} GB: take fewer records (every=, step=) or fewer rows"
+            f"lends {available / 1e9:.3g} GB: take fewer records (every=, step=) or fewer rows"
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..codegen.graph.program import Program
 from ..codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
 from ..codegen.runtime.key import request
-from ..compiler.check import require_regular
+from ..compiler.pivots import require_regular
 from ..compiler.rolled import is_large
 from ..errors import DrevoWarning
 from ..mechanics.configuration import slices

@@ -15,7 +15,7 @@ from ..constrained.checks import TermsAt, feedback
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, project_state
-from ..constrained.solve import factor_of, independent, spanned
+from ..constrained.solve import factor_of, independent_rows, spanned_by_rows
 from ..constrained.terms import ConstraintTerms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
@@ -116,9 +116,9 @@ class HeldConstraints:
         """This with rows that are independent in the whole batch, if there are such."""
         jacobian = self.terms(0.0, q, v).jacobian
         weighted = factor_of(self.robot, q).inwards(jacobian)
-        kept = independent(weighted[0], PIVOT)
+        kept = independent_rows(weighted[0], PIVOT)
         pivots, diagonal = _pivots(weighted[:, kept])
-        if (pivots < CLEAR * PIVOT * diagonal).any() or not spanned(weighted, kept, PIVOT):
+        if (pivots < CLEAR * PIVOT * diagonal).any() or not spanned_by_rows(weighted, kept, PIVOT):
             return self
         feedback = None
         if self.feedback is not None:

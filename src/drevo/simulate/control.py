@@ -53,8 +53,8 @@ class Control:
 
     def reason(self, t: float, q: Any, v: Any) -> str:
         """Why the law has no efforts at a state, as far as it can tell; or ""."""
-        tell = getattr(getattr(self.law, "__self__", None), "reason", None)
-        return tell(t, q, v) if tell else ""
+        reason = getattr(getattr(self.law, "__self__", None), "reason", None)
+        return reason(t, q, v) if reason else ""
 
     def traced(self, graph: Graph, t: Expr, q: Sequence[Expr], v: Sequence[Expr]) -> list[Scalar]:
         """The law on nodes of a graph; InputError where it is no law over scalars."""

@@ -7,10 +7,10 @@ from ..codegen.emit.llvm_rolled_driver import loaded
 from ..codegen.emit.lower import Lowered, Port
 from ..codegen.runtime import native
 from ..codegen.runtime.build import Spec
-from ..codegen.runtime.kept import kept
 from ..codegen.runtime.key import key
+from ..codegen.runtime.memo import persisted
 from ..codegen.runtime.rolled import RolledCode, loops_of, target_of
-from ..compiler.rolled import Tables, prepared, require_regular_rolled, rolled_program
+from ..compiler.rolled import Tables, prepare, require_regular_rolled, rolled_program
 from ..model.description import Model
 from . import engine
 
@@ -22,9 +22,9 @@ def rolled_motion(model: Model) -> tuple[native.Code, int]:
     """The engine with the loops that it calls, and the bytes of the arena. Efforts are always an input."""
     require_regular_rolled(model)
     spec, tables = Spec(), Tables.of(model)
-    sizes, request, data = prepared(tables, "motion", (), {})
+    sizes, request, data = prepare(tables, "motion", (), {})
     loops = loops_of(request, lambda: rolled_program("motion", tables.kinds), spec, True)
-    text = kept(key("engine over loops", spec), True, lambda: native.compile_text(_text(spec)))
+    text = persisted(key("engine over loops", spec), True, lambda: native.compile_text(_text(spec)))
     code = RolledCode(text, loops, data, spec.dtype, sizes)
     return code, sizes.arena(target_of(spec).lanes, 8)
 
@@ -46,7 +46,7 @@ def _text(spec: Spec) -> str:
 
 
 def _without_t(f: IRFunction, entries: Value, kind: str) -> Value:
-    taken = f.place(kind, len(_TAKEN))
+    taken = f.alloca(kind, len(_TAKEN))
     for to, k in enumerate(_TAKEN):
         taken.at(to, kind).store(entries.at(k, kind).load(kind))
     return taken

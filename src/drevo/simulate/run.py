@@ -329,10 +329,10 @@ class _Run:
         for t, q, v in nodes if control else ():
             for row in range(len(q)):
                 tame = max(np.abs(q[row]).max(initial=0.0), np.abs(v[row]).max(initial=0.0)) < WILD
-                told = control.reason(t, q[row], v[row]) if control and tame else ""
-                if told:
+                reason = control.reason(t, q[row], v[row]) if control and tame else ""
+                if reason:
                     where = f" in row {row} of the batch" if len(q) > 1 else ""
-                    return f"simulate: at t = {t:.6g} s{where} {told}"
+                    return f"simulate: at t = {t:.6g} s{where} {reason}"
         return ""
 
     def _look(self, a: TimedState, b: TimedState, steps: int) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..io.brief import brief
 from ..io.given import number
+from ..io.reprs import brief
 from ..io.saving import saving
 from ..mechanics.configuration import slices
 from ..model.dynamics import Dynamics

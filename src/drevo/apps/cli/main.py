@@ -78,7 +78,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from ...io.edition import VERSION
+        from ...io.version import VERSION
 
         print(f"drevo {VERSION}")
         raise typer.Exit

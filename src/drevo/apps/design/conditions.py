@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError, TraceError, shown
-from ...io.brief import brief_list
 from ...io.given import flag
+from ...io.reprs import brief_list
 from ...mechanics.algorithms.energy import potential_energy
 from ...mechanics.formalisms.telegin import elements
 from ...mechanics.scalar import Scalar
 from ...mechanics.tree import build_tree
 from ...model.description import Model
-from ...model.sentences import model_of
+from ...model.messages import model_of
 from . import expressions
 from .free_lengths import (
     Comparison,

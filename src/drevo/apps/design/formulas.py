@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError, shown
-from ...io.brief import brief
+from ...io.reprs import brief
 from ...model.description import Model
-from ...model.sentences import model_of
+from ...model.messages import model_of
 from . import expressions
+from .corrections import suggestion_for
 from .expressions import FormulaNode
 from .formula_values import POSES, Array, Values
-from .mending import mended
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -108,7 +108,7 @@ class _Check:
         if error <= CLOSE:
             self.right.append(name)
             return
-        mend = mended(self.values, self.own, name, node, lambda x: self._right(x, true, least))
+        mend = suggestion_for(self.values, self.own, name, node, lambda x: self._right(x, true, least))
         printed = f"{name} = {expressions.formula_text(node)}"
         self.wrong.append(Wrong(name, printed, error, f"{name} = {mend}" if mend else ""))
 

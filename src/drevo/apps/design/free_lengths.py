@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, shown
-from ...io.brief import brief, brief_list
 from ...io.packages import package
+from ...io.reprs import brief, brief_list
 from ...mechanics.tree import build_tree
 from ...model.description import Model
 from . import expressions
@@ -130,14 +130,14 @@ class PolynomialConditions:
         implied, superfluous, rank = [], [], 0
         for text in texts("compare", equations):
             for name, p in self._read(text):
-                needed, fresh = follows(p, own), not follows(p, given)
+                needed, fresh = in_ideal(p, own), not in_ideal(p, given)
                 implied += [name] if needed else []
                 superfluous += [name] if not (needed and fresh) else []
                 rank += fresh
                 given.append(p)
         missing = []
         for name, p in zip(self.equations, own):
-            if not follows(p, given):
+            if not in_ideal(p, given):
                 missing.append(name)
                 given.append(p)
         return Comparison(rank, tuple(implied), tuple(missing), tuple(superfluous))
@@ -192,7 +192,7 @@ def _exact(x: Fraction) -> Any:
     return _sympy().Rational(x.numerator, x.denominator)
 
 
-def follows(p: Any, ideal: Sequence[Any]) -> bool:
+def in_ideal(p: Any, ideal: Sequence[Any]) -> bool:
     """Whether p is in the ideal. Generators that share no inertial parameter with p, nor with one that does, say
     nothing about it: they vanish where their own parameters do."""
     if p == 0:
@@ -244,7 +244,7 @@ def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
     ideal: list[Any] = []
     for row in sorted(conditions.rows, key=degree):
         p = conditions.polynomial(row)
-        if not follows(p, ideal):
+        if not in_ideal(p, ideal):
             kept.append(row)
             ideal.append(p)
     body = [min(conditions.parameters.all[conditions.columns[c][1]].body for c in row) for row in kept]
@@ -255,7 +255,7 @@ def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
 __all__ = [
     "Comparison",
     "PolynomialConditions",
-    "follows",
+    "in_ideal",
     "lengths_of",
     "polynomial_conditions",
     "sides_of",

@@ -14,11 +14,11 @@ from ...codegen.emit.plot import Curve, Panel, plot
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...errors import InputError, shown
-from ...io.brief import brief
 from ...io.given import number
+from ...io.reprs import brief
 from ...io.saving import saving
 from ...mechanics.configuration import slices
-from ...model.sentences import expect_robot
+from ...model.messages import expect_robot
 from ...robot.face import Robot
 from .external import Surroundings
 from .masses import GivenDistribution, distribution

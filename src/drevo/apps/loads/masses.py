@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, shown
-from ...io.brief import brief
+from ...io.reprs import brief
 from ...model.description import Inertial, Link, Model, Shape
-from ...model.sentences import did_you_mean, model_of
+from ...model.messages import did_you_mean, model_of
 from . import solids
 from .solids import Solid
 

@@ -22,11 +22,11 @@ from numpy.typing import ArrayLike
 from ...codegen.runtime.function import Function
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
-from ...io.brief import brief
 from ...io.given import finite
+from ...io.reprs import brief
 from ...mechanics.configuration import state
 from ...model.description import Model
-from ...model.sentences import expect_robot
+from ...model.messages import expect_robot
 from ...robot.face import Robot
 from .external import AppliedWrench, Surroundings
 from .masses import Distribution, GivenDistribution, distribution, named, pseudo_inertia
@@ -206,7 +206,7 @@ def _motion(robot: Robot, link: str) -> Function:
     return robot.function(names, link=link, frame="local")
 
 
-class _Hung(NamedTuple):
+class _AttachedLoad(NamedTuple):
     """What a joint of the link carries: where it is, welded bodies' P in link axes, their links with origins in
     link axes, and the links beyond that move."""
 
@@ -227,7 +227,7 @@ def _sweep(
     parts = cut.mass.beyond(d, offsets)
     parts = np.where(held[:, None, None], parts - pseudo_inertia(named(robot.model, cut.link).inertial), parts)
     force, moment = _carried(moving, parts)
-    for at, f, n in _hanging(robot, q, v, a, cut.link, here, moving, entries, place):
+    for at, f, n in _attached_loads(robot, q, v, a, cut.link, here, moving, entries, place):
         beyond = (span.along(at) >= cut.s - 1e-9 * span.length).astype(float) - held
         force = force + beyond[:, None] * f[..., None, :]
         moment = moment + beyond[:, None] * n[..., None, :]
@@ -235,7 +235,7 @@ def _sweep(
     return np.concatenate([force @ span.rotation, moment @ span.rotation], axis=-1)
 
 
-def _hanging(
+def _attached_loads(
     robot: Robot,
     q: Array,
     v: Array,
@@ -247,7 +247,7 @@ def _hanging(
     place: Array,
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Place, force and moment about the link's origin, link axes, of every joint and outside force of a link."""
-    hung = _hung(robot.model, link)
+    hung = _attached(robot.model, link)
     W, rows = _joint_wrenches(robot, q, v, a, entries) if any(x.moving for x in hung) else (np.zeros(0), {})
     for x in hung:
         f, n = (y[..., 0, :] for y in _carried(moving, x.P[None]))
@@ -278,13 +278,13 @@ def _joint_wrenches(
     return W, {link: k for k, link in enumerate(robot.moving_links)}
 
 
-def _hung(model: Model, link: str) -> list[_Hung]:
+def _attached(model: Model, link: str) -> list[_AttachedLoad]:
     """What hangs on each of a link's joints."""
     out = []
     for joint in model.joints:
         if joint.parent != link:
             continue
-        hung = _Hung(np.array(joint.origin), np.zeros((4, 4)), {}, [])
+        hung = _AttachedLoad(np.array(joint.origin), np.zeros((4, 4)), {}, [])
         waiting = [(joint, np.eye(4))]
         while waiting:
             j, T = waiting.pop()

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError
-from ...io.brief import brief
 from ...io.given import finite, number
+from ...io.reprs import brief
 
 Array = np.ndarray[Any, Any]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError, shown
-from ...io.brief import brief
 from ...io.given import finite, number, whole
+from ...io.reprs import brief
 from ...model.description import Model
-from ...model.sentences import model_of
+from ...model.messages import model_of
 from .masses import Distribution, named
 
 Array = np.ndarray[Any, Any]

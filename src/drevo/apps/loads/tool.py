@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError, NumericsError, shown
-from ...io.brief import brief
 from ...io.given import finite, generator, number, numbers, whole
+from ...io.reprs import brief
 from ...mechanics.configuration import slices, state
 from ...model.description import Joint
-from ...model.sentences import did_you_mean, expect_robot, model_of
+from ...model.messages import did_you_mean, expect_robot, model_of
 from ...robot.face import Robot
 from .displacements import pose_of_twist, rotation_vector
 from .external import Surroundings

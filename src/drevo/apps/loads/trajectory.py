@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from ...constrained.dynamics import constrained_dynamics
 from ...errors import InputError, shown
-from ...io.brief import brief
 from ...io.given import finite, numbers, whole
+from ...io.reprs import brief
 from ...io.saving import saving
 from ...mechanics.configuration import slices
-from ...model.sentences import expect_robot
+from ...model.messages import expect_robot
 from ...robot.face import Robot
 
 Array = np.ndarray[Any, Any]
@@ -118,12 +118,12 @@ class Trajectory:
         rows = whole("rows of a leg", rows, 2, MOST)
         t, q, v, a = [stops.t[:1]], [stops.q[:1]], [stops.v[:1]], [stops.a[:1]]
         for k in range(len(stops) - 1):
-            T, way = stops.t[k + 1] - stops.t[k], robot.difference(stops.q[k], stops.q[k + 1])
+            T, displacement = stops.t[k + 1] - stops.t[k], robot.difference(stops.q[k], stops.q[k + 1])
             x = np.linspace(0.0, 1.0, rows)[1:, None]
             t.append(stops.t[k] + T * x[:, 0])
-            q.append(robot.integrate(stops.q[k], (x**3 * (10.0 - 15.0 * x + 6.0 * x * x)) * way))
-            v.append(30.0 * (x * (1.0 - x)) ** 2 / T * way)
-            a.append(60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / T**2 * way)
+            q.append(robot.integrate(stops.q[k], (x**3 * (10.0 - 15.0 * x + 6.0 * x * x)) * displacement))
+            v.append(30.0 * (x * (1.0 - x)) ** 2 / T * displacement)
+            a.append(60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / T**2 * displacement)
         return Trajectory(robot, *(np.concatenate(x) for x in (t, q, v, a)))
 
     @staticmethod

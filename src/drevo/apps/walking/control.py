@@ -28,8 +28,8 @@ def computed_torque(robot: Robot, support: Support, phase: Phase, gain: float) -
     held = tuple(leg.held for leg in support.legs)
 
     def law(t: Array, q: Array, v: Array) -> Array:
-        near, way, rate, planned = phase.at(t)
-        error = way - robot.difference(near, q)  # both on the tangent space of one tick
+        near, displacement, rate, planned = phase.at(t)
+        error = displacement - robot.difference(near, q)  # both on the tangent space of one tick
         w = planned + 2.0 * gain * (rate - v) + gain**2 * error
         terms = constraint_terms(robot, held, q, v)
         back = np.linalg.pinv(terms.jacobian, rcond=RANK)
@@ -55,8 +55,8 @@ def leaning(robot: Robot, legs: Sequence[Leg], support: Support, phase: Phase, g
     base = robot.model.joints[0].child
 
     def law(t: Array, q: Array, v: Array) -> Array:
-        near, way, rate, planned = phase.at(t)
-        goal = robot.integrate(near, way)
+        near, displacement, rate, planned = phase.at(t)
+        goal = robot.integrate(near, displacement)
         wrench = np.zeros((*v.shape[:-1], 6))
         if phase.stands:
             wrench = _push(robot, (goal, rate, planned), (q, v), gain)
@@ -66,7 +66,9 @@ def leaning(robot: Robot, legs: Sequence[Leg], support: Support, phase: Phase, g
         here, there = (constraint_terms(robot, held, x, u) for x, u in ((q, v), (goal, rate)))
         soles = matvec(there.jacobian, planned) + there.gamma - here.gamma
         soles += 2.0 * gain * (there.rate - here.rate) + gain**2 * _gaps(robot, legs, q, goal)
-        joints = (planned + 2.0 * gain * (rate - v) + gain**2 * (way - robot.difference(near, q)))[..., rest]
+        joints = (planned + 2.0 * gain * (rate - v) + gain**2 * (displacement - robot.difference(near, q)))[
+            ..., rest
+        ]
         M, h = robot.mass_matrix(q), robot.bias(q, v)
         unit = np.broadcast_to(np.eye(robot.nv)[rest], (*M.shape[:-2], len(rest), robot.nv))
         rows = np.concatenate([M[..., BASE, :], here.jacobian, unit], axis=-2)

@@ -12,11 +12,11 @@ import numpy as np
 from ...constrained.constraint import Contact, contact
 from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError, shown
-from ...io.brief import brief
 from ...io.given import finite
+from ...io.reprs import brief
 from ...mechanics.configuration import slices
 from ...model.description import Joint, Model
-from ...model.sentences import did_you_mean, expect_robot
+from ...model.messages import did_you_mean, expect_robot
 from ...robot.face import Robot
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import NumericsError
-from ...io.brief import brief
+from ...io.reprs import brief
 from ...robot.face import Robot
 from .feet import BASE, Array, Leg, hull, margin
 

@@ -40,20 +40,20 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
     air = np.stack([swing(HOP, place, place, m) for place in places], axis=2)
     both, ground, first = tuple(range(len(two))), resting(places, n), 0
     made: list[Phase] = []
-    ways = _ways(-robot.model.gravity[2], m, n)
+    ways = _height_profiles(-robot.model.gravity[2], m, n)
     for stands, feet_way, way in zip((both, (), both, both), (ground, air, ground, ground), ways):
         wanted = np.zeros((3, len(way[0]), 3))
         wanted[0], wanted[:, :, 2] = start, way
         wanted[0, :, 2] += start[2]
         phase = _phase(robot, two, Stretch(stands, first, feet_way), wanted, pelvis - start)
         made.append(replace(phase, leans=len(made) < 3))
-        first += len(phase.way)
+        first += len(phase.step)
     out = GaitPlan(robot, two, "the hop", tuple(made))
     out.refuse()
     return out
 
 
-def _ways(g: float, m: int, n: int) -> list[Array]:
+def _height_profiles(g: float, m: int, n: int) -> list[Array]:
     """(3, ticks + 1) of the height of the centre of mass: push, flight, landing, standing."""
     h, still = HOP.tick, (0.0, 0.0, 0.0)
     t, speed, pull = h * np.arange(max(m, n) + 1), g * h * m / 2, (LIGHT - 1.0) * g

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...constrained.terms import constraint_terms
-from ...io.brief import brief
+from ...io.reprs import brief
 from ...robot.face import Robot
 from .feet import Array, Leg, stand
 from .ground import Support, needed, share
@@ -20,7 +20,7 @@ from .limits import refuse_limits
 class Phase:
     """A time without change of structure: which feet stand, and the motion wished for at every tick.
 
-    stands: indices of the feet. start: s. q (n + 1, nq), v and a (n + 1, nv), way (n, nv): from tick to tick on
+    stands: indices of the feet. start: s. q (n + 1, nq), v and a (n + 1, nv), step (n, nv): from tick to tick on
     the tangent space. leans: the pelvis need not keep upright.
     """
 
@@ -30,12 +30,12 @@ class Phase:
     q: Array
     v: Array
     a: Array
-    way: Array
+    step: Array
     leans: bool = False
 
     @property
     def duration(self) -> float:
-        return self.tick * len(self.way)
+        return self.tick * len(self.step)
 
     @property
     def t(self) -> Array:
@@ -48,10 +48,10 @@ class Phase:
         Quintic polynomials between the ticks.
         """
         t = np.asarray(t, float)
-        k = np.clip((t / self.tick).astype(int), 0, len(self.way) - 1)
+        k = np.clip((t / self.tick).astype(int), 0, len(self.step) - 1)
         h, s = self.tick, (np.minimum(t, self.duration) - k * self.tick)[..., None]
         v0, a0, v1, a1 = self.v[k], self.a[k], self.v[k + 1], self.a[k + 1]
-        left = self.way[k] - h * v0 - h * h / 2 * a0
+        left = self.step[k] - h * v0 - h * h / 2 * a0
         dv, da = h * (v1 - v0 - h * a0), h * h * (a1 - a0)
         c3, c4, c5 = 10 * left - 4 * dv + da / 2, -15 * left + 7 * dv - da, 6 * left - 3 * dv + da / 2
         x = s / h

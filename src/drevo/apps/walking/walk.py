@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import InputError, NumericsError, shown
-from ...io.brief import brief
 from ...io.given import positive
+from ...io.reprs import brief
 from ...mechanics.configuration import slices
 from ...robot.face import Robot
 from .control import computed_torque, leaning
@@ -164,7 +164,7 @@ def follow(made: GaitPlan, gain: float = GAIN, progress: Callable[[float], None]
     positive("gain", gain, ", 1/s")
     if not isinstance(made, GaitPlan):
         raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(made)}")
-    march = _March(made, made.phases[0].q[0], np.zeros(made.robot.nv))
+    march = _WalkSimulation(made, made.phases[0].q[0], np.zeros(made.robot.nv))
     for k, phase in enumerate(made.phases):
         after = made.phases[k + 1].stands if k + 1 < len(made.phases) else phase.stands
         march.phase(phase, gain, [i for i in after if i not in phase.stands])
@@ -174,7 +174,7 @@ def follow(made: GaitPlan, gain: float = GAIN, progress: Callable[[float], None]
 
 
 @dataclass
-class _March:
+class _WalkSimulation:
     """A walk on its way: the state, the time, where the feet were put (poses of their links)."""
 
     plan: GaitPlan
@@ -206,7 +206,7 @@ class _March:
     def _steps(self, stepper: Stepper, phase: Phase, landing: Sequence[int], records: list[Record]) -> list[int]:
         """Steps to the end of a phase; the feet that landed."""
         h = phase.tick
-        for _ in range(len(phase.way) + (round(LATE / h) if landing else 0)):
+        for _ in range(len(phase.step) + (round(LATE / h) if landing else 0)):
             before = records[-1]
             records.append((before[0] + h, *stepper.step(*before, h)))
             if landing and self._height(landing, records[-1]) <= 0.0:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...io.brief import brief
+from ...io.reprs import brief
 from ..graph.program import CONVENTION, Program
 from .drawing import Drawing
 from .names import plain
@@ -68,7 +68,7 @@ class Coordinate(NamedTuple):
     unit: str
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """On one line."""
         number = f" ({self.number})" if self.number else ""
         return ", ".join([f"{self.joint}{number}", self.kind, *filter(None, [self.unit])])
@@ -169,7 +169,7 @@ def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> lis
     for p in sequence.inputs:
         lines.append(f"{name[p.name]}: ({len(p.scalars)},) {meaning(facts, p.source)}")
         known = zip(p.scalars, facts.coordinates.get(p.source, ()))
-        lines += [f"  {name[s]}: {c.told}" for s, c in known]
+        lines += [f"  {name[s]}: {c.description}" for s, c in known]
     lines += [f"-> {name[r.name]}: {_shape(r.shape)} {meaning(facts, r.source)}" for r in sequence.results]
     lines += [layout, "", f"Operations: {facts.totals}.", *textwrap.wrap(CONVENTION, 100)]
     if sequence.symbols:

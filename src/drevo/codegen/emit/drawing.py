@@ -11,8 +11,8 @@ from html import escape
 from math import hypot
 from typing import NamedTuple
 
+from .colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 from .names import plain
-from .paint import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 Point = tuple[float, float, float]
 Flat = tuple[float, float]

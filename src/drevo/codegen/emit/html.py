@@ -21,7 +21,7 @@ from .document import (
 )
 from .drawing import svg
 from .expression import Style, write_terms
-from .html_look import CSS, SCRIPT
+from .html_style import CSS, SCRIPT
 from .names import mathml_name, plain
 from .python import python
 from .sequence import Result, Section, Sequence, Statement

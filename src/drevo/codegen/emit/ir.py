@@ -266,7 +266,7 @@ class IRFunction:
         """Of two integers, signed."""
         return self.call(x.type, f"llvm.smin.{x.type}", x, self.const(x.type, y))
 
-    def place(self, kind: str, count: int = 1) -> Value:
+    def alloca(self, kind: str, count: int = 1) -> Value:
         """The address of room on the stack for some values of a type."""
         return self.let(PTR, f"alloca [{count} x {kind}]", first=True)
 

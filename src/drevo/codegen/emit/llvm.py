@@ -35,14 +35,14 @@ Entry = Callable[[Module, Lowered, Target, Arena, int], None]
 def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None) -> Text:
     """The whole module. `entry` adds what calls the kernels, given the arena and the scalar scratch."""
     m, one, many = Module(), target.of(1), target.of(target.lanes)
-    pieces = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
-    arena = arena_of(low, target, pieces.slots, layout)
-    scratch = pieces.slots * one.size
+    split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
+    arena = arena_of(low, target, split.slots, layout)
+    scratch = split.slots * one.size
     if target.single:
-        Kernel(low, target, pieces, Ports(low, one)).add(m)
+        Kernel(low, target, split, Ports(low, one)).add(m)
     ports = TilePorts(low, many, arena) if layout == "rows" else ColumnPorts(low, many)
-    Kernel(low, target, pieces, ports).add(m)
+    Kernel(low, target, split, ports).add(m)
     add_driver(m, low, target, arena, layout)
     if entry is not None:
         entry(m, low, target, arena, scratch)
-    return Text(m.text(), arena, scratch, pieces.slots)
+    return Text(m.text(), arena, scratch, split.slots)

@@ -47,9 +47,9 @@ class _Entry:
         given = {"self": PTR, "args": PTR, "nargs": I64, "names": PTR}
         self.f = m.function("entry", PTR, given, public=True)
         ports = len(low.inputs) + len(low.outputs)
-        self.pointers, self.strides = self.f.place(PTR, ports), self.f.place(I64, ports)
-        self.status = self.f.place(target.scalar)
-        self.dims = [self.f.place(I64, len(p.shape) + 1) for p in self.outputs]
+        self.pointers, self.strides = self.f.alloca(PTR, ports), self.f.alloca(I64, ports)
+        self.status = self.f.alloca(target.scalar)
+        self.dims = [self.f.alloca(I64, len(p.shape) + 1) for p in self.outputs]
 
     # -- objects --------------------------------------------------------------------------------------------
 

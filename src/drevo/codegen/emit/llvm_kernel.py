@@ -27,14 +27,14 @@ _NAME = {ADD: "fadd", MUL: "fmul", DIV: "fdiv"}
 class Kernel:
     """The functions of one width. Every pointer is an argument of every run, so a run loads what it needs."""
 
-    def __init__(self, low: Lowered, target: Target, pieces: SplitSteps, ports: Ports) -> None:
-        self.low, self.target, self.l, self.pieces, self.ports = low, target, ports.l, pieces, ports
+    def __init__(self, low: Lowered, target: Target, split: SplitSteps, ports: Ports) -> None:
+        self.low, self.target, self.l, self.split, self.ports = low, target, ports.l, split, ports
         self.sinks = sinks_of(low)
         self.ends = ends(low)
 
     def add(self, m: Module) -> None:
         """Adds all of them; `@one` or `@many` is what a driver calls."""
-        runs, name, align = self.pieces.runs, "one", ""
+        runs, name, align = self.split.runs, "one", ""
         if self.l.lanes > 1:
             name, align = "many", ' "stackrealign"'
         given = self.ports.arguments | {"scratch": ALONE, "status": ALONE}
@@ -71,7 +71,7 @@ class FunctionBody:
         self.value, self.name = f"%{stem}t", f"%{stem}n"
         self.out = f.lines
         self.made: set[int] = set()
-        self.frame = {v: i for i, v in enumerate(kernel.pieces.runs[index].values)}
+        self.frame = {v: i for i, v in enumerate(kernel.split.runs[index].values)}
         self.count = 0
         self.status: str | None = None
         self.tests: str | None = None  # that are not in the status yet
@@ -153,7 +153,7 @@ class FunctionBody:
             elif v in self.frame:
                 self.load(v, "%frame", self.frame[v] * self.l.bytes)
             else:
-                self.load(v, "%scratch", k.pieces.slot[v] * self.l.bytes)
+                self.load(v, "%scratch", k.split.slot[v] * self.l.bytes)
         return self.fresh(f"fneg {self.l.type} {self.value}{v}") if edge & 1 else f"{self.value}{v}"
 
     def turns(self, steps: Sequence[Step]) -> None:
@@ -289,8 +289,8 @@ class FunctionBody:
             self.out.append(f"  store {l.type} {names[sign]}, ptr {place}, align {k.ports.align}")
         if names and k.target.check and (v in k.ends or self.frame):
             self.test(f"{self.value}{v}")  # an outlined run is tested throughout: its copies have other ends
-        places = [(k.pieces.slot[v], 0)] if v in k.pieces.slot else []
-        for slot, sign in [*places, *k.pieces.framed.get(v, ())]:
+        places = [(k.split.slot[v], 0)] if v in k.split.slot else []
+        for slot, sign in [*places, *k.split.framed.get(v, ())]:
             address = self.address("%scratch", slot * l.bytes)
             self.out.append(f"  store {l.type} {self.operand(2 * v + sign)}, ptr {address}, align {l.bytes}")
 

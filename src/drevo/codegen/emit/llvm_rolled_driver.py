@@ -157,7 +157,7 @@ def add_forwards(m: Module, arguments: int, loads: int, results: int = 1) -> Non
     f = m.function("one", VOID, dict.fromkeys([*ports, *wrenches, *outs, "scratch", "status"], PTR))
     given = [f.arguments[x] for x in ports]
     if loads:
-        given.append(f.place(PTR, loads))
+        given.append(f.alloca(PTR, loads))
         for i, x in enumerate(wrenches):
             given[-1].at(i, PTR).store(f.arguments[x])
     f.call(VOID, loaded(f, 0), loaded(f, 2), *given, *(f.arguments[x] for x in outs), f.status)

@@ -92,7 +92,7 @@ def call_solve(f: IRFunction, solve: Solve, target: Target, k: int, integers: Va
         f.call(VOID, f"solve_{k}_1", f.model, f.state, array, f.const(I64, 1), n, f.status)
         return
     many = target.of(target.lanes)
-    status = f.place(many.type)
+    status = f.alloca(many.type)
     status.store(f.zero(many.type), many.size)
     whole = n & -many.lanes
 

@@ -2,7 +2,7 @@
 
 SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): the k-th 64 bits are
 mix(seed + (k + 1) GAMMA), so any sample can be made without those before it, on any thread. One text serves all
-functions: sizes, addresses and ranges come with the job.
+functions: sizes, addresses and ranges come with its state.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ GAMMA, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111E
 SHIFTS = (30, 27, 31)
 STEP = 64  # samples made, computed and summed at a time: they stay in the nearest cache
 SUMS = 4  # kept of every result: sum, sum of squares, minimum, maximum
-JOB = ("drive", "seed", "inputs", "outputs", "ranges", "quaternions", "columns", "in", "out", "pointers",
+FIELDS = ("drive", "seed", "inputs", "outputs", "ranges", "quaternions", "columns", "in", "out", "pointers",
        "strides", "arena", "sums")  # fmt: skip
 _ADDRESSES = ("drive", "ranges", "columns", "in", "out", "pointers", "strides", "arena", "sums")
 
 
 def stream_text(l: Lanes, fma: bool) -> str:
-    """i32 @stream(job, first, count): not 0 if a check failed. float64 only.
+    """i32 @stream(state, first, count): not 0 if a check failed. float64 only.
 
-    job: the words of `JOB`; ranges: least value and width of every input scalar; columns: where quaternions begin,
+    state: the fields of `FIELDS`; ranges: least value and width of every input; columns: where quaternions begin,
     whose first three numbers come as [0, 1). in and out: rows of STEP samples; sums: SUMS vectors a result.
     """
     m = Module()
@@ -114,16 +114,18 @@ def _sums(m: Module, l: Lanes, part: bool) -> None:
 
 def _loop(m: Module) -> None:
     """Make, compute and sum STEP samples at a time."""
-    f = m.function("stream", I32, public=True, job=PTR, first=I64, count=I64)
-    job = {x: f.job.at(k, I64).load(PTR if x in _ADDRESSES else I64) for k, x in enumerate(JOB)}
+    f = m.function("stream", I32, public=True, state=PTR, first=I64, count=I64)
+    state = {x: f.state.at(k, I64).load(PTR if x in _ADDRESSES else I64) for k, x in enumerate(FIELDS)}
     with f.loop(f.count, step=STEP, some=True, bad=f.zero(I32)) as s:
         left = f.count - s.i
         whole = left >= STEP
         size = f.select(whole, STEP, left)
-        f.call(VOID, "fill", job["in"], f.first + s.i, job["seed"], job["inputs"], job["ranges"])
-        f.call(VOID, "quaternions", job["in"], job["columns"], job["quaternions"])
-        s.bad = s.bad | f.call(I32, job["drive"], job["pointers"], job["strides"], size, job["arena"], size)
+        f.call(VOID, "fill", state["in"], f.first + s.i, state["seed"], state["inputs"], state["ranges"])
+        f.call(VOID, "quaternions", state["in"], state["columns"], state["quaternions"])
+        s.bad = s.bad | f.call(
+            I32, state["drive"], state["pointers"], state["strides"], size, state["arena"], size
+        )
         for name, flag in (("sum_all", whole), ("sum_part", ~whole)):
             with f.when(flag):
-                f.call(VOID, name, job["out"], job["sums"], job["outputs"], size)
+                f.call(VOID, name, state["out"], state["sums"], state["outputs"], size)
     f.ret(s.bad)

@@ -338,8 +338,8 @@ def _ordered(steps: list[Step], roots: Sequence[int], columns: Sequence[int], or
     if not columns or len(steps) > SOON:
         return steps
     # the algorithm's own order, unless another finds clearly more of its operands in registers
-    ways = [_depth_first(steps, trig + [e >> 1 for e in columns]), _greedy(steps, [e >> 1 for e in roots])]
-    best = min(ways, key=reloads)
+    orders = [_depth_first(steps, trig + [e >> 1 for e in columns]), _greedy(steps, [e >> 1 for e in roots])]
+    best = min(orders, key=reloads)
     return best if reloads(best) < WORTH * reloads(steps) else steps
 
 

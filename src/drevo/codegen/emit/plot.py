@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .paint import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
+from .colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 Array = np.ndarray[Any, Any]
 Limits = tuple[float, float]
@@ -23,7 +23,7 @@ HIGH, TALLEST = 150.0, 300.0  # of a frame; of one with equal scales at most
 LETTER, APART = 6.2, 44.0  # of a key's entry: a letter, and all the rest
 FINE = 0.25  # points nearer than this to the line between their neighbours are left out
 FLAT = 1e-9  # N, N m, m, s: what varies less is rounding, and no curve
-ROOM = 0.04  # of an ordinate's range is left free at each end
+SPARE = 0.04  # of an ordinate's range is left free at each end
 
 # told apart by eyes that see all colours and by the three kinds that do not: 26 or more in CIELAB
 COLOURS = (MARK, GOLD, RED, "#4e0098", "#c743e9", "#b1abca", "#14c384")
@@ -76,7 +76,7 @@ class Panel:
         areas = [np.asarray(a, float) for a in self.areas]
         x = [*(d[0] for d in drawn), *(a[:, 0] for a in areas)]
         y = [*(v for d in drawn for v in d[1:]), *(a[:, 1] for a in areas)]
-        return _range(x), _range([*y, np.zeros(0 if self.equal or self.log else 1)], ROOM)
+        return _range(x), _range([*y, np.zeros(0 if self.equal or self.log else 1)], SPARE)
 
 
 @dataclass(frozen=True)
@@ -193,14 +193,14 @@ def _key(names: Sequence[str], y: float) -> str:
     return out
 
 
-def _range(values: Sequence[Array], room: float = 0.0) -> Limits:
+def _range(values: Sequence[Array], margin: float = 0.0) -> Limits:
     """Limits of what is finite, with a part of it as room; never empty."""
     every = np.concatenate([np.zeros(0), *values])
     found = every[np.isfinite(every)]
     low, high = (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)
     if high - low <= FLAT:
         return low - 1.0, high + 1.0
-    return low - room * (high - low), high + room * (high - low)
+    return low - margin * (high - low), high + margin * (high - low)
 
 
 def _powers(y: Array) -> Array:

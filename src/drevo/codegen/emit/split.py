@@ -35,9 +35,9 @@ def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined
     """Runs of `chunk` steps, and the outlined ones; a slot is never reused inside the run that last reads it."""
     n = len(low.steps)
     size = chunk or (max(1, n) if n <= ONE_FUNCTION else CHUNK if n <= SOON else SHORT)
-    pieces = _pieces(len(low.steps), size, [run for r in outlined for run in r.runs])
-    of = {k: n for n, piece in enumerate(pieces) for k in piece}
-    first = {piece.start: n for n, piece in enumerate(pieces)}
+    spans = _pieces(len(low.steps), size, [run for r in outlined for run in r.runs])
+    of = {k: n for n, span in enumerate(spans) for k in span}
+    first = {span.start: n for n, span in enumerate(spans)}
     copies = {first[run.start]: (r, k) for r in outlined for k, run in enumerate(r.runs)}
     born = {v: of[k] for k, s in enumerate(low.steps) for v in step_results(s)}
     own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in copies.items()}  # read from a frame
@@ -45,11 +45,11 @@ def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined
     for k, step in enumerate(low.steps):
         apart = own.get(of[k], ())
         last.update((e >> 1, of[k]) for e in operands(step) if e >> 1 in born and e >> 1 not in apart)
-    slot, count = _slots(low, pieces, last)
+    slot, count = _slots(low, spans, last)
     runs: list[StepRun] = []
     framed: dict[int, list[tuple[int, int]]] = {}
-    for n, piece in enumerate(pieces):
-        steps = [low.steps[i] for i in piece]
+    for n, span in enumerate(spans):
+        steps = [low.steps[i] for i in span]
         if n not in copies:
             runs.append(StepRun(steps, n))
             continue
@@ -73,14 +73,14 @@ def _pieces(total: int, size: int, apart: Sequence[range]) -> list[range]:
     return out if out and out[0] not in apart else [range(0), *out]
 
 
-def _slots(low: Lowered, pieces: Sequence[range], last: dict[int, int]) -> tuple[dict[int, int], int]:
+def _slots(low: Lowered, spans: Sequence[range], last: dict[int, int]) -> tuple[dict[int, int], int]:
     """Slots of the values that are read in a later run than they are made in."""
     slot: dict[int, int] = {}
-    release: list[list[int]] = [[] for _ in pieces]
+    release: list[list[int]] = [[] for _ in spans]
     free: list[int] = []
     count = 0
-    for k, piece in enumerate(pieces):
-        for v in (v for i in piece for v in step_results(low.steps[i]) if last.get(v, k) > k):
+    for k, span in enumerate(spans):
+        for v in (v for i in span for v in step_results(low.steps[i]) if last.get(v, k) > k):
             if not free:
                 free.append(count)
                 count += 1

@@ -24,7 +24,7 @@ def rebuilt(
     soon as it is made, so that a sum never keeps more than itself alive; its parts may then stand in the section
     of another.
     """
-    copy = (_Eager if early else _Copy)(program, sums, products)
+    copy = (_EagerCopy if early else _Copy)(program, sums, products)
     copy.run()
     new = copy.new
     return replace(
@@ -122,7 +122,7 @@ class _Copy:
         return out
 
 
-class _Eager(_Copy):
+class _EagerCopy(_Copy):
     """Sums grow as their terms are made."""
 
     def run(self) -> None:

@@ -233,8 +233,8 @@ class Function:
         if threads < 2 or count * self.nanoseconds < _THREADED:
             return self._part(inputs, outputs, 0, count, count)
         unit = 8 * self.manifest.lanes  # whole tiles, whole cache lines
-        pieces = min(count // unit, threads * max(1, int(count * self.nanoseconds / threads / _PIECE)))
-        cuts = [count * k // pieces // unit * unit for k in range(pieces)] + [count]
+        shares = min(count // unit, threads * max(1, int(count * self.nanoseconds / threads / _PIECE)))
+        cuts = [count * k // shares // unit * unit for k in range(shares)] + [count]
         parts = iter([(a, b) for a, b in pairwise(cuts) if b > a])
 
         def work() -> bool:

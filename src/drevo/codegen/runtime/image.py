@@ -116,18 +116,18 @@ class Image:
     def _relocate(self, s: Any, home: int, table: int) -> None:
         """Writes the distances and addresses of one section."""
         r = np.frombuffer(self.obj, _RELOCATION, int(s["size"]) // _RELOCATION.itemsize, int(s["offset"]))
-        room = int(self.sections["size"][s["info"]])
+        size = int(self.sections["size"][s["info"]])
         if not len(r):
             return
         target = self.at[r["symbol"]]
-        if (target < 0).any() or int(r["offset"].max()) > room - 4:
+        if (target < 0).any() or int(r["offset"].max()) > size - 4:
             raise ValueError("a symbol from outside, or a place beyond its section")
         place = home + r["offset"].astype(np.int64)
         by_table = np.isin(r["kind"], _BY_TABLE)
         target = np.where(by_table, table + 8 * r["symbol"].astype(np.int64), target)
         near = by_table | np.isin(r["kind"], _NEAR)
         absolute = np.isin(r["kind"], _ABSOLUTE)
-        if not (near | absolute).all() or (absolute & (r["offset"] > max(0, room - 8))).any():
+        if not (near | absolute).all() or (absolute & (r["offset"] > max(0, size - 8))).any():
             raise ValueError("a relocation of an unknown kind")
         self._put(place[near], (target + r["addend"] - place)[near], "<i4")
         self._put(place[absolute], (self.base + target + r["addend"])[absolute], "<i8")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...io import edition
+from ...io import version
 from ..graph import levers
 from . import native
 
@@ -44,12 +44,12 @@ def sources() -> str:
     A process that imported the package before an edit runs a mixture of both: its key is nobody else's.
     """
     try:
-        found = sorted(files(edition.FOLDER))
+        found = sorted(files(version.FOLDER))
     except OSError:  # out of an archive
         found = []
-    changed = any(edition.LOADED < modified / 1e9 <= time.time() for _, _, modified in found)
+    changed = any(version.LOADED < modified / 1e9 <= time.time() for _, _, modified in found)
     state = os.urandom(16) if changed or not found else hashlib.sha256(repr(found).encode()).digest()
-    return f"{edition.VERSION} {state.hex()}"
+    return f"{version.VERSION} {state.hex()}"
 
 
 def files(folder: str, within: str = "") -> list[tuple[str, int, int]]:

@@ -17,8 +17,8 @@ from ..emit.objects import ObjectLayout
 from . import native
 from .build import DTYPES, UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade
 from .function import Extra, Function
-from .kept import kept
 from .key import key
+from .memo import persisted
 
 if TYPE_CHECKING:
     from ..emit.llvm_steps import Rolled
@@ -118,7 +118,7 @@ def loops_of(request: str, make: Callable[[], Rolled], spec: Spec, cache: bool) 
     name = key(request, spec)
     found = _LOOPS.get(name)
     if found is None:
-        found = _LOOPS[name] = native.Code(kept(name, cache, lambda: _loops(make(), spec)))
+        found = _LOOPS[name] = native.Code(persisted(name, cache, lambda: _loops(make(), spec)))
     return found
 
 
@@ -142,7 +142,7 @@ def function_of(
     try:
         loops = loops_of(request, make, spec, cache)
         shape = f"{request}\nentry {sizes._replace(loads=('',) * len(sizes.loads))}"
-        entry = kept(key(shape, spec), cache, lambda: _entry(sizes, spec))
+        entry = persisted(key(shape, spec), cache, lambda: _entry(sizes, spec))
         code = RolledCode(entry, loops, data, spec.dtype, sizes)
     except UNMADE as error:
         require_unmade(error)

@@ -15,7 +15,7 @@ from .arguments import NamedShape
 from .build import Manifest
 
 CallArguments = tuple[tuple[Any, ...], dict[str, Any]]
-WAYS = ("native", "ctypes")
+CALL_METHODS = ("native", "ctypes")
 passed: list[bool] = []  # the answer, once it is known
 
 
@@ -33,10 +33,10 @@ class Tested(Protocol):
 
 def wanted() -> str:
     """The way of calls: DREVO_CALLS, "native" (the entry, where its self-test passes) or "ctypes" (without it)."""
-    way = os.environ.get("DREVO_CALLS") or WAYS[0]
-    if way not in WAYS:
-        raise InputError(f"DREVO_CALLS={way!r} is none of {', '.join(WAYS)}")
-    return way
+    method = os.environ.get("DREVO_CALLS") or CALL_METHODS[0]
+    if method not in CALL_METHODS:
+        raise InputError(f"DREVO_CALLS={method!r} is none of {', '.join(CALL_METHODS)}")
+    return method
 
 
 def trusted(function: Tested, entry: Callable[..., Any]) -> bool:

@@ -16,8 +16,8 @@ from ..emit import llvm_stream as text
 from . import native
 from .build import Spec
 from .function import Function
-from .kept import kept
 from .key import key
+from .memo import persisted
 
 Array = np.ndarray[Any, Any]
 BLOCK = 2**18  # samples of one call: milliseconds of work, and what the order of the sums rests on
@@ -42,7 +42,7 @@ class RandomSource(NamedTuple):
         k = (np.arange(first, first + count, dtype=np.uint64) * np.uint64(n))[None] + np.arange(
             n, dtype=np.uint64
         )[:, None]
-        upper = mixed(self.seed, k) >> np.uint64(12)
+        upper = splitmix(self.seed, k) >> np.uint64(12)
         one = (upper | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
         x: Array = one * self.ranges[:, 1:] + self.ranges[:, :1]
         for c in self.columns:
@@ -50,7 +50,7 @@ class RandomSource(NamedTuple):
         return x
 
 
-def mixed(seed: int, index: Array) -> Array:
+def splitmix(seed: int, index: Array) -> Array:
     """Numbers `index` (uint64) of SplitMix64, uint64."""
     z = (index + np.uint64(1)) * np.uint64(text.GAMMA) + np.uint64(seed & _MASK)
     for shift, factor in zip(text.SHIFTS, (text.FIRST, text.SECOND)):
@@ -72,7 +72,7 @@ def _loop() -> native.Loaded:
 
     host = native.host()
     ir = text.stream_text(Lanes("double", host.bytes // 8, host.splat), host.fma)
-    return native.Loaded(kept(key(ir, Spec()), True, lambda: native.compile_text(ir)))
+    return native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
 
 
 class Worker:
@@ -110,7 +110,7 @@ class Worker:
             "pointers": _address(pointers), "strides": _address(strides), "arena": _address(arena),
             "sums": _address(sums),
         }  # fmt: skip
-        job = np.array([words[name] for name in text.JOB], np.uint64)
+        job = np.array([words[name] for name in text.FIELDS], np.uint64)
         bad = self.call(_address(job), first, count)
         total = sums[:, :2].sum(axis=2)
         least, most = sums[:, 2].min(axis=1), sums[:, 3].max(axis=1)
@@ -151,7 +151,7 @@ def reduced(worker: Worker, first: int, samples: int, threads: int) -> Iterator[
             yield *job.result(), begin, size
 
 
-def folded(kept: Array | None, new: Array) -> Array:
+def combined(kept: Array | None, new: Array) -> Array:
     """Sums of two parts of a stream."""
     if kept is None:
         return new

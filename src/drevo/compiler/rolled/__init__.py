@@ -22,7 +22,7 @@ from ...mechanics.algorithms.operational import immobile
 from ...mechanics.body_table import WIDTH, BodyTable, body_table
 from ...model.description import JOINT_SIZES, Model
 from ...model.quantities import CATALOGUE
-from ..check import SINGULAR, TRIES, refuse_singular
+from ..pivots import SINGULAR, TRIES, refuse_singular
 from . import dynamics, inverses, kinematics, matrices
 from .dynamics import SweepShape
 from .step import TURNING, WORLD, Kind
@@ -160,7 +160,7 @@ def _made(
     extra: Extra | None,
     cache: bool,
 ) -> Function | None:
-    sizes, request, data = prepared(tables, quantity, loads, options)
+    sizes, request, data = prepare(tables, quantity, loads, options)
     if quantity == "operational_inertia" and tables.freedoms_above(data.first) < 6:
         raise immobile(options["link"])
     _require_room(model, sizes)
@@ -179,16 +179,16 @@ def _made(
 
 def _require_room(model: Model, sizes: Sizes) -> None:
     """Raises TraceError where the results of one state do not fit in memory."""
-    size, room = 8.0 * sum(sizes.lengths), lent()
-    if size > room:
+    size, available = 8.0 * sum(sizes.lengths), lent()
+    if size > available:
         raise TraceError(
             f"{sizes.quantity} of {model.name!r} has {sum(sizes.lengths):.3g} entries, {size / 1e9:.3g} GB for "
-            f"one state, and this machine lends {room / 1e9:.3g} GB: take what grows by the bodies only, such "
-            "as inertia_product and forward_dynamics"
+            f"one state, and this machine lends {available / 1e9:.3g} GB: take what grows by the bodies only, "
+            "such as inertia_product and forward_dynamics"
         )
 
 
-def prepared(
+def prepare(
     tables: Tables, quantity: str, loads: Sequence[str], options: Mapping[str, str]
 ) -> tuple[Sizes, str, Any]:
     """What an entry must know, the name of the code, and the model's data."""
@@ -248,6 +248,6 @@ def _anywhere(columns: BodyTable, rng: np.random.Generator) -> Array:
 
 
 __all__ = [
-    "QUANTITIES", "SMALLEST", "Tables", "body_table", "is_large", "kinds_of", "prepared", "require_regular_rolled",
+    "QUANTITIES", "SMALLEST", "Tables", "body_table", "is_large", "kinds_of", "prepare", "require_regular_rolled",
     "rolled_function", "rolled_program",
 ]  # fmt: skip

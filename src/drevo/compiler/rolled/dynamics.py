@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...codegen.emit.llvm_steps import BodyLoop, BodyStep
-from ...mechanics.algorithms.articulated_body import Articulated, joint_of, of_body, passed_on
+from ...mechanics.algorithms.articulated_body import Articulated, articulated_of_body, bias_to_parent, joint_of
 from ...mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ...mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
 from ...mechanics.algorithms.kinematics import step_acceleration, step_velocity
@@ -123,7 +123,7 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
         raw = t.argument(0)
         t.write("rates", joint_coordinate_rates(raw, t.unit(raw) if t.body.nq >= 4 else raw, t.argument(1)))
     moving = step_velocity(X, motion_of(t.parent(6, _MOTION)), t.tree.rates(t.argument(1))[0])
-    inertia = of_body(t.body.inertia)
+    inertia = articulated_of_body(t.body.inertia)
     t.write("own", flat_of(moving), _MOTION)
     t.write("own", flat_of(moving.cross_force(inertia.times(moving))), _BIAS)
     t.write("own", numbers_of(inertia), _INERTIA)
@@ -140,7 +140,7 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
     columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
     t.write("own", [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], _GAIN)
-    passed, force = passed_on(inertia, p, joint)
+    passed, force = bias_to_parent(inertia, p, joint)
     total = articulated_from(t.parent(21, _INERTIA)) + passed.lifted(X)
     t.write("parent", numbers_of(total), _INERTIA)
     t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.force_to_parent(force)), _BIAS)
@@ -188,7 +188,7 @@ def _pivots_out(kind: Kind) -> BodyStep:
     """The rigid inertia, to be articulated, and the body, to be moved."""
     t = StepTracer(kind)
     body = t.body.inertia
-    t.write("own", [*numbers_of(of_body(body)), body.m, *body.h, *body.S])
+    t.write("own", [*numbers_of(articulated_of_body(body)), body.m, *body.h, *body.S])
     return t.step()
 
 
@@ -202,7 +202,7 @@ def _pivots_back(kind: Kind) -> BodyStep:
     inertia, moved = articulated_from(t.own(21, 0)), body_from(t.own(10, _MOVED))
     joint = joint_of(t.tree, 0, inertia, Force(ZERO, ZERO), [0.0] * n, still)
     t.write("result", [p / s.dot(apply_inertia(moved, s)) for p, s in zip(joint.D.pivots, joint.S)])
-    passed, _ = passed_on(inertia, Force(ZERO, ZERO), joint)
+    passed, _ = bias_to_parent(inertia, Force(ZERO, ZERO), joint)
     t.write("parent", numbers_of(articulated_from(t.parent(21, 0)) + passed.lifted(X)), 0)
     more = inertia_to_parent(X, moved)
     half = [0.5 * x for x in (more.m, *more.h, *more.S)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...codegen.emit.llvm_steps import BodyLoop, BodyStep, Solve
-from ...mechanics.algorithms.articulated_body import of_body
+from ...mechanics.algorithms.articulated_body import articulated_of_body
 from ...mechanics.algorithms.operational import inverted
 from ...mechanics.joints import Force, Motion
 from ...mechanics.scalar import Matrix, Scalar, Vector, sqrt
@@ -53,7 +53,7 @@ def _out(kind: Kind) -> BodyStep:
     """The world's rotation and the rigid inertia."""
     t = StepTracer(kind)
     t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(t.at().rotation)))
-    t.write("own", numbers_of(of_body(t.body.inertia)), _INERTIA)
+    t.write("own", numbers_of(articulated_of_body(t.body.inertia)), _INERTIA)
     return t.step(t.quaternions())
 
 
@@ -162,7 +162,7 @@ def forward_derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop | Solve, ...]:
 def _still_out(kind: Kind) -> BodyStep:
     """As of inverse dynamics at a = 0, with the rigid inertia that is to be articulated."""
     t = matrices.out(kind, 2, still=True)
-    t.write("own", numbers_of(of_body(t.body.inertia)), _MOVING)
+    t.write("own", numbers_of(articulated_of_body(t.body.inertia)), _MOVING)
     return t.step(t.quaternions())
 
 

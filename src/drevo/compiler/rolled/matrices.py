@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...codegen.emit.llvm_steps import BodyLoop, BodyStep
-from ...mechanics.algorithms.derivatives import InertiaRates, rates_of
+from ...mechanics.algorithms.derivatives import InertiaRates, inertia_rates
 from ...mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ...mechanics.algorithms.kinematics import step_velocity
 from ...mechanics.joints import Motion, Placement
@@ -66,7 +66,7 @@ def out(kind: Kind, order: int, still: bool = False) -> StepTracer:
     if order:
         rate = t.tree.rates(t.argument(1))[0]
         m = step_velocity(X, motion_of(t.parent(6, SPEED)), rate)
-        B = rates_of(body, m)
+        B = inertia_rates(body, m)
         t.write("own", [*flat_of(m), *numbers_of_mat(B.T), *B.P], SPEED)
     if order > 1:
         push(t, X, m, rate, Motion(ZERO, ZERO) if still else t.tree.rates(t.argument(2))[0])

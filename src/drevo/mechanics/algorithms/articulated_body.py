@@ -89,7 +89,7 @@ def _outer_sym(a: Vec, b: Vec) -> Sym:
 NO_INERTIA = Articulated(SYM_ZERO, NO_MATRIX, SYM_ZERO)
 
 
-def of_body(body: RigidInertia) -> Articulated:
+def articulated_of_body(body: RigidInertia) -> Articulated:
     """A rigid body as a 6x6 inertia."""
     m = body.m
     return Articulated(body.J, skew(body.h), Sym(m, 0.0, 0.0, m, 0.0, m))
@@ -119,7 +119,7 @@ def forward_dynamics(
         if out:
             tree.section(i)
             moving[i] = step_velocity(X[i], moving[b.parent], rates[i]) if b.parent >= 0 else rates[i]
-            inertia[i] = of_body(b.inertia)
+            inertia[i] = articulated_of_body(b.inertia)
             p[i] = moving[i].cross_force(inertia[i].times(moving[i]))
             if external:
                 world[i] = (world[b.parent].mul(X[i].rotation)) if b.parent >= 0 else X[i].rotation
@@ -127,13 +127,13 @@ def forward_dynamics(
         else:
             joints[i] = joint_of(tree, i, inertia[i], p[i], tau, moving[i].cross(rates[i]))
             if b.parent >= 0:
-                Ia, pa = passed_on(inertia[i], p[i], joints[i])  # type: ignore[arg-type]
+                Ia, pa = bias_to_parent(inertia[i], p[i], joints[i])  # type: ignore[arg-type]
                 inertia[b.parent] = inertia[b.parent] + Ia.lifted(X[i])
                 p[b.parent] = p[b.parent] + X[i].force_to_parent(pa)
     return _accelerations(tree, X, joints)  # type: ignore[arg-type]
 
 
-def solved(tree: Tree, q: Vector, force: Vector) -> list[Scalar]:
+def solve_with_inertia(tree: Tree, q: Vector, force: Vector) -> list[Scalar]:
     """M^-1 force, (nv,): the same bodies at rest and without weight."""
     return forward_dynamics(tree.replace(gravity=ZERO), q, [0.0] * tree.nv, force)
 
@@ -170,7 +170,7 @@ def pivots_of(tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: 
     return factors
 
 
-def passed_on(inertia: Articulated, p: Force, j: ArticulatedJoint) -> tuple[Articulated, Force]:
+def bias_to_parent(inertia: Articulated, p: Force, j: ArticulatedJoint) -> tuple[Articulated, Force]:
     """What the parent feels through the joint: I - U D^-1 U^T and p + Ia c + U D^-1 u."""
     n = len(j.S)
     x = j.D.solve(j.u)

@@ -141,10 +141,10 @@ def point_to_point(
 ) -> ConstraintRows:
     """f = W (r_a - r_b)."""
     rows = (k.point(link_a, point_a) - k.point(link_b, point_b)).rows()
-    return rows if W is None else combined(W, rows)
+    return rows if W is None else weighted_rows(W, rows)
 
 
-def combined(W: Sequence[Vector], rows: ConstraintRows) -> ConstraintRows:
+def weighted_rows(W: Sequence[Vector], rows: ConstraintRows) -> ConstraintRows:
     """W times rows."""
 
     def times(w: Vector, x: Vector) -> Scalar:

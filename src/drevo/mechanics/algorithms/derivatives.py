@@ -53,7 +53,7 @@ class InertiaRates(NamedTuple):
 NO_RATES = InertiaRates(Mat(ZERO, ZERO, ZERO), ZERO)
 
 
-def rates_of(body: RigidInertia, v: Motion) -> InertiaRates:
+def inertia_rates(body: RigidInertia, v: Motion) -> InertiaRates:
     """Q = v0 h^T + [w]x S, T = tr(Q) 1 - Q."""
     h = body.h
     Q = Mat(h * v.v.x, h * v.v.y, h * v.v.z) + skew(v.w).mul(body.S.mat)
@@ -93,7 +93,7 @@ def world_sweep(tree: Tree, q: Vector, v: Vector, a: Vector | None) -> WorldSwee
             own2 = own2 + s * a[b.v + k] if a is not None else own2
         speeds[i] = vp + own
         out.bodies[i] = b.inertia.moved(poses[i].R, poses[i].p)
-        out.rates[i] = rates_of(out.bodies[i], speeds[i])
+        out.rates[i] = inertia_rates(out.bodies[i], speeds[i])
         psi1 = [vp.cross(s) for s in S]
         if a is None:
             out.columns.append([WorldColumn(s, p, STILL, speeds[i].cross(s)) for s, p in zip(S, psi1)])

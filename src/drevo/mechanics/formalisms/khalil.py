@@ -70,12 +70,12 @@ def on_axes(k: int, *values: Scalar) -> Vec:
     return Vec(*out)
 
 
-def joined_name(run: str, number: str) -> str:
+def joined_numbers(run: str, number: str) -> str:
     """23, or 9_10 where the digits would run together."""
     return run + number if len(number) == 1 and "_" not in run and len(run) < 9 else f"{run}_{number}"
 
 
-def apart(x: Scalar, y: Scalar) -> Scalar:
+def parameter_difference(x: Scalar, y: Scalar) -> Scalar:
     """x - y of two parameters; rounding left-overs of numbers are zero."""
     d = x - y
     known = isinstance(x, float) and isinstance(y, float)
@@ -95,13 +95,13 @@ def body_wrench(body: RigidInertia, r: FrameRates) -> Force:
         if is_zero(S[b][b]) or is_zero(S[c][c]):
             x = S[b][b] * U[c][b] - S[c][c] * U[b][c]
         else:
-            x = apart(S[b][b], S[c][c]) * r.products[a] + (S[b][b] + S[c][c]) * r.dw[a]
+            x = parameter_difference(S[b][b], S[c][c]) * r.products[a] + (S[b][b] + S[c][c]) * r.dw[a]
         x = x + S[a][b] * U[c][a] - S[a][c] * U[b][a] + S[b][c] * (r.squares[c] - r.squares[b])
         n.append(x + moment[a])
     return Force(Vec(*n), U @ h + r.a * body.m)
 
 
-def direct(w: Vec, dw: Vec, a: Vec) -> FrameRates:
+def rates_of_frame(w: Vec, dw: Vec, a: Vec) -> FrameRates:
     """U from w and dw, where nothing passes through the joint."""
     squares = Vec(w.x * w.x, w.y * w.y, w.z * w.z)
     products = Vec(w.y * w.z, w.z * w.x, w.x * w.y)
@@ -200,7 +200,7 @@ class Recursion:
         R = self.X[i].R.T
         w, dw = R @ up.w, R @ up.dw
         if not renames(R):
-            return self._moved(direct(w, dw, a), i)
+            return self._moved(rates_of_frame(w, dw, a), i)
         turn = [[abs(x) for x in row] for row in R]
         squares, products = Mat.of(turn) @ up.squares, _cofactors(R) @ up.products
         return self._moved(FrameRates(w, dw, R.mul(up.U).mul(R.T), squares, products, a), i)
@@ -212,7 +212,7 @@ class Recursion:
         pole = a + dv.v + (w + w + v.w).cross(v.v)
         if self.empty and self.empty[i]:
             return self._base(i, v.w, pole)
-        return direct(w + v.w, x.to_child(up.dw) + dv.w + w.cross(v.w), pole)
+        return rates_of_frame(w + v.w, x.to_child(up.dw) + dv.w + w.cross(v.w), pole)
 
     def _base(self, i: int, w: Vec, pole: Vec) -> FrameRates:
         """A free base on the ground, its acceleration chosen: the pole falls, the named entries of U vanish."""
@@ -222,7 +222,7 @@ class Recursion:
             product = w[a] * w[b]  # U_ab = w_a w_b - dw_c, (a, b, c) cyclic
             dw[3 - a - b] = product if (b - a) % 3 == 1 else -product
         self.chosen.update({first + j: x for j, x in enumerate((*-pole, *dw))})
-        return direct(w, Vec(*dw), ZERO)
+        return rates_of_frame(w, Vec(*dw), ZERO)
 
     def _run(self, i: int, up: FrameRates) -> ParallelRun:
         """The run that body i joins, or its own."""
@@ -232,7 +232,7 @@ class Recursion:
         old = self.runs.get(b.parent)
         if old is not None and self._joins(i, old):
             angle = old.angle + angle
-            name = joined_name(old.name, b.number)
+            name = joined_numbers(old.name, b.number)
             s, c = self.tree.named(sin(angle), f"s_{name}"), self.tree.named(cos(angle), f"c_{name}")
             run = ParallelRun(
                 old.first, old.w, old.u, old.dw, angle, s, c, old.rate + rate, old.rate2 + rate2, name

@@ -131,7 +131,7 @@ def _columns(tree: Tree, r: Recursion, i: int) -> list[BodyColumn]:
     return out
 
 
-class Hook(NamedTuple):
+class WrenchRates(NamedTuple):
     """Row and column of one rate on their way up: what the subtree does when the rate, or its coordinate, changes.
 
     by_q, by_v, by_a: change of the subtree's wrench; rates: (2 B)^T S. In the axes of the body that was reached.
@@ -142,10 +142,10 @@ class Hook(NamedTuple):
     by_a: Force
     rates: Vec
 
-    def to_parent(self, x: Placement, slip2: Vec) -> Hook:
+    def to_parent(self, x: Placement, slip2: Vec) -> WrenchRates:
         """About the parent's pole, for its observer."""
         a = x.force_to_parent(self.by_a)
-        return Hook(
+        return WrenchRates(
             x.force_to_parent(self.by_q),
             x.force_to_parent(self.by_v),
             a,
@@ -153,12 +153,12 @@ class Hook(NamedTuple):
         )
 
 
-def hook(s: BodySweep, i: int, c: BodyColumn) -> Hook:
+def wrench_rates(s: BodySweep, i: int, c: BodyColumn) -> WrenchRates:
     """Of a column of body i: by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt), by a I S."""
     P, flow = s.bodies[i], s.flows[i]
     t = traces(P.S)
     by_q = flow.times(c.psi1) + wrench(P, t, c.psi2) + c.S.cross_force(s.force(i))
-    return Hook(by_q, flow.times(c.S) + wrench(P, t, c.both), wrench(P, t, c.S), flow.transposed(c.S))
+    return WrenchRates(by_q, flow.times(c.S) + wrench(P, t, c.both), wrench(P, t, c.S), flow.transposed(c.S))
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ class Derivatives:
     dv: Matrix
     M: SparseRows
 
-    def meet(self, s: BodySweep, j: int, k: int, i: int, h: Hook) -> None:
+    def meet(self, s: BodySweep, j: int, k: int, i: int, h: WrenchRates) -> None:
         """The entries of rate k of body j, whose hook has come up to body i, with the rates of body i."""
         bj, bi = s.tree.bodies[j], s.tree.bodies[i]
         size, at = bj.factor * bi.factor, bj.v + k
@@ -199,7 +199,7 @@ def columnwise(s: BodySweep, out: Derivatives) -> Iterator[int]:
     for j in range(len(s.tree) - 1, -1, -1):
         s.tree.section(j, "derivatives by joint")
         for k, c in enumerate(s.columns[j]):
-            h = hook(s, j, c)
+            h = wrench_rates(s, j, c)
             for i in ancestors(s.tree.parents, j):
                 out.meet(s, j, k, i, h)
                 if s.tree.bodies[i].parent >= 0:

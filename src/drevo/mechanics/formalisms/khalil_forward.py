@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..algorithms.articulated_body import solved
+from ..algorithms.articulated_body import solve_with_inertia
 from ..algorithms.inertia_matrix import factorised
 from ..algorithms.inverse_dynamics import External
 from ..scalar import Scalar, Vector, is_zero
@@ -34,7 +34,7 @@ def gravity(tree: Tree, q: Vector, parallel: bool = True) -> list[Scalar]:
     return inverse_dynamics(tree, q, [0.0] * tree.nv, [0.0] * tree.nv, parallel=parallel)
 
 
-def emptied(tree: Tree) -> list[str]:
+def empty_entries(tree: Tree) -> list[str]:
     """By body, what the acceleration of its joint should empty: the entry of U with more products by it."""
     below = children_of(tree.parents)
     drivers = [b.v for b in tree.bodies]
@@ -72,11 +72,11 @@ def _worth(tree: Tree, children: Sequence[int], h: Scalar, S: Scalar, a: int) ->
     return total
 
 
-def forced(
+def remaining_efforts(
     tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None, parallel: bool = True
 ) -> tuple[list[Scalar], dict[int, Scalar]]:
     """(tau - ID(q, v, a0), a0): what is left to accelerate, and what was chosen."""
-    h, chosen = efforts(tree, q, v, [0.0] * tree.nv, external, parallel, emptied(tree))
+    h, chosen = efforts(tree, q, v, [0.0] * tree.nv, external, parallel, empty_entries(tree))
     return [t - x for t, x in zip(tau, h)], chosen
 
 
@@ -93,7 +93,7 @@ def forward_dynamics(
     matrix: Tree | None = None,
 ) -> list[Scalar]:
     """Accelerations, (nv,) rad/s^2 or m/s^2: efforts, M, branch-sparse L^T D L. matrix: the tree of M."""
-    rest, chosen = forced(tree, q, v, tau, external, parallel)
+    rest, chosen = remaining_efforts(tree, q, v, tau, external, parallel)
     rows = mass_matrix_rows(matrix or tree, q, carried, meeting, sums)
     a = factorised(tree, rows).solve(rest)
     return [x + chosen.get(i, 0.0) for i, x in enumerate(a)]
@@ -109,8 +109,8 @@ def by_articulated_bodies(
     light: Tree | None = None,
 ) -> list[Scalar]:
     """The same for deep trees, M da = rest solved by articulated bodies. light: the tree that they are of."""
-    rest, chosen = forced(tree, q, v, tau, external, parallel)
-    return [x + chosen.get(i, 0.0) for i, x in enumerate(solved(light or tree, q, rest))]
+    rest, chosen = remaining_efforts(tree, q, v, tau, external, parallel)
+    return [x + chosen.get(i, 0.0) for i, x in enumerate(solve_with_inertia(light or tree, q, rest))]
 
 
 def deep(tree: Tree) -> bool:

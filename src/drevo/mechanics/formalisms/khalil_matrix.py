@@ -17,7 +17,7 @@ from ..reframe import renames
 from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
 from ..spatial import IDENTITY, UNIT, RigidInertia, Sym, Vec, congruence, rotate, rotated
 from ..tree import Tree
-from .khalil import joined_name
+from .khalil import joined_numbers
 
 Meeting = int | Sequence[int]  # a depth, or for every body the ancestor at which its wrench stops
 Traces = Vec  # S_bb + S_cc by axis a: the diagonal of the rotational inertia
@@ -59,7 +59,7 @@ def mass_matrix_rows(
     """
     X, n = tree.placements(scaled(q, linear_coordinates(tree), tree.unit)), len(tree)
     total, trace = [b.inertia for b in tree.bodies], [traces(b.inertia.S) for b in tree.bodies]
-    screws, stops = Screws(tree, X, q, sums), stops_of(tree, meeting)
+    screws, stops = Screws(tree, X, q, sums), meeting_bodies(tree, meeting)
     M: SparseRows = [{} for _ in range(tree.nv)]
     for i in range(n - 1, -1, -1):
         b = tree.bodies[i]
@@ -87,7 +87,7 @@ def in_metres(M: SparseRows, slides: Sequence[int], unit: Scalar) -> SparseRows:
     return M
 
 
-def stops_of(tree: Tree, meeting: Meeting) -> list[int]:
+def meeting_bodies(tree: Tree, meeting: Meeting) -> list[int]:
     """How far up the wrench of every body goes: to its ancestor at the meeting depth, at most to the root."""
     if not isinstance(meeting, int):
         return list(meeting)
@@ -174,7 +174,7 @@ class Screws:
         up = self.turns.get(b.parent)
         joined = self.sums and up is not None and b.R == IDENTITY and b.axis == self.tree.bodies[b.parent].axis
         if joined and up is not None:
-            angle, name = up.angle + angle, joined_name(up.name, b.number)
+            angle, name = up.angle + angle, joined_numbers(up.name, b.number)
             s, c = self.tree.named(sin(angle), f"s_{name}"), self.tree.named(cos(angle), f"c_{name}")
             turn = SharedAngle(angle, s, c, name)
         self.turns[i] = turn

@@ -14,7 +14,7 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, is_zero
 from ..spatial import ZERO, Mat, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
-from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, Sight, ZarembaTerms, deals
+from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, PoseSight, ZarembaTerms, leibniz_splits
 
 Entries = dict[tuple[int, ...], Scalar]  # by index, structural zeros absent
 MEETINGS = (0, 2)  # depths at which columns and wrenches meet: the root of a limb, or past its first joints
@@ -181,7 +181,7 @@ def pose_derivatives(tree: Tree, q: Vector, link: str, order: int) -> Entries:
     """d^p T / dq^p of a link's pose, world from link: keys (row, column, t1, .., tp)."""
     c, at, out = ZarembaTerms.at(tree, q), tree.frames[link], Entries()
     for ts in combinations_with_replacement(_rates_of(c, at.body), order):
-        x = c.carried("link", at.body, GROUND, Sight(at.R.T, at.p, 1.0), ts, SIGHT)
+        x = c.carried("link", at.body, GROUND, PoseSight(at.R.T, at.p, 1.0), ts, SIGHT)
         if x is not None:
             for k, column in enumerate((*x.axes, x.p)):
                 for row, value in enumerate(column):
@@ -229,12 +229,12 @@ def _aligned_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Ve
     """The link's origin carried up to the column's body, its rate there, and this, a direction, to the ground."""
     at, linear, angular = c.tree.frames[link], ZERO, ZERO
     for j in ancestors(c.tree.parents, at.body):
-        for high, low in deals(ts, c.over[j] | set(c.own[j]), c.under[j]) if r in c.own[j] else ():
-            origin = c.carried("link", at.body, j, Sight(at.R.T, at.p, 1.0), low, SIGHT)
+        for high, low in leibniz_splits(ts, c.over[j] | set(c.own[j]), c.under[j]) if r in c.own[j] else ():
+            origin = c.carried("link", at.body, j, PoseSight(at.R.T, at.p, 1.0), low, SIGHT)
             if origin is not None:
                 f = c.own[j][r]
                 rate = f.w.cross(origin.p) + f.v * origin.one
-                x = Sight(Mat(rate, ZERO if low else f.w, ZERO), ZERO, 0.0)
+                x = PoseSight(Mat(rate, ZERO if low else f.w, ZERO), ZERO, 0.0)
                 y = c.carried(("rate", r, low), j, GROUND, x, high, SIGHT)
                 if y is not None:
                     linear, angular = linear + y.axes.x, angular + y.axes.y

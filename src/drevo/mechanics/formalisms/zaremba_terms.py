@@ -43,7 +43,7 @@ Indices = tuple[int, ...]
 T = TypeVar("T")
 
 
-class Sight(NamedTuple):
+class PoseSight(NamedTuple):
     """A frame seen from another: its axes as rows, its origin; one: 1 for a point, 0 for a point's rate."""
 
     axes: Mat
@@ -57,9 +57,9 @@ def carried_body(f: Motion, P: RigidInertia) -> RigidInertia:
     return RigidInertia(0.0, f.w.cross(P.h) + f.v * P.m, Sym.of(turn + turn.T) + outer_sum(f.v, P.h))
 
 
-def carried_sight(f: Motion, x: Sight) -> Sight:
+def carried_sight(f: Motion, x: PoseSight) -> PoseSight:
     """The rate of a frame that f moves."""
-    return Sight(Mat(*(f.w.cross(e) for e in x.axes)), f.w.cross(x.p) + f.v * x.one, 0.0)
+    return PoseSight(Mat(*(f.w.cross(e) for e in x.axes)), f.w.cross(x.p) + f.v * x.one, 0.0)
 
 
 def lifted_body(x: Placement, P: RigidInertia) -> RigidInertia:
@@ -71,9 +71,9 @@ def lifted_body(x: Placement, P: RigidInertia) -> RigidInertia:
     return P.moved(x.R, x.p)
 
 
-def lifted_sight(x: Placement, s: Sight) -> Sight:
+def lifted_sight(x: Placement, s: PoseSight) -> PoseSight:
     """A frame seen from the parent."""
-    return Sight(Mat(*map(x.to_parent, s.axes)), x.to_parent(s.p) + x.p * s.one, s.one)
+    return PoseSight(Mat(*map(x.to_parent, s.axes)), x.to_parent(s.p) + x.p * s.one, s.one)
 
 
 def lifted_motion(x: Placement, m: Motion) -> Motion:
@@ -100,7 +100,7 @@ def sum_of_tuples(a: Any, b: Any) -> Any:
     return type(a)(*map(sum_of_tuples, a, b)) if isinstance(a, tuple) else a + b
 
 
-def deals(ts: Indices, left: set[int], right: set[int]) -> Iterator[tuple[Indices, Indices]]:
+def leibniz_splits(ts: Indices, left: set[int], right: set[int]) -> Iterator[tuple[Indices, Indices]]:
     """Leibniz' rule: every way to deal the t's to two factors that depend on the rates left and right."""
     sides = [[s for s, rates in ((0, left), (1, right)) if t in rates] for t in ts]
     for hands in product(*sides):
@@ -192,7 +192,7 @@ class ZarembaTerms:
         """(L_c x)^{ts} in the parent's frame, x^{..} = below(..): Leibniz' rule over joint c and its load."""
         outer, inner = self._steps(c)
         out: T | None = None
-        for own, rest in deals(ts, set(self.own[c]), self.under[c]):
+        for own, rest in leibniz_splits(ts, set(self.own[c]), self.under[c]):
             x = below(rest)
             if x is not None:
                 y: T = rules.lift(outer, self._inserted(c, rules.lift(inner, x), own, rules.ad))
@@ -216,7 +216,7 @@ class ZarembaTerms:
         if r >= 0 and r not in self.over[m]:
             return out
         outer, inner = self._steps(m)
-        for own, rest in deals(ts, set(self.own[m]), self.over[m]):
+        for own, rest in leibniz_splits(ts, set(self.own[m]), self.over[m]):
             x = outer.motion_to_child(self.column(r, p, rest))
             out = out + inner.motion_to_child(
                 self._inserted(m, x, own, lambda f, y: y.cross(f))
@@ -290,7 +290,7 @@ class ZarembaTerms:
     ) -> Scalar:
         """A column and a wrench at body m: Leibniz' rule between what is above and what is below."""
         out: Scalar = 0.0
-        for high, low in deals(ts, self.over[m] | set(self.own[m]), self.under[m]):
+        for high, low in leibniz_splits(ts, self.over[m] | set(self.own[m]), self.under[m]):
             out = out + column(high).dot(force(low))
         return out
 
@@ -312,4 +312,4 @@ class ZarembaTerms:
         return self._up(c, ts, lambda rest: self.carried(kind, k, c, x, rest, rules), rules)
 
 
-__all__ = ["FORCE", "GROUND", "MOTION", "SIGHT", "Indices", "Rules", "Sight", "ZarembaTerms"]
+__all__ = ["FORCE", "GROUND", "MOTION", "SIGHT", "Indices", "PoseSight", "Rules", "ZarembaTerms"]

@@ -16,7 +16,7 @@ from drevo.io.saving import saving
 from drevo.model import values
 from drevo.model.description import Model
 from drevo.model.draft import Draft
-from drevo.model.sentences import listed
+from drevo.model.messages import listed
 from drevo.model.validation import finish
 
 XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf")

@@ -25,7 +25,7 @@ from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
 from drevo.model.description import ContactPoint, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape
 from drevo.model.draft import Draft
-from drevo.model.sentences import refuse
+from drevo.model.messages import refuse
 from drevo.model.validation import finish
 
 VERSION = 1

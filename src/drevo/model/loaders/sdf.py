@@ -18,6 +18,7 @@ from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Mimic, Shape, Vec3
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
+from drevo.model.messages import list_counts, listed
 from drevo.model.rotations import (
     add_vectors,
     apply,
@@ -27,7 +28,6 @@ from drevo.model.rotations import (
     transpose,
     turn_tensor,
 )
-from drevo.model.sentences import list_counts, listed
 
 FramePose = tuple[Vec3, Mat3]
 

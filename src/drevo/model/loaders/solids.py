@@ -175,7 +175,7 @@ def _pyramids(middle: Array, normal: Array, rule: str) -> Array:
 # --- several as one ----------------------------------------------------------------------------------------------
 
 
-def together(parts: Iterable[tuple[float, Vec3, Mat3]]) -> Inertial:
+def combined_inertia(parts: Iterable[tuple[float, Vec3, Mat3]]) -> Inertial:
     """One body of several (mass, centre, tensor about it), all in the same axes."""
     parts = list(parts)
     mass = sum(m for m, _, _ in parts)

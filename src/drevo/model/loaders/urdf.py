@@ -28,8 +28,8 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
+from drevo.model.messages import list_counts, shorten
 from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
-from drevo.model.sentences import list_counts, shorten
 from drevo.model.validation import finish
 
 FramePose = tuple[Vec3, Mat3]

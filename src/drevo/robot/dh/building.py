@@ -13,8 +13,8 @@ from ...errors import ModelError, shown
 from ...model import values
 from ...model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from ...model.draft import GRAVITY
+from ...model.messages import did_you_mean
 from ...model.rotations import add_vectors, apply, from_rpy, matmul, transpose, turn_tensor
-from ...model.sentences import did_you_mean
 from ..builder import Builder
 from .reading import CONVENTIONS, Table, convention_of
 

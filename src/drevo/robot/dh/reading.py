@@ -20,7 +20,7 @@ from ...errors import ModelError, shown
 from ...mechanics.spatial import UNIT
 from ...mechanics.tree import Tree, TreeBody, build_tree
 from ...model.description import ContactPoint, Loop, Model
-from ...model.sentences import model_of
+from ...model.messages import model_of
 
 if TYPE_CHECKING:
     from ..face import Robot

@@ -58,7 +58,7 @@ def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -
 
 def inertial_of_geoms(reader: Reader, geoms: Iterable[Geom]) -> Inertial | None:
     """Mass, centre and inertia of the geoms together; None where they weigh nothing."""
-    body = solids.together(part for geom in geoms if (part := _part(reader, geom)))
+    body = solids.combined_inertia(part for geom in geoms if (part := _part(reader, geom)))
     return body if body.mass else None
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from drevo.io.xml import Element
 from drevo.model.loaders import unread
 from drevo.model.loaders.mjcf.file import File, limited
-from drevo.model.sentences import list_counts
+from drevo.model.messages import list_counts
 
 NOTED = ("equality", "tendon", "actuator", "contact", "deformable", "plugin")
 DEFAULTS_OF = {"spatial": "tendon", "fixed": "tendon", **dict.fromkeys(unread.EQUALITIES, "equality")}

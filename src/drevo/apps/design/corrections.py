@@ -15,7 +15,7 @@ Judge = Callable[[FormulaNode], bool]  # whether an expression has the true valu
 COSINES = 24  # names tried as constants of a*c + b*s
 
 
-def mended(values: Values, own: Mapping[str, Array], name: str, node: FormulaNode, right: Judge) -> str:
+def suggestion_for(values: Values, own: Mapping[str, Array], name: str, node: FormulaNode, right: Judge) -> str:
     """The mended right side, or an empty text."""
     leaves = [x for x in expressions.leaves(node) if x.kind == "name"]
     others = [n for n in (*own, *_symbols(values)) if n != name]
@@ -257,4 +257,4 @@ def _below(values: Values, j: int, i: int) -> str:
     return " + ".join(terms).replace("+ -", "- ")
 
 
-__all__ = ["mended", "statement"]
+__all__ = ["statement", "suggestion_for"]

@@ -11,7 +11,7 @@ from .lock import LOCK
 T = TypeVar("T")
 
 
-def once(owner: object, key: Hashable, make: Callable[[], T]) -> T:
+def memoised(owner: object, key: Hashable, make: Callable[[], T]) -> T:
     """What `make` gives, made once for an owner, if that has attributes. It may refer to it: both go together."""
     made: dict[Hashable, T] = getattr(owner, "__dict__", {}).setdefault("_made", {})
     if key not in made:
@@ -19,7 +19,7 @@ def once(owner: object, key: Hashable, make: Callable[[], T]) -> T:
     return made[key]
 
 
-def kept(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
+def persisted(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
     """Object code from the cache, or made now and stored; name: `key.key` of it. use: whether the cache may."""
     found = cache.read_entry(name) if use else None
     if found is None:
