@@ -222,7 +222,6 @@ FUNCTIONS = {
     "apps.cli.linearise.linearise": 52,
     "apps.cli.simulate.simulate": 52,
     "apps.cli.write_out.write_out": 49,
-    "robot.builder.body": 46,
 }
 
 

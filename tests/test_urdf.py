@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import files
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import work
@@ -166,12 +165,6 @@ def expected(path: Path, table: dict[str, object]) -> object:
     return next((value for name, value in table.items() if str(path).endswith("/" + name)), None)
 
 
-def damps(path: Path) -> bool:
-    """A joint of the file has damping or friction."""
-    found = ElementTree.parse(path).iterfind("joint/dynamics")
-    return any(float(value) for dynamics in found for value in dynamics.attrib.values())
-
-
 def test_all_published_robots_are_found() -> None:
     assert len(published()) >= 60
 
@@ -180,13 +173,13 @@ def test_all_published_robots_are_found() -> None:
 @pytest.mark.parametrize("path", published(), ids=lambda path: "/".join(path.parts[-3:]))
 def test_published(path: Path, base: str) -> None:
     got, message = outcome(load_model, path, base=base)
-    sentence, doubts, damped = expected(path, REFUSED), expected(path, DOUBTED), damps(path)
+    sentence, doubts = expected(path, REFUSED), expected(path, DOUBTED)
     if sentence:
         assert got == "refuse" and str(sentence) in message
     else:
-        assert got == ("warn" if doubts or damped else "load"), message
+        assert got == ("warn" if doubts else "load"), message
         assert (f": {doubts} doubtful element" in message) == bool(doubts)
-        assert ("changes the dynamics and is not read" in message) == damped
+        assert "changes the dynamics and is not read" not in message
 
 
 @pytest.mark.filterwarnings("ignore::drevo.errors.DrevoWarning")

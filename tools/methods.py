@@ -64,10 +64,11 @@ def method(name: str, x: Quantity) -> str:
         f"out: {'Outs' if several else 'Out'} = None",
         "threads: int = 1",
     ]
-    given += ["*", "f_ext: Loads = None"] if x.external else []
+    given += ["*", "f_ext: Loads = None", "passive: bool = False"] if x.external else []
     line = f"    def {name}({', '.join(given)}) -> {kind}:"
     if len(line) > WIDTH:
-        line = f"    def {name}(\n        {', '.join(given)}\n    ) -> {kind}:"
+        rows = [", ".join(given)] if len(", ".join(given)) <= WIDTH - 8 else [f"{x}," for x in given]
+        line = "\n".join([f"    def {name}(", *(f"        {row}" for row in rows), f"    ) -> {kind}:"])
     told = f"{x.name}: the same." if name != x.name else f"{x.about}."
     return f'    @compiled\n{line}\n        """{told}"""\n        raise NotImplementedError\n'
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..codegen.runtime.function import Function, Spec
 from ..errors import EmitError, InputError, TraceError
+from ..io.given import flag
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of, names_in
-from ..model.quantities import CATALOGUE, names_of, options_of
+from ..model.quantities import CATALOGUE, names_of, options_of, takes_forces
 from .request import requested
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def compile(
     external: str | Sequence[str] = (),
     check: bool = True,
     cache: bool = True,
+    passive: bool = False,
     **options: Any,
 ) -> Function:
     """A compiled Function of one quantity, or of several that share their work.
@@ -43,6 +45,7 @@ def compile(
     parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.
     external: links that take a wrench; each adds an argument "f_ext:LINK".
     check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
+    passive: M a + h = tau + p(q, v) with the damping, dry friction and springs of the joints in.
     options: link, frame, kind, where the quantity takes them.
     Raises TraceError, EmitError, InputError.
     """
@@ -55,6 +58,8 @@ def compile(
         "quantity": wanted, "parameters": names_in(parameters, "compile: parameters"), "formalism": formalism,
         "external": names_in(external, "compile: external"), "options": options,
     }  # fmt: skip
+    if flag("compile: passive", passive):
+        recipe["passive"] = takes_forces(wanted)
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(recipe["parameters"]), check=check)
     hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
@@ -77,7 +82,7 @@ def _rolled(
 ) -> Function | None:
     """A loop over the bodies for large trees, whose code does not grow with them; None where it is not the way."""
     plain = recipe["formalism"] in ("auto", "newton_euler")
-    if len(model.joints) <= LARGE or len(recipe["quantity"]) != 1 or not plain:
+    if len(model.joints) <= LARGE or len(recipe["quantity"]) != 1 or not plain or "passive" in recipe:
         return None
     from .rolled import rolled_function  # late: it would slow every warm start
 
@@ -109,6 +114,7 @@ def make_program(
     formalism: str,
     external: Sequence[str],
     options: Mapping[str, Any],
+    passive: bool = False,
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
     from ..codegen.graph import regroup, verify
@@ -121,14 +127,16 @@ def make_program(
     if any(CATALOGUE[x].inverse for x in quantity):
         require_regular(model)
     if formalism not in ("auto", "newton_euler"):
-        return _by_formalism(model, quantity, parameters, formalism, external, options)
+        return _by_formalism(model, quantity, parameters, formalism, external, options, passive)
     compute: Mapping[str, Any] = {}
     if formalism == "auto":
         from ..mechanics.tree import build_tree
         from .quick import quick
 
         compute = quick(build_tree(model), quantity, bool(external))
-    given: dict[str, Any] = {"parameters": parameters, "compiled": True, "external": external, "options": options}
+    given: dict[str, Any] = {
+        "parameters": parameters, "compiled": True, "external": external, "options": options, "passive": passive,
+    }  # fmt: skip
     program = trace(
         model, quantity, **given, compute=compute,
         meta={"formalism": "khalil" if compute else "newton_euler"},
@@ -150,6 +158,7 @@ def _by_formalism(
     formalism: str,
     external: Sequence[str],
     options: Mapping[str, Any],
+    passive: bool,
 ) -> Program:
     """The program of a formalism asked for by name."""
     from .registry import compete
@@ -158,7 +167,7 @@ def _by_formalism(
         raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(quantity)}")
     return compete(
         model, quantity[0], formalism=formalism, parameters=parameters, compiled=True, external=external,
-        options=options,
+        options=options, passive=passive,
     ).program  # fmt: skip
 
 
@@ -170,30 +179,31 @@ def _forces_hook(
     robot: Any, recipe: dict[str, Any], spec: Spec
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
     """What a call does with f_ext={link: wrench}: the function of those links, made once."""
-    made: dict[tuple[str, ...], Any] = {}
+    made: dict[tuple[tuple[str, ...], bool], Any] = {}
     states = tuple(dict.fromkeys(s for w in recipe["quantity"] for s in CATALOGUE[w].state))
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if "f_ext" not in kwargs:
-            known = {*states, "parameters", "out", "threads"}
-            unknown = ", ".join(repr(k) for k in kwargs if k not in known)
+        known = {*states, "parameters", "out", "threads", "f_ext", "passive"}
+        if unknown := ", ".join(repr(k) for k in kwargs if k not in known):
             raise InputError(
-                f"{recipe['quantity'][0]} takes no argument {unknown}; it takes f_ext, out and threads"
+                f"{recipe['quantity'][0]} takes no argument {unknown}; it takes f_ext, passive, out and threads"
             )
-        forces = kwargs.pop("f_ext")
+        passive = flag(f"{recipe['quantity'][0]}: passive", kwargs.pop("passive", "passive" in recipe))
+        forces = kwargs.pop("f_ext", None)
         forces = {} if forces is None else forces
         if not isinstance(forces, Mapping):
             raise InputError(f"f_ext is a dictionary of links and wrenches, not {type(forces).__name__}")
         links = tuple(sorted(names_in(list(forces), "f_ext: links")))
-        if links not in made:
-            made[links] = compile(
-                robot, recipe["quantity"], external=links, parameters=recipe["parameters"],
+        if (links, passive) not in made:
+            made[links, passive] = compile(
+                robot, recipe["quantity"], external=links, parameters=recipe["parameters"], passive=passive,
                 formalism=recipe["formalism"], dtype=spec.dtype, layout=spec.layout, packed=spec.packed,
                 check=spec.check, **recipe["options"],
             )  # fmt: skip
+        f = made[links, passive]
         wrenches, n = [forces[k] for k in links], len(states)
         if len(args) >= n:  # they come between the state and the parameters
-            return made[links](*args[:n], *wrenches, *args[n:], **kwargs)
-        return made[links](*args, **{f"f_ext:{k}": w for k, w in zip(links, wrenches)}, **kwargs)
+            return f(*args[:n], *wrenches, *args[n:], **kwargs)
+        return f(*args, **{f"f_ext:{k}": w for k, w in zip(links, wrenches)}, **kwargs)
 
     return call

@@ -125,6 +125,7 @@ def compete(
     external: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     snap: float = TINY,
+    passive: bool = False,
 ) -> Competition:
     """The program of a quantity with the fewest operations, by one formalism or, "auto", by the best of all.
 
@@ -139,7 +140,7 @@ def compete(
         try:
             program = trace(
                 model, name, parameters=parameters, compiled=compiled, external=external, compute=v.compute,
-                prepare=v.prepare, snap=snap, options=options, meta={"formalism": v.formalism},
+                prepare=v.prepare, snap=snap, options=options, passive=passive, meta={"formalism": v.formalism},
             )  # fmt: skip
         except TraceError as error:
             if formalism != "auto" or v.formalism == "newton_euler":

@@ -16,6 +16,8 @@ from ..mechanics.algorithms import inertia_matrix as im
 from ..mechanics.algorithms import inverse_dynamics as idyn
 from ..mechanics.algorithms import kinematics as kin
 from ..mechanics.algorithms import operational, reactions
+from ..mechanics.algorithms.passive import passive as passive_forces
+from ..mechanics.algorithms.passive import with_passive
 from ..mechanics.tree import TINY, Tree
 from ..model.description import Model
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
@@ -31,6 +33,7 @@ COMPUTE: dict[str, Compute] = {
     "inverse_mass_matrix": fd.inverse_mass_matrix,
     "bias": idyn.bias,
     "gravity": idyn.gravity,
+    "passive": passive_forces,
     "coriolis_matrix": d.coriolis_matrix,
     "kinetic_energy": e.kinetic_energy,
     "potential_energy": e.potential_energy,
@@ -60,6 +63,7 @@ def trace(
     prepare: Callable[[Tree], Tree] | None = None,
     snap: float = TINY,
     options: Mapping[str, Any] | None = None,
+    passive: bool = False,
     meta: Mapping[str, object] | None = None,
 ) -> Program:
     """The program of one quantity, or of several that share their work.
@@ -69,11 +73,12 @@ def trace(
     page, equal lengths are one symbol.
     external: links with a wrench (force, moment at the link's origin, world axes) as an input "f_ext:LINK".
     compute, prepare: a formalism's own algorithm (or those of some of the quantities, by name) and what it does
-    to the tree before.
+    to the tree before. passive: with the forces that act in the joints.
     """
     wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
     title = "_".join(x.name for x in wanted)
-    t = Tracer(title, model, parameters=parameters, compiled=compiled, snap=snap, prepare=prepare)
+    acting = passive or any(x.name == "passive" for x in wanted)
+    t = Tracer(title, model, parameters=parameters, compiled=compiled, snap=snap, prepare=prepare, acting=acting)
     names = dict.fromkeys(s for x in wanted for s in x.state)
     state = dict(zip(names, t.state(*names)))
     forces = _forces(t, wanted, external)
@@ -85,7 +90,9 @@ def trace(
         extra: dict[str, Any] = {k: chosen[k] for k in x.options}
         if forces:
             extra["external"] = forces
-        result = (own.get(x.name) or COMPUTE[x.name])(t.tree, *(state[s] for s in x.state), **extra)
+        run = own.get(x.name) or COMPUTE[x.name]
+        run = with_passive(x.name, run) if passive else run
+        result = run(t.tree, *(state[s] for s in x.state), **extra)
         for (name, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
             t.output(name if often[name] == 1 else _told_apart(x, name), value, output_shape(t.tree, shape))
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler", **(meta or {})}

@@ -10,7 +10,8 @@ from typing import Any
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
 from ..errors import TraceError
-from ..mechanics.tree import TINY, Context, Tree, build_tree, carried_inertia, number_itself
+from ..mechanics.acting import number_itself
+from ..mechanics.tree import TINY, Context, Tree, build_tree, carried_inertia
 from ..model.description import Model
 
 
@@ -95,9 +96,11 @@ class Tracer:
         compiled: bool = True,
         snap: float = TINY,
         prepare: Callable[[Tree], Tree] | None = None,
+        acting: bool = False,
     ) -> None:
         """compiled: for machine code every parameter is its own, sign and all, and pivots of M are guarded; else,
-        as on a page, equal lengths are one symbol. prepare: what is done to the tree before all else."""
+        as on a page, equal lengths are one symbol. prepare: what is done to the tree before all else.
+        acting: the tree has the forces that act in its joints."""
         self.name, self.compiled = name, compiled
         self.graph = Graph()
         self.context = GraphContext(self.graph)
@@ -108,7 +111,9 @@ class Tracer:
         self.symbols = ParameterSymbols(self.graph, tuple(parameters), not compiled)
         if model is not None:
             self.about["robot"] = model.name
-            tree = build_tree(model, self.symbols.value if parameters else number_itself, self.context, snap)
+            tree = build_tree(
+                model, self.symbols.value if parameters else number_itself, self.context, snap, acting
+            )
             self.symbols.check()
             if compiled:
                 tree = tree.replace(carried=carried_inertia(tree))

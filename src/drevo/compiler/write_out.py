@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, TraceError, one_of
+from ..mechanics.algorithms.passive import with_passive
 from ..mechanics.configuration import random
 from ..mechanics.formalisms import telegin
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Described
-from ..model.quantities import options_of, quantity
+from ..model.quantities import options_of, quantity, takes_forces
 from .derivation import Derivation, write_out_program
 from .inexact import inexact_energy
 from .lagrange import TERMS, lagrange_equations
@@ -52,6 +53,7 @@ def write_out(
     objective: str = "add+mul",
     sequence: str | None = None,
     mode: str | None = None,
+    passive: bool = False,
     **options: Any,
 ) -> Derivation:
     """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
@@ -66,6 +68,7 @@ def write_out(
     (amplitude and phase).
     mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
     constant, which is not exact; the document says so, with the error at sample states. None is exact.
+    passive: with the damping, dry friction and springs of the joints in.
     options: link, frame, kind, where the quantity takes them.
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
@@ -87,10 +90,17 @@ def write_out(
         program = sequence_program(model, wanted, formalism, sequence, patterns)
     else:
         program = compete(
-            model, wanted, objective, formalism=formalism, parameters=patterns, options=chosen, snap=SNAP
+            model,
+            wanted,
+            objective,
+            formalism=formalism,
+            parameters=patterns,
+            options=chosen,
+            snap=SNAP,
+            passive=passive and takes_forces([wanted]),
         ).program
     derivation = write_out_program(described(program, model))
-    return derivation.with_checks([check_row(model, wanted, derivation, chosen)])
+    return derivation.with_checks([check_row(model, wanted, derivation, chosen, passive)])
 
 
 def _model(robot: Any) -> Model:
@@ -131,13 +141,16 @@ def sequence_program(model: Model, name: str, formalism: str, sequence: str, par
     return trace(model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about)
 
 
-def check_row(model: Model, name: str, derivation: Derivation, options: dict[str, str]) -> tuple[str, float, int]:
+def check_row(
+    model: Model, name: str, derivation: Derivation, options: dict[str, str], passive: bool = False
+) -> tuple[str, float, int]:
     """Worst difference of the written-out sequence from the plain algorithm, over random states."""
     rng = np.random.default_rng(0)
     state: dict[str, Any] = {s: random(model, rng, (STATES,)) if s == "q" else rng.normal(size=(STATES, model.nv))
                              for s in quantity(name).state}  # fmt: skip
     columns = [list(np.ascontiguousarray(np.moveaxis(x, -1, 0))) for x in state.values()]
-    expected: Any = COMPUTE[name](build_tree(model, snap=SNAP), *columns, **options)
+    compute = with_passive(name, COMPUTE[name]) if passive else COMPUTE[name]
+    expected: Any = compute(build_tree(model, snap=SNAP, forces=True), *columns, **options)
     got = derivation.evaluate(**state)
     values = got if isinstance(got, tuple) else (got,)
     worst = 0.0

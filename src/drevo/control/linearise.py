@@ -33,7 +33,10 @@ from ..constrained.dynamics import (
     driven_rates,
 )
 from ..errors import NumericsError
+from ..io.given import flag
 from ..io.reprs import brief
+from ..mechanics.acting import acting as acting_in
+from ..mechanics.acting import passive_forces, slopes
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
 from ..mechanics.configuration import slices
@@ -110,20 +113,22 @@ def linearise(
     contacts: Contacts = None,
     actuated: Sequence[str] | None = None,
     t: float = 0.0,
+    passive: bool = True,
 ) -> Linearisation:
     """The dynamics about a state, to first order: (dq, dv)' = A (dq, dv) + B dtau.
 
     actuated: names of the driven joints, by default all but a floating base or trunk; B has a column for each of
     their rates. Of ball and free joints dq is in body axes, carried along with the motion: dq' = dv - v x dq.
     States are named joint.q and joint.v, inputs joint.tau, with [i] of joints of more freedoms. Dependent
-    constraints are allowed. Raises InputError; NumericsError at a dead point, where the constraints lose rank.
+    constraints are allowed. passive: with the damping, dry friction and springs of the joints. Raises InputError;
+    NumericsError at a dead point, where the constraints lose rank.
     """
     expect_robot(robot, "linearise")
     sizes = (("q", q, (robot.nq,)), ("v", v, (robot.nv,)), ("tau", tau, (robot.nv,)), ("t", t, ()))
     x, u, force, time = (real_matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
-    moved_by = driven_rates(robot.model, actuated)
-    now = constrained_dynamics(robot, x, u, force, contacts=contacts, constraints=constraints, t=time)
-    found = collect(robot.model, contacts, constraints)
+    moved_by, found = driven_rates(robot.model, actuated), collect(robot.model, contacts, constraints)
+    push, push_q, push_v = _passive(robot, x, u, flag("linearise: passive", passive))
+    now = constrained_dynamics(robot, x, u, force + push, contacts=contacts, constraints=constraints, t=time)
     dID_dq, dID_dv, M = robot.inverse_dynamics_derivatives(x, u, now.a)
 
     def terms(N: Array) -> tuple[Array, ...]:
@@ -132,11 +137,10 @@ def linearise(
     hessian, second_q, second_v, rate_q = terms(now.reactions)
     Z = motions_left(now, terms(np.eye(len(now.rows)))[0])
     S = np.eye(robot.nv)[:, moved_by]
-    force_side = np.hstack([hessian - dID_dq, -dID_dv, S])  # (4.1): columns dq, dv, dtau
+    force_side = np.hstack([hessian - dID_dq + push_q, push_v - dID_dv, S])  # (4.1): columns dq, dv, dtau
     motion_side = np.hstack([second_q, second_v, np.zeros((len(second_q), S.shape[1]))])
     da, dN = _solved(M, now.jacobian, force_side, motion_side)
-    n = robot.nv
-    names = [name for j, _, sv in slices(robot.model) for name in _freedoms(j.name, sv.stop - sv.start)]
+    n, names = robot.nv, _rate_names(robot.model)
     states = _named(names, "qv")
     return Linearisation(
         np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
@@ -153,6 +157,20 @@ def linearise(
         basis=_basis(Z, now.jacobian, rate_q),
         off=_off(now, u),
     )
+
+
+def _passive(robot: Dynamics, q: Array, v: Array, wanted: bool) -> tuple[Array, Array, Array]:
+    """The passive forces with their derivatives by q and by v."""
+    n, acting = robot.nv, acting_in(robot.model) if wanted else ()
+    by_q, by_v = np.zeros((n, n)), np.zeros((n, n))
+    for k, slope_q, slope_v in slopes(acting, list(v)):
+        by_q[k, k] += slope_q
+        by_v[k, k] += slope_v
+    return np.array(passive_forces(acting, n, list(q), list(v)), float), by_q, by_v
+
+
+def _rate_names(model: Model) -> list[tuple[str, str]]:
+    return [name for j, _, sv in slices(model) for name in _freedoms(j.name, sv.stop - sv.start)]
 
 
 def _freedoms(joint: str, count: int) -> list[tuple[str, str]]:

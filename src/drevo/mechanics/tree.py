@@ -7,20 +7,20 @@ own body; bodies are numbered depth first. Numbers may be scalars of a graph: `v
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
+from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of
 from .joints import SIZES, Elementary, Motion, Placement, elementary_chain, motion_subspace, place
 from .rotation import axis_rotation, carrying
-from .scalar import Scalar, Vector, cos, sin
+from .scalar import Scalar, Vector, cos, dot, sin
 from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
 from .tree_indices import tour
 
-ParameterValue = Callable[[str, float], Scalar]
 TINY = 1e-15  # of the largest term: below it a difference of inertias is a structural zero
 
 
@@ -86,6 +86,8 @@ class Tree:
     joint_names: tuple[str, ...]  # of each elementary coordinate, for messages
     context: Context = field(default_factory=Context)
     carried: Vector = ()  # by rate, see `carried_inertia`
+    armature: Mapping[int, Scalar] = field(default_factory=dict)  # inertia of rotors by rate, kg m^2 or kg
+    acting: tuple[Acting, ...] = ()  # damping, friction, springs
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
 
     def __len__(self) -> int:
@@ -158,6 +160,16 @@ class Tree:
     def section(self, i: int, title: str = "") -> None:
         self.context.section(f"{title or 'link'} {self.bodies[i].number} ({self.bodies[i].link})")
 
+    def with_rotors(self, tau: list[Scalar], a: Vector) -> list[Scalar]:
+        """Joint forces with what accelerates the rotors."""
+        for k, x in self.armature.items():
+            tau[k] = tau[k] + x * a[k]
+        return tau
+
+    def rotor_energy(self, v: Vector) -> Scalar:
+        """Kinetic energy of the rotors, J."""
+        return 0.5 * dot([*self.armature.values()], [v[k] * v[k] for k in self.armature])
+
     def replace(self, **changes: object) -> Tree:
         """A copy with some fields replaced."""
         return replace(self, **changes)  # type: ignore[arg-type]
@@ -182,11 +194,6 @@ def carried_inertia(tree: Tree) -> list[Scalar]:
     return out
 
 
-def number_itself(name: str, value: float) -> Scalar:
-    """The default choice: everything is a number."""
-    return value
-
-
 @dataclass(slots=True)
 class _Builder:
     """State of one pass from Model to Tree."""
@@ -200,15 +207,20 @@ class _Builder:
 
 
 def build_tree(
-    model: Model, value: ParameterValue = number_itself, context: Context | None = None, snap: float = TINY
+    model: Model,
+    value: ParameterValue = number_itself,
+    context: Context | None = None,
+    snap: float = TINY,
+    forces: bool = False,
 ) -> Tree:
     """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
     "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
-    "<joint>.child.origin.x" of a link apart from its joint, "<joint>.lead", "gravity.z". Rotation entries within
-    `snap` of 0 or +-1 are taken as such.
+    "<joint>.child.origin.x" of a link apart from its joint, "<joint>.lead", "<joint>.armature" and the other
+    fields of `JointDynamics`, "gravity.z". Rotation entries within `snap` of 0 or +-1 are taken as such.
+    forces: with those that act in the joints.
     """
     state = _Builder(model, value, snap)
-    offsets = _offsets(model)
+    offsets = offsets_of(model)
     by_parent: dict[str, list[JointData]] = {}
     for joint in model.joints:
         by_parent.setdefault(joint.parent, []).append(joint)
@@ -231,19 +243,10 @@ def build_tree(
     bodies = tuple(b(RigidInertia(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
     g = Vec(*(value(f"gravity.{a}", x) if x else 0.0 for a, x in zip("xyz", model.gravity)))
     names = tuple(j.name for j in model.moving_joints for _ in range(j.nv))
-    return Tree(bodies, state.frames, g, model.nq, model.nv, names, context or Context())
-
-
-def _offsets(model: Model) -> dict[str, tuple[int, int]]:
-    """First coordinate and rate of every joint; a mimic joint has those of the joint that drives it."""
-    at, iq, iv = {}, 0, 0
-    for j in model.joints:
-        at[j.name] = (iq, iv)
-        iq, iv = iq + j.nq, iv + j.nv
-    for j in model.joints:
-        if j.mimic:
-            at[j.name] = at[j.mimic.joint]
-    return at
+    return Tree(
+        bodies, state.frames, g, model.nq, model.nv, names, context or Context(),
+        armature=armature(model, value), acting=acting(model, value) if forces else (),
+    )  # fmt: skip
 
 
 def _numbering(model: Model) -> dict[str, str]:

@@ -50,6 +50,29 @@ class Limit:
 
 @concise
 @dataclass(frozen=True, slots=True)
+class JointDynamics:
+    """What acts in a joint, alike on each of its rates v; x is its coordinate. In N m and rad, or N and m.
+
+    armature: inertia of the rotor as the joint feels it, its own times the gear ratio squared, kg m^2 (kg).
+    The force is -damping v - quadratic |v| v - friction sign(v) - stiffness (x - reference) + offset.
+    """
+
+    armature: float = 0.0
+    damping: float = 0.0
+    quadratic: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    reference: float = 0.0
+    offset: float = 0.0
+
+    @property
+    def passive(self) -> bool:
+        """Something acts beside the rotor."""
+        return any((self.damping, self.quadratic, self.friction, self.stiffness, self.offset))
+
+
+@concise
+@dataclass(frozen=True, slots=True)
 class Mimic:
     """q of the joint = multiplier * q of `joint` + offset."""
 
@@ -102,6 +125,7 @@ class Joint:
     limit: Limit | None = None
     mimic: Mimic | None = None
     line: int = 0
+    dynamics: JointDynamics | None = None
     child_origin: Vec3 = ORIGIN
     child_rotation: Mat3 = IDENTITY  # columns: child axes in axes of the moved joint
 

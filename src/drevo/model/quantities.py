@@ -15,7 +15,8 @@ class Quantity(NamedTuple):
 
     state: arguments in call order. outputs: names and shapes, a size a number, "nv" or "links" (those that move).
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
-    options: of link, frame, kind those that apply. external: takes wrenches on links.
+    options: of link, frame, kind those that apply. external: takes wrenches on links. forces: may have the passive
+    forces in.
     inverse: needs M to be regular.
     """
 
@@ -27,22 +28,26 @@ class Quantity(NamedTuple):
     options: tuple[str, ...] = ()
     external: bool = False
     inverse: bool = False
+    forces: bool = False
 
 
 _PAIR: tuple[int | str, ...] = ("nv", "nv")
 _ROWS = (
     Quantity("inverse_dynamics", ("q", "v", "a"), (("tau", ("nv",)),),
-             "tau = M a + h, N m or N; gravity is in", invariant=True, external=True),
+             "tau = M a + h, N m or N; gravity is in", invariant=True, external=True, forces=True),
     Quantity("forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),),
-             "a = M^-1 (tau - h), rad/s^2 or m/s^2", invariant=True, external=True, inverse=True),
+             "a = M^-1 (tau - h), rad/s^2 or m/s^2", invariant=True, external=True, inverse=True, forces=True),
     Quantity("mass_matrix", ("q",), (("M", _PAIR),),
              "M(q), kg m^2, kg m or kg; symmetric, entries across branches exactly 0", invariant=True),
     Quantity("inertia_product", ("q", "x"), (("y", ("nv",)),),
              "y = M(q) x in O(n), N m or N for x in rad/s^2 or m/s^2; no matrix is formed", invariant=True),
     Quantity("inverse_mass_matrix", ("q",), (("Minv", _PAIR),),
              "M(q)^-1, 1/(kg m^2), 1/(kg m) or 1/kg", invariant=True, inverse=True),
-    Quantity("bias", ("q", "v"), (("h", ("nv",)),), "h = C v + g, N m or N", invariant=True, external=True),
+    Quantity("bias", ("q", "v"), (("h", ("nv",)),), "h = C v + g, N m or N", invariant=True, external=True,
+             forces=True),
     Quantity("gravity", ("q",), (("g", ("nv",)),), "g(q), N m or N: what holds the robot at rest", invariant=True),
+    Quantity("passive", ("q", "v"), (("p", ("nv",)),),
+             "p(q, v), N m or N: what dampers, dry friction and springs exert on the joints"),
     Quantity("coriolis_matrix", ("q", "v"), (("C", _PAIR),),
              "C(q, v) from the Christoffel symbols, N m s or N s: C v = h - g, dM/dt - 2 C is skew"),
     Quantity("kinetic_energy", ("q", "v"), (("T", ()),), "T, J", invariant=True),
@@ -70,11 +75,12 @@ _ROWS = (
              options=("frame",), external=True),
     Quantity("inverse_dynamics_derivatives", ("q", "v", "a"),
              (("dtau_dq", _PAIR), ("dtau_dv", _PAIR), ("M", _PAIR)),
-             "dtau/dq, dtau/dv and dtau/da = M of inverse dynamics, on the tangent space", invariant=True),
+             "dtau/dq, dtau/dv and dtau/da = M of inverse dynamics, on the tangent space", invariant=True,
+             forces=True),
     Quantity("forward_dynamics_derivatives", ("q", "v", "tau"),
              (("da_dq", _PAIR), ("da_dv", _PAIR), ("Minv", _PAIR)),
              "da/dq, da/dv and da/dtau = M^-1 of forward dynamics, on the tangent space", invariant=True,
-             inverse=True),
+             inverse=True, forces=True),
 )  # fmt: skip
 _ARGUMENTS = {
     "q": "coordinates, (..., nq), rad or m; quaternions x y z w of unit length",
@@ -99,6 +105,7 @@ def explained(x: Quantity) -> str:
         f"{x.about}.\n",
         *(f"{s}: {_ARGUMENTS[s]}" for s in x.state),
         *([f"f_ext: {forces}"] if x.external else []),
+        *(["passive: True has the passive forces in, M a + h = tau + p(q, v)"] if x.external and x.forces else []),
         f"out: {'a tuple of arrays' if len(shapes) > 1 else 'an array'} for the result, which is then returned",
         "threads: how many share a large batch\n",
         f"Gives {', '.join(shapes)}. Leading dimensions are batches and broadcast.",
@@ -129,6 +136,15 @@ def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[s
             which = f"; it takes {', '.join(takes)}" if takes else ""
             raise TraceError(f"{names[0]} takes no option {o!r}{which}")
     return {o: _option(names[0], o, given.get(o, OPTION_DEFAULTS.get(o)), links) for o in takes}
+
+
+def takes_forces(wanted: Sequence[str]) -> bool:
+    """True; TraceError where a quantity has no passive forces to be in."""
+    for name in wanted:
+        if not CATALOGUE[name].forces:
+            able = ", ".join(x for x, row in CATALOGUE.items() if row.forces)
+            raise TraceError(f"{name} has no place for passive forces; these do: {able}")
+    return True
 
 
 def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:

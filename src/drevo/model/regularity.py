@@ -107,6 +107,11 @@ def _resisting(body: Inertial) -> bool:
     return body.mass > 0.0 and xx > TINY * size and xx * yy - xy * xy > TINY * size**2 and whole > TINY * size**3
 
 
+def _rotor(joint: Joint) -> bool:
+    """Its rotor resists, whatever it moves."""
+    return joint.dynamics is not None and joint.dynamics.armature > 0.0
+
+
 def _resists(group: _Group) -> bool:
     assert group.into
     return group.all_mass > 0.0 or (group.all_turns and group.into.kind not in NEEDS_MASS)
@@ -117,7 +122,7 @@ def _unresisted(model: Model, groups: list[_Group]) -> list[str]:
     felt = set()  # the joints whose coordinate moves something
     for group in groups[1:]:
         assert group.into
-        if _resists(group):
+        if _resists(group) or _rotor(group.into):
             mimic = group.into.mimic
             felt.add(mimic.joint if mimic and mimic.multiplier else group.into.name)
     found, spoken = [], [False] * len(groups)
@@ -154,6 +159,7 @@ def _redundant(model: Model, groups: list[_Group]) -> list[str]:
         if group.bare and group.loaded < 2:
             continue
         run = _run(groups, group, coupled)
+        run = [joint for joint in run if not _rotor(joint)]
         if not run or (len(run) == 1 and (group.loaded or _solid(group))):  # one joint with something to move
             continue
         doubted += 1

@@ -22,6 +22,7 @@ from drevo.model.description import (
     ORIGIN,
     Inertial,
     Joint,
+    JointDynamics,
     Limit,
     Link,
     Mimic,
@@ -34,6 +35,7 @@ from drevo.model.rotations import add_vectors, apply, matmul, unit
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free")  # kinds whose motion needs no axis
+QUATERNIONS = ("spherical", "free")
 BOUNDED = ("revolute", "prismatic", "helical")  # kinds whose one coordinate has a lower and an upper limit
 SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
 LARGEST_RATIO = 1e6  # of a mimic joint to the one that drives it
@@ -187,6 +189,8 @@ def _checked_joint(draft: Draft, joint: Joint) -> Joint:
         )
         return replace(joint, kind="fixed", mimic=None)
     kind, limit = KINDS[joint.kind], _uncrossed(draft, joint)
+    if joint.dynamics:
+        joint = replace(joint, dynamics=_checked_dynamics(draft, joint, joint.dynamics, kind))
     if kind == "fixed" and joint.apart:
         joint = _at_its_link(joint)
     axis: Vec3 = (1.0, 0.0, 0.0) if kind in NO_AXIS else _unit(draft, joint, "axis", joint.axis)
@@ -202,6 +206,25 @@ def _at_its_link(joint: Joint) -> Joint:
     place = add_vectors(joint.origin, apply(joint.rotation, joint.child_origin))
     turn = matmul(joint.rotation, joint.child_rotation)
     return replace(joint, origin=place, rotation=turn, child_origin=ORIGIN, child_rotation=IDENTITY)
+
+
+def _checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> JointDynamics | None:
+    """What acts in a joint; None for nothing. A spring is of joints whose coordinates are numbers."""
+    if d.armature < 0.0:
+        draft.problems.append(
+            f"{draft.at(joint)} has the negative armature {d.armature:g}; it is zero or positive: correct it"
+        )
+    for what in ("damping", "quadratic", "friction"):
+        if getattr(d, what) < 0.0:
+            draft.doubts.append(
+                f"{draft.at(joint)} has the negative {what} {getattr(d, what):g}, which drives it; correct it"
+            )
+    if d.stiffness and kind in QUATERNIONS:
+        draft.ignore("stiffness", draft.at(joint))
+        d = replace(d, stiffness=0.0)
+    if not d.stiffness:
+        d = replace(d, reference=0.0)
+    return None if kind == "fixed" or d == JointDynamics() else d
 
 
 def _unit(draft: Draft, joint: Joint, what: str, axis: Vec3) -> Vec3:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from drevo.errors import ModelError, one_of, shown
@@ -16,6 +17,7 @@ from drevo.model.description import (
     ContactPoint,
     Inertial,
     Joint,
+    JointDynamics,
     Limit,
     Link,
     Loop,
@@ -78,6 +80,12 @@ class Builder:
         limit: Limit | Sequence[float] | None = None,
         mimic: Mimic | Sequence[Any] | str | None = None,
         joint_name: str | None = None,
+        armature: float = 0.0,
+        damping: float = 0.0,
+        friction: float = 0.0,
+        stiffness: float = 0.0,
+        reference: float = 0.0,
+        dynamics: JointDynamics | None = None,
         child_origin: Numbers = ORIGIN,
         child_rotation: Numbers = None,
     ) -> Builder:
@@ -92,27 +100,20 @@ class Builder:
         about the origin of the body's frame, in body axes; no tensor means a point mass. `limit` is (lower,
         upper); `mimic` the name of the joint that drives this one, or (name, multiplier, offset). The joint
         is called NAME_joint by default.
+
+        armature: inertia of its rotor as the joint feels it, kg m^2 (kg along a slide); damping, N m s (N s/m);
+        friction: dry, N m (N); stiffness, N m/rad (N/m), of a spring at rest at `reference`, rad (m). They hold
+        for each rate of the joint; `dynamics`, a JointDynamics, gives them and rarer ones in one.
         """
         who = f"body {name!r}"
-        parent = next(iter(self._links)) if parent is None else parent
-        _checked(who, "name", values.name, name)
-        joint_name = _checked(
-            who, "joint_name", values.name, f"{name}_joint" if joint_name is None else joint_name
-        )
-        self._check_new(name, parent, joint_name)
+        parent, joint_name = self._new_names(who, name, parent, joint_name)
         self._links[name] = Link(name, _inertial(who, mass, com, inertia, inertia_at))
-        self._joints[joint_name] = Joint(
-            joint_name,
-            _kind(who, joint),
-            parent,
-            name,
-            _checked(who, "origin", values.vector, origin),
-            _rotation(who, rotation, rpy),
-            _checked(who, "axis", values.vector, axis),
-            None if axis2 is None else _checked(who, "axis2", values.vector, axis2),
-            _lead(who, joint, lead),
-            _limit(who, limit),
-            _mimic(who, mimic),
+        place = _placed(who, origin, rotation, rpy, axis, axis2)
+        made = Joint(joint_name, _kind(who, joint), parent, name, *place, _lead(who, joint, lead),
+                     _limit(who, limit), _mimic(who, mimic))  # fmt: skip
+        self._joints[joint_name] = replace(
+            made,
+            dynamics=_dynamics(who, dynamics, armature, damping, friction, stiffness, reference),
             child_origin=_checked(who, "child_origin", values.vector, child_origin),
             child_rotation=_rotation(who, child_rotation, None),
         )
@@ -160,17 +161,20 @@ class Builder:
             raise ModelError(f"body {name!r} does not exist{did_you_mean(str(name), self._links)}; add it first")
         return name
 
-    def _check_new(self, name: str, parent: str, joint_name: str) -> None:
+    def _new_names(self, who: str, name: str, parent: str | None, joint: str | None) -> tuple[str, str]:
+        """The parent, and a name for the joint, once all three are known to be right."""
+        parent = next(iter(self._links)) if parent is None else parent
+        _checked(who, "name", values.name, name)
+        joint = _checked(who, "joint_name", values.name, f"{name}_joint" if joint is None else joint)
         if name in self._links:
             raise ModelError(f"body {name!r} already exists; names must be unique")
-        if joint_name in self._joints:
-            owner = self._joints[joint_name].child
-            raise ModelError(
-                f"body {name!r}: a joint {joint_name!r} already carries {owner!r}; give joint_name=..."
-            )
+        if joint in self._joints:
+            owner = self._joints[joint].child
+            raise ModelError(f"body {name!r}: a joint {joint!r} already carries {owner!r}; give joint_name=...")
         if not isinstance(parent, str) or parent not in self._links:
             hint = did_you_mean(str(parent), self._links)
             raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
+        return parent, joint
 
 
 def _checked(who: str, what: str, check: Callable[[object], T], value: object) -> T:
@@ -211,6 +215,17 @@ def _rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat3:
     return IDENTITY if rotation is None else _checked(who, "rotation", values.rotation, rotation)
 
 
+def _placed(
+    who: str, origin: Numbers, rotation: Numbers, rpy: Numbers, axis: Numbers, axis2: Numbers
+) -> tuple[Vec3, Mat3, Vec3, Vec3 | None]:
+    return (
+        _checked(who, "origin", values.vector, origin),
+        _rotation(who, rotation, rpy),
+        _checked(who, "axis", values.vector, axis),
+        None if axis2 is None else _checked(who, "axis2", values.vector, axis2),
+    )
+
+
 def _lead(who: str, kind: str, lead: float | None) -> float:
     if KINDS[kind] != "helical":
         return 0.0
@@ -239,6 +254,16 @@ def _bound(who: str, value: object) -> float | None:
     if value is None or (isinstance(value, float) and math.isinf(value)):
         return None
     return _checked(who, "limit", lambda x: values.scalar(x, ANY), value)
+
+
+def _dynamics(who: str, whole: JointDynamics | None, *given: float) -> JointDynamics | None:
+    """What acts in the joint; None for nothing."""
+    names = ("armature", "damping", "friction", "stiffness", "reference")
+    parts = {n: _checked(who, n, values.scalar, x) for n, x in zip(names, given)}
+    if whole is not None and any(parts.values()):
+        raise ModelError(f"{who}: both dynamics and {', '.join(n for n in names if parts[n])} are given; give one")
+    found = JointDynamics(**parts) if whole is None else whole
+    return None if found == JointDynamics() else found
 
 
 def _mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:

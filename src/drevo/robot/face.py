@@ -19,6 +19,7 @@ from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model
 from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
+from .joints import JointArrays
 from .methods import Methods
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Robot(Methods):
+class Robot(Methods, JointArrays):
     """A robot ready to compute.
 
     Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading

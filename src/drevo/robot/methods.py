@@ -35,14 +35,30 @@ class Methods:
 
     @compiled
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None, threads: int = 1, *, f_ext: Loads = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        out: Out = None,
+        threads: int = 1,
+        *,
+        f_ext: Loads = None,
+        passive: bool = False,
     ) -> Array:
         """tau = M a + h, N m or N; gravity is in."""
         raise NotImplementedError
 
     @compiled
     def forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Out = None, threads: int = 1, *, f_ext: Loads = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        out: Out = None,
+        threads: int = 1,
+        *,
+        f_ext: Loads = None,
+        passive: bool = False,
     ) -> Array:
         """a = M^-1 (tau - h), rad/s^2 or m/s^2."""
         raise NotImplementedError
@@ -63,13 +79,27 @@ class Methods:
         raise NotImplementedError
 
     @compiled
-    def bias(self, q: ArrayLike, v: ArrayLike, out: Out = None, threads: int = 1, *, f_ext: Loads = None) -> Array:
+    def bias(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        out: Out = None,
+        threads: int = 1,
+        *,
+        f_ext: Loads = None,
+        passive: bool = False,
+    ) -> Array:
         """h = C v + g, N m or N."""
         raise NotImplementedError
 
     @compiled
     def gravity(self, q: ArrayLike, out: Out = None, threads: int = 1) -> Array:
         """g(q), N m or N: what holds the robot at rest."""
+        raise NotImplementedError
+
+    @compiled
+    def passive(self, q: ArrayLike, v: ArrayLike, out: Out = None, threads: int = 1) -> Array:
+        """p(q, v), N m or N: what dampers, dry friction and springs exert on the joints."""
         raise NotImplementedError
 
     @compiled
@@ -118,14 +148,30 @@ class Methods:
 
     @compiled
     def rnea(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None, threads: int = 1, *, f_ext: Loads = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        out: Out = None,
+        threads: int = 1,
+        *,
+        f_ext: Loads = None,
+        passive: bool = False,
     ) -> Array:
         """inverse_dynamics: the same."""
         raise NotImplementedError
 
     @compiled
     def aba(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Out = None, threads: int = 1, *, f_ext: Loads = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        out: Out = None,
+        threads: int = 1,
+        *,
+        f_ext: Loads = None,
+        passive: bool = False,
     ) -> Array:
         """forward_dynamics: the same."""
         raise NotImplementedError

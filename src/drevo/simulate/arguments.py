@@ -14,6 +14,7 @@ from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
 from ..io.given import numbers
+from ..mechanics.acting import has_passive, passive_on_arrays, without_passive
 from ..model.dynamics import Dynamics
 from .checks import require_memory
 from .compiled_motion import CompiledMotion, compile_motion, owners
@@ -79,15 +80,20 @@ def right_hand_side(
     tau: ArrayLike | Efforts | Control | None,
     lead: tuple[int, ...],
     under: HeldConstraints | None,
+    passive: bool = False,
 ) -> RightHandSide:
+    """passive: with the forces that act in the joints."""
     if tau is None or isinstance(tau, Control):
         law = _checked(robot, _law(robot, tau), lead)
         return RightHandSide(
-            machine_motion(robot, tau, False, under) or _numeric(robot, law, under), None, law, tau
+            machine_motion(robot, tau, False, under, passive) or _numeric(robot, law, under, passive),
+            None,
+            law,
+            tau,
         )
     if callable(tau):
         law = _checked(robot, tau, lead)
-        return RightHandSide(_numeric(robot, law, under), None, law)
+        return RightHandSide(_numeric(robot, law, under, passive), None, law)
     x = numbers("tau", tau, (..., robot.nv))
     if not np.isfinite(x).all():
         raise NumericsError("simulate: tau is not finite")
@@ -98,26 +104,33 @@ def right_hand_side(
         raise InputError(
             f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
         ) from None
-    made = machine_motion(robot, None, True, under)
+    made = machine_motion(robot, None, True, under, passive)
     if made is None and stepped:
         raise InputError("efforts by step need machine code: give tau as a function of time")
     held = np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
     law = _checked(robot, lambda t, q, v: x[0], lead)
-    return RightHandSide(made, held, law) if made else RightHandSide(_numeric(robot, law, under), None, law)
+    if made is None:
+        return RightHandSide(_numeric(robot, law, under, passive), None, law)
+    return RightHandSide(made, held, law)
 
 
 def machine_motion(
-    robot: Dynamics, control: Control | None, driven: bool, under: HeldConstraints | None = None
+    robot: Dynamics,
+    control: Control | None,
+    driven: bool,
+    under: HeldConstraints | None = None,
+    passive: bool = False,
 ) -> CompiledMotion | None:
     """Machine code, made once for a robot, a law and constraints; None where there is no LLVM, or no one choice
     of independent rows."""
     rule = under.rule if under else None
     if under is not None and rule is None:
         return None
-    if (control is not None or rule is not None) and is_large(robot.model):
+    model = robot.model if passive else without_passive(robot.model)
+    if (control is not None or rule is not None or has_passive(model)) and is_large(model):
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
-    key = ("motion", law_digest(robot.model, control), driven, rule)
-    return memoised(robot, key, lambda: compile_motion(robot.model, control, driven, rule))
+    key = ("motion", law_digest(model, control), driven, rule, model is robot.model)
+    return memoised(robot, key, lambda: compile_motion(model, control, driven, rule))
 
 
 def _law(robot: Dynamics, control: Control | None) -> Efforts:
@@ -156,8 +169,10 @@ def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Numeri
     return checked
 
 
-def _numeric(robot: Dynamics, law: NumericLaw, under: HeldConstraints | None) -> StateRates:
+def _numeric(robot: Dynamics, law: NumericLaw, under: HeldConstraints | None, passive: bool) -> StateRates:
     """The right-hand side with a law of Python's."""
+    if passive and has_passive(robot.model):
+        law = _with_passive(robot, law)
     if under is not None:
         return numeric_rates(robot.model, law, under.accelerations)
     forward = robot.forward_dynamics
@@ -172,6 +187,11 @@ def _numeric(robot: Dynamics, law: NumericLaw, under: HeldConstraints | None) ->
             return np.concatenate([accelerations(t, q[r], v[r], tau[r]) for r in rows])
 
     return numeric_rates(robot.model, law, accelerations)
+
+
+def _with_passive(robot: Dynamics, law: NumericLaw) -> NumericLaw:
+    acts = passive_on_arrays(robot.model)
+    return lambda t, q, v: law(t, q, v) + acts(q, v)
 
 
 __all__ = ["Efforts", "RightHandSide", "machine_motion", "right_hand_side", "start"]

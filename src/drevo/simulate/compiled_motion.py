@@ -15,6 +15,7 @@ from ..codegen.runtime.key import request
 from ..compiler.pivots import require_regular
 from ..compiler.rolled import is_large
 from ..errors import DrevoWarning
+from ..mechanics.acting import has_passive
 from ..mechanics.configuration import slices
 from ..model.description import Model
 from .control import Control, law_digest
@@ -32,7 +33,7 @@ class CompiledMotion:
 
     def __init__(self, model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> None:
         self.model, self.rule = model, rule
-        self.large = control is None and rule is None and is_large(model)
+        self.large = control is None and rule is None and is_large(model) and not has_passive(model)
         if self.large:
             from .rolled_motion import rolled_motion
 

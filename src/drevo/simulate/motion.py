@@ -22,6 +22,7 @@ from ..constrained.constraint import Constraint
 from ..constrained.terms import anchored, anchors
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised
+from ..mechanics.algorithms.passive import passive
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.configuration import slices
 from ..mechanics.rotation import joint_coordinate_rates as joint_rates
@@ -85,13 +86,14 @@ def motion_program(model: Model, control: Control | None, driven: bool, rule: Ru
     Under a rule also the state put on its constraints, what was left of them (1 is CLOSED), and what must stay
     below 1 as long as the rule holds.
     """
-    t = Tracer("motion", model)
+    t = Tracer("motion", model, acting=True)
     timed = control is not None or rule is not None
     sizes = {"q": model.nq, "v": model.nv, "tau": model.nv if driven else 0, "t": int(timed)}
     if rule is not None:
         sizes["given"] = rule.given
     given = {name: t.input(name, n) for name, n in sizes.items()}  # of q any length is taken
     q, v, tau = with_unit_quaternions(model, given["q"]), given["v"], _efforts(t.graph, model, control, given)
+    tau = [x + p for x, p in zip(tau, passive(t.tree, q, v))]
     more: NamedOutputs = ()
     if rule is None:
         fast = quick(t.tree, ["forward_dynamics"], False)

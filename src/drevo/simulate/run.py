@@ -71,6 +71,7 @@ def simulate(
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    passive: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Table:
     """The motion from (q0, v0) for `duration` seconds; leading dimensions are a batch.
@@ -84,6 +85,7 @@ def simulate(
     the state put back on them after every step. Contacts hold their point where it is at the start.
     stabilise: (gamma1, gamma0), a number or one per row: f'' + gamma1 f' + gamma0 f = 0 (Baumgarte) instead.
     events: of a single motion, looked for between records and found by shorter steps of the same method.
+    passive: with the damping, dry friction and springs of the joints.
     progress: told the part that is done. Raises InputError, NumericsError (time and joint).
     """
     chosen = integrator(method)
@@ -102,7 +104,7 @@ def simulate(
     records = 1.0 if interval is None else end / interval / (1 if chosen.adaptive else every) + 1.0
     lead, q, v = start(robot, q0, v0, records)
     run = _Run(robot, chosen, lead, q, v, end, interval, every, most, _events(events, lead), progress)
-    run.prepare(HeldConstraints.of(robot, contacts, constraints, stabilise, q), tau)
+    run.prepare(HeldConstraints.of(robot, contacts, constraints, stabilise, q), tau, flag("passive", passive))
     return run.adaptive(*tolerances) if chosen.adaptive else run.fixed()
 
 
@@ -141,11 +143,11 @@ class _Run:
     under: HeldConstraints | None = None
     found: list[Occurrence] = field(default_factory=list)
 
-    def prepare(self, under: HeldConstraints | None, tau: Any) -> None:
+    def prepare(self, under: HeldConstraints | None, tau: Any, passive: bool) -> None:
         """The right-hand side, and the state put on its constraints."""
         if under is not None:
             under, self.q, self.v = under.start(self.q, self.v)
-        self.under, self.rhs = under, right_hand_side(self.robot, tau, self.lead, under)
+        self.under, self.rhs = under, right_hand_side(self.robot, tau, self.lead, under, passive)
 
     def state(self, rows: slice, step: float) -> EngineState:
         """The state of some rows at the start."""

@@ -114,7 +114,9 @@ def is_large(model: Model, smallest: int = SMALLEST) -> bool:
         return len(known.columns) > max(smallest, _LEAST)
     sizes = (JOINT_SIZES[j.kind] for j in model.joints)
     count = sum(nv if nq == nv else 1 for nq, nv in sizes)  # a quaternion is one body's
-    return count > max(smallest, _LEAST) and not any(j.mimic for j in model.joints)
+    return count > max(smallest, _LEAST) and not any(
+        j.mimic or (j.dynamics and j.dynamics.armature) for j in model.joints
+    )
 
 
 def rolled_function(

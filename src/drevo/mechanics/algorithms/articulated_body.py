@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...errors import TraceError
 from ..joints import Force, Motion, Placement
-from ..scalar import Scalar, Vector, is_zero
+from ..scalar import Scalar, Vector, accumulate, is_zero
 from ..spatial import (
     SYM_ZERO,
     ZERO,
@@ -127,7 +127,7 @@ def forward_dynamics(
         else:
             joints[i] = joint_of(tree, i, inertia[i], p[i], tau, moving[i].cross(rates[i]))
             if b.parent >= 0:
-                Ia, pa = bias_to_parent(inertia[i], p[i], joints[i])  # type: ignore[arg-type]
+                Ia, pa = bias_to_parent(inertia[i], p[i], joints[i], b.v in tree.armature)  # type: ignore[arg-type]
                 inertia[b.parent] = inertia[b.parent] + Ia.lifted(X[i])
                 p[b.parent] = p[b.parent] + X[i].force_to_parent(pa)
     return _accelerations(tree, X, joints)  # type: ignore[arg-type]
@@ -162,6 +162,8 @@ def joint_of(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Vector, c:
 def pivots_of(tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: Sequence[Force]) -> Factors:
     """The factors of D = S^T U, its pivots guarded by what the body carries, turned about any axis or shifted."""
     D: SparseRows = [{l: S[k].dot(U[l]) for l in range(k + 1)} for k in range(len(S))]
+    for k in range(len(S)):
+        accumulate(D[k], k, tree.armature.get(tree.bodies[i].v + k, 0.0))
     factors = Factors(D, range(len(S)))
     for k, pivot in enumerate(factors.pivots):
         v = tree.bodies[i].v + k
@@ -170,8 +172,10 @@ def pivots_of(tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: 
     return factors
 
 
-def bias_to_parent(inertia: Articulated, p: Force, j: ArticulatedJoint) -> tuple[Articulated, Force]:
-    """What the parent feels through the joint: I - U D^-1 U^T and p + Ia c + U D^-1 u."""
+def bias_to_parent(
+    inertia: Articulated, p: Force, j: ArticulatedJoint, rotor: bool = False
+) -> tuple[Articulated, Force]:
+    """What the parent feels through the joint: I - U D^-1 U^T and p + Ia c + U D^-1 u. A rotor resists in D."""
     n = len(j.S)
     x = j.D.solve(j.u)
     for k in range(n):
@@ -181,7 +185,7 @@ def bias_to_parent(inertia: Articulated, p: Force, j: ArticulatedJoint) -> tuple
             W = W + j.U[l] * row[l]
         inertia = inertia.less(j.U[k], W)
         p = p + j.U[k] * x[k]
-    if n == 1:
+    if n == 1 and not rotor:
         inertia = inertia.without(j.S[0])
     return inertia, p + inertia.times(j.c)
 

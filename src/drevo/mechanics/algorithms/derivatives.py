@@ -16,7 +16,7 @@ from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, skew
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .forward_dynamics import forward_dynamics
-from .inertia_matrix import SparseRows, add_entry, apply_inertia, dense, factorised
+from .inertia_matrix import SparseRows, add_entry, apply_inertia, dense, factorised, rotor_rows
 from .inverse_dynamics import NO_FORCE
 from .kinematics import body_poses
 
@@ -127,8 +127,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) ->
 
 def _derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Matrix, Matrix, SparseRows]:
     s = world_sweep(tree, q, v, a)
-    dq, dv = _zeros(tree.nv), _zeros(tree.nv)
-    M: SparseRows = [{} for _ in range(tree.nv)]
+    dq, dv, M = _zeros(tree.nv), _zeros(tree.nv), rotor_rows(tree)
     parents = tree.parents
     for j in range(len(tree) - 1, -1, -1):
         body, B, f, bj = s.bodies[j], s.rates[j], s.forces[j], tree.bodies[j]

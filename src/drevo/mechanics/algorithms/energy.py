@@ -25,7 +25,7 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector) -> Scalar:
         tree.named_vec(m.v, "v", i)
         own = m.dot(apply_inertia(b.inertia, m))
         twice = twice + tree.named(own, f"e_{b.number}")
-    return 0.5 * twice
+    return 0.5 * twice + tree.rotor_energy(v)
 
 
 def first_moment(tree: Tree, q: Vector) -> tuple[Scalar, Vec]:

@@ -28,6 +28,18 @@ def apply_inertia(body: RigidInertia, s: Motion) -> Force:
     return Force(body.J @ s.w + body.h.cross(s.v), s.v * body.m + s.w.cross(body.h))
 
 
+def with_rotor_rows(tree: Tree, M: SparseRows) -> SparseRows:
+    """M of the links with the rotors on its diagonal."""
+    for k, x in tree.armature.items():
+        accumulate(M[k], k, x)
+    return M
+
+
+def rotor_rows(tree: Tree) -> SparseRows:
+    """M of the rotors alone, where sums over bodies may start."""
+    return with_rotor_rows(tree, [{} for _ in range(tree.nv)])
+
+
 def mass_matrix_rows(tree: Tree, q: Vector) -> SparseRows:
     """Lower triangle of M over q's own order; entries across branches are absent.
 
@@ -35,7 +47,7 @@ def mass_matrix_rows(tree: Tree, q: Vector) -> SparseRows:
     """
     X = tree.placements(q)
     total = [ZERO_INERTIA] * len(tree)
-    M: SparseRows = [{} for _ in range(tree.nv)]
+    M = rotor_rows(tree)
     for i in range(len(tree) - 1, -1, -1):
         b = tree.bodies[i]
         tree.section(i)

@@ -39,7 +39,7 @@ def inverse_dynamics(
 ) -> list[Scalar]:
     """Joint forces, (nv,) N m or N; gravity and the external wrenches are in. O(n)."""
     wrenches, _ = body_wrenches(tree, q, v, a, external, gravity)
-    return project(tree, wrenches)
+    return tree.with_rotors(project(tree, wrenches), a)
 
 
 def project(tree: Tree, wrenches: Sequence[Force]) -> list[Scalar]:

@@ -222,7 +222,7 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
             products, w = own_angle_products(S0, angles), spins if mode == "A" else w
         own = 0.5 * (b.inertia.m * v_C.dot(v_C)) + quadratic_form(J, products, w)
         total = total + tree.named(own, f"E_{b.number}")
-    return total
+    return total + tree.rotor_energy(v)
 
 
 def _start(tree: Tree) -> list[Mat]:
@@ -270,7 +270,7 @@ def power_balance(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[Sca
 
     W_k = dE/dt by (T6), W_p = -m g . v_C: sum(drives) = sum(W_k) + sum(W_p).
     """
-    tau = inverse_dynamics(tree, q, v, a)
+    tau = inverse_dynamics(tree.replace(armature={}), q, v, a)  # the power of a drive that reaches the links
     poses, X = body_poses(tree, q), tree.placements(q)
     rates, rates2 = tree.rates(v), tree.rates(a)
     moving: list[tuple[Motion, Motion]] = []

@@ -340,8 +340,9 @@ def efforts(
     empty: Sequence[str] = (),
 ) -> tuple[list[Scalar], dict[int, Scalar]]:
     """Joint forces, and the accelerations that were chosen on the way in place of those given."""
-    slides = linear_rates(tree)
+    slides, given = linear_rates(tree), a
     q, v, a = (scaled(x, at, tree.unit) for x, at in ((q, linear_coordinates(tree)), (v, slides), (a, slides)))
     r = recursion(tree, q, v, a, external, parallel, empty)
     chosen = {i: x * tree.unit if i in slides else x for i, x in r.chosen.items()}
-    return scaled(project(tree, r.f), slides, tree.unit), chosen
+    felt = [chosen.get(i, x) for i, x in enumerate(given)]
+    return tree.with_rotors(scaled(project(tree, r.f), slides, tree.unit), felt), chosen

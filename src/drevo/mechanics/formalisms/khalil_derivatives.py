@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised
+from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised, rotor_rows
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..joints import Force, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, is_zero
@@ -184,9 +184,9 @@ class Derivatives:
                 add_entry(self.M, at, row, i == j and k == l, size * d.S.dot(h.by_a))
 
 
-def empty(n: int) -> Derivatives:
+def empty(tree: Tree) -> Derivatives:
     """Before the first body."""
-    return Derivatives(zeros(n), zeros(n), [{} for _ in range(n)])
+    return Derivatives(zeros(tree.nv), zeros(tree.nv), rotor_rows(tree))
 
 
 def zeros(n: int) -> Matrix:
@@ -210,7 +210,7 @@ def columnwise(s: BodySweep, out: Derivatives) -> Iterator[int]:
 
 def inverse_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """dtau/dq, dtau/dv and M, each (nv, nv); dq on the tangent space."""
-    out = empty(tree.nv)
+    out = empty(tree)
     for _ in columnwise(body_sweep(tree, q, v, a), out):
         pass
     return out.dq, out.dv, dense(out.M)
@@ -269,7 +269,7 @@ def forward_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, tau: Vector) 
     """
     a = forward_dynamics(tree, q, v, tau, parallel=False, sums=False)
     f = factorised(tree, mass_matrix_rows(tree, q, sums=False))
-    inverse, n, s, known = Inverse(f), tree.nv, body_sweep(tree, q, v, a), empty(tree.nv)
+    inverse, n, s, known = Inverse(f), tree.nv, body_sweep(tree, q, v, a), empty(tree)
     dq, dv = carried_by_base(s)
     for j in columnwise(s, known):
         tree.section(j, "accelerations by joint")
@@ -288,7 +288,7 @@ def carried_by_base(s: BodySweep) -> tuple[Matrix, Matrix]:
     """
     dq, dv = zeros(s.tree.nv), zeros(s.tree.nv)
     for i, b in enumerate(s.tree.bodies):
-        if b.kind != "free" or b.parent >= 0:
+        if b.kind != "free" or b.parent >= 0 or b.v in s.tree.armature:
             continue
         for k, c in enumerate(s.columns[i]):
             for out, m in ((dq, c.psi2), (dv, c.both)):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..algorithms.inertia_matrix import SparseRows, add_entry, dense, factorised
+from ..algorithms.inertia_matrix import SparseRows, add_entry, dense, factorised, with_rotor_rows
 from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
@@ -72,7 +72,7 @@ def mass_matrix_rows(
         if b.parent >= 0:
             P, t = composite_to_parent(X[i], total[i], trace[i])
             total[b.parent], trace[b.parent] = total[b.parent] + P, trace[b.parent] + t
-    return in_metres(M, linear_rates(tree), tree.unit)
+    return with_rotor_rows(tree, in_metres(M, linear_rates(tree), tree.unit))
 
 
 def in_metres(M: SparseRows, slides: Sequence[int], unit: Scalar) -> SparseRows:

@@ -349,7 +349,7 @@ def inverse_dynamics(
     tau: list[Scalar] = [0.0] * tree.nv
     for b, x in zip(tree.bodies, effort(mech, own, _own(tree, v), _own(tree, a), loads)):
         tau[b.v] = tau[b.v] + b.factor * x
-    return tau
+    return tree.with_rotors(tau, a)
 
 
 def bias(tree: Tree, q: Vector, v: Vector, external: External | None = None) -> list[Scalar]:
@@ -364,4 +364,6 @@ def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     for b, row in zip(tree.bodies, links):
         for d, x in zip(tree.bodies, row):
             M[b.v][d.v] = M[b.v][d.v] + (b.factor * d.factor) * x
+    for k, x in tree.armature.items():
+        M[k][k] = M[k][k] + x
     return M

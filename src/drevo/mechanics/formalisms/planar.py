@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...errors import TraceError
-from ..algorithms.inertia_matrix import Factors, SparseRows, dense, factorised
-from ..scalar import Matrix, Scalar, Vector, atan2, cos, is_zero, sin, sqrt
+from ..algorithms.inertia_matrix import Factors, SparseRows, dense, factorised, with_rotor_rows
+from ..scalar import Matrix, Scalar, Vector, accumulate, atan2, cos, is_zero, sin, sqrt
 from ..spatial import IDENTITY, Vec
 from ..tree import Tree
 
@@ -125,7 +125,7 @@ def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar
     tau: list[Scalar] = [0.0] * tree.nv
     for b, t in zip(tree.bodies, T):
         tau[b.v] = b.factor * t
-    return tau
+    return tree.with_rotors(tau, a)
 
 
 def _path(tree: Tree, i: int) -> Iterator[int]:
@@ -171,7 +171,7 @@ def mass_matrix_rows(tree: Tree, q: Vector) -> SparseRows:
                 up[b] = up[b] + coupling if b in up else coupling
             r, c = bodies[a].v, bodies[b].v
             M[max(r, c)][min(r, c)] = bodies[a].factor * bodies[b].factor * entry
-    return M
+    return with_rotor_rows(tree, M)
 
 
 def mass_matrix(tree: Tree, q: Vector) -> Matrix:
@@ -185,6 +185,12 @@ def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scal
     H: SparseRows = [{l: J} for l, J in enumerate(plane.J)]
     for l, i, K, beta in plane.pairs(q):
         H[l][i] = K * cos(beta)
+    for l, b in enumerate(bodies):  # a rotor turns with the difference of two absolute angles
+        rotor = tree.armature.get(b.v, 0.0)
+        accumulate(H[l], l, rotor)
+        if b.parent >= 0:
+            accumulate(H[b.parent], b.parent, rotor)
+            accumulate(H[l], b.parent, -rotor)
     h = absolute_forces(plane, q, v, [0.0] * tree.nv)
     T = [b.factor * tau[b.v] for b in bodies]
     for b in bodies:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..joints import Motion, Placement
-from ..scalar import Matrix, Scalar, Vector, is_constant, is_negative, is_zero, sqrt
+from ..scalar import Matrix, Scalar, Vector, accumulate, is_constant, is_negative, is_zero, sqrt
 from ..spatial import UNIT, Mat, Sym, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors, children_of, subtree_ends
@@ -376,6 +376,8 @@ def _by_rates(tree: Tree, found: Mapping[tuple[RateIndex, RateIndex], Scalar]) -
             x = x + x
         key = (max(r, c), min(r, c))
         out[key] = out[key] + x if key in out else x
+    for k, x in tree.armature.items():
+        accumulate(out, (k, k), x)
     return out
 
 

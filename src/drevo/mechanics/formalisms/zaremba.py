@@ -50,6 +50,8 @@ def mass_matrix_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0)
             if a <= b:
                 for ts in _indices(c, related, (a, b), order):
                     _put(out, {(a, b), (b, a)}, ts, c.entry(a, b, ts))
+    for k, x in tree.armature.items() if order == 0 else ():
+        accumulate(out, (k, k), x)
     return out
 
 

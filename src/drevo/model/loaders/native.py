@@ -23,7 +23,18 @@ from typing import Any
 from drevo.errors import ModelError
 from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
-from drevo.model.description import ContactPoint, Inertial, Joint, Limit, Link, Loop, Mimic, Model, Shape
+from drevo.model.description import (
+    ContactPoint,
+    Inertial,
+    Joint,
+    JointDynamics,
+    Limit,
+    Link,
+    Loop,
+    Mimic,
+    Model,
+    Shape,
+)
 from drevo.model.draft import Draft
 from drevo.model.messages import refuse
 from drevo.model.validation import finish
@@ -242,6 +253,7 @@ _LISTS: dict[str, type] = {"links": Link, "joints": Joint, "loops": Loop, "conta
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
+    JointDynamics: {f.name: values.scalar for f in fields(JointDynamics)},
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
     ContactPoint: {"link": values.name, "point": values.vector},
     Shape: {
@@ -260,6 +272,7 @@ _READERS: dict[type, FieldReaders] = {
         "lead": values.scalar,
         "limit": _one(Limit),
         "mimic": _one(Mimic),
+        "dynamics": _one(JointDynamics),
     },
     Loop: {
         "kind": _of("weld", "point"),

@@ -15,7 +15,19 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.files import Files
 from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Mimic, Shape, Vec3
+from drevo.model.description import (
+    IDENTITY,
+    ORIGIN,
+    Inertial,
+    Joint,
+    JointDynamics,
+    Limit,
+    Link,
+    Mat3,
+    Mimic,
+    Shape,
+    Vec3,
+)
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
 from drevo.model.messages import list_counts, listed
@@ -308,6 +320,7 @@ def _joint(file: _File, element: Element) -> list[Joint]:
         _limit(reader, axis),
         _mimic(reader, axis),
         element.line,
+        _dynamics(reader, axis),
     )
     if moved == child:
         return [joint]
@@ -362,6 +375,16 @@ def _bound(reader: Reader, element: Element | None) -> float | None:
         return None
     value = _numbers(reader, element, (0.0,), xml.ANY)[0]
     return None if abs(value) >= 1e16 else value
+
+
+def _dynamics(reader: Reader, axis: Element | None) -> JointDynamics | None:
+    """<dynamics> of the axis; that of a second axis is not read."""
+    dynamics = axis.first("dynamics") if axis else None
+    if dynamics is None:
+        return None
+    tags = ("damping", "friction", "spring_stiffness", "spring_reference")
+    damping, friction, stiffness, reference = (_numbers(reader, dynamics.first(tag), (0.0,))[0] for tag in tags)
+    return JointDynamics(damping=damping, friction=friction, stiffness=stiffness, reference=reference)
 
 
 def _mimic(reader: Reader, axis: Element | None) -> Mimic | None:

@@ -42,13 +42,7 @@ def always(text: str) -> bool:
 
 UnreadField = tuple[Acts, str]
 MJCF: dict[str, dict[str, UnreadField]] = {
-    "joint": {
-        "armature": (nonzero, ""),
-        "damping": (nonzero, "damper"),
-        "frictionloss": (nonzero, "frictionloss"),
-        "stiffness": (nonzero, "spring"),
-        "springdamper": (nonzero, ""),
-    },
+    "joint": {"springdamper": (nonzero, "")},
     "body": {"gravcomp": (nonzero, "gravity")},
     "option": {"density": (nonzero, ""), "viscosity": (nonzero, "")},
     "medium": {"wind": (nonzero, "")},  # of <option>; acts only in a medium, that is with density or viscosity
@@ -142,13 +136,7 @@ def _excludes_zero(text: str) -> bool:
 # --- SDF: kind of element -> path of child tags -> what makes its text act -----------------------------------
 
 SDF: dict[str, dict[str, Acts]] = {
-    "joint": {
-        **{
-            f"{axis}/dynamics/{value}": nonzero
-            for axis in ("axis", "axis2")
-            for value in ("damping", "friction", "spring_stiffness")
-        },
-    },
+    "joint": {f"axis2/dynamics/{value}": nonzero for value in ("damping", "friction", "spring_stiffness")},
     "link": {
         "gravity": false,
         "kinematic": true,
@@ -163,10 +151,7 @@ SDF: dict[str, dict[str, Acts]] = {
 # --- URDF: the same, with attributes at the end; <gazebo> and other extensions by what they refer to ---------
 
 URDF: dict[str, dict[str, Acts]] = {
-    "joint": {
-        f"dynamics@{attribute}": nonzero
-        for attribute in ("damping", "friction", "armature", "stiffness", "spring_stiffness", "rotor_inertia")
-    },
+    "joint": {f"dynamics@{attribute}": nonzero for attribute in ("stiffness", "rotor_inertia")},
     "gazebo": {
         "springStiffness": nonzero,
         "dampingFactor": nonzero,

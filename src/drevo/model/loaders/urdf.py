@@ -18,6 +18,7 @@ from drevo.model.description import (
     ORIGIN,
     Inertial,
     Joint,
+    JointDynamics,
     Limit,
     Link,
     Mat3,
@@ -37,13 +38,13 @@ FramePose = tuple[Vec3, Mat3]
 # What each element may hold; "once" are those that a second time would contradict.
 ONCE = {
     "link": ("inertial",),
-    "joint": ("origin", "parent", "child", "axis", "axis2", "lead", "limit", "mimic"),
+    "joint": ("origin", "parent", "child", "axis", "axis2", "lead", "limit", "mimic", "dynamics"),
     "inertial": ("origin", "mass", "inertia"),
 }
 KNOWN = {
     "robot": ("link", "joint", "material"),
     "link": ("inertial", "visual", "collision"),
-    "joint": (*ONCE["joint"], "dynamics", "calibration", "safety_controller"),
+    "joint": (*ONCE["joint"], "calibration", "safety_controller"),
     "inertial": ONCE["inertial"],
 }
 _SIZES: dict[str, tuple[str, ...]] = {
@@ -239,6 +240,7 @@ def _joint(draft: Draft, element: Element) -> Joint:
         _limit(draft, element.first("limit"), owner),
         _mimic(reader, element.first("mimic")),
         element.line,
+        _dynamics(reader, element.first("dynamics")),
     )
 
 
@@ -287,6 +289,15 @@ def _finite(reader: Reader, element: Element, attribute: str) -> float | None:
     if element.get(attribute).strip().lower().lstrip("+-") in ("inf", "infinity"):
         return None
     return reader.optional(element, attribute)
+
+
+def _dynamics(reader: Reader, element: Element | None) -> JointDynamics | None:
+    """<dynamics damping friction>, and beyond the standard armature, spring_stiffness and spring_reference."""
+    if element is None:
+        return None
+    names = ("armature", "damping", "friction", "spring_stiffness", "spring_reference")
+    armature, damping, friction, stiffness, reference = (reader.scalar(element, name, 0.0) for name in names)
+    return JointDynamics(armature, damping, friction=friction, stiffness=stiffness, reference=reference)
 
 
 def _mimic(reader: Reader, element: Element | None) -> Mimic | None:

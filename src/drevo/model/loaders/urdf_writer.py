@@ -9,7 +9,19 @@ from xml.sax.saxutils import quoteattr
 
 from drevo.errors import DrevoWarning, ModelError
 from drevo.model.carriers import with_carriers
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Model, Shape, Vec3
+from drevo.model.description import (
+    IDENTITY,
+    ORIGIN,
+    Inertial,
+    Joint,
+    JointDynamics,
+    Limit,
+    Link,
+    Mat3,
+    Model,
+    Shape,
+    Vec3,
+)
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.rotations import to_rpy
 from drevo.model.validation import joints_depth_first
@@ -45,6 +57,9 @@ def _lost(model: Model) -> Iterator[str]:
     """What a reader of the text will not find in it."""
     if model.gravity != GRAVITY:
         yield f"its gravity is not in the file, load it with gravity={model.gravity}"
+    for joint in model.joints:
+        if joint.dynamics and (joint.dynamics.quadratic or joint.dynamics.offset):
+            yield f"the quadratic damping and constant force of joint {joint.name!r} are not in the file"
     if model.contacts:
         yield f"its {len(model.contacts)} contact points are not in the file"
     order = joints_depth_first(Draft(model.name, list(model.links), list(model.joints)))
@@ -118,10 +133,18 @@ def _joint(joint: Joint) -> Iterator[str]:
         yield f"  {_element('lead', value=joint.lead)}"
     if joint.limit:
         yield f"  {_limit(joint.limit)}"
+    if joint.dynamics:
+        yield f"  {_dynamics(joint.dynamics)}"
     if joint.mimic:
         mimic = joint.mimic
         yield f"  {_element('mimic', joint=mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)}"
     yield "</joint>"
+
+
+def _dynamics(d: JointDynamics) -> str:
+    values = {"damping": d.damping, "friction": d.friction, "armature": d.armature}
+    values |= {"spring_stiffness": d.stiffness, "spring_reference": d.reference}
+    return _element("dynamics", **{name: value for name, value in values.items() if value})
 
 
 def _limit(limit: Limit) -> str:

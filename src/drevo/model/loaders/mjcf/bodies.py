@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Joint, Limit, Link, Mat3, Vec3
+from drevo.model.description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, Vec3
 from drevo.model.loaders.mjcf.file import (
     HERE,
     File,
@@ -24,6 +24,7 @@ from drevo.model.loaders.mjcf.inertials import inertial_of
 from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, unit
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
+ACTING = {"armature": "", "damping": "damper", "frictionloss": "frictionloss", "stiffness": "spring"}  # its flag
 
 
 def read_bodies(file: File) -> None:
@@ -127,7 +128,20 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
     if element.tag == "joint":
         file.flags.note(file.draft, "joint", element.attributes, f"joint {name!r}")
     limit = _limit(file, reader, element, kind) if moving else None
-    return Joint(name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line), anchor
+    dynamics = _dynamics(file, reader, element, kind) if element.tag == "joint" else None
+    return Joint(
+        name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line, dynamics=dynamics
+    ), anchor
+
+
+def _dynamics(file: File, reader: Reader, element: Element, kind: str) -> JointDynamics:
+    """Rotor, damper, dry friction and spring; q counts as in the file, and so does springref."""
+    acts = {a: reader.scalar(element, a, 0.0) for a, flag in ACTING.items() if flag not in file.flags.off}
+    reference = reader.scalar(element, "springref", 0.0)
+    return JointDynamics(
+        acts.get("armature", 0.0), acts.get("damping", 0.0), friction=acts.get("frictionloss", 0.0),
+        stiffness=acts.get("stiffness", 0.0), reference=file.angle(reference) if kind == "hinge" else reference,
+    )  # fmt: skip
 
 
 def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, turn: Mat3) -> tuple[Vec3, Mat3]:

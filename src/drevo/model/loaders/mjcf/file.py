@@ -28,7 +28,10 @@ from drevo.model.rotations import (
 TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
 DEFAULTED = {  # what we read of an element that has defaults
     **unread.DEFAULTED,
-    "joint": ("type", "pos", "axis", "range", "limited", "ref", *unread.DEFAULTED["joint"]),
+    "joint": (
+        *("type", "pos", "axis", "range", "limited", "ref", *unread.DEFAULTED["joint"]),
+        *("armature", "damping", "frictionloss", "stiffness", "springref"),
+    ),
     "geom": (
         *("type", "pos", *TURNS, "fromto", "size", "mass", "density", "group", "mesh", "shellinertia", "fitscale"),
         *("contype", "conaffinity", *unread.DEFAULTED["geom"]),

@@ -1,0 +1,358 @@
+"""What acts in a joint: rotors are on the diagonal of M in every formalism, the rest is passive."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import drevo
+from drevo import DrevoWarning, ModelError, Robot
+from drevo.compiler.registry import formalisms_giving
+from drevo.mechanics.acting import WIDTH, acting, passive_forces
+from drevo.model.description import JointDynamics
+
+KINDS = ("revolute", "prismatic", "revolute", "helical", "revolute")
+ARMATURE = np.array([0.4, 0.7, 0.2, 0.05, 0.9])
+MJCF = """<mujoco><worldbody><body name="a" pos="0 0 1">
+<joint name="j" type="hinge" axis="0 1 0" armature="0.5" damping="0.3" stiffness="2" springref="30" ref="10"/>
+<geom type="box" size=".1 .2 .3" pos=".1 0 .2"/>
+<body name="b" pos=".3 0 .2"><joint type="slide" axis="1 0 0" armature="0.2" damping="0.1" stiffness="5"
+springref="0.3"/><geom type="sphere" size=".1"/>
+<body name="c" pos="0 .1 .4"><joint type="ball" armature="0.05" damping="0.02"/>
+<geom type="capsule" size=".05 .1" pos="0.1 0 .1"/></body></body></body></worldbody></mujoco>"""
+
+
+def arm(armature: Any = ARMATURE, **more: Any) -> Robot:
+    b = drevo.Builder("arm")
+    for i, kind in enumerate(KINDS):
+        b.body(
+            f"l{i}", None if i == 0 else "l1" if i == 3 else f"l{i - 1}", kind, [(0, 0, 1), (0.6, 0.8, 0)][i % 2],
+            (0.1 * i, 0.3, -0.2), rpy=(0.2 * i, 0.1, 0.4), mass=1.0 + i, com=(0.1, 0.2, 0.05 * i),
+            inertia=np.diag([0.3, 0.35, 0.4]), lead=0.2, armature=armature[i], **more,
+        )  # fmt: skip
+    return b.robot()
+
+
+def state(robot: Robot, count: int = 3) -> Any:
+    return np.random.default_rng(0).normal(size=(count, robot.nv))
+
+
+def close(a: Any, b: Any, size: float = 1e-13) -> None:
+    assert np.abs(np.asarray(a) - b).max() <= size * max(1.0, np.abs(b).max())
+
+
+@pytest.mark.parametrize("formalism", formalisms_giving("mass_matrix"))
+def test_rotors_stand_on_the_diagonal_of_M_in_every_formalism(formalism: str) -> None:
+    if formalism == "planar":
+        pytest.skip("test_rotors_of_a_plane_robot")
+    bare, geared = (drevo.compile(arm(x), "mass_matrix", formalism=formalism) for x in (np.zeros(5), ARMATURE))
+    (q,) = state(arm(), 1)
+    close(geared(q), bare(q) + np.diag(ARMATURE))
+
+
+@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("inverse_dynamics") if f != "planar"])
+def test_rotors_take_their_share_of_tau(formalism: str) -> None:
+    bare, geared = (
+        drevo.compile(arm(x), "inverse_dynamics", formalism=formalism) for x in (np.zeros(5), ARMATURE)
+    )
+    q, v, a = state(arm())
+    close(geared(q, v, a), bare(q, v, a) + ARMATURE * a)
+
+
+@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("forward_dynamics") if f != "planar"])
+def test_accelerations_feel_the_rotors(formalism: str) -> None:
+    robot = arm()
+    q, v, a = state(robot)
+    close(drevo.compile(robot, "forward_dynamics", formalism=formalism)(q, v, robot.inverse_dynamics(q, v, a)), a)
+
+
+@pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics", "forward_dynamics"])
+def test_rotors_of_a_plane_robot(name: str) -> None:
+    b = drevo.Builder("plane")
+    for i in range(3):
+        b.body(f"l{i}", None if i == 0 else "l0", axis=(0, 1, 0), origin=(0.5, 0, 0), mass=1.0, com=(0.3, 0, 0.1),
+               armature=0.2 + 0.1 * i)  # fmt: skip
+    robot, given = b.robot(), state(arm())[:, :3]
+    given = given[:1] if name == "mass_matrix" else given
+    planar, plain = (drevo.compile(robot, name, formalism=f) for f in ("planar", "newton_euler"))
+    close(planar(*given), plain(*given))
+
+
+def test_all_that_rests_on_M_has_the_rotors() -> None:
+    bare, robot = arm(np.zeros(5)), arm()
+    q, v, a = state(robot)
+    M, one = bare.mass_matrix(q) + np.diag(ARMATURE), np.eye(5)
+    tau = robot.inverse_dynamics(q, v, a)
+    close(robot.inverse_mass_matrix(q) @ M, one)
+    close(robot.inertia_product(q, a), M @ a)
+    close(robot.bias(q, v), bare.bias(q, v))
+    for formalism in formalisms_giving("kinetic_energy"):
+        close(drevo.compile(robot, "kinetic_energy", formalism=formalism)(q, v), 0.5 * v @ M @ v)
+    dq, dv, found = robot.inverse_dynamics_derivatives(q, v, a)
+    close(found, M)
+    ddq, ddv, Minv = robot.forward_dynamics_derivatives(q, v, tau)
+    close(ddq, -np.linalg.solve(M, dq), 1e-11)
+    close(ddv, -np.linalg.solve(M, dv), 1e-11)
+    J = robot.jacobian(q, "l4")
+    close(robot.inverse_operational_inertia(q, "l4"), J @ Minv @ J.T)
+    for name in ("mass_matrix", "inverse_dynamics", "forward_dynamics"):
+        given = {"mass_matrix": (q,), "inverse_dynamics": (q, v, a), "forward_dynamics": (q, v, tau)}[name]
+        close(drevo.write_out(robot, name).evaluate(*given), robot.function(name)(*given))
+
+
+def test_a_floating_base_with_rotors_agrees_with_pinocchio() -> None:
+    b = drevo.Builder("dog")
+    b.body("base", joint="free", mass=3.0, com=(0.1, 0, 0), inertia=np.diag([0.2, 0.3, 0.4]), armature=0.3)
+    for i in range(3):
+        b.body(
+            f"leg{i}", "base", axis=(0, 1, 0), origin=(0.2, 0.1 * i, 0), mass=1.0, com=(0, 0, -0.2), armature=0.1
+        )
+    robot = b.robot()
+    bare = Robot(replace(robot.model, joints=tuple(replace(j, dynamics=None) for j in robot.model.joints)))
+    rng = np.random.default_rng(1)
+    q, v, a = robot.random(rng=rng), rng.normal(size=9), rng.normal(size=9)
+    M = bare.mass_matrix(q) + np.diag([0.3] * 6 + [0.1] * 3)
+    close(robot.mass_matrix(q), M)
+    tau = robot.inverse_dynamics(q, v, a)
+    close(tau, bare.inverse_dynamics(q, v, a) + M @ a - bare.mass_matrix(q) @ a)
+    dq, dv, _ = robot.forward_dynamics_derivatives(q, v, tau)
+    eq, ev, _ = robot.inverse_dynamics_derivatives(q, v, a)
+    close(dq, -np.linalg.solve(M, eq), 1e-11)
+    close(dv, -np.linalg.solve(M, ev), 1e-11)
+
+
+def test_pinocchio_has_the_same_armature(tmp_path: Any) -> None:
+    path = tmp_path / "puma.urdf"
+    path.write_text(drevo.load("puma560").to_urdf().replace('"revolute"', '"continuous"'))
+    model = pin.buildModelFromUrdf(str(path))
+    data = model.createData()
+    model.armature = np.linspace(0.1, 0.6, 6)  # an angle is (cos, sin) there
+    given = drevo.load(str(path)).model
+    joints = tuple(
+        replace(j, dynamics=JointDynamics(armature=float(x))) for j, x in zip(given.moving_joints, model.armature)
+    )
+    fixed = {j.name: j for j in joints}
+    robot = Robot(replace(given, joints=tuple(fixed.get(j.name, j) for j in given.joints)))
+    q, v, a = np.random.default_rng(2).normal(size=(3, 6))
+    at = np.stack([np.cos(q), np.sin(q)], axis=1).ravel()
+    M = pin.crba(model, data, at)
+    close(robot.mass_matrix(q), np.triu(M) + np.triu(M, 1).T, 1e-12)
+    close(robot.inverse_dynamics(q, v, a), pin.rnea(model, data, at, v, a), 1e-12)
+    close(robot.forward_dynamics(q, v, a), pin.aba(model, data, at, v, a), 1e-11)
+
+
+def test_a_mimic_joint_brings_its_rotor_through_the_gear() -> None:
+    b = drevo.Builder("gear")
+    b.body("a", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
+    b.body("b", "a", mass=0.5, inertia=0.1 * np.eye(3), mimic=("a_joint", 5.0), armature=0.2)
+    M = b.robot().mass_matrix(np.zeros(1))[0, 0]
+    b = drevo.Builder("gear")
+    b.body("a", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
+    b.body("b", "a", mass=0.5, inertia=0.1 * np.eye(3), mimic=("a_joint", 5.0))
+    assert pytest.approx(b.robot().mass_matrix(np.zeros(1))[0, 0] + 25.0 * 0.2, rel=1e-15) == M
+
+
+def test_armature_may_be_an_input() -> None:
+    f = drevo.compile(arm(), "mass_matrix", parameters=["*.armature"])
+    (q,) = state(arm(), 1)
+    given = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert [name for name, _ in f.parameters] == [f"l{i}_joint.armature" for i in range(5)]
+    close(f(q, given), arm(np.zeros(5)).mass_matrix(q) + np.diag(given))
+
+
+def test_a_rotor_resists_where_a_link_has_no_mass() -> None:
+    b = drevo.Builder("light")
+    b.body("a", mass=1.0, com=(0.1, 0, 0))
+    b.body("b", "a", axis=(0, 1, 0), armature=0.3)
+    robot = b.robot()
+    assert robot.mass_matrix(np.zeros(2))[1, 1] == pytest.approx(0.3, rel=1e-15)
+    close(robot.forward_dynamics(np.zeros(2), np.zeros(2), np.array([0.0, 0.6])), [0.0, 2.0])
+
+
+def test_few_operations_more() -> None:
+    """Numbers fold: the diagonal takes at most a sum each, tau a sum and a product."""
+    bare = drevo.load("puma560")
+    geared = Robot(
+        replace(bare.model, joints=tuple(replace(j, dynamics=JointDynamics(0.1 + k)) for k, j in
+                                         enumerate(bare.model.joints)))
+    )  # fmt: skip
+    most = {"mass_matrix": (6, 0), "inverse_dynamics": (6, 6), "forward_dynamics": (12, 6), "bias": (0, 0)}
+    for name, (adds, muls) in most.items():
+        a, b = (drevo.write_out(r, name).counts for r in (bare, geared))
+        assert b["add"] <= a["add"] + adds and b["mul"] <= a["mul"] + muls, name
+
+
+# -- passive forces ----------------------------------------------------------------------------------------------
+
+
+def acting_arm() -> Robot:
+    return arm(damping=0.3, friction=0.2, stiffness=4.0, reference=0.1)
+
+
+def test_passive_forces_are_in_where_they_are_asked_for() -> None:
+    robot, free = acting_arm(), arm()
+    q, v, a = state(robot)
+    p = robot.passive(q, v)
+    np.testing.assert_allclose(p, -0.3 * v - 0.2 * v / np.hypot(v, WIDTH) - 4.0 * (q - 0.1), rtol=1e-14)
+    tau = robot.inverse_dynamics(q, v, a, passive=True)
+    close(tau, free.inverse_dynamics(q, v, a) - p)
+    close(robot.inverse_dynamics(q, v, a), free.inverse_dynamics(q, v, a))
+    close(robot.bias(q, v, passive=True), free.bias(q, v) - p)
+    close(robot.forward_dynamics(q, v, tau, passive=True), a)
+    f_ext = {"l3": np.arange(6.0)}
+    close(robot.inverse_dynamics(q, v, a, f_ext=f_ext, passive=True),
+          free.inverse_dynamics(q, v, a, f_ext=f_ext) - p)  # fmt: skip
+    close(drevo.write_out(robot, "inverse_dynamics", passive=True).evaluate(q, v, a), tau)
+    with pytest.raises(drevo.TraceError, match="mass_matrix has no place for passive forces"):
+        drevo.compile(robot, "mass_matrix", passive=True)
+
+
+def test_derivatives_have_them_too() -> None:
+    robot, h = acting_arm(), 1e-6
+    q, v, a = state(robot)
+    tau = robot.inverse_dynamics(q, v, a, passive=True)
+    steps = h * np.eye(5)
+
+    def slope(f: Any) -> Any:
+        return np.stack([(f(d) - f(-d)) / (2.0 * h) for d in steps], -1)
+
+    for name, x in (("inverse_dynamics", a), ("forward_dynamics", tau)):
+        by_q, by_v, _ = drevo.compile(robot, f"{name}_derivatives", passive=True)(q, v, x)
+        f = partial(getattr(robot, name), passive=True)
+        close(by_q, slope(lambda d, f=f, x=x: f(q + d, v, x)), 1e-7)
+        close(by_v, slope(lambda d, f=f, x=x: f(q, v + d, x)), 1e-7)
+    L = robot.linearise(q, v, tau)
+    by_q, by_v, _ = drevo.compile(robot, "forward_dynamics_derivatives", passive=True)(q, v, tau)
+    close(L.A[5:], np.hstack([by_q, by_v]), 1e-11)
+    close(L.a, a, 1e-11)
+    close(robot.linearise(q, v, tau, passive=False).A, arm().linearise(q, v, tau).A)
+
+
+def test_a_motion_has_them_unless_told_otherwise() -> None:
+    b = drevo.Builder("oscillator")
+    b.body(
+        "a", joint="prismatic", axis=(1, 0, 0), mass=1.5, armature=0.5, damping=0.4, stiffness=8.0, reference=0.2
+    )
+    robot = b.robot()
+    found = robot.simulate([0.5], [0.0], duration=1.0, step=1e-3)
+    d, w = 0.1, np.sqrt(4.0 - 0.01)  # 2 x'' + 0.4 x' + 8 (x - 0.2) = 0
+    exact = 0.2 + 0.3 * np.exp(-d * found.t) * (np.cos(w * found.t) + d / w * np.sin(w * found.t))
+    close(found.q[:, 0], exact, 1e-12)
+    by_law = robot.simulate([0.5], [0.0], lambda t, q, v: np.zeros(1), duration=0.1, step=1e-3)
+    close(by_law.q, found.q[:101], 1e-14)
+    assert robot.simulate([0.5], [0.0], duration=0.1, passive=False).q[-1] == 0.5
+
+
+def test_a_dead_weight_on_a_large_chain_is_damped() -> None:
+    b = drevo.Builder("rope")
+    for i in range(70):
+        b.body(f"l{i}", f"l{i - 1}" if i else None, axis=(0, 1, 0), origin=(0, 0, -0.1 * (i > 0)), mass=0.1,
+               com=(0, 0, -0.05), damping=1e-4)  # fmt: skip
+    robot, q, v = b.robot(), np.zeros(70), np.full(70, 0.1)
+    tau = -1e-4 * v
+    close(robot.forward_dynamics(q, v, np.zeros(70), passive=True), robot.forward_dynamics(q, v, tau), 1e-9)
+    found = robot.simulate(q, v, duration=2e-3)
+    close(found.v[1], robot.simulate(q, v, lambda t, q, v: -1e-4 * v, duration=2e-3, passive=False).v[1], 1e-12)
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def test_mujoco_has_the_same_inertia_and_passive_forces(tmp_path: Any) -> None:
+    path = tmp_path / "three.xml"
+    path.write_text(MJCF)
+    model = mujoco.MjModel.from_xml_string(MJCF)
+    data = mujoco.MjData(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot = drevo.load(str(path))
+    rng = np.random.default_rng(0)
+    q, v = robot.random(rng=rng), rng.normal(size=5)
+    data.qpos[:], data.qvel[:] = [*q[:2], q[5], *q[2:5]], v
+    mujoco.mj_forward(model, data)
+    M = np.zeros((5, 5))
+    mujoco.mj_fullM(model, data, M)
+    close(robot.mass_matrix(q), M)
+    close(robot.passive(q, v), data.qfrc_passive)
+    tau = robot.inverse_dynamics(q, v, data.qacc, passive=True)
+    close(tau, np.zeros(5), 1e-11)
+    close(robot.forward_dynamics(q, v, tau, passive=True), data.qacc, 1e-11)
+    assert robot.armature.tolist() == model.dof_armature.tolist()
+    assert robot.damping.tolist() == [0.3, 0.1, 0.02, 0.02, 0.02]
+
+
+def test_dry_friction_is_smooth_and_grows_to_its_size() -> None:
+    b = drevo.Builder("block")
+    b.body("a", joint="prismatic", mass=1.0, friction=0.5)
+    forces = acting(b.model())
+    f = [passive_forces(forces, 1, [0.0], [v])[0] for v in (0.0, WIDTH, 1e6, -1e6)]
+    np.testing.assert_allclose(f, [0.0, -0.5 / np.sqrt(2.0), -0.5, 0.5], rtol=1e-14)
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "json", "toml"])
+def test_saved_and_read_again(tmp_path: Any, suffix: str) -> None:
+    robot = arm(damping=0.1, friction=0.2, stiffness=3.0, reference=0.4)
+    path = tmp_path / f"arm.{suffix}"
+    getattr(robot, f"to_{suffix}")(str(path))
+    again = drevo.load(str(path))
+    for name in ("armature", "damping", "friction", "stiffness", "reference"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(robot, name))
+        assert getattr(robot, name).any()
+
+
+def test_urdf_and_sdf_name_them_their_own_way(tmp_path: Any) -> None:
+    urdf = (
+        '<robot name="r"><link name="w"/><link name="a"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="j" type="revolute"><parent link="w"/><child link="a"/>'
+        '<axis xyz="0 0 1"/><dynamics damping="0.7" friction="0.2"/>'
+        '<limit lower="-1" upper="2" velocity="3" effort="4"/></joint></robot>'
+    )  # fmt: skip
+    path = tmp_path / "r.urdf"
+    path.write_text(urdf)
+    robot = drevo.load(str(path))
+    found = [x.item() for x in (robot.damping, robot.friction, robot.lower, robot.upper, robot.max_velocity,
+                                robot.max_effort)]  # fmt: skip
+    assert found == [0.7, 0.2, -1.0, 2.0, 3.0, 4.0]
+    sdf = (
+        '<sdf version="1.9"><model name="r"><link name="a"><inertial><mass>1</mass>'
+        "<inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial></link>"
+        '<joint name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz><dynamics>'
+        "<damping>0.7</damping><friction>0.2</friction><spring_stiffness>5</spring_stiffness>"
+        "<spring_reference>0.3</spring_reference></dynamics></axis></joint></model></sdf>"
+    )
+    path = tmp_path / "r.sdf"
+    path.write_text(sdf)
+    robot = drevo.load(str(path))
+    assert [x.item() for x in (robot.damping, robot.friction, robot.stiffness, robot.reference)] == [
+        0.7,
+        0.2,
+        5,
+        0.3,
+    ]
+
+
+def test_what_is_wrong_is_said() -> None:
+    def one(**given: Any) -> Robot:
+        b = drevo.Builder("r")
+        b.body("a", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3), **given)
+        return b.robot()
+
+    with pytest.raises(ModelError, match=r"joint 'a_joint' of body 'a' has the negative armature -1"):
+        one(armature=-1.0)
+    with pytest.raises(ModelError, match="damping nan is not finite"):
+        one(damping=float("nan"))
+    with pytest.raises(ModelError, match="both dynamics and friction are given"):
+        one(friction=1.0, dynamics=JointDynamics(damping=1.0))
+    with pytest.warns(DrevoWarning, match="negative damping -1, which drives it"):
+        one(damping=-1.0)
+    with pytest.warns(DrevoWarning, match="stiffness of joint 'a_joint'"):
+        one(joint="spherical", stiffness=1.0)
+    assert one(damping=-0.0).model.joints[0].dynamics is None
