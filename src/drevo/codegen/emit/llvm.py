@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .ir import Module
 from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
-from .llvm_ports import ColumnPorts, Ports, TilePorts
+from .llvm_ports import column_ports, sample_ports, tile_ports
 from .llvm_target import Arena as Arena
 from .llvm_target import Target as Target
 from .llvm_target import arena_of
@@ -39,8 +39,8 @@ def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None) 
     arena = arena_of(low, target, split.slots, layout)
     scratch = split.slots * one.size
     if target.single:
-        Kernel(low, target, split, Ports(low, one)).add(m)
-    ports = TilePorts(low, many, arena) if layout == "rows" else ColumnPorts(low, many)
+        Kernel(low, target, split, sample_ports(low, one)).add(m)
+    ports = tile_ports(many, arena) if layout == "rows" else column_ports(low, many)
     Kernel(low, target, split, ports).add(m)
     add_driver(m, low, target, arena, layout)
     if entry is not None:

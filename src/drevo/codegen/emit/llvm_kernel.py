@@ -13,13 +13,14 @@ from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, WHEN
 from ..graph.program import FLOOR
 from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .llvm_math import NEAR, Lanes, add_atan2, add_sincos, add_turned
-from .llvm_ports import ALONE, Ports
+from .llvm_ports import ALONE, Address, Ports
 from .llvm_target import Target
 from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, step_results
 from .outline import sinks_of
 from .split import SplitSteps, StepRun
 
 TESTS = 8  # of results in a row, before their sum goes to the status
+AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
 UNIT_TOLERANCE = 2e-6  # of |q|^2, which is 1e-6 of |q|
 _NAME = {ADD: "fadd", MUL: "fmul", DIV: "fdiv"}
 
@@ -116,7 +117,9 @@ class FunctionBody:
                 text = f"<{len(items)} x {l.scalar}> <{', '.join(items)}>" if len(items) > 1 else items[0]
                 if l.lanes > 1:
                     text = f"{l.type} {l.const(values[0])}"
-                self.out.append(f"  store {text}, ptr {self.k.ports.place(self, i, start)}, align {l.bytes}")
+                self.out.append(
+                    f"  store {text}, ptr {self.place(self.k.ports.outputs[i], start)}, align {l.bytes}"
+                )
 
     # -- names ----------------------------------------------------------------------------------------------
 
@@ -129,16 +132,27 @@ class FunctionBody:
     def address(self, base: str, offset: int) -> str:
         return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
 
-    def row(self, base: str, step: str, column: int) -> str:
-        """The address of a row of a batch-last array."""
+    def place(self, port: Address, column: int) -> str:
+        """The address of a column."""
+        if not port.step:
+            return self.address(port.base, port.offset + column * (self.l.size if port.shared else self.l.bytes))
         if not column:
-            return base
-        offset = self.fresh(f"mul i64 {step}, {column}")
-        return self.fresh(f"getelementptr i8, ptr {base}, i64 {offset}")
+            return port.base
+        offset = self.fresh(f"mul i64 {port.step}, {column}")
+        return self.fresh(f"getelementptr i8, ptr {port.base}, i64 {offset}")
 
-    def load(self, v: int, base: str, offset: int, align: int = 0) -> None:
-        address, l = self.address(base, offset), self.l
-        self.out.append(f"  {self.value}{v} = load {l.type}, ptr {address}, align {align or l.bytes}")
+    def load(self, v: int, port: Address, column: int = 0, align: int = 0) -> None:
+        """A value, or the number that all lanes share; of a batch with a prefetch of what a later tile reads."""
+        l, at = self.l, self.place(port, column)
+        if port.shared:
+            number = self.fresh(f"load {l.scalar}, ptr {at}, align {l.size}")
+            first = self.fresh(f"insertelement {l.type} poison, {l.scalar} {number}, i64 0")
+            text = f"shufflevector {l.type} {first}, {l.type} poison, <{l.lanes} x i32> zeroinitializer"
+        else:
+            text = f"load {l.type}, ptr {at}, align {align or l.bytes}"
+        self.out.append(f"  {self.value}{v} = {text}")
+        if port.step:
+            self.out.append(f"  call void @llvm.prefetch.p0(ptr {self.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
 
     def operand(self, edge: int) -> str:
         """The text of an operand; inputs and crossing values are loaded at their first use here."""
@@ -149,11 +163,12 @@ class FunctionBody:
         if v not in self.made:
             self.made.add(v)
             if v in k.low.where:
-                k.ports.load(self, v, *k.low.where[v])
+                port, column = k.low.where[v]
+                self.load(v, k.ports.inputs[port], column, k.ports.align)
             elif v in self.frame:
-                self.load(v, "%frame", self.frame[v] * self.l.bytes)
+                self.load(v, Address("%frame", self.frame[v] * self.l.bytes))
             else:
-                self.load(v, "%scratch", k.split.slot[v] * self.l.bytes)
+                self.load(v, Address("%scratch", k.split.slot[v] * self.l.bytes))
         return self.fresh(f"fneg {self.l.type} {self.value}{v}") if edge & 1 else f"{self.value}{v}"
 
     def turns(self, steps: Sequence[Step]) -> None:
@@ -285,7 +300,7 @@ class FunctionBody:
         for port, column, sign in k.sinks.get(v, ()):
             if sign not in names:
                 names[sign] = self.operand(2 * v + sign)
-            place = k.ports.place(self, port, column)
+            place = self.place(k.ports.outputs[port], column)
             self.out.append(f"  store {l.type} {names[sign]}, ptr {place}, align {k.ports.align}")
         if names and k.target.check and (v in k.ends or self.frame):
             self.test(f"{self.value}{v}")  # an outlined run is tested throughout: its copies have other ends

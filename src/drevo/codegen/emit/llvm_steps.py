@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .ir import I8, I32, I64, IRFunction, Value
 from .llvm_kernel import FunctionBody, Kernel
 from .llvm_math import Lanes
-from .llvm_ports import Ports, StraightLine
+from .llvm_ports import Address, Ports
 from .llvm_target import Target
 from .lower import Lowered
 from .split import split_functions
@@ -128,35 +128,20 @@ def write_step(f: IRFunction, step: BodyStep, target: Target, l: Lanes, bases: d
     Only results are tested: what is not finite in a state reaches them.
     """
     low = step.low
-    kernel = Kernel(low, target, split_functions(low, len(low.steps)), _StepPorts(step, l, bases))
+    kernel = Kernel(low, target, split_functions(low, len(low.steps)), _step_ports(step, l, bases))
     kernel.ends = {
         v for v, ports in kernel.sinks.items() if any(step.outputs[i].base not in _STATE for i, _, _ in ports)
     }
     FunctionBody(kernel, f, stem=f.fresh("step") + "_").write(low.steps)
 
 
-class _StepPorts(Ports):
+def _step_ports(step: BodyStep, l: Lanes, bases: dict[str, Value]) -> Ports:
     """Of a step: addresses that its places stand for."""
 
-    def __init__(self, step: BodyStep, l: Lanes, bases: dict[str, Value]) -> None:
-        super().__init__(step.low, l)
-        self.shared = [place.base in _SHARED and l.lanes > 1 for place in step.inputs]
-        if "entry" in bases:  # a row of any length
-            self.align = l.size
-        self.sources, self.targets = (
-            [bases[p.base].at(p.offset * (l.size if p.base in _SHARED else l.bytes), I8).text for p in places]
-            for places in (step.inputs, step.outputs)
-        )
+    def address(p: Place) -> Address:
+        size = l.size if p.base in _SHARED else l.bytes
+        shared = p.base in _SHARED and l.lanes > 1
+        return Address(bases[p.base].at(p.offset * size, I8).text, shared=shared)
 
-    def load(self, body: StraightLine, v: int, port: int, column: int) -> None:
-        l, source = self.l, self.sources[port]
-        if not self.shared[port]:
-            return body.load(v, source, column * l.bytes, self.align)
-        number = body.fresh(f"load {l.scalar}, ptr {body.address(source, column * l.size)}, align {l.size}")
-        first = body.fresh(f"insertelement {l.type} poison, {l.scalar} {number}, i64 0")
-        lanes = f"{l.type} {first}, {l.type} poison, <{l.lanes} x i32> zeroinitializer"
-        body.out.append(f"  {body.value}{v} = shufflevector {lanes}")
-        return None
-
-    def place(self, body: StraightLine, port: int, column: int) -> str:
-        return body.address(self.targets[port], column * self.l.bytes)
+    inputs, outputs = ([address(p) for p in places] for places in (step.inputs, step.outputs))
+    return Ports(l, inputs, outputs, {}, l.size if "entry" in bases else l.bytes, True)  # a row of any length

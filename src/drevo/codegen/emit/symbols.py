@@ -10,14 +10,29 @@ from ..graph.program import Parameter, Program
 from .names import Names
 
 _TITLE = re.compile(r"\S+ (\S+) \((.*)\)", re.DOTALL)
-_UNITS = {
-    "mass": "kg",
-    "com": "m",
-    "inertia": "kg m²",
-    "origin": "m",
-    "lead": "m per revolution",
-    "gravity": "m/s²",
+
+
+class Kind(NamedTuple):
+    """Of parameters: what they are called, what that is, and its unit; gaps as in `symbols`."""
+
+    symbol: str
+    meaning: str
+    unit: str
+
+
+KINDS = {
+    "mass": Kind("m_{number}", "mass of {owner}", "kg"),
+    "com": Kind("{entry}_c{number}", "centre of mass of {owner}, {entry} in its own axes", "m"),
+    "inertia": Kind(
+        "I_{number}{entry}", "inertia tensor of {owner} about its centre of mass, entry {entry}", "kg m²"
+    ),
+    "origin": Kind("L_{lengths}", "distance of the origin of {owner} along {entry} of its parent", "m"),
+    "lead": Kind("ell_{number}", "lead of {owner}", "m per revolution"),
+    "gravity": Kind("g_{entry}", "acceleration of gravity along {entry} of the world", "m/s²"),
+    "": Kind("{number}", "", ""),
 }
+CHILD = "distance of the link that {owner} carries along {entry} of the moved joint"
+PAPER = {"mass": "m_o{number}", "origin": "R_{number}{entry}"}  # there m_i is a subtree's mass, L_i between poles
 
 
 class Symbol(NamedTuple):
@@ -31,18 +46,17 @@ class Symbol(NamedTuple):
 
 def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
     """The symbols of a program's parameters, in their order."""
-    numbers, paper = _numbers(program), program.meta.get("inputs") is not None
-    lengths = 0
-    out = []
+    numbers, symbol = _numbers(program), PAPER if program.meta.get("inputs") is not None else {}
+    lengths, out = 0, []
     for p in program.parameters:
         owner, kind, entry = _split(p.name)
         lengths += kind == "origin"
-        number = numbers.get(owner, owner)
-        wanted = f"L_{lengths}" if kind == "origin" else _symbol(kind, number, entry)
-        if paper and kind in ("mass", "origin"):  # there m_i is the mass of a subtree and L_i a distance of poles
-            wanted = f"m_o{number}" if kind == "mass" else f"R_{number}{entry}"
-        meaning = p.meaning or _meaning(owner, kind, entry)
-        out.append(Symbol(names.new(wanted), meaning, _UNITS.get(kind, ""), p))
+        child = kind == "origin" and owner.endswith(".child")
+        gaps = {"owner": owner[:-6] if child else owner, "number": numbers.get(owner, owner), "entry": entry}
+        row = KINDS[kind]
+        name = names.new(symbol.get(kind, row.symbol).format(lengths=lengths, **gaps))
+        meaning = p.meaning or (CHILD if child else row.meaning).format(**gaps)
+        out.append(Symbol(name, meaning, row.unit, p))
     return tuple(out)
 
 
@@ -50,31 +64,6 @@ def _split(name: str) -> tuple[str, str, str]:
     """Owner, kind and entry; an owner may hold dots itself."""
     found = re.fullmatch(r"(.*?)\.?(mass|com|inertia|origin|lead|gravity)(?:\.(\w+))?", name, re.DOTALL)
     return (found[1], found[2], found[3] or "") if found else (name, "", "")
-
-
-def _symbol(kind: str, number: str, entry: str) -> str:
-    table = {
-        "mass": f"m_{number}",
-        "com": f"{entry}_c{number}",
-        "inertia": f"I_{number}{entry}",
-        "lead": f"ell_{number}",
-        "gravity": f"g_{entry}",
-    }
-    return table.get(kind, number)
-
-
-def _meaning(owner: str, kind: str, entry: str) -> str:
-    if kind == "origin" and owner.endswith(".child"):
-        return f"distance of the link that {owner[:-6]} carries along {entry} of the moved joint"
-    table = {
-        "mass": f"mass of {owner}",
-        "com": f"centre of mass of {owner}, {entry} in its own axes",
-        "inertia": f"inertia tensor of {owner} about its centre of mass, entry {entry}",
-        "origin": f"distance of the origin of {owner} along {entry} of its parent",
-        "lead": f"lead of {owner}",
-        "gravity": f"acceleration of gravity along {entry} of the world",
-    }
-    return table.get(kind, "")
 
 
 def _numbers(program: Program) -> Mapping[str, str]:

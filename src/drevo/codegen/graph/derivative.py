@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import TraceError
 from .node import Expr, FloatOrExpr, Graph
-from .ops import ADD, CHOICE, DIV, MUL, OPS
+from .ops import CHOICE, OPS
 
 
 def partial(outputs: Sequence[FloatOrExpr], inputs: Sequence[FloatOrExpr]) -> list[list[FloatOrExpr]]:
@@ -37,21 +37,9 @@ def _signed(rate: dict[int, FloatOrExpr], edge: int) -> FloatOrExpr:
 
 def _rate(graph: Graph, n: int, rate: dict[int, FloatOrExpr]) -> Any:
     """The rate of one operation from the rates of its operands."""
-    op = graph.op[n]
-    operands = graph.operands(n)
-    u, du = graph.expr(operands[0]), _signed(rate, operands[0])
-    rate_of = OPS[op].rate
-    if rate_of is not None:
-        return rate_of(u, graph.expr(2 * n), du)
-    w, dw = graph.expr(operands[1]), _signed(rate, operands[1])
-    if op == ADD:
-        return du + dw
-    if op == MUL:
-        return du * w + u * dw
+    op, operands = graph.op[n], graph.operands(n)
+    rates = [_signed(rate, e) for e in operands]
     if op in CHOICE:
-        d = graph.choice(op, operands[0], graph.edge(dw))
+        d = graph.choice(op, operands[0], graph.edge(rates[1]))
         return d if isinstance(d, float) else graph.expr(d)
-    if op == DIV:
-        return (du - graph.expr(2 * n) * dw) / w
-    square = u * u + w * w  # atan2(u, w)
-    return (w * du - u * dw) / square
+    return OPS[op].rate(*map(graph.expr, operands), graph.expr(2 * n), *rates)  # type: ignore[misc]

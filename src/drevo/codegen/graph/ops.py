@@ -15,30 +15,14 @@ BINARY = (ADD, MUL, DIV, ATAN2, *CHOICE)  # ATAN2 stands on parameters only: the
 class Op(NamedTuple):
     """arity, and the meaning on anything that has + - * / (floats, fractions, arrays).
 
-    rate: of a function of one argument, from the argument, the value and the argument's rate. Such a function has
-    its name in Python's math, in NumPy, C and MATLAB, and as an intrinsic of LLVM.
+    rate: from the arguments, the value and the rates of the arguments. A function of one argument has its name in
+    Python's math, in NumPy, C and MATLAB, and as an intrinsic of LLVM.
     """
 
     name: str
     arity: int
     apply: Callable[..., Any] | None = None
-    rate: Callable[[Any, Any, Any], Any] | None = None
-
-
-def _sin(x: Any) -> Any:
-    return np.sin(x)
-
-
-def _cos(x: Any) -> Any:
-    return np.cos(x)
-
-
-def _sqrt(x: Any) -> Any:
-    return np.sqrt(x)
-
-
-def _atan2(y: Any, x: Any) -> Any:
-    return np.arctan2(y, x)
+    rate: Callable[..., Any] | None = None
 
 
 def _when(c: Any, x: Any) -> Any:
@@ -49,17 +33,22 @@ def _unless(c: Any, x: Any) -> Any:
     return np.where(c > 0, 0.0, x) if np.ndim(c) else 0.0 if c > 0 else x
 
 
+def _turn(u: Any, w: Any, y: Any, du: Any, dw: Any) -> Any:
+    square = u * u + w * w
+    return (w * du - u * dw) / square
+
+
 OPS: tuple[Op, ...] = (
     Op("const", 0),
     Op("parameter", 0),
     Op("input", 0),
-    Op("add", 2, lambda x, y: x + y),
-    Op("mul", 2, lambda x, y: x * y),
-    Op("div", 2, lambda x, y: x / y),
-    Op("sin", 1, _sin, lambda u, y, du: u.cos() * du),
-    Op("cos", 1, _cos, lambda u, y, du: -(u.sin() * du)),
-    Op("sqrt", 1, _sqrt, lambda u, y, du: 0.5 * du / y),
-    Op("atan2", 2, _atan2),
+    Op("add", 2, lambda x, y: x + y, lambda u, w, y, du, dw: du + dw),
+    Op("mul", 2, lambda x, y: x * y, lambda u, w, y, du, dw: du * w + u * dw),
+    Op("div", 2, lambda x, y: x / y, lambda u, w, y, du, dw: (du - y * dw) / w),
+    Op("sin", 1, np.sin, lambda u, y, du: u.cos() * du),
+    Op("cos", 1, np.cos, lambda u, y, du: -(u.sin() * du)),
+    Op("sqrt", 1, np.sqrt, lambda u, y, du: 0.5 * du / y),
+    Op("atan2", 2, np.arctan2, _turn),
     Op("when", 2, _when),
     Op("unless", 2, _unless),
 )

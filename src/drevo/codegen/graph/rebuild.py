@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from .node import Graph
-from .ops import ADD, CHOICE, CONST, DIV, INPUT, MUL
+from .ops import ADD, ATAN2, CHOICE, CONST, DIV, INPUT, MUL
 from .program import Program
 
 Labels = tuple[tuple[str, int], ...]
@@ -82,17 +83,12 @@ class _Copy:
         return self.new[n] ^ (e & 1)
 
     def made(self, n: int) -> int:
-        g = self.graph
-        if n in self.sums:
-            first, *rest = [self.edge(e) for e in self.sums[n]]
-            for e in rest:
-                first = self.whole(g.add(first, e))
-            return first
-        if n in self.products:
-            first, *rest = [self.edge(e) for e in self.products[n]]
-            for e in rest:
-                first = self.whole(g.mul(first, e))
-            return first
+        for parts, rule in ((self.sums, self.graph.add), (self.products, self.graph.mul)):
+            if n in parts:
+                first, *rest = [self.edge(e) for e in parts[n]]
+                for e in rest:
+                    first = self.whole(rule(first, e))
+                return first
         return self.copied(n)
 
     def copied(self, n: int) -> int:
@@ -101,13 +97,9 @@ class _Copy:
             return g.edge(old.constants[old.a[n]])
         if op <= INPUT:
             return (g.input if op == INPUT else g.parameter)(old.names[old.a[n]]).edge
-        x, *rest = [self.edge(e) for e in old.operands(n)]
-        rules = {ADD: g.add, MUL: g.mul, DIV: g.div}
-        if op in rules:
-            return self.whole(rules[op](x, *rest))
-        if op in CHOICE:
-            return self.whole(g.choice(op, x, *rest))
-        return self.whole(g.atan2(x, *rest) if rest else g.unary(op, x))
+        rules = {ADD: g.add, MUL: g.mul, DIV: g.div, ATAN2: g.atan2}
+        rule = rules.get(op) or partial(g.choice if op in CHOICE else g.unary, op)
+        return self.whole(rule(*(self.edge(e) for e in old.operands(n))))
 
     def whole(self, x: int | float) -> int:
         """An edge even of what folded to a number."""
