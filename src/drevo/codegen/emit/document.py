@@ -33,10 +33,12 @@ def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[flo
     return show
 
 
-def legend(sequence: Sequence, facts: About) -> list[tuple[tuple[str, ...], str]]:
-    """The names of every argument and result, and what it is."""
-    arguments = [(p.scalars, meaning(facts, p.source)) for p in sequence.inputs if p.scalars]
-    return [*arguments, *(((r.name,), meaning(facts, r.source)) for r in sequence.results)]
+def legend(sequence: Sequence, facts: About, name: Callable[[str], str], dots: str) -> list[tuple[str, str]]:
+    """Every argument, such as q_1, ..., q_7, and every result, with what it is."""
+    listed = [(list(map(name, p.scalars)), p.source) for p in sequence.inputs if p.scalars]
+    listed += [([name(r.name)], r.source) for r in sequence.results]
+    short = ((x if len(x) <= 3 else [x[0], dots, x[-1]], source) for x, source in listed)
+    return [(", ".join(names), meaning(facts, source)) for names, source in short]
 
 
 def input_rows(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:
@@ -87,10 +89,3 @@ def is_symmetric(result: Result) -> bool:
         return False
     n = result.shape[0]
     return all(result.entries[i * n + j] == result.entries[j * n + i] for i in range(n) for j in range(i))
-
-
-def spelled(name: Callable[[str], str], names: tuple[str, ...], dots: str) -> str:
-    """q_1, ..., q_7."""
-    if len(names) <= 3:
-        return ", ".join(map(name, names))
-    return f"{name(names[0])}, {dots}, {name(names[-1])}"

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from html import escape
 
+from . import document
 from .about import WORDS, About
 from .c import c
-from .document import (
-    CITE,
-    COUNTED,
-    equal_entries,
-    input_rows,
-    input_sections,
-    is_symmetric,
-    legend,
-    note_of,
-    rounded,
-    spelled,
-)
 from .drawing import svg
 from .expression import Style, write_terms
 from .html_style import CSS, SCRIPT
@@ -34,7 +23,7 @@ _WORDS = WORDS | {"trig": "sines, cosines", "hoisted": "on parameters alone"}
 
 def html_style(digits: int) -> Style:
     """Presentation MathML."""
-    show = rounded(digits, lambda mantissa, exponent: f"{mantissa}e{exponent}")
+    show = document.rounded(digits, lambda mantissa, exponent: f"{mantissa}e{exponent}")
     return Style(
         name=mathml_name,
         number=lambda x: _number(show(x)),
@@ -103,7 +92,7 @@ def _head(facts: About) -> str:
     cards = "".join(f"<div><b>{shown[k]}</b><span>{word}</span></div>" for k, word in _WORDS.items() if k in shown)
     by = f"<p>Formalism: {escape(facts.book)}</p>" if facts.formalism else ""
     what, robot = escape(facts.quantity.replace("_", " ")), escape(facts.robot)
-    note = f"<details><summary>How operations are counted</summary><p>{escape(COUNTED)}</p></details>"
+    note = f"<details><summary>How operations are counted</summary><p>{escape(document.COUNTED)}</p></details>"
     return f'<header><h1>{what}<small>{robot}</small></h1>{by}<div class="counts">{cards}</div>{note}</header>'
 
 
@@ -114,7 +103,7 @@ def _parts(sequence: Sequence, facts: About) -> list[PagePart]:
         parts.append(("inputs", "Inputs", _inputs(sequence, facts)))
     if facts.drawing is not None:
         parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
-    for k, (section, values) in enumerate(input_sections(facts)):
+    for k, (section, values) in enumerate(document.input_sections(facts)):
         parts.append(
             (f"i{k}", _title(section), _table([_defined(s, x, style) for s, x in zip(section.statements, values)]))
         )
@@ -129,7 +118,7 @@ def _parts(sequence: Sequence, facts: About) -> list[PagePart]:
     if facts.checks:
         parts.append(("checks", "Checks", _checks(facts)))
     parts.append(("assumptions", "Assumptions", _list(facts.assumptions)))
-    return [*parts, ("sources", "Sources", _list((*facts.references, CITE)))]
+    return [*parts, ("sources", "Sources", _list((*facts.references, document.CITE)))]
 
 
 def _title(section: Section) -> str:
@@ -150,12 +139,12 @@ def _legend(rows: Iterable[tuple[str, ...]], head: tuple[str, ...] = (), numbers
 
 
 def _symbols(sequence: Sequence, facts: About) -> str:
-    listed = ((spelled(mathml_name, names, "<mo>…</mo>"), said) for names, said in legend(sequence, facts))
+    listed = document.legend(sequence, facts, mathml_name, "<mo>…</mo>")
     return _legend((_math(names.replace(", ", "<mo>,</mo>")), escape(said)) for names, said in listed)
 
 
 def _inputs(sequence: Sequence, facts: About) -> str:
-    rows = [(_math(mathml_name(s)), *map(escape, c)) for s, c in input_rows(sequence, facts)]
+    rows = [(_math(mathml_name(s)), *map(escape, c)) for s, c in document.input_rows(sequence, facts)]
     return _legend(rows, ("symbol", "joint", "number", "kind", "unit"))
 
 
@@ -166,7 +155,7 @@ def _parameters(sequence: Sequence) -> str:
 
 
 def _equations(section: Section, style: Style, facts: About) -> str:
-    return _table([_equation(s, style, note_of(facts, (s.name, *s.also))) for s in section.statements])
+    return _table([_equation(s, style, document.note_of(facts, (s.name, *s.also))) for s in section.statements])
 
 
 def _defined(s: Statement, value: float | None, style: Style) -> str:
@@ -196,11 +185,13 @@ def _row(left: str, right: str, note: str = "") -> str:
 
 
 def _result(result: Result, style: Style, facts: About) -> str:
-    note = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if is_symmetric(result) else ""
+    note = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if document.is_symmetric(result) else ""
     rows = []
-    for same in equal_entries(result):
+    for same in document.equal_entries(result):
         left = "<mo>=</mo>".join(map(mathml_name, same.names))
-        rows.append(_row(left, write_terms((same.value,), style), "".join(_said(note_of(facts, same.names)))))
+        rows.append(
+            _row(left, write_terms((same.value,), style), "".join(_said(document.note_of(facts, same.names))))
+        )
     return note + (_table(rows, "eq same") if rows else "")
 
 

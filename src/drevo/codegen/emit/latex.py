@@ -6,25 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from . import document
 from .about import About
-from .document import (
-    CITE,
-    COUNTED,
-    equal_entries,
-    input_rows,
-    input_sections,
-    is_symmetric,
-    legend,
-    note_of,
-    rounded,
-    spelled,
-)
 from .expression import Style, signed_terms, write_terms
 from .names import latex_name, latex_text
 from .sequence import Result, Section, Sequence, Statement
 
 Cells = tuple[str, ...]
-DOTS = r"\dots"
 LINE = 86  # visible characters of an equation on a line
 _PREAMBLE = r"""\documentclass[10pt]{article}
 \usepackage[T1]{fontenc}
@@ -40,7 +28,7 @@ def latex_style(digits: int) -> Style:
     """Thin spaces for products, fractions, rounded numbers."""
     return Style(
         name=latex_name,
-        number=rounded(digits, lambda m, e: rf"{m}\cdot 10^{{{e}}}"),
+        number=document.rounded(digits, lambda m, e: rf"{m}\cdot 10^{{{e}}}"),
         times=r"\,",
         divide=lambda top, under: rf"\frac{{{top}}}{{{' '.join(under)}}}",
         call=_called,
@@ -68,7 +56,7 @@ def latex(sequence: Sequence, facts: About) -> str:
     lines = [_PREAMBLE + title, r"\author{}", r"\date{}", r"\begin{document}", r"\maketitle"]
     if facts.formalism:
         lines.append(rf"Formalism: {latex_text(facts.book)}.")
-    lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(COUNTED), ""]
+    lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(document.COUNTED), ""]
     marks = Marks(latex_text, lambda x: f"${_value(x, style)}$", _heading, _table, _aligned, lambda text: [text])
     lines += tex_body(sequence, facts, marks)
     lines += [
@@ -77,7 +65,7 @@ def latex(sequence: Sequence, facts: About) -> str:
         *(rf"\item {latex_text(a)}" for a in facts.assumptions),
     ]
     lines += [r"\end{itemize}", *_heading(0, "Sources"), *(latex_text(r) + r" \\" for r in facts.references)]
-    return "\n".join([*lines, latex_text(CITE), r"\end{document}", ""])
+    return "\n".join([*lines, latex_text(document.CITE), r"\end{document}", ""])
 
 
 def _heading(level: int, title: str) -> list[str]:
@@ -116,11 +104,12 @@ def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
             yield from m.heading(1, text(s.title))
             yield from m.aligned([noted(x, style, facts) for x in s.statements])
 
-    symbols = [(f"${spelled(latex_name, names, DOTS)}$", text(said)) for names, said in legend(sequence, facts)]
+    listed = document.legend(sequence, facts, latex_name, r"\dots")
+    symbols = [(f"${names}$", text(said)) for names, said in listed]
     lines = [*m.heading(0, "Symbols"), *m.table(("symbol", "meaning"), symbols)]
-    if given := [(f"${latex_name(s)}$", *map(text, c)) for s, c in input_rows(sequence, facts)]:
+    if given := [(f"${latex_name(s)}$", *map(text, c)) for s, c in document.input_rows(sequence, facts)]:
         lines += [*m.heading(0, "Inputs"), *m.table(("symbol", "joint", "number", "kind", "unit"), given)]
-    for section, values in input_sections(facts):
+    for section, values in document.input_sections(facts):
         lines += m.heading(1, text(section.title))
         lines += m.aligned([defined(x, v, style) for x, v in zip(section.statements, values)])
     if used := [s for s, read in zip(sequence.symbols, sequence.used) if read]:
@@ -140,17 +129,19 @@ def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
 def _result(result: Result, style: Style, facts: About, m: Marks) -> list[str]:
     """Symmetry, and the entries M_12 = M_21 and zeros as aligned lines of a few names each."""
     name, lines = f"${latex_name(result.name)}$", []
-    said = m.sentence(f"{name} is symmetric.") if is_symmetric(result) else []
-    for same in equal_entries(result):
+    said = m.sentence(f"{name} is symmetric.") if document.is_symmetric(result) else []
+    for same in document.equal_entries(result):
         names = " = ".join(map(latex_name, same.names))
-        lines.append(f"{names} &= {write_terms((same.value,), style)}{_beside(note_of(facts, same.names))}")
+        lines.append(
+            f"{names} &= {write_terms((same.value,), style)}{_beside(document.note_of(facts, same.names))}"
+        )
     parts = [*said, *(m.aligned(lines) if lines else [])]
     return [*m.heading(1, f"Result {name}"), *parts] if parts else []
 
 
 def noted(s: Statement, style: Style, facts: About) -> str:
     """An equation with what is said beside it."""
-    return _equation(s, style) + _beside(note_of(facts, (s.name, *s.also)))
+    return _equation(s, style) + _beside(document.note_of(facts, (s.name, *s.also)))
 
 
 def defined(s: Statement, value: float | None, style: Style) -> str:
