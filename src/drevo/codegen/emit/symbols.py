@@ -12,7 +12,7 @@ from .names import Names
 _TITLE = re.compile(r"\S+ (\S+) \((.*)\)", re.DOTALL)
 
 
-class Kind(NamedTuple):
+class SymbolKind(NamedTuple):
     """Of parameters: what they are called, what that is, and its unit; gaps as in `symbols`."""
 
     symbol: str
@@ -21,15 +21,15 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "mass": Kind("m_{number}", "mass of {owner}", "kg"),
-    "com": Kind("{entry}_c{number}", "centre of mass of {owner}, {entry} in its own axes", "m"),
-    "inertia": Kind(
+    "mass": SymbolKind("m_{number}", "mass of {owner}", "kg"),
+    "com": SymbolKind("{entry}_c{number}", "centre of mass of {owner}, {entry} in its own axes", "m"),
+    "inertia": SymbolKind(
         "I_{number}{entry}", "inertia tensor of {owner} about its centre of mass, entry {entry}", "kg m²"
     ),
-    "origin": Kind("L_{lengths}", "distance of the origin of {owner} along {entry} of its parent", "m"),
-    "lead": Kind("ell_{number}", "lead of {owner}", "m per revolution"),
-    "gravity": Kind("g_{entry}", "acceleration of gravity along {entry} of the world", "m/s²"),
-    "": Kind("{number}", "", ""),
+    "origin": SymbolKind("L_{lengths}", "distance of the origin of {owner} along {entry} of its parent", "m"),
+    "lead": SymbolKind("ell_{number}", "lead of {owner}", "m per revolution"),
+    "gravity": SymbolKind("g_{entry}", "acceleration of gravity along {entry} of the world", "m/s²"),
+    "": SymbolKind("{number}", "", ""),
 }
 CHILD = "distance of the link that {owner} carries along {entry} of the moved joint"
 PAPER = {"mass": "m_o{number}", "origin": "R_{number}{entry}"}  # there m_i is a subtree's mass, L_i between poles
