@@ -75,7 +75,7 @@ def test_loops_nest_and_skip_by_a_condition_within() -> None:
     """The pairs i < j of a triangle, in steps of two outside."""
     m = Module()
     f = m.function("pairs", I64, public=True, n=I64)
-    place = f.place(I64)
+    place = f.alloca(I64)
     place.store(f.zero(I64))
     with f.loop(f.n, step=2) as i, f.loop(f.n) as j, f.when(i.i < j.i):
         place.store(place.load(I64) + 1)
@@ -118,7 +118,7 @@ def test_a_loop_counts_down_too(n: int) -> None:
 def test_a_switch_takes_one_branch_and_the_first_by_default(index: int, value: int) -> None:
     m = Module()
     f = m.function("pick", I64, public=True, index=I64)
-    place = f.place(I64)
+    place = f.alloca(I64)
     f.switch(
         f.index, [lambda k=k: place.store(f.const(I64, k)) for k in (10, 20)] + [lambda: f.ret(f.const(I64, 30))]
     )
