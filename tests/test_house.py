@@ -217,11 +217,9 @@ FILES = {
     "codegen/emit/lower.py": 489,
 }
 FUNCTIONS = {
-    "apps.cli.accuracy.accuracy": 52,
-    "apps.cli.loads.loads": 50,
-    "apps.cli.linearise.linearise": 52,
-    "apps.cli.simulate.simulate": 52,
-    "apps.cli.write_out.write_out": 49,
+    "apps.cli.accuracy.accuracy": 48,
+    "apps.cli.loads.loads": 46,
+    "apps.cli.simulate.simulate": 46,
 }
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError, shown
 from ..io.given import finite, positive, whole
-from ..mechanics.configuration import slices
+from ..mechanics.configuration import freedoms, slices
 from ..mechanics.trunk import trunk_pitch
 from ..model.description import Model
 from ..model.dynamics import Dynamics
@@ -177,7 +177,7 @@ def refuse_undriven(model: Model, idle: Array, left: Array, b: Array) -> None:
     """What is left at joints without a drive must be nothing."""
     at = _worst(left, b)
     if at is not None:
-        owner = [j.name for j, _, sv in slices(model) for _ in range(sv.start, sv.stop)]
+        owner = [joint for joint, _ in freedoms(model)]
         name = [n for n, free in zip(owner, idle) if free][at[-1]]
         where = f" in row {at[0]} of the batch" if len(at) > 1 else ""
         raise NumericsError(

@@ -32,8 +32,17 @@ Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 TracedFunction = Callable[..., Vector]
 
 
+class _OnLinks:
+    __slots__ = ()
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that it names."""
+        return tuple(getattr(self, x) for x in ("link", "link_a", "link_b") if hasattr(self, x))
+
+
 @dataclass(frozen=True, slots=True)
-class Contact:
+class Contact(_OnLinks):
     """A point (3 rows: force) or a foot (6 rows: force, then moment about the point) held at rest."""
 
     link: str
@@ -42,17 +51,13 @@ class Contact:
     anchor: Triple | None = None
     rotation: RotationMatrix | None = None
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        return (self.link,)
-
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         turn = None if self.rotation is None else Mat.of(self.rotation)
         return rows_of.contact(k, self.link, self.point, self.size, self.anchor, turn)
 
 
 @dataclass(frozen=True, slots=True)
-class PointOnPlane:
+class PointOnPlane(_OnLinks):
     """(n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2."""
 
     link: str
@@ -61,17 +66,13 @@ class PointOnPlane:
     offset: Triple
     size: int = 1
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        return (self.link,)
-
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         n0, n1 = self.normal
         return rows_of.point_on_plane(k, t, self.link, self.point, (Vec(*n0), Vec(*n1)), self.offset)
 
 
 @dataclass(frozen=True, slots=True)
-class PointToPoint:
+class PointToPoint(_OnLinks):
     """W (r_a - r_b) = 0; W is the identity unless given."""
 
     link_a: str
@@ -84,16 +85,12 @@ class PointToPoint:
     def size(self) -> int:
         return 3 if self.W is None else len(self.W)
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        return (self.link_a, self.link_b)
-
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.point_to_point(k, self.link_a, self.point_a, self.link_b, self.point_b, self.W)
 
 
 @dataclass(frozen=True, slots=True)
-class Weld:
+class Weld(_OnLinks):
     """r_a = r_b and R_a R_ab = R_b. R_ab may be given, or be that of a configuration `at`, or be left open."""
 
     link_a: str
@@ -104,10 +101,6 @@ class Weld:
     at: tuple[float, ...] | None = None
     size: int = 6
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        return (self.link_a, self.link_b)
-
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         turn = None if self.rotation is None else Mat.of(self.rotation)
         if self.at is not None:
@@ -116,7 +109,7 @@ class Weld:
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class Distance(_OnLinks):
     """|r_a - r_b| = length; the reaction is the force that pushes the points apart."""
 
     link_a: str
@@ -126,10 +119,6 @@ class Distance:
     length: float
     size: int = 1
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        return (self.link_a, self.link_b)
-
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         try:
             return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
@@ -138,7 +127,7 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True)
-class Gear:
+class Gear(_OnLinks):
     """q_a = ratio q_b + offset."""
 
     joint_a: str
@@ -147,26 +136,18 @@ class Gear:
     offset: float = 0.0
     size: int = 1
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        return ()
-
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.gear(k, self.joint_a, self.joint_b, self.ratio, self.offset)
 
 
 @dataclass(frozen=True, slots=True)
-class PoseTracking:
+class PoseTracking(_OnLinks):
     """A frame of a link follows a programmed pose."""
 
     link: str
     program: Callable[[Scalar], Sequence[Vector]]
     point: Triple
     size: int = 6
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        return (self.link,)
 
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.pose_tracking(k, t, self.link, self.point, self.checked)
@@ -181,15 +162,11 @@ class PoseTracking:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class Traced(_OnLinks):
     """f(pose, q, t) = 0 of a Python function."""
 
     f: TracedFunction
     size: int
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        return ()
 
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         return rows_of.function(k, t, self._values(k))

@@ -16,6 +16,7 @@ from ..codegen.runtime.diagnose import first_lost
 from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large, rolled_function
 from ..errors import NumericsError
+from ..mechanics.configuration import freedoms
 from ..model.dynamics import Dynamics
 
 if TYPE_CHECKING:
@@ -146,9 +147,9 @@ def _cholesky(robot: Dynamics, q: Array) -> Array:
             return L
     except np.linalg.LinAlgError:
         pass
-    names = [j.name for j in robot.model.moving_joints for _ in range(j.nv)]
+    names = [joint for joint, _ in freedoms(robot.model)]
     lost = first_lost(
-        _pivots(M).reshape(-1, robot.nv)[:, ::-1] / diagonal.reshape(-1, robot.nv)[:, ::-1], names[::-1]
+        matrix_pivots(M).reshape(-1, robot.nv)[:, ::-1] / diagonal.reshape(-1, robot.nv)[:, ::-1], names[::-1]
     )
     where = f" in row {lost.row} of the batch" if M.ndim > 2 else ""
     raise NumericsError(
@@ -157,7 +158,7 @@ def _cholesky(robot: Dynamics, q: Array) -> Array:
     )
 
 
-def _pivots(M: Array) -> Array:
+def matrix_pivots(M: Array) -> Array:
     """D of M = L^T D L, from the last rate to the first."""
     rest, out = np.array(M), np.zeros(M.shape[:-1])
     for k in range(M.shape[-1] - 1, -1, -1):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,15 +39,13 @@ from ..mechanics.acting import acting as acting_in
 from ..mechanics.acting import passive_forces, slopes
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
-from ..mechanics.configuration import slices
+from ..mechanics.configuration import freedoms, slices
 from ..mechanics.scalar import dot
+from ..mechanics.spatial import Vec, skew
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .model import LinearModel, real_matrix
-
-if TYPE_CHECKING:
-    pass
 
 Array = np.ndarray[Any, Any]
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
@@ -140,7 +138,7 @@ def linearise(
     force_side = np.hstack([hessian - dID_dq + push_q, push_v - dID_dv, S])  # (4.1): columns dq, dv, dtau
     motion_side = np.hstack([second_q, second_v, np.zeros((len(second_q), S.shape[1]))])
     da, dN = _solved(M, now.jacobian, force_side, motion_side)
-    n, names = robot.nv, _rate_names(robot.model)
+    n, names = robot.nv, freedoms(robot.model)
     states = _named(names, "qv")
     return Linearisation(
         np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
@@ -167,15 +165,6 @@ def _passive(robot: Dynamics, q: Array, v: Array, wanted: bool) -> tuple[Array, 
         by_q[k, k] += slope_q
         by_v[k, k] += slope_v
     return np.array(passive_forces(acting, n, list(q), list(v)), float), by_q, by_v
-
-
-def _rate_names(model: Model) -> list[tuple[str, str]]:
-    return [name for j, _, sv in slices(model) for name in _freedoms(j.name, sv.stop - sv.start)]
-
-
-def _freedoms(joint: str, count: int) -> list[tuple[str, str]]:
-    """A joint's name, and the index of each of its freedoms if there are more than one."""
-    return [(joint, "")] if count == 1 else [(joint, f"[{i}]") for i in range(count)]
 
 
 def _named(freedoms: Sequence[tuple[str, str]], parts: Sequence[str]) -> tuple[str, ...]:
@@ -247,15 +236,11 @@ def carried(model: Model, v: Array) -> Array:
     out = np.zeros((model.nv, model.nv))
     for j, _, sv in slices(model):
         if j.nq >= 4:
-            w = _cross(v[sv][-3:])
+            w: Array = np.array(skew(Vec(*v[sv][-3:])))
             out[sv, sv][-3:, -3:] = -w
             if j.nq == 7:
-                out[sv, sv][:3, :3], out[sv, sv][:3, 3:] = -w, -_cross(v[sv][:3])
+                out[sv, sv][:3, :3], out[sv, sv][:3, 3:] = -w, -np.array(skew(Vec(*v[sv][:3])))
     return out
-
-
-def _cross(w: Array) -> Array:
-    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
 
 
 # -- derivatives of the constraints, compiled --------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
-from ..io.given import finite, number, seconds
+from ..io.given import finite, leading, number, seconds
 from ..io.packages import package
 from ..io.reprs import brief
 from ..model.dynamics import Dynamics
@@ -191,12 +191,7 @@ class Tracker:
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         time = number("track: t", t)
-        x, u = (finite(f"track: {name}", given) for name, given in (("q", q), ("v", v)))
-        if x.shape[-1:] != (self.robot.nq,) or u.shape[-1:] != (self.robot.nv,):
-            raise InputError(
-                f"track: q has shape {x.shape} and v {u.shape}; they must be (..., {self.robot.nq}) and "
-                f"(..., {self.robot.nv})"
-            )
+        x, u = finite("track: q", q, (..., self.robot.nq)), finite("track: v", v, (..., self.robot.nv))
         place = min(max(time / self.dt, 0.0), len(self.q) - 1.0)
         k = min(int(place), len(self.K) - 1)
         s = place - k
@@ -204,12 +199,7 @@ class Tracker:
         wanted = self.robot.integrate(self.q[k], s * displacement)
         speed, effort = (x[k] + s * (x[k + 1] - x[k]) for x in (self.v, self.tau))
         gap, late = self.robot.difference(wanted, x), u - speed
-        try:
-            lead = np.broadcast_shapes(gap.shape[:-1], late.shape[:-1])
-        except ValueError:
-            raise InputError(
-                f"track: q has shape {x.shape} and v {u.shape}: leading dimensions must agree"
-            ) from None
+        lead = leading("track", q=gap, v=late)
         off = np.concatenate([np.broadcast_to(y, (*lead, y.shape[-1])) for y in (gap, late)], -1)
         out = np.array(np.broadcast_to(effort, (*off.shape[:-1], self.robot.nv)))
         out[..., self.driven] -= off @ self.K[k].T

@@ -20,13 +20,13 @@ from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
-from ..constrained.checks import gain, square
+from ..constrained.checks import gain, poles, square
 from ..constrained.collection import all_rows, collect, labels
 from ..constrained.constraint import Constraint, Weld
-from ..constrained.solve import RANK
+from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
-from ..io.given import finite, number
+from ..io.given import finite, leading, number
 from ..io.reprs import brief
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
@@ -64,12 +64,7 @@ class Stabiliser:
         time = number("stabilise: t", t)
         x, u = finite("stabilise: q", q, (..., self.robot.nq)), finite("stabilise: v", v, (..., self.robot.nv))
         w = finite("stabilise: v(t, q, v)", self.wished(time, x, u), (..., self.robot.nv))
-        try:
-            lead = np.broadcast_shapes(x.shape[:-1], u.shape[:-1], w.shape[:-1])
-        except ValueError:
-            raise InputError(
-                f"stabilise: q has shape {x.shape}, v {u.shape}, the wish {w.shape}: leading dimensions must agree"
-            ) from None
+        lead = leading("stabilise", q=x, v=u, wish=w)
         x, u, w = (np.broadcast_to(y, (*lead, y.shape[-1])) for y in (x, u, w))
         if self.compiled is None:
             return self.by_singular_values(time, x, u, w)
@@ -99,9 +94,9 @@ class Stabiliser:
     def by_singular_values(self, t: float, q: Array, v: Array, w: Array) -> Array:
         """tau where Gamma may have any rank."""
         c = constraint_terms(self.robot, self.constraints, q, v, t)
-        feedback = c.gamma + _times(self.gamma1, c.rate) + _times(self.gamma0, c.value)
+        feedback = c.gamma + matvec(self.gamma1, c.rate) + matvec(self.gamma0, c.value)
         back = self._inverse(c.jacobian)
-        a = w - _times(back, feedback + _times(c.jacobian, w))  # (3.3)
+        a = w - matvec(back, feedback + matvec(c.jacobian, w))  # (3.3)
         return np.asarray(self.robot.inverse_dynamics(q, v, a))
 
     @staticmethod
@@ -220,18 +215,13 @@ def stabilise(
 
 def refuse_unstable(G0: Array, G1: Array) -> None:
     """[[0, 1], [-G0, -G1]] must be Hurwitz."""
-    m = len(G0)
-    poles = np.linalg.eigvals(np.block([[np.zeros((m, m)), np.eye(m)], [-G0, -G1]]))
-    worst = poles[np.argmax(poles.real)]
+    found = poles(G1, G0)
+    worst = found[np.argmax(found.real)]
     if not worst.real < 0.0:
         raise InputError(
             f"stabilise: the gains are not Hurwitz: f'' + gamma1 f' + gamma0 f = 0 has the pole {worst:.3g}, "
             "which does not decay; take both gains positive definite"
         )
-
-
-def _times(A: Array, x: Array) -> Array:
-    return np.asarray((A @ x[..., None])[..., 0])
 
 
 __all__ = ["Stabiliser", "Wish", "law", "law_program", "refuse_unstable", "stabilise"]

@@ -72,6 +72,15 @@ def _wanted(shape: tuple[Any, ...]) -> str:
     return f"it must be ({', '.join(parts)}{',' * (len(parts) == 1)})"
 
 
+def leading(who: str, **given: Array) -> tuple[int, ...]:
+    """The leading dimensions of arrays whose last axis is that of a vector, broadcast to one another."""
+    try:
+        return np.broadcast_shapes(*(x.shape[:-1] for x in given.values()))
+    except ValueError:
+        said = ", ".join(f"{name} {x.shape[:-1]}" for name, x in given.items())
+        raise InputError(f"{who}: the leading (batch) dimensions do not agree: {said}") from None
+
+
 # -- single values ------------------------------------------------------------------------------------------
 
 

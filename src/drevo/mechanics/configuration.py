@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, NumericsError
-from ..io.given import finite
+from ..errors import DrevoError, NumericsError
+from ..io.given import finite, leading
 from ..model.description import Joint, Model
 
 Array = np.ndarray[Any, Any]
@@ -29,6 +29,13 @@ def slices(model: Model) -> Iterator[tuple[Joint, slice, slice]]:
     for j in model.moving_joints:
         yield j, slice(iq, iq + j.nq), slice(iv, iv + j.nv)
         iq, iv = iq + j.nq, iv + j.nv
+
+
+def freedoms(model: Model, kind: str = "v") -> list[tuple[str, str]]:
+    """The joint of each rate ("v") or coordinate ("q"), and its index there where the joint has several."""
+    parts = [(j.name, sq if kind == "q" else sv) for j, sq, sv in slices(model)]
+    each = ((name, k if x.stop - x.start > 1 else -1) for name, x in parts for k in range(x.stop - x.start))
+    return [(name, "" if k < 0 else f"[{k}]") for name, k in each]
 
 
 def neutral(model: Model) -> Array:
@@ -86,19 +93,14 @@ def state(model: Model, who: str, **given: ArrayLike) -> list[Array]:
         size = model.nq if name[0] == "q" else model.nv
         array = finite(f"{who}: {name}", x, None if name == "t" else (..., size))
         if name[0] == "q":
-            _refuse_quaternions(model, f"{who}: {name}", array)
+            require_unit_quaternions(model, f"{who}: {name}", array)
         out.append(array)
-    try:
-        leads = [x.shape if name == "t" else x.shape[:-1] for name, x in zip(given, out)]
-        np.broadcast_shapes(*leads)
-    except ValueError:
-        said = ", ".join(f"{name} {lead}" for name, lead in zip(given, leads))
-        raise InputError(f"{who}: the leading (batch) dimensions do not agree: {said}") from None
+    leading(who, **{name: x[..., None] if name == "t" else x for name, x in zip(given, out)})
     return out
 
 
-def _refuse_quaternions(model: Model, what: str, q: Array) -> None:
-    """NumericsError for the first that is not of unit length."""
+def require_unit_quaternions(model: Model, what: str, q: Array, error: type[DrevoError] = NumericsError) -> None:
+    """An error for the first that is not of unit length."""
     for j, sq, _ in slices(model):
         if j.nq < 4:
             continue
@@ -108,7 +110,7 @@ def _refuse_quaternions(model: Model, what: str, q: Array) -> None:
         if wrong.any():
             at = int(wrong.argmax())
             where = f" in row {at}" if wrong.ndim else ""
-            raise NumericsError(
+            raise error(
                 f"{what}: the quaternion of joint {j.name!r}{where} has length {math.sqrt(square.flat[at]):.9g}; "
                 "it must be 1 to 1e-6: normalise it"
             )

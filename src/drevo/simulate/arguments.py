@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
-from ..io.given import numbers
+from ..io.given import leading, numbers
 from ..mechanics.acting import has_passive, passive_on_arrays, without_passive
+from ..mechanics.configuration import require_unit_quaternions
 from ..model.dynamics import Dynamics
 from .checks import require_memory
 from .compiled_motion import CompiledMotion, compile_motion, owners
@@ -25,7 +26,6 @@ from .motion import StateRates, numeric_rates, quaternions
 Array = np.ndarray[Any, Any]
 Efforts = Callable[[float, Array, Array], ArrayLike]
 NumericLaw = Callable[[float, Array, Array], Array]
-UNIT = 1e-6  # of a quaternion's length
 
 
 def start(
@@ -34,23 +34,12 @@ def start(
     """Leading dimensions, and states (count, n) that are finite and on the manifold; there is room for records."""
     q = numbers("q0", q0, (..., robot.nq))
     v = np.zeros((*q.shape[:-1], robot.nv)) if v0 is None else numbers("v0", v0, (..., robot.nv))
-    try:
-        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-    except ValueError:
-        raise InputError(f"q0 has shape {q.shape} and v0 {v.shape}: leading dimensions must agree") from None
+    lead = leading("simulate", q0=q, v0=v)
     require_memory(records, (*lead, robot.nq + robot.nv))
     q = np.broadcast_to(q, (*lead, robot.nq)).reshape(math.prod(lead), robot.nq).copy()
     v = np.broadcast_to(v, (*lead, robot.nv)).reshape(math.prod(lead), robot.nv).copy()
     _finite(robot, q, v, "at t = 0 s")
-    for name, sq, _ in owners(robot.model):
-        if sq.stop - sq.start >= 4:
-            size = np.linalg.norm(q[:, sq.stop - 4 : sq.stop], axis=-1)
-            if (abs(size - 1.0) > UNIT).any():
-                row = int((abs(size - 1.0) > UNIT).argmax())
-                raise NumericsError(
-                    f"simulate: the quaternion of joint {name!r} in row {row} has length {size[row]:.9g} "
-                    "at t = 0 s; it must be 1 to 1e-6: normalise it"
-                )
+    require_unit_quaternions(robot.model, "simulate: q0", q)
     for k in quaternions(robot.model):
         q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=-1, keepdims=True)
     return lead, q, v

@@ -15,7 +15,7 @@ from ..constrained.checks import TermsAt, feedback
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, project_state
-from ..constrained.solve import factor_of, independent_rows, spanned_by_rows
+from ..constrained.solve import factor_of, independent_rows, matrix_pivots, spanned_by_rows
 from ..constrained.terms import ConstraintTerms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
@@ -195,13 +195,7 @@ def _pivots(weighted: Array) -> tuple[Array, Array]:
     weighted: Gamma F^T with M^-1 = F^T F.
     """
     D = weighted @ np.swapaxes(weighted, -1, -2)
-    diagonal = np.einsum("...kk->...k", D).copy()
-    left, pivots = D.copy(), np.zeros_like(diagonal)
-    for k in range(D.shape[-1] - 1, -1, -1):
-        pivots[..., k] = left[..., k, k]
-        scale = np.where(pivots[..., k] > 0.0, pivots[..., k], 1.0)[..., None, None]
-        left = left - left[..., :, k, None] * left[..., k, None, :] / scale
-    return pivots, diagonal
+    return matrix_pivots(D), np.diagonal(D, axis1=-2, axis2=-1)
 
 
 def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..io.given import number
 from ..io.reprs import brief
 from ..io.saving import saving
-from ..mechanics.configuration import slices
+from ..mechanics.configuration import freedoms
 from ..model.dynamics import Dynamics
 from .constraints import HeldConstraints
 
@@ -155,16 +155,10 @@ class Table:
             )
         out: dict[str, Array] = {"t": self.t}
         for kind, x in (("q", self.q), ("v", self.v)):
-            out |= {name: x[:, k] for name, k in self._names(kind)}
+            names = freedoms(self.robot.model, kind)
+            out |= {f"{kind}:{joint}{i}": x[:, k] for k, (joint, i) in enumerate(names)}
         out |= {"energy": self.energy, "drift": self.drift}
         return out | {f"N:{name}": self.reactions[:, k] for k, name in enumerate(self.rows)}
-
-    def _names(self, kind: str) -> Iterator[tuple[str, int]]:
-        for joint, sq, sv in slices(self.robot.model):
-            where = sq if kind == "q" else sv
-            one = where.stop - where.start == 1
-            for k in range(where.start, where.stop):
-                yield f"{kind}:{joint.name}" + ("" if one else f"[{k - where.start}]"), k
 
     def save(self, path: str | Path) -> None:
         """By the ending: .npz (any shape), .csv or .parquet (one motion; Parquet needs pyarrow)."""

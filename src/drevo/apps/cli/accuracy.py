@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, print_json, print_table
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, print_table
 
 if TYPE_CHECKING:
     from ..loads import Accuracy, MonteCarlo
@@ -17,24 +15,20 @@ SOURCES = 8  # of error in the table
 @guarded
 def accuracy(
     robot: RobotName,
-    link: Annotated[str, typer.Option(help="The link that carries the tool.")],
-    q: Annotated[
-        str | None, typer.Option("--q", help="Configuration: numbers separated by commas; by default neutral.")
-    ] = None,
-    point: Annotated[str, typer.Option(help="The tool's point in link axes: x,y,z in metres.")] = "0,0,0",
-    joint_error: Annotated[float, typer.Option(help="Tolerance of every joint, in rad or m.")] = 0.0,
+    link: Annotated[str, option("The link that carries the tool.")],
+    q: Annotated[str | None, option("Configuration: numbers separated by commas; by default neutral.")] = None,
+    point: Annotated[str, option("The tool's point in link axes: x,y,z in metres.")] = "0,0,0",
+    joint_error: Annotated[float, option("Tolerance of every joint, in rad or m.")] = 0.0,
     frame_error: Annotated[
-        str | None, typer.Option(help="Tolerance of every joint frame's placement: two numbers, m,rad.")
+        str | None, option("Tolerance of every joint frame's placement: two numbers, m,rad.")
     ] = None,
-    stiffness: Annotated[float | None, typer.Option(help="Stiffness of every drive, in N m/rad or N/m.")] = None,
+    stiffness: Annotated[float | None, option("Stiffness of every drive, in N m/rad or N/m.")] = None,
     law: Annotated[
         str,
-        typer.Option(
-            help="Distribution of errors: uniform within the tolerances, or normal (the tolerance is three sigma)."
-        ),
+        option("Distribution of errors: uniform within the tolerances, or normal (the tolerance is three sigma)."),
     ] = "uniform",
-    monte_carlo: Annotated[int, typer.Option(help="Check the result on so many robots with random errors.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random errors.")] = 0,
+    monte_carlo: Annotated[int, option("Check the result on so many robots with random errors.")] = 0,
+    seed: Annotated[int, option("Seed of the random errors.", min=0)] = 0,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:

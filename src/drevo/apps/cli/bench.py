@@ -7,9 +7,19 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import MANY, Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress, said
+from .common import (
+    MANY,
+    Base,
+    Json,
+    RobotName,
+    guarded,
+    load_robot,
+    option,
+    print_json,
+    print_table,
+    progress,
+    said,
+)
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -22,7 +32,7 @@ WINDOWS = 7
 def bench(
     robot: RobotName = "puma560",
     base: Base = "fixed",
-    states: Annotated[int, typer.Option(min=1, max=MANY, help="How many states a batch has.")] = 100_000,
+    states: Annotated[int, option("How many states a batch has.", min=1, max=MANY)] = 100_000,
     as_json: Json = False,
 ) -> None:
     """Measure how fast the main functions run here: preparing them, one call, and a batch, on one core."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MANY, Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
+from .common import MANY, Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -19,10 +19,8 @@ FAILED = 1
 def check(
     robot: RobotName,
     base: Base = "fixed",
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a description that is merely doubtful.")
-    ] = False,
-    states: Annotated[int, typer.Option(min=1, max=MANY, help="How many random states to test.")] = 256,
+    strict: Annotated[bool, option("Refuse a description that is merely doubtful.", "--strict")] = False,
+    states: Annotated[int, option("How many random states to test.", min=1, max=MANY)] = 256,
     as_json: Json = False,
 ) -> None:
     """Load a robot, report what is doubtful, and test its equations of motion on random states.

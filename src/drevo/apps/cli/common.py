@@ -27,14 +27,20 @@ REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
 MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
 SHOWN = 10  # problems of one file that are listed
 
+
+def option(about: str, *names: str, **more: Any) -> Any:
+    """An option of a verb, by default named like its argument; `about` is what its help says."""
+    return typer.Option(*names, help=about, **more)
+
+
 RobotName = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT", help="A robot file (.urdf, .xml, .sdf, .toml, .json) or an embedded robot's name."
     ),
 ]
-Base = Annotated[str, typer.Option(help="What the robot stands on: fixed, floating or trunk.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Base = Annotated[str, option("What the robot stands on: fixed, floating or trunk.")]
+Json = Annotated[bool, option("Print JSON instead of text.", "--json")]
 
 
 def guarded(verb: Callable[P, T]) -> Callable[P, T]:

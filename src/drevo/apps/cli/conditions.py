@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ..design.conditions import Conditions
@@ -18,12 +16,10 @@ WHAT = "mass_matrix, potential_energy, or elements separated by commas (H_21,H_3
 @guarded
 def conditions(
     robot: RobotName,
-    constant: Annotated[str, typer.Option(help=f"What must be constant: {WHAT}")] = "",
-    zero: Annotated[str, typer.Option(help="Elements that must be zero, separated by commas.")] = "",
-    diagonal: Annotated[
-        bool, typer.Option("--diagonal", help="All elements off the diagonal must be zero.")
-    ] = False,
-    free: Annotated[str, typer.Option(help="Parameters to solve for, separated by commas: d_*, I_3^*, L_2.")] = "",
+    constant: Annotated[str, option(f"What must be constant: {WHAT}")] = "",
+    zero: Annotated[str, option("Elements that must be zero, separated by commas.")] = "",
+    diagonal: Annotated[bool, option("All elements off the diagonal must be zero.", "--diagonal")] = False,
+    free: Annotated[str, option("Parameters to solve for, separated by commas: d_*, I_3^*, L_2.")] = "",
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
 
 QUANTITIES = ("inverse_dynamics", "mass_matrix", "bias", "gravity", "forward_dynamics", "kinetic_energy")
 COLUMNS = ("mul", "add", "div", "trig", "angle_sums", "hoisted")
@@ -19,13 +19,9 @@ def counts(
         list[str] | None,
         typer.Argument(metavar="[QUANTITY]...", help="Which quantities; by default the six main ones."),
     ] = None,
-    formalism: Annotated[
-        str, typer.Option(help="A formalism by name; auto compares all that suit the robot.")
-    ] = "auto",
-    objective: Annotated[
-        str, typer.Option(help="What to minimise: add+mul, mul, fma or add+mul+trig.")
-    ] = "add+mul",
-    symbols: Annotated[bool, typer.Option("--symbols", help="Keep all parameters as symbols.")] = False,
+    formalism: Annotated[str, option("A formalism by name; auto compares all that suit the robot.")] = "auto",
+    objective: Annotated[str, option("What to minimise: add+mul, mul, fma or add+mul+trig.")] = "add+mul",
+    symbols: Annotated[bool, option("Keep all parameters as symbols.", "--symbols")] = False,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:

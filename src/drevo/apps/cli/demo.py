@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .bench import shortest_time
-from .common import MANY, guarded, load_robot, print_table, progress
+from .common import MANY, guarded, load_robot, option, print_table, progress
 
 if TYPE_CHECKING:
     from ...compiler.derivation import Derivation
@@ -49,9 +49,9 @@ class Report:
 
 @guarded
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the pages.")] = Path("demo"),
+    output: Annotated[Path, option("The folder for the pages.", "-o", "--output")] = Path("demo"),
     states: Annotated[
-        int, typer.Option(min=SAMPLES, max=MANY, help="How many random states of the Puma 560 to compute.")
+        int, option("How many random states of the Puma 560 to compute.", min=SAMPLES, max=MANY)
     ] = STATES,
 ) -> None:
     """Write out the equations of two robots, compile a third, and check and time the results."""
@@ -133,9 +133,7 @@ def _print(report: Report, states: int) -> None:
     checks = [(text, f"{worst:.1e}", f"{limit:.0e}", "ok" if worst <= limit else "FAILED")
               for text, worst, limit in report.checks]  # fmt: skip
     print_table(
-        "checks against the plain recursion, relative to the largest value",
-        ("", "worst", "limit", ""),
-        checks,
+        "checks against the plain recursion, relative to the largest value", ("", "worst", "limit", ""), checks
     )
     print()
     speeds = [

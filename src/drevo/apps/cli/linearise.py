@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, print_json, print_table
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, print_table
 
 if TYPE_CHECKING:
     from ...robot import Robot
@@ -18,25 +16,16 @@ ROUNDING = 1e-12  # of the largest eigenvalue: a real part below it is none
 @guarded
 def linearise(
     robot: RobotName,
-    q: Annotated[
-        str | None, typer.Option("--q", help="Configuration: numbers separated by commas; by default neutral.")
-    ] = None,
-    v: Annotated[
-        str | None, typer.Option("--v", help="Rates: numbers separated by commas; by default at rest.")
-    ] = None,
+    q: Annotated[str | None, option("Configuration: numbers separated by commas; by default neutral.")] = None,
+    v: Annotated[str | None, option("Rates: numbers separated by commas; by default at rest.")] = None,
     tau: Annotated[
         str | None,
-        typer.Option(
-            "--tau",
-            help="Efforts: numbers separated by commas, or one for all; by default those of no acceleration.",
-        ),
+        option("Efforts: numbers separated by commas, or one for all; by default those of no acceleration."),
     ] = None,
     actuated: Annotated[
-        str | None, typer.Option(help="Driven joints, separated by commas; by default all but a free base.")
+        str | None, option("Driven joints, separated by commas; by default all but a free base.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", help="Save A, B, the eigenvalues and the state as .npz.")
-    ] = None,
+    output: Annotated[Path | None, option("Save A, B, the eigenvalues and the state as .npz.", "-o")] = None,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:

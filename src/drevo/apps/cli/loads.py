@@ -5,9 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import Base, Json, RobotName, drawing_path, guarded, load_robot, numbers_in, print_json, print_table
+from .common import (
+    Base,
+    Json,
+    RobotName,
+    drawing_path,
+    guarded,
+    load_robot,
+    numbers_in,
+    option,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from ..loads import Drives, Envelope
@@ -16,23 +25,19 @@ if TYPE_CHECKING:
 @guarded
 def loads(
     robot: RobotName,
-    trajectory: Annotated[Path, typer.Option(help="A .csv or .npz file with t, q and, if known, v and a.")],
+    trajectory: Annotated[Path, option("A .csv or .npz file with t, q and, if known, v and a.")],
     waypoints: Annotated[
-        bool, typer.Option("--waypoints", help="The rows are stops, to be joined by smooth motions (quintics).")
+        bool, option("The rows are stops, to be joined by smooth motions (quintics).", "--waypoints")
     ] = False,
     link: Annotated[
-        str | None, typer.Option(help="The link whose sections are loaded; without it only the drives are shown.")
+        str | None, option("The link whose sections are loaded; without it only the drives are shown.")
     ] = None,
-    sections: Annotated[int, typer.Option(help="How many sections along the link.")] = 41,
-    start: Annotated[
-        str | None, typer.Option("--from", help="Where the cut line starts: x,y,z in link axes.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Where the cut line ends: x,y,z in link axes.")] = None,
-    distribution: Annotated[
-        str, typer.Option(help="How the link's mass is distributed: auto, shapes or box.")
-    ] = "auto",
-    plot: Annotated[bool, typer.Option("--plot", help="Also draw ROBOT-LINK.svg, or ROBOT-drives.svg.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", help="Save as .csv (for finite elements) or .svg.")] = None,
+    sections: Annotated[int, option("How many sections along the link.")] = 41,
+    start: Annotated[str | None, option("Where the cut line starts: x,y,z in link axes.", "--from")] = None,
+    end: Annotated[str | None, option("Where the cut line ends: x,y,z in link axes.", "--to")] = None,
+    distribution: Annotated[str, option("How the link's mass is distributed: auto, shapes or box.")] = "auto",
+    plot: Annotated[bool, option("Also draw ROBOT-LINK.svg, or ROBOT-drives.svg.", "--plot")] = False,
+    output: Annotated[Path | None, option("Save as .csv (for finite elements) or .svg.", "-o")] = None,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:

@@ -24,7 +24,7 @@ from . import (
     walk,
     write_out,
 )
-from .common import REFUSED, said
+from .common import REFUSED, option, said
 
 VERBS = (  # the name, what runs, and the example that its help shows
     ("info", info.info, "drevo info puma560"),
@@ -87,9 +87,7 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, option("Print the version.", "--version", callback=_version, is_eager=True)] = False,
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())

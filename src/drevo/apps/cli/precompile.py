@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table, progress
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -19,16 +17,14 @@ if TYPE_CHECKING:
 def precompile(
     robot: RobotName,
     quantities: Annotated[
-        str, typer.Option(help="Names separated by commas; by default every quantity that is not of one link.")
+        str, option("Names separated by commas; by default every quantity that is not of one link.")
     ] = "",
     link: Annotated[
-        list[str] | None, typer.Option(help="A link whose pose, velocity and so on are wanted; may be repeated.")
+        list[str] | None, option("A link whose pose, velocity and so on are wanted; may be repeated.")
     ] = None,
-    layout: Annotated[str, typer.Option(help="rows, which the methods of a robot take, or batch_last.")] = "rows",
-    dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
-    packed: Annotated[
-        bool, typer.Option("--packed", help="Compute only the entries that are not always zero.")
-    ] = False,
+    layout: Annotated[str, option("rows, which the methods of a robot take, or batch_last.")] = "rows",
+    dtype: Annotated[str, option("float64 or float32.")] = "float64",
+    packed: Annotated[bool, option("Compute only the entries that are not always zero.", "--packed")] = False,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:

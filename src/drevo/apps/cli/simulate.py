@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, print_json, progress_portion
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, progress_portion
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -20,33 +18,27 @@ MARKS = "*o+x"  # of the joints in a plot, the first over the others
 @guarded
 def simulate(
     robot: RobotName,
-    n: Annotated[int | None, typer.Option("--n", help="How many bodies rod-chain has.")] = None,
-    time: Annotated[float, typer.Option("--time", help="How long the motion lasts, in seconds.")] = 10.0,
+    n: Annotated[int | None, option("How many bodies rod-chain has.")] = None,
+    time: Annotated[float, option("How long the motion lasts, in seconds.")] = 10.0,
     step: Annotated[
-        float | None, typer.Option(help="Step in seconds, by default 0.001; for dop853 the time between records.")
+        float | None, option("Step in seconds, by default 0.001; for dop853 the time between records.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="Integrator: rk4, dop853, gauss4, gauss6, midpoint or semi_implicit_euler.")
+        str, option("Integrator: rk4, dop853, gauss4, gauss6, midpoint or semi_implicit_euler.")
     ] = "rk4",
-    rtol: Annotated[float, typer.Option(help="Relative tolerance of dop853.")] = 1e-9,
-    max_steps: Annotated[
-        int | None, typer.Option(help="The most steps, by default 10,000,000; of dop853 100,000.")
-    ] = None,
-    every: Annotated[int, typer.Option(help="Record every so many steps.")] = 10,
+    rtol: Annotated[float, option("Relative tolerance of dop853.")] = 1e-9,
+    max_steps: Annotated[int | None, option("The most steps, by default 10,000,000; of dop853 100,000.")] = None,
+    every: Annotated[int, option("Record every so many steps.")] = 10,
     q: Annotated[
         str | None,
-        typer.Option(
-            "--q",
-            help="Start: numbers separated by commas; by default neutral (rod-chain: first joint at -1 rad).",
-        ),
+        option("Start: numbers separated by commas; by default neutral (rod-chain: first joint at -1 rad)."),
     ] = None,
     v: Annotated[
-        str | None,
-        typer.Option("--v", help="Rates at the start: numbers separated by commas; by default at rest."),
+        str | None, option("Rates at the start: numbers separated by commas; by default at rest.")
     ] = None,
     base: Base = "fixed",
-    plot: Annotated[bool, typer.Option("--plot", help="Plot the first coordinates in the terminal.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", help="Save the table as .csv, .npz or .parquet.")] = None,
+    plot: Annotated[bool, option("Plot the first coordinates in the terminal.", "--plot")] = False,
+    output: Annotated[Path | None, option("Save the table as .csv, .npz or .parquet.", "-o")] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate how a robot moves under gravity, and report how well its energy is conserved."""

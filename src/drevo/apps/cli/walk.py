@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .common import Json, RobotName, drawing_path, guarded, load_robot, print_json, progress_portion
+from .common import Json, RobotName, drawing_path, guarded, load_robot, option, print_json, progress_portion
 
 if TYPE_CHECKING:
     from ..walking import Walk
@@ -15,20 +13,18 @@ if TYPE_CHECKING:
 @guarded
 def walk(
     robot: RobotName,
-    steps: Annotated[int, typer.Option("--steps", help="How many steps, one foot after the other.")] = 6,
-    gait: Annotated[str, typer.Option(help="Kind of gait: dynamic or static.")] = "dynamic",
-    length: Annotated[float | None, typer.Option(help="Length of a step, in metres.")] = None,
+    steps: Annotated[int, option("How many steps, one foot after the other.")] = 6,
+    gait: Annotated[str, option("Kind of gait: dynamic or static.")] = "dynamic",
+    length: Annotated[float | None, option("Length of a step, in metres.")] = None,
     feet: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "A sole, for each foot: LINK=x,y,z;x,y,z;x,y,z, its corners in link axes, in metres.",
             "--feet",
-            help="A sole, for each foot: LINK=x,y,z;x,y,z;x,y,z, its corners in link axes, in metres.",
             metavar="LINK=CORNERS",
         ),
     ] = None,
-    plot: Annotated[
-        bool, typer.Option("--plot", help="Also draw reactions and drives as ROBOT-GAIT.svg.")
-    ] = False,
+    plot: Annotated[bool, option("Also draw reactions and drives as ROBOT-GAIT.svg.", "--plot")] = False,
     as_json: Json = False,
 ) -> None:
     """Let a biped walk from standing to standing, and report its balance, ground reactions and drives."""

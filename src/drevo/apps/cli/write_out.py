@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...codegen.emit.languages import BY_ENDING, LANGUAGES
-from .common import Base, RobotName, guarded, load_robot, progress
+from .common import Base, RobotName, guarded, load_robot, option, progress
 
 TARGETS = (*LANGUAGES, "sympy")
 
@@ -19,29 +19,17 @@ def write_out(
     robot: RobotName,
     quantity: Annotated[str, typer.Argument(metavar="QUANTITY", help="mass_matrix, inverse_dynamics, pose, ...")],
     formalism: Annotated[
-        str, typer.Option(help="A formalism by name; auto takes the one with the fewest operations.")
+        str, option("A formalism by name; auto takes the one with the fewest operations.")
     ] = "auto",
-    symbols: Annotated[
-        str, typer.Option(help="Parameters to keep as symbols: all, or names separated by commas.")
-    ] = "",
-    to: Annotated[
-        str, typer.Option(help=f"Format: {', '.join(TARGETS)}; by default what the file's ending says.")
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help=f"Write to a file: {', '.join(BY_ENDING)}.")
-    ] = None,
-    link: Annotated[
-        str, typer.Option(help="The link, for quantities of one link such as pose and jacobian.")
-    ] = "",
+    symbols: Annotated[str, option("Parameters to keep as symbols: all, or names separated by commas.")] = "",
+    to: Annotated[str, option(f"Format: {', '.join(TARGETS)}; by default what the file's ending says.")] = "",
+    output: Annotated[Path | None, option(f"Write to a file: {', '.join(BY_ENDING)}.", "-o", "--output")] = None,
+    link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
     frame: Annotated[
-        str, typer.Option(help="The frame of velocity, jacobian, ...: local_world_aligned, local or world.")
+        str, option("The frame of velocity, jacobian, ...: local_world_aligned, local or world.")
     ] = "",
-    sequence: Annotated[
-        str, typer.Option(help="Order of work in Telegin's mass matrix: paper, reuse or merged.")
-    ] = "",
-    mode: Annotated[
-        str, typer.Option(help="Approximation in Alyushin's kinetic energy: A, B or C (not exact).")
-    ] = "",
+    sequence: Annotated[str, option("Order of work in Telegin's mass matrix: paper, reuse or merged.")] = "",
+    mode: Annotated[str, option("Approximation in Alyushin's kinetic energy: A, B or C (not exact).")] = "",
     base: Base = "fixed",
 ) -> None:
     """Write out the equations of a quantity, with operation counts and a numeric check."""

@@ -17,7 +17,7 @@ from ...errors import InputError, shown
 from ...io.given import number
 from ...io.reprs import brief
 from ...io.saving import saving
-from ...mechanics.configuration import slices
+from ...mechanics.configuration import freedoms
 from ...model.messages import expect_robot
 from ...robot.face import Robot
 from .external import Surroundings
@@ -249,13 +249,10 @@ def drives(
     x, around = trajectory, Surroundings(f_ext, contacts, constraints, actuated)
     around.require_kept(robot, x.q, x.v, x.t)
     still = np.zeros_like(x.v)
-    names, limits = [], []
-    for joint, _, sv in slices(robot.model):
-        count = sv.stop - sv.start
-        names += [joint.name + ("" if count == 1 else f"[{k}]") for k in range(count)]
-        limits += [joint.limit.effort if joint.limit and joint.limit.effort is not None else np.inf] * count
+    names = tuple(joint + i for joint, i in freedoms(robot.model))
+    bounds = [j.limit.effort if j.limit else None for j in robot.model.moving_joints for _ in range(j.nv)]
     effort, static = around.efforts(robot, x.q, x.v, x.a, x.t), around.efforts(robot, x.q, still, still, x.t)
-    return Drives(x, tuple(names), effort, static, np.array(limits))
+    return Drives(x, names, effort, static, np.array([np.inf if b is None else b for b in bounds]))
 
 
 def _require_same(robot: Robot, trajectory: Trajectory) -> None:

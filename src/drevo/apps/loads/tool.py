@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ...errors import InputError, NumericsError, shown
 from ...io.given import finite, generator, number, numbers, whole
 from ...io.reprs import brief
-from ...mechanics.configuration import slices, state
+from ...mechanics.configuration import freedoms, slices, state
 from ...model.description import Joint
 from ...model.messages import did_you_mean, expect_robot, model_of
 from ...robot.face import Robot
@@ -412,11 +412,8 @@ def _require_joints(robot: Robot, name: str, given: Mapping[str, Any], known: Se
 
 
 def _sources(robot: Robot, chain: _Chain) -> list[str]:
-    out = []
-    for joint, _, sv in slices(robot.model):
-        count = sv.stop - sv.start
-        out += [f"q:{joint.name}" + ("" if count == 1 else f"[{k}]") for k in range(count)]
-    return out + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in AXES]
+    rates = [f"q:{joint}{i}" for joint, i in freedoms(robot.model)]
+    return rates + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in AXES]
 
 
 def _placement(joint: Joint) -> Array:

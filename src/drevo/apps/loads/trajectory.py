@@ -16,12 +16,11 @@ from ...errors import InputError, shown
 from ...io.given import finite, numbers, whole
 from ...io.reprs import brief
 from ...io.saving import saving
-from ...mechanics.configuration import slices
+from ...mechanics.configuration import freedoms, require_unit_quaternions
 from ...model.messages import expect_robot
 from ...robot.face import Robot
 
 Array = np.ndarray[Any, Any]
-UNIT = 1e-6  # of a quaternion's length
 STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
 MOST = 1_000_000  # rows of one leg between waypoints
 IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
@@ -54,24 +53,13 @@ class Trajectory:
                 f"trajectory: time does not rise from row {k} ({self.t[k]:g} s) to row {k + 1} ({self.t[k + 1]:g} "
                 "s); each row must come later than the one before"
             )
-        self._require_unit()
+        require_unit_quaternions(self.robot.model, "trajectory", self.q, InputError)
 
     def __len__(self) -> int:
         return len(self.t)
 
     def __repr__(self) -> str:
         return f"<Trajectory of {self.robot.name!r}: {len(self)} rows from {self.t[0]:g} to {self.t[-1]:g} s>"
-
-    def _require_unit(self) -> None:
-        for joint, sq, _ in slices(self.robot.model):
-            if joint.nq >= 4:
-                size = np.linalg.norm(self.q[:, sq.stop - 4 : sq.stop], axis=-1)
-                k = int(np.argmax(np.abs(size - 1.0)))
-                if abs(size[k] - 1.0) > UNIT:
-                    raise InputError(
-                        f"trajectory: the quaternion of joint {joint.name!r} in row {k} has length {size[k]:.9g}; "
-                        "it must be 1 to 1e-6: normalise it"
-                    )
 
     # -- where it comes from ------------------------------------------------------------------------------------
 
@@ -164,12 +152,7 @@ class Trajectory:
 
 def columns(robot: Robot, kind: str) -> list[str]:
     """Names of the columns of q, v or a: q:JOINT, or q:JOINT[k] where the joint has several."""
-    out = []
-    for joint, sq, sv in slices(robot.model):
-        where = sq if kind == "q" else sv
-        count = where.stop - where.start
-        out += [f"{kind}:{joint.name}" + ("" if count == 1 else f"[{k}]") for k in range(count)]
-    return out
+    return [f"{kind}:{joint}{i}" for joint, i in freedoms(robot.model, kind)]
 
 
 def write_csv(path: Path, heads: Sequence[str], rows: Array) -> None:

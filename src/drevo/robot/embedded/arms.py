@@ -51,7 +51,19 @@ STANFORD_SYMMETRY = ("z", "z", "z", "z", "y", "z")
 RX90_SYMMETRY = ("z", "xz", "y", "z", "y", "z")
 
 
-def puma560_model(inertia: str = "published") -> Model:
+def puma560(inertia: str = "published") -> Model:
+    """Unimation Puma 560, modified DH rows of its literature (a2 0.4318, a3 0.0203, d3 0.15005, d4 0.4331 m).
+
+    published: Armstrong, Khatib, Burdick 1986, "The explicit dynamic model and inertial parameters of the
+    Puma 560 arm": masses, centres of mass and central moments as its literature prints them, entered in these
+    frames. The paper's own frames differ from these rows in signs (its fourth row has a twist of +90 degrees
+    and a3 = -0.0203 m), so zeros and magnitudes are the paper's while this is no calibrated arm; motors are
+    left out. The numbers were measured: link 1 has only what joint 1 feels, 0.35 kg m^2 about z and no mass,
+    and the moments of link 3 just break the triangle inequality; `robot.notes` says so, without a warning.
+
+    symmetric: the usual zero pattern of symmetric links with unrelated numbers. general: all ten parameters
+    of every link nonzero and unrelated, physical. Both come from Random(560).
+    """
     if _known(inertia) != "published":
         return _arm("puma560", PUMA560, drawn(inertia, PUMA560_SYMMETRY, 560))
     ball = Inertial(1.0, ORIGIN, _diagonal((1.0, 1.0, 1.0)))
@@ -62,7 +74,14 @@ def puma560_model(inertia: str = "published") -> Model:
     return replace(plain, links=links, notes=PUMA560_NOTES)
 
 
-def stanford_model(inertia: str = "published") -> Model:
+def stanford(inertia: str = "published") -> Model:
+    """The Stanford (Scheinman) arm, RRPRRR, modified DH rows of its literature (d2 0.1524 m).
+
+    published: Paul 1981, "Robot manipulators", tables 6.4 and 6.6, by way of the copies in circulation.
+    These put the centres of mass of links 2 to 6 ten times too far out (6.447 m for link 3); here they are
+    0.1054, 0.6447, 0.0092 and 0.0054, 0.0566, 0.1554 m, as the size of the arm demands. Motors are left out.
+    symmetric, general: as for `puma560`, from Random(1969).
+    """
     if _known(inertia) != "published":
         bodies = drawn(inertia, STANFORD_SYMMETRY, 1969)
     else:
@@ -74,12 +93,23 @@ def stanford_model(inertia: str = "published") -> Model:
     return _arm("stanford", STANFORD, bodies, sliding=(3,))
 
 
-def rx90_model(inertia: str = "published") -> Model:
+def rx90(inertia: str = "published") -> Model:
+    """Staubli RX-90, modified DH rows of Khalil and Dombre (D3 = RL4 = 0.45 m).
+
+    published: Khalil and Dombre, "Modeling, identification and control of robots", print the symmetric
+    pattern of its links; no measured numbers were found. So the pattern is published, and the numbers are
+    drawn from Random(1990). symmetric: the same; general: as for `puma560`.
+    """
     kind = "symmetric" if _known(inertia) == "published" else inertia
     return _arm("rx90", RX90, drawn(kind, RX90_SYMMETRY, 1990))
 
 
-def scara_model() -> Model:
+def scara() -> Model:
+    """A four-joint SCARA with the DH table of the AdeptOne in Schilling 1990, "Fundamentals of robotics".
+
+    d1 0.877, a1 0.425, a2 0.375, d4 0.2 m, the second axis down. The table has no inertias: the links are
+    uniform slender rods (the book's own model) with round masses chosen here, 15, 10, 3 and 1 kg.
+    """
     # centres of mass and tensors in the frames past the joints: rods along x, then along z
     rows = (
         ("R", 0.0, 0.877, 0.425, pi, 15.0, (-0.2125, 0.0, 0.0), (0.0, 0.425, 0.425)),

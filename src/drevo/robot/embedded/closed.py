@@ -12,8 +12,12 @@ from ..builder import WORLD, Builder
 from .data import DOWN
 
 
-def four_bar_model() -> Model:
-    """Crank, coupler and rocker in the plane x, z; the loop's row along y follows from the other two."""
+def four_bar() -> Model:
+    """A four-bar linkage: crank 0.2 m, coupler 0.583 m, rocker 0.510 m, ground 0.6 m; the crank can turn round.
+
+    In the plane x, z, uniform rods of 1, 2 and 2 kg, gravity -z. At q = 0 it is closed, with the crank up;
+    the loop's row along y follows from the other two.
+    """
     b = Builder("four-bar", DOWN)
     ground, crank, coupler, rocker = (0.6, 0.0, 0.0), (0.0, 0.0, 0.2), (0.5, 0.0, 0.3), (-0.1, 0.0, 0.5)
     _rod(b, "crank", WORLD, ORIGIN, crank, 1.0)
@@ -44,8 +48,12 @@ def _slender(mass: float, to: Vec3) -> Mat3:
 HEIGHT, GROUND_RING, PLATFORM_RING, APART = 1.0, 0.9, 0.5, 12.0  # m; degrees between a joint and its pair's middle
 
 
-def stewart_model() -> Model:
-    """A free platform on six legs, each universal, prismatic and (the loop) spherical."""
+def stewart() -> Model:
+    """A Stewart platform: a free disc of 12 kg on six legs, universal at the ground, prismatic, spherical at it.
+
+    q: the platform's position and quaternion, then two angles and the extension of each leg. At
+    `robot.neutral()` it is closed, level, 1 m high. Nothing drives the legs.
+    """
     b = Builder("stewart", DOWN)
     disc, thick = 12.0 * PLATFORM_RING**2, 12.0 * 0.05**2
     moments = (disc / 4 + thick / 12, disc / 4 + thick / 12, disc / 2)
@@ -90,8 +98,11 @@ def _diagonal(moments: Vec3) -> Mat3:
 # --- two arms, one object ---------------------------------------------------------------------------------
 
 
-def two_arm_model() -> Model:
-    """Two arms of six revolute joints, whose hands are welded to the ends of a box that nothing else carries."""
+def two_arm() -> Model:
+    """Two arms of six joints whose hands are welded to one free box of 3 kg; elbows bent, z up, gravity -z.
+
+    The two welds are loops, so their reactions are the wrenches of the grips. At `robot.neutral()` it is closed.
+    """
     b = Builder("two-arm", DOWN)
     for side, s in (("left", 1.0), ("right", -1.0)):
         _arm(b, side, s)
@@ -114,4 +125,4 @@ def _arm(b: Builder, side: str, s: float) -> None:
     _rod(b, f"{side}_hand", f"{side}_wrist_pitch", ORIGIN, hand, 0.6, (0.0, 0.0, 1.0))
 
 
-__all__ = ["four_bar_model", "stewart_model", "two_arm_model"]
+__all__ = ["four_bar", "stewart", "two_arm"]

@@ -19,15 +19,28 @@ from .data import BIPED, DOWN, DOWN_Y, THREE_LINK, TWO_ARM_PLANAR, TWO_ARM_SPATI
 MOST = 100_000  # rods of a chain
 
 
-def three_link_model() -> Model:
+def three_link() -> Model:
+    """Telegin 2025, example 1: three links in the vertical plane x, y; gravity along -y.
+
+    The paper leaves its symbols open; the numbers are of the first case that this project verified it with.
+    """
     return _hinged("three-link", THREE_LINK, DOWN_Y)
 
 
-def two_arm_planar_model() -> Model:
+def two_arm_planar() -> Model:
+    """Telegin 2025, example 2: a column with two planar arms of two links, in a horizontal plane; gravity -z.
+
+    The paper leaves its symbols open; the numbers are of the first case that this project verified it with.
+    """
     return _hinged("two-arm-planar", TWO_ARM_PLANAR, DOWN)
 
 
-def two_arm_spatial_model() -> Model:
+def two_arm_spatial() -> Model:
+    """Telegin 2025, example 3: a column with two spatial arms of three links, seven joints; y up, gravity -y.
+
+    The paper leaves its symbols open; the numbers are of the first case that this project verified it with
+    ("general": no condition for a constant inertia matrix holds).
+    """
     return _hinged("two-arm-spatial", TWO_ARM_SPATIAL, DOWN_Y)
 
 
@@ -48,7 +61,12 @@ def _hinged(name: str, bodies: Sequence[Hinged], gravity: Vec3) -> Model:
     return b.model()
 
 
-def rod_chain_model(n: int = 10) -> Model:
+def rod_chain(n: int = 10) -> Model:
+    """Yudintsev's slides on Vereshchagin's method: a hanging chain of n uniform thin rods in the plane x, y.
+
+    1 m and 10 kg in all, gravity along -y, the first hinge at the origin, rods along x at q = 0, relative
+    angles.
+    """
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or not 1 <= n <= MOST:
         raise ModelError(f"a rod chain has one rod or more, and at most {MOST}, not {shown(n)}")
     b, length, mass = Builder("rod-chain", DOWN_Y), 1.0 / n, 10.0 / n
@@ -66,7 +84,11 @@ def rod_chain_model(n: int = 10) -> Model:
     return b.model()
 
 
-def screw_arm_model() -> Model:
+def screw_arm() -> Model:
+    """Alyushin 2022: a column (about z), an arm (about y) and a screw (about and along x, 0.1 m a turn).
+
+    Axes of the bodies are those of the observer at q = 0; the load is clamped to link 3.
+    """
     b = Builder("screw-arm", DOWN)
     height, arm = 0.6, 0.5
     for name, parent, joint, axis, origin, mass, com, six in (
@@ -92,8 +114,15 @@ def screw_arm_model() -> Model:
     return b.model()
 
 
-def biped_model() -> Model:
-    """Rows of the paper's table; the DH frame of the pelvis is fixed in the frame that its trunk carries."""
+def biped() -> Model:
+    """Kovalchuk, Kulakov, Semenov: a pelvis, two legs of six joints and a torso; z up, x forward, gravity -z.
+
+    Lengths and masses are those of the first biped that this project verified the paper with. The pelvis is
+    the root: `drevo.load("biped", base="trunk")` gives the paper's nineteen coordinates. At q = 0 it stands
+    upright. The corners of the soles (0.22 x 0.10 m, level at q = 0, centred below the ankles) are the
+    contact points.
+    Rows of the paper's table; the DH frame of the pelvis is fixed in the frame that its trunk carries.
+    """
     turn, at = dh.rz(-pi / 2), (0.0, -BIPED[0][3][2], 0.0)
     constants = {"pelvis": dh.Constants()}
     links: list[Link] = []
