@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from drevo.compiler.trace import COMPUTE
-from drevo.mechanics.configuration import slices
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
 from drevo.model.loaders.native import to_json
@@ -48,7 +47,7 @@ class Reference:
 def stepped(model: Model, q: Array, dv: Array) -> Array:
     """q moved along the tangent vector i STEP dv: complex, exact to first order."""
     out = q.astype(complex)
-    for j, sq, sv in slices(model):
+    for j, sq, sv in model.slices():
         if j.nq < 4:
             out[sq] += 1j * STEP * dv[sv]
             continue

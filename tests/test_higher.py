@@ -20,7 +20,6 @@ from drevo.compiler.differentiate import derivative, derivative_program, unpack
 from drevo.compiler.search import Preparation
 from drevo.mechanics.algorithms.displacements import motion_series
 from drevo.mechanics.algorithms.inertia_matrix import apply_inertia, mass_matrix
-from drevo.mechanics.configuration import slices
 from drevo.mechanics.formalisms import zaremba
 from drevo.mechanics.formalisms.zaremba_terms import ZarembaTerms
 from drevo.mechanics.series import Series, coefficient
@@ -270,7 +269,7 @@ def quaternion_product(a: Array, b: Array) -> Array:
 def swing(model: Model, t: complex) -> tuple[Array, Array]:
     """q(t) and v(t) of an analytic motion, for complex t: sines; turns about z, then about the turned x."""
     q, v = np.zeros(model.nq, complex), np.zeros(model.nv, complex)
-    for k, (j, sq, sv) in enumerate(slices(model)):
+    for k, (j, sq, sv) in enumerate(model.slices()):
         for i in range(j.nv if j.nq == j.nv else 0):
             q[sq.start + i], v[sv.start + i] = 0.7 * np.sin(t + k + i), 0.7 * np.cos(t + k + i)
         if j.nq == j.nv:

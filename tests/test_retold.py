@@ -11,7 +11,6 @@ import tolerances as tol
 from law_cases import FLOATING, MIMIC, PLAIN, TREES, Case, mimicking, on_trees, with_bodies
 from reference import Reference, close, largest
 
-from drevo.mechanics.configuration import slices
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Link, Model
 
 Array = np.ndarray
@@ -98,8 +97,8 @@ def test_names_do_not_matter(c: Case) -> None:
 
 def _mapped(model: Model, other: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """Coordinates and rates of one robot in the order of another with the same joints."""
-    at = {j.name: (q[sq], v[sv]) for j, sq, sv in slices(model)}
-    parts = [at[j.name] for j, _, _ in slices(other)]
+    at = {j.name: (q[sq], v[sv]) for j, sq, sv in model.slices()}
+    parts = [at[j.name] for j, _, _ in other.slices()]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
@@ -248,7 +247,7 @@ def test_a_locked_joint_is_a_weld(c: Case) -> None:
     joints[k] = Joint(j.name, "fixed", j.parent, j.child, strategies.vec(X[:3, 3]), strategies.mat(X[:3, :3]))
     other = Reference(replace(c.model, joints=tuple(joints)))
     keep_q, keep = np.ones(c.model.nq, bool), np.ones(c.model.nv, bool)
-    for i, sq, sv in slices(c.model):
+    for i, sq, sv in c.model.slices():
         if i is j:
             keep_q[sq], keep[sv] = False, False
     got = other.inverse_dynamics(c.q[keep_q], c.v[keep], c.a[keep])
@@ -263,7 +262,7 @@ def test_mimic_is_a_substitution_of_coordinates(c: Case) -> None:
     at, offsets = {}, oracles.coordinates(c.model)
     G, shift = np.zeros((full.nv, c.model.nv)), np.zeros(full.nq)
     lift = np.zeros((full.nq, c.model.nq))
-    for j, sq, sv in slices(full):
+    for j, sq, sv in full.slices():
         iq, iv, factor, offset = offsets[j.name]
         at[j.name] = sq
         lift[sq, iq : iq + j.nq] = factor * np.eye(j.nq)
@@ -298,7 +297,7 @@ def test_mimic_is_a_substitution_of_coordinates(c: Case) -> None:
 def test_the_sign_of_a_quaternion_is_nothing(c: Case) -> None:
     """q and -q are the same rotation: the same joint forces, M and poses, to the bit."""
     q = c.q.copy()
-    for j, sq, _ in slices(c.model):
+    for j, sq, _ in c.model.slices():
         if j.nq >= 4:
             q[sq.stop - 4 : sq.stop] *= -1.0
     assert np.array_equal(c.drevo.inverse_dynamics(q, c.v, c.a), c.drevo.inverse_dynamics(c.q, c.v, c.a))
@@ -326,7 +325,7 @@ def test_units(c: Case) -> None:
     gravity = strategies.vec(np.array(c.model.gravity) * L / T**2)
     scaled = Reference(replace(with_bodies(c.model, lambda l: body(l.inertial)), joints=joints, gravity=gravity))
     sq, sv = np.ones(c.model.nq), np.ones(c.model.nv)
-    for j, at_q, at_v in slices(c.model):
+    for j, at_q, at_v in c.model.slices():
         for i in LENGTHS.get(j.kind, []):
             sq[at_q.start + i] = sv[at_v.start + i] = L
     got = scaled.inverse_dynamics(c.q * sq, c.v * sv / T, c.a * sv / T**2)

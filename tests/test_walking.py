@@ -32,7 +32,6 @@ from drevo.apps.walking.plan import pattern
 from drevo.apps.walking.stepper import Stepper
 from drevo.constrained.terms import constraint_terms
 from drevo.errors import InputError, NumericsError
-from drevo.mechanics.configuration import slices
 from drevo.model.description import Limit
 from drevo.robot.face import Robot
 
@@ -430,7 +429,7 @@ def test_a_plan_keeps_the_limits_of_the_file(limit: dict[str, float], words: str
 def test_efforts_keep_the_limits_of_the_file() -> None:
     biped = drevo.load("biped", base="floating")
     knee = biped.joint_names[3]
-    at = next(sv.start for j, _, sv in slices(biped.model) if j.name == knee)
+    at = next(sv.start for j, _, sv in biped.model.slices() if j.name == knee)
     state = np.zeros((3, biped.nq)), np.zeros((3, biped.nv)), np.zeros((3, biped.nv))
     state[2][1, at] = -80.0
     refuse_limits(limited(biped, knee, effort=80.0), np.arange(3.0), "the walk", *state)

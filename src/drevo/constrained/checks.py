@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError, shown
 from ..io.given import finite, positive, whole
-from ..mechanics.configuration import freedoms, slices
 from ..mechanics.trunk import trunk_pitch
 from ..model.description import Model
 from ..model.dynamics import Dynamics
@@ -177,7 +176,7 @@ def refuse_undriven(model: Model, idle: Array, left: Array, b: Array) -> None:
     """What is left at joints without a drive must be nothing."""
     at = _worst(left, b)
     if at is not None:
-        owner = [joint for joint, _ in freedoms(model)]
+        owner = [joint for joint, _ in model.freedoms()]
         name = [n for n, free in zip(owner, idle) if free][at[-1]]
         where = f" in row {at[0]} of the batch" if len(at) > 1 else ""
         raise NumericsError(
@@ -212,7 +211,7 @@ def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actu
         base |= {j.name for j in model.joints[:6]} if trunk else set()
         wanted = [n for n in names if n not in base]
     out = np.zeros(model.nv, bool)
-    for j, _, sv in slices(model):
+    for j, _, sv in model.slices():
         out[sv] = j.name in wanted
     return out
 

@@ -16,7 +16,6 @@ from ..codegen.runtime.diagnose import first_lost
 from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large, rolled_function
 from ..errors import NumericsError
-from ..mechanics.configuration import freedoms
 from ..model.dynamics import Dynamics
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def _cholesky(robot: Dynamics, q: Array) -> Array:
             return L
     except np.linalg.LinAlgError:
         pass
-    names = [joint for joint, _ in freedoms(robot.model)]
+    names = [joint for joint, _ in robot.model.freedoms()]
     lost = first_lost(
         matrix_pivots(M).reshape(-1, robot.nv)[:, ::-1] / diagonal.reshape(-1, robot.nv)[:, ::-1], names[::-1]
     )

@@ -39,7 +39,6 @@ from ..mechanics.acting import acting as acting_in
 from ..mechanics.acting import passive_forces, slopes
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
-from ..mechanics.configuration import freedoms, slices
 from ..mechanics.scalar import dot
 from ..mechanics.spatial import Vec, skew
 from ..model.description import Model
@@ -138,7 +137,7 @@ def linearise(
     force_side = np.hstack([hessian - dID_dq + push_q, push_v - dID_dv, S])  # (4.1): columns dq, dv, dtau
     motion_side = np.hstack([second_q, second_v, np.zeros((len(second_q), S.shape[1]))])
     da, dN = _solved(M, now.jacobian, force_side, motion_side)
-    n, names = robot.nv, freedoms(robot.model)
+    n, names = robot.nv, robot.model.freedoms()
     states = _named(names, "qv")
     return Linearisation(
         np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
@@ -234,7 +233,7 @@ def _basis(Z: Array, G: Array, rate_q: Array) -> Array:
 def carried(model: Model, v: Array) -> Array:
     """d(dq')/dq at fixed dv: -v x on ball and free joints, else 0."""
     out = np.zeros((model.nv, model.nv))
-    for j, _, sv in slices(model):
+    for j, _, sv in model.slices():
         if j.nq >= 4:
             w: Array = np.array(skew(Vec(*v[sv][-3:])))
             out[sv, sv][-3:, -3:] = -w

@@ -7,7 +7,7 @@ body velocities, so integrate is the exponential of SO(3) and of SE(3).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,25 +23,10 @@ UNIT = 2e-6  # of |q|^2: how far a quaternion may be from unit length, as in com
 UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit
 
 
-def slices(model: Model) -> Iterator[tuple[Joint, slice, slice]]:
-    """Every joint that owns coordinates, with its part of q and of v."""
-    iq = iv = 0
-    for j in model.moving_joints:
-        yield j, slice(iq, iq + j.nq), slice(iv, iv + j.nv)
-        iq, iv = iq + j.nq, iv + j.nv
-
-
-def freedoms(model: Model, kind: str = "v") -> list[tuple[str, str]]:
-    """The joint of each rate ("v") or coordinate ("q"), and its index there where the joint has several."""
-    parts = [(j.name, sq if kind == "q" else sv) for j, sq, sv in slices(model)]
-    each = ((name, k if x.stop - x.start > 1 else -1) for name, x in parts for k in range(x.stop - x.start))
-    return [(name, "" if k < 0 else f"[{k}]") for name, k in each]
-
-
 def neutral(model: Model) -> Array:
     """Zero coordinates and identity quaternions, (nq,)."""
     q = np.zeros(model.nq)
-    for j, sq, _ in slices(model):
+    for j, sq, _ in model.slices():
         if j.nq >= 4:
             q[sq.stop - 1] = 1.0
     return q
@@ -50,7 +35,7 @@ def neutral(model: Model) -> Array:
 def random(model: Model, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
     """Uniform configurations: inside limits (where those are within +-UNBOUNDED), else +-pi (angles) or +-1 m."""
     q = np.empty((*shape, model.nq))
-    for j, sq, _ in slices(model):
+    for j, sq, _ in model.slices():
         if j.nq >= 4:
             q[..., sq] = rng.uniform(-1.0, 1.0, (*shape, j.nq))
             x = rng.normal(size=(*shape, 4))
@@ -64,7 +49,7 @@ def random(model: Model, rng: np.random.Generator, shape: tuple[int, ...] = ()) 
 def bounds(model: Model) -> Array:
     """Where `random` draws each coordinate from, (nq, 2): least and greatest; quaternions -1, 1."""
     rows = []
-    for j, _, _ in slices(model):
+    for j, _, _ in model.slices():
         low, high = (-np.ones(j.nq), np.ones(j.nq)) if j.nq >= 4 else _bounds(j)
         rows.append(np.stack([low, high], axis=1))
     return np.concatenate(rows) if rows else np.zeros((0, 2))
@@ -101,7 +86,7 @@ def state(model: Model, who: str, **given: ArrayLike) -> list[Array]:
 
 def require_unit_quaternions(model: Model, what: str, q: Array, error: type[DrevoError] = NumericsError) -> None:
     """An error for the first that is not of unit length."""
-    for j, sq, _ in slices(model):
+    for j, sq, _ in model.slices():
         if j.nq < 4:
             continue
         with np.errstate(over="ignore"):
@@ -138,7 +123,7 @@ def _joined(
     out = np.empty((*lead, size))
     rules: dict[int, Callable[[Array, Array], Array]] = {7: free, 4: ball}
     with np.errstate(over="ignore", invalid="ignore"):
-        for j, sq, sv in slices(model):
+        for j, sq, sv in model.slices():
             ra, rb = read(sq, sv)
             out[..., write(sq, sv)] = rules.get(j.nq, plain)(a[..., ra], b[..., rb])
     if not np.isfinite(out).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..io.reprs import brief, concise
@@ -190,6 +191,18 @@ class Model:
     def moving_joints(self) -> tuple[Joint, ...]:
         """The joints that own coordinates, in the order of q."""
         return tuple(j for j in self.joints if j.nq)
+
+    def slices(self) -> Iterator[tuple[Joint, slice, slice]]:
+        """Every joint that owns coordinates, with its part of q and of v."""
+        iq = iv = 0
+        for j in self.moving_joints:
+            yield j, slice(iq, iq + j.nq), slice(iv, iv + j.nv)
+            iq, iv = iq + j.nq, iv + j.nv
+
+    def freedoms(self, kind: str = "v") -> list[tuple[str, str]]:
+        """The joint of each rate ("v") or coordinate ("q"), and its index there where the joint has several."""
+        sizes = [(j.name, j.nq if kind == "q" else j.nv) for j in self.moving_joints]
+        return [(name, f"[{k}]" if n > 1 else "") for name, n in sizes for k in range(n)]
 
     @property
     def nq(self) -> int:

@@ -16,7 +16,6 @@ from ..compiler.pivots import require_regular
 from ..compiler.rolled import is_large
 from ..errors import DrevoWarning
 from ..mechanics.acting import has_passive
-from ..mechanics.configuration import slices
 from ..model.description import Model
 from .control import Control, law_digest
 from .engine import add_engine
@@ -78,7 +77,7 @@ def compile_motion(
 
 def owners(model: Model) -> Iterator[tuple[str, slice, slice]]:
     """Joint names with their parts of q and v, for messages."""
-    return ((j.name, sq, sv) for j, sq, sv in slices(model))
+    return ((j.name, sq, sv) for j, sq, sv in model.slices())
 
 
 __all__ = ["CompiledMotion", "compile_motion", "owners"]

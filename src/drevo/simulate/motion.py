@@ -24,7 +24,6 @@ from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised
 from ..mechanics.algorithms.passive import passive
 from ..mechanics.algorithms.schur import Schur
-from ..mechanics.configuration import slices
 from ..mechanics.rotation import joint_coordinate_rates as joint_rates
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero, sqrt
 from ..mechanics.tree import Tree
@@ -164,13 +163,13 @@ def with_unit_quaternions(model: Model, q: Vector) -> list[Scalar]:
 
 def quaternions(model: Model) -> tuple[int, ...]:
     """Where in q the quaternions begin."""
-    return tuple(s.stop - 4 for j, s, _ in slices(model) if j.nq >= 4)
+    return tuple(s.stop - 4 for j, s, _ in model.slices() if j.nq >= 4)
 
 
 def coordinate_rates(model: Model, raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
     """dq/dt of rates v; unit: raw with unit quaternions."""
     out: list[Scalar] = []
-    for _, sq, sv in slices(model):
+    for _, sq, sv in model.slices():
         out += joint_rates(raw[sq], unit[sq], v[sv])
     return out
 
@@ -182,8 +181,8 @@ def numeric_rates(
 ) -> StateRates:
     """The same right-hand side on arrays: efforts(t, q, v), and accelerations forward(t, q, v, tau)."""
 
-    turning = [(sq, sv) for j, sq, sv in slices(model) if j.nq >= 4]
-    plain = [(sq, sv) for j, sq, sv in slices(model) if j.nq < 4]
+    turning = [(sq, sv) for j, sq, sv in model.slices() if j.nq >= 4]
+    plain = [(sq, sv) for j, sq, sv in model.slices() if j.nq < 4]
     to, source = (np.r_[(np.r_[0:0], *(np.r_[x[k]] for x in plain))].astype(int) for k in (0, 1))
 
     def rates(t: float, q: Array, v: Array) -> tuple[Array, Array]:

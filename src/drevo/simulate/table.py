@@ -15,7 +15,6 @@ from ..errors import InputError
 from ..io.given import number
 from ..io.reprs import brief
 from ..io.saving import saving
-from ..mechanics.configuration import freedoms
 from ..model.dynamics import Dynamics
 from .constraints import HeldConstraints
 
@@ -155,7 +154,7 @@ class Table:
             )
         out: dict[str, Array] = {"t": self.t}
         for kind, x in (("q", self.q), ("v", self.v)):
-            names = freedoms(self.robot.model, kind)
+            names = self.robot.model.freedoms(kind)
             out |= {f"{kind}:{joint}{i}": x[:, k] for k, (joint, i) in enumerate(names)}
         out |= {"energy": self.energy, "drift": self.drift}
         return out | {f"N:{name}": self.reactions[:, k] for k, name in enumerate(self.rows)}

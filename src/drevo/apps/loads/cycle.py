@@ -17,7 +17,6 @@ from ...errors import InputError, shown
 from ...io.given import number
 from ...io.reprs import brief
 from ...io.saving import saving
-from ...mechanics.configuration import freedoms
 from ...model.messages import expect_robot
 from ...robot.face import Robot
 from .external import Surroundings
@@ -249,7 +248,7 @@ def drives(
     x, around = trajectory, Surroundings(f_ext, contacts, constraints, actuated)
     around.require_kept(robot, x.q, x.v, x.t)
     still = np.zeros_like(x.v)
-    names = tuple(joint + i for joint, i in freedoms(robot.model))
+    names = tuple(joint + i for joint, i in robot.model.freedoms())
     bounds = [j.limit.effort if j.limit else None for j in robot.model.moving_joints for _ in range(j.nv)]
     effort, static = around.efforts(robot, x.q, x.v, x.a, x.t), around.efforts(robot, x.q, still, still, x.t)
     return Drives(x, names, effort, static, np.array([np.inf if b is None else b for b in bounds]))

@@ -12,14 +12,13 @@ outboard one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...codegen.runtime.function import Function
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...io.given import finite
@@ -200,7 +199,7 @@ class _Body:
         return _back(self.R, wrench[..., :3]), _back(self.R, wrench[..., 3:])
 
 
-def _motion(robot: Robot, link: str) -> Function:
+def _motion(robot: Robot, link: str) -> Callable[..., Any]:
     """Pose, velocity and acceleration of a link in its own axes, compiled together, once per robot."""
     names = ("pose", "velocity", "acceleration")
     return robot.function(names, link=link, frame="local")

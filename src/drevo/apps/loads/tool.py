@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ...errors import InputError, NumericsError, shown
 from ...io.given import finite, generator, number, numbers, whole
 from ...io.reprs import brief
-from ...mechanics.configuration import freedoms, slices, state
+from ...mechanics.configuration import state
 from ...model.description import Joint
 from ...model.messages import did_you_mean, expect_robot, model_of
 from ...robot.face import Robot
@@ -378,7 +378,7 @@ def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
         return out
     if isinstance(given, Mapping):
         _require_joints(robot, name, given, robot.joint_names)
-        for joint, _, sv in slices(robot.model):
+        for joint, _, sv in robot.model.slices():
             if joint.name in given:
                 x = numbers(f"{name} of joint {joint.name!r}", given[joint.name])
                 if x.shape not in ((), (sv.stop - sv.start,)):
@@ -412,7 +412,7 @@ def _require_joints(robot: Robot, name: str, given: Mapping[str, Any], known: Se
 
 
 def _sources(robot: Robot, chain: _Chain) -> list[str]:
-    rates = [f"q:{joint}{i}" for joint, i in freedoms(robot.model)]
+    rates = [f"q:{joint}{i}" for joint, i in robot.model.freedoms()]
     return rates + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in AXES]
 
 

@@ -16,7 +16,7 @@ from ...errors import InputError, shown
 from ...io.given import finite, numbers, whole
 from ...io.reprs import brief
 from ...io.saving import saving
-from ...mechanics.configuration import freedoms, require_unit_quaternions
+from ...mechanics.configuration import require_unit_quaternions
 from ...model.messages import expect_robot
 from ...robot.face import Robot
 
@@ -152,7 +152,7 @@ class Trajectory:
 
 def columns(robot: Robot, kind: str) -> list[str]:
     """Names of the columns of q, v or a: q:JOINT, or q:JOINT[k] where the joint has several."""
-    return [f"{kind}:{joint}{i}" for joint, i in freedoms(robot.model, kind)]
+    return [f"{kind}:{joint}{i}" for joint, i in robot.model.freedoms(kind)]
 
 
 def write_csv(path: Path, heads: Sequence[str], rows: Array) -> None:

@@ -14,7 +14,6 @@ from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError, shown
 from ...io.given import finite
 from ...io.reprs import brief
-from ...mechanics.configuration import slices
 from ...model.description import Joint, Model
 from ...model.messages import did_you_mean, expect_robot
 from ...robot.face import Robot
@@ -114,7 +113,7 @@ def _corners(link: str, given: object) -> Array:
 
 def _leg(robot: Robot, link: str, corners: Array) -> Leg:
     q = robot.neutral()
-    rates = {j.name: sv.start for j, _, sv in slices(robot.model)}
+    rates = {j.name: sv.start for j, _, sv in robot.model.slices()}
     chain = [j for j in _path(robot.model, link) if j.name in rates][1:]  # without the free base
     joints = np.array([rates[j.name] for j in chain], int)
     turns = robot.jacobian(q, link)[4, joints]
@@ -159,7 +158,7 @@ def stand(robot: Robot, standing: Sequence[Leg], pelvis: Array, places: Array) -
     _refuse_reach(standing, pelvis, places)
     q = np.broadcast_to(robot.neutral(), (*pelvis.shape[:-1], robot.nq)).copy()
     q[..., :3] = pelvis
-    place = {sv.start: sq.start for _, sq, sv in slices(robot.model)}
+    place = {sv.start: sq.start for _, sq, sv in robot.model.slices()}
     for i, leg in enumerate(standing):
         distance = np.linalg.norm(places[..., i, :] + leg.ankle - pelvis - leg.hip, axis=-1)
         bent = np.arccos(np.clip(distance / leg.length, -1.0, 0.995))

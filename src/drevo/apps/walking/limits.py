@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import NumericsError
-from ...mechanics.configuration import slices
 from ...robot.face import Robot
 from .feet import Array
 
@@ -18,7 +17,7 @@ def refuse_limits(robot: Robot, t: Array, what: str, q: Array, v: Array, tau: Ar
 
     t (n,), q (n, nq), v and tau (n, nv). A speed or an effort of 0 in a file says nothing, and is no limit.
     """
-    for joint, sq, sv in slices(robot.model):
+    for joint, sq, sv in robot.model.slices():
         limit = joint.limit
         if limit is None or joint.nq != 1:
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...codegen.emit.plot import Curve, Panel, plot
-from ...mechanics.configuration import slices
 from .feet import Array, hull
 from .walk import Walk
 
@@ -21,7 +20,7 @@ def draw(walk: Walk, title: str) -> str:
         _zmp(walk, 0, "zero-moment point forward, m (shaded: the soles that stand)"),
         _zmp(walk, 1, "zero-moment point to the left, m"),
     ]
-    joints = {sv.start: j.name for j, _, sv in slices(walk.robot.model)}
+    joints = {sv.start: j.name for j, _, sv in walk.robot.model.slices()}
     for leg in walk.legs:
         curves = [Curve(joints[int(k)], t, tau[:, k]) for k in leg.joints]
         panels.append(Panel(f"drives of the leg of {leg.link}, N m, over time, s", curves))

@@ -11,7 +11,6 @@ import numpy as np
 from ...errors import InputError, NumericsError, shown
 from ...io.given import positive
 from ...io.reprs import brief
-from ...mechanics.configuration import slices
 from ...robot.face import Robot
 from .control import computed_torque, leaning
 from .feet import Array, Corners, Leg, margin
@@ -127,7 +126,7 @@ class Walk:
         """The joint whose drive does most, and how much, N m."""
         most = np.abs(self.series("tau")).max(axis=0)
         k = int(np.argmax(most))
-        return next(j.name for j, _, sv in slices(self.robot.model) if sv.start <= k < sv.stop), float(most[k])
+        return next(j.name for j, _, sv in self.robot.model.slices() if sv.start <= k < sv.stop), float(most[k])
 
     def refuse(self) -> None:
         """NumericsError where a foot pulled, the zero-moment point left the soles or a joint its limits: which,
