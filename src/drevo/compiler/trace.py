@@ -96,6 +96,8 @@ def trace(
         for (name, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
             t.output(name if often[name] == 1 else _told_apart(x, name), value, output_shape(t.tree, shape))
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler", **(meta or {})}
+    if parameters:
+        about.setdefault("numbers", {b.joint: b.number.rstrip("abc") for b in t.tree.bodies})
     if t.context.notes:
         about["notes"] = dict(t.context.notes)
     return t.program(named=True, **about)

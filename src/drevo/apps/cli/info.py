@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .common import Base, Json, RobotName, guarded, load_robot, print_json, print_table
@@ -19,8 +20,13 @@ def info(robot: RobotName, base: Base = "fixed", as_json: Json = False) -> None:
         return
     print(f"{data['name']}: {len(data['links'])} links, nq {data['nq']}, nv {data['nv']}, {data['mass']:.6g} kg")
     print("gravity {:g} {:g} {:g} m/s^2".format(*data["gravity"]))
-    rows = [(j["name"], j["kind"], j["parent"], j["child"], _span(j), _limits(j)) for j in data["joints"]]
-    print_table("", ("joint", "kind", "parent", "child", "q", "limits"), rows, left=4)
+    head = ["joint", "kind", "parent", "child", "q", "limits"]
+    rows = [[j["name"], j["kind"], j["parent"], j["child"], _span(j), _limits(j)] for j in data["joints"]]
+    if any(j["dynamics"] for j in data["joints"]):
+        head.append("acts in it")
+        for row, j in zip(rows, data["joints"]):
+            row.append(", ".join(f"{name} {value:g}" for name, value in j["dynamics"].items()))
+    print_table("", head, rows, left=4)
     for note in data["notes"]:
         print(f"note: {note}")
 
@@ -35,6 +41,7 @@ def describe_robot(robot: Robot) -> dict[str, Any]:
             "name": joint.name, "kind": joint.kind, "parent": joint.parent, "child": joint.child,
             "q": [at, at + joint.nq], "mimic": joint.mimic.joint if joint.mimic else None,
             "lower": limit.lower if limit else None, "upper": limit.upper if limit else None,
+            "dynamics": {k: x for k, x in asdict(joint.dynamics).items() if x} if joint.dynamics else {},
         })  # fmt: skip
         at += joint.nq
     return {

@@ -26,6 +26,7 @@ SYMBOLS = {
     "M": "mass matrix, kg m², kg m or kg",
     "Minv": "inverse of the mass matrix",
     "h": "bias C v + g, N m or N",
+    "p": "passive forces of dampers, dry friction and springs, N m or N",
     "g": "gravity torques or forces, N m or N",
     "C": "Coriolis matrix, from the Christoffel symbols",
     "c": "centre of mass, world axes, m",

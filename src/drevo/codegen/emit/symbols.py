@@ -28,9 +28,19 @@ KINDS = {
     ),
     "origin": SymbolKind("L_{lengths}", "distance of the origin of {owner} along {entry} of its parent", "m"),
     "lead": SymbolKind("ell_{number}", "lead of {owner}", "m per revolution"),
+    "armature": SymbolKind("I_a{number}", "inertia of the rotor of {owner} as the joint feels it", "kg m² or kg"),
+    "damping": SymbolKind("d_{number}", "damping of {owner}", "N m s or N s/m"),
+    "quadratic": SymbolKind("D_{number}", "quadratic damping of {owner}", "N m s² or N s²/m²"),
+    "friction": SymbolKind("f_r{number}", "dry friction of {owner}", "N m or N"),
+    "stiffness": SymbolKind("k_{number}", "stiffness of the spring of {owner}", "N m or N/m"),
+    "reference": SymbolKind("q_r{number}", "where the spring of {owner} is at rest", "rad or m"),
+    "offset": SymbolKind("f_o{number}", "constant force in {owner}", "N m or N"),
     "gravity": SymbolKind("g_{entry}", "acceleration of gravity along {entry} of the world", "m/s²"),
     "": SymbolKind("{number}", "", ""),
 }
+_WITH_ENTRY = "|".join(kind for kind, row in KINDS.items() if "{entry}" in row.meaning)
+_PLAIN = "|".join(kind for kind, row in KINDS.items() if kind and "{entry}" not in row.meaning)
+_SPLIT = re.compile(rf"(.*?)\.?(?:({_PLAIN})|({_WITH_ENTRY})\.(\w+))", re.DOTALL)
 CHILD = "distance of the link that {owner} carries along {entry} of the moved joint"
 PAPER = {"mass": "m_o{number}", "origin": "R_{number}{entry}"}  # there m_i is a subtree's mass, L_i between poles
 
@@ -62,8 +72,8 @@ def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
 
 def _split(name: str) -> tuple[str, str, str]:
     """Owner, kind and entry; an owner may hold dots itself."""
-    found = re.fullmatch(r"(.*?)\.?(mass|com|inertia|origin|lead|gravity)(?:\.(\w+))?", name, re.DOTALL)
-    return (found[1], found[2], found[3] or "") if found else (name, "", "")
+    found = _SPLIT.fullmatch(name)
+    return (found[1], found[2] or found[3], found[4] or "") if found else (name, "", "")
 
 
 def _numbers(program: Program) -> Mapping[str, str]:
