@@ -10,10 +10,12 @@ from test_large import FRAMES, chain, compared
 from test_rolled import rolled, states
 from tolerances import DYNAMICS, EPS, inverting, solving
 
+import drevo
 from drevo.codegen.runtime import rolled as rolled_code
 from drevo.codegen.runtime.build import Spec
 from drevo.compiler import rolled as rolled_loops
 from drevo.compiler.rolled import rolled_function
+from drevo.compiler.tracer import Tracer
 from drevo.errors import NumericsError, TraceError
 from drevo.model.description import Model
 from drevo.robot.face import Robot
@@ -129,3 +131,35 @@ def test_results_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TraceError, match=r"inverse_mass_matrix of 'chain-500' has 2.5e\+05 entries, 0.002 GB"):
         robot.inverse_mass_matrix(np.zeros(500))
     assert robot.inverse_operational_inertia(np.zeros(500), "l499").shape == (6, 6)
+
+
+def test_linear_models() -> None:
+    """Of a large tree by loops, which factor no matrix; the same as from derivatives of inverse dynamics."""
+    robot = Robot(tree_of(2, 70, ("revolute",), "fixed"))
+    q, v, tau = (x[0] for x in states(robot.model, 1, "forward_dynamics"))
+    found = robot.linearise(q, v, tau)
+    dq, dv, M = robot.inverse_dynamics_derivatives(q, v, found.a)
+    tolerance, n = inverting(robot.nv, float(np.linalg.cond(M))), robot.nv
+    right = -np.linalg.solve(M, np.hstack([dq, dv, -np.eye(n)[:, found.driven]]))
+    for x, y in zip(
+        np.split(np.hstack([found.A[n:], found.B[n:]]), [n, 2 * n], 1), np.split(right, [n, 2 * n], 1)
+    ):
+        assert np.abs(x - y).max() <= tolerance * np.abs(y).max()
+
+
+REFUSED = {
+    "pages of equations": lambda r: drevo.write_out(r, "inverse_dynamics"),
+    "lagrange_equations .* pages": lambda r: drevo.write_out(r, "lagrange_equations"),
+    "take differences of it along": lambda r: r.derivative("inverse_dynamics", "t"),
+    "second derivatives of constraints on 'l2999'": lambda r: r.linearise(
+        *np.zeros((3, 3000)), contacts=[{"link": "l2999", "point": (0.0, 0.0, 0.0)}]
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_would_take_minutes_is_refused(sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is traced."""
+    monkeypatch.setattr(Tracer, "__init__", None)
+    with pytest.raises(TraceError, match=f"(?s){sentence}"):
+        REFUSED[sentence](chain(3000))

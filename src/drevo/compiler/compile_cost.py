@@ -12,7 +12,11 @@ from ..model.description import Model
 
 AFFORDABLE = 1_000_000  # operations
 DERIVED = 300_000  # the same for a derivative, which anybody may ask for by a slip of one index
+WRITTEN = 200_000  # the same for equations to be read: a thousand pages and more
+A_LINE, A_PAGE = 3.0, 60.0  # operations, lines
 A_SECOND = 5_000  # operations compiled in a second
+A_RATE = 2.3  # times the operations for every derivative by time
+A_CONSTRAINT = 0.5  # operations of d2f/dq2 and its like, times the cube of the freedoms on the path
 _ROUGH = {  # operations per body, per pair of coupled freedoms, and per pair for each freedom of its branch
     "forward_dynamics": (240.0, 0.0, 0.0),
     "mass_matrix": (90.0, 8.0, 0.0),
@@ -22,6 +26,7 @@ _ROUGH = {  # operations per body, per pair of coupled freedoms, and per pair fo
     "inverse_operational_inertia": (120.0, 10.0, 1.5),
     "inverse_dynamics_derivatives": (100.0, 75.0, 0.0),
     "forward_dynamics_derivatives": (100.0, 75.0, 10.0),
+    "lagrange_equations": (90.0, 8.0, 3.0),
 }
 _LINEAR = (110.0, 0.0, 0.0)
 
@@ -60,6 +65,44 @@ def require_affordable(model: Model, quantities: Sequence[str]) -> None:
             f"{', '.join(quantities)} of {model.name!r} would be about {total:.1e} operations written out, "
             f"{_duration(total / A_SECOND)} of compiling: large trees have every quantity by a loop over the "
             "bodies, each asked for alone, in rows, without parameters and mimic joints"
+        )
+
+
+def require_readable(model: Model, quantity: str) -> None:
+    """Raises TraceError, with the cost, where written equations would fill a shelf."""
+    total = operations(model, quantity)
+    if total > WRITTEN:
+        raise TraceError(
+            f"{quantity} of {model.name!r} would be about {total:.1e} operations, "
+            f"{total / A_LINE / A_PAGE:.3g} pages of equations; write out a smaller part of the robot, whose "
+            "equations repeat, and compute the whole by compiled code, which loops over the bodies of a large tree"
+        )
+
+
+def require_derivable_by_time(model: Model, quantity: str, order: int) -> None:
+    """Raises TraceError, with the cost, where a derivative along a motion would take minutes to compile."""
+    total = operations(model, quantity) * A_RATE**order
+    if total > DERIVED:
+        raise TraceError(
+            f"the derivative of {quantity} by t, {order} times, of {model.name!r} would be about {total:.1e} "
+            f"operations written out, {_duration(total / A_SECOND)} of compiling; take differences of it along "
+            "the motion, which a loop over the bodies computes at once"
+        )
+
+
+def require_linearisable(model: Model, links: Sequence[str]) -> None:
+    """Raises TraceError, with the cost, where second derivatives of constraints on links would take minutes."""
+    depth = {model.root: 0}
+    for j in model.joints:
+        depth[j.child] = depth[j.parent] + j.nv
+    total = sum(A_CONSTRAINT * depth.get(link, 0) ** 3 for link in links)
+    if total > DERIVED:
+        deepest = max(links, key=lambda x: depth.get(x, 0))
+        raise TraceError(
+            f"linearise: the second derivatives of constraints on {deepest!r} of {model.name!r}, {depth[deepest]} "
+            f"freedoms from the ground, would be about {total:.1e} operations, {_duration(total / A_SECOND)} of "
+            "compiling; linearise without constraints, which loops over the bodies, or constrain links nearer to "
+            "the ground"
         )
 
 

@@ -29,7 +29,7 @@ from ..model.dynamics import Described
 from ..model.messages import model_of, names_in
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
-from .compile_cost import require_derivable
+from .compile_cost import require_derivable, require_derivable_by_time
 from .quick import quick
 from .request import requested
 from .search import Preparation
@@ -122,7 +122,9 @@ def derivative_program(
 
     lower: of entries that symmetry makes equal all but one are left out, as zeros.
     """
-    if "t" not in wrt:
+    if "t" in wrt:
+        require_derivable_by_time(model, x.name, len(wrt))
+    else:
         require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
     if x.inverse:
         from .pivots import require_regular

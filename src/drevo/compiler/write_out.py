@@ -17,6 +17,7 @@ from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.quantities import options_of, quantity, takes_forces
+from .compile_cost import require_readable
 from .derivation import Derivation, write_out_program
 from .inexact import inexact_energy
 from .lagrange import TERMS, lagrange_equations
@@ -81,11 +82,13 @@ def write_out(
             if given is not None:
                 raise TraceError(f"{name} takes no option {option!r}")
         one_of(f"{name}: formalism", formalism, ("auto", "telegin"))
+        require_readable(model, name)
         return lagrange_equations(model, patterns)
     wanted = quantity(name).name
     if mode is not None:
         return inexact_energy(model, wanted, formalism, mode, patterns)
     chosen = options_of([wanted], options, [l.name for l in model.links])
+    require_readable(model, wanted)
     if sequence is not None:
         program = sequence_program(model, wanted, formalism, sequence, patterns)
     else:

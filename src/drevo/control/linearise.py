@@ -19,8 +19,12 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.program import Program
+from ..codegen.runtime.memo import memoised
+from ..compiler.compile import compile
+from ..compiler.compile_cost import require_linearisable
 from ..compiler.differentiate import at_zero
 from ..compiler.request import requested
+from ..compiler.rolled import is_large
 from ..compiler.tracer import Tracer, unknowns
 from ..constrained.collection import all_rows, collect, is_lasting
 from ..constrained.constraint import Constraint
@@ -47,6 +51,7 @@ from ..model.messages import expect_robot
 from .model import LinearModel, real_matrix
 
 Array = np.ndarray[Any, Any]
+_Given = tuple[Array, Array, Array]  # q, v, tau
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
@@ -124,24 +129,22 @@ def linearise(
     sizes = (("q", q, (robot.nq,)), ("v", v, (robot.nv,)), ("tau", tau, (robot.nv,)), ("t", t, ()))
     x, u, force, time = (real_matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
     moved_by, found = driven_rates(robot.model, actuated), collect(robot.model, contacts, constraints)
+    require_linearisable(robot.model, [link for c in found for link in c.links])
     push, push_q, push_v = _passive(robot, x, u, flag("linearise: passive", passive))
     now = constrained_dynamics(robot, x, u, force + push, contacts=contacts, constraints=constraints, t=time)
-    dID_dq, dID_dv, M = robot.inverse_dynamics_derivatives(x, u, now.a)
 
     def terms(N: Array) -> tuple[Array, ...]:
         return _constraint_derivatives(robot, found, x, u, now.a, N, time)
 
     hessian, second_q, second_v, rate_q = terms(now.reactions)
     Z = motions_left(now, terms(np.eye(len(now.rows)))[0])
-    S = np.eye(robot.nv)[:, moved_by]
-    force_side = np.hstack([hessian - dID_dq + push_q, push_v - dID_dv, S])  # (4.1): columns dq, dv, dtau
-    motion_side = np.hstack([second_q, second_v, np.zeros((len(second_q), S.shape[1]))])
-    da, dN = _solved(M, now.jacobian, force_side, motion_side)
+    forces, motions = (hessian + push_q, push_v), np.hstack([second_q, second_v])
+    da, dN = _responses(robot, (x, u, force + push), now, moved_by, forces, motions)
     n, names = robot.nv, robot.model.freedoms()
     states = _named(names, "qv")
     return Linearisation(
         np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
-        np.vstack([np.zeros_like(S), da[:, 2 * n :]]),
+        np.vstack([np.zeros_like(da[:, 2 * n :]), da[:, 2 * n :]]),
         states=states,
         inputs=_named([name for name, driven in zip(names, moved_by) if driven], ["tau"]),
         outputs=states,
@@ -217,6 +220,31 @@ def _solved(M: Array, G: Array, force: Array, gamma: Array) -> tuple[Array, Arra
     return np.linalg.solve(L.T, y + share), back.T @ share
 
 
+def _responses(
+    robot: Dynamics, state: _Given, now: ConstrainedMotion, driven: Array, forces: Sequence[Array], motions: Array
+) -> tuple[Array, Array]:
+    """da and dN by dq, dv and dtau.
+
+    forces, motions: what acts at the joints beside ID, and Gamma a + gamma, by dq and by dv.
+    """
+    if not len(now.rows) and is_large(robot.model):
+        da = _free_responses(robot, state, driven, forces)
+        return da, np.zeros((0, da.shape[1]))
+    dID_dq, dID_dv, M = robot.inverse_dynamics_derivatives(*state[:2], now.a)
+    S = np.eye(robot.nv)[:, driven]
+    force_side = np.hstack([forces[0] - dID_dq, forces[1] - dID_dv, S])  # (4.1)
+    return _solved(M, now.jacobian, force_side, np.hstack([motions, np.zeros((len(motions), S.shape[1]))]))
+
+
+def _free_responses(robot: Dynamics, state: _Given, driven: Array, forces: Sequence[Array]) -> Array:
+    """da without constraints, of a large tree: no matrix is factored."""
+    quantity = "forward_dynamics_derivatives"
+    f = memoised(robot, (quantity,), lambda: compile(robot.model, quantity))
+    *found, inverse = f(*state)
+    found = [x + inverse @ p if p.any() else x for x, p in zip(found, forces)]
+    return np.hstack([*found, inverse[:, driven]])
+
+
 def pseudo_inverse(A: Array) -> Array:
     """Moore-Penrose; directions below RANK of the largest count as lost."""
     if not A.size:
@@ -226,6 +254,8 @@ def pseudo_inverse(A: Array) -> Array:
 
 def _basis(Z: Array, G: Array, rate_q: Array) -> Array:
     """Of the motions left: dq = Z x, dv = Z y + W x with Gamma W + (df'/dq) Z = 0."""
+    if not len(G):
+        return np.eye(2 * len(Z))
     W = -pseudo_inverse(G) @ rate_q @ Z
     return np.block([[Z, np.zeros_like(Z)], [W, Z]])
 
