@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .about import About, header
-from .code import assignments, code_style, comment, entries, unpacked
+from .code import arguments_of, assignments, code_style, comment, entries, unpacked
 from .sequence import Sequence
 from .turns import FEW, period_texts
 from .turns import NOTE as TURNED
@@ -25,14 +25,7 @@ def c(sequence: Sequence, facts: About) -> str:
 
 
 def comment_block(lines: list[str]) -> list[str]:
-    """A comment of several lines."""
     return ["/*", *(f" * {comment(line)}".rstrip() for line in lines), " */"]
-
-
-def arguments_of(sequence: Sequence) -> list[str]:
-    """Identifiers of what a function reads, in the order of the call."""
-    constants = ["constants"] if sequence.symbols else []
-    return [*(sequence.identifiers[p.name] for p in sequence.inputs), *constants]
 
 
 def outputs_of(sequence: Sequence) -> list[str]:

@@ -56,6 +56,12 @@ def unpacked(sequence: Sequence, port: SequenceInput, form: str, first: int) -> 
     return [(name[s], text) for s, text in (plain | kept).items()]
 
 
+def arguments_of(sequence: Sequence) -> list[str]:
+    """Identifiers of what a function reads, in the order of the call."""
+    constants = ["constants"] if sequence.symbols else []
+    return [*(sequence.identifiers[p.name] for p in sequence.inputs), *constants]
+
+
 def entries(result: Result, style: Style) -> list[str]:
     """The entries of a result, row-major."""
     return [write_terms((e,), style) for e in result.entries]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .about import About, header
-from .c import arguments_of, c_statements, comment_block, outputs_of, prologue, turns
+from .c import c_statements, comment_block, outputs_of, prologue, turns
+from .code import arguments_of
 from .sequence import Sequence
 
 _LAYOUT = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from math import hypot
 from typing import NamedTuple
@@ -42,6 +43,7 @@ LOOKS = {
     "m-star": {"fill": GOLD},
     "m-ground": {"stroke": SOFT, "stroke-width": "1.4"},
 }
+_look = partial(look, LOOKS)
 
 
 class DrawnBody(NamedTuple):
@@ -162,10 +164,6 @@ def _posture(coordinates: Sequence[str]) -> list[str]:
     return [line.removesuffix(", ") + "," * (k + 1 < len(lines)) for k, line in enumerate(lines)]
 
 
-def _look(kind: str) -> str:
-    return look(LOOKS, kind)
-
-
 def _words(x: float, y: float, text: str) -> str:
     return f'<text {_look("m-key")} x="{x:.0f}" y="{y + 4:.1f}">{escape(plain(text))}</text>'
 
@@ -256,7 +254,6 @@ def _cross(at: Flat) -> str:
 
 
 def _star(at: Flat) -> str:
-    """Five points."""
     outer = ((0.0, -7.0), (6.66, -2.16), (4.11, 5.66), (-4.11, 5.66), (-6.66, -2.16))
     inner = ((1.65, -2.27), (2.66, 0.87), (0.0, 2.8), (-2.66, 0.87), (-1.65, -2.27))
     points = " ".join(f"{at[0] + x:.1f},{at[1] + y:.1f}" for pair in zip(outer, inner) for x, y in pair)

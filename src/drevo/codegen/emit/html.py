@@ -159,7 +159,6 @@ def _equations(section: Section, style: Style, facts: About) -> str:
 
 
 def _defined(s: Statement, value: float | None, style: Style) -> str:
-    """A definition with its value."""
     sign = "<mo>−</mo>" if value is not None and value < 0 else ""
     number = "" if value is None else f"<mo>=</mo><mrow>{sign}{style.number(abs(value))}</mrow>"
     return _row(mathml_name(s.name), write_terms(s.terms, style) + number)

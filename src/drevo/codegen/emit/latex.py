@@ -145,7 +145,6 @@ def noted(s: Statement, style: Style, facts: About) -> str:
 
 
 def defined(s: Statement, value: float | None, style: Style) -> str:
-    """A definition with its value."""
     return _equation(s, style) + ("" if value is None else f" = {_value(value, style)}")
 
 

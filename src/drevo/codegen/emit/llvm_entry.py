@@ -199,7 +199,6 @@ class _Entry:
         return x.step if self.rows else self.f.select(x.batched, x.step, self.size)
 
     def allocate(self, batched: Value, total: Value) -> list[Value]:
-        """New arrays for all outputs."""
         f, made = self.f, list[Value]()
         for dims, port in zip(self.dims, self.outputs):
             axes: list[Value | int] = [total, *port.shape] if self.rows else [port.size, total]

@@ -329,7 +329,6 @@ class FunctionBody:
             self.add_tests()
 
     def add_tests(self) -> None:
-        """Adds the latest tests to the status."""
         if self.tests is not None:
             self.add_to_status(self.tests)
             self.tests, self.test_count = None, 0

@@ -44,7 +44,6 @@ def _wrenches(f: IRFunction, l: Lanes, state: Value) -> Value:
 
 
 def _port(f: IRFunction, index: Value) -> tuple[Value, Value]:
-    """Address and stride of a port."""
     return f.pointers.at(index, PTR).load(PTR), f.strides.at(index, I64).load(I64)
 
 
@@ -111,7 +110,6 @@ class _Batch:
         add_end(f, self.many, self.status)
 
     def bodies(self, l: Lanes, state: Value, ports: Sequence[Value], wrenches: list[Value]) -> None:
-        """The loops over the bodies."""
         ports = [*ports[: self.n], *wrenches, *ports[self.n :]]
         self.f.call(VOID, f"bodies_{l.lanes}", self.f.model, state, *ports, self.status)
 

@@ -82,7 +82,6 @@ def _quaternion(m: Module, l: Lanes, fma: bool) -> None:
 
 
 def _quaternions(m: Module, l: Lanes) -> None:
-    """All quaternions of STEP samples."""
     f = m.function("quaternions", into=PTR, columns=PTR, n=I64)
     with f.loop(f.n) as s:
         first = f.into.at(f.columns.at(s.i, I64).load(I64) * STEP)

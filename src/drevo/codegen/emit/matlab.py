@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .about import About, header
-from .code import WIDTH, assignments, code_style, comment, entries, unpacked
+from .code import WIDTH, arguments_of, assignments, code_style, comment, entries, unpacked
 from .expression import Style
 from .sequence import Result, Sequence
 from .turns import FEW, NOTE, period_texts
@@ -14,10 +14,9 @@ _LAYOUT = "Arguments are vectors; results are scalars, column vectors and matric
 def matlab(sequence: Sequence, facts: About) -> str:
     """function [results] = NAME(q, v, ..., constants); with symbols, constants = NAME('prologue', parameters)."""
     name, style = sequence.identifiers, code_style(sequence)
-    arguments = [name[p.name] for p in sequence.inputs] + (["constants"] if sequence.symbols else [])
     results = [name[r.name] for r in sequence.results]
     returned = results[0] if len(results) == 1 else f"[{', '.join(results)}]"
-    lines = [f"function {returned} = {name[sequence.function]}({', '.join(arguments)})"]
+    lines = [f"function {returned} = {name[sequence.function]}({', '.join(arguments_of(sequence))})"]
     lines += [f"% {comment(line)}".rstrip() for line in header(facts, sequence, _LAYOUT, 1)]
     if sequence.symbols:
         lines += _entrance(sequence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -40,6 +41,7 @@ LOOKS = {
         for k, c in enumerate(COLOURS)
     },
 }
+_look = partial(look, LOOKS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +122,6 @@ def plot(title: str, panels: Sequence[Panel], across: int = 1, abscissa: str = "
         f'<rect {_look("p-bg")} width="{PAGE:.0f}" height="{y:.0f}"/>'
         f'<text font-size="14" x="{LEFT:.0f}" y="20">{escape(title)}</text>{"".join(parts)}</svg>\n'
     )
-
-
-def _look(kind: str) -> str:
-    return look(LOOKS, kind)
 
 
 def _frames(panels: Sequence[Panel], wide: float, shared: bool) -> list[_Frame]:

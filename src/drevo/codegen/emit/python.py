@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..graph.ops import FUNCTIONS
 from .about import About, header
-from .code import WIDTH, code_style, comment, entries, filled
+from .code import WIDTH, arguments_of, code_style, comment, entries, filled
 from .expression import Style, write_terms
 from .sequence import Result, Section, Sequence, SequenceInput, Statement
 from .turns import FEW, NOTE, period_texts
@@ -53,7 +53,7 @@ def _turns(sequence: Sequence) -> list[str]:
         ]
     if not lines:
         return []
-    names = _arguments(sequence)
+    names = arguments_of(sequence)
     return [
         *lines,
         "def less_turns(equations):",
@@ -77,11 +77,6 @@ def _less_turns(sequence: Sequence, port: SequenceInput) -> list[str]:
     calls = {t.name: f"{sequence.periods[t.factor]}({name}[{t.place}])" for t in turns}
     entries = [calls.pop(s, f"{name}[{k}]") for k, s in enumerate(port.scalars)] if turns else []
     return [f"    {line}" for line in _bracketed(f"{name} = [", [*entries, *calls.values()], "]")] if turns else []
-
-
-def _arguments(sequence: Sequence) -> list[str]:
-    constants = ["constants"] if sequence.symbols else []
-    return [*(sequence.identifiers[p.name] for p in sequence.inputs), *constants]
 
 
 def _quoted(lines: list[str]) -> list[str]:
@@ -115,7 +110,6 @@ def _packed(sequence: Sequence, width: int) -> list[str]:
 
 
 def _prologue_names(sequence: Sequence) -> tuple[list[str], list[str]]:
-    """Identifiers of the parameters and of the constants."""
     name = sequence.identifiers
     return [name[s.name] for s in sequence.symbols], [name[c] for c in sequence.constants]
 
@@ -123,7 +117,7 @@ def _prologue_names(sequence: Sequence) -> tuple[list[str], list[str]]:
 def _main(sequence: Sequence, about: list[str]) -> list[str]:
     name = sequence.identifiers
     printer = _Printer(sequence)
-    lines = [f"def {name[sequence.function]}({', '.join(_arguments(sequence))}):"]
+    lines = [f"def {name[sequence.function]}({', '.join(arguments_of(sequence))}):"]
     lines += [f'    """{about[0]}', *(f"    {line}".rstrip() for line in about[1:]), '    """']
     for p in sequence.inputs:
         behind = [t.name for t in sequence.turns if t.source == p.name and t.name != t.scalar]

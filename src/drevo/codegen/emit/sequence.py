@@ -258,7 +258,6 @@ class _Writer:
     # -- expressions ----------------------------------------------------------------------------------------
 
     def _express(self, n: int) -> Terms:
-        """The right side of a node."""
         g, lay = self.graph, self.layout
         op = g.op[n]
         if op == ADD or lay.doubled(n) is not None:
@@ -276,7 +275,6 @@ class _Writer:
         return (Term(False, (FunctionCall(OPS[op].name, led(self._terms_of(g.a[n])), second),)),)
 
     def _ranked(self, x: tuple[Factor, ...], y: tuple[Factor, ...]) -> tuple[Factor, ...]:
-        """The factors of two ranked products."""
         if self._rank(x[-1]) <= self._rank(y[0]):
             return x + y
         return tuple(sorted(x + y, key=self._rank))

@@ -111,7 +111,6 @@ class _Sums:
         return inside
 
     def _product(self, factors: list[int]) -> int:
-        """The node of what is left of a product."""
         if len(factors) == 1:
             return factors[0]
         node = self.fresh()

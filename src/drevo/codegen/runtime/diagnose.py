@@ -98,20 +98,21 @@ def _entry(name: str, shape: tuple[int, ...], k: int) -> str:
     return f"{name}[{index}]" if index else name
 
 
-def _first(x: Array) -> tuple[int, int] | None:
-    """Row and column of the first value that is not finite."""
-    bad = ~np.isfinite(x)
-    if not bad.any():
-        return None
-    r = int(bad.any(axis=1).argmax())
-    return r, int(bad[r].argmax())
+def _first(arrays: Sequence[Array]) -> tuple[int, int, int] | None:
+    """Row, column and array of the first value that is not finite."""
+    hits = []
+    for i, bad in enumerate(~np.isfinite(x) for x in arrays):
+        if bad.any():
+            r = int(bad.any(axis=1).argmax())
+            hits.append((r, int(bad[r].argmax()), i))
+    return min(hits, default=None)
 
 
 def _not_finite_input(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
-    hits = [(*hit, i) for i, x in enumerate(ins) if (hit := _first(x)) is not None]
-    if not hits:
+    hit = _first(ins)
+    if hit is None:
         return None
-    r, k, i = min(hits)
+    r, k, i = hit
     name, shape = m.inputs[i]
     return f"{_entry(name, shape, k)}{_row(r, many)} is {float(ins[i][r, k])}: inputs must be finite"
 
@@ -142,19 +143,15 @@ def _quaternion(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
 
 
 def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool) -> str | None:
-    hits = [(*hit, i) for i, x in enumerate(outs) if (hit := _first(x)) is not None]
-    if not hits:
+    hit = _first(outs)
+    if hit is None:
         return None
-    r, k, i = min(hits)
+    r, k, i = hit
     name, shape = m.outputs[i]
+    entry = _entry(name, shape, k)
     if m.pattern is not None:
-        index = ", ".join(str(axis[k]) for axis in m.pattern[i])
-        entry = f"{name}[{index}]"
-    else:
-        entry = _entry(name, shape, k)
-    why = _too_large(m, ins, r) or _SINGULAR.get(
-        m.outputs[i][0], "the mass matrix or another divisor is singular there"
-    )
+        entry = f"{name}[{', '.join(str(axis[k]) for axis in m.pattern[i])}]"
+    why = _too_large(m, ins, r) or _SINGULAR.get(name, "the mass matrix or another divisor is singular there")
     return f"{entry}{_row(r, many)} is {float(outs[i][r, k])}: {why}"
 
 

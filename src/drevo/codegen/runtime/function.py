@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..graph.program import Program
     from .diagnose import Weakest
-    from .fallback import Reference
 
 Extra = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 _STEPS_PER_NS = 30.0  # of a batch; holds within some 20 %
@@ -74,7 +73,7 @@ class Function:
         self._code = built.code
         self._sizes = [prod(s) for _, s in m.outputs]
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
-        self._reference = _reference(built, spec)
+        self._program = built.program  # what is evaluated where there is no machine code
         self._several = _several(m) if len(m.outputs) > 1 else None
         self.fast: Callable[..., Any] | None = None
         self.fast = self._builtin()
@@ -262,24 +261,16 @@ class Function:
         return bool(self._code.drive(pointers, strides, stop - start, arena, count))
 
     def _evaluate(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        from . import diagnose
+        from . import diagnose, fallback
 
-        assert self._reference is not None
+        assert self._program is not None
         turned = [[x if self.layout == "rows" else x.T for x in arrays] for arrays in (inputs, outputs)]
-        self._reference.run(*turned)
+        fallback.fill(self._program, self.manifest.pattern, self.spec.parameters, *turned)
         finite = all(np.isfinite(x).all() for x in outputs)
         if not finite or diagnose.bad_quaternion(self.manifest, turned[0]) is not None:
             return True
-        found = diagnose.weakest(self._reference.program, turned[0])
+        found = diagnose.weakest(self._program, turned[0])
         return found is not None and found.lost
-
-
-def _reference(built: Built, spec: Spec) -> Reference | None:
-    if built.code is not None or built.program is None:
-        return None
-    from .fallback import Reference
-
-    return Reference(built.program, built.manifest.pattern, spec.parameters)
 
 
 def _several(m: Manifest) -> Any:

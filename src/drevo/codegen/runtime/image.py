@@ -114,7 +114,6 @@ class Image:
         return place, code, -(-at // 64) * 64
 
     def _relocate(self, s: Any, home: int, table: int) -> None:
-        """Writes the distances and addresses of one section."""
         r = np.frombuffer(self.obj, _RELOCATION, int(s["size"]) // _RELOCATION.itemsize, int(s["offset"]))
         size = int(self.sections["size"][s["info"]])
         if not len(r):
