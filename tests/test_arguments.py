@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ def test_pickling_needs_a_recipe() -> None:
     f = obtain("e", arm, Spec(), cache=False)
     with pytest.raises(TypeError, match=r"drevo\.compile"):
         pickle.dumps(f)
-    f.recipe = (Fraction, (1, 2))
+    f.recipe = partial(Fraction, 1, 2)
     assert pickle.loads(pickle.dumps(f)) == Fraction(1, 2)  # noqa: S301
 
 
