@@ -17,7 +17,7 @@ from contenders import cached
 from inner_loops import BUILD, HERE, Child, write_states
 from robots import plain_urdf
 
-from drevo.compiler.trace import COMPUTE
+from drevo.compiler.formalisms import common_algorithm
 from drevo.mechanics.tree import build_tree
 
 ROUNDS = 8
@@ -112,7 +112,7 @@ def _casadi_library(case: Case, quantity: str) -> Path:
         ca.GlobalOptions.setNumpyMode(1)
     tree = build_tree(case.robot.model)
     state = {s: ca.SX.sym(s, tree.nq if s == "q" else tree.nv) for s in ARGUMENTS[quantity]}
-    result = COMPUTE[quantity](tree, *([x[i] for i in range(x.numel())] for x in state.values()))
+    result = common_algorithm(quantity)(tree, *([x[i] for i in range(x.numel())] for x in state.values()))
     flat = [x for row in result for x in (row if isinstance(row, list) else [row])]
     f = ca.Function("f", list(state.values()), [ca.cse(ca.vertcat(*flat))])
     with tempfile.TemporaryDirectory(prefix="drevo-bench-") as folder:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drevo.compiler.trace import COMPUTE
+from drevo.compiler.formalisms import common_algorithm
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
 from drevo.model.quantities import quantity
@@ -24,7 +24,7 @@ def casadi_counts(model: Model, name: str) -> tuple[int, int] | None:
     tree = build_tree(model, snap=1e-9)
     sizes = {s: tree.nq if s == "q" else tree.nv for s in quantity(name).state}
     state = {s: ca.SX.sym(s, n) for s, n in sizes.items()}
-    result = COMPUTE[name](tree, *([x[i] for i in range(sizes[s])] for s, x in state.items()))
+    result = common_algorithm(name)(tree, *([x[i] for i in range(sizes[s])] for s, x in state.items()))
     flat = [x for row in result for x in (row if isinstance(row, list) else [row])]
     f = ca.Function("f", list(state.values()), [ca.cse(ca.vertcat(*flat))])
     kinds = [f.instruction_id(k) for k in range(f.n_instructions())]

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from drevo.compiler.trace import COMPUTE
+from drevo.compiler.formalisms import common_algorithm
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
 from drevo.model.loaders.native import to_json
+from drevo.model.quantities import CATALOGUE
 
 Array = np.ndarray
 WORST: dict[str, tuple[float, float]] = {}  # what -> largest residual met, its tolerance; DREVO_RESIDUALS=1 shows
@@ -26,7 +27,7 @@ class Reference:
         self.nq, self.nv = model.nq, model.nv
 
     def __getattr__(self, name: str) -> Any:
-        if name not in COMPUTE:
+        if name not in CATALOGUE:
             raise AttributeError(name)
         return lambda *state, **options: self.compute(name, *state, **options)
 
@@ -40,7 +41,7 @@ class Reference:
             options.setdefault("kind", "classical")
         if f_ext is not None:
             options["external"] = {k: np.asarray(w).tolist() for k, w in f_ext.items()}
-        found = COMPUTE[name](self.tree, *(np.asarray(x).tolist() for x in state), **options)
+        found = common_algorithm(name)(self.tree, *(np.asarray(x).tolist() for x in state), **options)
         return tuple(map(np.array, found)) if name.endswith("_derivatives") else np.array(found)
 
 

@@ -23,10 +23,11 @@ from drevo.codegen.emit.sequence import Statement
 from drevo.codegen.emit.sources import FORMALISM as REFERENCES
 from drevo.compiler.derivation import Derivation, write_out_program
 from drevo.compiler.drawing import draw, drawing_of
-from drevo.compiler.registry import FORMALISMS
+from drevo.compiler.formalisms import FORMALISMS, TABLE
 from drevo.compiler.telegin_inputs import described, inputs_of
 from drevo.compiler.trace import trace
 from drevo.mechanics.tree import build_tree
+from drevo.model.quantities import CATALOGUE
 from drevo.robot import embedded as robots
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -156,6 +157,12 @@ def test_inputs_of_any_tree_are_written() -> None:
 
 
 # -- sources ------------------------------------------------------------------------------------------------
+
+
+def test_every_row_of_the_formalisms_has_its_function() -> None:
+    for (_, name), row in TABLE.items():
+        assert callable(row.compute(name))
+    assert {name for formalism, name in TABLE if formalism == "newton_euler"} == {*CATALOGUE}
 
 
 def test_formalisms_name_their_sources() -> None:

@@ -16,7 +16,8 @@ from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import ADD, CONST, COS, SIN
 from drevo.codegen.graph.program import Program
 from drevo.compiler.compile import make_program
-from drevo.compiler.search import COMPUTE, Preparation
+from drevo.compiler.formalisms import searched_recursion
+from drevo.compiler.search import Preparation
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
 from drevo.model.description import Inertial, Joint, Link, Mat3, Model
@@ -93,12 +94,12 @@ PLANS = {
 @pytest.mark.parametrize("seed", range(10))
 def test_reduced_equals_unreduced_exactly(kinds: tuple[str, ...], quantity: str, plan: str, seed: int) -> None:
     """The same rational numbers."""
-    chosen = PLANS[plan]
+    chosen, khalil = PLANS[plan], searched_recursion(quantity)
     model = tree(seed, kinds)
     plain = trace(model, quantity, parameters=("*",))
 
     def compute(*state: object, **extra: object) -> object:
-        return COMPUTE[quantity](*state, **extra, **chosen.options(quantity))
+        return khalil.compute(*state, **extra, **chosen.options(khalil.switches))
 
     reduced = trace(model, quantity, parameters=("*",), compute=compute, prepare=chosen.prepare)
     assert exact(plain, seed) == exact(reduced, seed)

@@ -14,7 +14,7 @@ import pytest
 
 import drevo
 from drevo import DrevoWarning, ModelError, Robot
-from drevo.compiler.registry import formalisms_giving
+from drevo.compiler.formalisms import formalisms_giving
 from drevo.mechanics.acting import WIDTH, acting, passive_forces
 from drevo.model.description import JointDynamics
 

@@ -15,11 +15,12 @@ from tolerances import solving
 
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.program import Program
-from drevo.compiler.registry import candidates, compete
-from drevo.compiler.search import OBJECTIVES, STATES, Preparation, traced_alone
+from drevo.compiler.compete import compete
+from drevo.compiler.formalisms import candidates, searched_recursion
+from drevo.compiler.search import OBJECTIVES, Preparation, traced_alone
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
-from drevo.mechanics.formalisms import khalil, khalil_matrix, planar
+from drevo.mechanics.formalisms import planar
 from drevo.mechanics.reduce import gauged
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
@@ -239,10 +240,10 @@ SWITCHES = [
 def test_every_switch_leaves_the_values(plan: Preparation, title: str) -> None:
     """Each preparation and each way of running alone gives the numbers of the plain algorithm."""
     model = robot(12, n=7, mimics=0.0) if title == "tree" else arm(title)
-    computes = {"inverse_dynamics": khalil.inverse_dynamics, "mass_matrix": khalil_matrix.mass_matrix}
-    for quantity, f in computes.items():
-        options = plan.options(quantity)
-        program = trace(model, quantity, compute=functools.partial(f, **options), prepare=plan.prepare)
+    for quantity in ("inverse_dynamics", "mass_matrix"):
+        run = searched_recursion(quantity)
+        options = plan.options(run.switches)
+        program = trace(model, quantity, compute=functools.partial(run.compute, **options), prepare=plan.prepare)
         assert difference(program, trace(model, quantity), states(model, 5)) <= 1e-11
 
 
@@ -305,7 +306,7 @@ def test_refusals_name_joint_and_formalisms() -> None:
     with pytest.raises(TraceError, match="newton_euler"):
         compete(model, "pose", formalism="khalil", options={"link": "l6"})
     with pytest.raises(TraceError, match="there are auto"):
-        candidates(model, "bias", formalism="lagrange")
+        candidates(build_tree(model), ["bias"], "lagrange")
 
 
 def test_plane_of_branches_and_turned_zeros() -> None:
@@ -336,8 +337,8 @@ def test_long_chain_needs_no_recursion() -> None:
         for i in range(1000)
     )
     tree = Preparation(frames=False).prepare(build_tree(Model("chain", links, joints)))
-    program = traced_alone(tree, "inverse_dynamics", {})
-    assert operations(program) < 120 * 1000 and STATES["inverse_dynamics"] == ("q", "v", "a")
+    program = traced_alone(tree, searched_recursion("inverse_dynamics"), {})
+    assert operations(program) < 120 * 1000
 
 
 def test_search_on_a_humanoid_is_bounded() -> None:

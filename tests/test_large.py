@@ -14,8 +14,8 @@ import drevo.compiler.rolled as module
 from drevo.codegen.runtime.build import Spec
 from drevo.compiler import rolled as rolled_loops
 from drevo.compiler.compile_cost import AFFORDABLE, operations
+from drevo.compiler.formalisms import common_algorithm
 from drevo.compiler.rolled import Tables, prepare, rolled_function
-from drevo.compiler.trace import COMPUTE
 from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
@@ -58,7 +58,9 @@ def expected(model: Model, quantity: str, args: list[Array], options: dict[str, 
             return np.stack([stacked(y) for y in x])
         return np.broadcast_to(np.asarray(x, float), (COUNT,))
 
-    return np.moveaxis(stacked(COMPUTE[quantity](build_tree(model), *(list(x.T) for x in args), **options)), -1, 0)
+    return np.moveaxis(
+        stacked(common_algorithm(quantity)(build_tree(model), *(list(x.T) for x in args), **options)), -1, 0
+    )
 
 
 def test_derivatives_of_inverse_dynamics() -> None:
@@ -69,7 +71,7 @@ def test_derivatives_of_inverse_dynamics() -> None:
     assert f is not None
     found, tree = f(*args), build_tree(model)
     for k in range(COUNT):
-        right = COMPUTE[quantity](tree, *(x[k].tolist() for x in args))
+        right = common_algorithm(quantity)(tree, *(x[k].tolist() for x in args))
         alone = f(*(x[k] for x in args))
         for name, x, y, z in zip(found._fields, found, right, alone):
             assert np.abs(x[k] - y).max() <= DYNAMICS * np.abs(y).max(), name

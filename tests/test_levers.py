@@ -11,7 +11,7 @@ from drevo.codegen.graph import levers
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.runtime import key
 from drevo.codegen.runtime.build import Spec
-from drevo.compiler.registry import compete
+from drevo.compiler.compete import compete
 from drevo.compiler.search import WITHOUT
 
 

@@ -15,7 +15,7 @@ import drevo
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Output, Parameter, Program
 from drevo.codegen.runtime.function import Spec, obtain
-from drevo.compiler.registry import formalisms_giving
+from drevo.compiler.formalisms import formalisms_giving
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
 from drevo.mechanics.configuration import random

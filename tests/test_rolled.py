@@ -13,9 +13,9 @@ from drevo.codegen.runtime import cache
 from drevo.codegen.runtime import rolled as rolled_code
 from drevo.codegen.runtime.build import Spec
 from drevo.codegen.runtime.function import Function
+from drevo.compiler.formalisms import common_algorithm
 from drevo.compiler.rolled import Tables, kinds_of, rolled_function
 from drevo.compiler.rolled.tables import FEW
-from drevo.compiler.trace import COMPUTE
 from drevo.errors import InputError, ModelError, NumericsError
 from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
 from drevo.mechanics.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
@@ -61,7 +61,7 @@ def expected(
     """All samples at once, on arrays."""
     columns = [list(x.T) for x in args]
     extra = {"external": {k: list(x.T) for k, x in pulls.items()}} if pulls else {}
-    found = COMPUTE[quantity](build_tree(model), *columns, **extra)
+    found = common_algorithm(quantity)(build_tree(model), *columns, **extra)
     if quantity == "joint_wrenches":
         return np.moveaxis(np.array([[np.broadcast_to(x, len(args[0])) for x in row] for row in found]), -1, 0)
     return np.stack([np.broadcast_to(x, len(args[0])) for x in found], -1)

@@ -11,7 +11,7 @@ import strategies
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.compile import make_program
-from drevo.compiler.registry import formalisms_giving
+from drevo.compiler.formalisms import formalisms_giving
 from drevo.constrained import constraint
 from drevo.errors import NumericsError
 from drevo.mechanics.configuration import random

@@ -14,12 +14,13 @@ from drevo.codegen.graph.derivative import partial
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Program
+from drevo.compiler.formalisms import TABLE
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
 from drevo.mechanics.algorithms import inertia_matrix
 from drevo.mechanics.configuration import random
 from drevo.mechanics.formalisms import telegin
-from drevo.mechanics.formalisms.telegin_lagrange import TELEGIN, equations
+from drevo.mechanics.formalisms.telegin_lagrange import equations
 from drevo.mechanics.scalar import atan2, cos, sin, sqrt
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
@@ -153,14 +154,14 @@ def test_names_in_the_paper_notation() -> None:
     assert {"m_44^e", "H_65", "s_34", "x_32^q"} <= names("ex3_7dof_0", "paper")
 
 
-@pytest.mark.parametrize("name", [n for n in TELEGIN if n != "mass_matrix"])
+@pytest.mark.parametrize("name", [n for f, n in TABLE if f == "telegin" and n != "mass_matrix"])
 def test_lagrange_equations_and_energies(name: str) -> None:
     rng = np.random.default_rng(5)
     kinds = ("revolute", "prismatic", "helical", "cylindrical", "planar", "universal")
     others = [strategies.robot(seed, kinds, 4, base="fixed") for seed in range(4)]
     for model in (hinged(rng, 4), model_of(case("ex1_3link_0")["bodies"]), *others):
         state = {s: rng.normal(size=(3, model.nv)) for s in quantity(name).state}
-        got = evaluate(trace(model, name, compute=TELEGIN[name]), state)
+        got = evaluate(trace(model, name, compute=TABLE["telegin", name].compute(name)), state)
         for key, expected in evaluate(trace(model, name), state).items():
             assert np.max(np.abs(got[key] - expected)) <= 1e-11 * max(1.0, np.max(np.abs(expected)))
 
@@ -182,7 +183,7 @@ def test_gyroscopic_terms_do_no_work() -> None:
 
 def test_a_joint_without_lagrange_equations_is_refused() -> None:
     with pytest.raises(TraceError, match="khalil"):
-        trace(strategies.all_kinds("floating"), "bias", compute=TELEGIN["bias"])
+        trace(strategies.all_kinds("floating"), "bias", compute=TABLE["telegin", "bias"].compute("bias"))
 
 
 def test_derivatives_of_a_graph() -> None:

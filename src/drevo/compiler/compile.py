@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.runtime.function import Function, Spec
-from ..errors import EmitError, InputError, TraceError
+from ..errors import EmitError, InputError
 from ..io.given import flag
 from ..model.description import Model
 from ..model.dynamics import Described
@@ -118,57 +118,31 @@ def make_program(
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
     from ..codegen.graph import regroup, verify
+    from ..mechanics.tree import build_tree
     from .compile_cost import require_affordable
+    from .formalisms import candidates
     from .pivots import require_regular
     from .trace import trace
 
     require_affordable(model, quantity)
-
     if any(CATALOGUE[x].inverse for x in quantity):
         require_regular(model)
-    if formalism not in ("auto", "newton_euler"):
-        return _by_formalism(model, quantity, parameters, formalism, external, options, passive)
-    compute: Mapping[str, Any] = {}
-    if formalism == "auto":
-        from ..mechanics.tree import build_tree
-        from .quick import quick
-
-        compute = quick(build_tree(model), quantity, bool(external))
     given: dict[str, Any] = {
         "parameters": parameters, "compiled": True, "external": external, "options": options, "passive": passive,
     }  # fmt: skip
-    program = trace(
-        model, quantity, **given, compute=compute,
-        meta={"formalism": "khalil" if compute else "newton_euler"},
-    )  # fmt: skip
+    if formalism not in ("auto", "newton_euler"):
+        from .compete import compete
+
+        return compete(model, quantity, formalism=formalism, **given).program
+    (candidate,) = candidates(build_tree(model), quantity, formalism, bool(external))
+    program = trace(model, quantity, **given, compute=candidate.compute, meta={"formalism": candidate.formalism})
     if formalism == "auto" and len(program.order()) <= REGROUP:
         program = regroup.regrouped(program, early=True)
     if verify.level() >= 1:
         verify.legal(program)
-    if verify.level() >= 2 and compute:
-        plain = trace(model, quantity, **given)
-        verify.require_twins(program, plain)
+    if verify.level() >= 2 and candidate.formalism != "newton_euler":
+        verify.require_twins(program, trace(model, quantity, **given))
     return program
-
-
-def _by_formalism(
-    model: Model,
-    quantity: Sequence[str],
-    parameters: Sequence[str],
-    formalism: str,
-    external: Sequence[str],
-    options: Mapping[str, Any],
-    passive: bool,
-) -> Program:
-    """The program of a formalism asked for by name."""
-    from .registry import compete
-
-    if len(quantity) != 1:
-        raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(quantity)}")
-    return compete(
-        model, quantity[0], formalism=formalism, parameters=parameters, compiled=True, external=external,
-        options=options, passive=passive,
-    ).program  # fmt: skip
 
 
 def _takes_forces(wanted: Sequence[str]) -> bool:

@@ -30,10 +30,10 @@ from ..model.messages import model_of, names_in
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
 from .compile_cost import require_derivable, require_derivable_by_time
-from .quick import quick
+from .formalisms import MEETINGS, common_algorithm, fastest
 from .request import requested
-from .search import Preparation
-from .trace import COMPUTE, Compute, output_shape
+from .search import Compute, Preparation
+from .trace import output_shape
 from .tracer import Tracer, unknowns
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
@@ -200,7 +200,7 @@ def _entries(
     if known is not None:
         candidates.append(("recursion", [known]))
     if race or not candidates:
-        candidates.append(("graph", by_graph(tree, x, state, wrt, options, _leanest(tree, x.name))))
+        candidates.append(("graph", by_graph(tree, x, state, wrt, options, fastest(tree, [x.name])[x.name])))
     return min(candidates, key=lambda candidate: _size(candidate[1]))
 
 
@@ -211,7 +211,7 @@ def _preparations(tree: Tree, x: Quantity, race: bool) -> list[tuple[Tree, int]]
     lean = Preparation(frames=True, unit=False).prepare(tree)
     if not race or x.name not in ("mass_matrix", "gravity"):
         return [(lean, 0)]
-    return [(t, m) for t in (lean, Preparation(frames=True).prepare(tree)) for m in zaremba.MEETINGS]
+    return [(t, m) for t in (lean, Preparation(frames=True).prepare(tree)) for m in MEETINGS]
 
 
 def _size(found: Sequence[Entries]) -> int:
@@ -288,11 +288,6 @@ def by_theorem(
     return out
 
 
-def _leanest(tree: Tree, name: str) -> Compute:
-    """The algorithm that is compiled for a quantity."""
-    return quick(tree, (name,), False).get(name, COMPUTE[name])
-
-
 def by_recursion(tree: Tree, name: str, state: NamedInputs, wrt: tuple[str, ...]) -> Entries | None:
     """The O(n depth) first derivatives of inverse and forward dynamics, differentiated on in the graph."""
     if name not in ("inverse_dynamics", "bias", "forward_dynamics"):
@@ -301,9 +296,10 @@ def by_recursion(tree: Tree, name: str, state: NamedInputs, wrt: tuple[str, ...]
         return None  # one after the other is not symmetric on a ball joint
     q, v = state["q"], state["v"]
     if name == "forward_dynamics":
-        parts = _leanest(tree, "forward_dynamics_derivatives")(tree, q, v, state["tau"])
+        known, last = "forward_dynamics_derivatives", state["tau"]
     else:
-        parts = _leanest(tree, "inverse_dynamics_derivatives")(tree, q, v, state.get("a", [0.0] * tree.nv))
+        known, last = "inverse_dynamics_derivatives", state.get("a", [])
+    parts = fastest(tree, [known])[known](tree, q, v, last or [0.0] * tree.nv)
     start = parts[{"q": 0, "v": 1}.get(wrt[0], 2)]
     values: Entries = {(i, j): x for i, row in enumerate(start) for j, x in enumerate(row)}
     by = {s: variables(tree, x, x) if s == "q" else list(x) for s, x in state.items()}
@@ -325,7 +321,7 @@ def by_graph(
     at = dict(by)
     if "q" in wrt:
         at["q"], by["q"] = displaced(tree, state["q"], d, len(wrt)), variables(tree, state["q"], d)
-    run = compute or COMPUTE[x.name]
+    run = compute or common_algorithm(x.name)
     result = run(tree, *(at[s] for s in x.state), **{k: options[k] for k in x.options})
     out = []
     for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
@@ -338,7 +334,7 @@ def by_time(tree: Tree, x: Quantity, state: NamedInputs, order: int, options: Ma
     """The recursion run on Taylor series along q(t): O(n) in the bodies, O(order^2) in the order."""
     q, *rates = state.values()
     at = motion_series(tree, q, rates, order)
-    result = _leanest(tree, x.name)(tree, *at[: len(x.state)], **{k: options[k] for k in x.options})
+    result = fastest(tree, [x.name])[x.name](tree, *at[: len(x.state)], **{k: options[k] for k in x.options})
     out = []
     for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
         flat = {k: coefficient(y, order) * factorial(order) for k, y in _flat(value, len(shape))}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..codegen.graph import levers
 from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
-from ..mechanics.formalisms import khalil, khalil_forward, khalil_matrix
+from ..mechanics.formalisms import khalil_forward
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
 from ..mechanics.reframe import Move, apply_move, moves_at, reframed, resolve, settle_frames
 from ..mechanics.scalar import Scalar, Vector, is_zero
@@ -38,36 +38,24 @@ OBJECTIVES: dict[str, Callable[[Counts], int]] = {
 }
 
 
-def bias_efforts(
-    tree: Tree,
-    q: Vector,
-    v: Vector,
-    tau: Vector,
-    a: Vector,
-    parallel: bool = True,
-) -> list[Scalar]:
+class SearchedRecursion(NamedTuple):
+    """What is searched: an algorithm of Khalil's, its arguments, the switches of a Preparation that it takes."""
+
+    name: str
+    compute: Compute
+    state: tuple[str, ...]
+    switches: tuple[str, ...]
+
+
+def bias_efforts(tree: Tree, q: Vector, v: Vector, tau: Vector, a: Vector, parallel: bool = True) -> list[Scalar]:
     """The recursion's part of forward dynamics, with the last sum of its accelerations."""
     rest, chosen = khalil_forward.remaining_efforts(tree, q, v, tau, parallel=parallel)
     return [*rest, *(x + chosen.get(i, 0.0) for i, x in enumerate(a))]
 
 
-COMPUTE: dict[str, Compute] = {
-    "loads": bias_efforts,
-    "inverse_dynamics": khalil.inverse_dynamics,
-    "bias": khalil_forward.bias,
-    "gravity": khalil_forward.gravity,
-    "mass_matrix": khalil_matrix.mass_matrix,
-    "inverse_mass_matrix": khalil_matrix.inverse_mass_matrix,
-}
-STATES: dict[str, tuple[str, ...]] = {
-    "loads": ("q", "v", "tau", "a"),
-    "inverse_dynamics": ("q", "v", "a"),
-    "bias": ("q", "v"),
-    "gravity": ("q",),
-    "mass_matrix": ("q",),
-    "inverse_mass_matrix": ("q",),
-}
-RECURSIVE = ("inverse_dynamics", "bias", "gravity", "loads")
+SWEEP = ("parallel",)
+MATRIX = ("carried", "meeting", "sums")
+EFFORTS = SearchedRecursion("efforts", bias_efforts, ("q", "v", "tau", "a"), SWEEP)
 WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of codegen/graph/levers.py
     "frames": {"frames": False, "moves": ()},
     "holders": {"holders": ()},
@@ -124,12 +112,10 @@ class Preparation(NamedTuple):
         """All of it."""
         return self.reduced(self.framed(tree))
 
-    def options(self, quantity: str) -> dict[str, Any]:
-        """How the recursion runs."""
+    def options(self, switches: Sequence[str]) -> dict[str, Any]:
+        """How a recursion with these switches runs."""
         self = self.allowed()
-        if quantity in RECURSIVE:
-            return {"parallel": self.parallel}
-        return {"carried": self.carried, "meeting": self.meeting, "sums": self.sums}
+        return {name: getattr(self, name) for name in switches}
 
 
 def by_inertia_matrix(h: Preparation, M: Preparation) -> Compute:
@@ -157,13 +143,13 @@ def by_articulated_form(h: Preparation) -> Compute:
     return forward_dynamics
 
 
-def traced_alone(tree: Tree, quantity: str, options: Mapping[str, Any]) -> Program:
+def traced_alone(tree: Tree, run: SearchedRecursion, options: Mapping[str, Any]) -> Program:
     """A nameless program of a prepared tree, for its counts."""
-    t = Tracer(quantity)
+    t = Tracer(run.name)
     t.tree = tree
-    result = COMPUTE[quantity](tree, *t.state(*STATES[quantity]), **options)
+    result = run.compute(tree, *t.state(*run.state), **options)
     rows = result if isinstance(result[0], list) else [result]
-    t.output(quantity, [x for row in rows for x in row if isinstance(x, Expr)])
+    t.output(run.name, [x for row in rows for x in row if isinstance(x, Expr)])
     return t.program()
 
 
@@ -213,7 +199,7 @@ class Search:
     """One search on a tree of numbers: the price of plans, the nodes spent so far."""
 
     tree: Tree
-    quantity: str
+    run: SearchedRecursion
     price: Callable[[Counts], int]
     budget: int = NODES
     trig: int | None = None  # no plan may call more
@@ -233,6 +219,11 @@ class Search:
         return self.cheapest(self.switches(plan))
 
     @property
+    def sweeps(self) -> bool:
+        """Whether it is a sweep over the bodies, and no matrix."""
+        return self.run.switches == SWEEP
+
+    @property
     def small(self) -> bool:
         return len(self.tree) <= LIMB
 
@@ -240,7 +231,7 @@ class Search:
         """The plain preparations; large trees take the estimated frames."""
         free = any(b.kind == "free" for b in self.tree.bodies)
         units = (True, False) if self.units else (False,)
-        plain = self.quantity in RECURSIVE or free
+        plain = self.sweeps or free
         for frames in (False, True) if self.small else (True,):
             for unit in units:
                 for meeting in (0,) if plain or (unit is False and not self.small) else (0, 2, 3):
@@ -249,7 +240,7 @@ class Search:
     def switches(self, plan: Preparation) -> Iterator[Preparation]:
         """The ways to run a plan, one switch at a time from it."""
         yield plan
-        if self.quantity in RECURSIVE:
+        if self.sweeps:
             yield plan._replace(parallel=False)
         else:
             yield plan._replace(sums=False)
@@ -257,7 +248,7 @@ class Search:
             return
         yield plan._replace(phase=not plan.phase)
         yield plan._replace(gauge="yy", holders=())
-        if self.quantity not in RECURSIVE:
+        if not self.sweeps:
             for meeting in range(5):
                 for carried in (False, True):
                     yield plan._replace(meeting=meeting, carried=carried)
@@ -275,7 +266,7 @@ class Search:
 
     def cost(self, plan: Preparation, framed: Tree) -> int:
         """The price of a plan on a framed tree, or on a limb of it."""
-        program = traced_alone(plan.reduced(framed), self.quantity, plan.options(self.quantity))
+        program = traced_alone(plan.reduced(framed), self.run, plan.options(self.run.switches))
         self.budget -= len(program.graph)
         counts = program.counts
         return self.price(counts) + (10**9 if self.trig is not None and counts["trig"] > self.trig else 0)
@@ -317,7 +308,7 @@ class Search:
 
     def with_holders(self, plan: Preparation) -> Preparation:
         """Bodies that take a pole mass so that a component of their parent's h vanishes."""
-        if self.quantity not in RECURSIVE:
+        if not self.sweeps:
             return plan
         tree = self.framed(plan)
         plain = gauged(tree, plan.gauge, plan.holders)

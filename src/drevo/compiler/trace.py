@@ -9,47 +9,14 @@ from typing import Any
 from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
 from ..errors import TraceError
-from ..mechanics.algorithms import derivatives as d
-from ..mechanics.algorithms import energy as e
-from ..mechanics.algorithms import forward_dynamics as fd
-from ..mechanics.algorithms import inertia_matrix as im
-from ..mechanics.algorithms import inverse_dynamics as idyn
-from ..mechanics.algorithms import kinematics as kin
-from ..mechanics.algorithms import operational, reactions
-from ..mechanics.algorithms.passive import passive as passive_forces
+from ..mechanics.algorithms.kinematics import moving_links
 from ..mechanics.algorithms.passive import with_passive
 from ..mechanics.tree import TINY, Tree
 from ..model.description import Model
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
+from .formalisms import common_algorithm
+from .search import Compute
 from .tracer import Tracer
-
-Compute = Callable[..., Any]
-
-COMPUTE: dict[str, Compute] = {
-    "inverse_dynamics": idyn.inverse_dynamics,
-    "forward_dynamics": fd.forward_dynamics,
-    "mass_matrix": im.mass_matrix,
-    "inertia_product": idyn.inertia_product,
-    "inverse_mass_matrix": fd.inverse_mass_matrix,
-    "bias": idyn.bias,
-    "gravity": idyn.gravity,
-    "passive": passive_forces,
-    "coriolis_matrix": d.coriolis_matrix,
-    "kinetic_energy": e.kinetic_energy,
-    "potential_energy": e.potential_energy,
-    "center_of_mass": e.center_of_mass,
-    "momentum": e.momentum,
-    "pose": kin.pose,
-    "poses": kin.poses,
-    "jacobian": kin.jacobian,
-    "operational_inertia": operational.operational_inertia,
-    "inverse_operational_inertia": operational.inverse_operational_inertia,
-    "velocity": kin.velocity,
-    "acceleration": kin.acceleration,
-    "joint_wrenches": reactions.joint_wrenches,
-    "inverse_dynamics_derivatives": d.inverse_dynamics_derivatives,
-    "forward_dynamics_derivatives": d.forward_dynamics_derivatives,
-}
 
 
 def trace(
@@ -90,7 +57,7 @@ def trace(
         extra: dict[str, Any] = {k: chosen[k] for k in x.options}
         if forces:
             extra["external"] = forces
-        run = own.get(x.name) or COMPUTE[x.name]
+        run = own.get(x.name) or common_algorithm(x.name)
         run = with_passive(x.name, run) if passive else run
         result = run(t.tree, *(state[s] for s in x.state), **extra)
         for (name, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
@@ -116,7 +83,7 @@ def _forces(t: Tracer, wanted: Sequence[Quantity], external: Sequence[str]) -> d
 
 def output_shape(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
     """The shape of an output of the catalogue, in numbers."""
-    known = {"nv": tree.nv, "links": len(kin.moving_links(tree))}
+    known = {"nv": tree.nv, "links": len(moving_links(tree))}
     return tuple(known[s] if isinstance(s, str) else s for s in shape)
 
 
@@ -125,4 +92,4 @@ def _told_apart(x: Quantity, output: str) -> str:
     return x.name if len(x.outputs) == 1 else f"{x.name}_{output}"
 
 
-__all__ = ["CATALOGUE", "COMPUTE", "output_shape", "quantity", "trace"]
+__all__ = ["CATALOGUE", "output_shape", "quantity", "trace"]

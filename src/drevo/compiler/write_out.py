@@ -17,13 +17,14 @@ from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.quantities import options_of, quantity, takes_forces
+from .compete import compete
 from .compile_cost import require_readable
 from .derivation import Derivation, write_out_program
+from .formalisms import common_algorithm
 from .inexact import inexact_energy
 from .lagrange import TERMS, lagrange_equations
-from .registry import compete
 from .telegin_inputs import described
-from .trace import COMPUTE, trace
+from .trace import trace
 
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
@@ -152,13 +153,14 @@ def check_row(
     state: dict[str, Any] = {s: random(model, rng, (STATES,)) if s == "q" else rng.normal(size=(STATES, model.nv))
                              for s in quantity(name).state}  # fmt: skip
     columns = [list(np.ascontiguousarray(np.moveaxis(x, -1, 0))) for x in state.values()]
-    compute = with_passive(name, COMPUTE[name]) if passive else COMPUTE[name]
+    compute = common_algorithm(name)
+    compute = with_passive(name, compute) if passive else compute
     expected: Any = compute(build_tree(model, snap=SNAP, forces=True), *columns, **options)
     got = derivation.evaluate(**state)
     values = got if isinstance(got, tuple) else (got,)
     worst = 0.0
-    for a, plain in zip(values, expected if isinstance(got, tuple) else (expected,)):
-        b = _stacked(plain, a.shape)
+    for a, b in zip(values, expected if isinstance(got, tuple) else (expected,)):
+        b = _stacked(b, a.shape)
         scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
         worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
     return f"{name} against the plain recursion, relative to the largest value", worst, STATES

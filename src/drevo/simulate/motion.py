@@ -14,8 +14,7 @@ import numpy as np
 
 from ..codegen.graph.node import Graph
 from ..codegen.graph.program import Program
-from ..compiler.quick import quick
-from ..compiler.trace import COMPUTE
+from ..compiler.formalisms import fastest
 from ..compiler.tracer import Tracer
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint
@@ -95,8 +94,7 @@ def motion_program(model: Model, control: Control | None, driven: bool, rule: Ru
     tau = [x + p for x, p in zip(tau, passive(t.tree, q, v))]
     more: NamedOutputs = ()
     if rule is None:
-        fast = quick(t.tree, ["forward_dynamics"], False)
-        a = fast.get("forward_dynamics", COMPUTE["forward_dynamics"])(t.tree, q, v, tau)
+        a = fastest(t.tree, ["forward_dynamics"])["forward_dynamics"](t.tree, q, v, tau)
     else:
         a, more = _ruled(model, t.tree, rule, given, q, tau)
     for name, values in (("dq", coordinate_rates(model, given["q"], q, v)), ("a", a), *more):
@@ -121,7 +119,7 @@ def _ruled(
     places, sizes = given["given"][:numbers], given["given"][numbers:]
     rows = all_rows(anchored(rule.found, places), Kinematics(tree, q, v), t)
     kept = select_rows(rows, rule.kept)
-    compute = {**COMPUTE, **quick(tree, ["mass_matrix", "bias"], False)}
+    compute = fastest(tree, ["mass_matrix", "bias"])
     matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
     M = [{c: x for c, x in enumerate(row[: r + 1]) if not is_zero(x)} for r, row in enumerate(matrix)]
     schur = Schur(factorised(tree, M), kept.jacobian)

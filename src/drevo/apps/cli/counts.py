@@ -48,7 +48,7 @@ def count(
     robot: str, base: str, wanted: tuple[str, ...], formalism: str, objective: str, symbols: bool
 ) -> dict[str, dict[str, Any]]:
     """By quantity: the winner's counts, "formalism", and the counts of all as "formalisms", the best first."""
-    from ...compiler.registry import compete
+    from ...compiler.compete import compete
     from ...compiler.write_out import SNAP
 
     model, rows = load_robot(robot, base).model, {}

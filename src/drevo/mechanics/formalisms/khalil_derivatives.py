@@ -8,7 +8,7 @@ of its pole, and nothing of it is left in S, its rates or the body's own momentu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -302,9 +302,3 @@ def completed(tree: Tree, j: int) -> range:
     """Rates that no body before j moves: their columns are done with body j."""
     b = tree.bodies[j]
     return range(b.v, b.v + b.nv) if all(x.v != b.v for x in tree.bodies[:j]) else range(0)
-
-
-COMPUTE: dict[str, Callable[..., tuple[Matrix, Matrix, Matrix]]] = {
-    "inverse_dynamics_derivatives": inverse_dynamics_derivatives,
-    "forward_dynamics_derivatives": forward_dynamics_derivatives,
-}

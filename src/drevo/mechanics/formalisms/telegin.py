@@ -421,12 +421,9 @@ SEQUENCES: dict[str, Callable[..., Any]] = {
     "merged": mass_matrix,
 }
 META = {"paper": {"formalism": "telegin", "doubling": "mul"}}  # the paper writes 2x as a product
-TELEGIN: dict[str, Callable[..., Any]] = {"mass_matrix": mass_matrix, "kinetic_energy": kinetic_energy}
-
 __all__ = [
     "META",
     "SEQUENCES",
-    "TELEGIN",
     "elements",
     "kinetic_energy",
     "mass_matrix",

@@ -10,8 +10,7 @@ skew S_ij = sum (dH_ik/dq_j - dH_jk/dq_i) v_k / 2: they do no work. They are par
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import TraceError
 from ..scalar import Matrix, Scalar, Vector, is_zero, partials
@@ -141,16 +140,7 @@ def potential_energy(tree: Tree, q: Vector) -> Scalar:
     return -total
 
 
-LAGRANGE: dict[str, Callable[..., Any]] = {
-    "inverse_dynamics": inverse_dynamics,
-    "bias": bias,
-    "gravity": gravity,
-    "coriolis_matrix": coriolis_matrix,
-    "potential_energy": potential_energy,
-}
-TELEGIN: dict[str, Callable[..., Any]] = {**telegin.TELEGIN, **LAGRANGE}
-
 __all__ = [
-    "LAGRANGE", "TELEGIN", "Equations", "bias", "coriolis_matrix", "equations", "gravity", "inverse_dynamics",
+    "Equations", "bias", "coriolis_matrix", "equations", "gravity", "inverse_dynamics",
     "potential_energy",
 ]  # fmt: skip

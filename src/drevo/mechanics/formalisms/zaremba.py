@@ -17,7 +17,6 @@ from ..tree_indices import ancestors
 from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, PoseSight, ZarembaTerms, leibniz_splits
 
 Entries = dict[tuple[int, ...], Scalar]  # by index, structural zeros absent
-MEETINGS = (0, 2)  # depths at which columns and wrenches meet: the root of a limb, or past its first joints
 
 
 def _put(out: Entries, heads: Iterable[tuple[int, ...]], ts: Indices, x: Scalar) -> None:
@@ -244,7 +243,6 @@ def _aligned_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Ve
 
 
 __all__ = [
-    "MEETINGS",
     "Entries",
     "bias",
     "bias_derivatives",

@@ -1,0 +1,290 @@
+"""The formalisms: one table of who gives which quantity, and the choice from it.
+
+Equations that people read are chosen by their count, of all the ways that `candidates` finds worth tracing.
+Compiled code is chosen by time: a pair of sine and cosine costs about as much as 40 other operations, so no angle
+sums are made; and a cold start may not wait for a search. It runs the recursion of Khalil after the plain
+preparations, all quantities of a list on the same trees, so that what they share is one node of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from inspect import signature
+from typing import Any, NamedTuple
+
+from ..errors import TraceError, one_of
+from ..mechanics.algorithms.inertia_matrix import factorised
+from ..mechanics.algorithms.inverse_dynamics import External
+from ..mechanics.formalisms import khalil_forward, khalil_matrix
+from ..mechanics.reduce import gauged, linear_rates
+from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.tree import Tree
+from ..model.quantities import CATALOGUE
+from .search import (
+    EFFORTS,
+    MATRIX,
+    NODES,
+    OBJECTIVES,
+    SWEEP,
+    Compute,
+    Preparation,
+    Search,
+    SearchedRecursion,
+    by_articulated_form,
+    by_inertia_matrix,
+    traced_alone,
+)
+
+DENSE = 200  # rates: beyond it an inertia matrix is no way to accelerations
+SEARCHED = 64  # bodies: beyond it the plain preparations have to do
+OTHERS = 16  # bodies: up to it the formalisms that were not made for few operations compete too
+SPEED = "speed"  # of compiled code: what `candidates` is asked for beside the objectives of counts
+MEETINGS = (0, 2)  # of Zaremba's columns and wrenches: at the root of a limb, or past its first joints
+OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
+
+
+def _always(tree: Tree, external: bool) -> bool:
+    return True
+
+
+def _small(tree: Tree, external: bool) -> bool:
+    """Books of many operations."""
+    return len(tree) <= OTHERS and not external
+
+
+def _plane(tree: Tree, external: bool) -> bool:
+    from ..mechanics.formalisms.planar import flat
+
+    return not external and flat(gauged(tree)) is not None
+
+
+class Row(NamedTuple):
+    """How a formalism gives a quantity: by the function of that name in a module of drevo.mechanics.
+
+    The module is imported when it is asked for. tried: on which trees, and under wrenches or not, where no
+    formalism is named. prepare: what the tree goes through first. settings: arguments of the function, each set is
+    tried. most: rates, beyond which it gives nothing. switches: of a Preparation that the function takes; the best
+    one is searched. unit: it takes a tree in any unit of length.
+    """
+
+    module: str
+    tried: Callable[[Tree, bool], bool] = _always
+    prepare: Callable[[Tree], Tree] | None = None
+    settings: Sequence[Mapping[str, Any]] = ({},)
+    most: float = float("inf")
+    switches: tuple[str, ...] = ()
+    unit: bool = False
+
+    def compute(self, name: str) -> Compute:
+        """The function."""
+        found: Compute = getattr(import_module(f"..mechanics.{self.module}", __package__), name)
+        return found
+
+    def plan(self, tree: Tree, external: bool) -> Preparation:
+        """The plain preparation for Khalil's recursion; without switches nothing brings rates back to metres."""
+        unit = self.unit and not external and not (linear_rates(tree) and not self.switches)
+        return Preparation(frames=True, unit=unit)
+
+
+_ROWS = (
+    ("newton_euler", "inverse_dynamics bias gravity inertia_product", Row("algorithms.inverse_dynamics")),
+    ("newton_euler", "forward_dynamics", Row("algorithms.forward_dynamics", most=DENSE)),
+    ("newton_euler", "inverse_mass_matrix", Row("algorithms.forward_dynamics")),
+    ("newton_euler", "mass_matrix", Row("algorithms.inertia_matrix")),
+    ("newton_euler", "coriolis_matrix", Row("algorithms.derivatives")),
+    ("newton_euler", "inverse_dynamics_derivatives forward_dynamics_derivatives",
+     Row("algorithms.derivatives", _small)),
+    ("newton_euler", "kinetic_energy potential_energy center_of_mass momentum", Row("algorithms.energy")),
+    ("newton_euler", "pose poses jacobian velocity acceleration", Row("algorithms.kinematics")),
+    ("newton_euler", "operational_inertia inverse_operational_inertia", Row("algorithms.operational")),
+    ("newton_euler", "joint_wrenches", Row("algorithms.reactions")),
+    ("newton_euler", "passive", Row("algorithms.passive")),
+    ("khalil", "inverse_dynamics", Row("formalisms.khalil", switches=SWEEP, unit=True)),
+    ("khalil", "bias gravity", Row("formalisms.khalil_forward", switches=SWEEP, unit=True)),
+    ("khalil", "forward_dynamics",
+     Row("formalisms.khalil_forward", switches=SWEEP + MATRIX, unit=True, most=DENSE)),
+    ("khalil", "mass_matrix inverse_mass_matrix", Row("formalisms.khalil_matrix", switches=MATRIX, unit=True)),
+    ("khalil", "inverse_dynamics_derivatives forward_dynamics_derivatives",
+     Row("formalisms.khalil_derivatives", unit=True)),
+    ("khalil", "inertia_product", Row("algorithms.inverse_dynamics")),  # on its gauged bodies
+    ("khalil", "kinetic_energy", Row("algorithms.energy")),
+    ("planar", "inverse_dynamics bias gravity mass_matrix inverse_mass_matrix forward_dynamics",
+     Row("formalisms.planar", _plane, gauged)),
+    ("articulated_body", "forward_dynamics", Row("algorithms.articulated_body", prepare=gauged)),
+    ("vereshchagin", "forward_dynamics", Row("formalisms.vereshchagin", _small)),
+    ("telegin", "mass_matrix kinetic_energy", Row("formalisms.telegin", _small)),
+    ("telegin", "inverse_dynamics bias gravity coriolis_matrix potential_energy",
+     Row("formalisms.telegin_lagrange", _small)),
+    ("kovalchuk", "inverse_dynamics bias mass_matrix", Row("formalisms.kovalchuk", _small)),
+    ("zaremba", "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
+     Row("formalisms.zaremba", _small, Preparation(frames=True).prepare, [{"meeting": x} for x in MEETINGS])),
+    ("alyushin", "kinetic_energy", Row("formalisms.alyushin", _small)),
+)  # fmt: skip
+TABLE: dict[tuple[str, str], Row] = {(f, name): row for f, names, row in _ROWS for name in names.split()}
+FORMALISMS = tuple(dict.fromkeys(f for f, _ in TABLE))
+
+
+class Candidate(NamedTuple):
+    """Whose, the algorithm of every quantity, and what the tree goes through first."""
+
+    formalism: str
+    compute: Mapping[str, Compute]
+    prepare: Callable[[Tree], Tree] | None = None
+
+
+def formalisms_giving(name: str) -> list[str]:
+    """The formalisms that give a quantity."""
+    return [f for f, given in TABLE if given == name]
+
+
+def common_algorithm(name: str) -> Compute:
+    """The common algorithm of a quantity."""
+    return TABLE["newton_euler", name].compute(name)
+
+
+def fastest(tree: Tree, names: Sequence[str], external: bool = False) -> Mapping[str, Compute]:
+    """The algorithms that compiled code runs for these quantities."""
+    return candidates(tree, names, external=external)[0].compute
+
+
+def candidates(
+    tree: Tree, names: Sequence[str], formalism: str = "auto", external: bool = False, purpose: str = SPEED
+) -> list[Candidate]:
+    """The ways to quantities of a tree that are worth tracing: one for speed, else of one quantity any number.
+
+    formalism: whose, or "auto". purpose: "speed", or the objective by which the fewest operations are counted.
+    """
+    if purpose == SPEED and formalism == "auto":
+        return [_compiled(tree, names, external)]
+    if purpose == SPEED and formalism == "newton_euler":
+        return [Candidate(formalism, {name: common_algorithm(name) for name in names})]
+    if len(names) != 1:
+        raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(names)}")
+    if one_of("formalism", formalism, ("auto", *FORMALISMS)) != "auto":
+        _require_given(formalism, names[0], external)
+        rows = {formalism: TABLE[formalism, names[0]]}
+    else:
+        rows = {f: row for (f, name), row in TABLE.items() if name == names[0] and row.tried(tree, external)}
+    return [x for f, row in rows.items() for x in _candidates(f, row, tree, names[0], external, purpose)]
+
+
+def _require_given(formalism: str, name: str, external: bool) -> None:
+    if (formalism, name) not in TABLE:
+        raise TraceError(
+            f"formalism {formalism!r} does not give {name}; these do: {', '.join(formalisms_giving(name))}"
+        )
+    if external and "external" not in signature(TABLE[formalism, name].compute(name)).parameters:
+        raise TraceError(f"formalism {formalism!r} takes no external wrenches; 'khalil' does")
+
+
+def _candidates(
+    formalism: str, row: Row, tree: Tree, name: str, external: bool, purpose: str
+) -> Iterator[Candidate]:
+    if tree.nv > row.most:
+        return
+    if formalism != "khalil":
+        for given in row.settings:
+            yield Candidate(formalism, {name: partial(row.compute(name), **given)}, row.prepare)
+    elif name == "forward_dynamics":
+        for compute in _accelerations(tree, external, purpose):
+            yield Candidate(formalism, {name: compute})
+    else:
+        plan = best_plan(tree, name, external, purpose) if row.switches else row.plan(tree, external)
+        yield Candidate(formalism, {name: partial(row.compute(name), **plan.options(row.switches))}, plan.prepare)
+
+
+# -- the fewest operations --------------------------------------------------------------------------------------
+
+
+def searched_recursion(name: str) -> SearchedRecursion:
+    """What the search traces for a quantity."""
+    row = TABLE["khalil", name]
+    return SearchedRecursion(name, row.compute(name), CATALOGUE[name].state, row.switches)
+
+
+def best_plan(tree: Tree, name: str, external: bool, objective: str, budget: int = NODES) -> Preparation:
+    """The preparation of fewest operations for a quantity of a tree of numbers."""
+    start = Preparation(frames=True, unit=not external)
+    if len(tree) > SEARCHED or not tree.bodies:
+        return start
+    trig = traced_alone(start.prepare(tree), searched_recursion("inverse_dynamics"), {}).counts["trig"]
+    alike = {"inverse_mass_matrix": "mass_matrix"}.get(name, name)
+    run = EFFORTS if name == EFFORTS.name else searched_recursion(alike)
+    return Search(tree, run, OBJECTIVES[objective], budget, trig, not external).best()
+
+
+def _accelerations(tree: Tree, external: bool, objective: str) -> Iterator[Compute]:
+    """Bias and inertia matrix each after its own preparation; their trigonometry must be shared."""
+    h = best_plan(tree, EFFORTS.name, external, objective, NODES // 2)
+    if len({b.v for b in tree.bodies}) == len(tree):  # articulated bodies cannot carry a shared coordinate
+        yield by_articulated_form(h)
+    if khalil_forward.deep(tree):
+        return
+    M = best_plan(tree, "mass_matrix", external, objective, NODES // 2)
+    same = h._replace(holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
+    for matrix in dict.fromkeys((M, same)):
+        yield by_inertia_matrix(h, matrix)
+
+
+# -- the least time ---------------------------------------------------------------------------------------------
+
+
+class _Prepared:
+    """A tree under several preparations, each made once for a trace."""
+
+    def __init__(self) -> None:
+        self.trees: dict[Preparation, Tree] = {}
+
+    def run(self, plan: Preparation, compute: Compute, switches: Sequence[str] = ()) -> Compute:
+        """An algorithm on the tree that a plan prepares."""
+
+        def on(tree: Tree, *state: Any, **extra: Any) -> Any:
+            if plan not in self.trees:
+                self.trees[plan] = plan.prepare(tree)
+            return compute(self.trees[plan], *state, **extra, **plan.options(switches))
+
+        return on
+
+
+def _compiled(tree: Tree, names: Sequence[str], external: bool) -> Candidate:
+    """The algorithm of Khalil where there is one, else the common algorithm."""
+    prepared, found, own = _Prepared(), {name: common_algorithm(name) for name in names}, False
+    for name in names:
+        row = TABLE.get(("khalil", "mass_matrix" if name in OPERATIONAL else name))
+        if row is None:
+            continue
+        own, plan = True, row.plan(tree, external)._replace(parallel=False, sums=False, hoisted=False)
+        if name in OPERATIONAL:
+            rows = prepared.run(plan, khalil_matrix.mass_matrix_rows, MATRIX)
+            found[name] = partial(_operational, found[name], rows)
+        elif name != "forward_dynamics":
+            found[name] = prepared.run(plan, row.compute(name), row.switches)
+        elif "forward_dynamics_derivatives" in names:  # which have the common algorithm's factors
+            found[name] = prepared.run(plan._replace(unit=False), found[name])
+        else:
+            found[name] = _forward(tree, names, plan, prepared)
+    return Candidate("khalil" if own else "newton_euler", found)
+
+
+def _forward(tree: Tree, names: Sequence[str], plan: Preparation, prepared: _Prepared) -> Compute:
+    """Accelerations, from what the list has for them."""
+    if khalil_forward.deep(tree) and "mass_matrix" not in names:
+        return by_articulated_form(plan)
+    if "bias" in names:
+        return prepared.run(plan, _from_bias, MATRIX)
+    return by_inertia_matrix(plan, plan)
+
+
+def _from_bias(
+    tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None, **how: Any
+) -> list[Scalar]:
+    h = khalil_forward.bias(tree, q, v, external, parallel=False)
+    factors = factorised(tree, khalil_matrix.mass_matrix_rows(tree, q, **how))
+    return factors.solve([t - x for t, x in zip(tau, h)])
+
+
+def _operational(compute: Compute, rows: Compute, tree: Tree, q: Vector, link: str, frame: str) -> Any:
+    """Inertia of a link in its own place, by the inertia matrix of the prepared tree."""
+    return compute(tree, q, link, frame, rows(tree, q))
