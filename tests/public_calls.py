@@ -1,11 +1,11 @@
-"""The public face as a table: a right call of everything that a user may call, and what else may be passed."""
+"""The public face as a table: a right call of everything that a user may call."""
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from drevo.constrained.dynamics import hold
 from drevo.model.quantities import CATALOGUE
 from drevo.robot import dh
 from drevo.robot.topology import Topology
-from drevo.simulate import Control, Event, damping, pd
+from drevo.simulate import Control, Event, Integrator, damping, pd
 
 Rng = np.random.Generator
 SCALAR = "a function of scalars"  # gives what NumPy gives, nan of nan too, in the precision of its argument
@@ -41,7 +41,7 @@ def robot(name: str) -> drevo.Robot:
     """The robots of the calls: small ones, so that compiling takes no time."""
     if name == "tumbler":
         return tumbler()
-    return drevo.load(name)
+    return drevo.load("biped", base="floating") if name == "walker" else drevo.load(name)
 
 
 def tumbler() -> drevo.Robot:
@@ -108,7 +108,7 @@ def quantities(rng: Rng) -> Iterator[Call]:
 
 def body(*args: Any, **given: Any) -> Any:
     """The body as a new builder takes it."""
-    return drevo.Builder("b").body("a", mass=1.0).body(*args, **given).model()
+    return drevo.Builder("b").body("a", mass=1.0, inertia=np.eye(3)).body(*args, **given).model()
 
 
 def descriptions(rng: Rng) -> Iterator[Call]:
@@ -123,11 +123,12 @@ def descriptions(rng: Rng) -> Iterator[Call]:
     yield call(drevo.from_dh, rows, convention="standard")
     yield call(dh.table, robot("three-link"))
     yield call(drevo.robots.rod_chain, 3)
-    yield call(drevo.robots.model, "scara", base="floating", gravity=(0.0, 0.0, -9.81))
+    yield call(drevo.robots.model, "biped", base="floating", gravity=(0.0, 0.0, -9.81))
     yield call(drevo.robots.stanford, inertia="symmetric")
     yield call(drevo.Builder, "c", gravity=(0.0, 0.0, -9.81), root="ground")
     two = drevo.Builder("d")
-    two.body("a", mass=1.0).body("b", parent="a", origin=(1.0, 0.0, 0.0), mass=1.0)
+    solid = {"mass": 1.0, "inertia": np.eye(3)}
+    two.body("a", **solid).body("b", parent="a", origin=(1.0, 0.0, 0.0), **solid)
     yield call(two.loop, "weld", "a", (0.0, 0.0, 0.0), "world", (0.0, 0.0, 0.0), rotation=np.eye(3))
     yield call(two.contact, "b", (1.0, 0.0, 0.0))
     yield call(
@@ -137,12 +138,13 @@ def descriptions(rng: Rng) -> Iterator[Call]:
     )  # fmt: skip
     yield call(two.robot, strict=False)
     r = robot("three-link")
-    for write in (r.to_urdf, r.to_json, r.to_toml):
+    for write, ending in ((r.to_urdf, "urdf"), (r.to_json, "json"), (r.to_toml, "toml")):
         yield call(write)
+        yield call(write, folder() / f"r.{ending}")
     yield call(dh.table, r, convention="modified")
     yield call(drevo.from_dh, dh.table(r))
     yield call(Topology.of, r.model)
-    yield call(Topology, [-1, 0, 1, 1], ["base", "a", "b", "c"])
+    yield call(Topology, [0, 1, 1], ["base", "a", "b", "c"])
     yield call(r.topology.f, "link2")
     yield call(drevo.robots.puma560, inertia="general")
 
@@ -156,7 +158,8 @@ def constraints(rng: Rng) -> Iterator[Call]:
     q, v, tau, a = (now[s] for s in ("q", "v", "tau", "a"))
     yield call(r.constrained_dynamics, q, v, tau, contacts=touch, constraints=held, t=0.0)
     yield call(r.constrained_dynamics, q, 0.0 * v, tau, contacts=touch, stabilise=(10.0, 25.0))
-    yield call(r.constrained_inverse_dynamics, q, 0.0 * v, 0.0 * a, contacts=touch)
+    yield call(r.constrained_inverse_dynamics, q, 0.0 * v, 0.0 * a, contacts=[{**touch[0], "rows": 6}])
+    yield call(r.constrained_inverse_dynamics, q, v, a, actuated=["base_joint", "arm_joint", "rod_joint"], t=0.0)
     yield call(r.impact, q, v, contacts=touch, restitution=0.5)
     yield call(hold, r, q, v, contacts=touch, t=0.0, tolerance=1e-10, steps=20)
     closed = robot("four-bar")
@@ -192,6 +195,13 @@ def motions(rng: Rng) -> Iterator[Call]:
     yield call(loads.Trajectory.simulated, table, np.zeros(r.nv))
     yield call(table.at, 0.005)
     yield Call("Table.energy", lambda: table.energy, (), {})
+    yield call(table.save, folder() / "t.csv")
+    heun = Integrator("heun", 2, ((0.0, 0.0), (1.0, 0.0)), (0.5, 0.5), "Heun 1900")
+    yield call(r.simulate, q, v, duration=0.01, step=1e-3, method=heun)
+    yield call(
+        Integrator, "heun", 2, ((0.0, 0.0), (1.0, 0.0)), (0.5, 0.5), "Heun 1900",
+        q_rows=((0.0, 0.0), (1.0, 0.0)), q_weights=(0.5, 0.5), errors=((0.5, -0.5),),
+    )  # fmt: skip
     yield call(damping, 0.1)
     yield call(pd, np.zeros(r.nq), 1.0, 0.1)
 
@@ -236,17 +246,38 @@ def documents(rng: Rng) -> Iterator[Call]:
     yield call(d.evaluate, q=r.random(rng))
     yield call(drevo.conditions, r, constant="mass_matrix")
     yield call(found().compare, list(found().equations)[:2])
-    yield call(drevo.conditions, r, zero=["H_21"], free=["d_*"])
+    yield call(drevo.conditions, robot("two-arm-planar"), zero=["H_42"])
     yield call(found().motion_of, r)
     yield call(found().realise, bodies=None, counterweights=True, reach=0.5)
     yield call(drevo.check_formulas, r, "H_33 = I_3^q")
     given = dict(mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.eye(3), R=np.eye(3), v=(1, 2, 3), omega=(1, 0, 0))
-    yield call(drevo.rigid_body_energy, **given, mode="A")
+    yield call(drevo.rigid_body_energy, **given, mode="C")
+    turning = dict(R=np.eye(3), angles=(0.0, 0.0, 0.0), rates=(1, 0, 0))
+    yield call(drevo.rigid_body_energy, **given | turning, mode="A")
+    yield call(d.sympy)
+    yield call(d.save, folder() / "d.md")
+    yield call(drevo.cite, d, "khalil", r.function("gravity"))
+    longer = freed()
+    yield call(drevo.conditions, robot("two-arm-spatial"), constant=["H_21"], free=["L_4", "m_*"])
+    yield call(longer.compare, list(longer.equations)[:2])
+    yield Call("PolynomialConditions.equations", lambda: longer.equations, (), {})
 
 
 @cache
 def written() -> drevo.Derivation:
     return drevo.write_out(robot("three-link"), "mass_matrix")
+
+
+@cache
+def folder() -> Path:
+    """Where calls save what they make."""
+    return Path(tempfile.mkdtemp())
+
+
+@cache
+def freed() -> Any:
+    """Conditions with a length among what is free."""
+    return drevo.conditions(robot("two-arm-spatial"), constant="mass_matrix", free=["L_4", "m_*", "d_*"])
 
 
 @cache
@@ -287,159 +318,38 @@ def wing(rng: Rng) -> Iterator[Call]:
     yield call(loads.sphere, 1.0, 0.1)
     yield call(loads.cylinder, 1.0, 0.1, 0.2)
     yield call(mass.moved, np.eye(4), 1.0)
-    yield call(walking.plan, robot("biped"), 2)
-    yield call(walking.soles, robot("biped"))
-    yield call(walking.Gait, "g", length=0.2, lift=0.03, single=0.5, double=0.1, settle=1.0)
+    diagram = loads.envelope(r, path, last, 5, span=span)
+    for save, name in ((path.save, "p.csv"), (diagram.save, "e.csv"), (diagram.save_history, "h.csv")):
+        yield call(save, folder() / name)
+    path.save(folder() / "q.csv")
+    yield call(loads.Trajectory.read, r, folder() / "q.csv", waypoints=False)
+    yield call(loads.drives(r, path).save, folder() / "d.csv")
 
 
-ROOMS = (quantities, descriptions, constraints, motions, controllers, documents, wing)
-
-# -- what else people pass ----------------------------------------------------------------------------------------
-
-_VALUES: tuple[Any, ...] = (
-    None, "", "x", "link1", "joint1", b"q", "\ud800", "q" * 2000, True, 0, 1, -1, 2**70, 0.0, -0.0, 1e-320, 1e300,
-    -1e9, 2.5, 1j, float("nan"), float("inf"), np.float32(1.0), (), [], {}, set(), [None], ["a"], [[]], {"a": 1},
-    {"link1": [1, 2]}, object(), int, print, lambda *x: x[0], range(3), slice(3),
-    np.array([]), np.array(None), np.array("a"), np.zeros(0), np.full(3, np.nan), np.zeros((3, 0)), np.eye(3),
-    np.eye(4), np.ones(3) * 1j, np.ones(3, int), np.ones(3, "datetime64[s]"),
-    np.ma.masked_array(np.ones(3), [1, 0, 0]),
-)  # fmt: skip
-
-
-def of_array(x: np.ndarray, rng: Rng) -> Any:
-    """An array that somebody could take for x."""
-    spoilt = x.astype(float).copy()
-    if spoilt.size:
-        spoilt.flat[rng.integers(spoilt.size)] = rng.choice([np.nan, np.inf, 1e200, 1e12, 0.0])
-    ways = [
-        x.tolist(), x.astype(np.float32), x.astype(complex), x + 1j, x.astype(object), x.astype(str), x[..., :-1],
-        np.append(x, 1.0), x[None], x.T, x[..., ::-1], -x, 1e8 * x, 0.0 * x, spoilt, np.asfortranarray(x),
-        x.astype(">f8"), x.view(np.recarray) if x.ndim else x, np.broadcast_to(x, (2, *x.shape)), 
-        memoryview(x.copy()),
-    ]  # fmt: skip
-    return ways[rng.integers(len(ways))]
+def gaits(rng: Rng) -> Iterator[Call]:
+    """Walking: plans at every turn, and now and then a walk, which takes half a second."""
+    biped = robot("walker")
+    gait = {"length": 0.02, "lift": 0.01, "single": 0.2, "double": 0.2, "settle": 0.4, "tick": 0.04}
+    feet = dict(walking.soles(biped))
+    yield call(walking.Gait, "g", **gait)
+    yield call(walking.soles, biped, feet)
+    quick = walking.Gait("g", **gait)
+    yield call(walking.plan, biped, 1, quick, feet=feet)
+    yield call(walking.draw, walked(), "a step")
+    yield Call("Walk.friction", lambda: walked().friction, (), {})
+    yield call(walked().series, "tau")
+    if rng.random() < 0.1:
+        yield call(walking.walk, biped, 1, quick, feet=feet, gain=20.0, progress=None)
+        yield call(walking.follow, walked().plan, gain=20.0, progress=None)
+        yield call(walking.hop, biped, 0.3, feet=feet)
 
 
-def spoilt(c: Call, rng: Rng) -> Call:
-    """The call with one argument, or two, of another kind."""
-    args, given = list(c.args), dict(c.given)
-    places: list[Any] = [*range(len(args)), *given]
-    for _ in range(1 + (rng.random() < 0.2)):
-        if not places:
-            return c
-        at = places[rng.integers(len(places))]
-        old = args[at] if isinstance(at, int) else given[at]
-        if isinstance(old, np.ndarray) and old.dtype.kind == "f" and rng.random() < 0.7:
-            with np.errstate(all="ignore"):
-                new = of_array(old, rng)
-        else:
-            new = _VALUES[rng.integers(len(_VALUES))]
-        if isinstance(at, int):
-            args[at] = new
-        else:
-            given[at] = new
-    return Call(c.name, c.function, tuple(args), given)
+@cache
+def walked() -> walking.Walk:
+    quick = walking.Gait("g", length=0.02, lift=0.01, single=0.2, double=0.2, settle=0.4, tick=0.04)
+    return walking.walk(robot("walker"), 1, quick)
 
 
-# -- the same in other clothes ------------------------------------------------------------------------------------
+ROOMS = (quantities, descriptions, constraints, motions, controllers, documents, wing, gaits)
 
-
-class Twins(NamedTuple):
-    """A call, and one whose argument is the same numbers as another object."""
-
-    plain: Call
-    odd: Call
-
-
-class Sub(np.ndarray):
-    """An array of somebody's own class."""
-
-
-def fresh(x: Any) -> Any:
-    """A generator of random numbers that begins where this one stands; all else as it is."""
-    return copy.deepcopy(x) if isinstance(x, np.random.Generator) else x
-
-
-def dressed(x: Any, rng: Rng) -> tuple[Any, Any] | None:
-    """A plain value and the same in other clothes; None for what has none."""
-    if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim:
-        return of_plain(x, rng)
-    if isinstance(x, bool):
-        return x, np.bool_(x)
-    if isinstance(x, int):
-        return x, rng.choice([np.int64, np.int32])(x)  # type: ignore[arg-type]
-    if isinstance(x, float):
-        near = float(np.float32(x))
-        return (x, np.float64(x)) if rng.random() < 0.5 else (near, np.float32(near))
-    if isinstance(x, str):
-        return x, np.str_(x)
-    if isinstance(x, (tuple, list)) and x and all(isinstance(y, (int, float)) for y in x):
-        return x, [np.array(x, float), list(x), tuple(map(np.float64, x))][rng.integers(3)]
-    return None
-
-
-def of_plain(x: np.ndarray, rng: Rng) -> tuple[Any, Any]:
-    """An array, or one near it, and the same numbers stored in another way."""
-    near, whole, several = (
-        x.astype(np.float32).astype(float),
-        np.round(x),
-        np.array(np.broadcast_to(x, (2, *x.shape))),
-    )
-    fixed, strided, offset = x.copy(), np.empty((*x.shape[:-1], 2 * x.shape[-1])), np.empty(x.nbytes + 1, np.uint8)
-    fixed.setflags(write=False)
-    strided[..., ::2] = x
-    unaligned = offset[1:].view(float).reshape(x.shape)
-    unaligned[...] = x
-    ways: list[tuple[Any, Any]] = [
-        (x, x.tolist()), (x, list(x)), (x, tuple(x)), (near, near.astype(np.float32)), (whole, whole.astype(int)),
-        (near, near.astype(np.longdouble)), (whole, whole.astype(np.int8)), (x, x.astype(">f8")),
-        (x, np.asfortranarray(x)), (x, memoryview(x.copy())), (x, fixed), 
-        (several, np.broadcast_to(x, several.shape[:1] + x.shape)),
-        (x, strided[..., ::2]), (x, unaligned), (x, x.view(Sub)), (x, copy.deepcopy(x)),
-        (x, x[::-1].copy()[::-1]), (x, np.ma.masked_array(x)), (several, [x, x.tolist()]),
-    ]  # fmt: skip
-    return ways[rng.integers(len(ways))]
-
-
-def twins(c: Call, rng: Rng) -> Twins | None:
-    """The call with one argument that has twins; None where no argument has."""
-    args, given = list(c.args), dict(c.given)
-    places: list[Any] = [*range(len(args)), *(k for k in given if k != "out")]  # what is written to is no number
-    for at in rng.permutation(np.array(places, object)):
-        into: Any = args if isinstance(at, int) else given
-        if (pair := dressed(into[at], rng)) is None:
-            continue
-        both = []
-        for x in pair:
-            into[at] = x
-            both.append(Call(c.name, c.function, tuple(map(fresh, args)), {k: fresh(y) for k, y in given.items()}))
-        return Twins(*both)
-    return None
-
-
-# -- what comes back ----------------------------------------------------------------------------------------------
-
-
-BOUNDS = ("limit", "stiffness")  # inf says that there is none
-
-
-def numbers(x: Any, depth: int = 0) -> Iterator[np.ndarray]:
-    """The arrays and numbers in a result."""
-    if isinstance(x, (float, complex, np.ndarray, np.generic)):
-        if np.asarray(x).dtype.kind in "fc":
-            yield np.asarray(x)
-    elif depth > 6:
-        return
-    elif isinstance(x, Mapping):
-        for value in x.values():
-            yield from numbers(value, depth + 1)
-    elif isinstance(x, (tuple, list)):
-        for value in x:
-            yield from numbers(value, depth + 1)
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
-        for field in dataclasses.fields(x):
-            if field.name not in BOUNDS:
-                yield from numbers(getattr(x, field.name, None), depth + 1)
-
-
-__all__ = ["ROOMS", "SCALAR", "Call", "Twins", "numbers", "spoilt", "twins"]
+__all__ = ["ROOMS", "SCALAR", "Call", "Rng"]

@@ -39,6 +39,10 @@ def test_refused_at_use() -> None:
         constrained_dynamics(r, q, v, v[:3])
     with pytest.raises(drevo.NumericsError, match="v holds a value that is not finite"):
         constrained_dynamics(r, q, v * np.nan, v)
+    with pytest.raises(drevo.InputError, match="actuated: 'right_knee' is named twice"):
+        constrained_inverse_dynamics(r, q, v, v, actuated=["right_knee", "left_knee", "right_knee"])
+    with pytest.raises(drevo.InputError, match=r"actuated: array\(\[1., 0.\]\) is no moving joint"):
+        constrained_inverse_dynamics(r, q, v, v, actuated=np.eye(2))
     with pytest.raises(drevo.InputError, match="'ankle' is no moving joint"):
         constrained_inverse_dynamics(r, q, v, v, actuated=["ankle"])
     with pytest.raises(drevo.NumericsError, match="joint 'root_joint' is not actuated"):

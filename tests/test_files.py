@@ -329,6 +329,8 @@ GROWING: dict[str, Callable[[int], tuple[bytes, str]]] = {
     "unnamed bodies": lambda n: (mjcf(BODY * n), ".xml"),
     "bodies without mass": lambda n: (mjcf("<body><joint/></body>" * n), ".xml"),
     "joints of one body": lambda n: (mjcf("<body>" + "<joint/>" * n + '<geom size="1"/></body>'), ".xml"),
+    "nested bodies": lambda n: (mjcf(BODY.removesuffix("</body>") * n + "</body>" * n), ".xml"),
+    "nested frames": lambda n: (mjcf('<frame pos="1 2 3">' * n + BODY + "</frame>" * n), ".xml"),
     "actuators": lambda n: (mjcf(BODY, "<actuator>" + "<position/>" * n + "</actuator>"), ".xml"),
     "links": lambda n: (b'<robot name="r">' + b"".join(LINK % i for i in range(n)) + b"</robot>", ".urdf"),
     "inline tables": lambda n: (b"drevo = 1\nnotes = [" + b"{a = 1}," * n + b"]", ".toml"),

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import drevo
 from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.model.description import Mimic, Model
@@ -178,6 +179,21 @@ def test_mjcf_notes_what_it_does_not_model() -> None:
     model = read(scene("<joint/>" + BALL, "<actuator><motor/><motor/></actuator><contact><pair/></contact>"))
     assert model.notes == ("actuator not read: motor (2)", "contact not read: pair (1)")
     assert [j.name for j in model.joints] == ["a_joint"] and [k.name for k in model.links] == ["world", "a"]
+
+
+def test_a_body_that_cannot_move_needs_no_inertia(tmp_path: Path) -> None:
+    """A pedestal of meshes, and what is welded to it; on a base that moves it is asked for again."""
+    mesh = '<geom type="mesh" mesh="m"/>'
+    arm = f'<body name="arm"><joint/>{BALL}</body>'
+    plate = f'<body name="plate">{mesh}{arm}</body>'
+    text = f'<mujoco><worldbody><body name="p">{mesh}{plate}</body></worldbody></mujoco>'
+    (file := tmp_path / "r.xml").write_text(text)
+    assert drevo.load(file).nv == 1
+    with pytest.raises(ModelError, match=r"2 problems:\n.*'p' .*its <geom> on line 1: the mesh 'm'.*\n.*'plate'"):
+        drevo.load(file, base="floating")
+    file.write_text(text.replace("<joint/>", "").replace(f'"plate">{mesh}', f'"plate"><joint/>{mesh}'))
+    with pytest.raises(ModelError, match=r"body 'plate' .*: its <geom> on line 1: the mesh 'm'"):
+        drevo.load(file)
 
 
 @pytest.mark.parametrize(

@@ -267,6 +267,14 @@ def test_a_batch_is_its_rows() -> None:
     assert np.abs(held.q[-1] - q0).max() <= 1e-14  # six rows hold everything
 
 
+@pytest.mark.parametrize("given", [{}, {"stabilise": (20.0, 100.0)}, {"tau": lambda t, q, v: -v}])
+def test_an_empty_batch_stays_empty(given: dict[str, Any]) -> None:
+    robot = four_bar()
+    table = simulate(robot, np.zeros((0, robot.nq)), duration=0.01, **given)
+    assert table.q.shape == (11, 0, 3) and table.reactions.shape == (11, 0, 3)
+    assert table.energy_drift == table.constraint_drift == 0.0
+
+
 def test_a_pendulum_held_by_a_contact() -> None:
     """A free body whose corner is held in place is a pendulum: the contact keeps, and so does the energy."""
     robot = free_body("hanging", gravity=(0.0, 0.0, -9.81))
@@ -436,8 +444,16 @@ def test_rank_gained_in_flight() -> None:
 
 def test_gains_are_checked() -> None:
     robot = four_bar()
-    with pytest.raises(drevo.InputError, match="gains must be positive"):
-        simulate(robot, np.zeros(3), duration=0.1, stabilise=(1.0, -1.0))
+    two = [1.0, 2.0, 3.0]
+    for gains in ((1.0, -1.0), (0.0, 1.0), (1.0, 0.0), (two, [1.0, 0.0, 1.0])):  # one rule, whoever is asked
+        for ask in (
+            lambda given: simulate(robot, np.zeros(3), duration=0.1, stabilise=given),
+            lambda given: robot.constrained_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), stabilise=given),
+        ):
+            with pytest.raises(
+                drevo.InputError, match=r"has the pole .* which does not decay; take both positive"
+            ):
+                ask(gains)
     with pytest.raises(drevo.InputError, match="one for each of the 3 rows"):
         simulate(robot, np.zeros(3), duration=0.1, stabilise=([1.0, 2.0], 1.0))
     with pytest.raises(drevo.InputError, match="no contacts"):

@@ -10,7 +10,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from public_calls import ROOMS, SCALAR, Call, Twins, numbers, spoilt, twins
+from public_calls import ROOMS, SCALAR, Call
+from public_values import Twins, numbers, spoilt, twins
 
 from drevo.errors import DrevoError, DrevoWarning
 
@@ -18,17 +19,19 @@ LONGEST = 900  # characters of a sentence
 DAILY, NIGHTLY = 8, 200  # seeds, of 250 and of 500 calls
 
 
-def complaint(c: Call) -> str | None:
-    """What is wrong with how a call ended; None if nothing is."""
+def complaint(c: Call, right: bool = False) -> str | None:
+    """What is wrong with how a call ended; None if nothing is. A right call is refused by no sentence."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", DrevoWarning)
+            if c.name == SCALAR:
+                warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's own
             result = c()
     except DrevoError as error:
         text = str(error)
         unclear = "\n" in text or " at 0x" in text or not text or len(text) > LONGEST
-        return f"says {text[:120]!r}" if unclear else None
+        return f"says {text[:120]!r}" if unclear or right else None
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:80]}"
     bad = c.name != SCALAR and any(not np.isfinite(x).all() for x in numbers(result))
@@ -100,8 +103,7 @@ def run(seed: int, count: int) -> str:
 
 def test_right_calls_give_finite_values() -> None:
     rng = np.random.default_rng(0)
-    complaints = [(told(c), complaint(c)) for room in ROOMS for c in room(rng)]
-    assert [x for x in complaints if x[1]] == []
+    assert [x for room in ROOMS for c in room(rng) if (x := (told(c), complaint(c, right=True)))[1]] == []
 
 
 @pytest.mark.parametrize("seed", range(DAILY))

@@ -81,6 +81,18 @@ def test_events_and_integrators_are_checked() -> None:
     for weights in ((float("nan"),), ("x",), ()):
         with pytest.raises(InputError, match="integrator 'own'"):
             Integrator("own", 1, ((0.0,),) if weights else (), weights, "")
+    for given, words in (
+        ({"rows": None}, "rows must hold real numbers"), ({"rows": ((0.0, 1.0),)}, "rows has shape"),
+        ({"rows": ()}, "1 weights need 1 rows of 1 numbers"), ({"errors": 2.5}, "errors has shape"),
+        ({"name": 1.0}, "its name and its reference are text"), ({"order": 1.5}, "order is 1.5"),
+        ({"errors": [[1.0]] * 3}, "2 errors at most"), ({"q_weights": (1.0, 2.0)}, "q_weights has shape"),
+    ):  # fmt: skip
+        right = {"name": "own", "order": 1, "rows": ((0.0,),), "weights": (1.0,), "reference": ""}
+        with pytest.raises(InputError, match=words):
+            Integrator(**right | given)
+    assert Integrator("own", 1, np.zeros((1, 1)), [1], "").rows == ((0.0,),)
+    with pytest.raises(InputError, match="its name must be text"):
+        Event(half, name=1.0)
 
 
 def test_a_table_that_cannot_be_written(chain: Robot) -> None:

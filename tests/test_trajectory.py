@@ -134,6 +134,14 @@ def test_refused_trajectories(tmp_path: Path) -> None:
     text = csv_of("t,q:rod_joint\n0,1\n1,1\n1,1\n2,1\n3,1\n")
     assert "time does not rise from row 1 (1 s) to row 2 (1 s)" in text
     assert "5 rows or more to differentiate" in csv_of("t,q:rod_joint\n0,1\n1,1\n")
+    assert "too unevenly" in csv_of("t,q:rod_joint\n0,1\n1,1\n2,1\n3,1\n1e200,1\n")
+    (tmp_path / "x.csv").write_bytes(b"t,q\xff\n")
+    assert "no readable .csv" in refused(lambda: loads.Trajectory.read(robot, tmp_path / "x.csv"))
+    for broken in (b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18)):
+        (tmp_path / "x.npz").write_bytes(broken)
+        found = refused(lambda: loads.Trajectory.read(robot, tmp_path / "x.npz"))
+        assert "no readable .npz" in found or "lacks t and q" in found
+    assert "read from a path, not None" in refused(lambda: loads.Trajectory.read(robot, None))  # type: ignore[arg-type]
     assert "does not exist" in refused(lambda: loads.Trajectory.read(robot, tmp_path / "none.csv"))
     np.savez(tmp_path / "x.npz", t=[0.0, 1.0])
     assert "lacks q" in refused(lambda: loads.Trajectory.read(robot, tmp_path / "x.npz"))
@@ -219,3 +227,8 @@ def test_command_linearise(tmp_path: Path) -> None:
     assert sum(re > 0 for re, _ in up["eigenvalues"]) == 10
     assert np.shape(up["B"]) == (20, 10)
     assert "saved as .npz" in command("linearise", "rod-chain", "-o", "x.csv").stderr
+    for option in ("--q", "--v", "--tau"):
+        assert (
+            f"{option} has 2 numbers; this robot needs 10"
+            in command("linearise", "rod-chain", option, "1,2").stderr
+        )

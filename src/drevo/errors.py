@@ -11,6 +11,7 @@ FEW = 6  # names that are listed beside the one that was probably meant
 LONG = 80  # characters of a value in a sentence
 _ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")
 _LINES = re.compile(r"\s*\n(?!  - )\s*")  # those of a list of problems stay
+_WORD = re.compile(r"\S{200,}")
 _REPR = Repr()  # of the first elements only: the rest may be millions
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 30
 _REPR.maxstring = _REPR.maxother = 200
@@ -19,13 +20,15 @@ _REPR.maxstring = _REPR.maxother = 200
 class DrevoError(Exception):
     """The base of everything that Drevo raises on purpose; `problems` holds all where the text counts some.
 
-    Its text is on one line, apart from a list of problems, and without addresses in memory.
+    Its text is on one line, apart from a list of problems, without addresses in memory, and with words that can be
+    read: of a name without end both ends are shown.
     """
 
     problems: tuple[str, ...] = ()
 
     def __init__(self, text: str = "", *more: Any) -> None:
-        super().__init__(_LINES.sub(" ", _ADDRESS.sub("", str(text))), *more)
+        plain = _LINES.sub(" ", _ADDRESS.sub("", str(text)))
+        super().__init__(_WORD.sub(lambda word: f"{word[0][:LONG]}...{word[0][-LONG:]}", plain), *more)
 
 
 class ModelError(DrevoError):

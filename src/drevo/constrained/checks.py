@@ -26,7 +26,7 @@ CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent 
 CLOSE = 1e-9  # m or rad: a gap that counts as closed where dependent rows are compared
 FAR = 1e2  # rad or m: a Newton step that leads nowhere
 NEARBY = 1e-3  # rad or m: how far a configuration is left to see whether its rank is lost there only
-GROWS = 1e-12  # of the largest pole: a real part below it is rounding
+GROWS = 1e-12  # of the largest pole: a real part nearer to 0 is rounding
 
 
 # -- dependent rows -----------------------------------------------------------------------------------------
@@ -201,10 +201,12 @@ def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actu
     """Which rates have a drive: those of the joints named, by default of all but a floating base or trunk."""
     names = [j.name for j in model.moving_joints]
     wanted = list_given(what, actuated, repr(names[0]) if names else "a joint")
-    for name in wanted:
+    for k, name in enumerate(wanted):
         if not isinstance(name, str) or name not in names:
             hint = did_you_mean(name, names) if isinstance(name, str) else ""
             raise InputError(f"{what}: {shown(name)} is no moving joint{hint}; there are {listed(names, 40)}")
+        if name in wanted[:k]:
+            raise InputError(f"{what}: {name!r} is named twice; name each driven joint once")
     if actuated is None:
         trunk = trunk_pitch(model) is not None
         base = {j.name for i, j in enumerate(model.joints) if j.parent == model.root and j.kind == "free"}
@@ -217,7 +219,7 @@ def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actu
 
 
 def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
-    """(gamma1, gamma0), each a number, one per row, or a matrix; f'' + gamma1 f' + gamma0 f = 0 must not grow."""
+    """(gamma1, gamma0), each a number, one per row, or a matrix; f'' + gamma1 f' + gamma0 f = 0 must die out."""
     try:
         gamma1, gamma0 = stabilise
     except (TypeError, ValueError):
@@ -225,17 +227,19 @@ def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
             f"stabilise is {short(stabilise)}; it must be a pair (gamma1, gamma0), such as (20.0, 100.0)"
         ) from None
     g1, g0 = gain("stabilise: gamma1", gamma1, rows), gain("stabilise: gamma0", gamma0, rows)
-    if g1.ndim < 2 and g0.ndim < 2:
-        grows = bool((g1 < 0.0).any() or (g0 < 0.0).any())
-    else:
-        real = poles(*(square(g, rows) for g in (g1, g0))).real
-        grows = bool(real.max(initial=0.0) > GROWS * np.abs(real).max(initial=0.0))
-    if grows:
-        raise InputError(
-            "stabilise: the gains must be positive, such as (20.0, 100.0); with these "
-            "f'' + gamma1 f' + gamma0 f = 0 grows"
-        )
+    refuse_unstable(*(square(g, rows) for g in (g1, g0)))
     return g1, g0
+
+
+def refuse_unstable(G1: Array, G0: Array) -> None:
+    """[[0, 1], [-G0, -G1]] must be Hurwitz, so that the constraint's error dies out."""
+    found = poles(G1, G0)
+    worst = found[np.argmax(found.real)] if len(found) else complex(-1.0)
+    if not worst.real < -GROWS * np.abs(found).max(initial=0.0):
+        raise InputError(
+            f"stabilise: with these gains f'' + gamma1 f' + gamma0 f = 0 has the pole {worst:.3g}, which does not "
+            "decay; take both positive (matrices positive definite), such as (20.0, 100.0)"
+        )
 
 
 def gain(what: str, given: ArrayLike, rows: int) -> Array:
@@ -277,6 +281,7 @@ __all__ = [
     "refuse_contradictions",
     "refuse_lost",
     "refuse_undriven",
+    "refuse_unstable",
     "refuse_violation",
     "square",
 ]

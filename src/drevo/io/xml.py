@@ -13,7 +13,7 @@ from xml.parsers import expat
 from drevo.errors import ModelError
 
 MAX_BYTES = 8 * 2**20
-MAX_DEPTH = 64
+MAX_DEPTH = 10_000  # nobody recurses into them
 MAX_ELEMENTS = 200_000
 MAX_ATTRIBUTES = 256
 MAX_ATTRIBUTE = 4096

@@ -79,7 +79,7 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
         return condition.choose(a, b)
     try:
         return np.where(condition, a, b) if np.ndim(condition) else a if condition else b
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"where of {shown(condition)} cannot choose: {error}") from None
 
 

@@ -15,9 +15,9 @@ GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 class Draft:
     """A description as it was read, right or wrong; `finish` makes a Model of it.
 
-    Loaders add to `problems` what they could not read, to `doubts` what they had to choose, and with `ignore`
-    what acts on the motion and is not read. `ordered` says that the order of the joints is the order of q
-    (hand-made robots); otherwise it becomes depth first.
+    Loaders add to `problems` what they could not read (to `standing` where it matters only if the root moves), to
+    `doubts` what they had to choose, and with `ignore` what acts on the motion and is not read. `ordered` says
+    that the order of the joints is the order of q (hand-made robots); otherwise it becomes depth first.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Draft:
     contacts: list[ContactPoint] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    standing: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     unread: dict[str, list[str]] = field(default_factory=dict)  # what -> where it stands
     source: str = ""

@@ -52,6 +52,8 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     draft.joints = _resolve_mimics(draft)
     if flag("strict", strict):
         draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts + _unread(draft)]
+    if base != "fixed":
+        draft.problems += draft.standing
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base)
     if draft.doubts or draft.unread:

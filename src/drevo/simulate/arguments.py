@@ -73,7 +73,7 @@ def right_hand_side(
 ) -> RightHandSide:
     """passive: with the forces that act in the joints."""
     if tau is None or isinstance(tau, Control):
-        law = _checked(robot, _law(robot, tau), lead)
+        law = checked_law(robot, _law(robot, tau), lead)
         return RightHandSide(
             machine_motion(robot, tau, False, under, passive) or _numeric(robot, law, under, passive),
             None,
@@ -81,7 +81,7 @@ def right_hand_side(
             tau,
         )
     if callable(tau):
-        law = _checked(robot, tau, lead)
+        law = checked_law(robot, tau, lead)
         return RightHandSide(_numeric(robot, law, under, passive), None, law)
     x = numbers("tau", tau, (..., robot.nv))
     if not np.isfinite(x).all():
@@ -97,7 +97,7 @@ def right_hand_side(
     if made is None and stepped:
         raise InputError("efforts by step need machine code: give tau as a function of time")
     held = np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
-    law = _checked(robot, lambda t, q, v: x[0], lead)
+    law = checked_law(robot, lambda t, q, v: x[0], lead)
     if made is None:
         return RightHandSide(_numeric(robot, law, under, passive), None, law)
     return RightHandSide(made, held, law)
@@ -139,7 +139,7 @@ def _law(robot: Dynamics, control: Control | None) -> Efforts:
     return efforts
 
 
-def _checked(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> NumericLaw:
+def checked_law(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> NumericLaw:
     """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
 
     def checked(t: float, q: Array, v: Array) -> Array:
@@ -183,4 +183,4 @@ def _with_passive(robot: Dynamics, law: NumericLaw) -> NumericLaw:
     return lambda t, q, v: law(t, q, v) + acts(q, v)
 
 
-__all__ = ["Efforts", "RightHandSide", "machine_motion", "right_hand_side", "start"]
+__all__ = ["Efforts", "RightHandSide", "checked_law", "machine_motion", "right_hand_side", "start"]

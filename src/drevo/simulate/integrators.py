@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import InputError, one_of
+from ..errors import InputError, one_of, shown
+from ..io.given import finite, whole
 
 TableauRow = tuple[float, ...]
+ESTIMATES = 2  # of the error of a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,22 @@ class Integrator:
     errors: tuple[TableauRow, ...] = ()
 
     def __post_init__(self) -> None:
-        s = len(self.weights)
-        for rows in (self.rows, self.q_rows or self.rows):
-            if not s or len(rows) != s or any(len(row) != s for row in rows):
-                raise InputError(f"integrator {self.name!r}: {s} weights need {s} rows of {s} numbers")
-        numbers = [*self.rows, self.weights, *(self.q_rows or ()), self.q_weights or (), *self.errors]
-        if not all(isinstance(x, (int, float)) and math.isfinite(x) for row in numbers for x in row):
-            raise InputError(f"integrator {self.name!r}: every entry must be a finite number")
+        if not isinstance(self.name, str) or not isinstance(self.reference, str):
+            raise InputError(f"integrator {shown(self.name)}: its name and its reference are text")
+        here = f"integrator {self.name!r}"
+        object.__setattr__(self, "order", whole(f"{here}: order", self.order))
+        s = finite(f"{here}: weights", self.weights, (None,), InputError).size
+        if not s:
+            raise InputError(f"{here}: there are no weights; give one for each stage")
+        for name in ("weights", "rows", "q_weights", "q_rows", "errors"):
+            given, rows = getattr(self, name), name in ("rows", "q_rows", "errors")
+            if (given is None and name in ("q_weights", "q_rows")) or (isinstance(given, tuple) and not given):
+                continue
+            shape = (None if name == "errors" else s, s) if rows else (s,)
+            table = finite(f"{here}: {name}", given, shape, InputError).tolist()
+            object.__setattr__(self, name, tuple(map(tuple, table)) if rows else tuple(table))
+        if len(self.rows) != s or len(self.errors) > ESTIMATES:
+            raise InputError(f"{here}: {s} weights need {s} rows of {s} numbers, and {ESTIMATES} errors at most")
 
     @property
     def stages(self) -> int:

@@ -49,6 +49,8 @@ class Event:
 
     def __post_init__(self) -> None:
         who = f"event {shown(self.name)}"
+        if not isinstance(self.name, str):
+            raise InputError(f"{who}: its name must be text")
         callable_given(f"{who}: function", self.function, "(t, q, v)")
         whole(f"{who}: direction", self.direction, -1, 1, ": rising, both or falling")
         flag(f"{who}: terminal", self.terminal)

@@ -109,8 +109,8 @@ class Table:
 
         With efforts held over steps, those of the step that begins at the record.
         """
-        if self.under is None:
-            return np.zeros((*self.q.shape[:-1], 0))
+        if self.under is None or not self.q.size:
+            return np.zeros((*self.q.shape[:-1], len(self.rows)))
         if self.efforts is None:
             raise InputError("this table was read back from a pickle and its reactions were not kept")
         q, v = self._flat()
@@ -144,7 +144,7 @@ class Table:
     @property
     def energy_drift(self) -> float:
         """The largest |drift|, J."""
-        return float(np.abs(self.drift).max())
+        return float(np.abs(self.drift).max(initial=0.0))
 
     def columns(self) -> dict[str, Array]:
         """Name -> (n,): t, q and v by joint, energy, drift; of one motion."""

@@ -38,7 +38,7 @@ def accuracy(
     from ..loads import accuracy as of
 
     made = load_robot(robot, base)
-    at = made.neutral() if q is None else np.array(numbers_in("--q", q))
+    at = made.neutral() if q is None else np.array(numbers_in("--q", q, made.nq))
     found = of(
         made, at, link, point=numbers_in("--point", point) or (), joint_errors=joint_error,
         frame_errors=numbers_in("--frame-error", frame_error), stiffness=stiffness, law=law,

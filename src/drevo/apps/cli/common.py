@@ -92,16 +92,19 @@ def load_robot(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
     return load_robot(robot, base=base, strict=strict)
 
 
-def numbers_in(option: str, text: str | None) -> list[float] | None:
-    """Numbers with commas between them; None where the option is not given."""
+def numbers_in(option: str, text: str | None, count: int | None = None) -> list[float] | None:
+    """Numbers with commas between them, as many as `count` says; None where the option is not given."""
     from ...errors import InputError
 
     if text is None:
         return None
     try:
-        return [float(x) for x in text.split(",")]
+        found = [float(x) for x in text.split(",")]
     except ValueError:
         raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
+    if count is not None and len(found) != count:
+        raise InputError(f"{option} has {len(found)} numbers; this robot needs {count}")
+    return found
 
 
 def drawing_path(*words: str) -> Path:

@@ -66,9 +66,9 @@ def _state(
     """Configuration, rates and efforts as they are asked for: at rest, and held there, where nothing is said."""
     import numpy as np
 
-    at = robot.neutral() if q is None else np.array(numbers_in("--q", q))
-    rates = np.zeros(robot.nv) if v is None else np.array(numbers_in("--v", v))
-    force = numbers_in("--tau", tau)
+    at = robot.neutral() if q is None else np.array(numbers_in("--q", q, robot.nq))
+    rates = np.zeros(robot.nv) if v is None else np.array(numbers_in("--v", v, robot.nv))
+    force = numbers_in("--tau", tau, None if tau is None or "," not in tau else robot.nv)
     if force is None:
         return at, rates, robot.constrained_inverse_dynamics(at, rates, np.zeros(robot.nv), actuated=driven).tau
     return at, rates, np.array(force * robot.nv if len(force) == 1 else force)

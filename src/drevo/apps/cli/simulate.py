@@ -50,8 +50,8 @@ def simulate(
     made = _robot(robot, n, base)
     with progress_portion(made.name, method) as part:
         moved = run(
-            made, _start(made, robot, q), numbers_in("--v", v), duration=time, step=step, method=method, rtol=rtol,
-            max_steps=max_steps, every=every, progress=part,
+            made, _start(made, robot, q), numbers_in("--v", v, made.nv), duration=time, step=step, method=method,
+            rtol=rtol, max_steps=max_steps, every=every, progress=part,
         )  # fmt: skip
     if output is not None:
         moved.save(output)
@@ -85,7 +85,7 @@ def _robot(name: str, n: int | None, base: str) -> Robot:
 
 
 def _start(robot: Robot, name: str, q: str | None) -> Any:
-    given = numbers_in("--q", q)
+    given = numbers_in("--q", q, robot.nq)
     if given is not None:
         return given
     start = robot.neutral()

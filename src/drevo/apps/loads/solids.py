@@ -134,7 +134,7 @@ def total_pseudo_inertia(solids: Sequence[Solid]) -> Array:
 def _placed(at: ArrayLike, rotation: ArrayLike | None, size: Iterable[Any]) -> Array:
     T, sizes = np.eye(4), [number("size of a solid", x, *NOT_NEGATIVE) for x in size]
     turn = np.eye(3) if rotation is None else finite("the rotation of a solid", rotation, (3, 3))
-    if not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
+    if np.abs(turn).max() > 2.0 or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):  # 1e200 has no square
         raise InputError("the rotation of a solid must be a 3x3 rotation matrix")
     T[:3, :3], T[:3, 3] = turn * sizes, finite("at of a solid", at, (3,))
     return T

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...constrained.dynamics import constrained_dynamics
 from ...errors import InputError, shown
-from ...io.given import finite, numbers, whole
+from ...io.given import finite, flag, numbers, whole
 from ...io.reprs import brief
 from ...io.saving import saving
 from ...mechanics.configuration import require_unit_quaternions
 from ...model.messages import expect_robot
 from ...robot.face import Robot
+from ...simulate.arguments import checked_law
 
 Array = np.ndarray[Any, Any]
 STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
 MOST = 1_000_000  # rows of one leg between waypoints
+UNREADABLE = (OSError, ValueError, MemoryError)
 IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
 
 
@@ -86,13 +91,16 @@ class Trajectory:
         """From .npz (t, q and, if they are there, v, a) or .csv with a header: t, q:JOINT, v:JOINT, a:JOINT;
         joints of several coordinates q:JOINT[0], ... The tables of `drevo simulate` are read.
         waypoints: the rows are stops, joined as by `through`."""
-        file = Path(path)
+        expect_robot(robot, "a trajectory")
+        if not isinstance(path, (str, PathLike)):
+            raise InputError(f"a trajectory is read from a path, not {shown(path)}")
+        file, joined = Path(path), flag("waypoints", waypoints)
         if file.suffix.lower() not in (".npz", ".csv"):
             raise InputError(f"a trajectory is read from .npz or .csv, not {str(path)!r}")
         if not file.is_file():
             raise InputError(f"the trajectory file {str(path)!r} does not exist")
         found = _from_npz(file) if file.suffix.lower() == ".npz" else _from_csv(robot, file)
-        if waypoints:
+        if joined:
             return Trajectory.through(robot, found["q"], found["t"])
         return Trajectory.of(robot, found["t"], found["q"], found.get("v"), found.get("a"))
 
@@ -127,7 +135,8 @@ class Trajectory:
             )
         t, q, v = table.t, table.q, table.v
         if callable(tau):
-            tau = [finite("tau(t, q, v)", tau(*row), (robot.nv,)) for row in zip(t.tolist(), q, v)]
+            law = checked_law(robot, tau, ())
+            tau = np.concatenate([law(*row) for row in zip(t.tolist(), q[:, None], v[:, None])])
         force = np.zeros(robot.nv) if tau is None else finite("tau", tau, (..., robot.nv))
         if force.shape not in ((robot.nv,), v.shape):
             raise InputError(f"tau has shape {force.shape}; it is ({robot.nv},), or {v.shape}, one row a record")
@@ -170,10 +179,10 @@ def _still(robot: Robot, times: ArrayLike) -> Array:
 
 def _from_npz(path: Path) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             found = {name: np.asarray(file[name]) for name in ("t", "q", "v", "a") if name in file}
             names = list(file)
-    except (ValueError, OSError, KeyError) as error:
+    except (*UNREADABLE, AttributeError, EOFError, KeyError, NotImplementedError, BadZipFile, zlib.error) as error:
         raise InputError(f"the trajectory file {str(path)!r} is no readable .npz: {error}") from None
     lost = [name for name in ("t", "q") if name not in found]
     if lost:
@@ -184,8 +193,11 @@ def _from_npz(path: Path) -> dict[str, Array]:
 
 
 def _from_csv(robot: Robot, path: Path) -> dict[str, Array]:
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = [row for row in csv.reader(file) if row]
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            lines = [row for row in csv.reader(file) if row]
+    except (*UNREADABLE, csv.Error) as error:
+        raise InputError(f"the trajectory file {str(path)!r} is no readable .csv: {error}") from None
     if len(lines) < 2:
         raise InputError(f"the trajectory file {str(path)!r} has {len(lines)} lines; a header and rows are needed")
     heads = [x.strip() for x in lines[0]]
@@ -248,7 +260,10 @@ def _stencils(t: Array) -> tuple[Array, Array]:
     powers = ((t[near] - t[:, None]) / unit)[:, None, :] ** np.arange(STENCIL)[:, None]
     slope = np.zeros((len(t), STENCIL, 1))
     slope[:, 1] = 1.0
-    return np.linalg.solve(powers, slope)[..., 0] / unit, near
+    try:
+        return np.linalg.solve(powers, slope)[..., 0] / unit, near
+    except np.linalg.LinAlgError:
+        raise InputError("trajectory: the times lie too unevenly to differentiate; give v and a") from None
 
 
 __all__ = ["Trajectory", "columns", "write_csv"]

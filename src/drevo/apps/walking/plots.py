@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ...codegen.emit.plot import Curve, Panel, plot
+from ...errors import InputError, shown
 from .feet import Array, hull
 from .walk import Walk
 
 
 def draw(walk: Walk, title: str) -> str:
     """SVG: normal forces, the zero-moment point in its polygon of support, drives of each leg, footprints."""
+    if not isinstance(walk, Walk) or not isinstance(title, str):
+        raise InputError(f"draw takes a walk and a title, not {shown(walk)} and {shown(title)}")
     t, N, tau = (walk.series(name) for name in ("t", "reactions", "tau"))
     names = [leg.link for leg in walk.legs]
     panels = [

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import InputError, NumericsError, shown
-from ...io.given import positive
+from ...errors import InputError, NumericsError, one_of, shown
+from ...io.given import callable_given, number
 from ...io.reprs import brief
 from ...robot.face import Robot
 from .control import computed_torque, leaning
@@ -22,7 +22,8 @@ from .phase import GaitPlan, Phase
 from .plan import plan
 from .stepper import Stepper
 
-GAIN = 20.0  # 1/s
+GAIN, STIFFEST = 20.0, 1e6  # 1/s
+SERIES = ("t", "q", "v", "tau", "reactions", "zmp", "margin", "slip")
 TOUCHED, SECANTS = 1e-13, 12  # m: how far from the ground a sole that touches it may be
 TOGETHER = 1e-5  # m: feet that are this near to the ground when one touches it land with it
 LOADED = 1.0  # N: a foot that is just lifted or put down presses less
@@ -79,7 +80,7 @@ class Walk:
 
     def series(self, name: str) -> Array:
         """A field of all stages, one after the other; reactions are (n, legs, 6), zero of a foot in the air."""
-        if name != "reactions":
+        if one_of("a walk's series", name, SERIES, InputError) != "reactions":
             return np.concatenate([getattr(s, name) for s in self.stages])
         out = []
         for s in self.stages:
@@ -151,7 +152,7 @@ def walk(
     sole meets z = 0. Raises InputError, and NumericsError where the plan cannot be, where a foot does not land or
     pulls, where the robot would tip or a joint leave its limits.
     """
-    positive("gain", gain, ", 1/s")
+    _require(gain, progress)
     made = plan(robot, steps, gait, feet)
     done = follow(made, gain, progress)
     done.refuse()
@@ -160,7 +161,7 @@ def walk(
 
 def follow(made: GaitPlan, gain: float = GAIN, progress: Callable[[float], None] | None = None) -> Walk:
     """The phases of a plan, simulated from rest; unchecked: `Walk.refuse` checks. gain: 1/s."""
-    positive("gain", gain, ", 1/s")
+    _require(gain, progress)
     if not isinstance(made, GaitPlan):
         raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(made)}")
     march = _WalkSimulation(made, made.phases[0].q[0], np.zeros(made.robot.nv))
@@ -170,6 +171,12 @@ def follow(made: GaitPlan, gain: float = GAIN, progress: Callable[[float], None]
         if progress:
             progress((k + 1) / len(made.phases))
     return Walk(made.robot, made, tuple(march.stages), tuple(march.landings))
+
+
+def _require(gain: float, progress: Callable[[float], None] | None) -> None:
+    number("gain", gain, f"a positive number up to {STIFFEST:g} 1/s", lambda x: 0.0 < x <= STIFFEST)
+    if progress is not None:
+        callable_given("progress", progress, "(done), done from 0 to 1")
 
 
 @dataclass

@@ -24,32 +24,35 @@ from drevo.model.loaders.mjcf.inertials import inertial_of
 from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, unit
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
+JOINTED = ("joint", "freejoint")
 ACTING = {"armature": "", "damping": "damper", "frictionloss": "frictionloss", "stiffness": "spring"}  # its flag
 
 
 def read_bodies(file: File) -> None:
     """Every body below every <worldbody>, in file order."""
     worlds = [(held, "world") for world in file.root.all("worldbody") for held in _held(file, world)]
-    stack = [(held, parent) for held, parent in reversed(worlds) if held.element.tag == "body"]
+    stack = [(held, parent, True) for held, parent in reversed(worlds) if held.element.tag == "body"]
     while stack:
-        held, parent = stack.pop()
+        held, parent, stands = stack.pop()
         name = held.element.get("name") or file.unused("body")
         inside = _held(held.file, held.element, held.childclass)
-        _read_body(held, name, parent, inside)
-        stack += [(held, name) for held in reversed(inside) if held.element.tag == "body"]
+        stands = stands and not any(held.element.tag in JOINTED for held in inside)
+        _read_body(held, name, parent, inside, stands)
+        stack += [(held, name, stands) for held in reversed(inside) if held.element.tag == "body"]
 
 
 def _held(file: File, element: Element, childclass: str = "") -> list[Held]:
     return held_in(file, element, element.get("childclass") or childclass)
 
 
-def _read_body(held: Held, name: str, parent: str, inside: list[Held]) -> None:
+def _read_body(held: Held, name: str, parent: str, inside: list[Held], stands: bool) -> None:
+    """stands: the body is welded to the world; on a fixed base nobody asks for the inertia of its meshes."""
     file, element, _, frame = held
     owner = f"body {name!r} (line {element.line})"
     reader = Reader(file.draft.problems.append, owner)
     _note_body(file, element, name, {held.element.tag for held in inside})
     place = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
-    joints = [held for held in inside if held.element.tag in ("joint", "freejoint")]
+    joints = [held for held in inside if held.element.tag in JOINTED]
     _joints(file, element, name, parent, place, joints)
     geoms = []
     for own, geom, childclass, within in inside:
@@ -58,7 +61,8 @@ def _read_body(held: Held, name: str, parent: str, inside: list[Held]) -> None:
             if file.medium:
                 file.flags.note(file.draft, "geom in a medium", found.attributes, f"a geom of {owner}")
             geoms.append(geom_of(own, owner, found, within))
-    inertial = inertial_of(file, reader, element.first("inertial"), geoms)
+    lack = file.draft.standing.append if stands else reader.report
+    inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
     file.draft.links.append(Link(name, inertial, shapes, element.line))
 

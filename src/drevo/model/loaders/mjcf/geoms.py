@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from drevo.model.rotations import add_vectors, apply, from_z_to, turn_tensor
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
 WEIGHTLESS = ("plane", "hfield")
+
+Complaint = Callable[[str], object]
 
 
 @dataclass(slots=True)
@@ -56,9 +58,9 @@ def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -
     return Geom(file, element, kind, *placed_in(frame, (place, turn)), size, tuple(faults), fitted)
 
 
-def inertial_of_geoms(reader: Reader, geoms: Iterable[Geom]) -> Inertial | None:
+def inertial_of_geoms(reader: Reader, geoms: Iterable[Geom], lack: Complaint) -> Inertial | None:
     """Mass, centre and inertia of the geoms together; None where they weigh nothing."""
-    body = solids.combined_inertia(part for geom in geoms if (part := _part(reader, geom)))
+    body = solids.combined_inertia(part for geom in geoms if (part := _part(reader, geom, lack)))
     return body if body.mass else None
 
 
@@ -84,7 +86,7 @@ def shape_of(geom: Geom) -> Shape | None:
 # --- what they weigh ---------------------------------------------------------------------------------------------
 
 
-def _part(reader: Reader, geom: Geom) -> tuple[float, Vec3, Mat3] | None:
+def _part(reader: Reader, geom: Geom, lack: Complaint) -> tuple[float, Vec3, Mat3] | None:
     """What a geom adds to its body: mass, centre, tensor, in the axes of the body."""
     element = geom.element
     if geom.kind in WEIGHTLESS:
@@ -103,7 +105,7 @@ def _part(reader: Reader, geom: Geom) -> tuple[float, Vec3, Mat3] | None:
     try:
         found = _solid(reader, geom)
     except ModelError as error:
-        reader.report(f"{reader.owner}: its <geom> on line {element.line}: {error}")
+        lack(f"{reader.owner}: its <geom> on line {element.line}: {error}")
         return None
     if found.volume <= 0.0:  # a fault is told already
         return None

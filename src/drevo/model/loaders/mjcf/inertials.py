@@ -11,20 +11,25 @@ from drevo.io.xml import Element, Reader
 from drevo.model.description import ORIGIN, Inertial
 from drevo.model.loaders import solids
 from drevo.model.loaders.mjcf.file import HERE, File, FramePose, placed_in, read_vector, rotation_of
-from drevo.model.loaders.mjcf.geoms import Geom, in_groups, inertial_of_geoms
+from drevo.model.loaders.mjcf.geoms import Complaint, Geom, in_groups, inertial_of_geoms
 from drevo.model.rotations import turn_tensor
 
 RULES = ("auto", "true", "false")  # of inertiafromgeom
 NONE = ((0.0, 0.0, 0.0),) * 3
 
 
-def inertial_of(file: File, reader: Reader, element: Element | None, geoms: list[Geom]) -> Inertial | None:
-    """From <inertial>, or from the geoms as `inertiafromgeom` says; then within the bounds of the file."""
+def inertial_of(
+    file: File, reader: Reader, element: Element | None, geoms: list[Geom], lack: Complaint
+) -> Inertial | None:
+    """From <inertial>, or from the geoms as `inertiafromgeom` says; then within the bounds of the file.
+
+    lack: takes the sentence that the inertia of a geom cannot be read.
+    """
     rule = file.compiler.get("inertiafromgeom", "auto")
     found = None
     chosen = [geom for geom in geoms if in_groups(reader, geom)] if rule == "true" or element is None else []
     if rule != "false" and chosen:
-        found = inertial_of_geoms(reader, chosen)
+        found = inertial_of_geoms(reader, chosen, reader.report if _setting(file, "settotalmass") > 0.0 else lack)
     elif element is not None:
         found = _explicit(file, reader, element)
     return _within(file, reader, found)
