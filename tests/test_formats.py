@@ -74,7 +74,7 @@ def test_a_file_keeps_its_gravity_unless_another_is_given(tmp_path: Path) -> Non
     "name, text, says",
     [
         ("r.xml", "<svg/>", "the root element is <svg> on line 1; <robot> or <mujoco> or <sdf> is needed"),
-        ("r.xacro", "<robot/>", "a robot file ends in .urdf"),
+        ("r.yaml", "<robot/>", "a robot file ends in .urdf"),
         ("r", "<robot/>", "this one in 'nothing'"),
         ("r.mjcf", "<robot/>", "the robot has no link"),
     ],

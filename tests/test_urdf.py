@@ -393,7 +393,11 @@ def test_not_numbers(text: str) -> None:
             "link 'a' (line 1) has 8000 parents",
         ),
         (
-            lambda n: robot("".join(f'<link name="l{i}"/>' + joint(f"j{i}", "b", f"l{i}") for i in range(n))),
+            lambda n: robot(
+                link("a")
+                + joint("j", "b", "a")
+                + "".join(f'<link name="l{i}"/>' + joint(f"j{i}", "b", f"l{i}") for i in range(n))
+            ),
             "8000 problems",
         ),
     ],

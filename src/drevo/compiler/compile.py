@@ -13,6 +13,7 @@ from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of, names_in
 from ..model.quantities import CATALOGUE, names_of, options_of, takes_forces
+from ..model.regularity import require_masses
 from .request import requested
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ def compile(
     if target != "cpu":
         raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
     wanted = names_of(quantity)
+    for name in wanted:
+        if not CATALOGUE[name].kinematic:
+            require_masses(model, name)
     options = options_of(wanted, options, [l.name for l in model.links])
     recipe: dict[str, Any] = {
         "quantity": wanted, "parameters": names_in(parameters, "compile: parameters"), "formalism": formalism,

@@ -29,6 +29,7 @@ from ..model.dynamics import Described
 from ..model.messages import model_of, names_in
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
+from ..model.regularity import require_masses
 from .compile_cost import require_derivable, require_derivable_by_time
 from .formalisms import MEETINGS, common_algorithm, fastest
 from .request import requested
@@ -126,6 +127,8 @@ def derivative_program(
         require_derivable_by_time(model, x.name, len(wrt))
     else:
         require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
+    if not x.kinematic:
+        require_masses(model, x.name)
     if x.inverse:
         from .pivots import require_regular
 

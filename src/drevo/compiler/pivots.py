@@ -12,6 +12,7 @@ from ..mechanics.algorithms.inertia_matrix import factors, mass_matrix_rows
 from ..mechanics.configuration import random
 from ..mechanics.tree import Tree, build_tree
 from ..model.description import Model
+from ..model.regularity import require_masses
 
 # Pivots are Schur complements: relative to the diagonal entry of M, rounding leaves about n eps of it.
 SINGULAR = 1e-13
@@ -57,6 +58,7 @@ def require_regular(model: Model) -> None:
     """Raises ModelError where M has no inverse at any configuration."""
     if model.nv == 0:
         return
+    require_masses(model, "the inverse of the mass matrix")
     ratio, joint = smallest_pivot(model)
     if ratio <= SINGULAR:
         refuse_singular(model, ratio, joint)

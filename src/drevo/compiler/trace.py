@@ -14,6 +14,7 @@ from ..mechanics.algorithms.passive import with_passive
 from ..mechanics.tree import TINY, Tree
 from ..model.description import Model
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
+from ..model.regularity import require_masses
 from .formalisms import common_algorithm
 from .search import Compute
 from .tracer import Tracer
@@ -44,6 +45,9 @@ def trace(
     """
     wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
     title = "_".join(x.name for x in wanted)
+    for x in wanted:
+        if not x.kinematic:
+            require_masses(model, x.name)
     acting = passive or any(x.name == "passive" for x in wanted)
     t = Tracer(title, model, parameters=parameters, compiled=compiled, snap=snap, prepare=prepare, acting=acting)
     names = dict.fromkeys(s for x in wanted for s in x.state)

@@ -23,19 +23,20 @@ TRUNK = (
 )
 
 
-def with_base(model: Model, base: str = "fixed") -> Model:
+def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Model:
     """The model on a base: "fixed" (its root is the ground), "floating" (a free joint) or "trunk".
 
     The floating base puts a link "world" and a free joint "root_joint" before the root; the trunk puts the
     joints trunk_1..trunk_6 (z, y, x, yaw, pitch, roll, each in the frame that the ones before it carry) with
     the massless links trunk_1..trunk_5. A name that the robot already uses gets an underscore. A robot that
-    cannot stand on this base, because M would be singular for every q, is refused.
+    cannot stand on this base, because M would be singular for every q, is refused, unless it is `kinematic`.
     """
     if not isinstance(base, str) or base not in BASES:
         raise ModelError(f"the base is one of {', '.join(BASES)}, not {shown(base)}")
     if base != "fixed":
         model = _on(model, _free_joint(model) if base == "floating" else _trunk(model))
-    require_regular_structure(model)
+    if not kinematic:
+        require_regular_structure(model)
     return model
 
 

@@ -34,6 +34,7 @@ class Draft:
     source: str = ""
     noun: str = "link"  # what the user calls a link
     ordered: bool = False
+    kinematic: bool = False  # meant without any mass: M is not asked for
 
     def meant(self, name: str, known: Iterable[str]) -> str:
         """A hint at the name that was meant, for the first problems only: each costs a search."""

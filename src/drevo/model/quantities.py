@@ -17,7 +17,7 @@ class Quantity(NamedTuple):
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
     options: of link, frame, kind those that apply. external: takes wrenches on links. forces: may have the passive
     forces in.
-    inverse: needs M to be regular.
+    inverse: needs M to be regular. kinematic: needs no inertia at all.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Quantity(NamedTuple):
     external: bool = False
     inverse: bool = False
     forces: bool = False
+    kinematic: bool = False
 
 
 _PAIR: tuple[int | str, ...] = ("nv", "nv")
@@ -55,21 +56,22 @@ _ROWS = (
     Quantity("center_of_mass", ("q",), (("c", (3,)),), "centre of mass of the moving bodies, m, world axes"),
     Quantity("momentum", ("q", "v"), (("l", (6,)),),
              "linear momentum, kg m/s, then angular momentum about the centre of mass, kg m^2/s, world axes"),
-    Quantity("pose", ("q",), (("T", (4, 4)),), "homogeneous pose, world from link", options=("link",)),
+    Quantity("pose", ("q",), (("T", (4, 4)),), "homogeneous pose, world from link", options=("link",),
+             kinematic=True),
     Quantity("poses", ("q",), (("T", ("links", 3, 4)),),
-             "R | p (m) of every moving link, world from link, rows as in robot.moving_links"),
+             "R | p (m) of every moving link, world from link, rows as in robot.moving_links", kinematic=True),
     Quantity("jacobian", ("q",), (("J", (6, "nv")),), "J v = velocity of the link's frame, linear first",
-             options=("link", "frame")),
+             options=("link", "frame"), kinematic=True),
     Quantity("operational_inertia", ("q",), (("Lambda", (6, 6)),),
              "(J M^-1 J^T)^-1 of a link, linear first; refused where the link cannot move in all six directions",
              options=("link", "frame"), inverse=True),
     Quantity("inverse_operational_inertia", ("q",), (("Lambdainv", (6, 6)),), "J M^-1 J^T of a link, linear first",
              options=("link", "frame"), inverse=True),
     Quantity("velocity", ("q", "v"), (("V", (6,)),), "velocity of the link's frame, linear first",
-             options=("link", "frame")),
+             options=("link", "frame"), kinematic=True),
     Quantity("acceleration", ("q", "v", "a"), (("A", (6,)),),
-             "acceleration of the link's frame, linear first, without gravity", 
-             options=("link", "frame", "kind")),
+             "acceleration of the link's frame, linear first, without gravity",
+             options=("link", "frame", "kind"), kinematic=True),
     Quantity("joint_wrenches", ("q", "v", "a"), (("W", ("links", 6)),),
              "force and moment of the parent on every moving link, about the link's origin",
              options=("frame",), external=True),

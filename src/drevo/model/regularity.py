@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from drevo.errors import ModelError
 from drevo.model.description import Inertial, Joint, Link, Model, Vec3
 from drevo.model.messages import at, listed, refuse
 from drevo.model.rotations import from_axis_angle
@@ -58,6 +59,16 @@ class _Group:
 def require_regular_structure(model: Model) -> None:
     """Refuse a model whose M is singular for every q, naming the joints and links."""
     refuse(model.source or f"robot {model.name!r}", singular(model))
+
+
+def require_masses(model: Model, what: str) -> None:
+    """Refuse what takes inertias of a robot that was described without any, for its kinematics."""
+    bodies = (link.inertial for link in model.links)
+    if model.nv and not any(body and (body.mass or body.tensor != _NO_TENSOR) for body in bodies):
+        raise ModelError(
+            f"{model.source or f'robot {model.name!r}'}: no link has a mass, which {what} needs; give the links "
+            "<inertial> (poses, velocities, accelerations and Jacobians need none)"
+        )
 
 
 def singular(model: Model) -> list[str]:

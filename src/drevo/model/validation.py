@@ -55,7 +55,7 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     if base != "fixed":
         draft.problems += draft.standing
     refuse(draft.where, draft.problems)
-    model = with_base(_assemble(draft), base)
+    model = with_base(_assemble(draft), base, draft.kinematic)
     if draft.doubts or draft.unread:
         warnings.warn(_doubtful(draft), stacklevel=4)
     return model

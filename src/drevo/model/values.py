@@ -21,6 +21,7 @@ from drevo.model.rotations import symmetric
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH = 4096  # characters
+NO_PATH = "a robot is named by the path of its file or by its name"
 ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
 
 
@@ -103,7 +104,7 @@ def path(value: object) -> str:
     """A path as text; ModelError where it is none."""
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(found, str) or not found.strip() or "\0" in found or len(found) > MAX_PATH:
-        raise ModelError(f"a robot is named by the path of its file or by its name, not by {shown(value)}")
+        raise ModelError(f"{NO_PATH}, not by {shown(value)}")
     return found
 
 

@@ -5,31 +5,38 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import ModelError, shown
 from ..model import values
-from ..model.loaders import load_model
+from ..model.loaders import is_path, load_model
 from .face import Robot
 
 
 def load(
-    source: str | os.PathLike[str],
+    source: Any,
     base: str = "fixed",
     gravity: Sequence[float] | None = None,
     strict: bool = False,
     roots: Sequence[str | os.PathLike[str]] = (),
+    model: str = "",
 ) -> Robot:
-    """A Robot from a description (.urdf .xml .mjcf .sdf .toml .json) or by name.
+    """A Robot from a description (.urdf .xml .mjcf .sdf .world .toml .json) or by name.
 
-    A name is that of an embedded robot ("puma560"), or of one that an installed package holds ("panda"):
-    `example-robot-data` or `robot_descriptions`; nothing is imported or downloaded.
+    source: a path, XML as text, an open file, a mujoco.MjSpec or MjModel, a pinocchio.Model, or a name: that of an
+    embedded robot ("puma560"), or of one that an installed package holds ("panda"): `example-robot-data` or
+    `robot_descriptions`; nothing is imported or downloaded.
     base: "fixed", "floating" (a free joint before the root) or "trunk" (three prismatic, three revolute).
     gravity: m/s^2, world axes; by default the file's or the embedded robot's, (0, 0, -9.81) where it has none.
     roots: folders whose files the description may name (<include>, meshes that weigh); by default the package or
     project that its file is part of, else its own folder and the folders beside it. Links do not lead out.
+    model: the name of one of several models in a file.
     What cannot be computed is refused with ModelError; what is doubtful, or acts on the motion and is not read,
     loads with one DrevoWarning per file, and is refused with strict=True.
     """
+    given: dict[str, Any] = {"base": base, "gravity": gravity, "strict": strict, "roots": roots, "model": model}
+    if not is_path(source):
+        return Robot(load_model(source, **given))
     name = values.path(source)
     if isinstance(source, str) and not Path(name).suffix and os.sep not in name and not os.path.lexists(name):
         from . import embedded as robots
@@ -38,7 +45,7 @@ def load(
             return Robot(robots.model(name, base, gravity))
         name = _installed(name)
     try:
-        return Robot(load_model(name, base=base, gravity=gravity, strict=strict, roots=roots))
+        return Robot(load_model(name, **given))
     except ModelError as error:
         if os.path.lexists(name):
             raise

@@ -12,6 +12,7 @@ from typing import Any
 from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.files import Files, read_regular_file
+from drevo.io.packages import package
 from drevo.io.saving import saving
 from drevo.model import values
 from drevo.model.description import Model
@@ -19,40 +20,130 @@ from drevo.model.draft import Draft
 from drevo.model.messages import listed
 from drevo.model.validation import finish
 
-XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf")
+XACRO = ".xacro"  # of a macro language that writes URDF
+XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world", XACRO)
 SUFFIXES = (*XML_SUFFIXES, ".json", ".toml")
 # root element -> the module of its loader, imported when a file needs it
 LOADERS = {"robot": "urdf", "mujoco": "mjcf", "sdf": "sdf"}
+# what another library's robot has -> the module of its loader; that library is not imported for it
+IN_MEMORY = {
+    ("body_parentid", "jnt_type"): "mujoco_model",
+    ("worldbody", "compile"): "mujoco_model",  # an MjSpec
+    ("jointPlacements", "inertias"): "pinocchio_model",
+}
 
 
 def load_model(
-    path: str | os.PathLike[str],
+    source: object,
     base: str = "fixed",
     gravity: Any = None,
     strict: bool = False,
     roots: Iterable[str | os.PathLike[str]] = (),
+    model: str = "",
 ) -> Model:
-    """The Model that a file describes, on a base: "fixed", "floating" or "trunk".
+    """The Model that a source describes, on a base: "fixed", "floating" or "trunk".
 
+    source: the path of a file, XML as text, an open file, a mujoco.MjSpec or MjModel, a pinocchio.Model. `model`
+    names one of several in a file.
     What cannot be computed or is ambiguous is refused with a ModelError that holds every problem; what is
     doubtful, or acts on the motion and is not read, gives one DrevoWarning, or with `strict` a ModelError.
     `gravity` is the file's, (0, 0, -9.81) where it has none, unless another is given. Of other files only those
     in `roots` are opened (`drevo.io.files.Files` says which these are where none are declared).
     """
-    name, suffix = values.path(path), Path(path).suffix.lower()
-    where = name.encode("utf-8", "backslashreplace").decode()  # a path may hold bytes that are no text
+    where = source_name(source)
     down = None if gravity is None else values.gravity_vector(gravity)
     try:
-        data = _read(name, suffix)
-        draft = _draft(data, suffix, where, Files(name, [values.path(root) for root in roots]))
+        draft = _draft_of(source, where, [values.path(root) for root in roots], model)
         draft.gravity = draft.gravity if down is None else down
         return finish(draft, base, strict)
     except ModelError as error:
-        if str(error).startswith(where):
+        if str(error).startswith((where, values.NO_PATH)):
             raise
         placed = ModelError(f"{where}: {error}")
         placed.problems = error.problems
         raise placed from None
+
+
+def is_path(source: object) -> bool:
+    """Whether something is the path of a file or the name of a robot, and not XML itself."""
+    return isinstance(source, (str, os.PathLike)) and not _is_xml(source)
+
+
+def _is_xml(source: object) -> bool:
+    text = source[:1000].decode("utf-8", "replace") if isinstance(source, bytes) else source
+    return isinstance(text, str) and text[:1000].lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def source_name(source: object) -> str:
+    """What a sentence calls a source."""
+    if is_path(source):
+        return (
+            values.path(source).encode("utf-8", "backslashreplace").decode()
+        )  # it may hold bytes that are no text
+    name = getattr(source, "name", "")
+    if hasattr(source, "read") and isinstance(name, str) and name:
+        return name
+    return "the text" if _is_xml(source) else f"the {type(source).__name__}"
+
+
+def _draft_of(source: object, where: str, roots: list[str], model: str) -> Draft:
+    """The draft of a source of any kind."""
+    name = ""
+    if is_path(source):
+        name = values.path(source)
+        suffix = Path(name).suffix.lower()
+        data = _read(name, suffix)
+        data = _expanded(name) if suffix == XACRO else data
+    elif _is_xml(source) or hasattr(source, "read"):
+        data = _held(source)
+        if os.path.isfile(where):
+            name = where
+        suffix = Path(where).suffix.lower()
+        suffix = suffix if suffix in SUFFIXES else _guess(data)
+    else:
+        return _of_name(_in_memory(source), model)
+    return _of_name(_draft(data, suffix, where if name else "", Files(name, roots), model), model)
+
+
+def _held(source: Any) -> bytes:
+    """The bytes of a text or of an open file, one more than allowed at most."""
+    try:
+        data = source.read(xml.MAX_BYTES + 1) if hasattr(source, "read") else source
+        return data.encode() if isinstance(data, str) else bytes(memoryview(data))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(f"cannot be read ({error}); give a file of text or bytes, open for reading") from None
+
+
+def _expanded(path: str) -> bytes:
+    """What a xacro file writes. It is a program: its expressions are evaluated, and it reads what it names."""
+    xacrodoc = package("xacrodoc", "a xacro file")
+    try:
+        text: str = xacrodoc.XacroDoc.from_file(path).to_urdf_string()
+    except Exception as error:  # whatever the program meets
+        raise ModelError(f"xacro cannot expand it: {error or type(error).__name__}") from None
+    return text.encode()
+
+
+def _guess(data: bytes) -> str:
+    """The format of what has no name."""
+    start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n")
+    return ".json" if start.startswith(b"{") else ".xml" if start.startswith(b"<") else ".toml"
+
+
+def _in_memory(source: object) -> Draft:
+    """Another library's own object."""
+    for names, loader in IN_MEMORY.items():
+        if all(hasattr(source, name) for name in names):
+            draft: Draft = import_module(f"drevo.model.loaders.{loader}").draft_of(source)
+            return draft
+    values.path(source)  # refuses it
+    raise AssertionError
+
+
+def _of_name(draft: Draft, model: str) -> Draft:
+    if model and draft.name != model:
+        raise ModelError(f"there is no model {model!r} in it, but {draft.name!r}; correct the name")
+    return draft
 
 
 WRITERS = {".urdf": ("urdf_writer", "to_urdf"), ".toml": ("native", "to_toml"), ".json": ("native", "to_json")}
@@ -71,7 +162,7 @@ def write_model(model: Model, suffix: str, path: Any = None) -> str:
     return text
 
 
-def _draft(data: bytes, suffix: str, source: str, files: Files) -> Draft:
+def _draft(data: bytes, suffix: str, source: str, files: Files, model: str) -> Draft:
     if suffix not in XML_SUFFIXES:
         native = import_module("drevo.model.loaders.native")
         made: Draft = native.draft_of(native.read_plain(data, suffix), source)
@@ -81,7 +172,8 @@ def _draft(data: bytes, suffix: str, source: str, files: Files) -> Draft:
     if root.tag not in LOADERS:
         known = " or ".join(f"<{tag}>" for tag in LOADERS)
         raise ModelError(f"the root element is <{root.tag[:40]}> on line {root.line}; {known} is needed")
-    draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, source, files)
+    more = {"model": model} if root.tag == "sdf" else {}
+    draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, source, files, **more)
     draft.doubts[:0] = doubts
     return draft
 

@@ -81,22 +81,22 @@ class _File:
         return self.placed[next(iter(chain), name)]
 
 
-def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
+def draft_of(root: Element, source: str = "", files: Files | None = None, model: str = "") -> Draft:
     """What the elements say, not yet judged."""
-    model, world = _only_model(root)
-    draft = Draft(model.get("name") or "robot", source=source)
+    top, world = _chosen(root, model)
+    draft = Draft(top.get("name") or "robot", source=source)
     reader = Reader(draft.problems.append, "world")
     if world:
         draft.gravity = _vec(_numbers(reader, world.first("gravity"), GRAVITY))
     file = _File(draft, _version(root) < 1.5)
-    _place(file, model)
-    draft.links = [_link(file, element) for element in model.all("link")]
-    draft.joints = [joint for element in model.all("joint") for joint in _joint(file, element)]
-    _stand(file, model)
-    unused = Counter(child.tag for child in model.children if child.tag not in KNOWN)
+    _place(file, top)
+    draft.links = [_link(file, element) for element in top.all("link")]
+    draft.joints = [joint for element in top.all("joint") for joint in _joint(file, element)]
+    _stand(file, top)
+    unused = Counter(child.tag for child in top.children if child.tag not in KNOWN)
     if unused:
         draft.notes.append("tags not used: " + list_counts(unused))
-    for element in (*([world] if world else ()), model, *model.children):
+    for element in (*([world] if world else ()), top, *top.children):
         if element.tag in unread.SDF:
             unread.note(draft, unread.SDF[element.tag], element, f"{element.tag} {element.get('name')!r}")
     return draft
@@ -109,8 +109,8 @@ def _version(root: Element) -> float:
         raise ModelError(f"version of <sdf> on line {root.line}: {error}") from None
 
 
-def _only_model(root: Element) -> tuple[Element, Element | None]:
-    """The one model of the file, and the world that holds it."""
+def _chosen(root: Element, wanted: str) -> tuple[Element, Element | None]:
+    """The model of the file that is wanted, by default the one that moves, and the world that holds it."""
     if root.tag != "sdf":
         raise ModelError(
             f"the root element is <{root.tag[:40]}> on line {root.line}; an SDF file begins with <sdf>"
@@ -122,10 +122,18 @@ def _only_model(root: Element) -> tuple[Element, Element | None]:
     models: list[tuple[Element, Element | None]] = [(model, None) for model in root.all("model")]
     models += [(model, world) for world in worlds for model in world.all("model")]
     found = [held for held in models if not unread.true(_text(held[0], "static"))]
+    names = listed(model.get("name") for model, _ in models)
+    if wanted:
+        found = [held for held in models if held[0].get("name") == wanted]
+        if len(found) != 1:
+            raise ModelError(f"the file has {len(found)} models {wanted!r}; it has {names}: correct the name")
     if len(found) != 1:
         static = listed(model.get("name") for model, _ in models if unread.true(_text(model, "static")))
         why = f" ({static} {'is' if len(models) == 1 else 'are'} static)" if static else ""
-        raise ModelError(f"the file has {len(found)} models that can move{why}; it must hold exactly one")
+        raise ModelError(
+            f"the file has {len(found)} models that can move{why}; it must hold exactly one, or name it "
+            f"(drevo.load(..., model=...)): there are {names or 'none'}"
+        )
     model = found[0][0]
     if model.first("model") or model.get("placement_frame"):
         raise ModelError(

@@ -77,9 +77,34 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
         draft.notes.append("the robot has no name in the file; it is called 'robot'")
     draft.links = [_link(draft, element) for element in root.all("link")]
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
+    _put_in_world(draft)
+    _take_as_kinematic(draft)
     _note_unused(draft, root)
     _warn_unread(draft, root)
     return draft
+
+
+def _put_in_world(draft: Draft) -> None:
+    """A parent "world" that no link defines is the ground, as simulators have it."""
+    names = {link.name for link in draft.links}
+    held = next((joint for joint in draft.joints if joint.parent == "world"), None)
+    if held and "world" not in names:
+        draft.links.insert(0, Link("world"))
+        draft.doubts.append(
+            f"{draft.at(held)} names the parent link 'world', which is not defined and taken as the ground; "
+            "define it"
+        )
+
+
+def _take_as_kinematic(draft: Draft) -> None:
+    """A robot without any inertia is one for kinematics, if it is more than one bare joint, which is a slip."""
+    moving = sum(joint.kind != "fixed" for joint in draft.joints)
+    if moving and not any(link.inertial for link in draft.links):
+        draft.kinematic = moving > 1 or any(link.shapes for link in draft.links)
+    if draft.kinematic:
+        draft.doubts.append(
+            "no link has an <inertial>: there are poses, velocities and Jacobians but no dynamics; add them"
+        )
 
 
 def _refuse_xacro(root: Element) -> None:
@@ -87,7 +112,7 @@ def _refuse_xacro(root: Element) -> None:
         if child.tag.startswith("xacro:"):
             raise ModelError(
                 f"<{child.tag[:40]}> on line {child.line} is xacro, a macro language that writes URDF; "
-                "expand the file first (xacro robot.xacro > robot.urdf)"
+                "name the file .xacro (then the package xacrodoc expands it), or expand it first"
             )
 
 

@@ -1,0 +1,131 @@
+"""A mujoco.MjModel, or an MjSpec, as the MJCF elements that say the same; MuJoCo itself is not imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from drevo.io.xml import Element
+from drevo.model.draft import Draft
+from drevo.model.loaders import mjcf
+
+JOINTS = ("free", "ball", "slide", "hinge")  # by their number
+EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain")
+GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
+SPATIAL = 1  # what a joint of a fixed tendon counts as; other wraps are spatial
+BIASED = ("none", "affine", "muscle", "user")
+
+
+def draft_of(source: Any) -> Draft:
+    """What the model says, as its MJCF file would."""
+    return mjcf.draft_of(_element(source))
+
+
+def _element(source: Any) -> Element:
+    """<mujoco> with the numbers of the model, every digit of them."""
+    model = source if hasattr(source, "body_parentid") else source.compile()
+    root = Element("mujoco", {"model": _name(model, 0) or "mujoco"}, 0)
+    settings = {"angle": "radian", "inertiafromgeom": "false", "autolimits": "false"}
+    option = Element(
+        "option", {key: _text(getattr(model.opt, key)) for key in ("gravity", "density", "viscosity", "wind")}, 0
+    )
+    option.children = [Element("flag", dict.fromkeys(_disabled(model), "disable"), 0)]
+    world = Element("worldbody", {}, 0)
+    root.children = [Element("compiler", settings, 0), option, world, *_sections(model)]
+    bodies = [world]
+    for i in range(1, model.nbody):
+        bodies.append(_body(model, i))
+        bodies[model.body_parentid[i]].children.append(bodies[i])
+    return root
+
+
+def _body(model: Any, i: int) -> Element:
+    place = {"pos": _text(model.body_pos[i]), "quat": _text(model.body_quat[i])}
+    body = Element("body", {"name": _name(model, model.name_bodyadr[i]), **place}, 0)
+    body.attributes["gravcomp"] = _text(model.body_gravcomp[i])
+    if model.body_mass[i] > 0.0 or model.body_inertia[i].any():
+        inertial = {
+            "mass": _text(model.body_mass[i]),
+            "pos": _text(model.body_ipos[i]),
+            "quat": _text(model.body_iquat[i]),
+            "diaginertia": _text(model.body_inertia[i]),
+        }
+        body.children.append(Element("inertial", inertial, 0))
+    first, count = model.body_jntadr[i], model.body_jntnum[i]
+    body.children += [_joint(model, j) for j in range(first, first + count)]
+    first, count = model.body_geomadr[i], model.body_geomnum[i]
+    body.children += [_geom(model, g) for g in range(first, first + count) if model.geom_type[g] < len(GEOMS)]
+    return body
+
+
+def _joint(model: Any, j: int) -> Element:
+    kind, dof = JOINTS[model.jnt_type[j]], model.jnt_dofadr[j]
+    joint = {"name": _name(model, model.name_jntadr[j]), "type": kind}
+    joint |= {"pos": _text(model.jnt_pos[j]), "axis": _text(model.jnt_axis[j]), "range": _text(model.jnt_range[j])}
+    joint |= {"limited": "true" if model.jnt_limited[j] else "false", "stiffness": _text(model.jnt_stiffness[j])}
+    joint |= {key: _text(getattr(model, f"dof_{key}")[dof]) for key in ("armature", "damping", "frictionloss")}
+    if kind in ("slide", "hinge"):
+        joint["ref"] = _text(model.qpos0[model.jnt_qposadr[j]])
+        joint["springref"] = _text(model.qpos_spring[model.jnt_qposadr[j]])
+    return Element("joint", joint, 0)
+
+
+def _geom(model: Any, g: int) -> Element:
+    geom = {"type": GEOMS[model.geom_type[g]], "size": _text(model.geom_size[g])}
+    geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
+    geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in ("contype", "conaffinity")}
+    return Element("geom", geom, 0)
+
+
+def _sections(model: Any) -> Iterable[Element]:
+    """What acts beside the bodies, as far as it is told apart from what does not."""
+    equality, tendon, actuator = (Element(tag, {}, 0) for tag in ("equality", "tendon", "actuator"))
+    for i in range(model.neq):
+        given = {"name": _name(model, model.name_eqadr[i]), "active": "true" if model.eq_active0[i] else "false"}
+        equality.children.append(Element(EQUALITIES[model.eq_type[i]], given, 0))
+    for i in range(model.ntendon):
+        fixed = model.wrap_type[model.tendon_adr[i]] == SPATIAL
+        given = {
+            key: _text(getattr(model, f"tendon_{key}")[i])
+            for key in ("armature", "damping", "frictionloss", "stiffness", "range")
+        }
+        given |= {
+            "name": _name(model, model.name_tendonadr[i]),
+            "limited": "true" if model.tendon_limited[i] else "false",
+        }
+        tendon.children.append(Element("fixed" if fixed else "spatial", given, 0))
+    for i in range(model.nu):
+        given = {
+            "name": _name(model, model.name_actuatoradr[i]),
+            "biastype": BIASED[min(model.actuator_biastype[i], 3)],
+        }
+        given |= {key: _text(getattr(model, f"actuator_{key}")[i]) for key in ("gear", "biasprm", "ctrlrange")}
+        given["ctrllimited"] = "true" if model.actuator_ctrllimited[i] else "false"
+        actuator.children.append(Element("general", given, 0))
+    return (equality, tendon, actuator)
+
+
+def _disabled(model: Any) -> list[str]:
+    """The flags that are off, by their names in MJCF."""
+    bits = getattr(sys.modules.get(type(model).__module__.partition(".")[0]), "mjtDisableBit", None)
+    members = getattr(bits, "__members__", {})
+    return [
+        name.removeprefix("mjDSBL_").lower()
+        for name, bit in members.items()
+        if name.startswith("mjDSBL_") and int(model.opt.disableflags) & int(bit)
+    ]
+
+
+def _name(model: Any, address: int) -> str:
+    names: bytes = model.names
+    return names[address : names.index(b"\0", address)].decode()
+
+
+def _text(numbers: Any) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(numbers))
+
+
+__all__ = ["draft_of"]
