@@ -205,6 +205,12 @@ def test_a_mesh_that_nothing_weighs_is_never_opened(tmp_path: Path) -> None:
     assert load_model(tmp_path / "r.xml").links[1].shapes[0].uri == "m"
 
 
+def test_a_damper_that_holds_a_slide_is_no_slip() -> None:
+    """gymnasium_robotics holds its base by dampers of 1e11 N s/m."""
+    dynamics = read(body('<geom size=".1"/>').replace("<joint/>", '<joint damping="1e+11"/>')).joints[0].dynamics
+    assert dynamics and dynamics.damping == 1e11
+
+
 # --- copies and attached models -------------------------------------------------------------------------------
 
 REPLICATED = """<mujoco><worldbody><replicate count="3" offset=".1 0 .2" euler="10 20 30" sep="-">

@@ -2,8 +2,8 @@
 
 python tools/robots.py [--in FOLDER] [--list] [PACKAGE ...]
 
-Every MJCF file with moving joints that MuJoCo loads is loaded here and compared: the mass matrix without armature,
-the bias, the poses of all named bodies, at 20 random states. FOLDER: site-packages of another environment.
+Every MJCF file with moving joints that MuJoCo loads is loaded here and compared: the mass matrix, the bias,
+the poses of all named bodies, at 20 random states. FOLDER: site-packages of another environment.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DIFFERS = "agrees to 1e-8: MuJoCo finds the principal axes of a mesh no closer"
 
 HEAD = """
 Every file with moving joints that MuJoCo itself reads, of packages that pip installs: poses, the mass matrix
-without armature and the bias at 20 states, beside MuJoCo's (`python tools/robots.py` writes this table).
+and the bias at 20 states, beside MuJoCo's (`python tools/robots.py` writes this table).
 """
 
 
@@ -89,11 +89,11 @@ def difference(ours: Model, tree: Tree, theirs: Any, data: Any, rng: Any) -> flo
     mujoco.mj_forward(theirs, data)
     M = np.zeros((theirs.nv, theirs.nv))
     mujoco.mj_fullM(theirs, data, M)
-    M -= np.diag(theirs.dof_armature)
     q, turns, shift = states(theirs, data)
     v = turns.T @ data.qvel
     own = np.array(mass_matrix(tree, list(q)))
-    bias = turns @ (np.array(inverse_dynamics.bias(tree, list(q), list(v))) + own @ shift)
+    bias = np.array(inverse_dynamics.bias(tree, list(q), list(v)))
+    bias = turns @ (bias + (own - np.diag(theirs.dof_armature)) @ shift)  # a rotor's inertia does not turn with it
     own = turns @ own @ turns.T
     poses = dict(zip(kinematics.moving_links(tree), kinematics.poses(tree, list(q))))
     apart = [
@@ -182,7 +182,7 @@ def page(found: dict[str, list[Verdict]]) -> str:
 def reason(verdict: Verdict) -> str:
     """Why a file is not among those that agree."""
     if verdict.kind == "refused":
-        return re.sub(r"\d+", "#", verdict.why)[:LONG]
+        return " ".join(re.sub(r"\d+", "#", verdict.why).split())[:LONG]
     if verdict.worst <= TOLERANCE:
         return ""
     return f"loads; {DIFFERS}" if verdict.worst < AXES else "loads, with other dynamics"

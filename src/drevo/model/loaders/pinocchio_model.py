@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Limit, Link, Mat3, Vec3
+from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, JointDynamics, Limit, Link, Mat3, Vec3
 from drevo.model.draft import Draft
 
 AXES: dict[str, Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
@@ -41,7 +41,6 @@ def draft_of(model: Any) -> Draft:
             draft.joints.append(weld)
             draft.links.append(Link(frame.name))
             taken.add(frame.name)
-    _note(draft, model)
     return draft
 
 
@@ -67,7 +66,11 @@ def _joints(draft: Draft, model: Any, i: int, bodies: list[str]) -> list[Joint]:
         names = [f"{name}_{k}" for k in range(1, 4)]
         ends = [parent, *(f"{bodies[i]}_{k}" for k in (1, 2)), bodies[i]]
         places = (place, (ORIGIN, IDENTITY), (ORIGIN, IDENTITY))
-        return [Joint(names[k], plain, ends[k], ends[k + 1], *places[k], AXES[letters[k]]) for k in range(3)]
+        dynamics = _dynamics(draft, model, i)
+        return [
+            Joint(names[k], plain, ends[k], ends[k + 1], *places[k], AXES[letters[k]], dynamics=dynamics)
+            for k in range(3)
+        ]
     aligned = _ALIGNED.match(kind)
     found = LETTERS[aligned[1]] if aligned else KINDS.get(kind, kind)
     if found == "helical" or found not in (*LETTERS.values(), *KINDS.values()):
@@ -78,7 +81,8 @@ def _joints(draft: Draft, model: Any, i: int, bodies: list[str]) -> list[Joint]:
     if model.joints[i].nv == 1:  # the motion that it allows
         linear, angular = np.ravel(model.joints[i].createData().S).reshape(2, 3)
         axis = _vec(angular if angular.any() else linear)
-    return [Joint(name, found, parent, bodies[i], *place, axis=axis, limit=_limit(model, i, found))]
+    limit, dynamics = _limit(model, i, found), _dynamics(draft, model, i)
+    return [Joint(name, found, parent, bodies[i], *place, axis, limit=limit, dynamics=dynamics)]
 
 
 def _limit(model: Any, i: int, kind: str) -> Limit | None:
@@ -94,14 +98,16 @@ def _limit(model: Any, i: int, kind: str) -> Limit | None:
     return Limit(*(float(x) if abs(x) < 1e16 else None for x in found))
 
 
-def _note(draft: Draft, model: Any) -> None:
-    """What acts in the joints and is not read."""
+def _dynamics(draft: Draft, model: Any, i: int) -> JointDynamics:
+    """Rotor, damper and dry friction, where all rates of the joint have the same."""
+    found, first = {}, model.joints[i].idx_v
     for key in ("armature", "damping", "friction"):
-        values = np.ravel(getattr(model, key, ()))
-        for i in range(1, model.njoints):
-            first = model.joints[i].idx_v
-            if len(values) == model.nv and values[first : first + model.joints[i].nv].any():
-                draft.ignore(key, f"joint {model.names[i]!r}")
+        mine = np.ravel(getattr(model, key, ()))[first : first + model.joints[i].nv]
+        if len(mine) and (mine != mine[0]).any():
+            draft.ignore(key, f"joint {model.names[i]!r}")
+        elif len(mine):
+            found[key] = float(mine[0])
+    return JointDynamics(**found)
 
 
 def _inertial(inertia: Any) -> Inertial | None:

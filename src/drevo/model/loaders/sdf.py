@@ -391,7 +391,9 @@ def _dynamics(reader: Reader, axis: Element | None) -> JointDynamics | None:
     if dynamics is None:
         return None
     tags = ("damping", "friction", "spring_stiffness", "spring_reference")
-    damping, friction, stiffness, reference = (_numbers(reader, dynamics.first(tag), (0.0,))[0] for tag in tags)
+    damping, friction, stiffness, reference = (
+        _numbers(reader, dynamics.first(tag), (0.0,), xml.MAX_INERTIA)[0] for tag in tags
+    )
     return JointDynamics(damping=damping, friction=friction, stiffness=stiffness, reference=reference)
 
 

@@ -321,7 +321,9 @@ def _dynamics(reader: Reader, element: Element | None) -> JointDynamics | None:
     if element is None:
         return None
     names = ("armature", "damping", "friction", "spring_stiffness", "spring_reference")
-    armature, damping, friction, stiffness, reference = (reader.scalar(element, name, 0.0) for name in names)
+    armature, damping, friction, stiffness, reference = (
+        reader.scalar(element, name, 0.0, xml.MAX_INERTIA) for name in names
+    )
     return JointDynamics(armature, damping, friction=friction, stiffness=stiffness, reference=reference)
 
 

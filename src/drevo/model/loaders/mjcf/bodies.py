@@ -140,7 +140,11 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
 
 def _dynamics(file: File, reader: Reader, element: Element, kind: str) -> JointDynamics:
     """Rotor, damper, dry friction and spring; q counts as in the file, and so does springref."""
-    acts = {a: reader.scalar(element, a, 0.0) for a, flag in ACTING.items() if flag not in file.flags.off}
+    acts = {
+        a: reader.scalar(element, a, 0.0, xml.MAX_INERTIA)
+        for a, flag in ACTING.items()
+        if flag not in file.flags.off
+    }
     reference = reader.scalar(element, "springref", 0.0)
     return JointDynamics(
         acts.get("armature", 0.0), acts.get("damping", 0.0), friction=acts.get("frictionloss", 0.0),
