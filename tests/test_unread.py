@@ -168,11 +168,7 @@ MJCF = [
         mjcf(more='<option viscosity="1"/>').replace("<geom", '<geom fluidshape="ellipsoid"'),
         ["viscosity", "fluidshape"],
     ),
-    (
-        mjcf(more='<equality><connect name="c" body1="a"/><weld body1="a"/></equality>'),
-        ["connect 'c'", "weld on line"],
-    ),
-    (mjcf(more='<equality><joint joint1="j"/></equality>'), ["equality joint of joint on line 1"]),
+    (mjcf(more='<equality><tendon name="e" tendon1="t"/></equality>'), ["equality tendon of tendon 'e'"]),
     (mjcf(more='<tendon><fixed name="t" stiffness="1"/></tendon>'), ["stiffness of fixed 't'"]),
     (
         mjcf(more='<default><tendon range="0 1"/></default><tendon><spatial name="t"/></tendon>'),

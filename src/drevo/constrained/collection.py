@@ -9,7 +9,7 @@ from ..errors import InputError, shown
 from ..mechanics import configuration
 from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
 from ..mechanics.scalar import Scalar
-from ..model.description import Loop, Model
+from ..model.description import JointCoupling, Loop, Model
 from ..model.messages import did_you_mean
 from .constraint import (
     KINDS,
@@ -33,6 +33,7 @@ def collect(
     found: list[Constraint] = [_contact(c) for c in list_given("contacts", contacts, "contact")]
     found += list_given("constraints", constraints, "constraint")
     found += [_loop(loop) for loop in model.loops]
+    found += [_coupled(x) for x in model.couplings]
     for c in found:
         if not isinstance(c, KINDS):
             raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
@@ -58,6 +59,11 @@ def _loop(loop: Loop) -> Constraint:
     return PointToPoint(loop.link_a, loop.point_a, loop.link_b, loop.point_b)
 
 
+def _coupled(x: JointCoupling) -> Constraint:
+    offset, ratio, *higher = (*x.coefficients, 0.0)
+    return Gear(x.joint, x.driver, ratio, offset, tuple(higher))
+
+
 def _check_names(model: Model, c: Constraint) -> None:
     links = [l.name for l in model.links]
     for link in c.links:
@@ -70,7 +76,7 @@ def _check_names(model: Model, c: Constraint) -> None:
         configuration.state(model, f"{label(c)}: at", q=c.at)
     if isinstance(c, Gear):
         joints = {j.name: j.nv for j in model.joints}
-        for name in (c.joint_a, c.joint_b):
+        for name in (c.joint_a, c.joint_b) if c.joint_b else (c.joint_a,):
             if not isinstance(name, str) or name not in joints:
                 raise InputError(
                     f"gear: joint {name!r} is not in robot {model.name!r}{did_you_mean(str(name), joints)}"

@@ -128,16 +128,17 @@ class Distance(_OnLinks):
 
 @dataclass(frozen=True, slots=True)
 class Gear(_OnLinks):
-    """q_a = ratio q_b + offset."""
+    """q_a = offset + ratio q_b + higher[0] q_b^2 + ...; q_a = offset where there is no joint_b."""
 
     joint_a: str
     joint_b: str
     ratio: float
     offset: float = 0.0
+    higher: tuple[float, ...] = ()
     size: int = 1
 
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        return rows_of.gear(k, self.joint_a, self.joint_b, self.ratio, self.offset)
+        return rows_of.gear(k, self.joint_a, self.joint_b, self.ratio, self.offset, self.higher)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +274,8 @@ def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, lengt
     return Distance(link_a, a, link_b, b, size)
 
 
-def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0) -> Gear:
-    """q_a = ratio q_b + offset, for two joints of one freedom."""
+def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0, higher: Numbers = ()) -> Gear:
+    """q_a = offset + ratio q_b + higher[0] q_b^2 + higher[1] q_b^3 + ..., for two joints of one freedom."""
     who = _between("gear", "joint", joint_a, joint_b)
     if joint_a == joint_b:
         raise InputError(f"{who}: a joint cannot be geared to itself")
@@ -283,6 +284,7 @@ def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0) -> Gear:
         joint_b,
         _checked(who, "ratio", values.scalar, ratio),
         _checked(who, "offset", values.scalar, offset),
+        _checked(who, "higher", values.sequence, higher),
     )
 
 

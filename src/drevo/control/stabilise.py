@@ -196,7 +196,7 @@ def stabilise(
     given: list[Any] = list(constraint) if isinstance(constraint, (list, tuple)) else [constraint]
     if not given:
         raise InputError("stabilise: there is no constraint; give at least one")
-    if robot.model.loops:
+    if robot.model.closed:
         raise InputError(f"stabilise: robot {robot.name!r} has loops; the law (3.1) is for open trees")
     found = collect(robot.model, None, given)
     for c in found:

@@ -164,6 +164,15 @@ class Loop:
     rotation: Mat3 | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class JointCoupling:
+    """q of the joint = c0 + c1 x + c2 x^2 + ..., x the driver's q; without a driver c0 alone. A constraint."""
+
+    joint: str
+    driver: str
+    coefficients: tuple[float, ...]
+
+
 @brief
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -178,10 +187,16 @@ class Model:
     joints: tuple[Joint, ...]
     gravity: Vec3 = (0.0, 0.0, -9.81)
     loops: tuple[Loop, ...] = ()
+    couplings: tuple[JointCoupling, ...] = ()
     contacts: tuple[ContactPoint, ...] = ()
     notes: tuple[str, ...] = ()
     source: str = ""
     about: str = field(default="", compare=False)
+
+    @property
+    def closed(self) -> bool:
+        """Something holds besides the tree of joints."""
+        return bool(self.loops or self.couplings)
 
     @property
     def root(self) -> str:

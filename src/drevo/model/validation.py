@@ -114,6 +114,7 @@ def _assemble(draft: Draft) -> Model:
         tuple(joints),
         draft.gravity,
         tuple(draft.loops),
+        tuple(draft.couplings),
         tuple(draft.contacts),
         tuple(draft.notes),
         draft.source,
@@ -362,6 +363,11 @@ def _check_closures(draft: Draft) -> None:
             draft.problems.append(
                 f"a {what} names the {draft.noun} {name!r}, which does not exist{draft.meant(name, links)}"
             )
+    joints = {joint.name: joint for joint in draft.joints}
+    for name in (x for coupling in draft.couplings for x in (coupling.joint, coupling.driver) if x):
+        if name not in joints or (joints[name].nq, joints[name].nv) != (1, 1):
+            what = "does not own just one coordinate" if name in joints else "does not exist"
+            draft.problems.append(f"a coupling names the joint {name!r}, which {what}{draft.meant(name, joints)}")
 
 
 # --- mimic -----------------------------------------------------------------

@@ -17,6 +17,7 @@ from drevo.model.description import (
     ContactPoint,
     Inertial,
     Joint,
+    JointCoupling,
     JointDynamics,
     Limit,
     Link,
@@ -56,6 +57,7 @@ class Builder:
         self._links = {root: Link(_checked("the robot", "root", values.name, root))}
         self._joints: dict[str, Joint] = {}
         self._loops: list[Loop] = []
+        self._couplings: list[JointCoupling] = []
         self._contacts: list[ContactPoint] = []
 
     def __repr__(self) -> str:
@@ -130,6 +132,12 @@ class Builder:
         self._loops.append(Loop(kind, self._known(link_a), points[0], self._known(link_b), points[1], turn))
         return self
 
+    def couple(self, joint: str, driver: str, coefficients: Numbers) -> Builder:
+        """Hold q of a joint at c0 + c1 x + c2 x^2 + ..., x the q of its driver; a constraint, unlike `mimic`."""
+        found = _checked(f"coupling of {joint!r}", "coefficients", values.sequence, coefficients)
+        self._couplings.append(JointCoupling(joint, driver, found))
+        return self
+
     def contact(self, link: str, point: Numbers) -> Builder:
         """Name a point of a body, in its frame, that may touch the ground."""
         point = _checked(f"contact of {link!r}", "point", values.vector, point)
@@ -144,6 +152,7 @@ class Builder:
             list(self._joints.values()),
             self._gravity,
             list(self._loops),
+            list(self._couplings),
             list(self._contacts),
             noun="body",
             ordered=True,

@@ -50,7 +50,7 @@ class HeldConstraints:
     ) -> HeldConstraints | None:
         """None if nothing is held. What contacts and welds leave open is as it stands at the start."""
         empty = all(x is None or (isinstance(x, (list, tuple)) and not x) for x in (contacts, constraints))
-        if empty and not robot.model.loops:
+        if empty and not robot.model.closed:
             if stabilise is not None:
                 raise InputError("stabilise is given, but there are no contacts, constraints or loops")
             return None

@@ -168,7 +168,7 @@ def accuracy(
     if not isinstance(law, str) or law not in LAWS:
         raise InputError(f"accuracy: the law of the errors is one of {', '.join(LAWS)}, not {shown(law)}")
     expect_robot(robot, "accuracy")
-    if robot.model.loops:
+    if robot.model.closed:
         raise InputError(f"accuracy is of open chains, and robot {robot.name!r} has loops; open them first")
     (x,) = state(robot.model, "accuracy", q=q)
     named(robot.model, link)

@@ -220,13 +220,25 @@ def distance(
     return ConstraintRows([size - length], [along_n], [[n.dot(c) for c in r.columns]], [bias])
 
 
-def gear(k: Kinematics, joint_a: str, joint_b: str, ratio: Scalar, offset: Scalar) -> ConstraintRows:
-    """f = q_a - ratio q_b - offset, for joints of one freedom."""
-    a, b = (next(x for x in k.tree.bodies if x.joint == name) for name in (joint_a, joint_b))
+def gear(
+    k: Kinematics, joint_a: str, joint_b: str, ratio: Scalar, offset: Scalar, higher: Sequence[Scalar] = ()
+) -> ConstraintRows:
+    """f = q_a - offset - ratio q_b - higher[0] q_b^2 - .., for joints of one freedom; q_a - offset without b."""
+    a, b = (next((x for x in k.tree.bodies if x.joint == name), None) for name in (joint_a, joint_b))
+    assert a is not None  # the names were checked
     jacobian: MatrixRow = [0.0] * k.tree.nv
-    jacobian[a.v], jacobian[b.v] = 1.0, -ratio
-    value = k.q[a.q] - ratio * k.q[b.q] - offset
-    return ConstraintRows([value], [k.v[a.v] - ratio * k.v[b.v]], [jacobian], [0.0])
+    jacobian[a.v] = 1.0
+    if b is None:
+        return ConstraintRows([k.q[a.q] - offset], [k.v[a.v]], [jacobian], [0.0])
+    x, slope, curvature = k.q[b.q], ratio, 0.0
+    value, power = k.q[a.q] - ratio * x - offset, 1.0  # power: x^n
+    for n, c in enumerate(higher):
+        curvature = curvature + (n + 2) * (n + 1) * c * power
+        power = power * x
+        slope = slope + (n + 2) * c * power
+        value = value - c * power * x
+    jacobian[b.v] = -slope
+    return ConstraintRows([value], [k.v[a.v] - slope * k.v[b.v]], [jacobian], [-curvature * (k.v[b.v] * k.v[b.v])])
 
 
 ConstraintFunction = Callable[[Callable[[str], Matrix], Vector, Scalar], Vector]

@@ -27,6 +27,7 @@ from drevo.model.description import (
     ContactPoint,
     Inertial,
     Joint,
+    JointCoupling,
     JointDynamics,
     Limit,
     Link,
@@ -181,7 +182,7 @@ def draft_of(plain: dict[str, object], source: str = "") -> Draft:
     lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
     refuse(source or "robot", problems)
     draft = Draft(head.name, gravity=head.gravity, source=source, ordered=True)
-    draft.links, draft.joints, draft.loops, draft.contacts = lists.values()
+    draft.links, draft.joints, draft.loops, draft.couplings, draft.contacts = lists.values()
     draft.notes = list(head.notes)
     return draft
 
@@ -249,7 +250,13 @@ def _any_number(value: object) -> float:
     return values.scalar(value, ANY)
 
 
-_LISTS: dict[str, type] = {"links": Link, "joints": Joint, "loops": Loop, "contacts": ContactPoint}
+_LISTS: dict[str, type] = {
+    "links": Link,
+    "joints": Joint,
+    "loops": Loop,
+    "couplings": JointCoupling,
+    "contacts": ContactPoint,
+}
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
@@ -279,6 +286,10 @@ _READERS: dict[type, FieldReaders] = {
         **{key: values.name for key in ("link_a", "link_b")},
         **{key: values.vector for key in ("point_a", "point_b")},
         "rotation": values.rotation,
+    },
+    JointCoupling: {
+        **{key: values.text for key in ("joint", "driver")},
+        "coefficients": values.sequence,
     },
     Model: {
         "name": values.name,

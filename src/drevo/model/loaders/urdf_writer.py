@@ -37,7 +37,7 @@ def to_urdf(model: Model) -> str:
     What URDF cannot hold, and what `load` can be told, is left out with one DrevoWarning: gravity, contact points,
     an order of q that is not depth first. A model with loops is refused: without them it would be another robot.
     """
-    if model.loops:
+    if model.closed:
         raise ModelError(f"robot {model.name!r} has closed loops, which URDF cannot hold; save it as JSON or TOML")
     for name in (model.name, *(link.name for link in model.links), *(joint.name for joint in model.joints)):
         if _NOT_XML.search(name):

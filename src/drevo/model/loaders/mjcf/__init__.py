@@ -15,7 +15,7 @@ from drevo.model.description import Link
 from drevo.model.draft import Draft
 from drevo.model.loaders.mjcf.bodies import read_bodies
 from drevo.model.loaders.mjcf.inertials import scale_to_total
-from drevo.model.loaders.mjcf.sections import note_sections
+from drevo.model.loaders.mjcf.sections import read_sections
 from drevo.model.loaders.mjcf.settings import read_file
 
 
@@ -27,7 +27,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
         )
     draft = Draft(root.get("model") or "mujoco", links=[Link("world")], source=source)
     file = read_file(draft, root, files or Files(source), source)
-    read_bodies(file)
+    layout = read_bodies(file)
     scale_to_total(file)
-    note_sections(file)
+    read_sections(file, layout)
     return draft

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, Vec3
+from drevo.model.loaders.mjcf.equality import Layout
 from drevo.model.loaders.mjcf.file import (
     HERE,
     File,
@@ -28,25 +30,45 @@ JOINTED = ("joint", "freejoint")
 ACTING = {"armature": "", "damping": "damper", "frictionloss": "frictionloss", "stiffness": "spring"}  # its flag
 
 
-def read_bodies(file: File) -> None:
-    """Every body below every <worldbody>, in file order."""
+def read_bodies(file: File) -> Layout:
+    """Every body below every <worldbody>, in file order; where they stand."""
+    layout = Layout({"world": HERE}, {}, {})
     worlds = [(held, "world") for world in file.root.all("worldbody") for held in _held(file, world)]
+    layout.sites.update(_sites("world", [held for held, _ in worlds]))
     stack = [(held, parent, True) for held, parent in reversed(worlds) if held.element.tag == "body"]
     while stack:
         held, parent, stands = stack.pop()
         name = held.element.get("name") or file.unused("body")
         inside = _held(held.file, held.element, held.childclass)
         stands = stands and not any(held.element.tag in JOINTED for held in inside)
-        _read_body(held, name, parent, inside, stands)
+        place = _read_body(held, name, parent, inside, stands, layout.at)
+        layout.bodies[name] = placed_in(layout.bodies[parent], place)
+        layout.sites.update(_sites(name, inside))
         stack += [(held, name, stands) for held in reversed(inside) if held.element.tag == "body"]
+    return layout
+
+
+def _sites(body: str, inside: list[Held]) -> Iterator[tuple[str, tuple[str, FramePose]]]:
+    """The named sites of a body."""
+    for own, element, childclass, frame in inside:
+        if element.tag == "site" and element.get("name"):
+            faults: list[str] = []
+            reader, site = Reader(faults.append, "site"), own.attributes(element, childclass)
+            pose = read_vector(reader, site, "pos", ORIGIN), rotation_of(own, reader, site)
+            yield element.get("name"), (body, placed_in(frame, pose))
 
 
 def _held(file: File, element: Element, childclass: str = "") -> list[Held]:
     return held_in(file, element, element.get("childclass") or childclass)
 
 
-def _read_body(held: Held, name: str, parent: str, inside: list[Held], stands: bool) -> None:
-    """stands: the body is welded to the world; on a fixed base nobody asks for the inertia of its meshes."""
+def _read_body(
+    held: Held, name: str, parent: str, inside: list[Held], stands: bool, at: dict[str, float]
+) -> FramePose:
+    """The links and joints of a body; where it stands in its parent. at: q there, by joint.
+
+    stands: the body is welded to the world; on a fixed base nobody asks for the inertia of its meshes.
+    """
     file, element, _, frame = held
     owner = f"body {name!r} (line {element.line})"
     reader = Reader(file.draft.problems.append, owner)
@@ -54,6 +76,9 @@ def _read_body(held: Held, name: str, parent: str, inside: list[Held], stands: b
     place = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
     joints = [held for held in inside if held.element.tag in JOINTED]
     _joints(file, element, name, parent, place, joints)
+    for held, joint in zip(joints, file.draft.joints[-len(joints) :] if joints else ()):
+        if joint.kind in ("revolute", "prismatic"):
+            at[joint.name] = _reference(held, joint)
     geoms = []
     for own, geom, childclass, within in inside:
         if geom.tag == "geom":
@@ -65,6 +90,14 @@ def _read_body(held: Held, name: str, parent: str, inside: list[Held], stands: b
     inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
     file.draft.links.append(Link(name, inertial, shapes, element.line))
+    return place
+
+
+def _reference(held: Held, joint: Joint) -> float:
+    """q of a joint as the file stands."""
+    element = held.file.attributes(held.element, held.childclass)
+    value = Reader(lambda fault: None, "joint").scalar(element, "ref", 0.0)
+    return held.file.angle(value) if joint.kind == "revolute" else value
 
 
 def _note_body(file: File, body: Element, name: str, inside: set[str]) -> None:

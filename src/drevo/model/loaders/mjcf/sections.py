@@ -6,6 +6,7 @@ from collections import Counter
 
 from drevo.io.xml import Element
 from drevo.model.loaders import unread
+from drevo.model.loaders.mjcf.equality import READ, Layout, read_equality
 from drevo.model.loaders.mjcf.file import File, limited
 from drevo.model.messages import list_counts
 
@@ -13,18 +14,22 @@ NOTED = ("equality", "tendon", "actuator", "contact", "deformable", "plugin")
 DEFAULTS_OF = {"spatial": "tendon", "fixed": "tendon", **dict.fromkeys(unread.EQUALITIES, "equality")}
 
 
-def note_sections(file: File) -> None:
-    """What stands beside the bodies: listed in the notes, and warned about where it acts on the motion."""
+def read_sections(file: File, layout: Layout) -> None:
+    """What stands beside the bodies: read, or listed in the notes and warned about where it acts on the motion."""
     draft, flags = file.draft, file.flags
     for section in NOTED:
         held = [child for element in file.root.all(section) for child in element.children]
-        if held:
-            draft.notes.append(f"{section} not read: {list_counts(Counter(child.tag for child in held))}")
+        unread_here = [child for child in held if section != "equality" or child.tag not in READ]
+        if unread_here:
+            draft.notes.append(f"{section} not read: {list_counts(Counter(child.tag for child in unread_here))}")
         for child in held:
             found = file.attributes(child, "", DEFAULTS_OF.get(child.tag, "") if section != "actuator" else "")
             label = _label(child)
             if section == "equality" and found.get("active", "true") != "false" and "equality" not in flags.off:
-                draft.ignore(f"equality {child.tag}", label)
+                if child.tag in READ:
+                    read_equality(file, found, label, layout)
+                else:
+                    draft.ignore(f"equality {child.tag}", label)
             elif section == "deformable" and child.tag in unread.ELASTIC and flags.passive:
                 draft.ignore(child.tag, label)
             elif section == "tendon":

@@ -1,0 +1,94 @@
+"""<equality> of an MJCF file: what connect, weld and joint hold, as loops and couplings of the draft.
+
+They are exact here and soft in MuJoCo. Where bodies stand in the file is where MuJoCo takes what is not said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import comb
+from typing import NamedTuple
+
+from drevo.io.xml import Element, Reader
+from drevo.model.description import ORIGIN, JointCoupling, Loop, Vec3
+from drevo.model.loaders.mjcf.file import File, FramePose, minus, placed_in, read_vector
+from drevo.model.rotations import apply, matmul, matrix_of_quaternion, transpose
+
+NO_POSE = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # of relpose: the orientation is that of the file
+READ = ("connect", "weld", "joint")
+
+
+class Layout(NamedTuple):
+    """Where the bodies stand in the file, in the world; sites with their bodies, in these; q there by joint."""
+
+    bodies: dict[str, FramePose]
+    sites: dict[str, tuple[str, FramePose]]
+    at: dict[str, float]
+
+
+def read_equality(file: File, element: Element, label: str, layout: Layout) -> None:
+    """One that is active."""
+    reader = Reader(file.draft.problems.append, label)
+    if element.tag == "joint":
+        _read_joint(file, reader, element, layout.at)
+        return
+    ends = _ends(reader, element, layout.sites if "site1" in element.attributes else layout.bodies)
+    if ends is None:
+        return
+    if "site1" in element.attributes:
+        (a, (at_a, R_a)), (b, (at_b, R_b)) = (layout.sites[x] for x in ends)
+        turn = matmul(R_a, transpose(R_b)) if element.tag == "weld" else None
+        file.draft.loops.append(Loop(_KIND[element.tag], a, at_a, b, at_b, turn))
+        return
+    between = _relative(layout.bodies[ends[0]], layout.bodies[ends[1]])  # b in a
+    anchor = read_vector(reader, element, "anchor", ORIGIN)
+    if element.tag == "connect":
+        file.draft.loops.append(Loop("point", ends[0], anchor, ends[1], _seen_from(between, anchor)))
+        return
+    held, turn = placed_in(between, (anchor, between[1]))[0], between[1]
+    x = reader.vector(element, "relpose", NO_POSE)
+    if any(x[3:]):  # its place is that of the anchor itself
+        held, turn = (x[0], x[1], x[2]), matrix_of_quaternion(x[4], x[5], x[6], x[3])
+    file.draft.loops.append(Loop("weld", ends[0], held, ends[1], anchor, turn))
+
+
+_KIND = {"connect": "point", "weld": "weld"}
+
+
+def _ends(reader: Reader, element: Element, known: Mapping[str, object]) -> tuple[str, str] | None:
+    """The two bodies, or sites; the world where the second is not named."""
+    what = "site" if "site1" in element.attributes else "body"
+    names = element.get(f"{what}1"), element.get(f"{what}2") or "world"
+    for name in names:
+        if name not in known:
+            reader.report(f"{reader.owner}: the {what} {name!r} does not exist; correct the name")
+            return None
+    return names
+
+
+def _relative(a: FramePose, b: FramePose) -> FramePose:
+    """b in the axes of a."""
+    back = transpose(a[1])
+    return apply(back, minus(b[0], a[0])), matmul(back, b[1])
+
+
+def _seen_from(between: FramePose, point: Vec3) -> Vec3:
+    """A point of a in the axes of b."""
+    return apply(transpose(between[1]), minus(point, between[0]))
+
+
+def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, float]) -> None:
+    """y - y0 = sum c_k (x - x0)^k as a polynomial in x itself."""
+    y, x = element.get("joint1"), element.get("joint2")
+    for name in (y, x) if x else (y,):
+        if name not in at:
+            reader.report(f"{reader.owner}: {name!r} is no hinge or slide of the file; correct the name")
+            return
+    c = reader.vector(element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
+    start = at[x] if x else 0.0
+    moved = [sum(c[n] * comb(n, k) * (-start) ** (n - k) for n in range(k, 5)) for k in range(5 if x else 1)]
+    moved[0] += at[y]
+    file.draft.couplings.append(JointCoupling(y, x, tuple(moved)))
+
+
+__all__ = ["READ", "Layout", "read_equality"]
