@@ -26,7 +26,6 @@ class Text(NamedTuple):
     ir: str
     arena: Arena
     scalar_scratch: int  # bytes that one sample needs besides its arguments
-    slots: int
 
 
 Entry = Callable[[Module, Lowered, Target, Arena, int], None]
@@ -45,4 +44,4 @@ def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None) 
     add_driver(m, low, target, arena, layout)
     if entry is not None:
         entry(m, low, target, arena, scratch)
-    return Text(m.text(), arena, scratch, split.slots)
+    return Text(m.text(), arena, scratch)

@@ -131,6 +131,14 @@ def _unpack(payload: bytes) -> tuple[Manifest, native.Code] | None:
         return None
 
 
+def target_of(spec: Spec) -> Target:
+    """This machine, as the emitters know it."""
+    from ..emit.llvm_target import Target
+
+    host, scalar = native.host(), DTYPES[spec.dtype]
+    return Target(scalar, host.bytes // (8 if scalar == "double" else 4), host.fma, host.splat, spec.check)
+
+
 def build(
     program: Program, spec: Spec, target: Target | None = None, entry: Entry | None = None
 ) -> tuple[Manifest, bytes]:
@@ -138,15 +146,13 @@ def build(
     what Python calls; it wants the one for a single sample."""
     from ..emit import llvm, llvm_entry
 
-    host = native.host()
-    scalar = DTYPES[spec.dtype]
-    lanes = host.bytes // (8 if scalar == "double" else 4)
-    low = _lowered(program, spec, host.fma if target is None else target.fma)
-    single = entry is not None or len(low.steps) <= llvm.SINGLE
-    target = target or llvm.Target(scalar, lanes, host.fma, host.splat, spec.check, single=single)
+    mine = target or target_of(spec)
+    low = _lowered(program, spec, mine.fma)
+    if target is None:
+        mine = mine._replace(single=entry is not None or len(low.steps) <= llvm.SINGLE)
     own = partial(llvm_entry.add_python_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
-    text = llvm.emit(low, target, spec.layout, entry or own)
-    manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, target.lanes)
+    text = llvm.emit(low, mine, spec.layout, entry or own)
+    manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
     return manifest, native.compile_text(text.ir)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..emit.objects import ObjectLayout
 from . import native
-from .build import DTYPES, UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade
+from .build import UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade, target_of
 from .function import Extra, Function
 from .key import key
 from .memo import persisted
@@ -148,14 +148,6 @@ def function_of(
         require_unmade(error)
         return None
     return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra, weakest)
-
-
-def target_of(spec: Spec) -> Any:
-    """This machine, as the emitters know it."""
-    from ..emit.llvm import Target
-
-    host, scalar = native.host(), DTYPES[spec.dtype]
-    return Target(scalar, host.bytes // (8 if scalar == "double" else 4), host.fma, host.splat, spec.check)
 
 
 def _loops(rolled: Rolled, spec: Spec) -> bytes:

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import EmitError
 from ..emit import llvm_stream as text
 from . import native
-from .build import Spec
+from .build import Spec, target_of
 from .function import Function
 from .key import key
 from .memo import persisted
@@ -68,10 +68,8 @@ def _turned(u: Array) -> Array:
 @lru_cache(maxsize=1)
 def _loop() -> native.Loaded:
     """The loop for this machine; one for all functions."""
-    from ..emit.llvm_math import Lanes
-
-    host = native.host()
-    ir = text.stream_text(Lanes("double", host.bytes // 8, host.splat), host.fma)
+    target = target_of(Spec())
+    ir = text.stream_text(target.of(target.lanes), target.fma)
     return native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
 
 
@@ -82,7 +80,7 @@ class Worker:
         if function.code is None:
             raise EmitError(f"{function.name} has no machine code on this machine, so it cannot be streamed")
         self.function, self.source, self.loop = function, source, _loop()
-        self.lanes = native.host().bytes // 8
+        self.lanes = target_of(Spec()).lanes
         self.sizes = [prod(shape) for _, shape in (*function.inputs, *function.outputs)]
         self.n_in = len(source.ranges)
         self.n_out = sum(self.sizes) - self.n_in
