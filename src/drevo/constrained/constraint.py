@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from .functions import call_traced, scalars_given, short
 
 Triple = tuple[float, float, float]
 RotationMatrix = tuple[Triple, Triple, Triple]
+_checked = partial(values.checked, InputError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 TracedFunction = Callable[..., Vector]
 
@@ -336,13 +338,6 @@ def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> t
     if link_a == link_b:
         raise InputError(f"{who}: both ends are on the same link, which holds nothing")
     return _checked(who, "point_a", values.vector, a), _checked(who, "point_b", values.vector, b)
-
-
-def _checked(who: str, what: str, check: Callable[[object], Any], value: Numbers) -> Any:
-    try:
-        return check(value)
-    except ValueError as error:
-        raise InputError(f"{who}: {what} {error}; correct it") from None
 
 
 # -- words --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ the printed (4.1) leaves out. dq is on the tangent space.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,7 @@ from ..constrained.dynamics import (
 )
 from ..errors import NumericsError
 from ..io.given import flag
-from ..io.reprs import brief
+from ..io.reprs import result
 from ..mechanics.acting import acting as acting_in
 from ..mechanics.acting import passive_forces, slopes
 from ..mechanics.algorithms.constraints import Kinematics
@@ -55,8 +55,7 @@ _Given = tuple[Array, Array, Array]  # q, v, tau
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Reduced(LinearModel):
     """The model on the motions that the constraints leave: dx = basis z, which is also its output. About rest it
     is exact; in motion the basis itself turns, and its rate is not in A."""
@@ -64,8 +63,7 @@ class Reduced(LinearModel):
     basis: Array = field(kw_only=True)
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Linearisation(LinearModel):
     """A (2 nv, 2 nv) and B (2 nv, driven rates) of the state (dq, dv); about accelerations a, reactions N.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, NumericsError
 from ..io.given import finite, seconds
 from ..io.packages import package
-from ..io.reprs import brief
+from ..io.reprs import result
 
 Array = np.ndarray[Any, Any]
 AnyLinearModel = TypeVar("AnyLinearModel", bound="LinearModel")
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Modes:
     """Natural frequencies rad/s (rising), damping ratios, and shapes (states, modes) of a linear model."""
 
@@ -29,8 +28,7 @@ class Modes:
     shapes: Array
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class LinearModel:
     """x' = A x + B u, y = C x + D u; with a step dt: x(k + 1) = A x(k) + B u(k).
 

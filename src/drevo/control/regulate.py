@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, NumericsError
 from ..io.given import finite, leading, number, seconds
 from ..io.packages import package
-from ..io.reprs import brief
+from ..io.reprs import result
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .linearise import Linearisation, linearise
@@ -27,8 +26,7 @@ EVEN = 1e-13  # the same of an eigenvalue of a weight
 UNDRIVEN = 1e-6  # of the largest effort: what an idle joint may seem to need by rounding of a plan
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Regulator:
     """tau = tau_0 - K dx (driven rates), the poles of the closed loop, and the cost dx^T P dx still to come.
 
@@ -172,8 +170,7 @@ def weights(name: str, given: ArrayLike, size: int, definite: bool = False) -> A
     return x
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Tracker:
     """tau = tau_p - K (dq, dv) along a trajectory: a law (t, q, v) for `simulate`, batches allowed.
 

@@ -9,7 +9,6 @@ obey f'' + G1 f' + G0 f = 0 (3.5); redundant rows need scalar gains for it, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +26,7 @@ from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
 from ..io.given import finite, leading, number
-from ..io.reprs import brief
+from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
 from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
@@ -44,8 +43,7 @@ LOST = 10.0  # the condition from which on a motion that fails does so for want 
 Wish = Callable[[Any, Any, Any], Any]
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Stabiliser:
     """The law (3.1): efforts from (t, q, v), leading batch dimensions allowed; one compiled kernel.
 

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # in typing from Python 3.11 on, for type checkers only
+
+    def dataclass_transform(**_: object) -> object:
+        return lambda made: made
+
 
 C = TypeVar("C", bound=type)
 LONGEST = 40  # characters of a value that is shown as it is
@@ -23,6 +31,12 @@ def brief(cls: C) -> C:
 
     cls.__repr__ = line  # type: ignore[assignment]
     return cls
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def result(cls: C) -> C:
+    """A frozen dataclass of arrays: compared by identity, with the repr of `brief`."""
+    return brief(dataclass(frozen=True, eq=False)(cls))  # type: ignore[return-value]
 
 
 def concise(cls: C) -> C:
@@ -68,6 +82,3 @@ def _one(name: str, x: Any) -> str:
     if isinstance(x, str):
         return f"{name}={x[: LONGEST - 3]!r}..."
     return f"{name}[{len(x)}]" if isinstance(x, Sized) else f"{name}={type(x).__name__}"
-
-
-__all__ = ["brief", "brief_fields", "brief_list", "concise"]

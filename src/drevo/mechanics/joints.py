@@ -58,6 +58,9 @@ class Force(NamedTuple):
         return Force(self.n * s, self.f * s)
 
 
+STILL, NO_FORCE = Motion(ZERO, ZERO), Force(ZERO, ZERO)
+
+
 class Elementary(NamedTuple):
     """One step of a joint's chain: kind, unit axis in the joint frame, metres per radian."""
 

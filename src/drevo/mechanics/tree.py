@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of
-from .joints import SIZES, Elementary, Motion, Placement, elementary_chain, motion_subspace, place
+from .joints import SIZES, STILL, Elementary, Motion, Placement, elementary_chain, motion_subspace, place
 from .rotation import axis_rotation, carrying
 from .scalar import Scalar, Vector, cos, dot, sin
 from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
@@ -124,7 +124,7 @@ class Tree:
         """Each joint's own motion in its moved frame, from rates (or accelerations)."""
         out = []
         for b in self.bodies:
-            total = Motion(ZERO, ZERO)
+            total = STILL
             for column, rate in zip(self.motion_subspace(b), v[b.v : b.v + b.nv]):
                 total = total + column * (b.factor * rate)
             out.append(total)

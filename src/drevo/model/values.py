@@ -8,21 +8,30 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from drevo.errors import ModelError, shown
+from drevo.errors import DrevoError, ModelError, shown
 from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
 from drevo.model.description import Mat3, Vec3
 from drevo.model.rotations import symmetric
 
+T = TypeVar("T")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH = 4096  # characters
 NO_PATH = "a robot is named by the path of its file or by its name"
 ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
+
+
+def checked(error: type[DrevoError], who: str, what: str, check: Callable[[object], T], value: object) -> T:
+    """The value as a check gives it; the error with a whole sentence where it refuses."""
+    try:
+        return check(value)
+    except ValueError as refusal:
+        raise error(f"{who}: {what} {refusal}; correct it") from None
 
 
 def scalar(value: object, bound: float = MAX_LENGTH) -> float:

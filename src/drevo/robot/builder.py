@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from drevo.errors import ModelError, one_of, shown
 from drevo.io.xml import ANY, MAX_MASS
@@ -35,7 +36,7 @@ from drevo.model.validation import KINDS, finish
 if TYPE_CHECKING:
     from drevo.robot.face import Robot
 
-T = TypeVar("T")
+_checked = partial(values.checked, ModelError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 
 WORLD = "world"
@@ -184,13 +185,6 @@ class Builder:
             hint = did_you_mean(str(parent), self._links)
             raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
         return parent, joint
-
-
-def _checked(who: str, what: str, check: Callable[[object], T], value: object) -> T:
-    try:
-        return check(value)
-    except ValueError as error:
-        raise ModelError(f"{who}: {what} {error}; correct it") from None
 
 
 def _kind(who: str, kind: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..io.given import number
-from ..io.reprs import brief
+from ..io.reprs import result
 from ..io.saving import saving
 from ..model.dynamics import Dynamics
 from .constraints import HeldConstraints
@@ -24,8 +24,7 @@ NumericLaw = Callable[[float, Array, Array], Array]
 MANY = 4096  # states whose reactions are found at a time
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Occurrence:
     """An event that happened: which one (its name), when, and the state then."""
 
@@ -138,8 +137,7 @@ class Table:
     @property
     def drift(self) -> Array:
         """Energy less what it was at the start, J."""
-        out: Array = self.energy - self.energy[0]
-        return out
+        return np.asarray(self.energy - self.energy[0])
 
     @property
     def energy_drift(self) -> float:

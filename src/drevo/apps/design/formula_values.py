@@ -78,8 +78,7 @@ class Values:
         if letter in "xyz":
             return self.R[i, :, :, "xyz".index(letter)]
         if letter == "q":
-            out: Array = self.R[i] @ self.axis[i]
-            return out
+            return np.asarray(self.R[i] @ self.axis[i])
         up = self.tree.bodies[i].parent
         e = self.offset[i] / self.L[i] if self.L[i] else np.zeros(3)
         return self.R[up] @ e if up >= 0 else np.zeros((POSES, 3))
@@ -202,8 +201,7 @@ class Values:
 
     def _between(self, k: int, j: int, i: int) -> Array:
         a, b = (np.einsum("kji,kj->ki", self.R[k], self.vector("q", x)) for x in (j, i))
-        out: Array = np.einsum("ki,ij,kj->k", a, self.J[k], b)
-        return out
+        return np.asarray(np.einsum("ki,ij,kj->k", a, self.J[k], b))
 
     def carrying(self, j: int) -> list[int]:
         """j and its ancestors."""

@@ -152,8 +152,7 @@ def _polished(A: Array, b: Array, m: Array, low: Array) -> Array:
         raise NumericsError(
             f"the linear programme left a residual of {worst:.1e} in the conditions: allow more reach"
         )
-    out: Array = np.maximum(m, 0.0)
-    return out
+    return np.asarray(np.maximum(m, 0.0))
 
 
 def _with_clouds(
@@ -193,8 +192,7 @@ def points_of(points: Sequence[tuple[float, Vec]]) -> list[tuple[float, ...]]:
 
 def _steiner(r: Array) -> Array:
     """r . r 1 - r r^T of every row."""
-    out: Array = np.einsum("ki,ki->k", r, r)[:, None, None] * np.eye(3) - np.einsum("ki,kj->kij", r, r)
-    return out
+    return np.asarray(np.einsum("ki,ki->k", r, r)[:, None, None] * np.eye(3) - np.einsum("ki,kj->kij", r, r))
 
 
 __all__ = ["realise"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...errors import InputError, shown
 from ...io.given import number
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...io.saving import saving
 from ...model.messages import expect_robot
 from ...robot.face import Robot
@@ -28,8 +27,7 @@ from .trajectory import Trajectory, write_csv
 Array = np.ndarray[Any, Any]
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Envelope:
     """Loads (n, k, 6) at n times in k sections of a link, and their extremes."""
 
@@ -44,14 +42,12 @@ class Envelope:
     @property
     def low(self) -> Array:
         """The least of each component over the motion (k, 6)."""
-        out: Array = self.loads.total.min(axis=0)
-        return out
+        return np.asarray(self.loads.total.min(axis=0))
 
     @property
     def high(self) -> Array:
         """The largest of each component over the motion (k, 6)."""
-        out: Array = self.loads.total.max(axis=0)
-        return out
+        return np.asarray(self.loads.total.max(axis=0))
 
     def cases(self) -> list[dict[str, Any]]:
         """The load cases of a strength analysis: for each component its least and largest value, with the section,
@@ -70,8 +66,7 @@ class Envelope:
         first, last = self.trajectory.t[[0, -1]]
         rule = f"a time of the trajectory, from {first:g} to {last:g} s"
         when = number("t", t, rule, lambda x: first <= x <= last)
-        out: Array = self.loads.total[int(np.argmin(np.abs(self.trajectory.t - when)))]
-        return out
+        return np.asarray(self.loads.total[int(np.argmin(np.abs(self.trajectory.t - when)))])
 
     def save(self, path: str | Path) -> None:
         """.csv for FEA: a row for each section, its place in link axes, then least and largest of each component;
@@ -150,8 +145,7 @@ def _sections(
     return spread(robot.model, link, line, int(sections))
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Drives:
     """What each rate of the robot is driven with over a motion: effort (n, nv) N m or N, its static part, power W.
 
@@ -167,14 +161,12 @@ class Drives:
     @property
     def power(self) -> Array:
         """effort times rate, W (n, nv); negative where the drive brakes."""
-        out: Array = self.effort * self.trajectory.v
-        return out
+        return np.asarray(self.effort * self.trajectory.v)
 
     @property
     def peak(self) -> Array:
         """The largest |effort| (nv,)."""
-        out: Array = np.abs(self.effort).max(axis=0)
-        return out
+        return np.asarray(np.abs(self.effort).max(axis=0))
 
     @property
     def rms(self) -> Array:
@@ -184,8 +176,7 @@ class Drives:
     @property
     def peak_power(self) -> Array:
         """The largest |power|, W (nv,)."""
-        out: Array = np.abs(self.power).max(axis=0)
-        return out
+        return np.asarray(np.abs(self.power).max(axis=0))
 
     @property
     def rms_power(self) -> Array:

@@ -144,8 +144,7 @@ def _entry(
 
 def _place(robot: Robot, link: str, point: Sequence[float], q: Array) -> Array:
     T = robot.pose(q, link)
-    out: Array = T[..., :3, :3] @ np.array(point) + T[..., :3, 3]
-    return out
+    return np.asarray(T[..., :3, :3] @ np.array(point) + T[..., :3, 3])
 
 
 __all__ = ["AppliedWrench", "Surroundings"]

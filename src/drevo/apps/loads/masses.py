@@ -8,13 +8,12 @@ under which centre and inertia agree (the optimal transport between two covarian
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError, shown
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...model.description import Inertial, Link, Model, Shape
 from ...model.messages import did_you_mean, model_of
 from . import solids
@@ -29,8 +28,7 @@ USUAL = 2.0  # a stretch beyond this or below its inverse: the shapes do not tel
 ROUNDING = 1e-9  # of the largest second moment: printed tensors of flat bodies are this far from flat
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Distribution:
     """The solids of one link in its axes; their masses, centre and inertia together are the link's own.
 

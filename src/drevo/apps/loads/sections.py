@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...io.given import finite
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...mechanics.configuration import state
 from ...model.description import Model
 from ...model.messages import expect_robot
@@ -36,8 +36,7 @@ Spanned = Span | Sequence[ArrayLike] | None
 COMPONENTS = ("axial", "shear_y", "shear_z", "torsion", "bending_y", "bending_z")
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class SectionMotion:
     """Of a section's centre and axes: pose (..., 4, 4) world from section; velocity and classical acceleration
     (..., 6), linear first, world axes, gravity not in."""
@@ -47,8 +46,7 @@ class SectionMotion:
     acceleration: Array
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class SectionLoads:
     """What the inboard piece exerts on the outboard one at each section, (..., k, 6) N and N m, in section axes:
     axial force along x (negative is tension), shear forces along y and z, torsion about x, bending about y and z.
@@ -66,8 +64,7 @@ class SectionLoads:
     @property
     def dynamic(self) -> Array:
         """The part that motion adds."""
-        out: Array = self.total - self.static
-        return out
+        return np.asarray(self.total - self.static)
 
 
 def section_motion(

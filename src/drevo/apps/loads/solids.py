@@ -8,7 +8,6 @@ x -> T x turns into T P T^T. Rods and points are solids without width.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -17,15 +16,14 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...io.given import finite, number
-from ...io.reprs import brief
+from ...io.reprs import result
 
 Array = np.ndarray[Any, Any]
 
 NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Solid:
     """A uniform solid of a mass [kg]: the image of its unit solid under `affine` (4x4), in link axes, metres.
 
@@ -50,13 +48,13 @@ class Solid:
             part = np.where(h <= 0.0, 1.0, 0.0)[:, None, None] * self._unit(np.array([0.0, 0.0, 1.0]), -_FAR)
         else:
             part = self._unit(m, h)
-        out: Array = self.mass * (self.affine @ part @ self.affine.T)
-        return out
+        return np.asarray(self.mass * (self.affine @ part @ self.affine.T))
 
     def whole(self) -> Array:
         """Pseudo-inertia (4, 4) of all of it."""
-        out: Array = self.mass * (self.affine @ self._unit(np.array([0.0, 0.0, 1.0]), -_FAR)[0] @ self.affine.T)
-        return out
+        return np.asarray(
+            self.mass * (self.affine @ self._unit(np.array([0.0, 0.0, 1.0]), -_FAR)[0] @ self.affine.T)
+        )
 
     def reach(self, direction: Array) -> tuple[float, float]:
         """The least and the largest direction . x."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError, shown
 from ...io.given import finite, number, whole
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...model.description import Model
 from ...model.messages import model_of
 from .masses import Distribution, named
@@ -23,8 +22,7 @@ MOST = 1_000_000  # sections of a diagram
 PARALLEL = 1e-3  # of |axis x direction|
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Span:
     """From `start` along x of `rotation` (3x3, columns: section axes x, y, z in link axes) over `length` metres.
 
@@ -50,13 +48,11 @@ class Span:
     @property
     def direction(self) -> Array:
         """Unit vector outboard, in link axes."""
-        out: Array = self.rotation[:, 0]
-        return out
+        return np.asarray(self.rotation[:, 0])
 
     def points(self, s: Array) -> Array:
         """Section centres (k, 3) in link axes."""
-        out: Array = self.start + s[:, None] * self.direction
-        return out
+        return np.asarray(self.start + s[:, None] * self.direction)
 
     def along(self, x: ArrayLike) -> float:
         """s of a point of the link."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError, NumericsError, shown
 from ...io.given import finite, generator, number, numbers, whole
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...mechanics.configuration import state
 from ...model.description import Joint
 from ...model.messages import did_you_mean, expect_robot, model_of
@@ -37,8 +37,7 @@ MOST = 100_000_000  # samples
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Spring:
     """An elastic section of a link: the outboard piece moves relative to the inboard one by -C W; the compliance
     C (6, 6) takes force and moment to translation [m] and rotation [rad] in section axes, at s metres along the
@@ -51,8 +50,7 @@ class Spring:
     distribution: GivenDistribution = "auto"
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Accuracy:
     """Errors of a tool point (..., 6): linear m, angular rad, world axes.
 
@@ -71,14 +69,12 @@ class Accuracy:
     @property
     def sigma(self) -> Array:
         """Standard deviation of each source (m,)."""
-        out: Array = self.tolerance / LAWS[self.law]
-        return out
+        return np.asarray(self.tolerance / LAWS[self.law])
 
     @property
     def worst(self) -> Array:
         """|sag| + sum |column| tolerance (..., 6): no error within the tolerances is larger, to first order."""
-        out: Array = np.abs(self.sag) + np.abs(self.jacobian) @ self.tolerance
-        return out
+        return np.asarray(np.abs(self.sag) + np.abs(self.jacobian) @ self.tolerance)
 
     @property
     def covariance(self) -> Array:
@@ -117,8 +113,7 @@ class Accuracy:
         return MonteCarlo(self.chain.errors(unit * self.tolerance))
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class MonteCarlo:
     """Errors (count, 6) of drawn robots: position, and rotation vector from the wanted orientation; world axes."""
 
@@ -127,8 +122,7 @@ class MonteCarlo:
     @property
     def mean(self) -> Array:
         """Mean error (6,)."""
-        out: Array = self.errors.mean(axis=0)
-        return out
+        return np.asarray(self.errors.mean(axis=0))
 
     @property
     def covariance(self) -> Array:
@@ -138,8 +132,7 @@ class MonteCarlo:
     @property
     def worst(self) -> Array:
         """The largest |error| of each component that was drawn (6,)."""
-        out: Array = np.abs(self.errors).max(axis=0)
-        return out
+        return np.asarray(np.abs(self.errors).max(axis=0))
 
 
 def accuracy(
@@ -278,8 +271,7 @@ class _Chain:
         still = np.zeros((*self.q.shape[:-1], self.robot.nv))
         if not np.isfinite(self.stiffness).any():
             return still
-        out: Array = -Surroundings(self.f_ext).efforts(self.robot, self.q, still, still) / self.stiffness
-        return out
+        return np.asarray(-Surroundings(self.f_ext).efforts(self.robot, self.q, still, still) / self.stiffness)
 
     def bends(self) -> list[tuple[Spring, Array]]:
         """Every spring between the ground and the tool, and its twist -C W in section axes."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from ...constrained.dynamics import constrained_dynamics
 from ...errors import InputError, shown
 from ...io.given import finite, flag, numbers, whole
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...io.saving import saving
 from ...mechanics.configuration import require_unit_quaternions
 from ...model.messages import expect_robot
@@ -31,8 +30,7 @@ UNREADABLE = (OSError, ValueError, MemoryError)
 IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Trajectory:
     """t (n,) s rising, q (n, nq), v and a (n, nv) of a robot; InputError says what is wrong with them."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +12,7 @@ from ...constrained.constraint import Contact, contact
 from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError, shown
 from ...io.given import finite
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...model.description import Joint, Model
 from ...model.messages import did_you_mean, expect_robot
 from ...robot.face import Robot
@@ -27,8 +26,7 @@ NEWTON = 40
 STEEP = 0.9  # |y| of a unit axis: above it a joint of the upright robot is a pitch joint
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Leg:
     """A leg of six joints and its sole.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import NumericsError
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...robot.face import Robot
 from .feet import BASE, Array, Leg, hull, margin
 
@@ -54,8 +53,7 @@ def total_wrench(reactions: Array, middles: Array) -> Array:
     return np.asarray(np.concatenate([reactions[..., :3], moments], -1).sum(axis=-2))
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Support:
     """The feet on the ground, their middles (feet, 3), and the polygon that their corners span (k, 2)."""
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...constrained.terms import constraint_terms
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...robot.face import Robot
 from .feet import Array, Leg, stand
 from .ground import Support, needed, share
 from .limits import refuse_limits
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Phase:
     """A time without change of structure: which feet stand, and the motion wished for at every tick.
 
@@ -62,8 +61,7 @@ class Phase:
         return self.q[k], d + over * (rate + over * acceleration / 2), rate + over * acceleration, acceleration
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class GaitPlan:
     """Phases one after the other; the name is for messages."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InputError, NumericsError, one_of, shown
 from ...io.given import callable_given, number
-from ...io.reprs import brief
+from ...io.reprs import result
 from ...robot.face import Robot
 from .control import computed_torque, leaning
 from .feet import Array, Corners, Leg, margin
@@ -32,8 +32,7 @@ LATE = 0.1  # s after its time: a foot that has not landed by then does not
 Record = tuple[float, Array, Array]  # t since the phase began, q, v
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Landing:
     """A foot struck the ground: when, with what speed, m/s, and the impulses (feet, 6) N s, N m s of all feet."""
 
@@ -43,8 +42,7 @@ class Landing:
     impulses: Array
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Stage:
     """A phase as it went: (n,) t, (n, nq) q, (n, nv) v, tau; reactions (n, feet, 6) about the middles.
 
@@ -64,8 +62,7 @@ class Stage:
     slip: Array
 
 
-@brief
-@dataclass(frozen=True, eq=False)
+@result
 class Walk:
     """What a walk gave: stages one after the other, landings between them."""
 

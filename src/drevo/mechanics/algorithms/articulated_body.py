@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...errors import TraceError
-from ..joints import Force, Motion, Placement
+from ..joints import NO_FORCE, STILL, Force, Motion, Placement
 from ..scalar import Scalar, Vector, accumulate, is_zero
 from ..spatial import (
     SYM_ZERO,
@@ -22,7 +22,7 @@ from ..spatial import (
 )
 from ..tree import Tree
 from .inertia_matrix import Factors, SparseRows
-from .inverse_dynamics import NO_FORCE, External, external_on
+from .inverse_dynamics import External, external_on
 from .kinematics import step_velocity
 
 NO_MATRIX = Mat(ZERO, ZERO, ZERO)
@@ -111,7 +111,7 @@ def forward_dynamics(
     """Accelerations, (nv,). Coordinates that drive several joints are refused: they couple the branches."""
     refuse_shared(tree)
     X, rates, n = tree.placements(q), tree.rates(v), len(tree)
-    moving, world = [Motion(ZERO, ZERO)] * n, [X[0].R] * n if n else []
+    moving, world = [STILL] * n, [X[0].R] * n if n else []
     inertia, p = [NO_INERTIA] * n, [NO_FORCE] * n
     joints: list[ArticulatedJoint | None] = [None] * n
     for out, i in tree.tour():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..jet import Jet, jet, jet_along
-from ..joints import Motion
+from ..joints import STILL, Motion
 from ..scalar import Matrix, Scalar, Vector, sqrt
 from ..spatial import IDENTITY, ZERO, Mat, Vec
 from ..tree import Tree
@@ -58,7 +58,7 @@ class Kinematics:
     def __init__(self, tree: Tree, q: Vector, v: Vector) -> None:
         self.tree, self.q, self.v = tree, q, v
         self.parents = tree.parents
-        X, rates, still = tree.placements(q), tree.rates(v), Motion(ZERO, ZERO)
+        X, rates, still = tree.placements(q), tree.rates(v), STILL
         self.poses: list[Pose] = []
         self.velocity: list[Motion] = []
         self.acceleration: list[Motion] = []

@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..joints import Force, Motion
+from ..joints import NO_FORCE, STILL, Force, Motion
 from ..scalar import Matrix, Vector
 from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, skew
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .forward_dynamics import forward_dynamics
 from .inertia_matrix import SparseRows, add_entry, apply_inertia, dense, factorised, rotor_rows
-from .inverse_dynamics import NO_FORCE
 from .kinematics import body_poses
-
-STILL = Motion(ZERO, ZERO)
 
 
 class WorldColumn(NamedTuple):
@@ -155,9 +152,9 @@ def forward_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, tau: Vector) 
     a = forward_dynamics(tree, q, v, tau)
     dq, dv, M = _derivatives(tree, q, v, a)
     f, n = factorised(tree, M), tree.nv
-    unit = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
+    inverse = f.dense_inverse()
     parts = [_transposed([f.solve([-A[i][k] for i in range(n)]) for k in range(n)]) for A in (dq, dv)]
-    return parts[0], parts[1], [[unit[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    return parts[0], parts[1], inverse
 
 
 def _transposed(columns: Matrix) -> Matrix:

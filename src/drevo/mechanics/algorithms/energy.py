@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ...errors import TraceError
-from ..joints import Force, Motion
+from ..joints import NO_FORCE, STILL, Force, Motion
 from ..scalar import Scalar, Vector, is_zero
 from ..spatial import ZERO, Vec
 from ..tree import Tree
 from .inertia_matrix import apply_inertia
-from .inverse_dynamics import NO_FORCE
 from .kinematics import step_velocity
 
 
@@ -63,7 +62,7 @@ def momentum(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """Linear momentum, then angular momentum about the centre of mass; (6,), world axes."""
     X, rates = tree.placements(q), tree.rates(v)
     n = len(tree)
-    moving = [Motion(ZERO, ZERO)] * n
+    moving = [STILL] * n
     l = [NO_FORCE] * n
     total = NO_FORCE
     for out, i in tree.tour():

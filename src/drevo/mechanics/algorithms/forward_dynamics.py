@@ -21,7 +21,4 @@ def forward_dynamics(
 
 def inverse_mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M(q)^-1, (nv, nv), column by column."""
-    f = factors(tree, q)
-    n = tree.nv
-    columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
-    return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    return factors(tree, q).dense_inverse()

@@ -143,6 +143,12 @@ class Factors:
                         x = a * row[j]
                         H[i][j] = H[i][j] - x if j in H[i] else -x
 
+    def dense_inverse(self) -> Matrix:
+        """M^-1, column by column; symmetric."""
+        n = range(len(self.order))
+        columns = [self.solve([1.0 if i == k else 0.0 for i in n]) for k in n]
+        return [[columns[max(i, j)][min(i, j)] for j in n] for i in n]
+
     def solve(self, b: Vector) -> list[Scalar]:
         """x with M x = b."""
         return self.solve_lower(self.solve_transposed(b))

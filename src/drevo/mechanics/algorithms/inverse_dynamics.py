@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..joints import Force
+from ..joints import NO_FORCE, Force
 from ..scalar import Scalar, Vector
 from ..spatial import IDENTITY, ZERO, Mat, RigidInertia, Vec
 from ..tree import Tree
 
-NO_FORCE = Force(ZERO, ZERO)
 External = Mapping[str, Vector]  # link -> force, moment at the link's origin, world axes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..joints import Motion, Placement
+from ..joints import STILL, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector
 from ..spatial import IDENTITY, ZERO, Mat, Vec
 from ..tree import LinkFrame, Tree
@@ -143,7 +143,7 @@ def _state(tree: Tree, q: Vector, v: Vector, a: Vector | None, link: str) -> tup
     frame = tree.frames[link]
     X, rates = tree.placements(q), tree.rates(v)
     accelerations = tree.rates(a) if a is not None else None
-    here, m, acc = WORLD, Motion(ZERO, ZERO), Motion(ZERO, ZERO)
+    here, m, acc = WORLD, STILL, STILL
     for i in sorted(ancestors(tree.parents, frame.body)):
         tree.section(i)
         if accelerations is not None:

@@ -22,7 +22,7 @@ from ...io.given import finite, number
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
 from ..jet import Jet, jet
-from ..joints import Motion
+from ..joints import STILL, Motion
 from ..scalar import Scalar, Vector, cos, is_zero, sin
 from ..spatial import UNIT, ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
@@ -277,7 +277,7 @@ def power_balance(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[Sca
     kinetic: list[Scalar] = []
     potential: list[Scalar] = []
     for i, b in enumerate(tree.bodies):
-        m, acc = moving[b.parent] if b.parent >= 0 else (Motion(ZERO, ZERO), Motion(ZERO, ZERO))
+        m, acc = moving[b.parent] if b.parent >= 0 else (STILL, STILL)
         here = step_velocity(X[i], m, rates[i]), step_acceleration(X[i], m, acc, rates[i], rates2[i])
         moving.append(here)
         (w, u), (dw, du), P = here[0], here[1], b.inertia

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..algorithms.inverse_dynamics import NO_FORCE, External, external_on, project, rate_matrix
-from ..joints import Force, Motion, Placement
+from ..algorithms.inverse_dynamics import External, external_on, project, rate_matrix
+from ..joints import NO_FORCE, Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Scalar, Vector, cos, is_zero, sin

@@ -14,16 +14,14 @@ from typing import NamedTuple
 
 from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised, rotor_rows
 from ..algorithms.inverse_dynamics import rate_matrix
-from ..joints import Force, Motion, Placement
+from ..joints import STILL, Force, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, is_zero
-from ..spatial import ZERO, Mat, RigidInertia, Vec, rotated_mat, skew
+from ..spatial import Mat, RigidInertia, Vec, rotated_mat, skew
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .khalil import Recursion, recursion
 from .khalil_forward import forward_dynamics
 from .khalil_matrix import composite_to_parent, mass_matrix_rows, traces, wrench
-
-STILL = Motion(ZERO, ZERO)
 
 
 class BodyColumn(NamedTuple):

@@ -205,6 +205,4 @@ def inverse_mass_matrix(
     tree: Tree, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True
 ) -> Matrix:
     """M(q)^-1, (nv, nv), column by column."""
-    f, n = factorised(tree, mass_matrix_rows(tree, q, carried, meeting, sums)), tree.nv
-    columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
-    return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    return factorised(tree, mass_matrix_rows(tree, q, carried, meeting, sums)).dense_inverse()

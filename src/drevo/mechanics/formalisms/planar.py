@@ -16,6 +16,7 @@ from ..algorithms.inertia_matrix import Factors, SparseRows, dense, factorised, 
 from ..scalar import Matrix, Scalar, Vector, accumulate, atan2, cos, is_zero, sin, sqrt
 from ..spatial import IDENTITY, Vec
 from ..tree import Tree
+from ..tree_indices import ancestors
 
 AmplitudePhase = tuple[Scalar, Scalar]  # size and direction
 
@@ -73,18 +74,12 @@ def flat(tree: Tree) -> PlaneTree | None:
         return None
     found: list[list[AmplitudePhase]] = []
     for i, b in enumerate(tree.bodies):
-        x, y, root = (b.axis + 1) % 3, (b.axis + 2) % 3, tree.bodies[_root(tree, i)]
+        x, y, root = (b.axis + 1) % 3, (b.axis + 2) % 3, tree.bodies[[*ancestors(tree.parents, i)][-1]]
         g: Vec = root.R.T @ tree.gravity
         found.append([amplitude_phase(v[x], v[y]) for v in (b.p, b.inertia.h, g)])
     J = tuple(b.inertia.J.mat[b.axis][b.axis] for b in tree.bodies)
     offset, moment, gravity = (tuple(row[n] for row in found) for n in range(3))
     return PlaneTree(tree, offset, moment, J, gravity)
-
-
-def _root(tree: Tree, i: int) -> int:
-    while tree.bodies[i].parent >= 0:
-        i = tree.bodies[i].parent
-    return i
 
 
 def required(tree: Tree) -> PlaneTree:
@@ -110,7 +105,7 @@ def absolute_forces(plane: PlaneTree, q: Vector, v: Vector, a: Vector) -> list[S
         T[l] = T[l] + (C * A[i] + S * square[i])
     for l, ((h, phi), (g, psi)) in enumerate(zip(plane.moment, plane.gravity)):
         if not is_zero(g * h):
-            phase = sum(plane.tree.bodies[j].phase for j in _path(plane.tree, l))
+            phase = sum(plane.tree.bodies[j].phase for j in ancestors(plane.tree.parents, l))
             T[l] = T[l] + (g * h) * sin(theta[l] + (phase + phi - psi))
     return T
 
@@ -126,12 +121,6 @@ def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar
     for b, t in zip(tree.bodies, T):
         tau[b.v] = b.factor * t
     return tree.with_rotors(tau, a)
-
-
-def _path(tree: Tree, i: int) -> Iterator[int]:
-    while i >= 0:
-        yield i
-        i = tree.bodies[i].parent
 
 
 def bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
@@ -208,6 +197,4 @@ def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scal
 
 def inverse_mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M(q)^-1, (nv, nv), column by column."""
-    f, n = factorised(tree, mass_matrix_rows(tree, q)), tree.nv
-    columns = [f.solve([1.0 if i == k else 0.0 for i in range(n)]) for k in range(n)]
-    return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    return factorised(tree, mass_matrix_rows(tree, q)).dense_inverse()

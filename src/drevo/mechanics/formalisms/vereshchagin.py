@@ -14,12 +14,10 @@ from ..algorithms.articulated_body import NO_MATRIX, Articulated, pivots_of, ref
 from ..algorithms.inertia_matrix import Factors
 from ..algorithms.inverse_dynamics import External
 from ..algorithms.kinematics import Pose, body_poses
-from ..joints import Force, Motion, Placement
+from ..joints import STILL, Force, Motion, Placement
 from ..scalar import Scalar, Vector, is_zero
 from ..spatial import IDENTITY, ZERO, RigidInertia, Sym, Vec, congruence
 from ..tree import Tree
-
-STILL = Motion(ZERO, ZERO)
 
 
 class Separate(NamedTuple):

@@ -16,7 +16,7 @@ from itertools import permutations, product
 from typing import Any, NamedTuple, TypeVar
 
 from ..algorithms.inertia_matrix import apply_inertia
-from ..joints import Force, Motion, Placement
+from ..joints import NO_FORCE, STILL, Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..scalar import Scalar, Vector
 from ..spatial import (
@@ -37,7 +37,6 @@ from ..tree import Tree
 from ..tree_indices import children_of
 
 GROUND = -1  # as a column: -g, the base's fictitious acceleration
-STILL, NO_FORCE = Motion(ZERO, ZERO), Force(ZERO, ZERO)
 NONE = Placement(IDENTITY, -2, 0.0, 1.0, IDENTITY, ZERO)
 Indices = tuple[int, ...]
 T = TypeVar("T")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import cos, sin
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from .reading import CONVENTIONS, Table, convention_of
 if TYPE_CHECKING:
     from ..face import Robot
 
-T = TypeVar("T")
+_read = partial(values.checked, ModelError)
 GivenRow = Mapping[str, Any] | Sequence[Any]
 Frame = tuple[Mat3, Vec3]
 
@@ -273,13 +274,6 @@ def _placed(given: Any) -> Frame:
 
 def _tensor(value: object) -> Mat3:
     return (ORIGIN, ORIGIN, ORIGIN) if value is None else values.tensor(value)
-
-
-def _read(who: str, key: str, check: Callable[[object], T], value: object) -> T:
-    try:
-        return check(value)
-    except ValueError as error:
-        raise ModelError(f"{who}: {key} {error}; correct it") from None
 
 
 def _after(a: Frame, b: Frame) -> Frame:
