@@ -21,26 +21,15 @@ def refuse_limits(robot: Robot, t: Array, what: str, q: Array, v: Array, tau: Ar
         limit = joint.limit
         if limit is None or joint.nq != 1:
             continue
-        angular = joint.kind != "prismatic"
-        at, speed = q[:, sq.start], v[:, sv.start]
-        _refuse(
-            f"{what}: joint {joint.name!r} would stand at",
-            "rad" if angular else "m",
-            t,
-            at,
-            limit.lower,
-            limit.upper,
-        )
-        _refuse(
-            f"{what}: joint {joint.name!r} would move at",
-            "rad/s" if angular else "m/s",
-            t,
-            speed,
-            *_both(limit.velocity),
-        )
+        unit, force = ("m", "N") if joint.kind == "prismatic" else ("rad", "N m")
+        rows = [
+            ("stand at", unit, q[:, sq.start], limit.lower, limit.upper),
+            ("move at", f"{unit}/s", v[:, sv.start], *_both(limit.velocity)),
+        ]
         if tau is not None:
-            effort, unit = tau[:, sv.start], "N m" if angular else "N"
-            _refuse(f"{what}: joint {joint.name!r} would need", unit, t, effort, *_both(limit.effort))
+            rows.append(("need", force, tau[:, sv.start], *_both(limit.effort)))
+        for verb, of, x, low, high in rows:
+            _refuse(f"{what}: joint {joint.name!r} would {verb}", of, t, x, low, high)
 
 
 def _both(bound: float | None) -> tuple[float | None, float | None]:
