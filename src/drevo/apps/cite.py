@@ -47,6 +47,3 @@ def _sources(x: Any) -> Iterator[str]:
             f"{shown(x)} is nothing that rests on a source: give what write_out, compile or simulate gave, or a "
             f"formalism ({', '.join(FORMALISM)})"
         )
-
-
-__all__ = ["cite"]

@@ -267,21 +267,3 @@ def poles(G1: Array, G0: Array) -> Array:
 def limits(who: str, tolerance: Any, steps: Any) -> tuple[float, int]:
     """Those of an iteration."""
     return positive(f"{who}: tolerance", tolerance), whole(f"{who}: steps", steps)
-
-
-__all__ = [
-    "CONSISTENT",
-    "TermsAt",
-    "driven_rates",
-    "feedback",
-    "gain",
-    "limits",
-    "newton_on_constraints",
-    "poles",
-    "refuse_contradictions",
-    "refuse_lost",
-    "refuse_undriven",
-    "refuse_unstable",
-    "refuse_violation",
-    "square",
-]

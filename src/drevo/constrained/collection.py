@@ -108,6 +108,3 @@ def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Con
     for c in constraints:
         total = total + c.rows(k, t)
     return total
-
-
-__all__ = ["all_rows", "collect", "is_lasting", "labels"]

@@ -25,7 +25,6 @@ from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .checks import (
-    CONSISTENT,
     TermsAt,
     driven_rates,
     feedback,
@@ -38,7 +37,7 @@ from .checks import (
 )
 from .collection import collect, labels
 from .constraint import Constraint, Contact
-from .solve import RANK, Cholesky, MassFactor, RankSplit, factor_of, matvec, pseudoinverse
+from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec, pseudoinverse
 from .terms import constraint_terms, held_at
 
 Array = np.ndarray[Any, Any]
@@ -355,23 +354,3 @@ def _worst(names: Sequence[str], value: Array) -> str:
     """The row that is off the most, and by how much."""
     *_, i = np.unravel_index(int(np.argmax(np.abs(value))), value.shape)
     return f"{names[int(i)]} is still off by {np.max(np.abs(value)):.3g}"
-
-
-__all__ = [
-    "CONSISTENT",
-    "RANK",
-    "ConstrainedEfforts",
-    "ConstrainedMotion",
-    "Contacts",
-    "Impact",
-    "accelerations",
-    "assemble",
-    "constrained_dynamics",
-    "constrained_inverse_dynamics",
-    "constraint_terms",
-    "driven_rates",
-    "hold",
-    "impact",
-    "project_state",
-    "refuse_contradictions",
-]

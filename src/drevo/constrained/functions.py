@@ -48,6 +48,3 @@ def scalars_given(who: str, found: Any, size: int) -> list[Scalar]:
 def short(x: object) -> str:
     """What a value is, for a sentence."""
     return "one traced number" if isinstance(x, Jet) else shown(x)
-
-
-__all__ = ["call_traced", "scalars_given", "short"]

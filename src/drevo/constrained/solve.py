@@ -206,16 +206,3 @@ def _squares(rows: Array) -> Array:
 def _floor(size: Array, least: float) -> Array:
     """The square that a row may have left and still follow from others; a row of rounding alone does too."""
     return np.asarray(least * np.maximum(size, least * size.max(axis=-1, keepdims=True, initial=0.0)))
-
-
-__all__ = [
-    "RANK",
-    "Cholesky",
-    "MassFactor",
-    "RankSplit",
-    "factor_of",
-    "independent_rows",
-    "matvec",
-    "pseudoinverse",
-    "spanned_by_rows",
-]

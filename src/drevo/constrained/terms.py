@@ -188,15 +188,3 @@ def _turnless(c: Constraint) -> bool:
     if isinstance(c, Weld):
         return c.rotation is None and c.at is None
     return isinstance(c, Contact) and c.size == 6 and c.rotation is None
-
-
-__all__ = [
-    "ConstraintTerms",
-    "anchored",
-    "anchors",
-    "constraint_function",
-    "constraint_program",
-    "constraint_terms",
-    "held_at",
-    "numeric_terms",
-]

@@ -26,16 +26,11 @@ from ..compiler.differentiate import at_zero
 from ..compiler.request import requested
 from ..compiler.rolled import is_large
 from ..compiler.tracer import Tracer, unknowns
+from ..constrained.checks import CONSISTENT, driven_rates
 from ..constrained.collection import all_rows, collect, is_lasting
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import (
-    CONSISTENT,
-    RANK,
-    ConstrainedMotion,
-    Contacts,
-    constrained_dynamics,
-    driven_rates,
-)
+from ..constrained.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
+from ..constrained.solve import RANK
 from ..errors import NumericsError
 from ..io.given import flag
 from ..io.reprs import result
@@ -305,6 +300,3 @@ def curvature_program(model: Model, found: tuple[Constraint, ...]) -> Program:
     for name, k, block in parts:
         t.output(name, at_zero([x for row in block for x in row], d), (k, n))
     return t.program(quantity="constraint derivatives", formalism="graph")
-
-
-__all__ = ["Linearisation", "Reduced", "linearise"]

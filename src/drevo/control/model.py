@@ -130,6 +130,3 @@ def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tu
     if len(names) != size or not all(isinstance(x, str) for x in names) or len(set(names)) != size:
         raise InputError(f"linear model: {what} must be {size} different names, not {given!r}")
     return names
-
-
-__all__ = ["LinearModel", "Modes", "real_matrix"]

@@ -235,6 +235,3 @@ def track(
             "too, or plan a motion that it makes by itself"
         )
     return Tracker(robot, step, x, u, tau, tracking_lqr(models, step, Q, R, final), driven)
-
-
-__all__ = ["Regulator", "Tracker", "lqr", "track", "tracking_lqr", "weights"]

@@ -209,6 +209,3 @@ def stabilise(
     G0, G1 = (square(gain(f"stabilise: {name}", x, m), m) for name, x in (("gamma0", gamma0), ("gamma1", gamma1)))
     refuse_unstable(G1, G0)
     return Stabiliser(robot, found, G0, G1, v)
-
-
-__all__ = ["Stabiliser", "Wish", "law", "law_program", "stabilise"]

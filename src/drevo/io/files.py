@@ -116,6 +116,3 @@ def _private(folder: str) -> str:
     except OSError:
         return ""
     return "" if shared or os.path.dirname(os.path.dirname(folder)) == os.path.dirname(folder) else folder
-
-
-__all__ = ["Files", "read_regular_file"]

@@ -142,15 +142,3 @@ def generator(what: str, x: Any, hint: str = "") -> Any:
 
 
 _NONE = np.zeros((0,))  # what is no number has no single one
-
-__all__ = [
-    "callable_given",
-    "finite",
-    "flag",
-    "generator",
-    "number",
-    "numbers",
-    "positive",
-    "seconds",
-    "whole",
-]

@@ -19,6 +19,3 @@ def lent() -> float:
             return 0.5 * min(total, float(file.read()))
     except (OSError, ValueError):  # no limit: "max"
         return 0.5 * total
-
-
-__all__ = ["lent"]

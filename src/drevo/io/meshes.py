@@ -124,6 +124,3 @@ def _cut(polygon: list[int], points: Array) -> list[tuple[int, int, int]]:
 
 def _apart(a: Array, b: Array) -> float:
     return float(((a - b) ** 2).sum())
-
-
-__all__ = ["MAX_BYTES", "hull_faces", "read_mesh", "triples"]

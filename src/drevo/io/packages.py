@@ -15,6 +15,3 @@ def package(module: str, what: str) -> Any:
     except ImportError as error:
         name = module.split(".")[0]
         raise InputError(f"{what} needs the package {name}, which is not installed: pip install {name}") from error
-
-
-__all__ = ["package"]

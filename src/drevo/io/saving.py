@@ -34,6 +34,3 @@ def ready(what: str, path: Any, endings: Collection[str]) -> Path:
     if not file.parent.is_dir():
         raise InputError(f"{what} cannot be saved as {str(file)!r}: there is no folder {str(file.parent)!r}")
     return file
-
-
-__all__ = ["ready", "saving"]

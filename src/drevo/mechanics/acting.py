@@ -143,17 +143,3 @@ def passive_on_arrays(model: Model) -> Callable[[Array, Array], Array]:
         return np.stack([np.broadcast_to(x, v.shape[:-1]) for x in parts], -1)
 
     return of
-
-
-__all__ = [
-    "WIDTH",
-    "Acting",
-    "acting",
-    "armature",
-    "has_passive",
-    "offsets_of",
-    "passive_forces",
-    "passive_on_arrays",
-    "slopes",
-    "without_passive",
-]

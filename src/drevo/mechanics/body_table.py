@@ -169,6 +169,3 @@ def _of_tree(tree: Tree) -> BodyTable:
         kind, axis, parallel.astype(bool), parent, q, v, numbers, tuple(tree.gravity), tree.nq, tree.nv,
         tuple(b.link for b in bodies), tree.frames,
     )  # fmt: skip
-
-
-__all__ = ["KINDS", "WIDTH", "BodyTable", "along_z", "body_table"]

@@ -105,6 +105,3 @@ def coefficient(x: Scalar, k: int) -> Scalar:
     if isinstance(x, Series):
         return x.c[k]
     return 0.0 if k else x
-
-
-__all__ = ["Series", "coefficient", "convolved"]

@@ -37,6 +37,3 @@ def refuse_gimbal_lock(model: Model, q: Array) -> None:
             f"(pitch) is {float(angle.flat[k]):.9g} rad, where yaw and roll turn about the same axis; load "
             "with base='floating'"
         )
-
-
-__all__ = ["refuse_gimbal_lock", "trunk_pitch"]

@@ -30,6 +30,3 @@ def _new(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-__all__ = ["with_carriers"]

@@ -58,6 +58,3 @@ class Dynamics(Described, Protocol):
     def integrate(self, q: ArrayLike, dv: ArrayLike, /) -> Array: ...
 
     def difference(self, q0: ArrayLike, q1: ArrayLike, /) -> Array: ...
-
-
-__all__ = ["Described", "Dynamics"]

@@ -76,6 +76,3 @@ class JointArrays:
     @staticmethod
     def _array(parts: list[tuple[float, int]]) -> Array:
         return np.array([x for x, count in parts for _ in range(count)], float)
-
-
-__all__ = ["JointArrays"]

@@ -102,6 +102,3 @@ class Adaptive:
         fifth, third = square[0], square[1]
         below = np.sqrt(fifth + 0.01 * third)
         return float(abs(state.h) * (fifth / np.where(below == 0.0, 1.0, below)).max(initial=0.0))
-
-
-__all__ = ["Adaptive"]

@@ -181,6 +181,3 @@ def _numeric(robot: Dynamics, law: NumericLaw, under: HeldConstraints | None, pa
 def _with_passive(robot: Dynamics, law: NumericLaw) -> NumericLaw:
     acts = passive_on_arrays(robot.model)
     return lambda t, q, v: law(t, q, v) + acts(q, v)
-
-
-__all__ = ["Efforts", "RightHandSide", "checked_law", "machine_motion", "right_hand_side", "start"]

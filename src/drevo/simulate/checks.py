@@ -32,12 +32,3 @@ def require_memory(records: float, shape: Sequence[int]) -> None:
             f"{records:.3g} records of {math.prod(shape)} numbers need {size / 1e9:.3g} GB, and this machine "
             f"lends {available / 1e9:.3g} GB: take fewer records (every=, step=) or fewer rows"
         )
-
-
-__all__ = [
-    "ADAPTIVE_STEPS",
-    "FINEST",
-    "STEPS",
-    "bounded",
-    "require_memory",
-]

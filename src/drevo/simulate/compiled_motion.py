@@ -78,6 +78,3 @@ def compile_motion(
 def owners(model: Model) -> Iterator[tuple[str, slice, slice]]:
     """Joint names with their parts of q and v, for messages."""
     return ((j.name, sq, sv) for j, sq, sv in model.slices())
-
-
-__all__ = ["CompiledMotion", "compile_motion", "owners"]

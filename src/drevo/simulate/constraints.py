@@ -211,6 +211,3 @@ def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | Non
         )
     gamma1, gamma0 = (np.broadcast_to(g, (len(names),)) for g in gains)
     return gamma1, gamma0
-
-
-__all__ = ["BEGIN", "HeldConstraints"]

@@ -133,6 +133,3 @@ def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:
     if found.shape not in ((), (n,)):
         raise InputError(f"{name}: {found.size} numbers for {n} freedoms; give one, or {n}")
     return [float(x) for x in np.broadcast_to(found, (n,))]
-
-
-__all__ = ["Control", "ControlLaw", "damping", "law_digest", "law_function", "pd"]

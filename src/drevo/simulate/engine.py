@@ -175,6 +175,3 @@ def _factor(f: IRFunction, error: Value) -> Value:
     grow, shrink = f.const(F64, GROW), f.const(F64, SHRINK)
     capped = f.select(raw >= grow, grow, raw)
     return f.select(capped > shrink, capped, shrink)
-
-
-__all__ = ["FIRST", "GROW", "ORDER", "SAFETY", "SETTLED", "SHRINK", "TINY", "add_engine"]

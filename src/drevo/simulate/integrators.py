@@ -154,7 +154,3 @@ def integrator(method: str | Integrator) -> Integrator:
     if isinstance(method, Integrator):
         return method
     return METHODS[one_of("method", method, METHODS, InputError)]
-
-
-__all__ = ["DOP853", "GAUSS4", "GAUSS6", "METHODS", "MIDPOINT", "RK4", "SEMI_IMPLICIT_EULER", "Integrator",
-           "integrator"]  # fmt: skip

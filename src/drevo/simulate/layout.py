@@ -48,6 +48,3 @@ class Fields:
 
 def _type(field: str) -> str:
     return "double" if field in DOUBLES else "i64" if field in INTEGERS else "ptr"
-
-
-__all__ = ["DEPENDENT", "DOUBLES", "FIELDS", "INTEGERS", "NOT_FINITE", "OPEN", "TOO_SMALL", "UNSETTLED", "Fields"]

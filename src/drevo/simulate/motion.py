@@ -194,6 +194,3 @@ def numeric_rates(
         return dq, a
 
     return rates
-
-
-__all__ = ["APART", "CLOSED", "PIVOT", "Rule", "StateRates", "motion_program", "numeric_rates", "quaternions"]

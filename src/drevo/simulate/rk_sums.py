@@ -69,6 +69,3 @@ def _estimate(m: Module, l: Lanes) -> None:
         place = f.best.at(k)
         place.store(f.call(F64, reduce, place.load(), x, flags="reassoc "))
     f.ret()
-
-
-__all__ = ["add_sums"]

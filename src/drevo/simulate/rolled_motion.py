@@ -50,6 +50,3 @@ def _without_t(f: IRFunction, entries: Value, kind: str) -> Value:
     for to, k in enumerate(_TAKEN):
         taken.at(to, kind).store(entries.at(k, kind).load(kind))
     return taken
-
-
-__all__ = ["rolled_motion"]

@@ -437,6 +437,3 @@ def _lost_pivot(robot: Dynamics, q: Array, first: int) -> str | None:
             where = f"in row {first + r} " if len(q) > 1 else ""
             return where + str(error).removeprefix("forward_dynamics: ")
     return None
-
-
-__all__ = ["Event", "simulate"]

@@ -214,6 +214,3 @@ class EngineState:
         self.k += 1
         if self.after is not None:
             self.q[...], self.v[...] = self.after(self.t0 + self.k * self.h, self.q, self.v)
-
-
-__all__ = ["SWEEPS", "EngineState"]

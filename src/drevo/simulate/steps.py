@@ -157,6 +157,3 @@ def _give_up(f: IRFunction, state: Fields, code: int) -> None:
     _move(f, state, "Y_q", "q")
     _move(f, state, "Y_v", "v")
     f.ret(code)
-
-
-__all__ = ["PORTS", "add_steps"]

@@ -186,6 +186,3 @@ def _quoted(name: str) -> str:
     """A CSV field."""
     text = name.replace('"', '""')
     return f'"{text}"' if any(c in name for c in ',"\n\r') else name
-
-
-__all__ = ["Occurrence", "Table"]

@@ -381,6 +381,3 @@ def _solve(parameters: Parameters, demands: Sequence[Demand], free: frozenset[in
     for pivot in fixed.rows:
         found.rows.pop(pivot, None)
     return found
-
-
-__all__ = ["Comparison", "Conditions", "Demand", "conditions"]

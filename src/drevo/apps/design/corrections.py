@@ -255,6 +255,3 @@ def _below(values: Values, j: int, i: int) -> str:
         if _nonzero(values, f"q_{index}^e"):
             terms.append(f"-{L}*q_{index}^e*m_{index}^q")
     return " + ".join(terms).replace("+ -", "- ")
-
-
-__all__ = ["statement", "suggestion_for"]

@@ -226,16 +226,3 @@ def formula_text(node: FormulaNode, above: int = 0) -> str:
         tight = rank + (node.kind in "-/")
         out = f"{formula_text(node.parts[0], rank)}{space}{node.kind}{space}{formula_text(node.parts[1], tight)}"
     return f"({out})" if rank < above else out
-
-
-__all__ = [
-    "FUNCTIONS",
-    "FormulaNode",
-    "formula_text",
-    "leaves",
-    "nodes",
-    "normal",
-    "read_formula",
-    "replaced",
-    "value",
-]

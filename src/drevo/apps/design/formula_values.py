@@ -206,6 +206,3 @@ class Values:
     def carrying(self, j: int) -> list[int]:
         """j and its ancestors."""
         return list(ancestors(self.tree.parents, j))
-
-
-__all__ = ["LETTERS", "POSES", "Values", "split_name"]

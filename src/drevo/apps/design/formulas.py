@@ -145,6 +145,3 @@ def _error(x: Array, true: Array, least: float) -> float:
     if off <= least:
         return 0.0
     return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))
-
-
-__all__ = ["Judgement", "Wrong", "check_formulas"]

@@ -250,15 +250,3 @@ def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
     body = [min(conditions.parameters.all[conditions.columns[c][1]].body for c in row) for row in kept]
     order = sorted(range(len(kept)), key=lambda k: body[k])
     return PolynomialConditions(conditions.parameters, conditions.columns, [kept[k] for k in order])
-
-
-__all__ = [
-    "Comparison",
-    "PolynomialConditions",
-    "in_ideal",
-    "lengths_of",
-    "polynomial_conditions",
-    "sides_of",
-    "snapped_to_known",
-    "texts",
-]

@@ -64,6 +64,3 @@ def space(rows: Iterable[SparseRow]) -> Space:
 def rank(rows: Sequence[SparseRow]) -> int:
     """Number of independent rows."""
     return len(space(rows))
-
-
-__all__ = ["Space", "SparseRow", "add_multiple", "rank", "space"]

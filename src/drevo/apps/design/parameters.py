@@ -259,14 +259,3 @@ def _decimal(x: Fraction) -> str:
     """A finite decimal where there is a short one, else the fraction."""
     short = repr(float(x))
     return short if Fraction(short) == x else f"{x.numerator}/{x.denominator}"
-
-
-__all__ = [
-    "Coefficients",
-    "InertialParameter",
-    "Length",
-    "Parameters",
-    "exact_rotation",
-    "lengths",
-    "parameter_name",
-]

@@ -175,6 +175,3 @@ def slide(k: int) -> Poly:
 def forms(x: Scalar) -> dict[Monomial, Form]:
     """Coefficients by monomial."""
     return dict(_of(x).terms)
-
-
-__all__ = ["NUMBER", "ONE", "Angle", "Form", "Monomial", "Poly", "exact", "forms", "rational", "slide"]

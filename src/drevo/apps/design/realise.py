@@ -193,6 +193,3 @@ def points_of(points: Sequence[tuple[float, Vec]]) -> list[tuple[float, ...]]:
 def _steiner(r: Array) -> Array:
     """r . r 1 - r r^T of every row."""
     return np.asarray(np.einsum("ki,ki->k", r, r)[:, None, None] * np.eye(3) - np.einsum("ki,kj->kij", r, r))
-
-
-__all__ = ["realise"]

@@ -258,6 +258,3 @@ def _mean(t: Array, x: Array) -> Array:
     if len(t) == 1:
         return np.asarray(x[0])
     return np.asarray((np.diff(t)[:, None] * (x[1:] + x[:-1]) / 2).sum(axis=0) / (t[-1] - t[0]))
-
-
-__all__ = ["Drives", "Envelope", "drives", "envelope"]

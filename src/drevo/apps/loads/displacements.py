@@ -28,6 +28,3 @@ def rotation_vector(R: Array) -> Array:
     sine = np.linalg.norm(skew, axis=-1, keepdims=True)
     angle = np.arctan2(sine, (np.trace(R, axis1=1, axis2=2)[:, None] - 1.0) / 2)
     return np.asarray(skew * np.divide(angle, sine, out=np.ones_like(sine), where=sine > 1e-12))
-
-
-__all__ = ["pose_of_twist", "rotation_vector"]

@@ -20,7 +20,8 @@ from ...constrained.constraint import (
     PoseTracking,
     Weld,
 )
-from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics, constraint_terms
+from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics
+from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError
 from ...io.given import finite
 from ...robot.face import Robot
@@ -145,6 +146,3 @@ def _entry(
 def _place(robot: Robot, link: str, point: Sequence[float], q: Array) -> Array:
     T = robot.pose(q, link)
     return np.asarray(T[..., :3, :3] @ np.array(point) + T[..., :3, 3])
-
-
-__all__ = ["AppliedWrench", "Surroundings"]

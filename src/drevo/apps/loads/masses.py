@@ -221,6 +221,3 @@ def _solid(x: Shape) -> Solid:
     if x.kind == "cylinder":
         return solids.cylinder(np.pi * r**2 * x.size[1], r, x.size[1], x.origin, x.rotation)
     return solids.capsule(np.pi * r**2 * (x.size[1] + 4 / 3 * r), r, x.size[1], x.origin, x.rotation)
-
-
-__all__ = ["Distribution", "distribution", "fitted", "named", "pseudo_inertia"]

@@ -326,6 +326,3 @@ def _states(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Arr
     lead = np.broadcast_shapes(*(x.shape[:-1] for x in given))
     Q, V, A = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in given)
     return Q, V, A
-
-
-__all__ = ["COMPONENTS", "SectionLoads", "SectionMotion", "inertial_loads", "section_loads", "section_motion"]

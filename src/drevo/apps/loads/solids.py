@@ -257,6 +257,3 @@ def _discs(z: Array, w: Array, r: Array, h: Array, mu: float) -> Array:
                            (2, 3): area * z}.items():  # fmt: skip
         P[:, i, j] = P[:, j, i] = values.sum(axis=1)
     return P
-
-
-__all__ = ["Solid", "box", "capsule", "cylinder", "point", "rod", "sphere", "total_pseudo_inertia"]

@@ -147,6 +147,3 @@ def chosen(model: Model, link: str, mass: Distribution, span: Span | Sequence[Ar
     if not isinstance(span, (tuple, list, np.ndarray)) or not np.iterable(span) or len(span) != 2:
         raise InputError(f"span is {shown(span)}; give a Span or two points, from and to")
     return Span.between(span[0], span[1])
-
-
-__all__ = ["Span", "chosen", "span_of", "spread"]

@@ -412,6 +412,3 @@ def _placement(joint: Joint) -> Array:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = joint.rotation, joint.origin
     return T
-
-
-__all__ = ["Accuracy", "MonteCarlo", "Spring", "accuracy", "beam"]

@@ -262,6 +262,3 @@ def _stencils(t: Array) -> tuple[Array, Array]:
         return np.linalg.solve(powers, slope)[..., 0] / unit, near
     except np.linalg.LinAlgError:
         raise InputError("trajectory: the times lie too unevenly to differentiate; give v and a") from None
-
-
-__all__ = ["Trajectory", "columns", "write_csv"]

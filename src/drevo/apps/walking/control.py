@@ -99,6 +99,3 @@ def _gaps(robot: Robot, legs: Sequence[Leg], q: Array, goal: Array) -> Array:
     poses = [robot.pose(goal, leg.link) for leg in legs]
     places = [matvec(x[..., :3, :3], leg.middle) + x[..., :3, 3] for leg, x in zip(legs, poses)]
     return np.concatenate([gap(robot, leg, q, p, x[..., :3, :3]) for leg, p, x in zip(legs, places, poses)], -1)
-
-
-__all__ = ["DriveLaw", "computed_torque", "leaning"]

@@ -227,6 +227,3 @@ def margin(corners: Array, point: Array) -> Array:
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-__all__ = ["BASE", "Leg", "gap", "hull", "legs", "margin", "stand"]

@@ -92,6 +92,3 @@ def _loads(reactions: Array, corners: Array) -> Array:
         for corner, load in zip(three, np.maximum(p, 0.0).T):
             out[:, e, corner] = np.where(pushing, load, 0.0)
     return out
-
-
-__all__ = ["least_friction", "most_friction"]

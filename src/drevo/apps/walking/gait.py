@@ -93,6 +93,3 @@ def footholds(start: Array, steps: int, length: float) -> list[tuple[int, Array]
         ahead = length * (k if 0 < k == steps - 1 else k + 1)
         out.append((k % 2, start[k % 2] + np.array([ahead, 0.0, 0.0])))
     return out
-
-
-__all__ = ["DYNAMIC", "GAITS", "STATIC", "Gait", "footholds", "gait_of", "quintic", "swing"]

@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import NumericsError
 from ...io.reprs import result
 from ...robot.face import Robot
-from .feet import BASE, Array, Leg, hull, margin
+from .feet import Array, Leg, hull, margin
 
 PULL = 1e-6  # N: a foot that is just being lifted carries nothing to this
 
@@ -94,6 +94,3 @@ class Support:
                     f"{what}: foot {leg.link!r} would pull the ground with {-reactions[k, i, 2]:.3g} N at "
                     f"t = {t[k]:.4g} s (sample {k} of {len(t)}), and it can only push; move slower or lift less"
                 )
-
-
-__all__ = ["BASE", "Support", "needed", "share", "total_wrench", "zero_moment_point"]

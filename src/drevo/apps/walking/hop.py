@@ -80,6 +80,3 @@ def _phase(robot: Robot, two: Sequence[Leg], s: Stretch, wanted: Array, offset: 
         f"the hop: after {CORRECTIONS} corrections the centre of mass is still {np.abs(left).max():.3g} off "
         "its way (SI); the legs are too heavy for this plan, hop less high"
     )
-
-
-__all__ = ["HOP", "hop"]

@@ -47,6 +47,3 @@ def _refuse(who: str, unit: str, t: Array, x: Array, low: float | None, high: fl
                 f"{who} {x[k]:.4g} {unit} at t = {t[k]:.4g} s (sample {k} of {len(t)}), and its limit is "
                 f"{bound:.4g} {unit}; {HEED}"
             )
-
-
-__all__ = ["refuse_limits"]

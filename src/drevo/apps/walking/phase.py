@@ -126,6 +126,3 @@ def resting(places: Array, n: int) -> Array:
     out = np.zeros((3, n + 1, *places.shape))
     out[0] = places
     return out
-
-
-__all__ = ["GaitPlan", "Phase", "Stretch", "resting"]

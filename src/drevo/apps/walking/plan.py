@@ -145,6 +145,3 @@ def _lifted(c: Array, pelvis: Array) -> Array:
     height = np.zeros((3, c.shape[1], 1))
     height[0] = pelvis[2]
     return np.concatenate([c, height], -1)
-
-
-__all__ = ["pattern", "plan", "upright"]

@@ -52,6 +52,3 @@ def _footprints(walk: Walk) -> list[Array]:
             edge = hull(leg.sole(walk.robot.pose(s.q[0], leg.link))[:, :2])
             found[i, round(middle[0], 3), round(middle[1], 3)] = edge
     return list(found.values())
-
-
-__all__ = ["draw"]

@@ -80,6 +80,3 @@ def bracket(x: Array, y: Array) -> Array:
     out = np.zeros_like(x)
     out[BASE] = *(first - second), *third
     return out
-
-
-__all__ = ["Stepper", "bracket"]

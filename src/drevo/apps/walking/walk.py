@@ -270,6 +270,3 @@ def _stage(
         ]
         slip = np.max(moved, axis=0)
     return Stage(stands, support, start + t, q, v, tau, reactions, zmp, inside, slip)
-
-
-__all__ = ["Landing", "Stage", "Walk", "follow", "walk"]

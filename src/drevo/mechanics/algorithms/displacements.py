@@ -100,6 +100,3 @@ def _path(q: Vector, v: Sequence[Vector], order: int) -> list[Series]:
     return [
         *(Series([p, *(x * (1.0 / (k + 1)) for k, x in enumerate(d.c))]) for p, d in zip(q, rate_of)), *quaternion
     ]  # fmt: skip
-
-
-__all__ = ["displaced", "motion_series", "rotated_series", "series", "variables"]

@@ -78,6 +78,3 @@ def _kept(pivot: Scalar, diagonal: Scalar) -> Scalar:
     """The pivot; not a number where it is lost in the rounding of the diagonal that it is what is left of."""
     root = sqrt(pivot - FLOOR * diagonal)
     return root * root + FLOOR * diagonal
-
-
-__all__ = ["immobile", "inverse_operational_inertia", "inverted", "operational_inertia"]

@@ -57,4 +57,3 @@ _WITH: dict[str, Compute] = {
     "inverse_dynamics_derivatives": _effort_derivatives,
     "forward_dynamics_derivatives": _acceleration_derivatives,
 }
-__all__ = ["passive", "with_passive"]

@@ -50,6 +50,3 @@ class Schur:
         """The least dq by M with Gamma dq = -gap."""
         push = self.factors.solve([-x for x in gap])
         return self.M.solve_lower([dot(column, push) for column in self.columns])
-
-
-__all__ = ["Schur"]

@@ -421,12 +421,3 @@ SEQUENCES: dict[str, Callable[..., Any]] = {
     "merged": mass_matrix,
 }
 META = {"paper": {"formalism": "telegin", "doubling": "mul"}}  # the paper writes 2x as a product
-__all__ = [
-    "META",
-    "SEQUENCES",
-    "elements",
-    "kinetic_energy",
-    "mass_matrix",
-    "mass_matrix_paper",
-    "mass_matrix_reuse",
-]

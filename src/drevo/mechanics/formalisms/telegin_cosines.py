@@ -115,6 +115,3 @@ class Cosines:
             self.tree.named(s, f"s_{digits}")
             self.tree.named(c, f"c_{digits}")
         return s, c
-
-
-__all__ = ["Cosines"]

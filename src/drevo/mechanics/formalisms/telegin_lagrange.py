@@ -138,9 +138,3 @@ def potential_energy(tree: Tree, q: Vector) -> Scalar:
         if b.parent < 0:
             total = total + parts.X[i].p.dot(tree.gravity) * parts.mass[i]
     return -total
-
-
-__all__ = [
-    "Equations", "bias", "coriolis_matrix", "equations", "gravity", "inverse_dynamics",
-    "potential_energy",
-]  # fmt: skip

@@ -285,6 +285,3 @@ def planar_elements(
     else:
         plane.reuse()
     return {(j, i): x * float(plane.facing[j] * plane.facing[i]) for (j, i), x in plane.H.items()}
-
-
-__all__ = ["is_planar", "parallel", "planar_elements"]

@@ -147,17 +147,3 @@ def turned_form(J: Sym, P: Sym, x: PlaneTurn, y: PlaneTurn, angle: AngleBetween)
     B = tensor[k][i] * first.y - tensor[k][j] * first.x
     once = wave(A, B, theta)
     return [(constant,), *once, *wave(half * U + mixed * V, half * V - mixed * U, theta, True)]
-
-
-__all__ = [
-    "Formula",
-    "PlaneTurn",
-    "Product",
-    "bilinear",
-    "length",
-    "linear",
-    "quadratic",
-    "shortest_formula",
-    "sum_of_products",
-    "turned_form",
-]  # fmt: skip

@@ -160,6 +160,3 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """Accelerations, (nv,)."""
     return solve(tree, q, v, tau, external).a
-
-
-__all__ = ["Solution", "forward_dynamics", "separate", "solve"]

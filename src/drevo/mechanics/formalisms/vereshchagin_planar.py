@@ -111,6 +111,3 @@ def _times(A: PlaneRotation, r: Pair) -> Pair:
 def _product(A: PlaneRotation, B: PlaneRotation) -> PlaneRotation:
     (a, b), (c, d) = _times(A, (B[0][0], B[1][0])), _times(A, (B[0][1], B[1][1]))
     return (a, c), (b, d)
-
-
-__all__ = ["Rod", "forward_dynamics", "separate"]

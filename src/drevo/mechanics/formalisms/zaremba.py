@@ -240,21 +240,3 @@ def _aligned_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Ve
                 if y is not None:
                     linear, angular = linear + y.axes.x, angular + y.axes.y
     return linear, angular
-
-
-__all__ = [
-    "Entries",
-    "bias",
-    "bias_derivatives",
-    "christoffel",
-    "composite_derivatives",
-    "coriolis_matrix",
-    "gravity",
-    "gravity_derivatives",
-    "inverse_dynamics",
-    "jacobian_derivatives",
-    "mass_matrix",
-    "mass_matrix_derivatives",
-    "pose_derivatives",
-    "refuse_quaternions",
-]

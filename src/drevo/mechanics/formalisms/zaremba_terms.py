@@ -309,6 +309,3 @@ class ZarembaTerms:
         while self.tree.bodies[c].parent != m:
             c = self.tree.bodies[c].parent
         return self._up(c, ts, lambda rest: self.carried(kind, k, c, x, rest, rules), rules)
-
-
-__all__ = ["FORCE", "GROUND", "MOTION", "SIGHT", "Indices", "PoseSight", "Rules", "ZarembaTerms"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .building import CONVENTIONS, Constants, builder, from_dh, place_standard
-from .reading import Table, table
+from .building import Constants, builder, from_dh, place_standard
+from .reading import CONVENTIONS, Table, table
 
 __all__ = ["CONVENTIONS", "Constants", "Table", "builder", "from_dh", "place_standard", "table"]

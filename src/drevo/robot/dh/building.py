@@ -17,7 +17,7 @@ from ...model.draft import GRAVITY
 from ...model.messages import did_you_mean
 from ...model.rotations import add_vectors, apply, from_rpy, matmul, transpose, turn_tensor
 from ..builder import Builder
-from .reading import CONVENTIONS, Table, convention_of
+from .reading import Table, convention_of
 
 if TYPE_CHECKING:
     from ..face import Robot
@@ -287,6 +287,3 @@ def _inverse(a: Frame) -> Frame:
     back = transpose(a[0])
     x, y, z = apply(back, a[1])
     return back, (0.0 - x, 0.0 - y, 0.0 - z)
-
-
-__all__ = ["CONVENTIONS", "Constants", "builder", "from_dh", "place_standard"]

@@ -287,6 +287,3 @@ def _matrix(M: ArrayFrame) -> Array:
     out[:3, :3], out[:3, 3] = M
     out[np.abs(out) <= ZERO] = 0.0
     return out
-
-
-__all__ = ["Table", "table"]

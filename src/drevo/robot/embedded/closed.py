@@ -123,6 +123,3 @@ def _arm(b: Builder, side: str, s: float) -> None:
     b.body(f"{side}_wrist_roll", f"{side}_forearm", axis=fore, origin=fore, mass=0.4, inertia=small)
     b.body(f"{side}_wrist_pitch", f"{side}_wrist_roll", axis=(0, 1, 0), mass=0.4, inertia=small)
     _rod(b, f"{side}_hand", f"{side}_wrist_pitch", ORIGIN, hand, 0.6, (0.0, 0.0, 1.0))
-
-
-__all__ = ["four_bar", "stewart", "two_arm"]
