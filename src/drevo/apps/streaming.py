@@ -16,7 +16,7 @@ import numpy as np
 from ..codegen.runtime.stream import RandomSource, Worker, combined, reduced
 from ..compiler.compile import compile
 from ..errors import InputError, NumericsError, shown
-from ..io.given import whole
+from ..io.given import Array, whole
 from ..io.reprs import brief
 from ..mechanics import configuration
 from ..model.description import Model
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
     from ..robot.face import Robot
 
-Array = np.ndarray[Any, Any]
 Ranges = Mapping[str, Any]
 LONGEST = 2**62  # samples: their numbers fit in 64 bits with a sign
 PIECE = 4096  # samples evaluated at a time when one that failed is sought

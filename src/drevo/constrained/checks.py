@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError, shown
-from ..io.given import finite, positive, whole
+from ..io.given import Array, finite, positive, whole
 from ..mechanics.trunk import trunk_pitch
 from ..model.description import Model
 from ..model.dynamics import Dynamics
@@ -19,7 +19,6 @@ from .functions import short
 from .solve import RankSplit, factor_of, matvec
 from .terms import ConstraintTerms
 
-Array = np.ndarray[Any, Any]
 TermsAt = Callable[[Array, Array], ConstraintTerms]  # q, v -> the terms there
 
 CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)

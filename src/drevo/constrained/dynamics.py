@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
-from ..io.given import number
+from ..io.given import Array, number
 from ..io.reprs import brief
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
@@ -40,7 +40,6 @@ from .constraint import Constraint, Contact
 from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec, pseudoinverse
 from .terms import constraint_terms, held_at
 
-Array = np.ndarray[Any, Any]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
 
 STRIDE = 0.5  # rad or m: the longest step of an assembly

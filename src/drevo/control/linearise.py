@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +31,7 @@ from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
 from ..constrained.solve import RANK
 from ..errors import NumericsError
-from ..io.given import flag
+from ..io.given import Array, flag
 from ..io.reprs import result
 from ..mechanics.acting import acting as acting_in
 from ..mechanics.acting import passive_forces, slopes
@@ -45,7 +44,6 @@ from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .model import LinearModel, real_matrix
 
-Array = np.ndarray[Any, Any]
 _Given = tuple[Array, Array, Array]  # q, v, tau
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 

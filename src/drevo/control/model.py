@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
-from ..io.given import finite, seconds
+from ..io.given import Array, finite, seconds
 from ..io.packages import package
 from ..io.reprs import result
 
-Array = np.ndarray[Any, Any]
 AnyLinearModel = TypeVar("AnyLinearModel", bound="LinearModel")
 
 

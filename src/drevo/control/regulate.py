@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
-from ..io.given import finite, leading, number, seconds
+from ..io.given import Array, finite, leading, number, seconds
 from ..io.packages import package
 from ..io.reprs import result
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .linearise import Linearisation, linearise
 from .model import LinearModel
-
-Array = np.ndarray[Any, Any]
-
 
 UNSEEN = 1e-10  # of the largest: below it a rate or a singular value is rounding
 EVEN = 1e-13  # the same of an eigenvalue of a weight

@@ -25,7 +25,7 @@ from ..constrained.constraint import Constraint, Weld
 from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
-from ..io.given import finite, leading, number
+from ..io.given import Array, finite, leading, number
 from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
@@ -36,7 +36,6 @@ from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .model import real_matrix
 
-Array = np.ndarray[Any, Any]
 THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
 WEAK = 1e-3  # of the largest singular value, well below where pivots are THIN
 LOST = 10.0  # the condition from which on a motion that fails does so for want of rank

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DrevoError, NumericsError
-from ..io.given import finite, leading
+from ..io.given import Array, finite, leading
 from ..model.description import Joint, Model
 
-Array = np.ndarray[Any, Any]
 SMALL = 1e-4  # rad: below it the series to the sixth order are exact to the last bit
 UNIT = 2e-6  # of |q|^2: how far a quaternion may be from unit length, as in compiled code
 UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit

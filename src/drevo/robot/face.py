@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..codegen.runtime.arguments import in_memory
 from ..codegen.runtime.memo import memoised
 from ..errors import InputError, shown
-from ..io.given import generator
+from ..io.given import Array, generator
 from ..mechanics import configuration
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
-
-Array = np.ndarray[Any, Any]
 
 
 class Robot(Methods, JointArrays):

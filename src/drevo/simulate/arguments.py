@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
-from ..io.given import leading, numbers
+from ..io.given import Array, leading, numbers
 from ..mechanics.acting import has_passive, passive_on_arrays, without_passive
 from ..mechanics.configuration import require_unit_quaternions
 from ..model.dynamics import Dynamics
@@ -23,7 +22,6 @@ from .constraints import HeldConstraints
 from .control import Control, law_digest, law_function
 from .motion import StateRates, numeric_rates, quaternions
 
-Array = np.ndarray[Any, Any]
 Efforts = Callable[[float, Array, Array], ArrayLike]
 NumericLaw = Callable[[float, Array, Array], Array]
 

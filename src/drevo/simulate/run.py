@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError, shown
-from ..io.given import callable_given, flag, positive, seconds, whole
+from ..io.given import Array, callable_given, flag, positive, seconds, whole
 from ..model.dynamics import Dynamics
 from . import layout
 from .adaptive import Adaptive, TimedState
@@ -28,7 +28,6 @@ from .integrators import Integrator, integrator
 from .state import EngineState
 from .table import Occurrence, Table
 
-Array = np.ndarray[Any, Any]
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
 CHUNKS = 100  # of a long motion: between them interrupts and the progress bar have their turn
 FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..io.given import number
+from ..io.given import Array, number
 from ..io.reprs import result
 from ..io.saving import saving
 from ..model.dynamics import Dynamics
 from .constraints import HeldConstraints
 
-Array = np.ndarray[Any, Any]
 Dense = Callable[[float], tuple[Array, Array]]
 NumericLaw = Callable[[float, Array, Array], Array]
 MANY = 4096  # states whose reactions are found at a time

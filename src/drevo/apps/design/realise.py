@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InputError, NumericsError, shown
-from ...io.given import flag, number
+from ...io.given import Array, flag, number
 from ...io.packages import package
 from ...mechanics.spatial import ZERO_INERTIA, RigidInertia, Sym, Vec
 from ...mechanics.tree_indices import ancestors
@@ -27,7 +27,6 @@ from .polynomial import NUMBER
 if TYPE_CHECKING:
     from ...robot.face import Robot
 
-Array = np.ndarray[Any, Any]
 
 STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # places of masses in a cube of the half-width `reach` about each pole
 THICKNESS = 1e-3  # share of a redistributed body's mass that is spread over all places, so that it is no sheet

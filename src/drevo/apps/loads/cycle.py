@@ -13,7 +13,7 @@ from ...codegen.emit.plot import Curve, Panel, plot
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...errors import InputError, shown
-from ...io.given import number
+from ...io.given import Array, number
 from ...io.reprs import result
 from ...io.saving import saving
 from ...model.messages import expect_robot
@@ -23,8 +23,6 @@ from .masses import GivenDistribution, distribution
 from .sections import COMPONENTS, SectionLoads, Spanned, section_loads
 from .span import chosen, spread
 from .trajectory import Trajectory, write_csv
-
-Array = np.ndarray[Any, Any]
 
 
 @result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,11 +22,10 @@ from ...constrained.constraint import (
 from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics
 from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError
-from ...io.given import finite
+from ...io.given import Array, finite
 from ...robot.face import Robot
 from .masses import named
 
-Array = np.ndarray[Any, Any]
 Forces = Mapping[str, ArrayLike]
 KEPT = 1e-6  # m, rad and their rates: how far a motion may be from its constraints
 

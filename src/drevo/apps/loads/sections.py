@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
-from ...io.given import finite
+from ...io.given import Array, finite
 from ...io.reprs import result
 from ...mechanics.configuration import state
 from ...model.description import Model
@@ -31,7 +31,6 @@ from .external import AppliedWrench, Surroundings
 from .masses import Distribution, GivenDistribution, distribution, named, pseudo_inertia
 from .span import Span, chosen
 
-Array = np.ndarray[Any, Any]
 Spanned = Span | Sequence[ArrayLike] | None
 COMPONENTS = ("axial", "shear_y", "shear_z", "torsion", "bending_y", "bending_z")
 

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError
-from ...io.given import finite, number
+from ...io.given import Array, finite, number
 from ...io.reprs import result
-
-Array = np.ndarray[Any, Any]
 
 NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
 

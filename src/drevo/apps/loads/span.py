@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError, shown
-from ...io.given import finite, number, whole
+from ...io.given import Array, finite, number, whole
 from ...io.reprs import result
 from ...model.description import Model
 from ...model.messages import model_of
 from .masses import Distribution, named
 
-Array = np.ndarray[Any, Any]
 SHORT = 1e-6  # m: children nearer to the origin than this say nothing about a direction
 JUMP = 1e-6  # of the span: how near to a joint its two sides are
 MOST = 1_000_000  # sections of a diagram

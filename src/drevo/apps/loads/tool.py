@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError, NumericsError, shown
-from ...io.given import finite, generator, number, numbers, whole
+from ...io.given import Array, finite, generator, number, numbers, whole
 from ...io.reprs import result
 from ...mechanics.configuration import state
 from ...model.description import Joint
@@ -30,7 +30,6 @@ from .masses import distribution as distribution_of
 from .sections import Spanned, section_loads, section_motion
 from .span import chosen
 
-Array = np.ndarray[Any, Any]
 LAWS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
 SOFT = 1e-100  # N or N m^2: what is softer gives way beyond all numbers
 MOST = 100_000_000  # samples

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ...constrained.dynamics import constrained_dynamics
 from ...errors import InputError, shown
-from ...io.given import finite, flag, numbers, whole
+from ...io.given import Array, finite, flag, numbers, whole
 from ...io.reprs import result
 from ...io.saving import saving
 from ...mechanics.configuration import require_unit_quaternions
@@ -23,7 +23,6 @@ from ...model.messages import expect_robot
 from ...robot.face import Robot
 from ...simulate.arguments import checked_law
 
-Array = np.ndarray[Any, Any]
 STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
 MOST = 1_000_000  # rows of one leg between waypoints
 UNREADABLE = (OSError, ValueError, MemoryError)

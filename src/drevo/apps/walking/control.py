@@ -12,8 +12,9 @@ import numpy as np
 
 from ...constrained.solve import RANK, matvec
 from ...constrained.terms import constraint_terms
+from ...io.given import Array
 from ...robot.face import Robot
-from .feet import BASE, Array, Leg, gap
+from .feet import BASE, Leg, gap
 from .ground import Support, needed, share
 from .phase import Phase
 

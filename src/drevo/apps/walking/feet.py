@@ -11,13 +11,12 @@ import numpy as np
 from ...constrained.constraint import Contact, contact
 from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError, shown
-from ...io.given import finite
+from ...io.given import Array, finite
 from ...io.reprs import result
 from ...model.description import Joint, Model
 from ...model.messages import did_you_mean, expect_robot
 from ...robot.face import Robot
 
-Array = np.ndarray[Any, Any]
 Corners = Sequence[Sequence[float]]
 
 BASE = slice(0, 6)  # the rates of a free base

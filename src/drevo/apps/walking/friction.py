@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .feet import Array
+from ...io.given import Array
 
 FINE = 32  # thirds taken off each way of the search: (2/3)^32 of the range is left
 INSIDE = -1e-9  # of the weight: a corner that just carries nothing

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ...errors import InputError, shown
-from ...io.given import positive, whole
-from .feet import Array
+from ...io.given import Array, positive, whole
 
 MOST = 10_000  # steps
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import NumericsError
+from ...io.given import Array
 from ...io.reprs import result
 from ...robot.face import Robot
-from .feet import Array, Leg, hull, margin
+from .feet import Leg, hull, margin
 
 PULL = 1e-6  # N: a foot that is just being lifted carries nothing to this
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import NumericsError
-from ...io.given import number
+from ...io.given import Array, number
 from ...robot.face import Robot
-from .feet import Array, Corners, Leg, legs, stand
+from .feet import Corners, Leg, legs, stand
 from .gait import Gait, quintic, swing
 from .ground import needed
 from .phase import GaitPlan, Phase, Stretch, resting

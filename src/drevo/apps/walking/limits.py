@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import NumericsError
+from ...io.given import Array
 from ...robot.face import Robot
-from .feet import Array
 
 SLACK = 1e-9  # of a limit: what rounding of a motion to its edge leaves
 HEED = "move slower, take shorter steps, or correct the limit"

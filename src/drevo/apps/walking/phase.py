@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...constrained.terms import constraint_terms
+from ...io.given import Array
 from ...io.reprs import result
 from ...robot.face import Robot
-from .feet import Array, Leg, stand
+from .feet import Leg, stand
 from .ground import Support, needed, share
 from .limits import refuse_limits
 

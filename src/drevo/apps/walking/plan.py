@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...io.given import Array
 from ...robot.face import Robot
-from .feet import Array, Corners, Leg, legs, stand
+from .feet import Corners, Leg, legs, stand
 from .gait import DYNAMIC, Gait, footholds, gait_of, quintic, swing
 from .ground import total_wrench, zero_moment_point
 from .phase import GaitPlan, Stretch, resting

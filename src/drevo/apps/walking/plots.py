@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...codegen.emit.plot import Curve, Panel, plot
 from ...errors import InputError, shown
-from .feet import Array, hull
+from ...io.given import Array
+from .feet import hull
 from .walk import Walk
 
 

@@ -15,9 +15,10 @@ from ...constrained.dynamics import ConstrainedMotion
 from ...constrained.solve import RANK
 from ...constrained.terms import constraint_terms
 from ...errors import NumericsError
+from ...io.given import Array
 from ...robot.face import Robot
 from .control import DriveLaw
-from .feet import BASE, CLOSED, Array, Leg, gap
+from .feet import BASE, CLOSED, Leg, gap
 
 PUT_BACK = 8  # Newton steps
 State = tuple[Array, Array]

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import InputError, NumericsError, one_of, shown
-from ...io.given import callable_given, number
+from ...io.given import Array, callable_given, number
 from ...io.reprs import result
 from ...robot.face import Robot
 from .control import computed_torque, leaning
-from .feet import Array, Corners, Leg, margin
+from .feet import Corners, Leg, margin
 from .friction import most_friction
 from .gait import DYNAMIC, Gait
 from .ground import Support, total_wrench, zero_moment_point

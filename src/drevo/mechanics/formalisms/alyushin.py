@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import InputError, TraceError, one_of
-from ...io.given import finite, number
+from ...io.given import Array, finite, number
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
 from ..jet import Jet, jet
@@ -27,7 +27,6 @@ from ..scalar import Scalar, Vector, cos, is_zero, sin
 from ..spatial import UNIT, ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
 
-Array = np.ndarray[Any, Any]
 Numbers = Any  # anything that holds numbers
 MODES = {
     "A": "rates of the superposed rotations, constant polar moments",
