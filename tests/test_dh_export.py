@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from math import pi
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tolerances import DYNAMICS, KINEMATICS
 
 import drevo
 from drevo.errors import ModelError
-from drevo.model.description import Model
+from drevo.model.description import Limit, Model, Shape
 from drevo.robot.dh import Table, table
 from drevo.robot.face import Robot
 
@@ -123,6 +124,30 @@ def test_a_table_comes_back_as_it_was() -> None:
         assert np.abs(row["com"] - body["com"]).max() <= 1e-15
         assert np.abs(row["inertia"] - body["inertia"]).max() <= 1e-15
     assert made[2]["joint"] == "prismatic"
+
+
+@pytest.mark.filterwarnings("ignore::drevo.DrevoWarning")
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_a_table_keeps_what_acts_in_joints_and_what_links_look_like(convention: str) -> None:
+    """Rotors, dampers, springs; limits of speed and effort; shapes; of joints of several steps too."""
+    b = drevo.Builder("kept")
+    full: Any = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": np.diag([0.1, 0.2, 0.25])}
+    acts = {"armature": 0.3, "damping": 0.2, "stiffness": 5.0, "reference": 0.4}
+    b.body("a", axis=(0, 1, 0), limit=Limit(-1.0, 1.0, 2.0, 3.0), **acts, **full)
+    b.body(
+        "b", "a", "universal", axis=(1, 0, 0), axis2=(0, 1, 0), origin=(0.3, 0, 0), friction=0.1, **acts, **full
+    )
+    b.body("tool", "b", "fixed", origin=(0, 0, 0.1), **full)
+    b.shaped("tool", [Shape("box", (0.1, 0.2, 0.3))]).shaped("a", [Shape("sphere", (0.1,))])
+    b.body("c", "a", **full).couple("c_joint", "a_joint", (0.1, 2.0))
+    robot = b.robot()
+    again = drevo.from_dh(table(robot, convention))
+    assert again.model.couplings == robot.model.couplings
+    q, v = robot.random(np.random.default_rng(0)), np.array([0.3, 0.2, 0.1, 0.4])
+    for ask in (lambda r: r.mass_matrix(q), lambda r: r.passive(q, v), lambda r: r.max_effort, lambda r: r.upper):
+        assert np.allclose(ask(again), ask(robot), rtol=0.0, atol=1e-14)
+    kept = {x.name: x.shapes for x in again.model.links}
+    assert all(kept[x.name] == x.shapes for x in robot.model.links)
 
 
 def test_branches_start_from_auxiliary_frames() -> None:

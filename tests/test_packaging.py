@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,9 +34,20 @@ def test_every_file_is_shipped() -> None:
     names = {line.split("/")[0] for line in done.stdout.splitlines()}
     shipped = set(re.findall(r"^graft (\w+)$", (ROOT / "MANIFEST.in").read_text(), re.MULTILINE))
     included = re.findall(r"^include (.*)$", (ROOT / "MANIFEST.in").read_text(), re.MULTILINE)
-    own = {"src", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"}
+    own = {"src", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"}
     hidden = {name for name in names if name.startswith(".")}
     assert names - hidden - own == shipped | {w for line in included for w in line.split()}
+
+
+def test_a_build_folder_of_before_is_not_packed(tmp_path: Path) -> None:
+    """By the command of setup.py on a small package: what pyproject.toml says needs a newer setuptools."""
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    for file in ("src/small/__init__.py", "src/small/new.py", "build/lib/small/old.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    command = [sys.executable, "setup.py", "--quiet", "build"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert {x.name for x in (tmp_path / "build/lib/small").iterdir()} == {"__init__.py", "new.py"}
 
 
 def test_extras_that_sentences_name_exist() -> None:

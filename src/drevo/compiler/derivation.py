@@ -130,9 +130,6 @@ class Derivation:
     def _repr_markdown_(self) -> str:
         return self.markdown()
 
-    def __str__(self) -> str:
-        return self.python()
-
     # -- numbers --------------------------------------------------------------------------------------------
 
     def evaluate(self, *args: Any, parameters: Mapping[str, float] | None = None, **state: Any) -> Any:

@@ -26,6 +26,7 @@ from drevo.model.description import (
     Mat3,
     Mimic,
     Model,
+    Shape,
     Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
@@ -137,6 +138,11 @@ class Builder:
         """Hold q of a joint at c0 + c1 x + c2 x^2 + ..., x the q of its driver; a constraint, unlike `mimic`."""
         found = _checked(f"coupling of {joint!r}", "coefficients", values.sequence, coefficients)
         self._couplings.append(JointCoupling(joint, driver, found))
+        return self
+
+    def shaped(self, link: str, shapes: Sequence[Shape]) -> Builder:
+        """What a body looks like; nothing is computed from it."""
+        self._links[self._known(link)] = replace(self._links[link], shapes=tuple(shapes))
         return self
 
     def contact(self, link: str, point: Numbers) -> Builder:

@@ -44,7 +44,7 @@ SOURCES = {
     ),
     "baumgarte": Publication(
         ("J. Baumgarte",), "Stabilization of constraints and integrals of motion in dynamical systems",
-        "Computer Methods in Applied Mechanics and Engineering 1(1), 1-16", "1972",
+        "Computer Methods in Applied Mechanics and Engineering 1, 1-16", "1972",
     ),
     "featherstone": Publication(("R. Featherstone",), "Rigid Body Dynamics Algorithms", "Springer", "2008"),
     "hairer": Publication(
@@ -55,7 +55,7 @@ SOURCES = {
     "khalil": Publication(
         ("W. Khalil", "J.-F. Kleinfinger"),
         "Minimum operations and minimum parameters of the dynamic models of tree structure robots",
-        "IEEE Journal of Robotics and Automation 3(6)", "1987",
+        "IEEE Journal of Robotics and Automation 3(6), 517-526", "1987",
     ),
     "kovalchuk": Publication(
         ("A. K. Kovalchuk", "D. B. Kulakov", "S. E. Semenov"),
@@ -68,12 +68,12 @@ SOURCES = {
     ),
     "luh": Publication(
         ("J. Luh", "M. Walker", "R. Paul"), "On-line computational scheme for mechanical manipulators",
-        "ASME Journal of Dynamic Systems, Measurement, and Control 102(2)", "1980",
+        "ASME Journal of Dynamic Systems, Measurement, and Control 102(2), 69-76", "1980",
     ),
     "singh": Publication(
         ("S. Singh", "R. Russell", "P. Wensing"),
         "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra",
-        "IEEE Robotics and Automation Letters 7(2)", "2022",
+        "IEEE Robotics and Automation Letters 7(2), 1809-1816", "2022",
     ),
     "telegin": Publication(
         ("A. I. Telegin",), "Writing out inertial matrices of hinged tree-shaped systems",
@@ -82,7 +82,7 @@ SOURCES = {
     ),
     "udwadia": Publication(
         ("F. E. Udwadia", "R. E. Kalaba"), "A new perspective on constrained motion",
-        "Proceedings of the Royal Society A 439, 407-410", "1992",
+        "Proceedings of the Royal Society of London A 439, 407-410", "1992",
     ),
     "vereshchagin": Publication(
         ("A. F. Vereshchagin",),

@@ -28,7 +28,7 @@ Frame = tuple[Mat3, Vec3]
 
 COLUMNS = ("parent", "theta", "d", "a", "alpha", "joint", "mass", "com", "inertia", "M")
 LEAST = 5  # columns of a row without names: to alpha
-EXTRAS = ("name", "joint_name", "lead", "limit", "mimic")
+EXTRAS = ("name", "joint_name", "lead", "limit", "mimic", "dynamics")
 SHORT = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}
 BALLS = ("spherical", "free")
 ALLOWED = ("revolute", "continuous", "prismatic", "helical", "fixed", *BALLS)
@@ -61,10 +61,10 @@ def from_dh(
     was welded is welded.
 
     A row is a mapping with any of `parent theta d a alpha joint mass com inertia M`, or a list in this order,
-    and of `name joint_name lead limit mimic`. `parent` is the number of a row counted from 1, 0 for the
-    base, or a name; by default the row before. `joint` is "revolute", "prismatic", "helical" (with `lead`,
-    metres per revolution) or "fixed", or R, P, H, F; theta and d are where it stands at q = 0. A floating base
-    is a row with the joint "free", a ball one with "spherical"; its four constants are 0.
+    and of `name joint_name lead limit mimic` and `dynamics`, a JointDynamics. `parent` is the number of a row
+    counted from 1, 0 for the base, or a name; by default the row before. `joint` is "revolute", "prismatic",
+    "helical" (with `lead`, metres per revolution) or "fixed", or R, P, H, F; theta and d are where it stands at
+    q = 0. A floating base is a row with the joint "free", a ball one with "spherical"; its four constants are 0.
 
     standard (distal):   A = Rz(theta) Tz(d) Tx(a) Rx(alpha); the row's frame is past the joint, on its body
     modified (proximal): A = Rx(alpha) Tx(a) Rz(theta) Tz(d); the row's frame is at the joint
@@ -100,6 +100,10 @@ def builder(
     for k, row in enumerate(given.rows, 1):
         _add(b, done, k, _columns(row, k), convention, given.frames)
         _weld(b, given, done, k)
+    for link, shapes in given.shapes.items():
+        b.shaped(link, shapes)
+    for c in given.couplings:
+        b.couple(c.joint, c.driver, c.coefficients)
     for contact in given.contacts:
         b.contact(contact.link, contact.point)
     for x in given.loops:
@@ -194,6 +198,7 @@ def _add(
         lead=row.get("lead"),
         limit=row.get("limit"),
         mimic=row.get("mimic"),
+        dynamics=row.get("dynamics"),
         joint_name=row.get("joint_name", f"joint{k}"),
         child_origin=child_origin,
         child_rotation=child_rotation,

@@ -19,7 +19,7 @@ from ...codegen.emit.dh_text import latex_table, markdown_table, text_table
 from ...errors import ModelError, shown
 from ...mechanics.spatial import UNIT
 from ...mechanics.tree import Tree, TreeBody, build_tree
-from ...model.description import ContactPoint, Loop, Model
+from ...model.description import ContactPoint, JointCoupling, JointDynamics, Loop, Model, Shape
 from ...model.messages import model_of
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Table(Sequence[Mapping[str, Any]]):
     """Rows for `drevo.from_dh`, which takes the whole table back: the same dynamics, the same q, links and frames.
 
     rows: mappings with `name parent joint theta d a alpha mass com inertia` and where needed `M joint_name lead
-    limit mimic`. frames: (row, 4x4) of every link: where it stands in the frame of the row that holds it; row 0 is
-    the base, whose link is the root.
+    limit mimic dynamics`. frames: (row, 4x4) of every link: where it stands in the frame of the row that holds it;
+    row 0 is the base, whose link is the root. shapes: of the links that have any.
     """
 
     rows: tuple[Any, ...]
@@ -52,6 +52,8 @@ class Table(Sequence[Mapping[str, Any]]):
     root: str = "world"
     loops: tuple[Loop, ...] = ()
     contacts: tuple[ContactPoint, ...] = ()
+    shapes: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict)
+    couplings: tuple[JointCoupling, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -122,7 +124,9 @@ class _Export:
             where = _after(_inverse(self.frame[at.body]), (np.array(at.R, float), np.array(at.p, float)))
             frames[link] = (self.row[at.body], _matrix(where))
         model, convention = self.model, "standard" if self.standard else "modified"
-        return Table(rows, convention, model.name, model.gravity, frames, model.root, model.loops, model.contacts)
+        shapes = {link.name: link.shapes for link in model.links if link.shapes}
+        ends = (model.loops, model.contacts, shapes, model.couplings)
+        return Table(rows, convention, model.name, model.gravity, frames, model.root, *ends)
 
     def _names(self) -> Iterator[str]:
         """Links, and for the steps of one joint the link with the step's letter; unique."""
@@ -208,8 +212,10 @@ class _Export:
         out: dict[str, Any] = {"joint_name": b.joint if steps == 1 else f"{b.joint}_{b.number[-1]}"}
         if b.kind == "helical":
             out["lead"] = 2.0 * math.pi * float(b.pitch)
-        if joint.limit is not None and steps == 1:
+        if joint.limit is not None:
             out["limit"] = joint.limit
+        if joint.dynamics != JointDynamics():
+            out["dynamics"] = joint.dynamics
         if joint.mimic:
             out["mimic"] = (self.driver[b.q], b.factor)
         return out
