@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BYTECODE := @$(BIN)/python -m compileall -q src
 WORKERS ?= auto
 
-.PHONY: demo test bench bench-others bench-check nightly check style types layers coverage sizes matrix replay setup clean
+.PHONY: demo test bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
@@ -28,6 +28,9 @@ bench-others: $(VENV)/.bench   ## the same, and peers that need an environment o
 
 bench-check: $(VENV)/.bench    ## fails where a ratio to a peer has fallen below the recorded one
 	$(BIN)/python benchmarks/peers.py --check
+
+bench-record: $(VENV)/.bench   ## keeps the ratios of this processor for bench-check
+	$(BIN)/python benchmarks/peers.py --record
 
 nightly: $(VENV)/.dev          ## what needs longer
 	DREVO_TREES=10000 DREVO_WORDS=300 $(BIN)/python -m pytest -n $(WORKERS)

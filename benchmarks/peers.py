@@ -6,7 +6,8 @@ results.md, results.json and results.svg beside this file.
 
     python benchmarks/peers.py                     measure
     python benchmarks/peers.py --others PYTHON     also the peers that live in another interpreter
-    python benchmarks/peers.py --check             measure less, and fail where a ratio has fallen
+    python benchmarks/peers.py --check             measure less; fail where a ratio of this processor fell
+    python benchmarks/peers.py --record            keep the ratios of this processor, in records/
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import statistics
 import sys
 import time
@@ -56,6 +58,7 @@ def main() -> int:
     """Measure, print, write; the exit code is 1 when --check finds a ratio that has fallen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--record", action="store_true", help="keep the ratios of this processor for --check")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--others", metavar="PYTHON", help="an interpreter with frax, adam, mjx, drake")
     parser.add_argument("--into", type=Path, default=HERE, help="where the results go")
@@ -63,13 +66,14 @@ def main() -> int:
     programs = build()
     cases = {s.name: prepare(s) for s in SUBJECTS}
     say("loaded")
-    document = measured(cases, programs, options.rounds or (CHECK_ROUNDS if options.check else ROUNDS))
-    recorded = json.loads((HERE / "results.json").read_text())
-    if options.check:
+    brief = options.check or options.record
+    document = measured(cases, programs, options.rounds or (CHECK_ROUNDS if brief else ROUNDS))
+    if brief:
         now = report.ratios(document)
         if document["load"] > CORES / 2:  # nobody can say what threads gain
             now = {name: x for name, x in now.items() if "threads" not in name}
-        return check(now, report.ratios(recorded))
+        return record(document, now) if options.record else check(now, recorded_ratios())
+    recorded = json.loads((HERE / "results.json").read_text())
     document["costs"] = costs.compiles(cases)
     document["starts"] = costs.cold_starts(cases["panda"])
     say("compile times and cold starts")
@@ -141,6 +145,30 @@ def machine() -> dict[str, str]:
         "cpu": cpu, "python": platform.python_version(), "numpy": np.__version__, "drevo": drevo.__version__,
         "pinocchio": pin.__version__, "mujoco": mujoco.__version__,
     }  # fmt: skip
+
+
+def record_file() -> Path:
+    """Where the ratios of this processor are kept: on another one they are others."""
+    return HERE / "records" / (re.sub(r"[^a-z0-9]+", "-", machine()["cpu"].lower()).strip("-") + ".json")
+
+
+def record(document: dict[str, Any], now: dict[str, float]) -> int:
+    """Keeps the ratios of a processor."""
+    kept = {k: document[k] for k in ("machine", "date", "rounds", "load")}
+    ratios = {name: round(x, 3) for name, x in now.items()}
+    record_file().parent.mkdir(exist_ok=True)
+    record_file().write_text(json.dumps({**kept, "ratios": ratios}, indent=1) + "\n")
+    print(f"{len(ratios)} ratios in {record_file().relative_to(HERE.parent)}")
+    return 0
+
+
+def recorded_ratios() -> dict[str, float]:
+    """Those of this processor; none where nothing is recorded for it."""
+    if record_file().exists():
+        found: dict[str, float] = json.loads(record_file().read_text())["ratios"]
+        return found
+    print(f"nothing is recorded for {machine()['cpu']}: `make bench-record` on a state that is known to be fast")
+    return {}
 
 
 def check(now: dict[str, float], then: dict[str, float]) -> int:
