@@ -210,6 +210,18 @@ def test_a_name_has_one_meaning() -> None:
     assert known - twins == set(), "no longer twins: take them out of the table"
 
 
+LISTED = {"drevo.apps.streaming", "drevo.constrained.constraint"}  # beside the faces of packages
+
+
+def test_only_what_users_import_lists_its_names() -> None:
+    """Elsewhere an underscore says what a module keeps to itself, where the name is made."""
+    found = set()
+    for name, (package, tree) in modules().items():
+        assigned = {ast.unparse(x.targets[0]) for x in tree.body if isinstance(x, ast.Assign)}
+        found |= {name} if "__all__" in assigned and name != package else set()
+    assert found == LISTED
+
+
 # -- sizes that a reader can hold ------------------------------------------------------------------------------
 
 # what is over a limit today, lines each: rows only go, and their numbers only fall

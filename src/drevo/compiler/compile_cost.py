@@ -147,6 +147,3 @@ def _duration(seconds: float) -> str:
         if seconds > size:
             return f"{seconds / size:.3g} {name}"
     return f"{seconds / 60.0:.3g} minutes"
-
-
-__all__ = ["AFFORDABLE", "operations", "require_affordable", "require_derivable"]

@@ -415,16 +415,3 @@ def at_zero(values: Vector, d: Sequence[Expr]) -> list[Scalar]:
     graph = d[0].graph
     put = _at_zero(graph, {(k,): x for k, x in enumerate(values)}, d)
     return [put.get((k,), 0.0) for k in range(len(values))]
-
-
-__all__ = [
-    "METHODS",
-    "at_zero",
-    "by_graph",
-    "by_recursion",
-    "by_theorem",
-    "by_time",
-    "derivative",
-    "derivative_program",
-    "unpack",
-]

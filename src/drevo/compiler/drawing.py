@@ -122,6 +122,3 @@ def _place(pose: Pose, r: Vec) -> Point:
 
 def _point(v: Vec) -> Point:
     return float(v.x), float(v.y), float(v.z)
-
-
-__all__ = ["MOST", "augmented", "draw", "drawing_of"]

@@ -78,6 +78,3 @@ def _said(mode: str, q: Array, v: Array, by_mode: Array, exact: Array) -> tuple[
 
 def _listed(x: Array) -> str:
     return ", ".join(f"{e:.4g}" for e in x)
-
-
-__all__ = ["inexact_energy"]

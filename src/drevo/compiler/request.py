@@ -36,6 +36,3 @@ def requested(
         return obtain(request(model, *asked), program, how, extra=extra, cache=lasting)
 
     return make() if robot is model else memoised(robot, (asked, how), make)
-
-
-__all__ = ["requested"]

@@ -280,6 +280,3 @@ def _number(x: float) -> Terms:
 def _nonzero(name: str, x: float) -> Iterator[Statement]:
     if x:
         yield Statement(name, _number(x))
-
-
-__all__ = ["described", "inputs_of"]

@@ -94,6 +94,3 @@ def output_shape(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
 def _told_apart(x: Quantity, output: str) -> str:
     """Outputs of one name, as T of poses and of the kinetic energy, are named after their quantities."""
     return x.name if len(x.outputs) == 1 else f"{x.name}_{output}"
-
-
-__all__ = ["CATALOGUE", "output_shape", "quantity", "trace"]

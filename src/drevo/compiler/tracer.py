@@ -178,6 +178,3 @@ def _flat(value: Any) -> Iterator[Any]:
             yield from _flat(row)
     else:
         yield value
-
-
-__all__ = ["GraphContext", "ParameterSymbols", "Tracer", "unknowns"]

@@ -62,6 +62,3 @@ def less_turns(x: Any, factor: float) -> Any:
     for part in parts:
         y = y - n * part
     return np.where(np.abs(n) > FEW, np.where(np.abs(n) <= MOST, y, np.nan), x)
-
-
-__all__ = ["FEW", "NOTE", "Turn", "less_turns", "period", "period_texts"]

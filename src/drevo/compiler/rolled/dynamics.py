@@ -247,16 +247,3 @@ SHAPES = {
     **dict.fromkeys(("forward_dynamics", "motion"), SweepShape(_GAIN, 7, _INERTIA + 3)),
     "pivots": SweepShape(_PIVOT_SLOT, tiled=False),
 }
-
-__all__ = [
-    "LINK",
-    "LOAD",
-    "SHAPES",
-    "SweepShape",
-    "articulated_from",
-    "forward",
-    "inverse",
-    "numbers_of",
-    "pivots",
-    "wrenches",
-]

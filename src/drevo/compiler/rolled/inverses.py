@@ -247,6 +247,3 @@ def _about_origin(A: Matrix, p: Vec) -> Matrix:
     half = [moved(column) for column in zip(*A)]  # by columns of T A, which are rows of A T^T
     full = [moved(row) for row in zip(*half)]
     return [[full[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
-
-
-__all__ = ["SHAPES", "factor", "forward_derivatives", "inverse_mass_matrix", "operational"]

@@ -166,6 +166,3 @@ def _columns(kind: Kind, frame: str) -> BodyStep:
     for k, row in enumerate(rows):
         t.write(f"row{k}", row)
     return t.step()
-
-
-__all__ = ["ORDERS", "SHAPES", "kinetic_energy", "link_kinematics", "poses", "sums"]

@@ -249,18 +249,3 @@ def moving_pair(forward: bool = False) -> BodyStep:
     t.write("ground", [*full.f], 12)
     t.write("ground", flat_of(g * (1.0 - leaves)), 21)
     return t.step()
-
-
-__all__ = [
-    "CARRIED",
-    "CARRIED_WRENCH",
-    "SHAPES",
-    "SPEED",
-    "coriolis_matrix",
-    "derivatives",
-    "mass_matrix",
-    "moving_back",
-    "moving_pair",
-    "out",
-    "push",
-]

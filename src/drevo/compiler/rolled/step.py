@@ -128,19 +128,3 @@ def numbers_of_pose(x: Pose) -> list[Scalar]:
 
 def flat_of(x: Motion | Force) -> list[Scalar]:
     return [*x[0], *x[1]]
-
-
-__all__ = [
-    "TURNING",
-    "WORLD",
-    "Kind",
-    "StepTracer",
-    "body_from",
-    "flat_of",
-    "force_of",
-    "mat_of",
-    "motion_of",
-    "numbers_of_mat",
-    "numbers_of_pose",
-    "pose_of",
-]

@@ -145,6 +145,3 @@ def quaternions_of(columns: BodyTable) -> list[int]:
     wide = columns.widths[0]
     found: list[int] = (columns.q + wide - 4)[wide >= 4].tolist()
     return found
-
-
-__all__ = ["Tables", "kinds_of", "quaternions_of"]

@@ -126,6 +126,3 @@ def _name(model: Any, address: int) -> str:
 
 def _text(numbers: Any) -> str:
     return " ".join(repr(float(x)) for x in np.ravel(numbers))
-
-
-__all__ = ["draft_of"]

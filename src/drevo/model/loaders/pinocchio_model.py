@@ -128,6 +128,3 @@ def _vec(values: Any) -> Vec3:
 def _mat(rows: Any) -> Mat3:
     a, b, c = (_vec(row) for row in np.asarray(rows))
     return (a, b, c)
-
-
-__all__ = ["draft_of"]

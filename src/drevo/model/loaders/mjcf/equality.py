@@ -89,6 +89,3 @@ def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, f
     moved = [sum(c[n] * comb(n, k) * (-start) ** (n - k) for n in range(k, 5)) for k in range(5 if x else 1)]
     moved[0] += at[y]
     file.draft.couplings.append(JointCoupling(y, x, tuple(moved)))
-
-
-__all__ = ["READ", "Layout", "read_equality"]

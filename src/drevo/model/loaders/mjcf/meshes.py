@@ -80,6 +80,3 @@ class Meshes:
 
 def _name(element: Element) -> str:
     return element.get("name") or os.path.splitext(os.path.basename(element.get("file")))[0]
-
-
-__all__ = ["Meshes"]
