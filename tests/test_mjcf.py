@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import drevo
 from drevo.errors import ModelError
 from drevo.io import files, meshes, xml
 from drevo.model.description import Model
@@ -19,7 +20,7 @@ from drevo.model.loaders import load_model, mjcf, solids
 from drevo.model.validation import finish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from robots import compared
+from robots import compared, states
 
 
 def read(text: str) -> Model:
@@ -252,6 +253,31 @@ def test_attached_models_keep_their_own_settings(tmp_path: Path) -> None:
     (tmp_path / "c" / "child.xml").write_text(ATTACHED.replace("c/child", "child"))
     with pytest.raises(ModelError, match="attached more than 8 deep"):
         load_model(tmp_path / "r.xml")
+
+
+KEYS = """<mujoco><worldbody><body name="a"><joint name="i"/><geom size=".1"/>
+ <body name="b"><joint type="ball"/><geom size=".1"/></body></body>
+<body name="c"><freejoint/><geom size=".1"/></body></worldbody><keyframe>%s</keyframe></mujoco>"""
+
+
+def test_keyframes_are_configurations_by_name(tmp_path: Path) -> None:
+    good = (
+        '<key name="home" qpos="1 2 0 0 0 3 4 5 .6 0 .8 0"/><key qpos="0 1 0 0 0 0 0 0 1 0 0 0"/><key name="t"/>'
+    )
+    theirs = mujoco.MjModel.from_xml_string(KEYS % good)
+    data = mujoco.MjData(theirs)
+    mujoco.mj_resetDataKeyframe(theirs, data, 0)
+    mujoco.mj_normalizeQuat(theirs, data.qpos)
+    robot = drevo.load(KEYS % good)
+    assert list(robot.keyframes) == ["home", "key 1"]
+    assert np.allclose(robot.keyframes["home"], states(theirs, data)[0])
+    robot.to_json(tmp_path / "r.json")
+    assert drevo.load(tmp_path / "r.json").model.keyframes == robot.model.keyframes
+    floating = drevo.load(KEYS % good, base="floating")
+    assert floating.keyframes["home"].shape == (floating.nq,) and floating.keyframes["home"][6] == 1.0
+    for bad, says in (('name="k" qpos="1 2"', "2 numbers, q has 12"), (f'qpos="{"0 " * 12}"', "length zero")):
+        with pytest.warns(drevo.DrevoWarning, match=says):
+            assert drevo.load(KEYS % f"<key {bad}/>").keyframes == {}
 
 
 # --- included files ----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from drevo.errors import DrevoWarning, ModelError
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from drevo.mechanics.algorithms.kinematics import pose
 from drevo.mechanics.tree import build_tree
-from drevo.model.loaders import load_model
+from drevo.model.loaders import load_model, mujoco_model
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from robots import compared
@@ -160,8 +160,28 @@ def test_what_acts_in_a_model_of_mujoco_is_named_as_in_its_file() -> None:
             drevo.load(source)
         said.append(str(caught[0].message))
     for words in said:
-        assert all(word in words for word in ("density", "gravcomp", "'p'", "'e'", "damping of fixed 'f'"))
+        assert all(word in words for word in ("density", "gravcomp", "'p'", "damping of fixed 'f'"))
         assert "'n'" not in words and "stiffness" not in words
+
+
+LOOPED = """<mujoco><worldbody><site name="w" pos="0 0 2"/>
+<body name="a" pos="0 0 1" euler="10 20 30"><joint name="i"/><geom size="1"/>
+ <body pos="1 0 0" euler="0 0 40"><joint name="j"/><geom size="1"/>
+  <site name="s" pos="1 2 3" euler="9 8 7"/></body>
+</body><body name="c"><joint/><geom size="1"/></body></worldbody><equality><connect body1="c" anchor="1 2 3"/>
+<weld body1="a" body2="c" anchor=".1 .2 .3"/><joint joint1="i" joint2="j" polycoef="1 2 3 4 5"/>
+<joint joint1="j"/><weld site1="w" site2="s"/><connect site1="s" site2="w"/></equality></mujoco>"""
+
+
+def test_loops_of_a_model_of_mujoco_are_those_of_its_file() -> None:
+    assert mujoco.mjtObj.mjOBJ_SITE == mujoco_model.SITE
+    file, model = load_model(LOOPED), load_model(mujoco.MjModel.from_xml_string(LOOPED))
+    names = dict(zip([link.name for link in model.links], [link.name for link in file.links]))
+    assert len(file.loops) == len(model.loops) == 4 and file.couplings == model.couplings
+    for one, two in zip(file.loops, model.loops):
+        assert (one.kind, one.link_a, one.link_b) == (two.kind, names[two.link_a], names[two.link_b])
+        places = [np.hstack([x.point_a, x.point_b, np.ravel(x.rotation or ())]) for x in (one, two)]
+        assert np.allclose(*places, atol=1e-12)
 
 
 def test_a_model_of_pinocchio() -> None:

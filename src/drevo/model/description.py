@@ -153,6 +153,14 @@ class ContactPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Keyframe:
+    """A configuration that has a name: coordinates q, (nq,)."""
+
+    name: str
+    q: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A closure between two links that the tree does not hold."""
 
@@ -192,6 +200,7 @@ class Model:
     notes: tuple[str, ...] = ()
     source: str = ""
     about: str = field(default="", compare=False)
+    keyframes: tuple[Keyframe, ...] = ()
 
     @property
     def closed(self) -> bool:

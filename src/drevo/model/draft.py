@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from drevo.model.description import ContactPoint, Joint, JointCoupling, Link, Loop, Vec3
+from drevo.model.description import ContactPoint, Joint, JointCoupling, Keyframe, Link, Loop, Vec3
 from drevo.model.messages import at, did_you_mean
 
 GRAVITY: Vec3 = (0.0, 0.0, -9.81)
@@ -27,6 +27,7 @@ class Draft:
     loops: list[Loop] = field(default_factory=list)
     couplings: list[JointCoupling] = field(default_factory=list)
     contacts: list[ContactPoint] = field(default_factory=list)
+    keyframes: list[Keyframe] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     standing: list[str] = field(default_factory=list)

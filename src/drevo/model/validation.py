@@ -1,7 +1,7 @@
 """From a description as read to a valid Model: every problem at once, or one warning for all doubts.
 
-Refused is what cannot be computed or is ambiguous. Warned about is what can be computed but is doubtful. Mesh
-files are never looked at. Everything here is linear in the size of the robot and free of recursion.
+Refused is what cannot be computed or is ambiguous. Warned about is what can be computed but is doubtful.
+Everything here is linear in the size of the robot and free of recursion.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from drevo.model.description import (
 )
 from drevo.model.draft import Draft
 from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
+from drevo.model.references import check_closures, check_keyframes
 from drevo.model.rotations import add_vectors, apply, matmul, unit
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
@@ -48,8 +49,9 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     _check_inertias(draft)
     draft.joints = [_checked_joint(draft, joint) for joint in draft.joints]
     _check_tree(draft)
-    _check_closures(draft)
+    check_closures(draft)
     draft.joints = _resolve_mimics(draft)
+    check_keyframes(draft)
     if flag("strict", strict):
         draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts + _unread(draft)]
     if base != "fixed":
@@ -118,6 +120,7 @@ def _assemble(draft: Draft) -> Model:
         tuple(draft.contacts),
         tuple(draft.notes),
         draft.source,
+        keyframes=tuple(draft.keyframes),
     )
 
 
@@ -352,22 +355,6 @@ def joints_depth_first(draft: Draft) -> list[Joint]:
         order.append(stack.pop())
         stack.extend(reversed(below[order[-1].child]))
     return order
-
-
-def _check_closures(draft: Draft) -> None:
-    links = {link.name for link in draft.links}
-    used = [("contact", contact.link) for contact in draft.contacts]
-    used += [("loop", name) for loop in draft.loops for name in (loop.link_a, loop.link_b)]
-    for what, name in used:
-        if name not in links:
-            draft.problems.append(
-                f"a {what} names the {draft.noun} {name!r}, which does not exist{draft.meant(name, links)}"
-            )
-    joints = {joint.name: joint for joint in draft.joints}
-    for name in (x for coupling in draft.couplings for x in (coupling.joint, coupling.driver) if x):
-        if name not in joints or (joints[name].nq, joints[name].nv) != (1, 1):
-            what = "does not own just one coordinate" if name in joints else "does not exist"
-            draft.problems.append(f"a coupling names the joint {name!r}, which {what}{draft.meant(name, joints)}")
 
 
 # --- mimic -----------------------------------------------------------------

@@ -63,6 +63,11 @@ class JointArrays:
         """Where the springs are at rest, (nv,) rad or m."""
         return self._of_dynamics("reference")
 
+    @property
+    def keyframes(self) -> dict[str, Array]:
+        """Configurations that the description names, each (nq,)."""
+        return {key.name: np.array(key.q) for key in self.model.keyframes}
+
     def _of_limits(self, name: str, size: int, none: float) -> Array:
         def value(joint: Joint) -> float:
             bound = getattr(joint.limit or _BOUND, name)

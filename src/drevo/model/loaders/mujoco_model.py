@@ -15,6 +15,7 @@ from drevo.model.loaders import mjcf
 JOINTS = ("free", "ball", "slide", "hinge")  # by their number
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain")
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
+SITE = 6  # what an equality holds, by the number of its kind
 SPATIAL = 1  # what a joint of a fixed tendon counts as; other wraps are spatial
 BIASED = ("none", "affine", "muscle", "user")
 
@@ -33,7 +34,7 @@ def _element(source: Any) -> Element:
         "option", {key: _text(getattr(model.opt, key)) for key in ("gravity", "density", "viscosity", "wind")}, 0
     )
     option.children = [Element("flag", dict.fromkeys(_disabled(model), "disable"), 0)]
-    world = Element("worldbody", {}, 0)
+    world = Element("worldbody", {}, 0, _sites(model, 0))
     root.children = [Element("compiler", settings, 0), option, world, *_sections(model)]
     bodies = [world]
     for i in range(1, model.nbody):
@@ -44,7 +45,7 @@ def _element(source: Any) -> Element:
 
 def _body(model: Any, i: int) -> Element:
     place = {"pos": _text(model.body_pos[i]), "quat": _text(model.body_quat[i])}
-    body = Element("body", {"name": _name(model, model.name_bodyadr[i]), **place}, 0)
+    body = Element("body", {"name": _named(model, "body", i), **place}, 0)
     body.attributes["gravcomp"] = _text(model.body_gravcomp[i])
     if model.body_mass[i] > 0.0 or model.body_inertia[i].any():
         inertial = {
@@ -56,6 +57,7 @@ def _body(model: Any, i: int) -> Element:
         body.children.append(Element("inertial", inertial, 0))
     first, count = model.body_jntadr[i], model.body_jntnum[i]
     body.children += [_joint(model, j) for j in range(first, first + count)]
+    body.children += _sites(model, i)
     first, count = model.body_geomadr[i], model.body_geomnum[i]
     body.children += [_geom(model, g) for g in range(first, first + count) if model.geom_type[g] < len(GEOMS)]
     return body
@@ -63,7 +65,7 @@ def _body(model: Any, i: int) -> Element:
 
 def _joint(model: Any, j: int) -> Element:
     kind, dof = JOINTS[model.jnt_type[j]], model.jnt_dofadr[j]
-    joint = {"name": _name(model, model.name_jntadr[j]), "type": kind}
+    joint = {"name": _named(model, "joint", j), "type": kind}
     joint |= {"pos": _text(model.jnt_pos[j]), "axis": _text(model.jnt_axis[j]), "range": _text(model.jnt_range[j])}
     joint |= {"limited": "true" if model.jnt_limited[j] else "false", "stiffness": _text(model.jnt_stiffness[j])}
     joint |= {key: _text(getattr(model, f"dof_{key}")[dof]) for key in ("armature", "damping", "frictionloss")}
@@ -71,6 +73,15 @@ def _joint(model: Any, j: int) -> Element:
         joint["ref"] = _text(model.qpos0[model.jnt_qposadr[j]])
         joint["springref"] = _text(model.qpos_spring[model.jnt_qposadr[j]])
     return Element("joint", joint, 0)
+
+
+def _sites(model: Any, i: int) -> list[Element]:
+    """The sites of a body, to which loops may refer."""
+    return [
+        Element("site", {"name": _named(model, "site", k), "pos": _text(pos), "quat": _text(quat)}, 0)
+        for k, (body, pos, quat) in enumerate(zip(model.site_bodyid, model.site_pos, model.site_quat))
+        if body == i
+    ]
 
 
 def _geom(model: Any, g: int) -> Element:
@@ -83,9 +94,7 @@ def _geom(model: Any, g: int) -> Element:
 def _sections(model: Any) -> Iterable[Element]:
     """What acts beside the bodies, as far as it is told apart from what does not."""
     equality, tendon, actuator = (Element(tag, {}, 0) for tag in ("equality", "tendon", "actuator"))
-    for i in range(model.neq):
-        given = {"name": _name(model, model.name_eqadr[i]), "active": "true" if model.eq_active0[i] else "false"}
-        equality.children.append(Element(EQUALITIES[model.eq_type[i]], given, 0))
+    equality.children += [_equality(model, i) for i in range(model.neq)]
     for i in range(model.ntendon):
         fixed = model.wrap_type[model.tendon_adr[i]] == SPATIAL
         given = {
@@ -108,6 +117,22 @@ def _sections(model: Any) -> Iterable[Element]:
     return (equality, tendon, actuator)
 
 
+def _equality(model: Any, i: int) -> Element:
+    """What it holds, by the names of bodies, joints or sites, with its numbers."""
+    tag, data = EQUALITIES[model.eq_type[i]], model.eq_data[i]
+    given = {"name": _name(model, model.name_eqadr[i]), "active": "true" if model.eq_active0[i] else "false"}
+    kind = "joint" if tag == "joint" else "site" if model.eq_objtype[i] == SITE else "body"
+    for end, k in (
+        ((1, model.eq_obj1id[i]), (2, model.eq_obj2id[i])) if tag in ("connect", "weld", "joint") else ()
+    ):
+        given |= {f"{kind}{end}": _named(model, kind, k)} if k >= 0 else {}
+    if tag == "joint":
+        given["polycoef"] = _text(data[:5])
+    elif kind == "body":
+        given |= {"anchor": _text(data[:3])} | ({"relpose": _text(data[3:10])} if tag == "weld" else {})
+    return Element(tag, given, 0)
+
+
 def _disabled(model: Any) -> list[str]:
     """The flags that are off, by their names in MJCF."""
     bits = getattr(sys.modules.get(type(model).__module__.partition(".")[0]), "mjtDisableBit", None)
@@ -117,6 +142,12 @@ def _disabled(model: Any) -> list[str]:
         for name, bit in members.items()
         if name.startswith("mjDSBL_") and int(model.opt.disableflags) & int(bit)
     ]
+
+
+def _named(model: Any, kind: str, i: int) -> str:
+    """Its name, or one that we make up."""
+    own = _name(model, getattr(model, {"joint": "name_jntadr"}.get(kind, f"name_{kind}adr"))[i])
+    return own or f"{kind} {i}"
 
 
 def _name(model: Any, address: int) -> str:

@@ -29,6 +29,7 @@ from drevo.model.description import (
     Joint,
     JointCoupling,
     JointDynamics,
+    Keyframe,
     Limit,
     Link,
     Loop,
@@ -182,7 +183,7 @@ def draft_of(plain: dict[str, object], source: str = "") -> Draft:
     lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
     refuse(source or "robot", problems)
     draft = Draft(head.name, gravity=head.gravity, source=source, ordered=True)
-    draft.links, draft.joints, draft.loops, draft.couplings, draft.contacts = lists.values()
+    draft.links, draft.joints, draft.loops, draft.couplings, draft.contacts, draft.keyframes = lists.values()
     draft.notes = list(head.notes)
     return draft
 
@@ -256,6 +257,7 @@ _LISTS: dict[str, type] = {
     "loops": Loop,
     "couplings": JointCoupling,
     "contacts": ContactPoint,
+    "keyframes": Keyframe,
 }
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
@@ -263,6 +265,7 @@ _READERS: dict[type, FieldReaders] = {
     JointDynamics: {f.name: values.scalar for f in fields(JointDynamics)},
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
     ContactPoint: {"link": values.name, "point": values.vector},
+    Keyframe: {"name": values.name, "q": values.sequence},
     Shape: {
         "kind": _of("box", "cylinder", "sphere", "capsule", "mesh"),
         "size": values.sequence,

@@ -15,7 +15,7 @@ from drevo.model.description import Link
 from drevo.model.draft import Draft
 from drevo.model.loaders.mjcf.bodies import read_bodies
 from drevo.model.loaders.mjcf.inertials import scale_to_total
-from drevo.model.loaders.mjcf.sections import read_sections
+from drevo.model.loaders.mjcf.sections import read_keyframes, read_sections
 from drevo.model.loaders.mjcf.settings import read_file
 
 
@@ -29,5 +29,6 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     file = read_file(draft, root, files or Files(source), source)
     layout = read_bodies(file)
     scale_to_total(file)
+    read_keyframes(file)
     read_sections(file, layout)
     return draft

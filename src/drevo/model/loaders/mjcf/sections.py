@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 
-from drevo.io.xml import Element
+from drevo.io.xml import ANY, Element, Reader
+from drevo.model.description import JOINT_SIZES, Keyframe
 from drevo.model.loaders import unread
 from drevo.model.loaders.mjcf.equality import READ, Layout, read_equality
 from drevo.model.loaders.mjcf.file import File, limited
@@ -38,6 +40,20 @@ def read_sections(file: File, layout: Layout) -> None:
                 flags.note(draft, "actuator", found.attributes, label)
                 if "actuation" not in flags.off and unread.acts_alone(found):
                     draft.ignore("the force without control", label)
+
+
+def read_keyframes(file: File) -> None:
+    """<key qpos>, with quaternions x y z w; a key without qpos says nothing of q."""
+    sizes = [JOINT_SIZES.get(joint.kind, (0, 0))[0] for joint in file.draft.joints]
+    keys = [key for section in file.root.all("keyframe") for key in section.all("key") if key.get("qpos")]
+    for number, key in enumerate(keys):
+        name = key.get("name") or f"key {number}"
+        reader = Reader(file.draft.problems.append, f"keyframe {name!r}")
+        q = list(reader.vector(key, "qpos", (0.0,) * len(key.get("qpos").split()), ANY))
+        for end, size in zip(accumulate(sizes), sizes):
+            if size >= 4 and end <= len(q):
+                q[end - 4 : end] = [*q[end - 3 : end], q[end - 4]]
+        file.draft.keyframes.append(Keyframe(name, tuple(q)))
 
 
 def _note_tendon(file: File, tendon: Element, label: str) -> None:
