@@ -124,10 +124,10 @@ def test_sympy_of_quarter_turns_and_screws() -> None:
 
 def test_every_language_of_the_table_is_written_and_saved_by_its_ending(tmp_path: Path) -> None:
     d = drevo.write_out(drevo.load("three-link"), "gravity")
-    for language, row in LANGUAGES.items():
+    for language, endings in LANGUAGES.items():
         text = d.text(language)
         assert text
-        for ending in row.endings:
+        for ending in endings:
             assert d.save(tmp_path / f"x{ending}").read_text(encoding="utf-8") == text
     with pytest.raises(drevo.EmitError, match="language 'cobol' is not known; there are latex"):
         d.text("cobol")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...errors import EmitError, one_of
 
@@ -12,27 +12,21 @@ if TYPE_CHECKING:
     from .sequence import Sequence
 
 
-class Language(NamedTuple):
-    """The ending of its files first; others are understood too. module: whose function of the same name writes."""
-
-    module: str
-    endings: tuple[str, ...]
-
-
-LANGUAGES: dict[str, Language] = {
-    "latex": Language("latex", (".tex",)),
-    "markdown": Language("markdown", (".md",)),
-    "html": Language("html", (".html", ".htm")),
-    "python": Language("python", (".py",)),
-    "c": Language("c", (".c", ".h")),
-    "cuda": Language("cuda", (".cu",)),
-    "matlab": Language("matlab", (".m",)),
+# name, which is that of its module and of the function in it -> endings of its files, its own first
+LANGUAGES = {
+    "latex": (".tex",),
+    "markdown": (".md",),
+    "html": (".html", ".htm"),
+    "python": (".py",),
+    "c": (".c", ".h"),
+    "cuda": (".cu",),
+    "matlab": (".m",),
 }
-BY_ENDING = {ending: name for name, row in LANGUAGES.items() for ending in row.endings}
+BY_ENDING = {ending: name for name, endings in LANGUAGES.items() for ending in endings}
 
 
 def text_in(language: str, sequence: Sequence, facts: About) -> str:
     """A sequence in a language of the table; its module is imported now. EmitError where there is none."""
-    row = LANGUAGES[one_of("language", language, LANGUAGES, EmitError)]
-    written: str = getattr(import_module(f".{row.module}", __package__), language)(sequence, facts)
+    one_of("language", language, LANGUAGES, EmitError)
+    written: str = getattr(import_module(f".{language}", __package__), language)(sequence, facts)
     return written

@@ -143,11 +143,9 @@ def _enter(outer: int, name: str, flags: int) -> None:
 
 def directory() -> Path | None:
     """The private directory of entries, made if need be; None if there cannot be one."""
-    try:
-        with _folder() as folder:
-            return Path(folder.path)
-    except _NONE:
-        return None
+    with suppress(*_NONE), _folder() as folder:
+        return Path(folder.path)
+    return None
 
 
 def digest(key: str) -> bytes:
@@ -164,9 +162,7 @@ def _secret(folder: Folder, make: bool = False) -> bytes:
         folder.remove(_SECRET)
     if not make:
         raise FileNotFoundError(_SECRET)
-    folder.store(
-        _SECRET, os.urandom(_CHECK)
-    )  # of two at once the later stays, and entries of the other are misses
+    folder.store(_SECRET, os.urandom(_CHECK))  # of two at once the later stays; entries of the other are misses
     return folder.load(_SECRET)
 
 
@@ -178,16 +174,14 @@ def read_entry(key: str) -> bytes | None:
     """The payload of a key, or None; a damaged entry is deleted."""
     name = digest(key)
     file = f"{name.hex()}.bin"
-    try:
-        with _folder() as folder:
-            data, payload = folder.load(file), None
-            with suppress(FileNotFoundError):
-                payload = _unpack(data, name, _secret(folder))
-            if payload is None:
-                folder.remove(file)
-            return payload
-    except (*_NONE, MemoryError):
-        return None
+    with suppress(*_NONE, MemoryError), _folder() as folder:
+        data, payload = folder.load(file), None
+        with suppress(FileNotFoundError):
+            payload = _unpack(data, name, _secret(folder))
+        if payload is None:
+            folder.remove(file)
+        return payload
+    return None
 
 
 def _unpack(data: bytes, name: bytes, secret: bytes) -> bytes | None:
@@ -207,25 +201,21 @@ def write_entry(key: str, payload: bytes) -> bool:
         return False
     name = digest(key)
     body = _HEAD.pack(MAGIC, VERSION, name, len(payload)) + payload
-    try:
-        with _folder() as folder:
-            folder.store(f"{name.hex()}.bin", body + _seal(body, _secret(folder, make=True)))
-            with suppress(OSError):
-                _evict(folder)
-            return True
-    except _NONE:  # full, read-only, gone
-        return False
+    with suppress(*_NONE), _folder() as folder:  # full, read-only, gone
+        folder.store(f"{name.hex()}.bin", body + _seal(body, _secret(folder, make=True)))
+        with suppress(OSError):
+            _evict(folder)
+        return True
+    return False
 
 
 def writable() -> Path | None:
     """The directory of entries if one can be written there now, else None."""
-    try:
-        with _folder() as folder:
-            folder.store("probe", bytes(4096))
-            folder.remove("probe")
-            return Path(folder.path)
-    except _NONE:
-        return None
+    with suppress(*_NONE), _folder() as folder:
+        folder.store("probe", bytes(4096))
+        folder.remove("probe")
+        return Path(folder.path)
+    return None
 
 
 def _evict(folder: Folder) -> None:
@@ -248,11 +238,9 @@ def _evict(folder: Folder) -> None:
 
 def clear() -> int:
     """Deletes every entry; gives how many."""
-    try:
-        with _folder() as folder:
-            names = [item.name for item in folder.entries() if item.name.endswith(".bin")]
-            for name in names:
-                folder.remove(name)
-            return len(names)
-    except _NONE:
-        return 0
+    with suppress(*_NONE), _folder() as folder:
+        names = [item.name for item in folder.entries() if item.name.endswith(".bin")]
+        for name in names:
+            folder.remove(name)
+        return len(names)
+    return 0
