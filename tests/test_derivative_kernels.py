@@ -19,7 +19,8 @@ from reference import largest
 
 import drevo
 from drevo.codegen.emit import llvm, outline
-from drevo.codegen.emit.lower import lower, reloads
+from drevo.codegen.emit.lower import lower
+from drevo.codegen.emit.schedule import reloads
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.compiler.compile import make_program

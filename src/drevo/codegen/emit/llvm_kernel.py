@@ -15,9 +15,10 @@ from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .llvm_math import NEAR, Lanes, add_atan2, add_sincos, add_turned
 from .llvm_ports import ALONE, Address, Ports
 from .llvm_target import Target
-from .lower import FMA, GUARD, SINCOS, TURN, Lowered, Step, ends, operands, step_results
+from .lower import Lowered, ends
 from .outline import sinks_of
 from .split import SplitSteps, StepRun
+from .steps import FMA, GUARD, SINCOS, TURN, Step, operands, step_results
 
 TESTS = 8  # of results in a row, before their sum goes to the status
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows

@@ -7,32 +7,20 @@ back end, width and chunk size does the same arithmetic, bit for bit.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ...errors import EmitError
 from ..graph import levers
 from ..graph.node import Graph
-from ..graph.ops import ADD, ATAN2, BINARY, CHOICE, CONST, COS, DIV, FUNCTIONS, INPUT, MUL, OPS, PARAMETER, SIN
+from ..graph.ops import ADD, ATAN2, CHOICE, CONST, COS, DIV, FUNCTIONS, INPUT, MUL, OPS, PARAMETER, SIN
 from ..graph.program import Output, Program
+from .schedule import Order, live_numbers, scheduled
+from .steps import FMA, GUARD, SINCOS, TURN, Step, makers, operands, step_results
 
-FMA, SINCOS, GUARD, TURN = range(len(OPS), len(OPS) + 4)  # beside the operations of the graph
 FINITE = {DIV: 1, ATAN2: 0, **dict.fromkeys(CHOICE, 0)}  # how many operands hand on what is not finite, if not all
-Order = Literal["auto", "create", "column", "greedy"]
-ORDERS = ("auto", "create", "column", "greedy")
-ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
-CHUNK, SHORT = 1_200, 400  # steps of a function; short ones where compiling takes seconds
-SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
-REGISTERS = 28
-WORTH = 0.95
-
-# (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
-# SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
-# TURN: the angle a * b, an input and a constant, less whole turns where it is large.
-Step = tuple[int, int, int, int, int]
 
 
 class Port(NamedTuple):
@@ -73,31 +61,41 @@ def lower(
 
     parameters: they are an input of the kernel; otherwise work on them is folded with the robot's own values.
     """
-    if order not in ORDERS:
-        raise EmitError(f"order {order!r} is none of {', '.join(ORDERS)}")
-    inputs = [Port(x.name, x.shape) for x in program.inputs]
-    where = {n: (i, k) for i, x in enumerate(program.inputs) for k, n in enumerate(x.nodes)}
-    if parameters and program.parameters:
-        where |= {x.node: (len(inputs), k) for k, x in enumerate(program.parameters)}
-        inputs.append(Port("parameters", (len(program.parameters),)))
-        constants = _constants(program.graph, program.graph.live(program.ends))
-    else:
-        constants = _folded(program)
+    inputs, where = _inputs(program, parameters)
+    whole = len(inputs) > len(program.inputs)
+    constants = _constants(program.graph, program.graph.live(program.ends)) if whole else _folded(program)
     kept = [_kept(o, constants, packed) for o in program.outputs]
     stores = tuple(tuple(o.edges[k] for k in ks) for o, ks in zip(program.outputs, kept))
     roots = [e for port in stores for e in port]
-    wanted = _by_column(program.outputs, kept)
     guards = _guards(program, roots, constants)
     tested = [e for g in guards for e in g[2:4]]
     steps = _steps(program.graph, roots + tested, constants, fma)
     steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
-    steps = _guarded(_ordered(steps, roots + tested, wanted and wanted + tested, order), guards)
-    live = live_numbers(steps, where, roots)
-    units = tuple(u for u in program.units if all(n in where for n in u))
-    outputs = tuple(Port(o.name, (len(ks),) if packed else o.shape) for o, ks in zip(program.outputs, kept))
-    pattern = tuple(_pattern(o, ks) for o, ks in zip(program.outputs, kept)) if packed else None
-    sections = tuple(at for at, _ in program.sections)
-    return Lowered(tuple(steps), tuple(inputs), outputs, where, constants, stores, units, pattern, live, sections)
+    columns = _by_column(program.outputs, kept)
+    steps = _guarded(scheduled(steps, roots + tested, columns and columns + tested, order), guards)
+    return Lowered(
+        tuple(steps), inputs, _outputs(program, kept, packed), where, constants, stores, _units(program, where),
+        tuple(map(_pattern, program.outputs, kept)) if packed else None,
+        live_numbers(steps, where, roots), tuple(at for at, _ in program.sections),
+    )  # fmt: skip
+
+
+def _inputs(program: Program, parameters: bool) -> tuple[tuple[Port, ...], dict[int, tuple[int, int]]]:
+    """The arguments, and where each input value stands in them."""
+    ports = [Port(x.name, x.shape) for x in program.inputs]
+    where = {n: (i, k) for i, x in enumerate(program.inputs) for k, n in enumerate(x.nodes)}
+    if parameters and program.parameters:
+        where |= {x.node: (len(ports), k) for k, x in enumerate(program.parameters)}
+        ports.append(Port("parameters", (len(program.parameters),)))
+    return tuple(ports), where
+
+
+def _outputs(program: Program, kept: Sequence[Sequence[int]], packed: bool) -> tuple[Port, ...]:
+    return tuple(Port(o.name, (len(ks),) if packed else o.shape) for o, ks in zip(program.outputs, kept))
+
+
+def _units(program: Program, where: Container[int]) -> tuple[tuple[int, ...], ...]:
+    return tuple(u for u in program.units if all(n in where for n in u))
 
 
 # -- constants and hoisted work -----------------------------------------------------------------------------
@@ -167,15 +165,7 @@ def _unravel(k: int, shape: Sequence[int]) -> tuple[int, ...]:
 def _steps(g: Graph, roots: Sequence[int], constants: dict[int, float], fma: bool) -> list[Step]:
     """Live operations in create order: multiply-adds fused, sin and cos paired, 2 x as x + x."""
     nodes = _reached(g, roots, constants)
-    uses = dict.fromkeys(nodes, 0)
-    for n in nodes:
-        for e in g.operands(n):
-            if e >> 1 in uses:
-                uses[e >> 1] += 1
-    for e in roots:
-        if e >> 1 in uses:
-            uses[e >> 1] += 1
-    fused = _fuse(g, nodes, uses) if fma and "fma" not in levers.off() else {}
+    fused = _fuse(g, nodes, roots) if fma and "fma" not in levers.off() else {}
     gone = {n for n, _ in fused.values()}
     pairs = _pairs(g, nodes)
     steps = []
@@ -203,7 +193,7 @@ def _guarded(steps: list[Step], guards: Sequence[Step]) -> list[Step]:
     """Every guard follows the later of the steps that make its pivot and its scale."""
     if not guards:
         return steps
-    maker = _maker(steps)
+    maker = makers(steps)
     after: dict[int, list[Step]] = {}
     for g in guards:
         after.setdefault(max(maker.get(e >> 1, 0) for e in operands(g)), []).append(g)
@@ -256,17 +246,18 @@ def _reached(g: Graph, roots: Sequence[int], constants: dict[int, float]) -> lis
     return sorted(mark)
 
 
-def _fuse(g: Graph, nodes: Sequence[int], uses: dict[int, int]) -> dict[int, tuple[int, Step]]:
+def _fuse(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, tuple[int, Step]]:
     """Sum -> (the product that disappears, the multiply-add): left operand first, each product once."""
+    uses = Counter(e >> 1 for n in nodes for e in g.operands(n)) + Counter(e >> 1 for e in roots)
+    free = {n for n in nodes if g.op[n] == MUL and uses[n] == 1}
     fused: dict[int, tuple[int, Step]] = {}
-    taken = set()
     for n in nodes:
         if g.op[n] != ADD:
             continue
         for s, other in ((g.a[n], g.b[n]), (g.b[n], g.a[n])):
             m = s >> 1
-            if g.op[m] == MUL and uses.get(m) == 1 and m not in taken:
-                taken.add(m)
+            if m in free:
+                free.remove(m)
                 fused[n] = (m, (FMA, n, g.a[m] ^ (s & 1), g.b[m], other))
                 break
     return fused
@@ -294,21 +285,6 @@ def _plain(g: Graph, n: int, constants: dict[int, float]) -> Step:
     return op, n, a, 0 if op in FUNCTIONS else b, 0
 
 
-def operands(step: Step) -> tuple[int, ...]:
-    """The operand edges of a step."""
-    op = step[0]
-    if op == FMA:
-        return step[2:]
-    return step[2:4] if op in BINARY or op in (GUARD, TURN) else step[2:3]
-
-
-def step_results(step: Step) -> tuple[int, ...]:
-    """The values that a step makes."""
-    if step[0] == GUARD:
-        return ()
-    return (step[1], step[3]) if step[0] == SINCOS else (step[1],)
-
-
 def ends(low: Lowered) -> set[int]:
     """Outputs to test for all: any other enters one of these so that, if it is not finite, neither is that.
 
@@ -322,57 +298,7 @@ def ends(low: Lowered) -> set[int]:
     return stored - within
 
 
-# -- order --------------------------------------------------------------------------------------------------
-
-
-def _ordered(steps: list[Step], roots: Sequence[int], columns: Sequence[int], order: Order) -> list[Step]:
-    """roots: edges of the outputs in their own order; columns: the same by column, none without matrices."""
-    steps = _trig_first(steps)
-    if order == "create":
-        return steps
-    if order == "greedy":
-        return _greedy(steps, [e >> 1 for e in roots])
-    trig = [s[1] for s in steps if s[0] == SINCOS]
-    if order == "column":
-        return _depth_first(steps, trig + [e >> 1 for e in columns or roots])
-    if not columns or len(steps) > SOON:
-        return steps
-    # the algorithm's own order, unless another finds clearly more of its operands in registers
-    orders = [_depth_first(steps, trig + [e >> 1 for e in columns]), _greedy(steps, [e >> 1 for e in roots])]
-    best = min(orders, key=reloads)
-    return best if reloads(best) < WORTH * reloads(steps) else steps
-
-
-def reloads(steps: Sequence[Step]) -> int:
-    """Operands that are not among the last values used: about what a register allocator must load again."""
-    near: OrderedDict[int, None] = OrderedDict()
-    missed = 0
-    for step in steps:
-        for v in (*(e >> 1 for e in operands(step)), *step_results(step)):
-            missed += v not in near
-            near[v] = None
-            near.move_to_end(v)
-        while len(near) > REGISTERS:
-            near.popitem(last=False)
-    return missed - len(steps)
-
-
-def _maker(steps: Sequence[Step]) -> dict[int, int]:
-    """Value -> position of the step that makes it."""
-    return {v: k for k, step in enumerate(steps) for v in step_results(step)}
-
-
-def _trig_first(steps: list[Step]) -> list[Step]:
-    """Calls spill every live register: they go in front, with what their arguments need."""
-    maker = _maker(steps)
-    front: set[int] = set()
-    stack = [k for k, step in enumerate(steps) if step[0] == SINCOS]
-    while stack:
-        k = stack.pop()
-        if k not in front:
-            front.add(k)
-            stack += [maker[e >> 1] for e in operands(steps[k]) if e >> 1 in maker]
-    return [s for k, s in enumerate(steps) if k in front] + [s for k, s in enumerate(steps) if k not in front]
+# -- order of the outputs ----------------------------------------------------------------------------------
 
 
 def _by_column(outputs: Sequence[Output], kept: Sequence[Sequence[int]]) -> list[int]:
@@ -388,96 +314,3 @@ def _hook(k: int, shape: Sequence[int], m: int) -> tuple[int, ...]:
     if len(index) == 2 and shape[0] == shape[1]:
         return -max(index), m, min(index), *index
     return (-index[-1] if index else 0, m, *index)
-
-
-def _depth_first(steps: list[Step], roots: Sequence[int]) -> list[Step]:
-    maker, done, out = _maker(steps), bytearray(len(steps)), []
-    for root in roots:
-        stack = [(maker[root], False)] if root in maker else []
-        while stack:
-            k, leave = stack.pop()
-            if leave:
-                out.append(steps[k])
-            elif not done[k]:
-                done[k] = 1
-                stack.append((k, True))
-                stack += [(maker[e >> 1], False) for e in operands(steps[k]) if e >> 1 in maker]
-    return out
-
-
-class _Greedy:
-    """List scheduling that prefers steps which end the life of their operands."""
-
-    def __init__(self, steps: list[Step], roots: Sequence[int]) -> None:
-        self.steps, maker = steps, _maker(steps)
-        self.reads = [sorted({maker[e >> 1] for e in operands(s) if e >> 1 in maker}) for s in steps]
-        self.users: list[list[int]] = [[] for _ in steps]
-        for k, read in enumerate(self.reads):
-            for r in read:
-                self.users[r].append(k)
-        out = {maker[v] for v in roots if v in maker}
-        self.gain = [0 if k in out and not self.users[k] else 1 for k in range(len(steps))]
-        self.left = [len(u) for u in self.users]
-        self.missing = [len(r) for r in self.reads]
-        self.done = bytearray(len(steps))
-        self.heap = [(-self.score(k), k) for k, m in enumerate(self.missing) if m == 0]
-        heapify(self.heap)
-
-    def score(self, k: int) -> int:
-        return sum(self.left[r] == 1 for r in self.reads[k]) - self.gain[k]
-
-    def push(self, k: int) -> None:
-        heappush(self.heap, (-self.score(k), k))
-
-    def take(self, k: int) -> None:
-        self.done[k] = 1
-        for r in self.reads[k]:
-            self.left[r] -= 1
-            if self.left[r] == 1:
-                for u in self.users[r]:
-                    if not self.done[u] and self.missing[u] == 0:
-                        self.push(u)
-        for u in self.users[k]:
-            self.missing[u] -= 1
-            if self.missing[u] == 0:
-                self.push(u)
-
-    def run(self) -> list[Step]:
-        out = []
-        while self.heap:
-            score, k = heappop(self.heap)
-            if self.done[k]:
-                continue
-            if -score != self.score(k):  # stale: scores change when operands lose users
-                self.push(k)
-                continue
-            self.take(k)
-            out.append(self.steps[k])
-        return out
-
-
-def _greedy(steps: list[Step], roots: Sequence[int]) -> list[Step]:
-    return _trig_first(_Greedy(steps, roots).run())
-
-
-def live_numbers(
-    steps: Sequence[Step], where: dict[int, tuple[int, int]], roots: Sequence[int]
-) -> tuple[int, float]:
-    """Maximum and mean of the values alive between steps (inputs from their first use, constants never)."""
-    first, last = _maker(steps), {}
-    for k, step in enumerate(steps):
-        for e in operands(step):
-            v = e >> 1
-            if v in first or v in where:
-                first.setdefault(v, k)
-                last[v] = k
-    change = [0] * (len(steps) + 1)
-    for v, k in last.items():
-        change[first[v]] += 1
-        change[k] -= 1
-    alive = total = most = 0
-    for c in change:
-        alive += c
-        most = max(most, alive)
-        total += alive
-    return most, round(total / max(1, len(steps)), 1)

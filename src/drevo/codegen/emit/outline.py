@@ -7,11 +7,12 @@ lies in a frame, one per call; a sign that differs goes into the frame with the 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..graph.ops import ADD, MUL
-from .lower import FMA, Lowered, Step, operands, step_results
+from .lower import Lowered
+from .steps import FMA, Step, operands, step_results
 
 SMALLEST = 100  # steps: below it a call costs more than code
 FRAME = 4  # steps for each value that differs, at least
@@ -46,18 +47,23 @@ def outline(low: Lowered) -> list[Outlined]:
     for run in sections(low):
         if len(run) >= SMALLEST:
             alike.setdefault(tuple(low.steps[k][0] for k in run), []).append(run)
-    kept = closed_runs(low, [run for group in alike.values() if len(group) > 1 for run in group])
+    groups = [runs for runs in alike.values() if len(runs) > 1]
+    kept = closed_runs(low, [run for runs in groups for run in runs])
     found: list[Outlined] = []
-    for group in alike.values():
-        runs = [run for run in group if run.start in kept]
-        while len(runs) > 1:
-            images = {run: _image(low, sinks, runs[0], run) for run in runs}
-            same = [run for run in runs if images[run] is not None]
-            group_ = _outlined(low, sinks, same, [images[run] or {} for run in same])
-            if group_ is not None:
-                found.append(group_)
-            runs = [run for run in runs if images[run] is None]
+    for runs in groups:
+        found += _outlined_groups(low, sinks, [run for run in runs if run.start in kept])
     return found
+
+
+def _outlined_groups(low: Lowered, sinks: Sinks, runs: list[range]) -> Iterator[Outlined]:
+    """Of runs with the same operations those that do the same as the first, then of the rest."""
+    while len(runs) > 1:
+        images = {run: _image(low, sinks, runs[0], run) for run in runs}
+        same = {run: image for run, image in images.items() if image is not None}
+        group = _outlined(low, sinks, list(same), list(same.values())) if len(same) > 1 else None
+        if group is not None:
+            yield group
+        runs = [run for run in runs[1:] if run not in same]
 
 
 def sections(low: Lowered) -> list[range]:
@@ -115,8 +121,21 @@ class Signs:
 
 def _image(low: Lowered, sinks: Sinks, first: range, other: range) -> ValueMap | None:
     """What the values of the first run are in the other, or None if it does something else."""
-    value: dict[int, int] = {}
     signs = Signs()
+    value = _paired(low, signs, first, other)
+    if value is None:
+        return None
+    for k in first:
+        v = low.steps[k][1]
+        for (_, _, mine), (_, _, its) in zip(sorted(sinks.get(v, ())), sorted(sinks.get(value[v], ()))):
+            signs.tie(FIXED, v, mine ^ its)
+    image = {v: 2 * other + signs.root(v)[1] for v, other in value.items()}
+    return image if signs.right and _shift(low, sinks, first, image) is not None else None
+
+
+def _paired(low: Lowered, signs: Signs, first: range, other: range) -> dict[int, int] | None:
+    """Value of the first run -> value of the other, their signs tied; None where the steps do not pair."""
+    value: dict[int, int] = {}
     for k, l in zip(first, other):
         s, t = low.steps[k], low.steps[l]
         for a, b in zip(operands(s), operands(t)):
@@ -128,12 +147,7 @@ def _image(low: Lowered, sinks: Sinks, first: range, other: range) -> ValueMap |
         if s[0] not in (ADD, MUL, FMA) or not _turned(signs, s, t):
             return None
         value[s[1]] = t[1]
-    for k in first:
-        v = low.steps[k][1]
-        for (_, _, mine), (_, _, its) in zip(sorted(sinks.get(v, ())), sorted(sinks.get(value[v], ()))):
-            signs.tie(FIXED, v, mine ^ its)
-    image = {v: 2 * other + signs.root(v)[1] for v, other in value.items()}
-    return image if signs.right and _shift(low, sinks, first, image) is not None else None
+    return value
 
 
 def _turned(signs: Signs, s: Step, t: Step) -> bool:
@@ -168,9 +182,8 @@ def _shift(low: Lowered, sinks: Sinks, first: range, image: ValueMap) -> int | N
 
 def _outlined(low: Lowered, sinks: Sinks, runs: list[range], images: list[ValueMap]) -> Outlined | None:
     made = {v for k in runs[0] for v in step_results(low.steps[k])}
-    outer = [v for v in images[0] if v not in made]
-    frame = tuple(v for v in outer if any(image[v] != 2 * v for image in images))
-    if len(runs) < 2 or len(frame) * FRAME > len(runs[0]):
+    frame = tuple(v for v in images[0] if v not in made and any(image[v] != 2 * v for image in images))
+    if len(frame) * FRAME > len(runs[0]):
         return None
     shifts = tuple(_shift(low, sinks, runs[0], image) or 0 for image in images)
     return Outlined(tuple(runs), frame, tuple(tuple(image[v] for v in frame) for image in images), shifts)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .lower import CHUNK, ONE_FUNCTION, SHORT, SOON, Lowered, Step, operands, step_results
+from .lower import Lowered
 from .outline import Outlined
+from .schedule import SOON
+from .steps import Step, operands, step_results
+
+ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
+CHUNK, SHORT = 1_200, 400  # steps of a function; short ones where compiling takes seconds
 
 
 class StepRun(NamedTuple):
@@ -33,19 +38,10 @@ class SplitSteps(NamedTuple):
 
 def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined] = ()) -> SplitSteps:
     """Runs of `chunk` steps, and the outlined ones; a slot is never reused inside the run that last reads it."""
-    n = len(low.steps)
-    size = chunk or (max(1, n) if n <= ONE_FUNCTION else CHUNK if n <= SOON else SHORT)
-    spans = _pieces(len(low.steps), size, [run for r in outlined for run in r.runs])
-    of = {k: n for n, span in enumerate(spans) for k in span}
+    spans = _pieces(len(low.steps), chunk or _size(len(low.steps)), [run for r in outlined for run in r.runs])
     first = {span.start: n for n, span in enumerate(spans)}
     copies = {first[run.start]: (r, k) for r in outlined for k, run in enumerate(r.runs)}
-    born = {v: of[k] for k, s in enumerate(low.steps) for v in step_results(s)}
-    own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in copies.items()}  # read from a frame
-    last: dict[int, int] = {}
-    for k, step in enumerate(low.steps):
-        apart = own.get(of[k], ())
-        last.update((e >> 1, of[k]) for e in operands(step) if e >> 1 in born and e >> 1 not in apart)
-    slot, count = _slots(low, spans, last)
+    slot, count = _slots(low, spans, _last_readers(low, spans, copies))
     runs: list[StepRun] = []
     framed: dict[int, list[tuple[int, int]]] = {}
     for n, span in enumerate(spans):
@@ -58,8 +54,28 @@ def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined
         for e in r.edges[k]:
             framed.setdefault(e >> 1, []).append((count, e & 1))
             count += 1
-    assert all(born[v] < last[v] for v in slot)
     return SplitSteps(tuple(runs), slot, count, framed)
+
+
+def _size(steps: int) -> int:
+    """Of a run."""
+    if steps <= ONE_FUNCTION:
+        return max(1, steps)
+    return CHUNK if steps <= SOON else SHORT
+
+
+def _last_readers(
+    low: Lowered, spans: Sequence[range], copies: Mapping[int, tuple[Outlined, int]]
+) -> dict[int, int]:
+    """Value -> the last run that reads it, otherwise than from a frame."""
+    of = {k: n for n, span in enumerate(spans) for k in span}
+    born = {v for step in low.steps for v in step_results(step)}
+    own = {n: {e >> 1 for e in r.edges[k]} for n, (r, k) in copies.items()}
+    last: dict[int, int] = {}
+    for k, step in enumerate(low.steps):
+        apart = own.get(of[k], ())
+        last.update((e >> 1, of[k]) for e in operands(step) if e >> 1 in born and e >> 1 not in apart)
+    return last
 
 
 def _pieces(total: int, size: int, apart: Sequence[range]) -> list[range]:

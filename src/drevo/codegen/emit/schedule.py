@@ -1,0 +1,160 @@
+"""The order of the steps: as the algorithm wrote them, unless another finds more of its operands in registers."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from typing import Literal
+
+from ...errors import EmitError, one_of
+from .steps import SINCOS, Step, makers, operands, step_results
+
+Order = Literal["auto", "create", "column", "greedy"]
+ORDERS = ("auto", "create", "column", "greedy")
+SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
+REGISTERS = 28
+WORTH = 0.95
+
+
+def scheduled(steps: list[Step], roots: Sequence[int], columns: Sequence[int], order: Order) -> list[Step]:
+    """roots: edges of the outputs in their own order; columns: the same by column, none without matrices."""
+    one_of("order", order, ORDERS, EmitError)
+    steps = _trig_first(steps)
+    trig = [s[1] for s in steps if s[0] == SINCOS]
+
+    def greedy() -> list[Step]:
+        return _trig_first(_Greedy(steps, [e >> 1 for e in roots]).run())
+
+    def by_column() -> list[Step]:
+        return _depth_first(steps, trig + [e >> 1 for e in columns or roots])
+
+    if order == "greedy":
+        return greedy()
+    if order == "column":
+        return by_column()
+    if order == "create" or not columns or len(steps) > SOON:
+        return steps
+    best = min([by_column(), greedy()], key=reloads)
+    return best if reloads(best) < WORTH * reloads(steps) else steps
+
+
+def reloads(steps: Sequence[Step]) -> int:
+    """Operands that are not among the last values used: about what a register allocator must load again."""
+    near: OrderedDict[int, None] = OrderedDict()
+    missed = 0
+    for step in steps:
+        for v in (*(e >> 1 for e in operands(step)), *step_results(step)):
+            missed += v not in near
+            near[v] = None
+            near.move_to_end(v)
+        while len(near) > REGISTERS:
+            near.popitem(last=False)
+    return missed - len(steps)
+
+
+def _sources(step: Step, maker: dict[int, int]) -> list[int]:
+    """Positions of the steps that make the operands of a step."""
+    return [maker[e >> 1] for e in operands(step) if e >> 1 in maker]
+
+
+def _trig_first(steps: list[Step]) -> list[Step]:
+    """Calls spill every live register: they go in front, with what their arguments need."""
+    maker = makers(steps)
+    front: set[int] = set()
+    stack = [k for k, step in enumerate(steps) if step[0] == SINCOS]
+    while stack:
+        k = stack.pop()
+        if k not in front:
+            front.add(k)
+            stack += _sources(steps[k], maker)
+    return [s for k, s in enumerate(steps) if k in front] + [s for k, s in enumerate(steps) if k not in front]
+
+
+def _depth_first(steps: list[Step], roots: Sequence[int]) -> list[Step]:
+    maker, done, out = makers(steps), bytearray(len(steps)), []
+    for root in roots:
+        stack = [(maker[root], False)] if root in maker else []
+        while stack:
+            k, leave = stack.pop()
+            if leave:
+                out.append(steps[k])
+            elif not done[k]:
+                done[k] = 1
+                stack.append((k, True))
+                stack += [(source, False) for source in _sources(steps[k], maker)]
+    return out
+
+
+class _Greedy:
+    """List scheduling that prefers steps which end the life of their operands."""
+
+    def __init__(self, steps: list[Step], roots: Sequence[int]) -> None:
+        self.steps, maker = steps, makers(steps)
+        self.reads = [sorted({*_sources(s, maker)}) for s in steps]
+        self.users: list[list[int]] = [[] for _ in steps]
+        for k, read in enumerate(self.reads):
+            for r in read:
+                self.users[r].append(k)
+        out = {maker.get(v) for v in roots}
+        self.gain = [int(k not in out or bool(users)) for k, users in enumerate(self.users)]
+        self.left = [*map(len, self.users)]
+        self.missing = [*map(len, self.reads)]
+        self.done = bytearray(len(steps))
+        self.heap = [(-self.score(k), k) for k, m in enumerate(self.missing) if m == 0]
+        heapify(self.heap)
+
+    def score(self, k: int) -> int:
+        return sum(self.left[r] == 1 for r in self.reads[k]) - self.gain[k]
+
+    def push(self, k: int) -> None:
+        heappush(self.heap, (-self.score(k), k))
+
+    def take(self, k: int) -> None:
+        self.done[k] = 1
+        for r in self.reads[k]:
+            self.left[r] -= 1
+            if self.left[r] == 1:
+                for u in self.users[r]:
+                    if not self.done[u] and self.missing[u] == 0:
+                        self.push(u)
+        for u in self.users[k]:
+            self.missing[u] -= 1
+            if self.missing[u] == 0:
+                self.push(u)
+
+    def run(self) -> list[Step]:
+        out = []
+        while self.heap:
+            score, k = heappop(self.heap)
+            if self.done[k]:
+                continue
+            if -score != self.score(k):  # stale: scores change when operands lose users
+                self.push(k)
+                continue
+            self.take(k)
+            out.append(self.steps[k])
+        return out
+
+
+def live_numbers(
+    steps: Sequence[Step], where: dict[int, tuple[int, int]], roots: Sequence[int]
+) -> tuple[int, float]:
+    """Maximum and mean of the values alive between steps (inputs from their first use, constants never)."""
+    first, last = makers(steps), {}
+    for k, step in enumerate(steps):
+        for e in operands(step):
+            v = e >> 1
+            if v in first or v in where:
+                first.setdefault(v, k)
+                last[v] = k
+    change = [0] * (len(steps) + 1)
+    for v, k in last.items():
+        change[first[v]] += 1
+        change[k] -= 1
+    alive = total = most = 0
+    for c in change:
+        alive += c
+        most = max(most, alive)
+        total += alive
+    return most, round(total / max(1, len(steps)), 1)

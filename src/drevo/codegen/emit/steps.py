@@ -1,0 +1,34 @@
+"""The steps of a kernel: operations of a machine without registers, in the order of execution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..graph.ops import BINARY, OPS
+
+FMA, SINCOS, GUARD, TURN = range(len(OPS), len(OPS) + 4)  # beside the operations of the graph
+
+# (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
+# SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
+# TURN: the angle a * b, an input and a constant, less whole turns where it is large.
+Step = tuple[int, int, int, int, int]
+
+
+def operands(step: Step) -> tuple[int, ...]:
+    """The operand edges of a step."""
+    op = step[0]
+    if op == FMA:
+        return step[2:]
+    return step[2:4] if op in BINARY or op in (GUARD, TURN) else step[2:3]
+
+
+def step_results(step: Step) -> tuple[int, ...]:
+    """The values that a step makes."""
+    if step[0] == GUARD:
+        return ()
+    return (step[1], step[3]) if step[0] == SINCOS else (step[1],)
+
+
+def makers(steps: Sequence[Step]) -> dict[int, int]:
+    """Value -> position of the step that makes it."""
+    return {v: k for k, step in enumerate(steps) for v in step_results(step)}
