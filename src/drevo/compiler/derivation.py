@@ -183,13 +183,10 @@ class Derivation:
         """The state arguments in the order of the inputs."""
         names = [p.source for p in self.sequence.inputs]
         usage = f"evaluate({', '.join(names)})"
-        forces = named.pop("f_ext", None) or {}
-        if not isinstance(forces, Mapping):
-            raise InputError(f"{usage}: f_ext must be {{link: wrench}}, not {type(forces).__name__}")
         if len(args) > len(names):
             raise InputError(f"{usage} takes {len(names)} arguments, {len(args)} were given")
         given = dict(zip(names, args))
-        for name, x in {**named, **{f"f_ext:{link}": w for link, w in forces.items()}}.items():
+        for name, x in _with_wrenches(named, usage).items():
             if name not in names:
                 raise InputError(f"{usage} takes no argument {name!r}")
             if name in given:
@@ -199,6 +196,14 @@ class Derivation:
         if missing:
             raise InputError(f"{usage}: {', '.join(missing)} is missing")
         return [given[name] for name in names]
+
+
+def _with_wrenches(named: dict[str, Any], usage: str) -> dict[str, Any]:
+    """Arguments by name, those of f_ext={link: wrench} as f_ext:LINK."""
+    forces = named.pop("f_ext", None) or {}
+    if not isinstance(forces, Mapping):
+        raise InputError(f"{usage}: f_ext must be {{link: wrench}}, not {type(forces).__name__}")
+    return {**named, **{f"f_ext:{link}": w for link, w in forces.items()}}
 
 
 def _finite(x: Any) -> float:

@@ -40,6 +40,7 @@ from .tracer import Tracer, unknowns
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
 METHODS = ("auto", "theorems", "graph")
 RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
+_EFFORTS = ("inverse_dynamics", "bias")
 RATES = ("v", "a", "j", "s")  # the derivatives of q by time; then q5, q6, ..
 NamedInputs = Mapping[str, list[Expr]]
 
@@ -123,16 +124,7 @@ def derivative_program(
 
     lower: of entries that symmetry makes equal all but one are left out, as zeros.
     """
-    if "t" in wrt:
-        require_derivable_by_time(model, x.name, len(wrt))
-    else:
-        require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
-    if not x.kinematic:
-        require_masses(model, x.name)
-    if x.inverse:
-        from .pivots import require_regular
-
-        require_regular(model)
+    _require_possible(model, x, wrt, method)
     t = Tracer(_title(x.name, wrt), model)
     order = wrt.count("t")
     names = _moving(x, order) if order else x.state
@@ -155,6 +147,19 @@ def derivative_program(
         t.output(_title(name, wrt), [placed.get(k, 0.0) for k in product(*map(range, full))], full)
     shapes = [o.shape for o in t.outputs]
     return t.program(quantity=t.name, formalism=how, wrt=axes, even=evens, shapes=shapes)
+
+
+def _require_possible(model: Model, x: Quantity, wrt: Sequence[str], method: str) -> None:
+    if "t" in wrt:
+        require_derivable_by_time(model, x.name, len(wrt))
+    else:
+        require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
+    if not x.kinematic:
+        require_masses(model, x.name)
+    if x.inverse:
+        from .pivots import require_regular
+
+        require_regular(model)
 
 
 def _largest(model: Model, x: Quantity, wrt: Sequence[str]) -> int:
@@ -192,11 +197,7 @@ def _entries(
     if method == "graph":
         return "graph", by_graph(tree, x, state, wrt, options)
     race = method == "auto" and tree.nv ** len(wrt) <= RACE
-    candidates: list[tuple[str, list[Entries]]] = []
-    for prepared, meeting in _preparations(tree, x, race):
-        found = by_theorem(prepared, x.name, state, wrt, race or method == "theorems", meeting, options)
-        if found is not None:
-            candidates.append(("zaremba", [found]))
+    candidates = _by_theorems(tree, x, state, wrt, race or method == "theorems", race, options)
     if not candidates and method == "theorems":
         raise InputError(f"derivative of {x.name} by {', '.join(wrt)}: no theorem gives it; use method='auto'")
     known = by_recursion(tree, x.name, state, wrt) if method == "auto" and (race or not candidates) else None
@@ -205,6 +206,19 @@ def _entries(
     if race or not candidates:
         candidates.append(("graph", by_graph(tree, x, state, wrt, options, fastest(tree, [x.name])[x.name])))
     return min(candidates, key=lambda candidate: _size(candidate[1]))
+
+
+def _by_theorems(
+    tree: Tree,
+    x: Quantity,
+    state: NamedInputs,
+    wrt: tuple[str, ...],
+    every: bool,
+    race: bool,
+    options: Mapping[str, str],
+) -> list[tuple[str, list[Entries]]]:
+    found = [by_theorem(t, x.name, state, wrt, every, m, options) for t, m in _preparations(tree, x, race)]
+    return [("zaremba", [entries]) for entries in found if entries is not None]
 
 
 def _preparations(tree: Tree, x: Quantity, race: bool) -> list[tuple[Tree, int]]:
@@ -266,7 +280,7 @@ def by_theorem(
     options: Mapping[str, str],
 ) -> Entries | None:
     """Zaremba's theorems where they apply; every: also where the recursion needs fewer operations."""
-    q, nq, nv, na = state["q"], wrt.count("q"), wrt.count("v"), wrt.count("a")
+    q, nq = state["q"], wrt.count("q")
     if name == "mass_matrix":
         return zaremba.mass_matrix_derivatives(tree, q, nq, meeting)
     if name == "gravity":
@@ -275,8 +289,13 @@ def by_theorem(
         return zaremba.pose_derivatives(tree, q, options["link"], nq)
     if name == "jacobian":
         return zaremba.jacobian_derivatives(tree, q, options["link"], options["frame"], nq)
-    if name not in ("inverse_dynamics", "bias"):
-        return None
+    return _efforts_by_theorem(tree, name, state, wrt, every, meeting) if name in _EFFORTS else None
+
+
+def _efforts_by_theorem(
+    tree: Tree, name: str, state: NamedInputs, wrt: tuple[str, ...], every: bool, meeting: int
+) -> Entries | None:
+    q, nq, nv, na = state["q"], wrt.count("q"), wrt.count("v"), wrt.count("a")
     if na:
         if nv or na > 1:
             return {}
@@ -293,7 +312,7 @@ def by_theorem(
 
 def by_recursion(tree: Tree, name: str, state: NamedInputs, wrt: tuple[str, ...]) -> Entries | None:
     """The O(n depth) first derivatives of inverse and forward dynamics, differentiated on in the graph."""
-    if name not in ("inverse_dynamics", "bias", "forward_dynamics"):
+    if name not in (*_EFFORTS, "forward_dynamics"):
         return None
     if wrt.count("q") > 1 and any(b.nq > 1 for b in tree.bodies):
         return None  # one after the other is not symmetric on a ball joint
@@ -389,25 +408,30 @@ def _symmetric(values: Entries, names: tuple[str, ...]) -> Entries:
 
 def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
     """The entries with d = 0, in the same graph."""
-    zeros = {x.edge >> 1 for x in d}
-    value: dict[int, Scalar] = {}
+    value: dict[int, Scalar] = {x.edge >> 1: 0.0 for x in d}
 
     def at(e: int) -> Scalar:
         return -value[e >> 1] if e & 1 else value[e >> 1]
 
-    named: dict[int, Any] = {op: scalar.named_function(name) for op, name in FUNCTIONS.items()}
-    named |= {SIN: scalar.sin, COS: scalar.cos}
-    named[WHEN] = lambda c, x: scalar.where(c > 0.0, x, 0.0)
-    named[UNLESS] = lambda c, x: scalar.where(c > 0.0, 0.0, x)
+    named = _on_scalars()
     for n in graph.live(x.edge for x in entries.values() if isinstance(x, Expr)):
         op = graph.op[n]
         if op <= INPUT or op == CONST:
-            value[n] = 0.0 if n in zeros else graph.expr(2 * n)
+            value.setdefault(n, graph.expr(2 * n))
         else:
             apply: Any = named.get(op, OPS[op].apply)
             value[n] = apply(*(at(e) for e in graph.operands(n)))
     put = {k: at(x.edge) if isinstance(x, Expr) else x for k, x in entries.items()}
     return {k: x for k, x in put.items() if not is_zero(x)}
+
+
+def _on_scalars() -> dict[int, Any]:
+    """Operation -> its meaning on scalars of any kind, where the table has one for numbers only."""
+    named: dict[int, Any] = {op: scalar.named_function(name) for op, name in FUNCTIONS.items()}
+    named |= {SIN: scalar.sin, COS: scalar.cos}
+    named[WHEN] = lambda c, x: scalar.where(c > 0.0, x, 0.0)
+    named[UNLESS] = lambda c, x: scalar.where(c > 0.0, 0.0, x)
+    return named
 
 
 def at_zero(values: Vector, d: Sequence[Expr]) -> list[Scalar]:

@@ -162,12 +162,12 @@ def candidates(
         return [Candidate(formalism, {name: common_algorithm(name) for name in names})]
     if len(names) != 1:
         raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(names)}")
-    if one_of("formalism", formalism, ("auto", *FORMALISMS)) != "auto":
-        _require_given(formalism, names[0], external)
-        rows = {formalism: TABLE[formalism, names[0]]}
+    chosen = [formalism]
+    if one_of("formalism", formalism, ("auto", *FORMALISMS)) == "auto":
+        chosen = [f for f in formalisms_giving(names[0]) if TABLE[f, names[0]].tried(tree, external)]
     else:
-        rows = {f: row for (f, name), row in TABLE.items() if name == names[0] and row.tried(tree, external)}
-    return [x for f, row in rows.items() for x in _candidates(f, row, tree, names[0], external, purpose)]
+        _require_given(formalism, names[0], external)
+    return [x for f in chosen for x in _candidates(f, tree, names[0], external, purpose)]
 
 
 def _require_given(formalism: str, name: str, external: bool) -> None:
@@ -179,9 +179,8 @@ def _require_given(formalism: str, name: str, external: bool) -> None:
         raise TraceError(f"formalism {formalism!r} takes no external wrenches; 'khalil' does")
 
 
-def _candidates(
-    formalism: str, row: Row, tree: Tree, name: str, external: bool, purpose: str
-) -> Iterator[Candidate]:
+def _candidates(formalism: str, tree: Tree, name: str, external: bool, purpose: str) -> Iterator[Candidate]:
+    row = TABLE[formalism, name]
     if tree.nv > row.most:
         return
     if formalism != "khalil":

@@ -19,6 +19,7 @@ from ..mechanics.formalisms import khalil_forward
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
 from ..mechanics.reframe import Move, apply_move, moves_at, reframed, resolve, settle_frames
 from ..mechanics.scalar import Scalar, Vector, is_zero
+from ..mechanics.spatial import Vec
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
 from .tracer import Tracer
@@ -173,6 +174,11 @@ def limb_signature(tree: Tree) -> LimbSignature:
     return tuple(out)
 
 
+def _both(p: Vec, h: Vec) -> list[int]:
+    """The components that two vectors have."""
+    return [c for c in range(3) if not is_zero(p[c]) and not is_zero(h[c])]
+
+
 class Limb(NamedTuple):
     """A body, and the bodies among which its frame is tried: the way to the ground and its subtree."""
 
@@ -316,8 +322,7 @@ class Search:
             b = tree.bodies[limb.body]
             if b.parent < 0 or b.kind != "revolute" or any(j == limb.body for j, _ in plan.holders):
                 continue
-            h = plain.bodies[b.parent].inertia.h
-            useful = [c for c in range(3) if not is_zero(b.p[c]) and not is_zero(h[c])]
+            useful = _both(b.p, plain.bodies[b.parent].inertia.h)
             own, part = plan._replace(holders=limb.local(plan.holders)), restrict_to_bodies(tree, limb.kept)
             key = ("h", limb.kept.index(limb.body), own.holders, tuple(useful), limb_signature(part))
             if useful and key not in self.seen:

@@ -43,35 +43,57 @@ def trace(
     compute, prepare: a formalism's own algorithm (or those of some of the quantities, by name) and what it does
     to the tree before. passive: with the forces that act in the joints.
     """
-    wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
-    title = "_".join(x.name for x in wanted)
-    for x in wanted:
-        if not x.kinematic:
-            require_masses(model, x.name)
-    acting = passive or any(x.name == "passive" for x in wanted)
+    wanted = _wanted(model, name)
+    listed = [x.name for x in wanted]
+    title, acting = "_".join(listed), passive or "passive" in listed
     t = Tracer(title, model, parameters=parameters, compiled=compiled, snap=snap, prepare=prepare, acting=acting)
     names = dict.fromkeys(s for x in wanted for s in x.state)
     state = dict(zip(names, t.state(*names)))
-    forces = _forces(t, wanted, external)
-    listed = [x.name for x in wanted if x.name in CATALOGUE]
-    chosen = options_of(listed, options or {}, t.tree.frames) if listed else {}
-    own = compute if isinstance(compute, Mapping) else {x.name: compute for x in wanted if compute}
+    forces = {"external": _forces(t, wanted, external)} if external else {}
+    chosen = _options(wanted, options, t.tree)
     often = Counter(name for x in wanted for name, _ in x.outputs)
     for x in wanted:
-        extra: dict[str, Any] = {k: chosen[k] for k in x.options}
-        if forces:
-            extra["external"] = forces
-        run = own.get(x.name) or common_algorithm(x.name)
-        run = with_passive(x.name, run) if passive else run
-        result = run(t.tree, *(state[s] for s in x.state), **extra)
-        for (name, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
-            t.output(name if often[name] == 1 else _told_apart(x, name), value, output_shape(t.tree, shape))
-    about: dict[str, object] = {"quantity": title, "formalism": "newton_euler", **(meta or {})}
-    if parameters:
-        about.setdefault("numbers", {b.joint: b.number.rstrip("abc") for b in t.tree.bodies})
+        run = _algorithm(x.name, compute, passive)
+        given = {k: chosen[k] for k in x.options}
+        _declare(t, x, run(t.tree, *(state[s] for s in x.state), **given, **forces), often)
+    return t.program(named=True, **_about(t, title, bool(parameters)) | dict(meta or {}))
+
+
+def _wanted(model: Model, name: str | Sequence[str] | Quantity) -> list[Quantity]:
+    wanted = [name] if isinstance(name, Quantity) else [quantity(n) for n in names_of(name)]
+    for x in wanted:
+        if not x.kinematic:
+            require_masses(model, x.name)
+    return wanted
+
+
+def _about(t: Tracer, title: str, symbols: bool) -> dict[str, object]:
+    """What a document says. numbers: by which symbols name a joint."""
+    about: dict[str, object] = {"quantity": title, "formalism": "newton_euler"}
+    if symbols:
+        about["numbers"] = {b.joint: b.number.rstrip("abc") for b in t.tree.bodies}
     if t.context.notes:
         about["notes"] = dict(t.context.notes)
-    return t.program(named=True, **about)
+    return about
+
+
+def _options(wanted: Sequence[Quantity], given: Mapping[str, Any] | None, tree: Tree) -> dict[str, str]:
+    """Those of the quantities that the catalogue knows."""
+    listed = [x.name for x in wanted if x.name in CATALOGUE]
+    return options_of(listed, given or {}, tree.frames) if listed else {}
+
+
+def _algorithm(name: str, compute: Compute | Mapping[str, Compute] | None, passive: bool) -> Compute:
+    own = compute.get(name) if isinstance(compute, Mapping) else compute
+    run = own or common_algorithm(name)
+    return with_passive(name, run) if passive else run
+
+
+def _declare(t: Tracer, x: Quantity, result: Any, often: Mapping[str, int]) -> None:
+    """The results of a quantity; those of one name, as T of poses and of the kinetic energy, by the quantity's."""
+    own = x.name if len(x.outputs) == 1 else f"{x.name}_{{}}"
+    for (name, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
+        t.output(name if often[name] == 1 else own.format(name), value, output_shape(t.tree, shape))
 
 
 def _forces(t: Tracer, wanted: Sequence[Quantity], external: Sequence[str]) -> dict[str, list[Expr]]:
@@ -89,8 +111,3 @@ def output_shape(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
     """The shape of an output of the catalogue, in numbers."""
     known = {"nv": tree.nv, "links": len(moving_links(tree))}
     return tuple(known[s] if isinstance(s, str) else s for s in shape)
-
-
-def _told_apart(x: Quantity, output: str) -> str:
-    """Outputs of one name, as T of poses and of the kinetic energy, are named after their quantities."""
-    return x.name if len(x.outputs) == 1 else f"{x.name}_{output}"

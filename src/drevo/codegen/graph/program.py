@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -112,8 +112,7 @@ class Program:
         moving = [n for n in work if level[n] == 2]
         of = Counter(op[n] for n in moving)
         angles = self.angle_sums
-        two = None if self.doubling_is_mul else g.known(2.0)
-        doubled = {n for n in moving if op[n] == MUL and two in (g.a[n], g.b[n])}
+        doubled = self._doubled(moving)
         sums = sum(op[n] == ADD or n in doubled for n in moving if n in angles)
         total = {
             "add": of[ADD] + len(doubled) - sums,
@@ -125,22 +124,33 @@ class Program:
         }
         return total | {name: of[op] for op, name in FUNCTIONS.items() if of[op]}
 
+    def _doubled(self, nodes: Sequence[int]) -> set[int]:
+        """Products 2 x that are written as x + x."""
+        g = self.graph
+        two = None if self.doubling_is_mul else g.known(2.0)
+        return {n for n in nodes if g.op[n] == MUL and two in (g.a[n], g.b[n])}
+
     @cached_property
     def angle_sums(self) -> set[int]:
         """Nodes whose only users are sines, cosines and other such sums."""
         g, order = self.graph, self.order()
-        op, a, b = g.op, g.a, g.b
+        op, a = g.op, g.a
+        found = self._angles([a[n] >> 1 for n in order if op[n] in (SIN, COS)])
+        found.difference_update(e >> 1 for e in self.output_edges)
+        for n in reversed(order) if found else ():  # users before what they use
+            if op[n] > INPUT and op[n] not in (SIN, COS) and not (op[n] == ADD and n in found):
+                found.difference_update(e >> 1 for e in g.operands(n))
+        return found
+
+    def _angles(self, stack: list[int]) -> set[int]:
+        """The sums, and products, that these nodes are or add."""
+        op, a, b = self.graph.op, self.graph.a, self.graph.b
         found: set[int] = set()
-        stack = [a[n] >> 1 for n in order if op[n] in (SIN, COS)]
         while stack:
             n = stack.pop()
             if n not in found and op[n] in (ADD, MUL):
                 found.add(n)
                 stack += (a[n] >> 1, b[n] >> 1) if op[n] == ADD else ()
-        found.difference_update(e >> 1 for e in self.output_edges)
-        for n in reversed(order) if found else ():  # users before what they use
-            if op[n] > INPUT and op[n] not in (SIN, COS) and not (op[n] == ADD and n in found):
-                found.difference_update(e >> 1 for e in g.operands(n))
         return found
 
     @property

@@ -9,7 +9,7 @@ with a name keep it; sums of angles, and work on parameters alone, stay as they 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations
 
@@ -32,20 +32,26 @@ def regrouped(program: Program, early: bool = False) -> Program:
     return rebuilt(program, sums.terms, sums.products, early) if sums.changed or early else program
 
 
+def _used_once(program: Program, nodes: Sequence[int]) -> set[int]:
+    """Of some nodes those that one operation alone reads, and nobody else."""
+    uses = Counter(e >> 1 for n in program.order() for e in program.graph.operands(n))
+    kept = {e >> 1 for e in program.ends} | program.labels.keys() | program.angle_sums
+    return {n for n in nodes if uses[n] == 1} - kept
+
+
 class _Sums:
     """terms: sum -> the edges that it adds. products: new node -> the edges that it multiplies. New nodes have
     numbers beyond those of the graph."""
 
     def __init__(self, program: Program) -> None:
         g = self.graph = program.graph
-        order = program.order()
+        moving = [n for n in program.order() if g.level[n] == 2]
         self.next, self.changed = len(g), False
-        uses = Counter(e >> 1 for n in order for e in g.operands(n))
-        kept = {e >> 1 for e in program.ends} | program.labels.keys() | program.angle_sums
-        self.once = {n for n in order if uses[n] == 1 and n not in kept and g.level[n] == 2}
-        flat = {n for n in order if g.op[n] == ADD and g.level[n] == 2 and n not in program.angle_sums}
-        inner = {e >> 1 for n in flat for e in g.operands(n) if e >> 1 in flat and e >> 1 in self.once}
-        self.terms = {n: list(self._flat(n, inner)) for n in order if n in flat and n not in inner}
+        self.once = _used_once(program, moving)
+        flat = {n for n in moving if g.op[n] == ADD} - program.angle_sums
+        inner = {e >> 1 for n in flat for e in g.operands(n)} & flat & self.once
+        outer = flat - inner
+        self.terms = {n: list(self._flat(n, inner)) for n in moving if n in outer}
         self.products: dict[int, tuple[int, ...]] = {}
 
     def _flat(self, n: int, inner: set[int]) -> Iterator[int]:

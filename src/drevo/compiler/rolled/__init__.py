@@ -136,11 +136,8 @@ def rolled_function(
     The code is kept under the kinds of joints. external: links that take a wrench.
     Raises ModelError where M is found singular.
     """
-    plain = spec.layout == "rows" and not spec.packed and not spec.parameters
-    if quantity not in (*QUANTITIES, *STATES) or not plain:
+    if not _has_form(quantity, spec) or (external and not _takes_wrenches(model, quantity, external)):
         return None
-    if external and not (CATALOGUE[quantity].external and {l.name for l in model.links}.issuperset(external)):
-        return None  # tracing says what is wrong
     wide = quantity in (*matrices.SHAPES, *inverses.SHAPES) and model.nv > WIDE
     if not is_large(model, 0 if wide else smallest):
         return None
@@ -150,6 +147,16 @@ def rolled_function(
     if quantity == "center_of_mass" and not tables.columns.numbers[:, 12].any():
         return None  # there is none, as tracing says
     return _made(model, tables, quantity, spec, external, options or {}, extra, cache)
+
+
+def _has_form(quantity: str, spec: Spec) -> bool:
+    plain = spec.layout == "rows" and not spec.packed and not spec.parameters
+    return plain and quantity in (*QUANTITIES, *STATES)
+
+
+def _takes_wrenches(model: Model, quantity: str, links: Sequence[str]) -> bool:
+    """If not, tracing says what is wrong."""
+    return CATALOGUE[quantity].external and {l.name for l in model.links}.issuperset(links)
 
 
 def _made(
