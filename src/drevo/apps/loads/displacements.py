@@ -9,13 +9,19 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+def cross_matrix(x: Array) -> Array:
+    """[x]x, (..., 3, 3), of vectors (..., 3)."""
+    out = np.zeros((*x.shape[:-1], 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., k, j], out[..., j, k] = x[..., i], -x[..., i]
+    return out
+
+
 def pose_of_twist(twist: Array) -> Array:
     """Poses (n, 4, 4) of a move by twist[:3] after a turn by the rotation vector twist[3:] (Rodrigues)."""
     w = twist[:, 3:]
     angle = np.linalg.norm(w, axis=-1)[:, None, None]
-    K = np.zeros((len(w), 3, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        K[:, k, j], K[:, j, k] = w[:, i], -w[:, i]
+    K = cross_matrix(w)
     T = np.zeros((len(w), 4, 4))
     T[:, :3, :3] = np.eye(3) + np.sinc(angle / np.pi) * K + 0.5 * np.sinc(angle / (2 * np.pi)) ** 2 * (K @ K)
     T[:, :3, 3], T[:, 3, 3] = twist[:, :3], 1.0

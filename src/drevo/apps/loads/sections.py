@@ -21,12 +21,14 @@ from numpy.typing import ArrayLike
 
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
+from ...constrained.solve import matvec
 from ...io.given import Array, finite
 from ...io.reprs import result
 from ...mechanics.configuration import state
 from ...model.description import Model
 from ...model.messages import expect_robot
 from ...robot.face import Robot
+from .displacements import cross_matrix
 from .external import AppliedWrench, Surroundings
 from .masses import Distribution, GivenDistribution, distribution, named, pseudo_inertia
 from .span import Span, chosen
@@ -90,7 +92,7 @@ def section_motion(
     pose[..., :3, :3], pose[..., :3, 3], pose[..., 3, 3] = R @ cut.span.rotation, T[..., :3, 3] + R @ c, 1.0
     velocity = (V[..., :3] + arm, w)
     acceleration = (A[..., :3] + np.cross(eps, c) + np.cross(w, arm), eps)
-    turned = (np.concatenate([_turn(R, x) for x in parts], axis=-1) for parts in (velocity, acceleration))
+    turned = (np.concatenate([matvec(R, x) for x in parts], axis=-1) for parts in (velocity, acceleration))
     return SectionMotion(pose, *turned)
 
 
@@ -142,7 +144,7 @@ def inertial_loads(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> di
             f, n = _carried(here.moving(gravity=False), P[None])
             f, n = -f[..., 0, :], -n[..., 0, :]
             n = n - np.cross(P[:3, 3] / (P[3, 3] or 1.0), f)
-            out[link.name] = np.concatenate([_turn(here.R, f), _turn(here.R, n)], axis=-1)
+            out[link.name] = np.concatenate([matvec(here.R, f), matvec(here.R, n)], axis=-1)
     return out
 
 
@@ -185,8 +187,8 @@ class _Body:
     def moving(self, gravity: bool = True) -> Array:
         """[B b], (..., 3, 4): the acceleration b + B x of a point x, less gravity."""
         out = np.empty((*self.w.shape[:-1], 3, 4))
-        W = _hat(self.w)
-        out[..., :3] = _hat(self.eps) + W @ W
+        W = cross_matrix(self.w)
+        out[..., :3] = cross_matrix(self.eps) + W @ W
         out[..., 3] = self.linear - (_back(self.R, self.gravity) if gravity else 0.0)
         return out
 
@@ -303,19 +305,8 @@ def _carried(moving: Array, P: Array) -> tuple[Array, Array]:
     return Y[..., 3], moment
 
 
-def _hat(x: Array) -> Array:
-    out = np.zeros((*x.shape[:-1], 3, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[..., k, j], out[..., j, k] = x[..., i], -x[..., i]
-    return out
-
-
-def _turn(R: Array, x: Array) -> Array:
-    return np.asarray((R @ x[..., None])[..., 0])
-
-
 def _back(R: Array, x: Array) -> Array:
-    return np.asarray((np.swapaxes(R, -1, -2) @ x[..., None])[..., 0])
+    return matvec(np.swapaxes(R, -1, -2), x)
 
 
 def _states(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
