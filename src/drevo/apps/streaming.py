@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..codegen.runtime.function import Function
 from ..codegen.runtime.stream import RandomSource, Worker, combined, reduced
 from ..compiler.compile import compile
 from ..errors import InputError, NumericsError, shown
@@ -21,10 +22,7 @@ from ..io.reprs import brief
 from ..mechanics import configuration
 from ..model.description import Model
 from ..model.messages import model_of
-
-if TYPE_CHECKING:
-    from ..codegen.runtime.function import Function
-    from ..robot.face import Robot
+from ..robot.face import Robot
 
 Ranges = Mapping[str, Any]
 LONGEST = 2**62  # samples: their numbers fit in 64 bits with a sign

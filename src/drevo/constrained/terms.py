@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
+from ..codegen.runtime.function import Function
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..errors import NumericsError
@@ -24,9 +25,6 @@ from ..model.dynamics import Dynamics
 from .collection import all_rows, is_lasting, labels
 from .constraint import Constraint, Contact, Weld
 from .large import LinkKinematics, by_loops
-
-if TYPE_CHECKING:
-    from ..codegen.runtime.function import Function
 
 Array = np.ndarray[Any, Any]
 

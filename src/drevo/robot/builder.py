@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drevo.errors import ModelError, one_of, shown
 from drevo.io.xml import ANY, MAX_MASS
@@ -33,9 +33,7 @@ from drevo.model.draft import GRAVITY, Draft
 from drevo.model.messages import did_you_mean
 from drevo.model.rotations import from_rpy, shift_tensor
 from drevo.model.validation import KINDS, finish
-
-if TYPE_CHECKING:
-    from drevo.robot.face import Robot
+from drevo.robot.face import Robot
 
 _checked = partial(values.checked, ModelError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
@@ -168,8 +166,6 @@ class Builder:
 
     def robot(self, strict: bool = False) -> Robot:
         """The Robot, ready to compute."""
-        from drevo.robot.face import Robot
-
         return Robot(self.model(strict))
 
     def _known(self, name: str) -> str:

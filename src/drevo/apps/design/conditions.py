@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ...mechanics.scalar import Scalar
 from ...mechanics.tree import build_tree
 from ...model.description import Model
 from ...model.messages import model_of
+from ...robot.face import Robot
 from . import expressions
 from .free_lengths import (
     Comparison,
@@ -38,9 +39,6 @@ from .free_lengths import (
 from .linear import Space, SparseRow, space
 from .parameters import SNAP, Coefficients, Parameters
 from .polynomial import NUMBER, ONE, Form, Monomial, Poly, forms
-
-if TYPE_CHECKING:
-    from ...robot.face import Robot
 
 CONSTANT = ("mass_matrix", "potential_energy")
 CLOSE = 1e-12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +11,11 @@ from ...errors import InputError, shown
 from ...io.reprs import brief
 from ...model.description import Model
 from ...model.messages import model_of
+from ...robot.face import Robot
 from . import expressions
 from .corrections import suggestion_for
 from .expressions import FormulaNode
 from .formula_values import POSES, Array, Values
-
-if TYPE_CHECKING:
-    from ...robot.face import Robot
 
 CLOSE = 1e-9  # of the largest value over the poses
 ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this

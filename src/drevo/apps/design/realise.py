@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,14 +18,11 @@ from ...io.packages import package
 from ...mechanics.spatial import ZERO_INERTIA, RigidInertia, Sym, Vec
 from ...mechanics.tree_indices import ancestors
 from ...model.description import Inertial, Model
+from ...robot.face import Robot
 from .free_lengths import texts
 from .linear import Space
 from .parameters import Parameters
 from .polynomial import NUMBER
-
-if TYPE_CHECKING:
-    from ...robot.face import Robot
-
 
 STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # places of masses in a cube of the half-width `reach` about each pole
 THICKNESS = 1e-3  # share of a redistributed body's mass that is spread over all places, so that it is no sheet
@@ -47,8 +43,6 @@ def realise(
     bodies are made anew, each at least as heavy as it was. Masses stand within `reach` metres of the pole along
     each axis.
     """
-    from ...robot.face import Robot
-
     reach = number("realise: reach", reach, "a positive number of metres", lambda x: 0.0 < x <= 1e6)
     counterweights = flag("realise: counterweights", counterweights)
     chosen = _bodies(known, bodies)

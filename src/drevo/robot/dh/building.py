@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import cos, sin
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from ...model.draft import GRAVITY
 from ...model.messages import did_you_mean
 from ...model.rotations import add_vectors, apply, from_rpy, matmul, transpose, turn_tensor
 from ..builder import Builder
+from ..face import Robot
 from .reading import Table, convention_of
-
-if TYPE_CHECKING:
-    from ..face import Robot
 
 _read = partial(values.checked, ModelError)
 GivenRow = Mapping[str, Any] | Sequence[Any]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from ...mechanics.spatial import UNIT
 from ...mechanics.tree import Tree, TreeBody, build_tree
 from ...model.description import ContactPoint, JointCoupling, JointDynamics, Loop, Model, Shape
 from ...model.messages import model_of
-
-if TYPE_CHECKING:
-    from ..face import Robot
+from ..face import Robot
 
 Array = np.ndarray[Any, Any]
 ArrayFrame = tuple[Array, Array]  # rotation, origin

@@ -11,16 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, ParamSpec
+from typing import ParamSpec
 
 from ...errors import ModelError, one_of
 from ...model import values
 from ...model.base import with_base
 from ...model.description import Model
+from ..face import Robot
 from . import arms, closed, examples
-
-if TYPE_CHECKING:
-    from ..face import Robot
 
 P = ParamSpec("P")
 EMBEDDED: dict[str, Callable[[], Model]] = {}
@@ -32,8 +30,6 @@ def _robot(make: Callable[P, Model]) -> Callable[P, Robot]:
 
     @wraps(make)
     def made(*args: P.args, **given: P.kwargs) -> Robot:
-        from ..face import Robot
-
         return Robot(make(*args, **given))
 
     made.__module__ = __name__
