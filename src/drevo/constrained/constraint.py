@@ -358,11 +358,7 @@ def label(c: Constraint) -> str:
         return f"gear({c.joint_a}, {c.joint_b})"
     if isinstance(c, Traced):
         return f"function({getattr(c.f, '__name__', 'f')})"
-    names = {
-        "PointOnPlane": "point_on_plane",
-        "PointToPoint": "point_to_point",
-        "PoseTracking": "pose_tracking",
-    }
+    names = {"PointOnPlane": "point_on_plane", "PointToPoint": "point_to_point", "PoseTracking": "pose_tracking"}
     kind = type(c).__name__
     return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"
 

@@ -22,12 +22,7 @@ Array = np.ndarray[Any, Any]
 
 TINY = 1e-9  # of the largest: a column or a singular value below this counts as zero
 MOST_RUNS = 3000  # that are looked at; beyond them a vanishing pivot tells
-NEEDS_MASS = (
-    "prismatic",
-    "cylindrical",
-    "planar",
-    "free",
-)  # kinds that rotational inertia alone does not resist
+NEEDS_MASS = ("prismatic", "cylindrical", "planar", "free")  # kinds that rotational inertia alone does not resist
 
 
 _NO_TENSOR = Inertial().tensor
@@ -252,11 +247,7 @@ def _composite(group: _Group, into: dict[str, Joint]) -> tuple[float, Array, Arr
 
 def _motions(run: list[Joint], com: Array, into: dict[str, Joint]) -> Array:
     """6 x k: velocity of the point `com` at the run's end, and angular velocity, per coordinate."""
-    columns, turn, place = (
-        [],
-        np.eye(3),
-        com,
-    )  # the pose of the end, seen from the frame that we have climbed to
+    columns, turn, place = [], np.eye(3), com  # the pose of the end, seen from the frame that we have climbed to
     joint, stop = run[0], run[-1]
     while True:
         apart = np.array(joint.child_rotation)

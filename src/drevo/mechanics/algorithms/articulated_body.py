@@ -8,18 +8,7 @@ from typing import NamedTuple
 from ...errors import TraceError
 from ..joints import NO_FORCE, STILL, Force, Motion, Placement
 from ..scalar import Scalar, Vector, accumulate, is_zero
-from ..spatial import (
-    SYM_ZERO,
-    ZERO,
-    Mat,
-    RigidInertia,
-    Sym,
-    Vec,
-    congruence,
-    rotated,
-    rotated_mat,
-    skew,
-)
+from ..spatial import SYM_ZERO, ZERO, Mat, RigidInertia, Sym, Vec, congruence, rotated, rotated_mat, skew
 from ..tree import Tree
 from .inertia_matrix import Factors, SparseRows
 from .inverse_dynamics import External, external_on
