@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # pip makes it for what it copies, not for what stays where it is: a start would take 0.1 s longer
 BYTECODE := @$(BIN)/python -m compileall -q src
 WORKERS ?= auto
+# tests of a file share what they compile; a worker each, and no threads of BLAS that wait for each other
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 .PHONY: demo test bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 
@@ -13,7 +15,7 @@ demo: $(VENV)/.core            ## the main job: equations in demo/, checks, thro
 	$(BIN)/drevo demo
 
 test: $(VENV)/.test            ## all tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not nightly"
+	$(PYTEST) -m "not nightly"
 
 bench: $(VENV)/.bench          ## Drevo against its peers, into benchmarks/
 	$(BIN)/python benchmarks/peers.py
@@ -32,10 +34,14 @@ bench-check: $(VENV)/.bench    ## fails where a ratio to a peer has fallen below
 bench-record: $(VENV)/.bench   ## keeps the ratios of this processor for bench-check
 	$(BIN)/python benchmarks/peers.py --record
 
+# what a lever may change: programs against numbers that were found without them
+PROGRAMS = $(patsubst %,tests/test_%.py,differential example_robots khalil vectors fused parameters emit higher \
+  derivative_kernels constraints loops linearise simulate large_angles singular batch_last levers)
+
 nightly: $(VENV)/.dev          ## what needs longer
-	DREVO_TREES=10000 DREVO_WORDS=300 $(BIN)/python -m pytest -n $(WORKERS)
+	DREVO_TREES=10000 DREVO_WORDS=300 $(PYTEST) --dist worksteal
 	for lever in $$($(BIN)/python -c 'from drevo.codegen.graph.levers import LEVERS; print(*LEVERS)'); do \
-	  echo "without $$lever"; DREVO_WITHOUT=$$lever $(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" || exit 1; done
+	  echo "without $$lever"; DREVO_WITHOUT=$$lever $(PYTEST) -m "not nightly" $(PROGRAMS) || exit 1; done
 
 check: style types layers      ## what a commit must pass beside the tests
 
@@ -51,7 +57,7 @@ layers: $(VENV)/.dev
 
 coverage: $(VENV)/.dev         ## lines and branches that the tests reach, into docs/coverage.md
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not nightly" --cov --cov-report=
+	$(PYTEST) -m "not nightly" --cov --cov-report=
 	$(BIN)/python tools/reached.py
 
 sizes: $(VENV)/.dev            ## lines, functions, the wheel and the import, into docs/sizes.md

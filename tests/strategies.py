@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pytest
 
 from drevo.mechanics.configuration import random
 from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, Link, Mat3, Mimic, Model, Vec3
@@ -168,10 +170,15 @@ def all_kinds(base: str = "fixed", seed: int = 0) -> Model:
     return Model(f"all-kinds-{base}", tuple(links), tuple(joints))
 
 
+def seeds(day: int, night: int) -> list[Any]:
+    """For parametrize: the first few by day, all of them by night."""
+    return [*range(day), *(pytest.param(k, marks=pytest.mark.nightly) for k in range(day, night))]
+
+
 def state(model: Model, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q inside the limits, v and a of order one."""
     rng = np.random.default_rng(seed + 1_000_003)
     return random(model, rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
 
 
-__all__ = ["EVERY", "HINGED", "ORIGIN", "SIMPLE", "all_kinds", "inertial", "robot", "rotation", "state"]
+__all__ = ["EVERY", "HINGED", "ORIGIN", "SIMPLE", "all_kinds", "inertial", "robot", "rotation", "seeds", "state"]

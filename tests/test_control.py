@@ -85,15 +85,15 @@ def swing(n: int, seconds: float, dt: float) -> tuple[Array, Array, Array]:
 
 
 def test_tracking_a_panda() -> None:
-    """3 s of a Panda whose true masses are 10 % more than its model's, steps of 1 ms: at most 10 mrad rms."""
+    """3 s of a Panda whose true masses are 10 % more than its model's, steps of 2 ms: at most 10 mrad rms."""
     r = drevo.Robot(published("panda.urdf", "fixed"))
-    n, dt, middle = r.nv, 0.01, np.resize([0.0, -0.4, 0.0, -1.8, 0.0, 1.5, 0.0], r.nv)
+    n, dt, middle = r.nv, 0.02, np.resize([0.0, -0.4, 0.0, -1.8, 0.0, 1.5, 0.0], r.nv)
     q, v, a = swing(n, 3.0, dt)
     law = track(r, dt, q + middle, v, a, [1e5] * n + [1e2] * n, np.full(n, 1e-3))
-    table = simulate(heavier(r, 1.1), q[0] + middle, v[0], law, duration=3.0, step=1e-3, every=10)
+    table = simulate(heavier(r, 1.1), q[0] + middle, v[0], law, duration=3.0, step=2e-3, every=10)
     assert np.sqrt(np.mean(np.square(table.q - middle - q))) <= 0.010
-    exact = simulate(r, q[0] + middle, v[0], law, duration=3.0, step=1e-3, every=10)
-    assert np.abs(exact.q - middle - q).max() <= 1e-3  # what interpolation between the samples leaves
+    exact = simulate(r, q[0] + middle, v[0], law, duration=1.0, step=2e-3, every=10)
+    assert np.abs(exact.q - middle - q[:51]).max() <= 1e-3  # what interpolation between the samples leaves
     batch = law(0.5, np.stack([q[50], q[51]]) + middle, np.stack([v[50], v[51]]))
     assert batch.shape == (2, n) and worst(batch[0], law(0.5, q[50] + middle, v[50])) <= 1e-12
 

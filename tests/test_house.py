@@ -23,8 +23,9 @@ Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 def test_the_drawing_is_current() -> None:
     """Where this fails: python tools/house.py."""
-    assert (ROOT / "docs" / "house.svg").read_text(encoding="utf-8") == house.svg()
-    ET.fromstring(house.svg())
+    drawn = house.svg()
+    assert (ROOT / "docs" / "house.svg").read_text(encoding="utf-8") == drawn
+    ET.fromstring(drawn)
 
 
 def test_no_room_imports_one_above_it_late_or_early() -> None:
@@ -65,8 +66,9 @@ def modules() -> dict[str, tuple[str, ast.Module]]:
 def asked(package: str, tree: ast.Module, known: Container[str]) -> Iterator[str]:
     """Every name that a module imports: at once, late, for types only, or by a string."""
     inside = package.split(".")
-    words = {x.value for x in ast.walk(tree) if isinstance(x, ast.Constant) and isinstance(x.value, str)}
-    for x in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    words = {x.value for x in nodes if isinstance(x, ast.Constant) and isinstance(x.value, str)}
+    for x in nodes:
         if isinstance(x, ast.Import):
             yield from (name.name for name in x.names)
         elif isinstance(x, ast.ImportFrom):
@@ -232,6 +234,7 @@ FUNCTIONS = {
 }
 
 
+@lru_cache(maxsize=1)
 def lengths() -> dict[str, int]:
     """Lines of every function, less those of its docstring."""
     out: dict[str, int] = {}

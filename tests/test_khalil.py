@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import work
-from strategies import inertial, robot, state
+from strategies import inertial, robot, seeds, state
 from tolerances import solving
 
 from drevo.codegen.graph.evaluate import evaluate
@@ -180,7 +180,10 @@ def published(name: str, base: str) -> Model:
 
 
 @pytest.mark.counts
-@pytest.mark.parametrize("name,base", URDFS)
+@pytest.mark.parametrize(
+    "name,base",
+    [pytest.param(*x, marks=pytest.mark.nightly if sum(URDFS[x]) > 12_000 else []) for x in URDFS],
+)
 def test_published_robots_reach_their_counts(name: str, base: str) -> None:
     model = published(name, base)
     arguments = states(model, 20)
@@ -207,7 +210,7 @@ def test_objectives_choose_by_their_own_price() -> None:
 # -- correctness -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(15, 60))
 def test_random_trees_equal_their_twins(seed: int) -> None:
     """Every kind of joint, tilted placements, branches, welds, mimic joints, ground and free bases."""
     model = robot(seed)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kovalchuk_cases import Array, worst
 from scipy.integrate import solve_ivp
-from strategies import all_kinds, state
+from strategies import EVERY, all_kinds, robot, state
 
 import drevo
 from drevo.constrained import constraint
@@ -25,9 +25,9 @@ def slopes(f: Callable[[Array], Array], n: int, h: float = 1e-6) -> Array:
     return ((f(np.eye(n) * h) - f(-np.eye(n) * h)) / (2 * h)).T
 
 
-def held_sets(r: Robot) -> dict[str, list[Any]]:
-    """Sets of constraints on a robot of every joint; the last is dependent."""
-    a, b = r.link_names[-1], r.link_names[-2]
+def held_sets(r: Robot, b: str) -> dict[str, list[Any]]:
+    """Sets of constraints on a robot; the last is dependent."""
+    a = r.link_names[-1]
     plane = constraint.point_on_plane(a, (0.1, 0, 0.2), (0.3, 0.5, 1), (0.1, -0.4, 0.2), 0.3, -0.2, 0.7)
     near = constraint.distance(a, (0.1, 0.2, 0), b, (0.4, 0.3, 0.1), 0.5)
     W = ((1, 2, 0), (0, 1, -1), (1, 3, -1))
@@ -42,10 +42,10 @@ def held_sets(r: Robot) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_differences(base: str) -> None:
     """A, B and the reactions' share, in motion, against differences of the constrained dynamics."""
-    r = Robot(all_kinds(base, 1))
+    r = Robot(all_kinds("fixed", 1) if base == "fixed" else robot(3, EVERY, 4, "floating", welds=0.0))
     q, v, tau = state(r.model, 3)
     n, o = r.nv, np.zeros(r.nv)
-    for name, held in held_sets(r).items():
+    for name, held in held_sets(r, r.link_names[-2] if base == "fixed" else "world").items():
 
         def run(dq: Array, dv: Array, dt: Array, held: list[Any] = held) -> Array:
             got = constrained_dynamics(r, r.integrate(q, dq), v + dv, tau + dt, constraints=held, t=0.3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,15 @@ def lines_with(d: Derivation, target: str, symbol: str, joint: str) -> list[str]
     return [line for line in plain if joint in line and re.search(rf"{base}_?{number}(?!\d)", line)]
 
 
+@cache
+def written() -> tuple[drevo.Robot, Derivation]:
+    robot = drevo.load("biped", base="floating")
+    return robot, drevo.write_out(robot, "bias")
+
+
 @pytest.mark.parametrize("target", TEXTS)
 def test_every_symbol_is_tied_to_its_joint(target: str) -> None:
-    robot = drevo.load("biped", base="floating")
-    d = drevo.write_out(robot, "bias")
+    robot, d = written()
     k = 8 + robot.joint_names.index("right_knee") - 1  # after the seven numbers of the base
     assert any("rad" in line for line in lines_with(d, target, f"q_{k}", "right_knee"))
     assert lines_with(d, target, f"v_{k - 1}", "right_knee")

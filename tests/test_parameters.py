@@ -23,7 +23,7 @@ from drevo.model.description import Link, Model
 from drevo.model.quantities import CATALOGUE
 from drevo.robot import embedded as robots
 
-TREES = 200 if "DREVO_TREES" in os.environ else 8  # all of them every night
+TREES = 200 if "DREVO_TREES" in os.environ else 5  # all of them every night
 TOGETHER = ("mass_matrix", "inverse_dynamics", "forward_dynamics", "gravity", "kinetic_energy", "center_of_mass")
 DERIVED = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 STATE = {"q": 0, "v": 1, "a": 2, "tau": 2}

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import strategies
+from reference import on_each
 from tolerances import DYNAMICS
 
 from drevo.codegen.runtime import cache
@@ -70,7 +71,7 @@ def expected(
 @pytest.mark.parametrize("quantity", ALGORITHM)
 @pytest.mark.parametrize("kinds", [("revolute",), ("prismatic",), ("helical",), strategies.EVERY])
 @pytest.mark.parametrize("base", ["fixed", "floating"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", strategies.seeds(1, 2))
 def test_same_as_the_algorithm(quantity: str, kinds: tuple[str, ...], base: str, seed: int) -> None:
     model = tree_of(seed, kinds, base)
     args = states(model, 11, quantity)
@@ -202,11 +203,9 @@ def test_inertia_product_of_small_robots() -> None:
 
 def test_columns_are_those_of_the_tree() -> None:
     """Plain robots go straight to arrays; the same numbers as by way of the tree, to rounding."""
-    plain = ("revolute", "prismatic", "helical", "spherical")
-    seen = 0
-    for seed in range(12):
-        model = strategies.robot(seed, plain, 30, "floating" if seed % 2 else "fixed", welds=0.0, mimics=0.0)
-        model = replace(model, joints=tuple(replace(j, axis=coordinate(j.axis)) for j in model.joints))
+    plain, seen = ("revolute", "prismatic", "helical", "spherical"), []
+
+    def check(model: Model, _: int) -> None:
         columns, tree = body_table(model), build_tree(model)
         assert not columns.frames  # the direct way
         for b in tree.bodies:
@@ -220,15 +219,20 @@ def test_columns_are_those_of_the_tree() -> None:
             assert (columns.links[parent] if parent >= 0 else "") == (
                 tree.bodies[b.parent].link if b.parent >= 0 else ""
             )
-            seen += 1
-    assert seen > 100
+            seen.append(b.link)
+
+    bases = ("fixed", "floating")
+    models = [strategies.robot(s, plain, 30, bases[s % 2], welds=0.0, mimics=0.0) for s in range(12)]
+    straight = [[replace(j, axis=coordinate(j.axis)) for j in m.joints] for m in models]
+    on_each([replace(m, joints=tuple(joints)) for m, joints in zip(models, straight)], check)
+    assert len(seen) > 100
 
 
-def test_many_kinds_of_joints_share_code() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_many_kinds_of_joints_share_code(seed: int) -> None:
     """Five kinds about three axes, in parallel frames or not, would be 22 steps: axes along z serve for all."""
-    for seed in range(3):
-        model = tree_of(seed, base="floating", n=200)
-        assert len(kinds_of(body_table(model))[0]) > FEW >= len(Tables(model).kinds)
+    model = tree_of(seed, base="floating", n=200)
+    assert len(kinds_of(body_table(model))[0]) > FEW >= len(Tables(model).kinds)
 
 
 def coordinate(axis: Vec3) -> Vec3:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import strategies
+from reference import on_each
 
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
@@ -15,6 +16,7 @@ from drevo.compiler.formalisms import formalisms_giving
 from drevo.constrained import constraint
 from drevo.errors import NumericsError
 from drevo.mechanics.configuration import random
+from drevo.model.description import Model
 
 ANGLES = (0.3, 1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-12)
 INVERSE = (
@@ -178,12 +180,15 @@ def test_sound_robots_are_never_refused() -> None:
         b.body(f"l{k}", parent=f"l{k - 1}" if k else "world", axis=(0, 0, 1) if k % 2 else (1, 0, 0),
                origin=(0, 0, 0.5), mass=m, com=(0, 0, 0.25), inertia=m * np.diag([0.02, 0.02, 1e-4]))  # fmt: skip
     models = [b.robot().model, drevo.load("rod-chain").model, *(strategies.robot(s, n=6) for s in range(6))]
-    for model in models:
+
+    def check(model: Model, _: int) -> None:
         for dtype in ("float64", "float32"):
-            f = drevo.compile(model, "forward_dynamics", dtype=dtype, cache=False)
+            f = drevo.compile(model, "forward_dynamics", dtype=dtype)
             rng = np.random.default_rng(0)
             q = np.array([random(model, rng) for _ in range(20)])
             assert np.isfinite(f(q, *rng.normal(size=(2, 20, model.nv)))).all()
+
+    on_each(models, check)
 
 
 def test_guards_are_no_operations() -> None:

@@ -159,11 +159,14 @@ def test_lagrange_equations_and_energies(name: str) -> None:
     rng = np.random.default_rng(5)
     kinds = ("revolute", "prismatic", "helical", "cylindrical", "planar", "universal")
     others = [strategies.robot(seed, kinds, 4, base="fixed") for seed in range(4)]
-    for model in (hinged(rng, 4), model_of(case("ex1_3link_0")["bodies"]), *others):
+
+    def check(model: Model, _: int) -> None:
         state = {s: rng.normal(size=(3, model.nv)) for s in quantity(name).state}
         got = evaluate(trace(model, name, compute=TABLE["telegin", name].compute(name)), state)
         for key, expected in evaluate(trace(model, name), state).items():
             assert np.max(np.abs(got[key] - expected)) <= 1e-11 * max(1.0, np.max(np.abs(expected)))
+
+    on_each([hinged(rng, 4), model_of(case("ex1_3link_0")["bodies"]), *others], check)
 
 
 def test_gyroscopic_terms_do_no_work() -> None:

@@ -232,7 +232,7 @@ def mass_matrix(model: Model, rng: np.random.Generator) -> np.ndarray:
 def test_structure_agrees_with_numbers() -> None:
     rng = np.random.default_rng(7)
     found = missed = regular = 0
-    for _ in range(3000):
+    for _ in range(1000):
         model = random_robot(rng)
         if not model.nv:
             continue
@@ -242,5 +242,5 @@ def test_structure_agrees_with_numbers() -> None:
             found += 1
         else:
             missed, regular = missed + (smallest < 1e-12), regular + (smallest >= 1e-12)
-    assert found > 500 and regular > 500
+    assert found > 150 and regular > 150
     assert missed < 0.1 * found  # these wait for a vanishing pivot

@@ -148,8 +148,8 @@ def test_planned_rates_are_derivatives() -> None:
     """v and a of the ticks are the slopes of q between them, to the order of central differences."""
     for phase in planned().phases:
         h = phase.tick
-        slope = (phase.way[1:] + phase.way[:-1]) / (2 * h)
-        bend = (phase.way[1:] - phase.way[:-1]) / h**2
+        slope = (phase.step[1:] + phase.step[:-1]) / (2 * h)
+        bend = (phase.step[1:] - phase.step[:-1]) / h**2
         third = np.abs(np.diff(phase.a, axis=0)).max() / h
         assert np.abs(slope - phase.v[1:-1]).max() <= h**2 * third
         assert np.abs(bend - phase.a[1:-1]).max() <= h * third
@@ -434,6 +434,9 @@ def test_efforts_keep_the_limits_of_the_file() -> None:
     state[2][1, at] = -80.0
     refuse_limits(limited(biped, knee, effort=80.0), np.arange(3.0), "the walk", *state)
     refuse_limits(limited(biped, knee, effort=0.0, velocity=0.0), np.arange(3.0), "the walk", *state)
+    refuse_limits(limited(biped, knee, upper=-9e-5), np.arange(3.0), "the walk", *state)
+    with pytest.raises(NumericsError, match=f"joint {knee!r} would stand at"):
+        refuse_limits(limited(biped, knee, upper=-2e-4), np.arange(3.0), "the walk", *state)
     with pytest.raises(NumericsError, match=f"joint {knee!r} would need -80 N m at t = 1 s .*limit is -79 N m"):
         refuse_limits(limited(biped, knee, effort=79.0), np.arange(3.0), "the walk", *state)
 

@@ -9,6 +9,7 @@ import ast
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def layers() -> list[str]:
     return list(ast.literal_eval(text.split('name = "rooms"')[1].split("layers = ")[1].split("\n")[0]))
 
 
+@lru_cache(maxsize=1)
 def imports() -> Imports:
     """Which room imports which, at the top of a file, late in a function, or for types."""
     rooms = layers()

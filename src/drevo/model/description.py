@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..io.reprs import brief, concise
 
@@ -182,7 +182,7 @@ class JointCoupling:
 
 
 @brief
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Model:
     """A valid robot: one root (links[0]), every other link the child of exactly one joint, unique names.
 
@@ -211,27 +211,44 @@ class Model:
     def root(self) -> str:
         return self.links[0].name
 
-    @property
+    @cached_property
     def moving_joints(self) -> tuple[Joint, ...]:
         """The joints that own coordinates, in the order of q."""
         return tuple(j for j in self.joints if j.nq)
 
-    def slices(self) -> Iterator[tuple[Joint, slice, slice]]:
-        """Every joint that owns coordinates, with its part of q and of v."""
-        iq = iv = 0
+    @cached_property
+    def _slices(self) -> tuple[tuple[Joint, slice, slice], ...]:
+        out, iq, iv = [], 0, 0
         for j in self.moving_joints:
-            yield j, slice(iq, iq + j.nq), slice(iv, iv + j.nv)
+            out.append((j, slice(iq, iq + j.nq), slice(iv, iv + j.nv)))
             iq, iv = iq + j.nq, iv + j.nv
+        return tuple(out)
+
+    def slices(self) -> tuple[tuple[Joint, slice, slice], ...]:
+        """Every joint that owns coordinates, with its part of q and of v."""
+        return self._slices
+
+    @cached_property
+    def runs(self) -> tuple[tuple[int, slice, slice], ...]:
+        """Parts of q and v by the rule that moves them: 7 a free joint, 4 a ball, 0 sums, neighbours in one."""
+        out: list[tuple[int, slice, slice]] = []
+        for j, sq, sv in self._slices:
+            rule = j.nq if j.nq >= 4 else 0
+            if out and out[-1][0] == rule == 0:
+                _, q, v = out.pop()
+                sq, sv = slice(q.start, sq.stop), slice(v.start, sv.stop)
+            out.append((rule, sq, sv))
+        return tuple(out)
 
     def freedoms(self, kind: str = "v") -> list[tuple[str, str]]:
         """The joint of each rate ("v") or coordinate ("q"), and its index there where the joint has several."""
         sizes = [(j.name, j.nq if kind == "q" else j.nv) for j in self.moving_joints]
         return [(name, f"[{k}]" if n > 1 else "") for name, n in sizes for k in range(n)]
 
-    @property
+    @cached_property
     def nq(self) -> int:
         return sum(j.nq for j in self.joints)
 
-    @property
+    @cached_property
     def nv(self) -> int:
         return sum(j.nv for j in self.joints)

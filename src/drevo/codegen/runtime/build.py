@@ -62,6 +62,7 @@ class Manifest(NamedTuple):
     lanes: int
     parameters: tuple[tuple[str, float], ...]
     meta: dict[str, Any]
+    guards: int = 0  # pivots that are tested
 
     def text(self) -> str:
         return json.dumps(self._asdict(), default=str, sort_keys=True)
@@ -184,5 +185,6 @@ def _manifest(program: Program, low: Lowered, arena: int, scratch: int, lanes: i
         lanes,
         tuple((p.name, p.value) for p in program.parameters),
         dict(program.meta),
+        len(program.guards),
     )
     return parse_manifest(fresh.text())  # cold and warm alike

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from operator import itemgetter
@@ -42,7 +43,8 @@ def obtain(
     request: any text that identifies what was asked (`key.request`); sources and machine are added here.
     extra: takes the calls with keywords that the function does not know, as (args, kwargs).
     """
-    return Function(obtain_code(request, make, spec, cache), spec, extra, lambda ins: _weakest(make(), ins))
+    built, again = obtain_code(request, make, spec, cache), lru_cache(1)(make)
+    return Function(built, spec, extra, (lambda ins: _weakest(again(), ins)) if built.manifest.guards else None)
 
 
 def _weakest(program: Program, ins: Sequence[Array]) -> Any:
