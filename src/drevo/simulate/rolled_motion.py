@@ -40,7 +40,7 @@ def _text(spec: Spec) -> str:
     f.ret()
     f = m.function("drive", I32, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)
     taken = [_without_t(f, f.pointers, PTR), _without_t(f, f.strides, I64)]
-    f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), *taken, f.count, f.arena))
+    f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), *taken, f.count, f.arena, f.all))
     engine.add_engine(m, low, target)
     return m.text()
 

@@ -38,7 +38,7 @@ class _Bodies:
         if rolled.turning:
             q = f.arguments[f"arg{rolled.arguments.index('q')}"]
             f.call(VOID, f"angles_{l.lanes}", q, self.sines, self.cosines, nq)
-        for i, name in enumerate(rolled.outs if rolled.zeroed else ()):
+        for i, name in enumerate(rolled.outs if rolled.zeroed and l.lanes == 1 else ()):
             size = word(f, f"size{i}") * l.bytes
             f.call(VOID, "llvm.memset.p0.i64", f.arguments[name], f.zero(I8), size, f.const(I1, "false"))
         for k, loop in enumerate(rolled.loops):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
+from .ir import I1, I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_driver import add_end
 from .llvm_math import Lanes
 from .llvm_rolled import add_bodies
-from .llvm_rows import add_moves, width_of
+from .llvm_rows import add_flush, add_moves, width_of
 from .llvm_steps import MODEL, Rolled, argument_names, word
-from .llvm_target import Target
+from .llvm_target import BEYOND, Target
 
 WRENCH = 6  # numbers
 
@@ -28,6 +28,7 @@ def emit_rolled(rolled: Rolled, target: Target) -> str:
         sizes = [many.lanes, *rolled.results, *[WRENCH] * rolled.loaded]
         for w in sorted({_width(n, many) for n in sizes}):
             add_moves(m, many, w)
+        add_flush(m, many)
     _add_single(m, rolled, one)
     _Batch(m, rolled, target)
     return m.text()
@@ -89,12 +90,12 @@ def _add_single(m: Module, rolled: Rolled, l: Lanes) -> None:
 
 
 class _Batch:
-    """i32 @batch(model, pointers, strides, count, arena): 1 if a check failed."""
+    """i32 @batch(model, pointers, strides, count, arena, all): 1 if a check failed."""
 
     def __init__(self, m: Module, rolled: Rolled, target: Target) -> None:
         self.rolled, self.one, self.many = rolled, target.of(1), target.of(target.lanes)
         self.f = f = m.function("batch", I32, public=True,
-                                model=PTR, pointers=PTR, strides=PTR, count=I64, arena=PTR)  # fmt: skip
+                                model=PTR, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
         self.n, self.loads = len(rolled.arguments), word(f, "loads")
         places = [f.const(I64, i) for i in range(self.n)]
         places += [self.loads + (self.n + i) for i in range(len(rolled.results))]
@@ -124,7 +125,10 @@ class _Batch:
             self.bodies(self.one, self.state, rows, wrenches)
 
     def tiles(self) -> None:
-        """Rows into tiles, the loops over the bodies, the tiles of results back into rows."""
+        """Rows into tiles, the loops over the bodies, the tiles of results back into rows.
+
+        What no step writes is cleared once; results that no cache holds go past the caches, as in llvm_driver.
+        """
         f, l, wrenches, tiles, state = self.f, self.many, list[Value](), list[Value](), self.state
         sizes = [word(f, "nq" if x == "q" else "nv") for x in self.rolled.arguments]
         sizes += [word(f, f"size{i}") for i in range(len(self.rolled.results))]
@@ -134,6 +138,9 @@ class _Batch:
         if self.rolled.loaded:
             wrenches = [_wrenches(f, l, state)]
         ports, last = list(zip(self.arrays, self.strides, tiles, sizes)), f.count - 1
+        stage = state.at(word(f, "slots") + word(f, "nq") * 2 + self.loads * WRENCH, l.type)
+        for _, _, tile, size in ports[self.n :] if self.rolled.zeroed else ():
+            f.call(VOID, "llvm.memset.p0.i64", tile, f.zero(I8), size * l.bytes, f.const(I1, "false"))
         with f.loop(f.count, step=l.lanes, some=True) as s:
             for array, stride, tile, size in ports[: self.n]:
                 f.call(VOID, f"load_{l.lanes}", array, stride, s.i, last, tile, size)
@@ -141,7 +148,12 @@ class _Batch:
                 f.call(VOID, "load_wrenches", *self.wrenches, s.i, last, self.loads, *wrenches)
             self.bodies(l, state, tiles, wrenches)
             for (array, stride, tile, size), known in zip(ports[self.n :], self.rolled.results):
-                f.call(VOID, f"store_{_width(known, l)}", array, stride, s.i, last, tile, size)
+                begin = s.i * stride
+                past = (stride * f.all > BEYOND) & stride.equals(size * l.size) & (s.i <= f.count - l.lanes)
+                to = f.select(past, stage.at(-begin, I8), array)
+                f.call(VOID, f"store_{_width(known, l)}", to, stride, s.i, last, tile, size)
+                with f.when(past):
+                    f.call(VOID, "flush", stage, array.at(begin, I8), size * l.bytes)
 
 
 def add_forwards(m: Module, arguments: int, loads: int, results: int = 1) -> None:
@@ -161,7 +173,7 @@ def add_forwards(m: Module, arguments: int, loads: int, results: int = 1) -> Non
     f.call(VOID, loaded(f, 0), loaded(f, 2), *given, *(f.arguments[x] for x in outs), f.status)
     f.ret()
     f = m.function("drive", I32, public=True, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)
-    f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), f.pointers, f.strides, f.count, f.arena))
+    f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), f.pointers, f.strides, f.count, f.arena, f.all))
 
 
 def loaded(f: IRFunction, k: int) -> Value:

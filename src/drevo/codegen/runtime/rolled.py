@@ -90,7 +90,7 @@ class Sizes(NamedTuple):
         if self.alone:
             return 64 + item * self.state
         tiles = sum(self.nq if a == "q" else self.nv for a in self.arguments) + sum(self.lengths)
-        return 64 + item * lanes * (tiles + self.state)
+        return 64 + item * lanes * (tiles + self.state + max(self.lengths))
 
 
 class RolledCode(native.Code):
