@@ -11,6 +11,7 @@ from test_rolled import states
 from tolerances import DYNAMICS
 
 import drevo.compiler.rolled as module
+from drevo.codegen.emit.llvm_target import BEYOND
 from drevo.codegen.runtime.build import Spec
 from drevo.compiler import rolled as rolled_loops
 from drevo.compiler.compile_cost import AFFORDABLE, operations
@@ -244,6 +245,18 @@ def test_laws_and_constraints_of_a_large_tree(unrolled: list[str]) -> None:
     assert not np.array_equal(timed.v, compiled.v)
     foot = simulate(robot, q, contacts=[{"link": "l79", "point": (0.0, 0.0, 0.0)}], **given)
     assert foot.constraint_drift <= 1e-10 and not unrolled
+
+
+def test_results_past_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrices of megabytes go over a stage, rows that lie apart do not, and what is left over goes straight."""
+    robot = Robot(strategies.robot(5, ("revolute",), 70, "fixed", welds=0.0, mimics=0.0))
+    n = robot.nv
+    q = np.random.default_rng(0).normal(size=(203, n))
+    assert 203 * n * n * 8 > BEYOND
+    M, apart = robot.mass_matrix(q), np.empty((203, n, n + 1))
+    assert np.array_equal(robot.mass_matrix(q, out=apart[:, :, :n]), M)
+    assert np.array_equal(M[::50], [robot.mass_matrix(x) for x in q[::50]])
+    assert np.array_equal(M[195:], robot.mass_matrix(q[195:]))
 
 
 @pytest.mark.parametrize(("n", "alone"), [(70, False), (250, False), (300, True), (1000, True)])

@@ -144,6 +144,10 @@ class FunctionBody:
 
     def load(self, v: int, port: Address, column: int = 0, align: int = 0) -> None:
         """A value, or the number that all lanes share; of a batch with a prefetch of what a later tile reads."""
+        if port.registers is not None:
+            name = port.registers[port.offset + column]
+            self.out.append(f"  {self.value}{v} = bitcast {self.l.type} {name} to {self.l.type}")
+            return
         l, at = self.l, self.place(port, column)
         if port.shared:
             number = self.fresh(f"load {l.scalar}, ptr {at}, align {l.size}")
@@ -301,7 +305,11 @@ class FunctionBody:
         for port, column, sign in k.sinks.get(v, ()):
             if sign not in names:
                 names[sign] = self.operand(2 * v + sign)
-            place = self.place(k.ports.outputs[port], column)
+            to = k.ports.outputs[port]
+            if to.registers is not None:
+                to.registers[to.offset + column] = names[sign]
+                continue
+            place = self.place(to, column)
             self.out.append(f"  store {l.type} {names[sign]}, ptr {place}, align {k.ports.align}")
         if names and k.target.check and (v in k.ends or self.frame):
             self.test(f"{self.value}{v}")  # an outlined run is tested throughout: its copies have other ends

@@ -15,13 +15,15 @@ ALONE = "ptr noalias"
 class Address(NamedTuple):
     """Of the first column of a port: some bytes after a pointer. The others follow by their size.
 
-    step: they are rows of a batch, that many bytes apart. shared: one number for all lanes.
+    step: they are rows of a batch, that many bytes apart. shared: one number for all lanes. registers: values by
+    their names, by `offset` plus column, in place of memory.
     """
 
     base: str
     offset: int = 0
     step: str = ""
     shared: bool = False
+    registers: dict[int, str] | None = None
 
 
 class Ports(NamedTuple):

@@ -80,12 +80,24 @@ class _Bodies:
         else:
             branches[0]()
         if loop.inner:
-            with f.loop(at=i) as s:
-                upper = self.row(s.at)
-                self.step(loop.inner, self.bases([loop.inner], s.at, upper, row))
-                s.at = upper["up"]
-                s.leave(s.at < 0)
+            self.walk(loop.inner, i, row)
         return row
+
+    def walk(self, step: BodyStep, i: Value, row: dict[str, Value]) -> None:
+        """The step of a pair, from row i up; what moves with it, in the ground's slot, stays in registers."""
+        f, t = self.f, self.l.type
+        ports = zip(step.low.inputs, step.inputs)
+        places = [p.offset + k for port, p in ports if p.base == "ground" for k in range(port.size)]
+        moving = {f"g{k}": f.state.at(k, t).load(t, self.l.bytes) for k in places}
+        with f.loop(at=i, carry=moving) as s:
+            upper = self.row(s.at)
+            now = {k: getattr(s, f"g{k}").text for k in places}
+            bases = self.bases([step], s.at, upper, row)
+            write_step(f, step, self.target, self.l, bases, now)
+            for k in places:
+                setattr(s, f"g{k}", Value(f, t, now[k]))
+            s.at = upper["up"]
+            s.leave(s.at < 0)
 
     def row(self, i: Value) -> dict[str, Value]:
         return row_of(self.f, self.integers, i)

@@ -122,26 +122,38 @@ def row_of(f: IRFunction, integers: Value, i: Value) -> dict[str, Value]:
     return {name: at.at(k, I32).load(I32).cast(cast, I64) for k, (name, cast) in enumerate(casts.items())}
 
 
-def write_step(f: IRFunction, step: BodyStep, target: Target, l: Lanes, bases: dict[str, Value]) -> None:
+def write_step(
+    f: IRFunction,
+    step: BodyStep,
+    target: Target,
+    l: Lanes,
+    bases: dict[str, Value],
+    ground: dict[int, str] | None = None,
+) -> None:
     """The step with its places counted from these addresses.
 
+    ground: the ground's slot in registers, by place: names of the values before, and then of those after.
     Only results are tested: what is not finite in a state reaches them.
     """
     low = step.low
-    kernel = Kernel(low, target, split_functions(low, len(low.steps)), _step_ports(step, l, bases))
+    kernel = Kernel(low, target, split_functions(low, len(low.steps)), _step_ports(step, l, bases, ground))
     kernel.ends = {
         v for v, ports in kernel.sinks.items() if any(step.outputs[i].base not in _STATE for i, _, _ in ports)
     }
     FunctionBody(kernel, f, stem=f.fresh("step") + "_").write(low.steps)
 
 
-def _step_ports(step: BodyStep, l: Lanes, bases: dict[str, Value]) -> Ports:
+def _step_ports(step: BodyStep, l: Lanes, bases: dict[str, Value], ground: dict[int, str] | None) -> Ports:
     """Of a step: addresses that its places stand for."""
 
-    def address(p: Place) -> Address:
+    before = None if ground is None else dict(ground)
+
+    def address(p: Place, ground: dict[int, str] | None) -> Address:
+        if p.base == "ground" and ground is not None:
+            return Address("", p.offset, registers=ground)
         size = l.size if p.base in _SHARED else l.bytes
         shared = p.base in _SHARED and l.lanes > 1
         return Address(bases[p.base].at(p.offset * size, I8).text, shared=shared)
 
-    inputs, outputs = ([address(p) for p in places] for places in (step.inputs, step.outputs))
+    inputs, outputs = [address(p, before) for p in step.inputs], [address(p, ground) for p in step.outputs]
     return Ports(l, inputs, outputs, {}, l.size if "entry" in bases else l.bytes, True)  # a row of any length
