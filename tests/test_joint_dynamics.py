@@ -356,3 +356,49 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.warns(DrevoWarning, match="stiffness of joint 'a_joint'"):
         one(joint="spherical", stiffness=1.0)
     assert one(damping=-0.0).model.joints[0].dynamics is None
+
+
+# -- elastic joints ----------------------------------------------------------------------------------------------
+
+
+def test_an_elastic_joint_swings_at_the_frequency_of_its_closed_form() -> None:
+    """I q'' = -k (q - m), B m'' = k (q - m): w^2 = k (1/I + 1/B); q = m + deflection. Spong 1987."""
+    link, motor, k = 0.3, 0.05, 40.0
+    b = drevo.Builder("series", gravity=(0, 0, 0))
+    robot = b.body("a", mass=1.0, inertia=np.diag([0.1, 0.1, link]), armature=motor, elastic=(k, 0.0)).robot()
+    assert robot.joint_names == ("a_motor", "a_joint")
+    L = robot.linearise(np.zeros(2), np.zeros(2), np.zeros(2), actuated=["a_motor"])
+    w = np.sqrt(k * (1.0 / link + 1.0 / motor))
+    assert np.abs(np.linalg.eigvals(L.A)).max() == pytest.approx(w, rel=1e-12)
+    found = robot.simulate([0.0, 0.1], [0.0, 0.0], duration=0.2, step=1e-4, every=100)
+    swing = 0.1 * np.cos(w * found.t)
+    close(found.q[:, 1], swing, 1e-10)
+    close(found.q[:, 0], link / (link + motor) * (0.1 - swing), 1e-10)  # I (m + d)' + B m' stays 0
+
+
+def test_a_stiff_elastic_joint_is_the_rigid_one() -> None:
+    def made(**given: Any) -> Robot:
+        b = drevo.Builder("two")
+        b.body("a", axis=(0, 1, 0), mass=1.0, com=(0.2, 0, 0), inertia=0.1 * np.eye(3), armature=0.1, **given)
+        b.body("b", "a", axis=(0, 1, 0), origin=(0.5, 0, 0), mass=0.5, com=(0.1, 0, 0.1), inertia=0.1 * np.eye(3))
+        return b.robot()
+
+    rigid, elastic = made(), made(elastic=(1e9, 0.0))
+    np.testing.assert_allclose(elastic.pose([0.2, 0.1, 0.4], "b"), rigid.pose([0.3, 0.4], "b"), atol=1e-15)
+    M, N = elastic.mass_matrix([0.3, 0.0, 0.4]), rigid.mass_matrix([0.3, 0.4])
+    close(M[np.ix_([0, 2], [0, 2])], N)  # a motor that takes the link along
+    assert M[0, 0] - M[1, 1] == pytest.approx(0.1, rel=1e-13)  # the deflection leaves the motor where it is
+
+
+@pytest.mark.parametrize(
+    "given, sentence",
+    [
+        ({"elastic": (1.0,), "armature": 1.0}, r"elastic is \(stiffness, damping\)"),
+        ({"elastic": (0.0, 1.0), "armature": 1.0}, r"elastic is \(stiffness, damping\)"),
+        ({"elastic": (1.0, 0.0)}, "an elastic joint has one freedom and a motor; give armature="),
+        ({"elastic": (1.0, 0.0), "armature": 1.0, "joint": "spherical"}, "an elastic joint has one freedom"),
+    ],
+)
+def test_what_is_no_elastic_joint(given: Any, sentence: str) -> None:
+    with pytest.raises(ModelError, match=sentence):
+        drevo.Builder("r").body("a", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3), **given)

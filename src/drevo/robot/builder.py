@@ -88,6 +88,7 @@ class Builder:
         stiffness: float = 0.0,
         reference: float = 0.0,
         dynamics: JointDynamics | None = None,
+        elastic: Sequence[float] | None = None,
         child_origin: Numbers = ORIGIN,
         child_rotation: Numbers = None,
     ) -> Builder:
@@ -106,6 +107,11 @@ class Builder:
         armature: inertia of its rotor as the joint feels it, kg m^2 (kg along a slide); damping, N m s (N s/m);
         friction: dry, N m (N); stiffness, N m/rad (N/m), of a spring at rest at `reference`, rad (m). They hold
         for each rate of the joint; `dynamics`, a JointDynamics, gives them and rarer ones in one.
+
+        elastic: (stiffness, damping) of a joint of one freedom whose gear or series spring gives way. Its motor
+        comes before it in q, as joint NAME_motor with the armature and what else acts there; the joint itself is
+        the deflection. Of the motor's motion only its own turning counts: Spong 1987, Modeling and control of
+        elastic joint robots.
         """
         who = f"body {name!r}"
         parent, joint_name = self._new_names(who, name, parent, joint_name)
@@ -113,13 +119,31 @@ class Builder:
         place = _placed(who, origin, rotation, rpy, axis, axis2)
         made = Joint(joint_name, _kind(who, joint), parent, name, *place, _lead(who, joint, lead),
                      _limit(who, limit), _mimic(who, mimic))  # fmt: skip
-        self._joints[joint_name] = replace(
+        made = replace(
             made,
             dynamics=_dynamics(who, dynamics, armature, damping, friction, stiffness, reference),
             child_origin=_checked(who, "child_origin", values.vector, child_origin),
             child_rotation=_rotation(who, child_rotation, None),
         )
+        self._joints[joint_name] = made if elastic is None else self._after_motor(who, made, elastic)
         return self
+
+    def _after_motor(self, who: str, joint: Joint, elastic: Sequence[float]) -> Joint:
+        """The deflection of an elastic joint; its motor, with a link that weighs nothing, is put before it."""
+        given = _checked(who, "elastic", lambda x: values.sequence(x, ANY), elastic)
+        if len(given) != 2 or min(given) < 0.0 or given[0] == 0.0:
+            raise ModelError(f"{who}: elastic is (stiffness, damping), the first above zero, the second not below")
+        if joint.nv != 1 or joint.dynamics is None or joint.dynamics.armature <= 0.0:
+            raise ModelError(f"{who}: an elastic joint has one freedom and a motor; give armature=, its inertia")
+        motor = f"{joint.child}_motor"
+        self._check_new(motor, motor)
+        self._links[motor] = Link(motor)
+        self._links[joint.child] = self._links.pop(joint.child)  # after its motor
+        self._joints[motor] = replace(joint, name=motor, child=motor, child_origin=ORIGIN, child_rotation=IDENTITY)
+        spring = JointDynamics(stiffness=given[0], damping=given[1])
+        return replace(
+            joint, parent=motor, origin=ORIGIN, rotation=IDENTITY, limit=None, mimic=None, dynamics=spring
+        )
 
     def loop(
         self, kind: str, link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None
@@ -178,15 +202,18 @@ class Builder:
         parent = next(iter(self._links)) if parent is None else parent
         _checked(who, "name", values.name, name)
         joint = _checked(who, "joint_name", values.name, f"{name}_joint" if joint is None else joint)
+        self._check_new(name, joint)
+        if not isinstance(parent, str) or parent not in self._links:
+            hint = did_you_mean(str(parent), self._links)
+            raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
+        return parent, joint
+
+    def _check_new(self, name: str, joint: str) -> None:
         if name in self._links:
             raise ModelError(f"body {name!r} already exists; names must be unique")
         if joint in self._joints:
             owner = self._joints[joint].child
             raise ModelError(f"body {name!r}: a joint {joint!r} already carries {owner!r}; give joint_name=...")
-        if not isinstance(parent, str) or parent not in self._links:
-            hint = did_you_mean(str(parent), self._links)
-            raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
-        return parent, joint
 
 
 def _kind(who: str, kind: str) -> str:
@@ -264,7 +291,7 @@ def _bound(who: str, value: object) -> float | None:
 def _dynamics(who: str, whole: JointDynamics | None, *given: float) -> JointDynamics | None:
     """What acts in the joint; None for nothing."""
     names = ("armature", "damping", "friction", "stiffness", "reference")
-    parts = {n: _checked(who, n, values.scalar, x) for n, x in zip(names, given)}
+    parts = {n: _checked(who, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)}
     if whole is not None and any(parts.values()):
         raise ModelError(f"{who}: both dynamics and {', '.join(n for n in names if parts[n])} are given; give one")
     found = JointDynamics(**parts) if whole is None else whole

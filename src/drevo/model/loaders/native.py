@@ -262,7 +262,7 @@ _LISTS: dict[str, type] = {
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
-    JointDynamics: {f.name: values.scalar for f in fields(JointDynamics)},
+    JointDynamics: {f.name: _any_number for f in fields(JointDynamics)},
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
     ContactPoint: {"link": values.name, "point": values.vector},
     Keyframe: {"name": values.name, "q": values.sequence},
