@@ -259,7 +259,7 @@ def test_code_is_freed_with_its_function() -> None:
     import weakref
 
     f = obtain("gone", arm, Spec(), cache=False)
-    code = weakref.ref(f._code)
+    code = weakref.ref(f.code)
     entry = f.fast
     del f
     gc.collect()

@@ -171,7 +171,7 @@ def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> lis
         lines.append(f"{name[p.name]}: ({len(p.scalars)},) {meaning(facts, p.source)}")
         known = zip(p.scalars, facts.coordinates.get(p.source, ()))
         lines += [f"  {name[s]}: {c.description}" for s, c in known]
-    lines += [f"-> {name[r.name]}: {_shape(r.shape)} {meaning(facts, r.source)}" for r in sequence.results]
+    lines += [f"-> {name[r.name]}: {r.shape} {meaning(facts, r.source)}" for r in sequence.results]
     lines += [layout, "", f"Operations: {facts.totals}.", *textwrap.wrap(CONVENTION, 100)]
     if sequence.symbols:
         lines += ["", "Parameters, in this order:"]
@@ -181,7 +181,3 @@ def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> lis
     if facts.checks:
         lines += ["", *(f"Checked: {what}: worst {worst:.1e} over {n} states." for what, worst, n in facts.checks)]
     return lines
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -59,7 +59,7 @@ class Function:
 
     Inputs are (..., *shape), leading dimensions broadcast, results (..., *shape); in batch-last layout inputs
     are (n, B) and results (size, B). Several outputs come as a tuple with names. `fast` is the builtin behind
-    the call, or None. Raises InputError, NumericsError.
+    the call, or None; `code` the machine code, or None. Raises InputError, NumericsError.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Function:
         self.counts, self.meta, self.live = m.counts, m.meta, m.live
         self.parameters = m.parameters
         self.recipe: Callable[[], Function] | None = None  # how a pickle makes it again
-        self._code = built.code
+        self.code = built.code
         self._sizes = [prod(s) for _, s in m.outputs]
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
         self._program = built.program  # what is evaluated where there is no machine code
@@ -97,12 +97,7 @@ class Function:
     @property
     def backend(self) -> str:
         """How calls run: "native" (builtin), "ctypes" or "reference"."""
-        return "native" if self.fast else "ctypes" if self._code else "reference"
-
-    @property
-    def code(self) -> native.Code | None:
-        """The loaded machine code, if there is any."""
-        return self._code
+        return "native" if self.fast else "ctypes" if self.code else "reference"
 
     @property
     def pattern(self) -> Any:
@@ -149,7 +144,7 @@ class Function:
         return type(x) is np.ndarray and x.dtype is self.dtype and x.flags.c_contiguous and x.flags.aligned
 
     def _builtin(self) -> Callable[..., Any] | None:
-        if self._code is None or selftest.wanted() != "native" or native.layout() is None:
+        if self.code is None or selftest.wanted() != "native" or native.layout() is None:
             return None
         several: Any = self._several
         if several is not None and sys.version_info < (3, 11):  # see native._address
@@ -166,7 +161,7 @@ class Function:
         more = ", *, f_ext=None" if self.extra is not None else ""
         doc = f"{self.name}({names}, out=None, threads=1{more})\n--\n\n{about}"
         threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
-        made = native.builtin(self._code, self, self.name, doc, self._slow(), self.dtype, several, threshold)
+        made = native.builtin(self.code, self, self.name, doc, self._slow(), self.dtype, several, threshold)
         return made if selftest.trusted(self, made) else None
 
     def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -228,7 +223,7 @@ class Function:
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> bool:
         """True if something is not finite or no unit quaternion."""
-        if self._code is None:
+        if self.code is None:
             return self._evaluate(inputs, outputs)
         threads = min(threads, count // (8 * self.manifest.lanes))
         if threads < 2 or count * self.nanoseconds < _THREADED:
@@ -253,14 +248,14 @@ class Function:
 
     def _part(self, inputs: Sequence[Array], outputs: Sequence[Array], start: int, stop: int, count: int) -> bool:
         """Samples start..stop of `count` through the driver."""
-        assert self._code is not None
+        assert self.code is not None
         arrays = [*inputs, *outputs]
         axis = 0 if self.layout == "rows" else 1
         pointers = [x.__array_interface__["data"][0] + start * x.strides[axis] for x in arrays]
         work = np.empty(self.manifest.arena + 64, np.uint8)
         arena = -(-work.__array_interface__["data"][0] // 64) * 64
         strides = [x.strides[0] for x in arrays]
-        return bool(self._code.drive(pointers, strides, stop - start, arena, count))
+        return bool(self.code.drive(pointers, strides, stop - start, arena, count))
 
     def _evaluate(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         from . import diagnose, fallback
