@@ -292,10 +292,10 @@ def test_sdf_kinds() -> None:
 @pytest.mark.parametrize(
     "body, says",
     [
-        ("<include/>", "<include> on line 1 names another file"),
-        ("<model/>", "nested models"),
+        ("<include/>", "<include> on line 1: names no file"),
+        ('<model placement_frame="x"/>', "<model> on line 1 has a placement_frame"),
         ("", "the robot has no link"),
-        ('<link name="a"/>', "link 'a' .* has no <inertial>, taken as massless"),
+        ('<link name="a"/>', "link 'a' .* has no <inertial>, taken as 1 kg"),
         ('<link name="a"><inertial/></link>', "<inertial> on line 1 has no <mass>"),
         (f'<link name="a">{MASS}<pose relative_to="x"/></link>', "the frame 'x', .* does not exist"),
         (f'<link name="a">{MASS}<pose relative_to="a"/></link>', "the frame 'a', .* refers to itself"),
@@ -310,3 +310,67 @@ def test_sdf_refused(body: str, says: str) -> None:
     root = xml.parse(f'<sdf version="1.9"><model name="m">{body}</model></sdf>'.encode())
     with pytest.raises(ModelError, match=says):
         finish(sdf.draft_of(root), strict=True)
+
+
+FLAT = (
+    '<link name="base">%(mass)s</link><frame name="f"><pose>1 2 3 0.1 0.2 0.3</pose></frame>'
+    '<link name="arm::a">%(mass)s<pose relative_to="g"/></link>'
+    '<frame name="g"><pose relative_to="f">0 0 1 0 0.5 0</pose></frame>'
+    '<link name="arm::b">%(mass)s<pose relative_to="g">0.1 0.2 0.3 0.4 0.5 0.6</pose></link>'
+    '<joint name="arm::j" type="revolute"><parent>arm::a</parent><child>arm::b</child><axis>'
+    '<xyz expressed_in="g">0 1 0</xyz></axis></joint><joint name="k" type="revolute"><parent>base</parent>'
+    "<child>arm::a</child><axis><xyz>0 0 1</xyz></axis></joint>"
+)
+ARM = (
+    '<link name="a">%(mass)s</link><link name="b">%(mass)s<pose>0.1 0.2 0.3 0.4 0.5 0.6</pose></link>'
+    '<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis>'
+    '<xyz expressed_in="__model__">0 1 0</xyz></axis></joint>'
+)
+AROUND = (
+    '<link name="base">%(mass)s</link><frame name="f"><pose>1 2 3 0.1 0.2 0.3</pose></frame>%(arm)s'
+    '<joint name="k" type="revolute"><parent>base</parent><child>%(before)sa</child>'
+    "<axis><xyz>0 0 1</xyz></axis></joint>"
+)
+
+
+def test_nested_and_included_models_are_flat_ones(tmp_path: Path) -> None:
+    arm, pose = ARM % {"mass": MASS}, '<pose relative_to="f">0 0 1 0 0.5 0</pose>'
+    (tmp_path / "arms" / "left").mkdir(parents=True)
+    (tmp_path / "arms" / "left" / "model.sdf").write_text(
+        f'<sdf version="1.9"><model name="x">{arm}</model></sdf>'
+    )
+    include = f"<include%s><uri>model://left</uri><name>arm</name>{pose}</include>"
+    flat = sdf_scene(FLAT % {"mass": MASS})
+    wanted = poses(flat, np.array([0.3, 0.7]))
+    for held, before in (
+        (f'<model name="arm">{pose}{arm}</model>', "arm::"),
+        (include % "", "arm::"),
+        (include % ' merge="true"', ""),
+    ):
+        body = AROUND % {"mass": MASS, "arm": held, "before": before}
+        path = tmp_path / "arms" / "r.sdf"
+        path.write_text(f'<sdf version="1.9"><model name="m">{body}</model></sdf>')
+        model = load_model(path)
+        assert [j.name for j in model.moving_joints] == ["k", f"{before}j"]
+        found = poses(model, np.array([0.3, 0.7]))
+        for name in ("base", "arm::a", "arm::b"):
+            for one, two in zip(found[name if name == "base" else before + name[5:]], wanted[name]):
+                assert np.allclose(one, two, atol=1e-14)
+    path.write_text(path.read_text().replace("model://left", "model://../../right"))
+    with pytest.raises(ModelError, match=r"<include> on line 1: the file .* stands outside"):
+        load_model(path)
+
+
+def test_what_a_world_includes_may_be_missing(tmp_path: Path) -> None:
+    model = f'<model name="m"><link name="a">{MASS}</link></model>'
+    ground = "<include><uri>model://ground</uri></include>"
+    path = tmp_path / "r.world"
+    path.write_text(f'<sdf version="1.9"><world name="w">{ground}{model}</world></sdf>')
+    assert "not found, and left out: <include> on line 1" in load_model(path).notes[0]
+    path.write_text(f'<sdf version="1.9"><world name="w">{ground}</world></sdf>')
+    with pytest.raises(ModelError, match="<include> on line 1: the file 'ground' does not exist"):
+        load_model(path)
+    (tmp_path / "ground").mkdir()
+    (tmp_path / "ground" / "model.sdf").write_text(f'<sdf version="1.9"><model name="m">{ground}</model></sdf>')
+    with pytest.raises(ModelError, match="more than 16 deep"):
+        load_model(path)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.files import Files
-from drevo.io.xml import Element, Reader
+from drevo.io.xml import Budget, Element, Reader
 from drevo.model.description import (
     IDENTITY,
     ORIGIN,
@@ -30,6 +30,7 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import unread
+from drevo.model.loaders.sdf_include import MODEL, flattened, included
 from drevo.model.messages import list_counts, listed
 from drevo.model.rotations import (
     add_vectors,
@@ -44,7 +45,6 @@ from drevo.model.rotations import (
 FramePose = tuple[Vec3, Mat3]
 
 HERE: FramePose = (ORIGIN, IDENTITY)
-MODEL = "__model__"
 KINDS = {"ball": "spherical", "screw": "helical", "revolute2": "universal"}
 KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable")
 SOLIDS = {
@@ -83,8 +83,17 @@ class _File:
 
 def draft_of(root: Element, source: str = "", files: Files | None = None, model: str = "") -> Draft:
     """What the elements say, not yet judged."""
-    top, world = _chosen(root, model)
-    draft = Draft(top.get("name") or "robot", source=source)
+    if root.tag != "sdf":
+        raise ModelError(
+            f"the root element is <{root.tag[:40]}> on line {root.line}; an SDF file begins with <sdf>"
+        )
+    files = files or Files(source)
+    missing = included(root, files, files.folder)
+    chosen, world = _chosen(root, model, missing)
+    top = flattened(chosen, Budget())
+    draft = Draft(
+        top.get("name") or "robot", source=source, notes=[f"not found, and left out: {x}" for x in missing]
+    )
     reader = Reader(draft.problems.append, "world")
     if world:
         draft.gravity = _vec(_numbers(reader, world.first("gravity"), GRAVITY))
@@ -109,15 +118,8 @@ def _version(root: Element) -> float:
         raise ModelError(f"version of <sdf> on line {root.line}: {error}") from None
 
 
-def _chosen(root: Element, wanted: str) -> tuple[Element, Element | None]:
+def _chosen(root: Element, wanted: str, missing: list[str]) -> tuple[Element, Element | None]:
     """The model of the file that is wanted, by default the one that moves, and the world that holds it."""
-    if root.tag != "sdf":
-        raise ModelError(
-            f"the root element is <{root.tag[:40]}> on line {root.line}; an SDF file begins with <sdf>"
-        )
-    for element in root.walk():
-        if element.tag == "include":
-            raise ModelError(f"<include> on line {element.line} names another file, not read; save one full model")
     worlds = root.all("world")
     models: list[tuple[Element, Element | None]] = [(model, None) for model in root.all("model")]
     models += [(model, world) for world in worlds for model in world.all("model")]
@@ -127,6 +129,8 @@ def _chosen(root: Element, wanted: str) -> tuple[Element, Element | None]:
         found = [held for held in models if held[0].get("name") == wanted]
         if len(found) != 1:
             raise ModelError(f"the file has {len(found)} models {wanted!r}; it has {names}: correct the name")
+    if not found and missing:
+        raise ModelError(missing[0])
     if len(found) != 1:
         static = listed(model.get("name") for model, _ in models if unread.true(_text(model, "static")))
         why = f" ({static} {'is' if len(models) == 1 else 'are'} static)" if static else ""
@@ -134,11 +138,8 @@ def _chosen(root: Element, wanted: str) -> tuple[Element, Element | None]:
             f"the file has {len(found)} models that can move{why}; it must hold exactly one, or name it "
             f"(drevo.load(..., model=...)): there are {names or 'none'}"
         )
-    model = found[0][0]
-    if model.first("model") or model.get("placement_frame"):
-        raise ModelError(
-            f"<model> on line {model.line} has nested models or a placement_frame, not read; flatten it"
-        )
+    if found[0][0].get("placement_frame"):
+        raise ModelError(f"<model> on line {found[0][0].line} has a placement_frame, not read; flatten it")
     return found[0]
 
 
@@ -233,10 +234,11 @@ def _link(file: _File, element: Element) -> Link:
     inertial = element.first("inertial")
     if inertial is None:
         file.draft.doubts.append(
-            f"{owner} has no <inertial>, taken as massless (SDFormat means 1 kg); give it one"
+            f"{owner} has no <inertial>, taken as 1 kg with moments of 1 kg m^2, as SDFormat means it; give it one"
         )
     shapes = tuple(shape for child in element.children if (shape := _shape(child)))
-    return Link(name, _inertial(file, inertial, owner) if inertial else None, shapes, element.line)
+    body = _inertial(file, inertial, owner) if inertial else Inertial(1.0, ORIGIN, IDENTITY)
+    return Link(name, body, shapes, element.line)
 
 
 def _name(file: _File, element: Element) -> str:
@@ -258,14 +260,25 @@ def _inertial(file: _File, element: Element, owner: str) -> Inertial:
     if pose and pose.get("relative_to"):
         reader.report(f"{owner}: relative_to in the pose of <inertial> on line {pose.line} is not read; remove it")
     com, turn = _pose(reader, pose)
-    mass = _needed(reader, element, "mass", xml.MAX_MASS)
+    mass = _usual(file, reader, element, "mass", xml.MAX_MASS)
     inertia = element.first("inertia") or element
-    xx, yy, zz = (_needed(reader, inertia, tag, xml.MAX_INERTIA) for tag in ("ixx", "iyy", "izz"))
+    xx, yy, zz = (_usual(file, reader, inertia, tag, xml.MAX_INERTIA) for tag in ("ixx", "iyy", "izz"))
     xy, xz, yz = (
         _numbers(reader, inertia.first(tag), (0.0,), xml.MAX_INERTIA)[0] for tag in ("ixy", "ixz", "iyz")
     )
     tensor: Mat3 = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     return Inertial(mass, com, tensor if turn == IDENTITY else turn_tensor(turn, tensor))
+
+
+def _usual(file: _File, reader: Reader, parent: Element, tag: str, bound: float) -> float:
+    """A mass or a moment; 1 where it is absent, as SDFormat means it, with a doubt."""
+    child = parent.first(tag)
+    if child is None or not child.text:
+        file.draft.doubts.append(
+            f"{reader.owner}: <{parent.tag}> on line {parent.line} has no <{tag}>, taken as 1, as SDFormat means "
+            "it; add it"
+        )
+    return _numbers(reader, child, (1.0,), bound)[0]
 
 
 def _needed(reader: Reader, parent: Element, tag: str, bound: float) -> float:

@@ -1,0 +1,131 @@
+"""<include> and nested models of SDFormat, flattened: names become arm::link, poses those in the frame of arm."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from drevo.errors import ModelError
+from drevo.io import xml
+from drevo.io.files import Files
+from drevo.io.xml import Budget, Element
+from drevo.model.loaders import unread
+
+MODEL = "__model__"
+HELD = ("link", "joint", "frame")
+DEEPEST = 16  # a model in a model in ...
+_SCHEME = re.compile(r"^(model|package|file|sample)://")
+
+
+def included(root: Element, files: Files, folder: str, depth: int = 0) -> list[str]:
+    """Put the models that every <include> names in its place; what a world includes and is not found is told."""
+    missing: list[str] = []
+    pending = [root]
+    while pending:
+        element = pending.pop()
+        for i, child in enumerate(element.children):
+            if child.tag == "include":
+                try:
+                    element.children[i] = _opened(child, files, folder, depth)
+                except ModelError as error:
+                    if element.tag != "world":
+                        raise
+                    missing.append(str(error))
+                    element.children[i] = Element("missing", {}, child.line)
+        pending += [child for child in element.children if child.tag in ("sdf", "world", "model")]
+    return missing
+
+
+def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
+    """The model of the file that an <include> names, under its name and at its pose."""
+    who = f"<include> on line {element.line}"
+    uri = element.first("uri")
+    try:
+        if depth >= DEEPEST:
+            raise ModelError(f"files include each other more than {DEEPEST} deep; take one out")
+        path = _found(uri.text if uri else "", files, folder)
+        root = xml.parse(files.read(path, xml.MAX_BYTES), file=os.path.basename(path))
+        included(root, files, os.path.dirname(path), depth + 1)
+        models = root.all("model")
+        if root.tag != "sdf" or len(models) != 1:
+            raise ModelError(f"{os.path.basename(path)!r} holds {len(models)} models; one is needed")
+    except ModelError as error:
+        raise ModelError(f"{who}: {error}") from None
+    model = models[0]
+    own = {child.tag: child for child in element.children if child.tag in ("pose", "static")}
+    model.children = [child for child in model.children if child.tag not in own] + list(own.values())
+    name = element.first("name")
+    model.attributes = {**model.attributes, **({"name": name.text} if name else {})}
+    kept = ("merge", "placement_frame")
+    model.attributes |= {key: element.attributes[key] for key in kept if key in element.attributes}
+    return model
+
+
+def _found(uri: str, files: Files, folder: str) -> str:
+    """The file of a URI, or of the model in its folder; sought beside the file, or higher up in its package."""
+    name, above, tried = _SCHEME.sub("", uri.strip()), folder, []
+    while above and files.may(os.path.join(os.path.realpath(above), "x")):
+        tried.append(above)
+        above = os.path.dirname(above) if os.path.dirname(above) != above else ""
+    path = files.find(name, tried or [folder])
+    if os.path.isdir(path):
+        path = files.find(os.path.join(name, "model.sdf"), tried or [folder])
+    return path
+
+
+def flattened(model: Element, budget: Budget, depth: int = 0) -> Element:
+    """The model with all links, joints and frames of the models in it as its own."""
+    out: list[Element] = []
+    for child in model.children:
+        if child.tag != "model":
+            out.append(child)
+            continue
+        if depth >= DEEPEST or child.get("placement_frame"):
+            raise ModelError(
+                f"<model> on line {child.line} has a placement_frame or is nested more than {DEEPEST} deep, not "
+                "read; flatten it"
+            )
+        out += _inlined(flattened(child, budget, depth + 1), budget)
+    return Element(model.tag, model.attributes, model.line, out, model.texts)
+
+
+def _inlined(model: Element, budget: Budget) -> list[Element]:
+    """What a nested model holds, under its name; its own frame stands where the model does."""
+    name = model.get("name") or f"<model on line {model.line}>"
+    here, before = f"{name}::{MODEL}", "" if unread.true(model.get("merge")) else f"{name}::"
+    pose = model.first("pose")
+    out = [Element("frame", {"name": here}, model.line, [pose] if pose else [])]
+    for child in model.children:
+        if child.tag in HELD:
+            if wrong := budget.spend(child.tag):
+                raise ModelError(f"<model> on line {model.line}: {wrong}; the file is refused")
+            out.append(_renamed(child, before, here))
+    return out
+
+
+def _renamed(element: Element, before: str, here: str) -> Element:
+    """An element as the outer model names it, and all that it refers to."""
+
+    def named(name: str) -> str:
+        return here if name in (MODEL, "") else name if name == "world" else f"{before}{name}"
+
+    def copy(old: Element) -> Element:
+        new = Element(old.tag, dict(old.attributes), old.line, [copy(x) for x in old.children], old.texts)
+        for key in ("relative_to", "expressed_in", "attached_to", "frame"):
+            if old.get(key):
+                new.attributes[key] = named(old.get(key))
+        if old.tag in ("parent", "child"):
+            new.texts = [named(old.text)]
+        if old.tag == "mimic" and old.get("joint"):
+            new.attributes["joint"] = named(old.get("joint"))
+        return new
+
+    twin = copy(element)
+    twin.attributes["name"] = f"{before}{element.get('name')}"
+    pose = twin.first("pose")
+    default = element.tag == "link" or (element.tag == "frame" and not element.get("attached_to"))
+    if default and pose is None:
+        twin.children.append(pose := Element("pose", {}, element.line))
+    if default and pose and not (pose.get("relative_to") or pose.get("frame")):
+        pose.attributes["relative_to"] = here
+    return twin
