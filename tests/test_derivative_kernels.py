@@ -27,6 +27,7 @@ from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import by_graph
 from drevo.compiler.search import Preparation
 from drevo.compiler.trace import trace
+from drevo.compiler.tracer import Tracer
 from drevo.errors import InputError
 from drevo.mechanics.algorithms import derivatives as plain
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
@@ -203,6 +204,19 @@ def test_columns_of_a_limb_are_one_piece_of_code(walker: Model, small: None) -> 
     pieces = llvm.split_functions(low, None, found)
     assert sum(len(run.steps) for run in pieces.runs) == len(low.steps)
     assert len({run.code for run in pieces.runs}) < len(pieces.runs)
+
+
+def test_sections_of_quotients_are_left_as_they_are() -> None:
+    """They are alike, but only sums and products can be called for other values."""
+    t = Tracer("twice")
+    x = t.input("x", 2)
+    for k in range(2):
+        t.context.section(f"part {k}")
+        y = x[k]
+        for i in range(outline.SMALLEST):
+            y = 1.0 / (y * x[0] + (0.5 + i))
+        t.output(f"y{k}", [y])
+    assert outline.outline(lower(t.program(named=True))) == []
 
 
 @pytest.mark.parametrize("layout, packed", [("rows", False), ("batch_last", True), ("batch_last", False)])
