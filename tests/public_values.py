@@ -158,4 +158,4 @@ def numbers(x: Any, depth: int = 0) -> Iterator[np.ndarray]:
                 yield from numbers(getattr(x, field.name, None), depth + 1)
 
 
-__all__ = ["Twins", "numbers", "spoilt", "twins"]
+__all__ = ["Twins", "fresh", "numbers", "spoilt", "twins"]

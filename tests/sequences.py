@@ -22,7 +22,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from public_calls import ROOMS, Call, fresh
+from public_calls import ROOMS, Call
+from public_values import fresh
 
 import drevo
 from drevo.codegen.runtime.function import Function
