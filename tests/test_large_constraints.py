@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ import pytest
 import strategies
 from test_constraints import every_constraint
 from test_large import chain
-from test_rolled import states
+from test_rolled import chain_with, states
 from tolerances import ACCELERATIONS, EPS, solving
 
 import drevo.constrained.terms as module
 from drevo.constrained import collection, constrained_dynamics, constraint, hold, impact, large
 from drevo.constrained.solve import Cholesky, Sweeps
+from drevo.errors import NumericsError
 from drevo.robot.face import Robot
 
 Array = np.ndarray[Any, Any]
@@ -91,3 +93,19 @@ def test_a_large_tree_is_put_on_its_constraints() -> None:
     assert np.abs(robot.pose(there, "l119")[:3, 3] - at).max() <= 1e-11
     found = robot.assemble(q, constraints=foot)
     assert np.abs(robot.pose(found, "l119")[:3, 3] - at).max() <= 1e-11
+
+
+def test_a_singular_state_is_named() -> None:
+    """A wrist without mass far in a chain: the joint, and the state of a batch, not the row of the constraint."""
+    n = 80
+    axes = [np.eye(3)[i % 3] for i in range(n)]
+    axes[50:53] = np.eye(3)[[2, 1, 2]]
+    model = chain_with(["revolute"] * n, axes, [0.0 if k in (50, 51) else 1.0 for k in range(n)])
+    joints = [replace(j, origin=(0.0, 0.0, 0.0)) if k in (51, 52) else j for k, j in enumerate(model.joints)]
+    robot = Robot(replace(model, joints=tuple(joints)))
+    q = np.random.default_rng(0).normal(size=(3, n))
+    q[1, 51] = 1e-9
+    held: list[Any] = [{"link": "l79", "point": (0.0, 0.0, 0.0)}]
+    for states_, where in ((q, "in row 1:"), (q[1], ":")):
+        with pytest.raises(NumericsError, match=rf"singular to working precision at joint 'j5[01]' ?{where}"):
+            constrained_dynamics(robot, states_, 0 * states_, 0 * states_, contacts=held)

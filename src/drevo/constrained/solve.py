@@ -62,7 +62,12 @@ class Sweeps(NamedTuple):
         try:
             return np.asarray(sweep(self.q[..., None, :], rows))
         except NumericsError as error:
-            raise NumericsError(f"robot {self.robot.name!r}: {str(error).partition(': ')[2]}") from None
+            told = error
+        try:  # each state once, so that its own row is named
+            sweep(self.q, np.zeros((*self.q.shape[:-1], self.robot.nv)))
+        except NumericsError as error:
+            told = error
+        raise NumericsError(f"robot {self.robot.name!r}: {str(told).partition(': ')[2]}")
 
 
 class RankSplit(NamedTuple):
