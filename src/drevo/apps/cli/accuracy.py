@@ -47,21 +47,24 @@ def accuracy(
     if as_json:
         print_json({"robot": made.name, **_facts(found, drawn)})
         return
+    _tell(made.name, found, drawn)
+
+
+def _tell(name: str, found: Accuracy, drawn: MonteCarlo | None) -> None:
+    import numpy as np
+
     heads = ("", "sag", "worst case", "deviation", *(("drawn worst", "drawn deviation") if drawn else ()))
     columns = [found.sag, found.worst, found.deviation]
     if drawn:
         columns += [drawn.worst, np.sqrt(np.diag(drawn.covariance))]
     units = [f"{axis}, {'m' if k < 3 else 'rad'}" for k, axis in enumerate(("x", "y", "z", "rx", "ry", "rz"))]
     rows = [(unit, *(f"{c[k]:.4g}" for c in columns)) for k, unit in enumerate(units)]
-    print(f"{made.name}: errors of {link}, world axes")
+    print(f"{name}: errors of {found.link}, world axes")
     print_table("", heads, rows)
     shares = list(found.shares().items())[:SOURCES]
     if shares:
-        print_table(
-            "\nwhere the variance of the position comes from",
-            ("source", "%"),
-            [(n, f"{100 * x:.3g}") for n, x in shares],
-        )
+        rows = [(source, f"{100 * x:.3g}") for source, x in shares]
+        print_table("\nwhere the variance of the position comes from", ("source", "%"), rows)
 
 
 def _facts(found: Accuracy, drawn: MonteCarlo | None) -> dict[str, Any]:

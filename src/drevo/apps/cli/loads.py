@@ -57,9 +57,7 @@ def loads(
     if link is not None:
         span = None if start is None else (numbers_in("--from", start), numbers_in("--to", end))
         found = envelope(made, moved, link, sections, span=span, distribution=distribution)  # type: ignore[arg-type]
-    saved = [output] if output else []
-    if plot:
-        saved.append(drawing_path(made.name, link or "drives"))
+    saved = ([output] if output else []) + ([drawing_path(made.name, link or "drives")] if plot else [])
     for path in saved:
         (driven if found is None else found).save(path)
     if as_json:

@@ -58,19 +58,19 @@ def simulate(
     if as_json:
         print_json(_facts(moved))
         return
-    _tell(moved)
-    if plot:
-        print("\n".join(_drawn(moved)))
+    _tell(moved, plot)
     if output is not None:
         print(f"saved {output}")
 
 
-def _tell(moved: Table) -> None:
+def _tell(moved: Table, plot: bool) -> None:
     print(repr(moved)[1:-1])
     print(f"energy: {moved.energy[0]:.10g} J at the start, later off by at most {moved.energy_drift:.3g} J")
     if moved.rows:
         kept, rate = moved.constraint_drift, moved.constraint_rate_drift
         print(f"constraints are met to {kept:.3g} m or rad, their rates to {rate:.3g} m/s or rad/s")
+    if plot:
+        print("\n".join(_drawn(moved)))
 
 
 def _robot(name: str, n: int | None, base: str) -> Robot:
