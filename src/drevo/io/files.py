@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from drevo.errors import ModelError
 from drevo.io.xml import too_many_bytes
 
-MAX_TOTAL = 256 * 2**20  # bytes of all files that one description names
+MAX_TOTAL = 96 * 2**20  # bytes of all files that one description names
 MAX_FILES = 2000
 INSTALLED = ("site-packages", "dist-packages")
 MARKS = ("package.xml", "pyproject.toml", "setup.py", ".git")  # what stands in the folder of a project
@@ -79,11 +79,14 @@ class Files:
             bool(self.beside) and folder != self.beside and _under(folder, self.beside)
         )
 
-    def read(self, path: str, most: int) -> bytes:
-        """The bytes of a file that `find` found, as far as the bounds of all files together allow."""
+    def read(self, path: str, most: int, weight: int = 1) -> bytes:
+        """The bytes of a file that `find` found, as far as the bounds of all files together allow.
+
+        weight: how often a byte counts; text takes longer to read than numbers.
+        """
         self.count += 1
-        data = read_regular_file(os.path.realpath(path), min(most, self.left))
-        self.left -= len(data)
+        data = read_regular_file(os.path.realpath(path), min(most, self.left // weight))
+        self.left -= weight * len(data)
         if self.count > MAX_FILES:
             raise ModelError(f"more than {MAX_FILES} files are named; a robot description needs fewer")
         return data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from array import array
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,18 @@ from drevo.errors import InputError, ModelError
 from drevo.io.packages import package
 
 Array = np.ndarray[Any, Any]
-MAX_BYTES = 32 * 2**20  # of one file
-MAX_TEXT = 16 * 2**20  # where every number is parsed
+MAX_BYTES = 16 * 2**20  # of one file
+MAX_TEXT = 9 * 2**20  # where every number is parsed
+MOST_CORNERS = 1000  # of one polygon
+MOST_POINTS = 50_000  # of which a hull is sought
+_REST = re.compile(rb"/\S*")  # of a corner: its texture and normal
 _VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})(?!\S)")
+
+
+def weight(path: str) -> int:
+    """How often a byte of a mesh file counts among the bytes of all files: text more than numbers."""
+    with open(path, "rb") as file:
+        return 4 if path.lower().endswith(".obj") or file.read(5) == b"solid" else 1
 
 
 def read_mesh(data: bytes, kind: str) -> tuple[Array, Array | None]:
@@ -46,6 +55,8 @@ def triples(text: str, kind: type) -> Array:
 
 def hull_faces(points: Array) -> Array:
     """Faces of the convex hull, their normals outward."""
+    if len(points) > MOST_POINTS:
+        raise InputError(f"it is the hull of {len(points)} points, {MOST_POINTS} at most; give it faces")
     spatial = package("scipy", "the convex hull of a mesh") and package(
         "scipy.spatial", "the convex hull of a mesh"
     )
@@ -98,29 +109,46 @@ def _msh(data: bytes) -> tuple[Array, Array | None]:
 def _obj(data: bytes) -> tuple[Array, Array]:
     """Points (v) and polygons (f) of the first object with any; quadrangles are cut along the shorter diagonal."""
     _check_text(data)
-    places = array("d")
-    polygons: list[list[int]] = []
-    ended = False
-    for line in data.replace(b"\\\n", b" ").splitlines():
-        if line.startswith(b"v "):
-            places.extend(map(float, line.split()[1:4]))
-        elif line.startswith(b"f ") and not ended:
-            n = len(places) // 3
-            corners = [int(word.partition(b"/")[0]) for word in line.split()[1:]]
-            polygons.append([k - 1 if k > 0 else n + k for k in corners])
-        elif line[:2] in (b"o ", b"g ", b"o", b"g") and polygons:
-            ended = True
-    points = np.array(places).reshape(-1, 3)
-    return points, np.array([face for polygon in polygons for face in _cut(polygon, points)]).reshape(-1, 3)
+    lines = data.replace(b"\\\n", b" ").splitlines()
+    points = _numbers([line[2:] for line in lines if line.startswith(b"v ")], 3)
+    first = next((i for i, line in enumerate(lines) if line.startswith(b"f ")), len(lines))
+    last = next((i for i in range(first, len(lines)) if lines[i][:2] in (b"o ", b"g ", b"o", b"g")), len(lines))
+    seen, rows = sum(line.startswith(b"v ") for line in lines[:first]), []
+    for line in lines[first:last]:
+        if line.startswith(b"f "):
+            rows.append((_REST.sub(b"", line[2:]), seen))
+        else:
+            seen += line.startswith(b"v ")
+    sizes = np.array([len(row.split()) for row, _ in rows])
+    if len(sizes) and not 3 <= sizes.min() <= sizes.max() <= MOST_CORNERS:
+        raise ValueError(f"a face with {sizes.max() if sizes.max() > 3 else sizes.min()} corners")
+    faces = []
+    for size in np.unique(sizes):
+        some = [rows[i] for i in np.flatnonzero(sizes == size)]
+        corners = _numbers([row for row, _ in some], int(size)).astype(np.int64)
+        corners = np.where(corners > 0, corners - 1, corners + np.array([n for _, n in some])[:, None])
+        faces.append(_cut(corners, points))
+    return points, np.concatenate(faces) if faces else np.zeros((0, 3), np.int64)
 
 
-def _cut(polygon: list[int], points: Array) -> list[tuple[int, int, int]]:
-    if len(polygon) == 4 and max(polygon) < len(points):
-        a, b, c, d = polygon
-        if _apart(points[a], points[c]) >= _apart(points[b], points[d]):
-            return [(a, b, d), (b, c, d)]
-    return [(polygon[0], polygon[k], polygon[k + 1]) for k in range(1, len(polygon) - 1)]
+def _numbers(rows: list[bytes], count: int) -> Array:
+    """The first numbers of every row."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of NumPy, where the text is not all numbers
+        try:
+            found = np.fromstring(b" ".join(rows), dtype=float, sep=" ")
+        except DeprecationWarning:
+            raise ValueError("something that is no number") from None
+    if len(found) != count * len(rows):  # more of them may stand there: weights, colours
+        found = np.array([row.split()[:count] for row in rows], dtype="S40").astype(float)
+    return found.reshape(-1, count)
 
 
-def _apart(a: Array, b: Array) -> float:
-    return float(((a - b) ** 2).sum())
+def _cut(polygons: Array, points: Array) -> Array:
+    """Triangles of polygons (m, n) with n corners each."""
+    if polygons.shape[1] == 4 and polygons.max() < len(points):
+        a, b, c, d = (points[polygons[:, k]] for k in range(4))
+        other = ((a - c) ** 2).sum(1) >= ((b - d) ** 2).sum(1)
+        polygons = np.where(other[:, None], polygons[:, [1, 2, 3, 0]], polygons)
+    fans = [polygons[:, [0, k, k + 1]] for k in range(1, polygons.shape[1] - 1)]
+    return np.concatenate(fans)

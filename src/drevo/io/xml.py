@@ -13,6 +13,7 @@ from xml.parsers import expat
 from drevo.errors import ModelError
 
 MAX_BYTES = 8 * 2**20
+WEIGHT = 4  # how often a byte of it counts among the bytes of all files
 MAX_DEPTH = 10_000  # nobody recurses into them
 MAX_ELEMENTS = 200_000
 MAX_ATTRIBUTES = 256

@@ -44,7 +44,7 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
         if depth >= DEEPEST:
             raise ModelError(f"files include each other more than {DEEPEST} deep; take one out")
         path = _found(uri.text if uri else "", files, folder)
-        root = xml.parse(files.read(path, xml.MAX_BYTES), file=os.path.basename(path))
+        root = xml.parse(files.read(path, xml.MAX_BYTES, xml.WEIGHT), file=os.path.basename(path))
         included(root, files, os.path.dirname(path), depth + 1)
         models = root.all("model")
         if root.tag != "sdf" or len(models) != 1:

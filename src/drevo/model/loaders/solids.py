@@ -140,7 +140,8 @@ def of_triangles(corners: Array, rule: str = "exact") -> MassProperties:
     Apex of the tetrahedra is the centre of the area, then the centre of mass: where the surface is closed
     and turned outward, it has no say.
     """
-    middle, normal = corners.mean(1), np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    b, c = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    middle, normal = corners.mean(1), b[:, [1, 2, 0]] * c[:, [2, 0, 1]] - b[:, [2, 0, 1]] * c[:, [1, 2, 0]]
     area = np.linalg.norm(normal, axis=1) / 2
     if area.sum() < TINY:
         raise ModelError("its triangles have no area")
@@ -159,12 +160,13 @@ def of_triangles(corners: Array, rule: str = "exact") -> MassProperties:
     for k in range(0, len(corners), CHUNK):
         x = corners[k : k + CHUNK] - centre
         points = np.concatenate([x, x.sum(1, keepdims=True)], 1)  # each corner, and their sum
-        moments += np.einsum("m,mik,mil->kl", share[k : k + CHUNK], points, points)
+        weighted = points * share[k : k + CHUNK, None, None]
+        moments += weighted.reshape(-1, 3).T @ points.reshape(-1, 3)
     moments /= 12.0 if rule == "shell" else 20.0
     tensor = np.trace(moments) * np.eye(3) - moments
-    a, b, c = tensor.tolist()
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = tensor.tolist()
     x, y, z = centre.tolist()
-    return MassProperties(float(share.sum()), (x, y, z), (tuple(a), tuple(b), tuple(c)))
+    return MassProperties(float(share.sum()), (x, y, z), ((xx, xy, xz), (yx, yy, yz), (zx, zy, zz)))
 
 
 def _pyramids(middle: Array, normal: Array, rule: str) -> Array:

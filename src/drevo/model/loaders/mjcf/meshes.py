@@ -75,7 +75,8 @@ class Meshes:
         file = element.get("file")
         path = self.files.find(os.path.basename(file) if self.strip else file, (self.folder,))
         kind = element.get("content_type").rpartition("/")[2].rpartition(".")[2] or os.path.splitext(path)[1][1:]
-        return meshes.read_mesh(self.files.read(path, meshes.MAX_BYTES), kind.lower())
+        data = self.files.read(path, meshes.MAX_BYTES, meshes.weight(path))
+        return meshes.read_mesh(data, kind.lower())
 
 
 def _name(element: Element) -> str:

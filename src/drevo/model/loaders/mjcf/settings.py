@@ -75,7 +75,9 @@ def _model(file: File, element: Element, files: Files, folder: str) -> File:
         if file.depth >= DEEPEST:
             raise ModelError(f"it is attached more than {DEEPEST} deep; take it out")
         path = files.find(element.get("file"), (folder,))
-        root = xml.parse(files.read(path, xml.MAX_BYTES), file=os.path.basename(path), budget=file.budget)
+        root = xml.parse(
+            files.read(path, xml.MAX_BYTES, xml.WEIGHT), file=os.path.basename(path), budget=file.budget
+        )
         if root.tag != "mujoco":
             raise ModelError(f"it begins with <{root.tag[:40]}>; <mujoco> is needed")
     except ModelError as error:
