@@ -138,9 +138,10 @@ def descriptions(rng: Rng) -> Iterator[Call]:
     )  # fmt: skip
     yield call(two.robot, strict=False)
     r = robot("three-link")
-    for write, ending in ((r.to_urdf, "urdf"), (r.to_json, "json"), (r.to_toml, "toml")):
-        yield call(write)
-        yield call(write, folder() / f"r.{ending}")
+    for ending in ("urdf", "xml", "sdf", "json", "toml"):
+        yield call(r.save, folder() / f"r.{ending}", lossy=True)
+    yield call(r.to_mujoco, lossy=True)
+    yield call(r.to_pinocchio, lossy=True)
     yield call(dh.table, r, convention="modified")
     yield call(drevo.from_dh, dh.table(r))
     yield call(Topology.of, r.model)

@@ -12,6 +12,7 @@ from drevo.compiler.formalisms import common_algorithm
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
 from drevo.model.loaders.native import to_json
+from drevo.model.loaders.writers import text_of, write_model
 from drevo.model.quantities import CATALOGUE
 
 Array = np.ndarray
@@ -108,3 +109,8 @@ def on_each(models: Sequence[Model], check: Callable[[Model, int], None]) -> Non
     if failed:
         told = "\n".join(str(error) for error in failed)
         raise AssertionError(f"{len(failed)} of {len(models)} trees fail\n{told}") from failed[0]
+
+
+def as_text(model: Model, suffix: str = ".urdf") -> str:
+    """The robot as a file of the suffix has it, whatever is lost."""
+    return text_of(write_model(model, suffix), suffix)

@@ -27,6 +27,7 @@ from public_values import fresh
 
 import drevo
 from drevo.codegen.runtime.function import Function
+from drevo.model.loaders.native import to_json
 
 BY_NAME = {room.__name__: room for room in ROOMS}
 TIMES = ("seconds",)  # what a clock said
@@ -63,7 +64,7 @@ def parts(x: Any, depth: int = 0) -> Iterator[bytes]:
     elif isinstance(x, Function):
         yield x.manifest.text().encode()
     elif isinstance(x, drevo.Robot):
-        yield x.to_json().encode()
+        yield to_json(x.model).encode()
     elif depth < 8:
         for y in inside(x):
             yield from parts(y, depth + 1)

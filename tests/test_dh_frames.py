@@ -15,7 +15,6 @@ from tolerances import DYNAMICS, KINEMATICS
 import drevo
 from drevo.mechanics.configuration import random
 from drevo.model.description import Joint, Model
-from drevo.model.loaders import native, urdf_writer
 from drevo.robot import dh
 from drevo.robot.face import Robot
 
@@ -166,10 +165,9 @@ def test_parameters_are_those_of_the_rows() -> None:
 def test_written_files_keep_the_frames(tmp_path: Path) -> None:
     """Also URDF, where every link has the frame of its joint: there a massless link carries it."""
     robot, q = drevo.from_dh(rows(5, 7)), np.linspace(-1.0, 1.0, 5)
-    texts = {".json": native.to_json, ".toml": native.to_toml, ".urdf": urdf_writer.to_urdf}
-    for suffix, write in texts.items():
+    for suffix in (".json", ".toml", ".urdf", ".sdf", ".xml"):
         path = tmp_path / f"arm{suffix}"
-        path.write_text(write(robot.model), encoding="utf-8")
+        robot.save(path)
         back = drevo.load(path)
         assert np.abs(back.mass_matrix(q) - robot.mass_matrix(q)).max() <= 1e-13
         for link in robot.link_names:

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from reference import as_text
 
 import drevo
 from drevo import DrevoWarning, ModelError, Robot
@@ -130,7 +131,7 @@ def test_a_floating_base_with_rotors_agrees_with_pinocchio() -> None:
 
 def test_pinocchio_has_the_same_armature(tmp_path: Any) -> None:
     path = tmp_path / "puma.urdf"
-    path.write_text(drevo.load("puma560").to_urdf().replace('"revolute"', '"continuous"'))
+    path.write_text(as_text(drevo.load("puma560").model).replace('"revolute"', '"continuous"'))
     model = pin.buildModelFromUrdf(str(path))
     data = model.createData()
     model.armature = np.linspace(0.1, 0.6, 6)  # an angle is (cos, sin) there
@@ -300,7 +301,7 @@ def test_dry_friction_is_smooth_and_grows_to_its_size() -> None:
 def test_saved_and_read_again(tmp_path: Any, suffix: str) -> None:
     robot = arm(damping=0.1, friction=0.2, stiffness=3.0, reference=0.4)
     path = tmp_path / f"arm.{suffix}"
-    getattr(robot, f"to_{suffix}")(str(path))
+    robot.save(str(path))
     again = drevo.load(str(path))
     for name in ("armature", "damping", "friction", "stiffness", "reference"):
         np.testing.assert_array_equal(getattr(again, name), getattr(robot, name))

@@ -271,7 +271,7 @@ def test_keyframes_are_configurations_by_name(tmp_path: Path) -> None:
     robot = drevo.load(KEYS % good)
     assert list(robot.keyframes) == ["home", "key 1"]
     assert np.allclose(robot.keyframes["home"], states(theirs, data)[0])
-    robot.to_json(tmp_path / "r.json")
+    robot.save(tmp_path / "r.json")
     assert drevo.load(tmp_path / "r.json").model.keyframes == robot.model.keyframes
     floating = drevo.load(KEYS % good, base="floating")
     assert floating.keyframes["home"].shape == (floating.nq,) and floating.keyframes["home"][6] == 1.0

@@ -8,10 +8,10 @@ from typing import Any
 from ..errors import InputError
 
 
-def package(module: str, what: str) -> Any:
-    """An optional package's module. Raises InputError: what needs it, and how to get it."""
+def package(module: str, what: str, name: str = "") -> Any:
+    """An optional package's module. Raises InputError: what needs it, and how to get it (as `name`)."""
     try:
         return import_module(module)
     except ImportError as error:
-        name = module.split(".")[0]
+        name = name or module.split(".")[0]
         raise InputError(f"{what} needs the package {name}, which is not installed: pip install {name}") from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ..model.carriers import elementary
 from ..model.description import Joint as JointData
 from .rotation import axis_rotation, from_quaternion
 from .scalar import Scalar
@@ -71,38 +72,11 @@ class Elementary(NamedTuple):
 
 def elementary_chain(joint: JointData, pitch: Scalar | None = None) -> list[Elementary]:
     """The elementary joints of a joint, parent side first, in the order of its coordinates."""
-    axis = joint.axis
-    if joint.kind in ("revolute", "continuous"):
-        return [Elementary("revolute", axis)]
-    if joint.kind == "prismatic":
-        return [Elementary("prismatic", axis)]
     if joint.kind == "helical":
-        return [Elementary("helical", axis, joint.lead / (2.0 * math.pi) if pitch is None else pitch)]
-    if joint.kind == "cylindrical":
-        return [Elementary("prismatic", axis), Elementary("revolute", axis)]
-    if joint.kind == "universal":
-        assert joint.axis2 is not None  # validation refuses a universal joint without it
-        return [Elementary("revolute", axis), Elementary("revolute", joint.axis2)]
-    if joint.kind == "planar":
-        x, y = plane_axes(axis)
-        return [Elementary("prismatic", x), Elementary("prismatic", y), Elementary("revolute", axis)]
-    return [Elementary(joint.kind)]
-
-
-def plane_axes(
-    normal: tuple[float, float, float],
-) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """The x and y axes of a planar joint: right-handed with the normal.
-
-    For a coordinate axis +-e_k, x = e_(k+1); otherwise the projection of e_(k+1), k the largest component.
-    """
-    k = max(range(3), key=lambda i: abs(normal[i]))
-    e = UNIT[(k + 1) % 3]
-    n = Vec(*normal)
-    x = e - n * e.dot(n)
-    x = x * (1.0 / math.sqrt(x.dot(x)))
-    y = n.cross(x)
-    return (x.x, x.y, x.z), (y.x, y.y, y.z)
+        return [Elementary("helical", joint.axis, joint.lead / (2.0 * math.pi) if pitch is None else pitch)]
+    if joint.kind in ("spherical", "free"):
+        return [Elementary(joint.kind)]
+    return [Elementary(kind, axis) for kind, axis in elementary(joint)]
 
 
 class Placement(NamedTuple):

@@ -1,28 +1,130 @@
-"""Links that stand apart from their joints, told to those who only know links in the frames of their joints."""
+"""A robot told to those who know fewer kinds of joints, or only links in the frames of their joints."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from drevo.model.description import IDENTITY, ORIGIN, Joint, Link, Model
+from drevo.model.description import IDENTITY, JOINT_SIZES, ORIGIN, Joint, Link, Mimic, Model, Vec3
+from drevo.model.rotations import plane_axes
+
+WORLD = "world"
 
 
-def with_carriers(model: Model) -> Model:
-    """The same robot with a massless link in the frame of every joint whose child stands apart from it."""
-    if not any(joint.apart for joint in model.joints):
+def elementary(joint: Joint) -> list[tuple[str, Vec3]]:
+    """The joints of one coordinate, or of one kind, that make a joint: kind and axis, parent side first."""
+    axis = joint.axis
+    if joint.kind == "cylindrical":
+        return [("prismatic", axis), ("revolute", axis)]
+    if joint.kind == "universal":
+        assert joint.axis2 is not None  # validation refuses a universal joint without it
+        return [("revolute", axis), ("revolute", joint.axis2)]
+    if joint.kind == "planar":
+        x, y = plane_axes(axis)
+        return [("prismatic", x), ("prismatic", y), ("revolute", axis)]
+    return [("revolute" if joint.kind == "continuous" else joint.kind, axis)]
+
+
+def with_carriers(model: Model, kinds: Collection[str] = tuple(JOINT_SIZES)) -> Model:
+    """The same robot with a massless link in the frame of every joint of these kinds whose child stands apart."""
+
+    def parts(joint: Joint) -> list[Joint]:
+        weld = Joint(f"{joint.name}_fixed", "fixed", "", "", joint.child_origin, joint.child_rotation)
+        return (
+            [replace(joint, child_origin=ORIGIN, child_rotation=IDENTITY), weld]
+            if joint.apart and joint.kind in kinds
+            else [joint]
+        )
+
+    return _split(model, [parts(joint) for joint in model.joints], "carrier")
+
+
+def with_chains(model: Model, kinds: Collection[str]) -> Model:
+    """The same robot, with the same coordinates, of joints of these kinds: others are chains over massless links.
+
+    A screw becomes a hinge of its name and a slide that follows it; what acts in a joint acts on every coordinate.
+    """
+
+    def parts(joint: Joint) -> list[Joint]:
+        if joint.kind in kinds:
+            return [joint]
+        place = joint.origin, joint.rotation
+        if joint.kind == "helical":
+            return [_at(replace(joint, kind="revolute", lead=0.0), *place), _slide(joint)]
+        steps = elementary(joint)
+        if len(steps) == 1:
+            return [replace(joint, kind=steps[0][0])]
+        held = [replace(joint, name=f"{joint.name}_{k}", kind=kind, axis=axis, axis2=None)
+                for k, (kind, axis) in enumerate(steps, 1)]  # fmt: skip
+        last = replace(_at(held[-1]), child_origin=joint.child_origin, child_rotation=joint.child_rotation)
+        return [_at(held[0], *place), *map(_at, held[1:-1]), last]
+
+    return _split(model, [parts(joint) for joint in model.joints], "step")
+
+
+def with_world(model: Model) -> Model:
+    """The same robot hanging from a link "world": its root, or one without mass; any other gets another name."""
+    root = model.links[0]
+    if root.name == WORLD:
         return model
-    links, names, joints = [model.links[0]], {link.name for link in model.links}, []
-    taken = {joint.name for joint in model.joints}
-    of = {link.name: link for link in model.links}
-    for joint in model.joints:
-        if joint.apart:
-            carrier, weld = _new(f"{joint.child}_carrier", names), _new(f"{joint.name}_fixed", taken)
-            links.append(Link(carrier))
-            joints.append(replace(joint, child=carrier, child_origin=ORIGIN, child_rotation=IDENTITY))
-            joint = Joint(weld, "fixed", carrier, joint.child, joint.child_origin, joint.child_rotation)
-        links.append(of[joint.child])
-        joints.append(joint)
-    return replace(model, links=tuple(links), joints=tuple(joints))
+    names = {link.name for link in model.links}
+    model = renamed(model, {WORLD: _new(f"{WORLD}_link", names)} if WORLD in names else {})
+    weld = Joint(_new(f"{root.name}_fixed", {j.name for j in model.joints}), "fixed", WORLD, root.name)
+    return replace(model, links=(Link(WORLD), *model.links), joints=(weld, *model.joints))
+
+
+def renamed(model: Model, names: Mapping[str, str]) -> Model:
+    """The same robot, some of its links with other names."""
+    if not names:
+        return model
+
+    def name(link: str) -> str:
+        return names.get(link, link)
+
+    return replace(
+        model,
+        links=tuple(replace(link, name=name(link.name)) for link in model.links),
+        joints=tuple(replace(j, parent=name(j.parent), child=name(j.child)) for j in model.joints),
+        contacts=tuple(replace(point, link=name(point.link)) for point in model.contacts),
+        loops=tuple(replace(x, link_a=name(x.link_a), link_b=name(x.link_b)) for x in model.loops),
+    )
+
+
+def _at(joint: Joint, origin: Vec3 = ORIGIN, rotation: tuple[Vec3, Vec3, Vec3] = IDENTITY) -> Joint:
+    """The joint there, its child in its frame."""
+    return replace(joint, origin=origin, rotation=rotation, child_origin=ORIGIN, child_rotation=IDENTITY)
+
+
+def _slide(joint: Joint) -> Joint:
+    """What a screw moves along its axis while it turns."""
+    pitch, mimic = joint.lead / (2.0 * math.pi), joint.mimic
+    follows = Mimic(joint.name, pitch)
+    if mimic:
+        follows = Mimic(mimic.joint, pitch * mimic.multiplier, pitch * mimic.offset)
+    return replace(
+        joint, name=f"{joint.name}_slide", kind="prismatic", lead=0.0, origin=ORIGIN, rotation=IDENTITY,
+        limit=None, dynamics=None, mimic=follows,
+    )  # fmt: skip
+
+
+def _split(model: Model, parts: list[list[Joint]], noun: str) -> Model:
+    """Every joint in its parts, with massless links between them; the last part carries the child."""
+    if all(len(part) == 1 for part in parts):
+        return replace(model, joints=tuple(part for (part,) in parts))
+    links = {link.name: link for link in model.links}
+    names, taken = set(links), {joint.name for joint in model.joints}
+    carried = [model.links[0]]
+    joints: list[Joint] = []
+    for joint, steps in zip(model.joints, parts, strict=True):
+        parent = joint.parent
+        for step in steps:
+            child = joint.child if step is steps[-1] else _new(f"{joint.child}_{noun}", names)
+            name = step.name if step.name == joint.name else _new(step.name, taken)
+            joints.append(replace(step, name=name, parent=parent, child=child))
+            carried.append(links.get(child, Link(child)))
+            parent = child
+    return replace(model, links=tuple(carried), joints=tuple(joints))
 
 
 def _new(name: str, taken: set[str]) -> str:
@@ -30,3 +132,13 @@ def _new(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
+
+
+def moving_without_mass(model: Model) -> Iterator[Link]:
+    """Links that a joint moves and that neither weigh anything nor have a welded link that does."""
+    weighs = {link.name: bool(link.inertial and link.inertial.mass) for link in model.links}
+    for joint in reversed(model.joints):
+        if joint.kind == "fixed":
+            weighs[joint.parent] |= weighs[joint.child]
+    links = {link.name: link for link in model.links}
+    yield from (links[joint.child] for joint in model.joints if joint.kind != "fixed" and not weighs[joint.child])

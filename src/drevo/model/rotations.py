@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from math import atan2, cos, hypot, sin
+from math import atan2, cos, hypot, sin, sqrt
 
-from drevo.model.description import Mat3, Vec3
+from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
+
+FramePose = tuple[Vec3, Mat3]  # origin, rotation
+HERE: FramePose = (ORIGIN, IDENTITY)
 
 
 def matmul(a: Mat3, b: Mat3) -> Mat3:
@@ -64,11 +67,11 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> Mat3:
 
 
 def to_rpy(r: Mat3) -> Vec3:
-    """Angles with from_rpy(*to_rpy(r)) = r; at pitch = +-90 degrees the roll is put at zero."""
-    cp = hypot(r[0][0], r[1][0])
-    if cp < 1e-9:  # only roll -+ yaw is defined here
-        return (0.0, atan2(-r[2][0], cp), atan2(-r[0][1], r[1][1]))
-    return (atan2(r[2][1], r[2][2]), atan2(-r[2][0], cp), atan2(r[1][0], r[0][0]))
+    """Angles with from_rpy(*to_rpy(r)) = r; the roll is what the yaw leaves, so that both may be steep."""
+    yaw = atan2(r[1][0], r[0][0])
+    c, s = cos(yaw), sin(yaw)
+    roll = atan2(s * r[0][2] - c * r[1][2], c * r[1][1] - s * r[0][1])
+    return (roll, atan2(-r[2][0], hypot(r[0][0], r[1][0])), yaw)
 
 
 def matrix_of_quaternion(x: float, y: float, z: float, w: float) -> Mat3:
@@ -101,3 +104,32 @@ def unit(v: Vec3) -> Vec3:
     """v at length one; a vector that already is one, to rounding, is left as it is."""
     n = hypot(*v)
     return v if abs(n - 1.0) < 4e-16 else (v[0] / n, v[1] / n, v[2] / n)
+
+
+def plane_axes(normal: Vec3) -> tuple[Vec3, Vec3]:
+    """The x and y axes of a planar joint: right-handed with the normal.
+
+    For a coordinate axis +-e_k, x = e_(k+1); otherwise the projection of e_(k+1), k the largest component.
+    """
+    k = (max(range(3), key=lambda i: abs(normal[i])) + 1) % 3
+    a, b, c = normal
+    x, y, z = ((i == k) - component * normal[k] for i, component in enumerate(normal))
+    n = 1.0 / sqrt(x * x + y * y + z * z)
+    x, y, z = x * n, y * n, z * n
+    return (x, y, z), (b * z - c * y, c * x - a * z, a * y - b * x)
+
+
+def compose(a: FramePose, b: FramePose) -> FramePose:
+    """The placement b, given in the frame that a places, outside of it."""
+    if HERE in (a, b):
+        return a if b == HERE else b
+    return add_vectors(a[0], apply(a[1], b[0])), b[1] if a[1] == IDENTITY else matmul(a[1], b[1])
+
+
+def inverse_pose(a: FramePose) -> FramePose:
+    """The placement that undoes a."""
+    if a == HERE:
+        return a
+    back = transpose(a[1])
+    x, y, z = apply(back, a[0])
+    return (-x, -y, -z), back

@@ -21,6 +21,7 @@ from drevo.model.rotations import symmetric
 
 T = TypeVar("T")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+UNBOUNDED = 1e16  # what files write for a bound that is none
 MAX_PATH = 4096  # characters
 NO_PATH = "a robot is named by the path of its file or by its name"
 ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
@@ -107,6 +108,11 @@ def gravity_vector(value: object) -> Vec3:
         raise ModelError(
             f"gravity is three numbers, m/s^2 along the world's axes, such as (0, 0, -9.81): {error}"
         ) from None
+
+
+def bound(value: float | None) -> float | None:
+    """A bound of a joint; None for what files write where they mean that there is none."""
+    return None if value is None or abs(value) >= UNBOUNDED else value
 
 
 def path(value: object) -> str:

@@ -237,25 +237,33 @@ class Robot(Methods, JointArrays):
 
     # -- as files ---------------------------------------------------------------------------------------------
 
-    def to_urdf(self, path: str | PathLike[str] | None = None) -> str:
-        """The robot as URDF text, also saved to `path` (.urdf). Closed loops are refused with ModelError.
+    def save(self, path: str | PathLike[str], lossy: bool = False) -> str:
+        """The robot as a file that `drevo.load` reads, .urdf, .xml (MJCF), .sdf, .toml or .json; returns the text.
 
-        One DrevoWarning says what the file does not hold: gravity other than (0, 0, -9.81), contact points.
+        Joints that a format lacks are chains there (JOINT_1, JOINT_2 over massless links), mimic joints are
+        equalities in MJCF. What acts on the motion and cannot be said is refused with ModelError, or left out with
+        lossy=True; one DrevoWarning lists all that is left out. The text is loaded again before it is kept: M x,
+        bias and passive forces at 100 states must agree to 1e-12. The file carries their digest.
         """
-        return self._written(".urdf", path)
+        from .saving import save
 
-    def to_toml(self, path: str | PathLike[str] | None = None) -> str:
-        """The robot as TOML text, every number exact, also saved to `path` (.toml); `drevo.load` reads it back."""
-        return self._written(".toml", path)
+        return save(self.model, path, lossy)
 
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """The robot as JSON text, every number exact, also saved to `path` (.json); `drevo.load` reads it back."""
-        return self._written(".json", path)
+    def to_mujoco(self, lossy: bool = False) -> Any:
+        """The robot as a mujoco.MjSpec that compiles, joints by their names; refusals and `lossy` as in `save`."""
+        from .saving import to_mujoco
 
-    def _written(self, suffix: str, path: str | PathLike[str] | None) -> str:
-        from ..model.loaders import write_model
+        return to_mujoco(self.model, lossy)
 
-        return write_model(self.model, suffix, path)
+    def to_pinocchio(self, lossy: bool = False) -> Any:
+        """The robot as a pinocchio.Model with armature, damping, friction, gravity and a frame for every link.
+
+        Joints stand depth first, those of several coordinates as chains (JOINT_1, ...); angles are one number.
+        Springs and closed loops are refused, or with lossy=True left out with one DrevoWarning.
+        """
+        from .saving import to_pinocchio
+
+        return to_pinocchio(self.model, lossy)
 
     # -- the configuration manifold -------------------------------------------------------------------------
 

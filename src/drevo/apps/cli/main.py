@@ -14,6 +14,7 @@ from . import (
     check,
     check_formulas,
     conditions,
+    convert,
     counts,
     demo,
     info,
@@ -29,6 +30,7 @@ from .common import REFUSED, option, said
 VERBS = (  # the name, what runs, and the example that its help shows
     ("info", info.info, "drevo info puma560"),
     ("check", check.check, "drevo check arm.urdf --strict"),
+    ("convert", convert.convert, "drevo convert puma560 puma560.urdf"),
     ("counts", counts.counts, "drevo counts stanford inverse_dynamics mass_matrix"),
     ("write-out", write_out.write_out, "drevo write-out three-link mass_matrix --symbols all -o mass.html"),
     ("simulate", simulate.simulate, "drevo simulate rod-chain --n 5 --time 2 --plot -o chain.csv"),

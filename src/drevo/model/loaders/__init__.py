@@ -13,7 +13,6 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.files import Files, read_regular_file
 from drevo.io.packages import package
-from drevo.io.saving import saving
 from drevo.model import values
 from drevo.model.description import Model
 from drevo.model.draft import Draft
@@ -144,22 +143,6 @@ def _of_name(draft: Draft, model: str) -> Draft:
     if model and draft.name != model:
         raise ModelError(f"there is no model {model!r} in it, but {draft.name!r}; correct the name")
     return draft
-
-
-WRITERS = {".urdf": ("urdf_writer", "to_urdf"), ".toml": ("native", "to_toml"), ".json": ("native", "to_json")}
-
-
-def write_model(model: Model, suffix: str, path: Any = None) -> str:
-    """The model as text in the format of a suffix, as `load_model` reads it; also in a file, if it is named."""
-    module, name = WRITERS[suffix]
-    text: str = getattr(import_module(f"drevo.model.loaders.{module}"), name)(model)
-    data = text.encode()
-    if len(data) > xml.MAX_BYTES:
-        raise ModelError(f"robot {model.name!r} as {suffix[1:].upper()}: {xml.too_many_bytes(len(data))}")
-    if path is not None:
-        with saving("a robot", path, (suffix,)) as file:
-            file.write_bytes(data)
-    return text
 
 
 def _draft(data: bytes, suffix: str, source: str, files: Files, model: str) -> Draft:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
 from typing import Any
@@ -56,9 +56,9 @@ FieldReaders = dict[str, Callable[[object], Any]]
 # --- out -------------------------------------------------------------------
 
 
-def to_json(model: Model) -> str:
+def to_json(model: Model, certificate: Mapping[str, str | float] | None = None) -> str:
     """The model as JSON text that from_json reads back."""
-    plain = _plain(model)
+    plain = _plain(model, certificate)
     parts = []
     for key, value in plain.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):  # one link or joint a line
@@ -69,9 +69,9 @@ def to_json(model: Model) -> str:
     return "{" + ",\n ".join(parts) + "}\n"
 
 
-def to_toml(model: Model) -> str:
+def to_toml(model: Model, certificate: Mapping[str, str | float] | None = None) -> str:
     """The model as TOML text that from_toml reads back."""
-    plain = _plain(model)
+    plain = _plain(model, certificate)
     tables = {
         key: rows for key, rows in plain.items() if isinstance(rows, list) and rows and isinstance(rows[0], dict)
     }
@@ -85,8 +85,9 @@ def to_toml(model: Model) -> str:
     return text
 
 
-def _plain(model: Model) -> dict[str, Any]:
-    return {"drevo": VERSION, **_encode(model)}
+def _plain(model: Model, certificate: Mapping[str, str | float] | None) -> dict[str, Any]:
+    held = {"certificate": dict(certificate)} if certificate else {}
+    return {"drevo": VERSION, **held, **_encode(model)}
 
 
 def _encode(value: Any) -> Any:
@@ -178,7 +179,7 @@ def count_tokens(text: str) -> int:
 def draft_of(plain: dict[str, object], source: str = "") -> Draft:
     """What the dictionary says, each value checked."""
     problems: list[str] = []
-    top = {key: value for key, value in plain.items() if key not in ("drevo", *_LISTS)}
+    top = {key: value for key, value in plain.items() if key not in ("drevo", "certificate", *_LISTS)}
     head = _decode(Model, {**top, "links": [], "joints": []}, "the robot", problems)
     lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
     refuse(source or "robot", problems)

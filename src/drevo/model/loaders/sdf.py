@@ -15,6 +15,7 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.files import Files
 from drevo.io.xml import Budget, Element, Reader
+from drevo.model import values
 from drevo.model.description import (
     IDENTITY,
     ORIGIN,
@@ -29,24 +30,24 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
-from drevo.model.loaders import unread
+from drevo.model.loaders import own, unread
 from drevo.model.loaders.sdf_include import MODEL, flattened, included
 from drevo.model.messages import list_counts, listed
 from drevo.model.rotations import (
-    add_vectors,
+    HERE,
+    FramePose,
     apply,
+    compose,
     from_rpy,
+    inverse_pose,
     matmul,
     matrix_of_quaternion,
     transpose,
     turn_tensor,
 )
 
-FramePose = tuple[Vec3, Mat3]
-
-HERE: FramePose = (ORIGIN, IDENTITY)
 KINDS = {"ball": "spherical", "screw": "helical", "revolute2": "universal"}
-KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable")
+KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable", *own.TAGS)
 SOLIDS = {
     "box": ("size",),
     "sphere": ("radius",),
@@ -77,7 +78,7 @@ class _File:
             )
             self.placed[name] = HERE
         for link in reversed(chain):
-            self.placed[link] = _compose(self.placed[self.frames[link][0]], self.frames[link][1])
+            self.placed[link] = compose(self.placed[self.frames[link][0]], self.frames[link][1])
         return self.placed[next(iter(chain), name)]
 
 
@@ -97,10 +98,11 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
     reader = Reader(draft.problems.append, "world")
     if world:
         draft.gravity = _vec(_numbers(reader, world.first("gravity"), GRAVITY))
-    file = _File(draft, _version(root) < 1.5)
+    file = _File(draft, _version(root) < (1, 5))
     _place(file, top)
     draft.links = [_link(file, element) for element in top.all("link")]
-    draft.joints = [joint for element in top.all("joint") for joint in _joint(file, element)]
+    draft.joints = [joint for element in _joints(top) for joint in _joint(file, element)]
+    own.read_own(draft, top)
     _stand(file, top)
     unused = Counter(child.tag for child in top.children if child.tag not in KNOWN)
     if unused:
@@ -111,9 +113,11 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
     return draft
 
 
-def _version(root: Element) -> float:
+def _version(root: Element) -> tuple[float, float]:
+    """Major and minor: 1.11 is later than 1.9."""
     try:
-        return xml.parse_number(root.get("version", "1.7"))
+        major, _, minor = root.get("version", "1.7").partition(".")
+        return xml.parse_number(major), xml.parse_number(minor or "0")
     except ValueError as error:
         raise ModelError(f"version of <sdf> on line {root.line}: {error}") from None
 
@@ -180,20 +184,6 @@ def _vec(values: tuple[float, ...]) -> Vec3:
     return (values[0], values[1], values[2])
 
 
-def _compose(a: FramePose, b: FramePose) -> FramePose:
-    if HERE in (a, b):
-        return a if b == HERE else b
-    return add_vectors(a[0], apply(a[1], b[0])), b[1] if a[1] == IDENTITY else matmul(a[1], b[1])
-
-
-def _inverse(a: FramePose) -> FramePose:
-    if a == HERE:
-        return a
-    back = transpose(a[1])
-    x, y, z = apply(back, a[0])
-    return (-x, -y, -z), back
-
-
 def _pose(reader: Reader, element: Element | None) -> FramePose:
     """<pose>: a place, and roll pitch yaw or a quaternion."""
     if element is None or not element.text:
@@ -214,13 +204,13 @@ def _pose(reader: Reader, element: Element | None) -> FramePose:
 def _place(file: _File, model: Element) -> None:
     """Enter every frame with what it is relative to."""
     file.placed[MODEL] = HERE
-    file.placed["world"] = _inverse(_pose(Reader(file.draft.problems.append, "model"), model.first("pose")))
+    file.placed["world"] = inverse_pose(_pose(Reader(file.draft.problems.append, "model"), model.first("pose")))
     for element in model.children:
-        if element.tag not in ("link", "joint", "frame"):
+        if element.tag not in ("link", "joint", "frame", own.JOINT):
             continue
         pose = element.first("pose")
         reader = Reader(file.draft.problems.append, f"{element.tag} {element.get('name')!r} (line {element.line})")
-        usual = {"link": "", "joint": _text(element, "child"), "frame": element.get("attached_to")}[element.tag]
+        usual = {"link": "", "frame": element.get("attached_to")}.get(element.tag, _text(element, "child"))
         relative = (pose.get("relative_to") or pose.get("frame") if pose else "") or usual or MODEL
         file.frames[_key(element)] = (relative, _pose(reader, pose))
 
@@ -313,6 +303,11 @@ def _shape(element: Element) -> Shape | None:
 # --- joints ----------------------------------------------------------------
 
 
+def _joints(model: Element) -> list[Element]:
+    """The joints, free ones among them, which SDFormat does not have."""
+    return [element for element in model.children if element.tag in ("joint", own.JOINT)]
+
+
 def _joint(file: _File, element: Element) -> list[Joint]:
     """The joint, and the weld from its frame to the link's where they differ."""
     name, kind = _name(file, element), element.get("type")
@@ -321,12 +316,12 @@ def _joint(file: _File, element: Element) -> list[Joint]:
     if child not in file.frames or (parent not in file.frames and parent != "world"):
         return [Joint(name, kind, parent, child, line=element.line)]  # validation names what does not exist
     here = file.where(name)
-    place, turn = _compose(_inverse(file.where(parent)), here)
-    back = _compose(_inverse(here), file.where(child))
+    place, turn = compose(inverse_pose(file.where(parent)), here)
+    back = compose(inverse_pose(here), file.where(child))
     apart = file.frames[name][1] != HERE or file.frames[name][0] != child
     moved = f"{child}_{name}" if apart and kind != "fixed" else child
     if kind == "fixed":
-        place, turn = _compose((place, turn), back)
+        place, turn = compose((place, turn), back)
     axis = element.first("axis")
     joint = Joint(
         name,
@@ -341,7 +336,7 @@ def _joint(file: _File, element: Element) -> list[Joint]:
         _limit(reader, axis),
         _mimic(reader, axis),
         element.line,
-        _dynamics(reader, axis),
+        _dynamics(reader, element, axis),
     )
     if moved == child:
         return [joint]
@@ -394,20 +389,21 @@ def _bound(reader: Reader, element: Element | None) -> float | None:
     """A bound; None where it is absent, infinite, or so large (1e16 by default) that it means none."""
     if element is None or element.text.lower().lstrip("+-") in ("", "inf", "infinity"):
         return None
-    value = _numbers(reader, element, (0.0,), xml.ANY)[0]
-    return None if abs(value) >= 1e16 else value
+    return values.bound(_numbers(reader, element, (0.0,), xml.ANY)[0])
 
 
-def _dynamics(reader: Reader, axis: Element | None) -> JointDynamics | None:
-    """<dynamics> of the axis; that of a second axis is not read."""
+def _dynamics(reader: Reader, joint: Element, axis: Element | None) -> JointDynamics | None:
+    """<dynamics> of the axis, and the rotor that Drake reads; what acts on a second axis is not read."""
     dynamics = axis.first("dynamics") if axis else None
-    if dynamics is None:
-        return None
     tags = ("damping", "friction", "spring_stiffness", "spring_reference")
     damping, friction, stiffness, reference = (
-        _numbers(reader, dynamics.first(tag), (0.0,), xml.MAX_INERTIA)[0] for tag in tags
+        _numbers(reader, dynamics.first(tag) if dynamics else None, (0.0,), xml.MAX_INERTIA)[0] for tag in tags
     )
-    return JointDynamics(damping=damping, friction=friction, stiffness=stiffness, reference=reference)
+    rotor, ratio = (_numbers(reader, joint.first(f"drake:{tag}"), (x,), xml.MAX_INERTIA)[0]
+                    for tag, x in (("rotor_inertia", 0.0), ("gear_ratio", 1.0)))  # fmt: skip
+    return JointDynamics(
+        rotor * ratio * ratio, damping, friction=friction, stiffness=stiffness, reference=reference
+    )
 
 
 def _mimic(reader: Reader, axis: Element | None) -> Mimic | None:

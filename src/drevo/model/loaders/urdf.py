@@ -13,6 +13,7 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.files import Files
 from drevo.io.xml import Element, Reader
+from drevo.model import values
 from drevo.model.description import (
     IDENTITY,
     ORIGIN,
@@ -28,7 +29,7 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
-from drevo.model.loaders import unread
+from drevo.model.loaders import own, unread
 from drevo.model.messages import list_counts, shorten
 from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
 from drevo.model.validation import finish
@@ -42,7 +43,7 @@ ONCE = {
     "inertial": ("origin", "mass", "inertia"),
 }
 KNOWN = {
-    "robot": ("link", "joint", "material"),
+    "robot": ("link", "joint", "material", *own.TAGS),
     "link": ("inertial", "visual", "collision"),
     "joint": (*ONCE["joint"], "calibration", "safety_controller"),
     "inertial": ONCE["inertial"],
@@ -77,6 +78,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
         draft.notes.append("the robot has no name in the file; it is called 'robot'")
     draft.links = [_link(draft, element) for element in root.all("link")]
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
+    own.read_own(draft, root)
     _put_in_world(draft)
     _take_as_kinematic(draft)
     _note_unused(draft, root)
@@ -310,10 +312,10 @@ def _limit(draft: Draft, element: Element | None, owner: str) -> Limit | None:
 
 
 def _finite(reader: Reader, element: Element, attribute: str) -> float | None:
-    """A bound, None where it is infinite: that is no bound."""
+    """A bound, None where it is infinite, or so large that it is meant to be: that is no bound."""
     if element.get(attribute).strip().lower().lstrip("+-") in ("inf", "infinity"):
         return None
-    return reader.optional(element, attribute)
+    return values.bound(reader.optional(element, attribute, xml.ANY))
 
 
 def _dynamics(reader: Reader, element: Element | None) -> JointDynamics | None:

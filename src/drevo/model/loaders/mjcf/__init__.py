@@ -11,12 +11,14 @@ from __future__ import annotations
 from drevo.errors import ModelError
 from drevo.io.files import Files
 from drevo.io.xml import Element
-from drevo.model.description import Link
+from drevo.model.description import ContactPoint, Link
 from drevo.model.draft import Draft
 from drevo.model.loaders.mjcf.bodies import read_bodies
 from drevo.model.loaders.mjcf.inertials import scale_to_total
 from drevo.model.loaders.mjcf.sections import read_keyframes, read_sections
 from drevo.model.loaders.mjcf.settings import read_file
+
+CONTACT = "contact_point_"  # how the names of sites begin that are the robot's contact points
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
@@ -31,4 +33,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     scale_to_total(file)
     read_keyframes(file)
     read_sections(file, layout)
+    draft.contacts += [
+        ContactPoint(body, at) for name, (body, (at, _)) in layout.sites.items() if name.startswith(CONTACT)
+    ]
     return draft

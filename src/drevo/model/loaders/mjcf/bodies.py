@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
+from drevo.model import values
 from drevo.model.description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, Vec3
 from drevo.model.loaders.mjcf.equality import Layout
 from drevo.model.loaders.mjcf.file import (
@@ -201,7 +202,9 @@ def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, tu
 
 
 def _limit(file: File, reader: Reader, element: Element, kind: str) -> Limit | None:
+    effort = max(map(abs, reader.vector(element, "actuatorfrcrange", (0.0, 0.0), xml.ANY))) or None
     if not limited(file, element):
-        return None
-    lower, upper = reader.vector(element, "range", (0.0, 0.0), xml.ANY)
-    return Limit(file.angle(lower), file.angle(upper)) if kind == "hinge" else Limit(lower, upper)
+        return Limit(effort=effort) if effort else None
+    bounds = reader.vector(element, "range", (0.0, 0.0), xml.ANY)
+    lower, upper = (values.bound(file.angle(x) if kind == "hinge" else x) for x in bounds)
+    return Limit(lower, upper, effort=effort)

@@ -6,16 +6,18 @@ They are exact here and soft in MuJoCo. Where bodies stand in the file is where 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import comb
 from typing import NamedTuple
 
 from drevo.io.xml import Element, Reader
-from drevo.model.description import ORIGIN, JointCoupling, Loop, Vec3
+from drevo.model.description import ORIGIN, JointCoupling, Loop, Mimic, Vec3
 from drevo.model.loaders.mjcf.file import File, FramePose, minus, placed_in, read_vector
 from drevo.model.rotations import apply, matmul, matrix_of_quaternion, transpose
 
 NO_POSE = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # of relpose: the orientation is that of the file
 READ = ("connect", "weld", "joint")
+MIMIC = "mimic_"  # how the names of couplings begin that leave the first joint no freedom of its own
 
 
 class Layout(NamedTuple):
@@ -88,4 +90,9 @@ def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, f
     start = at[x] if x else 0.0
     moved = [sum(c[n] * comb(n, k) * (-start) ** (n - k) for n in range(k, 5)) for k in range(5 if x else 1)]
     moved[0] += at[y]
-    file.draft.couplings.append(JointCoupling(y, x, tuple(moved)))
+    if element.get("name").startswith(MIMIC) and x and not any(moved[2:]):
+        joints = file.draft.joints
+        k = next(k for k, joint in enumerate(joints) if joint.name == y)
+        joints[k] = replace(joints[k], mimic=Mimic(x, moved[1], moved[0]))
+    else:
+        file.draft.couplings.append(JointCoupling(y, x, tuple(moved)))

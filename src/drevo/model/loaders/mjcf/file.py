@@ -30,7 +30,7 @@ DEFAULTED = {  # what we read of an element that has defaults
     **unread.DEFAULTED,
     "joint": (
         *("type", "pos", "axis", "range", "limited", "ref", *unread.DEFAULTED["joint"]),
-        *("armature", "damping", "frictionloss", "stiffness", "springref"),
+        *("armature", "damping", "frictionloss", "stiffness", "springref", "actuatorfrcrange"),
     ),
     "geom": (
         *("type", "pos", *TURNS, "fromto", "size", "mass", "density", "group", "mesh", "shellinertia", "fitscale"),

@@ -1,0 +1,210 @@
+"""A Model as MJCF that MuJoCo compiles: a link a body, links without mass between joints in one body together.
+
+MuJoCo takes no moving body with a principal moment below 1e-15 kg m^2 (1e-14 where the tensor is not diagonal),
+and none whose moments break the triangle inequality by rounding: such a tensor is raised a little about each axis.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from drevo.model.carriers import WORLD, moving_without_mass, with_carriers, with_chains, with_world
+from drevo.model.description import IDENTITY, Inertial, Joint, JointDynamics, Limit, Model, Shape, Vec3
+from drevo.model.loaders.mjcf import CONTACT
+from drevo.model.loaders.mjcf.equality import MIMIC
+from drevo.model.loaders.writing import Written, begin, element
+from drevo.model.messages import listed
+from drevo.model.rotations import HERE, FramePose, apply, compose, inverse_pose, transpose
+from drevo.model.values import UNBOUNDED
+
+KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
+KINDS |= {"spherical": "ball", "free": "free"}
+ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality by
+
+
+def to_mjcf(robot: Model) -> Written:
+    """The robot as MJCF has it: joints of two or three coordinates as chains, mimic joints by equalities."""
+    model = with_world(with_carriers(with_chains(robot, KINDS), ("spherical", "free")))
+    out = begin(robot, model, KINDS, closes=True)
+    runs = _runs(model)
+    out.lost += _lost(model, {run[-1].child for run in runs})
+    out.left_out += _left_out(model)
+    links = {link.name: link for link in model.links}
+    sites: defaultdict[str, list[str]] = defaultdict(list)
+    for k, contact in enumerate(model.contacts):
+        sites[contact.link] += element("site", name=f"{CONTACT}{k}", pos=contact.point)
+    for k, loop in enumerate(model.loops):
+        sites[loop.link_a] += element("site", name=f"loop_{k}_a", **_at((loop.point_a, loop.rotation or IDENTITY)))
+        sites[loop.link_b] += element("site", name=f"loop_{k}_b", **_at((loop.point_b, IDENTITY)))
+    below: defaultdict[str, list[list[str]]] = defaultdict(list)
+    for run in reversed(runs):
+        link = links[run[-1].child]
+        pose, joints = _placed(run)
+        inside = (*joints, _inertial(link.inertial), *map(_geom, link.shapes), sites[link.name])
+        body = element("body", *inside, *reversed(below[link.name]), name=link.name, **_at(pose))
+        below[_holder(model, run[0])].append(body)
+    world = (*map(_geom, model.links[0].shapes), sites[WORLD], *reversed(below[WORLD]))
+    out.lines = element(
+        "mujoco",
+        element("compiler", angle="radian"),
+        element("option", gravity=model.gravity),
+        element("worldbody", *world),
+        element("equality", *_equalities(model)) if model.closed or any(j.mimic for j in model.joints) else (),
+        model=model.name,
+    )
+    return out
+
+
+def _runs(model: Model) -> list[list[Joint]]:
+    """The joints of each body: those over links that neither weigh nor show anything go on in one body."""
+    kept = {link.name for link in model.links if (link.inertial and link.inertial.mass) or link.shapes}
+    kept |= {contact.link for contact in model.contacts}
+    kept |= {name for loop in model.loops for name in (loop.link_a, loop.link_b)}
+    children = Counter(joint.parent for joint in model.joints)
+    open_runs: dict[str, list[Joint]] = {}
+    runs: list[list[Joint]] = []
+    for joint in model.joints:
+        plain = joint.kind not in ("fixed", "free")
+        run = open_runs.pop(joint.parent, None) if plain else None
+        if run is None:
+            runs.append(run := [])
+        run.append(joint)
+        if plain and joint.kind != "spherical" and joint.child not in kept and children[joint.child] == 1:
+            open_runs[joint.child] = run
+    return runs
+
+
+def _holder(model: Model, joint: Joint) -> str:
+    """The body that holds the joint's; a free one hangs in the world itself."""
+    return WORLD if joint.kind == "free" and joint.parent == model.joints[0].child else joint.parent
+
+
+def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
+    """What MuJoCo would refuse or take for another robot."""
+    free = [j for j in model.joints if j.kind == "free"]
+    if placed := [j.name for j in free if (j.origin, j.rotation) != HERE or _holder(model, j) != WORLD]:
+        yield f"the places of {listed(placed)} (a free joint counts from the world's origin)"
+    if bare := [link.name for link in moving_without_mass(model) if link.name in bodies]:
+        yield f"moving links without mass, {listed(bare)} (MuJoCo wants one; give them some)"
+    heavy = [(x.name, x.inertial) for x in model.links[1:] if x.inertial and x.inertial.mass]
+    if odd := [name for name, body in heavy if _gap(body) < -ROUNDING * sum(body.tensor[k][k] for k in range(3))]:
+        yield f"the inertias of {listed(odd)}, which no real body has (MuJoCo refuses them; correct the tensors)"
+    if unsaid := [loop for loop in model.loops if loop.kind == "weld" and loop.rotation is None]:
+        yield f"the orientations of {len(unsaid)} welds, which nobody gives (give Builder.loop a rotation)"
+    if steep := [c.joint for c in model.couplings if len(c.coefficients) > 5]:
+        yield f"the couplings of {listed(steep)}, of a degree above 4"
+    if (root := model.links[0].inertial) and root.mass:
+        yield f"the mass of the immovable link {WORLD!r}"
+
+
+def _left_out(model: Model) -> Iterator[str]:
+    limits = [(joint.name, joint.limit) for joint in model.joints if joint.limit]
+    if found := [name for name, limit in limits if limit.velocity]:
+        yield f"the velocity limits of {listed(found)}"
+    if found := [link.name for link in model.links if any(not _drawn(shape) for shape in link.shapes)]:
+        yield f"the meshes of {listed(found)}"
+
+
+# --- bodies ----------------------------------------------------------------
+
+
+def _at(pose: FramePose) -> dict[str, tuple[float, ...]]:
+    place, turn = pose
+    given: dict[str, tuple[float, ...]] = {}
+    if place != HERE[0]:
+        given["pos"] = place
+    if turn != IDENTITY:
+        x, y, _ = transpose(turn)
+        given["xyaxes"] = (*x, *y)
+    return given
+
+
+def _placed(run: list[Joint]) -> tuple[FramePose, list[list[str]]]:
+    """The body's pose in the body that holds it, and its joints."""
+    pose, frames = HERE, []
+    for joint in run:
+        frames.append(pose := compose(pose, (joint.origin, joint.rotation)))
+        pose = compose(pose, (joint.child_origin, joint.child_rotation))
+    back = inverse_pose(pose)
+    return pose, [_joint(joint, compose(back, frame)) for joint, frame in zip(run, frames, strict=True)]
+
+
+def _joint(joint: Joint, frame: FramePose) -> list[str]:
+    if joint.kind == "fixed":
+        return []
+    d, line = joint.dynamics or JointDynamics(), joint.kind not in ("spherical", "free")
+    acts = {"armature": d.armature, "damping": d.damping, "frictionloss": d.friction}
+    acts |= {"stiffness": d.stiffness, "springref": d.reference}
+    return element(
+        "joint",
+        name=joint.name,
+        type=KINDS.get(joint.kind, joint.kind),
+        pos=frame[0] if frame[0] != HERE[0] and joint.kind != "free" else None,
+        axis=apply(frame[1], joint.axis) if line else None,
+        **(_limits(joint.limit or Limit()) if line else {}),
+        **{name: value or None for name, value in acts.items()},
+    )
+
+
+def _limits(limit: Limit) -> dict[str, tuple[float, float] | None]:
+    low = -UNBOUNDED if limit.lower is None else limit.lower
+    high = UNBOUNDED if limit.upper is None else limit.upper
+    bounded = low < high and (limit.lower, limit.upper) != (None, None)
+    return {
+        "range": (low, high) if bounded else None,
+        "actuatorfrcrange": (-limit.effort, limit.effort) if limit.effort and limit.effort > 0.0 else None,
+    }
+
+
+def _gap(body: Inertial) -> float:
+    """How far the principal moments are from a negative one, and from breaking the triangle inequality."""
+    low, middle, high = np.linalg.eigvalsh(np.array(body.tensor)).tolist()
+    return float(min(low, low + middle - high))
+
+
+def _inertial(body: Inertial | None) -> list[str]:
+    if body is None or not body.mass:
+        return []
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.tensor
+    diagonal = xy == xz == yz == 0.0
+    least, gap = 2e-15 if diagonal else 2e-14, _gap(body)
+    raised = least - min(gap, 0.0) if -ROUNDING * (xx + yy + zz) <= gap < least else 0.0
+    moments: Vec3 = (xx + raised, yy + raised, zz + raised)
+    if diagonal:
+        return element("inertial", pos=body.com, mass=body.mass, diaginertia=moments)
+    return element("inertial", pos=body.com, mass=body.mass, fullinertia=(*moments, xy, xz, yz))
+
+
+def _drawn(shape: Shape) -> bool:
+    return shape.kind != "mesh" and min(shape.size) > 0.0
+
+
+def _geom(shape: Shape) -> list[str]:
+    """A shape as a geom without mass, with half lengths for whole ones."""
+    if not _drawn(shape):
+        return []
+    radii = 0 if shape.kind == "box" else 1
+    size = tuple(x if k < radii else x / 2 for k, x in enumerate(shape.size))
+    touches = None if shape.role == "collision" else 0.0
+    return element(
+        "geom", type=shape.kind, size=size, mass=0.0, contype=touches, conaffinity=touches,
+        **_at((shape.origin, shape.rotation)),
+    )  # fmt: skip
+
+
+def _equalities(model: Model) -> Iterator[list[str]]:
+    """Loops by their sites, couplings, and mimic joints as couplings with a name of their own."""
+    for k, loop in enumerate(model.loops):
+        yield element("connect" if loop.kind == "point" else "weld", site1=f"loop_{k}_a", site2=f"loop_{k}_b")
+    for c in model.couplings:
+        polynomial = (*c.coefficients, 0.0, 0.0, 0.0, 0.0, 0.0)[:5]
+        yield element("joint", joint1=c.joint, joint2=c.driver or None, polycoef=polynomial)
+    for joint in model.joints:
+        if mimic := joint.mimic:
+            line = (mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0)
+            yield element(
+                "joint", name=f"{MIMIC}{joint.name}", joint1=joint.name, joint2=mimic.joint, polycoef=line
+            )

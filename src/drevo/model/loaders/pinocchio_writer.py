@@ -1,0 +1,130 @@
+"""A Model as a pinocchio.Model: joints depth first, as its algorithms want them, and a frame for every link."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from drevo.errors import ModelError
+from drevo.io.packages import package
+from drevo.model.carriers import with_chains
+from drevo.model.description import JOINT_SIZES, Inertial, Joint, JointDynamics, Limit, Model
+from drevo.model.loaders.writing import Written, begin, read_order
+from drevo.model.messages import listed
+from drevo.model.rotations import HERE, FramePose, compose
+
+KINDS = ("fixed", "revolute", "continuous", "prismatic", "helical", "spherical", "free")
+
+
+def to_model(robot: Model) -> tuple[Written, Any]:
+    """What Pinocchio cannot hold, and its model; joints of two or three coordinates are chains of plain ones."""
+    pin = package("pinocchio", "robot.to_pinocchio", "pin")
+    model = with_chains(robot, KINDS)
+    written = begin(robot, model, KINDS)
+    if sprung := [j.name for j in model.joints if j.dynamics and j.dynamics.stiffness]:
+        written.lost.append(f"the springs of {listed(sprung)}")
+    out = pin.Model()
+    out.name = model.name
+    out.gravity = pin.Motion(np.array(model.gravity), np.zeros(3))
+    held: dict[str, tuple[int, FramePose]] = {model.root: (0, HERE)}
+    links = {link.name: link for link in model.links}
+    joints = read_order(model)
+    first = _first(joints)
+    for joint in joints:
+        if joint.mimic and first[joint.mimic.joint] > first[joint.name]:
+            raise ModelError(
+                f"joint {joint.name!r} follows {joint.mimic.joint!r}, which comes after it depth first, and "
+                "Pinocchio has only joints that follow earlier ones; exchange the two"
+            )
+    for joint in joints:
+        at, pose = held[joint.parent]
+        pose = compose(pose, (joint.origin, joint.rotation))
+        if joint.kind != "fixed":
+            at = out.addJoint(at, _joint(pin, joint, first), _se3(pin, pose), joint.name)
+            out.addJointFrame(at)
+            _equip(out, at, joint)
+            pose = HERE
+        pose = compose(pose, (joint.child_origin, joint.child_rotation))
+        held[joint.child] = at, pose
+        body = links[joint.child].inertial
+        if body is not None and at:
+            out.appendBodyToJoint(at, _inertia(pin, body), _se3(pin, pose))
+    for name, (at, pose) in held.items():
+        out.addFrame(pin.Frame(name, at, 0, _se3(pin, pose), pin.FrameType.BODY))
+    return written, out
+
+
+def _first(joints: list[Joint]) -> dict[str, tuple[int, int, int]]:
+    """Number, first coordinate and first rate of every joint that moves."""
+    found, q, v = {}, 0, 0
+    for k, joint in enumerate((joint for joint in joints if joint.kind != "fixed"), 1):
+        found[joint.name] = (k, q, v)
+        q, v = q + joint.nq, v + joint.nv
+    return found
+
+
+def _joint(pin: Any, joint: Joint, first: dict[str, tuple[int, int, int]]) -> Any:
+    """The joint itself; one that follows another has the indices of that one."""
+    axis = np.array(joint.axis)
+    if joint.kind == "helical":
+        made = pin.JointModelHelicalUnaligned(axis, joint.lead / (2.0 * math.pi))
+    elif joint.kind in ("spherical", "free"):
+        made = pin.JointModelSpherical() if joint.kind == "spherical" else pin.JointModelFreeFlyer()
+    else:
+        plain = pin.JointModelPrismaticUnaligned if joint.kind == "prismatic" else pin.JointModelRevoluteUnaligned
+        made = plain(axis)
+    if joint.mimic is None:
+        return made
+    made.setIndexes(*first[joint.mimic.joint])
+    return pin.JointModelMimic(pin.JointModel(made), joint.mimic.multiplier, joint.mimic.offset)
+
+
+def _equip(out: Any, at: int, joint: Joint) -> None:
+    """What acts in the joint and its limits; of a joint that follows another what acts is felt by that one."""
+    model, d, limit = out.joints[at], joint.dynamics or JointDynamics(), joint.limit or Limit()
+    q, v = slice(model.idx_q, model.idx_q + joint.nq), slice(model.idx_v, model.idx_v + JOINT_SIZES[joint.kind][1])
+    if joint.mimic:
+        v = slice(model.idx_v, model.idx_v + 1)
+    square = joint.mimic.multiplier**2 if joint.mimic else 1.0
+    size = abs(joint.mimic.multiplier) if joint.mimic else 1.0
+    _add(out, "armature", v, square * d.armature)
+    _add(out, "damping", v, square * d.damping)
+    if hasattr(out, "upperDryFrictionLimit"):  # since Pinocchio 3.5
+        _add(out, "upperDryFrictionLimit", v, size * d.friction)
+        _add(out, "lowerDryFrictionLimit", v, -size * d.friction)
+    else:
+        _add(out, "friction", v, size * d.friction)
+    if joint.mimic:
+        return
+    _put(out, "lowerPositionLimit", q, limit.lower)
+    _put(out, "upperPositionLimit", q, limit.upper)
+    for name, bound in (("Velocity", limit.velocity), ("Effort", limit.effort)):
+        if hasattr(out, f"upper{name}Limit"):
+            _put(out, f"upper{name}Limit", v, bound)
+            _put(out, f"lower{name}Limit", v, None if bound is None else -bound)
+        else:
+            _put(out, f"{name.lower()}Limit", v, bound)
+
+
+def _add(out: Any, name: str, at: slice, value: float) -> None:
+    if value:
+        array = np.array(getattr(out, name))
+        array[at] += value
+        setattr(out, name, array)
+
+
+def _put(out: Any, name: str, at: slice, value: float | None) -> None:
+    if value is not None:
+        array = np.array(getattr(out, name))
+        array[at] = value
+        setattr(out, name, array)
+
+
+def _se3(pin: Any, pose: FramePose) -> Any:
+    return pin.SE3(np.array(pose[1]), np.array(pose[0]))
+
+
+def _inertia(pin: Any, body: Inertial) -> Any:
+    return pin.Inertia(body.mass, np.array(body.com), np.array(body.tensor))

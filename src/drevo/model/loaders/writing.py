@@ -1,0 +1,91 @@
+"""What the writers of XML formats share: elements as lines of text, and what a format cannot hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape, quoteattr
+
+from drevo.errors import ModelError
+from drevo.model.description import Joint, JointDynamics, Model
+from drevo.model.draft import Draft
+from drevo.model.messages import listed
+from drevo.model.validation import joints_depth_first
+
+TextValue = str | float | tuple[float, ...]
+
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_SAID_NOWHERE = ("quadratic", "offset")
+
+
+@dataclass(slots=True)
+class Written:
+    """A robot as a format has it.
+
+    model: what the text says, with the robot's coordinates in their order; joints may be chains of plainer ones.
+    lost: what acts on the motion and the format cannot say; left_out: the rest of what is not in the text.
+    """
+
+    model: Model
+    lines: list[str] = field(default_factory=list)  # of an XML format
+    lost: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def begin(robot: Model, model: Model, kinds: Iterable[str], reserved: str = "", closes: bool = False) -> Written:
+    """The robot told as `model`, with what only Drevo's formats hold; names that XML cannot hold are refused."""
+    bad = re.compile(f"{_NOT_XML.pattern}{reserved and '|'}{reserved}")
+    for name in (model.name, *(link.name for link in model.links), *(joint.name for joint in model.joints)):
+        if bad.search(name):
+            raise ModelError(
+                f"the name {name!r} has characters that the format cannot hold; save the robot as TOML or JSON"
+            )
+    out = Written(model)
+    if model.closed and not closes:
+        out.lost.append(f"its {len(model.loops) + len(model.couplings)} closed loops")
+    if model.keyframes:
+        out.left_out.append(f"its keyframes {listed(key.name for key in model.keyframes)}")
+    for what in _SAID_NOWHERE:
+        if found := [j.name for j in robot.joints if getattr(j.dynamics or JointDynamics(), what)]:
+            named = "quadratic damping" if what == "quadratic" else "constant force"
+            out.lost.append(f"the {named} of {listed(found)}")
+    if odd := [j for j in model.joints if j.kind not in kinds]:
+        said = ", ".join(sorted({j.kind for j in odd}))
+        out.lost.append(f"joints of type {said} ({listed(j.name for j in odd)}), which only Drevo reads there")
+    if [joint.name for joint in read_order(model) if joint.nq] != [joint.name for joint in model.moving_joints]:
+        out.left_out.append("the order of its coordinates, which is read depth first (go by the names of joints)")
+    return out
+
+
+def read_order(model: Model) -> list[Joint]:
+    """The joints as they are read from a file."""
+    return joints_depth_first(Draft(model.name, list(model.links), list(model.joints)))
+
+
+def element(tag: str, *inside: Iterable[str], **attributes: TextValue | None) -> list[str]:
+    """An element as lines; attributes that are None are left out."""
+    given = "".join(f" {key}={quoteattr(as_written(x))}" for key, x in attributes.items() if x is not None)
+    held = [line for part in inside for line in part]
+    if not held:
+        return [f"<{tag}{given}/>"]
+    return [f"<{tag}{given}>", *(f"  {line}" for line in held), f"</{tag}>"]
+
+
+def text_element(tag: str, value: TextValue | None, **attributes: TextValue | None) -> Iterator[str]:
+    """An element with its value as text; nothing for None."""
+    if value is not None:
+        given = "".join(f" {key}={quoteattr(as_written(x))}" for key, x in attributes.items() if x is not None)
+        yield f"<{tag}{given}>{escape(as_written(value))}</{tag}>"
+
+
+def as_written(value: TextValue) -> str:
+    """Numbers so that they are read back exactly."""
+    if isinstance(value, str):
+        return value
+    return " ".join(map(exact_number, value)) if isinstance(value, tuple) else exact_number(value)
+
+
+def exact_number(x: float) -> str:
+    """Exact, and 0 for -0."""
+    return repr(float(x) + 0.0).removesuffix(".0")

@@ -1,0 +1,150 @@
+"""A robot as a file, loaded again and compared before it is kept, or handed to MuJoCo and Pinocchio."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import DrevoWarning, ModelError
+from ..io.packages import package
+from ..io.saving import ready, saving
+from ..io.version import VERSION
+from ..mechanics.acting import passive_on_arrays
+from ..mechanics.algorithms.inverse_dynamics import bias, inertia_product
+from ..mechanics.tree import build_tree
+from ..model.description import Model
+from ..model.loaders import load_model, pinocchio_writer
+from ..model.loaders.writers import SUFFIXES, text_of, write_model
+from ..model.loaders.writing import Written
+
+Array = np.ndarray[Any, Any]
+STATES = 100
+DIGITS = 10
+CLOSE = 1e-12  # of the largest force: how far a file's dynamics may be from the robot's
+
+
+class Certificate(NamedTuple):
+    """What a file says of its dynamics: their digest, and how far from those of the saved robot they were."""
+
+    digest: str
+    worst: float
+    version: str = VERSION
+
+
+def save(model: Model, path: Any, lossy: bool = False) -> str:
+    """The robot as text in the format of the path's suffix, which is saved there: see `Robot.save`."""
+    file = ready("a robot", path, SUFFIXES)
+    written = write_model(model, file.suffix.lower())
+    refuse_losses(model, written, f"saved as {file.suffix}", lossy)
+    suffix = file.suffix.lower()
+    again = _loaded(text_of(written, suffix), suffix)
+    worst = _difference(model, written.model, again, exact=not written.lost)
+    found = text_of(written, suffix, Certificate(dynamics_digest(written.model), worst)._asdict())
+    with saving("a robot", file, SUFFIXES) as place:
+        place.write_text(found, encoding="utf-8")
+    return found
+
+
+def to_mujoco(model: Model, lossy: bool = False) -> Any:
+    """The robot as a mujoco.MjSpec: see `Robot.to_mujoco`."""
+    mujoco = package("mujoco", "robot.to_mujoco")
+    written = write_model(model, ".xml")
+    refuse_losses(model, written, "handed to MuJoCo", lossy)
+    try:
+        spec = mujoco.MjSpec.from_string(text_of(written, ".xml"))
+        spec.compile()
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        raise ModelError(f"robot {model.name!r} cannot be handed to MuJoCo, which says: {reason}") from None
+    return spec
+
+
+def to_pinocchio(model: Model, lossy: bool = False) -> Any:
+    """The robot as a pinocchio.Model: see `Robot.to_pinocchio`."""
+    written, theirs = pinocchio_writer.to_model(model)
+    refuse_losses(model, written, "handed to Pinocchio", lossy)
+    return theirs
+
+
+def refuse_losses(model: Model, written: Written, how: str, lossy: bool) -> None:
+    """ModelError for what acts on the motion and is lost; with `lossy`, and for the rest, one DrevoWarning."""
+    if written.lost and not lossy:
+        raise ModelError(
+            f"robot {model.name!r} cannot be {how} with {'; '.join(written.lost)}: save it as TOML or JSON, or "
+            "with lossy=True without what cannot be said"
+        )
+    if missing := [*written.lost, *written.left_out]:
+        warnings.warn(DrevoWarning(f"robot {model.name!r} {how}, without {'; '.join(missing)}"), stacklevel=4)
+
+
+def _loaded(text: str, suffix: str) -> Model:
+    """What a reader makes of the text."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DrevoWarning)
+        path = Path(folder, f"robot{suffix}")
+        path.write_text(text, encoding="utf-8")
+        try:
+            return load_model(path)
+        except ModelError as error:
+            raise ModelError(
+                f"what was written is not read again: {str(error).removeprefix(f'{path}: ')}"
+            ) from None
+
+
+def _difference(model: Model, told: Model, again: Model, exact: bool) -> float:
+    """How far the dynamics of a robot and of what is read again are apart, of the largest force."""
+    if (a := sorted(j.name for j in told.moving_joints)) != (b := sorted(j.name for j in again.moving_joints)):
+        raise ModelError(f"what was written has other joints when it is read again: {b}, not {a}; save it as JSON")
+    if exact and [len(told.loops), len(told.couplings)] != [len(again.loops), len(again.couplings)]:
+        raise ModelError("what was written has other loops when it is read again; save it as JSON")
+    worst = 0.0
+    for x, y in zip(forces_at_states(model, told), forces_at_states(again), strict=True):
+        size = float(np.abs(x).max(initial=0.0))
+        worst = max(worst, float(np.abs(x - y).max(initial=0.0)) / (size or 1.0))
+    if exact and not worst <= CLOSE:
+        raise ModelError(
+            f"what was written differs in its dynamics by {worst:.1e} of the largest force when it is read again "
+            f"({CLOSE:g} is allowed); save it as TOML or JSON, which keep every number"
+        )
+    return worst
+
+
+def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, Array, Array]:
+    """M x, bias and passive forces at STATES states, each (STATES, nv), the joints in the order of their names.
+
+    The states of a joint depend on its name alone, so that the order of the coordinates does not matter. `named`:
+    the same robot, whose joints name the coordinates.
+    """
+    q, v, x = np.zeros((STATES, model.nq)), np.zeros((STATES, model.nv)), np.zeros((STATES, model.nv))
+    order: list[tuple[str, range]] = []
+    for joint, sq, sv in (named or model).slices():
+        rng = np.random.default_rng(list(joint.name.encode()))
+        q[:, sq] = rng.uniform(-1.0, 1.0, (STATES, joint.nq))
+        if joint.nq >= 4:
+            turn = rng.normal(size=(STATES, 4))
+            q[:, sq.stop - 4 : sq.stop] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+        v[:, sv], x[:, sv] = rng.normal(size=(2, STATES, joint.nv))
+        order.append((joint.name, range(sv.start, sv.stop)))
+    rows = [k for _, part in sorted(order, key=lambda held: held[0]) for k in part]
+    tree = build_tree(model)
+    found = inertia_product(tree, list(q.T), list(x.T)), bias(tree, list(q.T), list(v.T))
+    whole = [np.array([row + np.zeros(STATES) for row in part]).reshape(-1, STATES).T for part in found]
+    return whole[0][:, rows], whole[1][:, rows], passive_on_arrays(model)(q, v)[:, rows]
+
+
+def dynamics_digest(model: Model) -> str:
+    """SHA-256 of M x and the bias, rounded to DIGITS digits of the largest: the same for the same dynamics."""
+    found = hashlib.sha256()
+    for part in forces_at_states(model)[:2]:
+        largest = float(np.abs(part).max(initial=0.0))
+        scale = 10.0 ** (DIGITS - math.ceil(math.log10(largest))) if largest else 1.0
+        found.update(
+            np.floor(part * scale + 0.123456789).astype("<i8").tobytes()
+        )  # no round number is on a border
+    return found.hexdigest()[:32]
