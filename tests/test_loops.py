@@ -273,6 +273,9 @@ def test_an_empty_batch_stays_empty(given: dict[str, Any]) -> None:
     table = simulate(robot, np.zeros((0, robot.nq)), duration=0.01, **given)
     assert table.q.shape == (11, 0, 3) and table.reactions.shape == (11, 0, 3)
     assert table.energy_drift == table.constraint_drift == 0.0
+    q = np.zeros((0, robot.nq))
+    touch = [{"link": robot.link_names[-1], "point": (0.1, 0.0, 0.0), "rows": 6}]
+    assert hold(robot, q, q)[1].shape == hold(robot, q, q, contacts=touch)[1].shape == (0, robot.nv)
 
 
 def test_a_pendulum_held_by_a_contact() -> None:

@@ -454,6 +454,7 @@ def test_efforts_keep_the_limits_of_the_file() -> None:
     (lambda r: walk(r, gain=-1.0), "gain is -1.0"),
     (lambda r: walk(r, gain=1e300), "gain is 1e\\+300; it must be a positive number up to 1e\\+06 1/s"),
     (lambda r: walk(r, progress=5), "progress is 5; it must be a function"),
+    (lambda r: replace(DYNAMIC, tick=1e-320), "single is 0.5 s; it must be a whole number of ticks .* from 4 to"),
     (lambda r: draw(None, "title"), "draw takes a walk and a title, not None"),
 ])  # fmt: skip
 def test_wrong_arguments_of_walking(ask: Callable[[Robot], object], words: str) -> None:

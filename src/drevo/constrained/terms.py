@@ -175,7 +175,7 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
         elif isinstance(c, Weld) and _turnless(c):
             a, b = (k.pose(link).R for link in c.links)
             out += [x for row in a.T.mul(b) for x in row]
-    return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], -1)
+    return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], len(out))
 
 
 def _placeless(c: Constraint) -> bool:

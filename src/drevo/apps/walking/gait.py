@@ -10,6 +10,7 @@ from ...errors import InputError, shown
 from ...io.given import Array, positive, whole
 
 MOST = 10_000  # steps
+LONGEST = 100_000  # ticks of one duration
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,10 @@ class Gait:
                 object.__setattr__(self, f.name, positive(f"gait {shown(self.name)}: {f.name}", x))
         for name in ("single", "double", "settle"):
             ticks = getattr(self, name) / self.tick
-            if ticks < 4 or abs(ticks - round(ticks)) > 1e-6:
+            if not 4 <= ticks <= LONGEST or abs(ticks - round(ticks)) > 1e-6:
                 raise InputError(
                     f"gait {self.name!r}: {name} is {getattr(self, name):g} s; it must be a whole number of ticks "
-                    f"of {self.tick:g} s, four or more"
+                    f"of {self.tick:g} s, from 4 to {LONGEST}"
                 )
 
     def ticks(self, name: str) -> int:
