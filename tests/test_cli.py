@@ -60,6 +60,15 @@ def test_info_of_the_embedded(name: str) -> None:
     assert result.stdout.startswith(f"{name}: ")
 
 
+def test_convert(pendulum: Path, tmp_path: Path) -> None:
+    assert "pendulum, nq 1, nv 1" in run("convert", str(pendulum), str(tmp_path / "r.sdf")).stdout
+    assert "<sdf" in (tmp_path / "r.sdf").read_text()
+    assert "1 closed loops" in refused("convert", "four-bar", str(tmp_path / "r.urdf"))
+    assert run("convert", "four-bar", str(tmp_path / "r.urdf"), "--lossy").exit_code == 0
+    assert "there is no folder" in refused("convert", "scara", str(tmp_path / "none" / "r.urdf"))
+    assert "a robot is saved as" in refused("convert", "scara", str(tmp_path / "r.step"))
+
+
 def test_info_json(pendulum: Path) -> None:
     data = json.loads(run("info", str(pendulum), "--json").stdout)
     assert (data["nq"], data["nv"], data["mass"]) == (1, 1, 1.0)

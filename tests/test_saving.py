@@ -23,7 +23,6 @@ from drevo.robot.saving import dynamics_digest, forces_at_states
 Array = np.ndarray
 FORMATS = (".urdf", ".xml", ".sdf", ".toml", ".json")
 NAMED = ("puma560", "screw-arm", "biped", "two-arm-spatial", "stanford", "scara")
-LED_BY_LATER = 6406  # a random tree in which a joint follows a later one
 CLOSE = 1e-13  # of the largest force
 ACTING = (
     JointDynamics(0.3, 0.2, friction=0.1, stiffness=1.5, reference=0.2),
@@ -184,10 +183,6 @@ def test_pinocchio_has_the_same_robot(seed: int) -> None:
     model = replace(model, joints=tuple(plain))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", drevo.DrevoWarning)
-        if seed == LED_BY_LATER:
-            with pytest.raises(drevo.ModelError, match="joint 'j5' follows 'j6', which comes after it"):
-                drevo.Robot(model).to_pinocchio()
-            return
         theirs = drevo.Robot(model).to_pinocchio()
     data, (q, v, a) = theirs.createData(), strategies.state(model, seed)
     iq, iv = np.zeros(model.nq, int), np.zeros(model.nv, int)
@@ -206,11 +201,22 @@ def test_pinocchio_has_the_same_robot(seed: int) -> None:
     ours = Reference(model)
     close("M of Pinocchio", M[np.ix_(iv, iv)], ours.mass_matrix(q), 1e-12)
     close("rnea of Pinocchio", pin.rnea(theirs, data, x, u, w)[iv], ours.inverse_dynamics(q, v, a), 1e-12)
+    if not any(joint.mimic for joint in model.joints):
+        robot = drevo.Robot(model)
+        for name in ("armature", "damping"):
+            assert np.array_equal(np.array(getattr(theirs, name))[iv], getattr(robot, name))
     pin.framesForwardKinematics(theirs, data, x)
     link = model.links[-1].name
     close(
         "pose", data.oMf[theirs.getFrameId(link, pin.FrameType.BODY)].homogeneous, ours.pose(q, link=link), 1e-12
     )
+
+
+def test_a_joint_that_follows_its_own_branch_is_none_of_pinocchio() -> None:
+    b = drevo.Builder("r").body("a", mass=1, inertia=np.eye(3), mimic=("b_joint", 2.0))
+    b.body("b", "a", mass=1, inertia=np.eye(3))
+    with pytest.raises(drevo.ModelError, match="joint 'a_joint' follows 'b_joint', which comes after it"):
+        b.robot().to_pinocchio()
 
 
 def test_loops_go_into_mjcf(tmp_path: Path) -> None:
@@ -300,6 +306,14 @@ def test_links_and_joints_of_one_name_are_told_apart_in_sdf(tmp_path: Path) -> N
 def test_paths_that_cannot_be_written(tmp_path: Path, path: object, says: str) -> None:
     with pytest.raises(drevo.InputError, match=says):
         drevo.load("scara").save(tmp_path / path if isinstance(path, str) else path)  # type: ignore[arg-type]
+
+
+def test_an_inertia_without_mass_is_refused_by_mujoco_and_kept_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(drevo.ModelError, match="the inertias of 'link1', 'link3', which no real body has"):
+        drevo.load("puma560").save(tmp_path / "r.xml")
+    for suffix in (".urdf", ".sdf"):
+        drevo.load("puma560").save(tmp_path / f"r{suffix}")
+        assert apart(drevo.load("puma560").model, told(tmp_path / f"r{suffix}")) <= CLOSE
 
 
 def test_contacts_gravity_and_limits_come_back(tmp_path: Path) -> None:

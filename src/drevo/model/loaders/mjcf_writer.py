@@ -60,7 +60,7 @@ def to_mjcf(robot: Model) -> Written:
 
 def _runs(model: Model) -> list[list[Joint]]:
     """The joints of each body: those over links that neither weigh nor show anything go on in one body."""
-    kept = {link.name for link in model.links if (link.inertial and link.inertial.mass) or link.shapes}
+    kept = {link.name for link in model.links if _weighs(link.inertial) or link.shapes}
     kept |= {contact.link for contact in model.contacts}
     kept |= {name for loop in model.loops for name in (loop.link_a, loop.link_b)}
     children = Counter(joint.parent for joint in model.joints)
@@ -89,8 +89,7 @@ def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
         yield f"the places of {listed(placed)} (a free joint counts from the world's origin)"
     if bare := [link.name for link in moving_without_mass(model) if link.name in bodies]:
         yield f"moving links without mass, {listed(bare)} (MuJoCo wants one; give them some)"
-    heavy = [(x.name, x.inertial) for x in model.links[1:] if x.inertial and x.inertial.mass]
-    if odd := [name for name, body in heavy if _gap(body) < -ROUNDING * sum(body.tensor[k][k] for k in range(3))]:
+    if odd := [link.name for link in model.links[1:] if link.inertial and not _takes(link.inertial)]:
         yield f"the inertias of {listed(odd)}, which no real body has (MuJoCo refuses them; correct the tensors)"
     if unsaid := [loop for loop in model.loops if loop.kind == "weld" and loop.rotation is None]:
         yield f"the orientations of {len(unsaid)} welds, which nobody gives (give Builder.loop a rotation)"
@@ -159,14 +158,24 @@ def _limits(limit: Limit) -> dict[str, tuple[float, float] | None]:
     }
 
 
+def _weighs(body: Inertial | None) -> bool:
+    return body is not None and bool(body.mass or any(map(any, body.tensor)))
+
+
 def _gap(body: Inertial) -> float:
     """How far the principal moments are from a negative one, and from breaking the triangle inequality."""
     low, middle, high = np.linalg.eigvalsh(np.array(body.tensor)).tolist()
     return float(min(low, low + middle - high))
 
 
+def _takes(body: Inertial) -> bool:
+    """MuJoCo takes the inertia, if need be a little raised."""
+    trace = sum(body.tensor[k][k] for k in range(3))
+    return not _weighs(body) or (body.mass > 0.0 and _gap(body) >= -ROUNDING * trace)
+
+
 def _inertial(body: Inertial | None) -> list[str]:
-    if body is None or not body.mass:
+    if body is None or not _weighs(body):
         return []
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.tensor
     diagonal = xy == xz == yz == 0.0

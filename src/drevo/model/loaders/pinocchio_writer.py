@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -30,12 +33,12 @@ def to_model(robot: Model) -> tuple[Written, Any]:
     out.gravity = pin.Motion(np.array(model.gravity), np.zeros(3))
     held: dict[str, tuple[int, FramePose]] = {model.root: (0, HERE)}
     links = {link.name: link for link in model.links}
-    joints = read_order(model)
+    joints = _leaders_first(model)
     first = _first(joints)
     for joint in joints:
         if joint.mimic and first[joint.mimic.joint] > first[joint.name]:
             raise ModelError(
-                f"joint {joint.name!r} follows {joint.mimic.joint!r}, which comes after it depth first, and "
+                f"joint {joint.name!r} follows {joint.mimic.joint!r}, which comes after it in every order, and "
                 "Pinocchio has only joints that follow earlier ones; exchange the two"
             )
     for joint in joints:
@@ -50,10 +53,35 @@ def to_model(robot: Model) -> tuple[Written, Any]:
         held[joint.child] = at, pose
         body = links[joint.child].inertial
         if body is not None and at:
-            out.appendBodyToJoint(at, _inertia(pin, body), _se3(pin, pose))
+            out.appendBodyToJoint(at, _inertia(pin, body, joint.child), _se3(pin, pose))
     for name, (at, pose) in held.items():
         out.addFrame(pin.Frame(name, at, 0, _se3(pin, pose), pin.FrameType.BODY))
     return written, out
+
+
+def _leaders_first(model: Model) -> list[Joint]:
+    """The joints depth first, of two branches the one first whose joints the other's follow, where that can be."""
+    carrier = {joint.child: joint for joint in model.joints}
+    of = {joint.name: joint for joint in model.joints}
+
+    def path(joint: Joint) -> list[Joint]:
+        found = [joint]
+        while found[-1].parent in carrier:
+            found.append(carrier[found[-1].parent])
+        return found[::-1]
+
+    branches: dict[str, TopologicalSorter[str]] = defaultdict(TopologicalSorter)
+    for joint in model.joints:
+        branches[joint.parent].add(joint.name)
+        if joint.mimic:
+            fork = next(((a, b) for a, b in zip(path(joint), path(of[joint.mimic.joint])) if a is not b), None)
+            if fork:
+                branches[fork[0].parent].add(fork[0].name, fork[1].name)
+    try:
+        names = [name for branch in branches.values() for name in branch.static_order()]
+    except CycleError:  # two branches follow each other
+        return read_order(model)
+    return read_order(replace(model, joints=tuple(of[name] for name in names)))
 
 
 def _first(joints: list[Joint]) -> dict[str, tuple[int, int, int]]:
@@ -126,5 +154,8 @@ def _se3(pin: Any, pose: FramePose) -> Any:
     return pin.SE3(np.array(pose[1]), np.array(pose[0]))
 
 
-def _inertia(pin: Any, body: Inertial) -> Any:
-    return pin.Inertia(body.mass, np.array(body.com), np.array(body.tensor))
+def _inertia(pin: Any, body: Inertial, link: str) -> Any:
+    try:
+        return pin.Inertia(body.mass, np.array(body.com), np.array(body.tensor))
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(f"Pinocchio refuses the inertia of link {link!r} ({error}); correct the tensor") from None
