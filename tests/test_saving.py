@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import files
 from pathlib import Path
 
 import mujoco
@@ -133,6 +134,29 @@ def test_forward_dynamics_of_a_chain_of_formats(tmp_path: Path) -> None:
         assert apart(models[0], model) <= 1e-12
         assert [j.name for j in model.moving_joints] == [j.name for j in models[0].moving_joints]
         close("forward dynamics", Reference(model).forward_dynamics(q, v, tau), expected, 1e-11)
+
+
+def published() -> list[Path]:
+    """URDF files of an installed package."""
+    return [Path(str(f.locate())) for f in files("example-robot-data") or () if f.suffix == ".urdf"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("path", published(), ids=lambda path: path.stem)
+def test_published_robots_go_through_all_formats(tmp_path: Path, path: Path) -> None:
+    """URDF -> MJCF -> URDF -> SDF -> MJCF, without MJCF where MuJoCo refuses the inertias."""
+    try:
+        model = first = told(path)
+    except drevo.ModelError:
+        return
+    for k, suffix in enumerate((".xml", ".urdf", ".sdf", ".xml")):
+        try:
+            quietly(drevo.Robot(model).save, tmp_path / f"{k}{suffix}")
+        except drevo.ModelError as error:
+            assert suffix == ".xml" and "which no real body has" in str(error)
+            continue
+        model = told(tmp_path / f"{k}{suffix}")
+    assert apart(first, model) <= 1e-12
 
 
 @pytest.mark.parametrize("seed", range(6300, 6306))
@@ -278,6 +302,10 @@ def test_what_mujoco_does_not_take_is_refused(tmp_path: Path) -> None:
         b.robot().save(tmp_path / "r.xml")
     b.robot().save(tmp_path / "r.sdf")
     assert apart(b.model(), told(tmp_path / "r.sdf")) == 0.0
+
+
+def test_a_robot_that_cannot_move_comes_back(tmp_path: Path) -> None:
+    comes_back(drevo.Builder("r").body("a", joint="fixed", mass=1, inertia=np.eye(3)).model(), tmp_path)
 
 
 def test_names_are_escaped_or_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ..errors import DrevoWarning, ModelError
 from ..io.packages import package
 from ..io.saving import ready, saving
 from ..io.version import VERSION
-from ..mechanics.acting import passive_on_arrays
+from ..mechanics.acting import acting, passive_forces
 from ..mechanics.algorithms.inverse_dynamics import bias, inertia_product
 from ..mechanics.tree import build_tree
 from ..model.description import Model
@@ -132,10 +132,16 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
         v[:, sv], x[:, sv] = rng.normal(size=(2, STATES, joint.nv))
         order.append((joint.name, range(sv.start, sv.stop)))
     rows = [k for _, part in sorted(order, key=lambda held: held[0]) for k in part]
-    tree = build_tree(model)
-    found = inertia_product(tree, list(q.T), list(x.T)), bias(tree, list(q.T), list(v.T))
-    whole = [np.array([row + np.zeros(STATES) for row in part]).reshape(-1, STATES).T for part in found]
-    return whole[0][:, rows], whole[1][:, rows], passive_on_arrays(model)(q, v)[:, rows]
+    tree, qs, vs = build_tree(model), list(q.T), list(v.T)
+
+    def sorted_rows(found: list[Any]) -> Array:
+        return np.array([found[k] + np.zeros(STATES) for k in rows]).reshape(-1, STATES).T
+
+    return (
+        sorted_rows(inertia_product(tree, qs, list(x.T))),
+        sorted_rows(bias(tree, qs, vs)),
+        sorted_rows(passive_forces(acting(model), model.nv, qs, vs)),
+    )
 
 
 def dynamics_digest(model: Model) -> str:
@@ -144,7 +150,6 @@ def dynamics_digest(model: Model) -> str:
     for part in forces_at_states(model)[:2]:
         largest = float(np.abs(part).max(initial=0.0))
         scale = 10.0 ** (DIGITS - math.ceil(math.log10(largest))) if largest else 1.0
-        found.update(
-            np.floor(part * scale + 0.123456789).astype("<i8").tobytes()
-        )  # no round number is on a border
+        rounded = np.floor(part * scale + 0.123456789)  # so that no round number is on a border
+        found.update(rounded.astype("<i8").tobytes())
     return found.hexdigest()[:32]
