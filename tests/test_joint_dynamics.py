@@ -403,3 +403,41 @@ def test_a_stiff_elastic_joint_is_the_rigid_one() -> None:
 def test_what_is_no_elastic_joint(given: Any, sentence: str) -> None:
     with pytest.raises(ModelError, match=sentence):
         drevo.Builder("r").body("a", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3), **given)
+
+
+# -- large trees ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kinds", [("revolute",), ("revolute", "prismatic", "spherical", "helical")])
+def test_loops_over_the_bodies_have_the_rotors(kinds: tuple[str, ...]) -> None:
+    def tree(geared: float) -> Robot:
+        rng, b = np.random.default_rng(0), drevo.Builder("large")
+        for i in range(64):
+            axis = [(0, 0, 1), (0, 1, 0), (1, 0, 0), (0.6, 0, 0.8)][rng.integers(4)]
+            b.body(
+                f"l{i}", f"l{rng.integers(max(0, i - 4), i)}" if i else None, kinds[i % len(kinds)], axis,
+                0.3 * rng.normal(size=3), mass=1.0 + rng.random(), com=0.1 * rng.normal(size=3),
+                inertia=0.2 * np.eye(3), armature=geared * (0.1 + rng.random()), lead=0.1,
+            )  # fmt: skip
+        return b.robot()
+
+    robot, bare = tree(1.0), tree(0.0)
+    rng = np.random.default_rng(1)
+    q = robot.random(rng=rng)
+    v, a = rng.normal(size=(2, robot.nv))
+    M = bare.mass_matrix(q) + np.diag(robot.armature)
+    close(robot.mass_matrix(q), M)
+    tau = robot.inverse_dynamics(q, v, a)
+    close(tau, bare.inverse_dynamics(q, v, a) + robot.armature * a)
+    close(robot.inertia_product(q, a), M @ a)
+    close(robot.forward_dynamics(q, v, tau), a, 1e-11)
+    close(robot.kinetic_energy(q, v), 0.5 * v @ M @ v)
+    close(robot.inverse_mass_matrix(q) @ M, np.eye(robot.nv), 1e-11)
+    by_q, by_v, found = robot.inverse_dynamics_derivatives(q, v, a)
+    close(found, M)
+    ddq, ddv, _ = robot.forward_dynamics_derivatives(q, v, tau)
+    close(ddq, -np.linalg.solve(M, by_q), 1e-10)
+    close(ddv, -np.linalg.solve(M, by_v), 1e-10)
+    J = robot.jacobian(q, "l63")
+    close(robot.inverse_operational_inertia(q, "l63"), J @ np.linalg.solve(M, J.T), 1e-12)

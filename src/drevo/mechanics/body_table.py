@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 KINDS = tuple(sorted(SIZES))
 TURN = np.array([x for row in IDENTITY for x in row])
 WIDTH = 24  # numbers of a body
+GEARED = 32  # with the inertia of the rotor; a multiple of a cache line
 SYM_PLACES = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # in the six numbers of a symmetric matrix
 _NUMBER = {**{k: i for i, k in enumerate(KINDS)}, "continuous": KINDS.index("revolute")}
 
@@ -32,7 +33,8 @@ class BodyTable:
     """Bodies, a parent before its children; (n,) each.
 
     kind: index in KINDS. parallel: the body's frame at q = 0 is parallel to the parent's. parent: -1 is the
-    ground. q, v: first coordinate and rate. numbers (n, 24): R 9, p 3, m, h 3, S 6, pitch, factor.
+    ground. q, v: first coordinate and rate. numbers (n, 24): R 9, p 3, m, h 3, S 6, pitch, factor; (n, 32) with
+    rotors: the inertia of the rotor, then nothing.
     links: those that the joints carry. frames: of links that do not stand just so in their bodies; if there are
     none, places: the body that each link is.
     """
@@ -53,6 +55,11 @@ class BodyTable:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    @property
+    def geared(self) -> bool:
+        """Some joint has a rotor."""
+        return bool(self.numbers.shape[1] > WIDTH)
 
     @property
     def widths(self) -> tuple[Array, Array]:
@@ -84,7 +91,9 @@ def _plain(model: Model, kind: Array) -> BodyTable | None:
     along = np.take_along_axis(direction, axis[:, None], 1)[:, 0]
     if np.any((np.abs(direction).sum(1) - np.abs(along) > TINY) & ~turned):
         return None
-    numbers = np.empty((n, WIDTH))
+    rotors = [j.dynamics.armature if j.dynamics else 0.0 for j in joints]
+    numbers = np.zeros((n, GEARED if any(rotors) else WIDTH))
+    numbers[:, WIDTH:] = np.array(rotors)[:, None]
     numbers[:, :9] = _turns([j.rotation for j in joints])
     numbers[:, 9:12] = [j.origin for j in joints]
     numbers[:, 12:22] = _inertias([l.inertial for l in model.links], _places(model))
@@ -165,6 +174,9 @@ def _of_tree(tree: Tree) -> BodyTable:
     integers = [(KINDS.index(b.kind), b.axis, b.R == IDENTITY, b.parent, b.q, b.v) for b in bodies]
     kind, axis, parallel, parent, q, v = np.array(integers, np.int64).reshape(-1, 6).T
     numbers = np.array(rows, float).reshape(-1, WIDTH)
+    if tree.armature:
+        rotors = np.array([tree.armature.get(b.v, 0.0) for b in bodies])
+        numbers = np.hstack([numbers, np.repeat(rotors[:, None], GEARED - WIDTH, 1)])
     return BodyTable(
         kind, axis, parallel.astype(bool), parent, q, v, numbers, tuple(tree.gravity), tree.nq, tree.nv,
         tuple(b.link for b in bodies), tree.frames,

@@ -19,7 +19,7 @@ from ...codegen.runtime.rolled import Sizes, function_of
 from ...errors import TraceError
 from ...io.memory import lent
 from ...mechanics.algorithms.operational import immobile
-from ...mechanics.body_table import WIDTH, BodyTable, body_table
+from ...mechanics.body_table import GEARED, WIDTH, BodyTable, body_table
 from ...model.description import JOINT_SIZES, Model
 from ...model.quantities import CATALOGUE
 from ..pivots import SINGULAR, TRIES, refuse_singular
@@ -58,7 +58,8 @@ def rolled_program(
     shape, results = SHAPES[quantity], RESULTS.get(quantity) or CATALOGUE[quantity].outputs
     fixed = tuple(_size(s) for _, s in results)
     return Rolled(
-        _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.first + loaded * WORLD, WIDTH,
+        _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.first + loaded * WORLD,
+        GEARED if kinds[0][3] else WIDTH,
         any(k[0] in TURNING for k in kinds), loaded, shape.tiled, fixed, shape.zeroed,
     )  # fmt: skip
 
@@ -114,9 +115,7 @@ def is_large(model: Model, smallest: int = SMALLEST) -> bool:
         return len(known.columns) > max(smallest, _LEAST)
     sizes = (JOINT_SIZES[j.kind] for j in model.joints)
     count = sum(nv if nq == nv else 1 for nq, nv in sizes)  # a quaternion is one body's
-    return count > max(smallest, _LEAST) and not any(
-        j.mimic or (j.dynamics and j.dynamics.armature) for j in model.joints
-    )
+    return count > max(smallest, _LEAST) and not any(j.mimic for j in model.joints)
 
 
 def rolled_function(
@@ -202,6 +201,8 @@ def prepare(
 ) -> tuple[Sizes, str, Any]:
     """What an entry must know, the name of the code, and the model's data."""
     columns, shape = tables.columns, SHAPES[quantity]
+    if columns.geared and quantity in matrices.ROTORS:
+        shape = shape._replace(per_rate=shape.per_rate + 1)
     known = {"nq": columns.nq, "nv": columns.nv, "links": len(tables.moving)}
     results = tuple(
         (n, tuple(known[s] if isinstance(s, str) else s for s in x))

@@ -28,8 +28,8 @@ from .step import (
     pose_of,
 )
 
-LOAD: Kind = ("revolute", 0, True)  # a load reads nothing of its joint
-LINK: Kind = ("revolute", 0, False)  # a link's frame in its body: R and p of the table, nothing of a joint
+LOAD: Kind = ("revolute", 0, True, False)  # a load reads nothing of its joint
+LINK: Kind = ("revolute", 0, False, False)  # a link's frame in its body: R and p of the table, nothing of a joint
 
 # what the loops hand on, in the slot of each body; with external wrenches after the world's rotation
 _MOTION = 0
@@ -68,7 +68,10 @@ def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> BodyStep:
     t = StepTracer(kind, loaded)
     X, f = t.at(), force_of(t.own(6, _INVERSE_FORCE))
     if quantity != "joint_wrenches":
-        t.write("result", [t.body.factor * column.dot(f) for column in t.tree.motion_subspace(t.body)])
+        tau = [t.body.factor * column.dot(f) for column in t.tree.motion_subspace(t.body)]
+        state = CATALOGUE[quantity].state
+        geared = kind[3] and state[-1] in ("a", "x")
+        t.write("result", t.tree.with_rotors(tau, t.argument(len(state) - 1)) if geared else tau)
     total = force_of(t.parent(6, _INVERSE_FORCE)) + X.force_to_parent(f)
     t.write("parent", flat_of(total), _INVERSE_FORCE)
     return t.step()
@@ -140,7 +143,7 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
     columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
     t.write("own", [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], _GAIN)
-    passed, force = bias_to_parent(inertia, p, joint)
+    passed, force = bias_to_parent(inertia, p, joint, kind[3])
     total = articulated_from(t.parent(21, _INERTIA)) + passed.lifted(X)
     t.write("parent", numbers_of(total), _INERTIA)
     t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.force_to_parent(force)), _BIAS)
@@ -201,8 +204,8 @@ def _pivots_back(kind: Kind) -> BodyStep:
     X, n, still = t.at(), t.body.nv, Motion(ZERO, ZERO)
     inertia, moved = articulated_from(t.own(21, 0)), body_from(t.own(10, _MOVED))
     joint = joint_of(t.tree, 0, inertia, Force(ZERO, ZERO), [0.0] * n, still)
-    t.write("result", [p / s.dot(apply_inertia(moved, s)) for p, s in zip(joint.D.pivots, joint.S)])
-    passed, _ = bias_to_parent(inertia, Force(ZERO, ZERO), joint)
+    t.write("result", [p / (s.dot(apply_inertia(moved, s)) + t.rotor) for p, s in zip(joint.D.pivots, joint.S)])
+    passed, _ = bias_to_parent(inertia, Force(ZERO, ZERO), joint, kind[3])
     t.write("parent", numbers_of(articulated_from(t.parent(21, 0)) + passed.lifted(X)), 0)
     more = inertia_to_parent(X, moved)
     half = [0.5 * x for x in (more.m, *more.h, *more.S)]

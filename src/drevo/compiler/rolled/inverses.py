@@ -74,10 +74,11 @@ def _eliminate(t: StepTracer, at: int, first: int, width: int, place: Freedom) -
     for k, column in reversed(list(enumerate(t.tree.motion_subspace(t.body)))):
         S = column * t.body.factor
         U = inertia.times(S)
-        pivot = S.dot(U)
+        pivot = S.dot(U) + t.rotor
         t.tree.guard(pivot, (carried.M if S.w.zero else carried.A).trace, k)
         W = U * (1.0 / pivot)
-        inertia = inertia.less(U, W).without(S)
+        inertia = inertia.less(U, W)
+        inertia = inertia if t.kind[3] else inertia.without(S)
         here = first + width * k
         t.write("own", [*(R @ S.w), *(R @ S.v)], here)
         t.write("own", [0.0, 0.0, 0.0] if k else [*lever], here + place.lever)

@@ -64,6 +64,7 @@ def _energy(kind: Kind) -> BodyStep:
     m = step_velocity(t.at(), motion_of(t.parent(6, 0)), t.tree.rates(t.argument(1))[0])
     t.write("own", flat_of(m))
     twice = t.read("ground", 1, _ENERGY)[0] + m.dot(apply_inertia(t.body.inertia, m))
+    twice = twice + (2.0 * t.tree.rotor_energy(t.argument(1)) if kind[3] else 0.0)
     t.write("ground", [twice], _ENERGY)
     return t.step(t.quaternions())
 

@@ -12,7 +12,7 @@ from ...mechanics.algorithms.derivatives import InertiaRates, inertia_rates
 from ...mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ...mechanics.algorithms.kinematics import step_velocity
 from ...mechanics.joints import Motion, Placement
-from ...mechanics.scalar import Vector
+from ...mechanics.scalar import Scalar, Vector
 from ...mechanics.spatial import ZERO, Mat, RigidInertia, Vec
 from .dynamics import LOAD, SweepShape
 from .step import Kind, StepTracer, body_from, flat_of, force_of, mat_of, motion_of, numbers_of_mat
@@ -38,6 +38,7 @@ SHAPES = {
     name: SweepShape(first, size, pose=0, zeroed=True, pairs=True)
     for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _TURNING, 30))
 }
+ROTORS = ("mass_matrix", "inverse_dynamics_derivatives")  # where each freedom keeps that of its joint
 SHAPES["inverse_dynamics_derivatives"] = SHAPES["mass_matrix"]._replace(
     slot=_MOVING, per_rate=55, gravity=_PUSH + 3
 )
@@ -45,8 +46,9 @@ SHAPES["inverse_dynamics_derivatives"] = SHAPES["mass_matrix"]._replace(
 
 def mass_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     """Composite bodies inwards, then all pairs."""
-    out, back = tuple(_out(k) for k in kinds), tuple(_back(k) for k in kinds)
-    return BodyLoop(False, out), BodyLoop(True, back), BodyLoop(False, (_begin(),), "rows", inner=_pair())
+    out, back, geared = tuple(_out(k) for k in kinds), tuple(_back(k) for k in kinds), kinds[0][3]
+    pairs = BodyLoop(False, (_begin(geared),), "rows", inner=_pair(geared))
+    return BodyLoop(False, out), BodyLoop(True, back), pairs
 
 
 def _out(kind: Kind, order: int = 0) -> BodyStep:
@@ -89,7 +91,8 @@ def _back(kind: Kind) -> BodyStep:
         s = column * t.body.factor
         f = apply_inertia(total, s)
         numbers = [*(R @ s.w), *(R @ s.v), *(R @ f.n), *(R @ f.f), *(ZERO if k else lever)]
-        t.write("own", numbers, _FREEDOMS + 15 * k)
+        rotor = [t.rotor] if kind[3] else []
+        t.write("own", numbers + rotor, _FREEDOMS + (15 + len(rotor)) * k)
     _pass_on(t, X, total)
     return t.step()
 
@@ -100,18 +103,27 @@ def _pass_on(t: StepTracer, X: Placement, total: RigidInertia) -> None:
     t.write("parent", [joined.m, *joined.h, *joined.S], _INERTIA)
 
 
-def _begin() -> BodyStep:
-    """The wrench of a freedom into the ground's slot."""
+def _begin(geared: bool) -> BodyStep:
+    """The wrench of a freedom into the ground's slot, and its rotor."""
     t = StepTracer(LOAD)
     t.write("ground", t.own(6, 6))
+    if geared:
+        t.write("ground", t.own(1, 15), 6)
     return t.step()
 
 
-def _pair() -> BodyStep:
+def _rotor(t: StepTracer, at: int) -> Scalar:
+    """That of the freedom with which the walk begins: the first entry is the diagonal's."""
+    found = t.read("ground", 1, at)[0]
+    t.write("ground", [0.0], at)
+    return found
+
+
+def _pair(geared: bool) -> BodyStep:
     """An entry and its mirror; the wrench goes on to the pole above."""
     t = StepTracer(LOAD)
     f, S = force_of(t.read("ground", 6)), motion_of(t.read("upper", 6))
-    x = S.dot(f)
+    x = S.dot(f) + (_rotor(t, 6) if geared else 0.0)
     t.write("pair0", [x])
     t.write("mirror0", [x])
     r = Vec(*t.read("upper", 3, _LEVER))
@@ -188,13 +200,16 @@ def _turning_pair() -> BodyStep:
 
 def derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     """dtau/dq, dtau/dv and M: Singh, Russell, Wensing 2022, as in algorithms.derivatives."""
-    out, back = tuple(_out(k, 2) for k in kinds), tuple(moving_back(k) for k in kinds)
+    geared = kinds[0][3]
+    out, back = tuple(_out(k, 2) for k in kinds), tuple(moving_back(k, width=55 + geared) for k in kinds)
     begin = StepTracer(LOAD)
     begin.write("ground", begin.own(27, CARRIED))
+    if geared:
+        begin.write("ground", begin.own(1, 55), 27)
     return (
         BodyLoop(False, out),
         BodyLoop(True, back),
-        BodyLoop(False, (begin.step(),), "rows", inner=moving_pair()),
+        BodyLoop(False, (begin.step(),), "rows", inner=moving_pair(geared=geared)),
     )
 
 
@@ -218,14 +233,15 @@ def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> BodyStep:
         vectors = [x for pair in pairs for x in pair]
         vectors.insert(8, B.transposed(s))
         numbers = [x for vector in vectors for x in R @ vector]
-        t.write("own", [*numbers, *(ZERO if k else lever), float(k == 0)], first + width * k)
+        rotor = [t.rotor] if width == 56 else []
+        t.write("own", [*numbers, *(ZERO if k else lever), float(k == 0), *rotor], first + width * k)
     _pass_on(t, X, total)
     _pass_on_rates(t, X, B)
     t.write("parent", flat_of(force_of(t.parent(6, CARRIED_WRENCH)) + X.force_to_parent(f)), CARRIED_WRENCH)
     return t.step()
 
 
-def moving_pair(forward: bool = False) -> BodyStep:
+def moving_pair(forward: bool = False, geared: bool = False) -> BodyStep:
     """Six entries; forward: the negative of four, without M.
 
     g = S x* f is of the bodies further in only: it joins up_q where the walk leaves the body.
@@ -238,7 +254,7 @@ def moving_pair(forward: bool = False) -> BodyStep:
     entries = (
         (u1.dot(psi1.w) + psi2.dot(u2), S.dot(up_q)),
         (u1.dot(S.w) + (psi1 + S1).dot(u2), S.dot(up_v)),
-        (S.dot(u2), S.dot(u2)),
+        2 * (S.dot(u2) + (_rotor(t, 27) if geared else 0.0),),
     )
     for k, (x, mirrored) in enumerate(entries[:2] if forward else entries):
         t.write(f"pair{k}", [-x if forward else x])

@@ -8,14 +8,15 @@ from ...codegen.emit.llvm_steps import BodyStep, Place
 from ...codegen.emit.lower import lower
 from ...codegen.graph.node import Expr
 from ...mechanics.algorithms.kinematics import Pose
-from ...mechanics.body_table import WIDTH
+from ...mechanics.body_table import GEARED, WIDTH
 from ...mechanics.joints import Force, Motion, Placement, place
 from ...mechanics.scalar import Scalar, Vector, dot, sqrt
 from ...mechanics.spatial import IDENTITY, ZERO, Mat, RigidInertia, Sym, Vec
 from ...mechanics.tree import Tree, TreeBody
 from ..tracer import Tracer
 
-Kind = tuple[str, int, bool]  # of joint, its axis, and whether its frame stands parallel to the parent's
+# of joint, its axis, whether its frame stands parallel to the parent's, and whether joints may have rotors
+Kind = tuple[str, int, bool, bool]
 TURNING = ("revolute", "helical")
 WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
 
@@ -29,15 +30,19 @@ class StepTracer(Tracer):
         self.kind, self.loaded, self.united = kind, loaded, united
         self.given: list[tuple[Place, list[Expr]]] = []
         self.written: list[Place] = []
-        x = self.read("table", WIDTH)
+        name, axis, parallel, geared = kind
+        x = self.read("table", GEARED if geared else WIDTH)
         inertia = RigidInertia(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
-        name, axis, parallel = kind
         R = IDENTITY if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
         self.body = TreeBody(
             "body", "joint", "1", -1, name, axis, R, Vec(*x[9:12]), x[22], 0, 0, x[23], inertia,  # type: ignore[arg-type]
         )  # fmt: skip
         names = ("joint",) * self.body.nv
-        self.tree = Tree((self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context)
+        self.rotor = x[WIDTH] if geared else 0.0
+        armature = dict.fromkeys(range(self.body.nv), self.rotor) if geared else {}
+        self.tree = Tree(
+            (self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context, armature=armature
+        )
 
     def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
         found = self.input(f"{base}{len(self.given)}", count)

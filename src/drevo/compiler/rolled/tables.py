@@ -10,7 +10,7 @@ import numpy as np
 
 from ...codegen.emit.llvm_steps import INTEGERS
 from ...codegen.runtime.rolled import Data
-from ...mechanics.body_table import KINDS, WIDTH, BodyTable, along_z, body_table
+from ...mechanics.body_table import KINDS, BodyTable, along_z, body_table
 from ...mechanics.spatial import IDENTITY
 from ...model.description import Model
 from .dynamics import SweepShape
@@ -78,7 +78,10 @@ class Tables:
         """24 numbers per body, then as many per row, of which R and p count."""
         if not rows:
             return self.columns.numbers
-        more, frames = np.zeros((len(rows), WIDTH)), [self.columns.frame(link) for link in rows]
+        more, frames = (
+            np.zeros((len(rows), self.columns.numbers.shape[1])),
+            [self.columns.frame(link) for link in rows],
+        )
         more[:, :9] = [[x for row in f.R for x in row] for f in frames]
         more[:, 9:12] = [f.p for f in frames]
         return np.concatenate([self.columns.numbers, more])
@@ -137,7 +140,7 @@ class Tables:
 def kinds_of(columns: BodyTable) -> tuple[list[Kind], Array]:
     """The kinds present, in a fixed order: they are what the code depends on; and the kind of every body."""
     codes, number = np.unique(6 * columns.kind + 2 * columns.axis + columns.parallel, return_inverse=True)
-    return [(KINDS[c // 6], int(c % 6 // 2), bool(c % 2)) for c in codes], number
+    return [(KINDS[c // 6], int(c % 6 // 2), bool(c % 2), columns.geared) for c in codes], number
 
 
 def quaternions_of(columns: BodyTable) -> list[int]:
