@@ -12,6 +12,7 @@ from ..errors import InputError, NumericsError
 from ..io.given import Array, finite, leading, number, seconds
 from ..io.packages import package
 from ..io.reprs import result
+from ..mechanics.acting import passive_on_arrays
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .linearise import Linearisation, linearise
@@ -221,7 +222,7 @@ def track(
     for name, given, size in (("q", x, robot.nq), ("v", u, robot.nv), ("a", w, robot.nv)):
         if given.ndim != 2 or given.shape != (len(x), size) or len(x) < 2:
             raise InputError(f"track: {name} has shape {given.shape}; it must be (N, {size}) with N at least 2")
-    tau = np.asarray(robot.inverse_dynamics(x, u, w))
+    tau = np.asarray(robot.inverse_dynamics(x, u, w)) - passive_on_arrays(robot.model)(x, u)
     models = [linearise(robot, *state, actuated=actuated) for state in zip(x[:-1], u[:-1], tau[:-1])]
     driven = models[0].driven
     idle, most = np.abs(tau[:, ~driven]).max(initial=0.0), np.abs(tau).max(initial=0.0)

@@ -113,14 +113,16 @@ class FunctionBody:
         """Constant outputs; of one sample runs of them as one vector store."""
         l, widths = self.l, (8, 4, 2, 1) if self.l.lanes == 1 else (1,)
         for i, edges in enumerate(self.k.low.stores):
+            port = self.k.ports.outputs[i]
             for start, values in _constant_runs(edges, self.k.low.constants, widths):
+                if port.registers is not None:
+                    port.registers.update({port.offset + start + k: l.const(x) for k, x in enumerate(values)})
+                    continue
                 items = [f"{l.scalar} {literal(x, l.scalar)}" for x in values]
                 text = f"<{len(items)} x {l.scalar}> <{', '.join(items)}>" if len(items) > 1 else items[0]
                 if l.lanes > 1:
                     text = f"{l.type} {l.const(values[0])}"
-                self.out.append(
-                    f"  store {text}, ptr {self.place(self.k.ports.outputs[i], start)}, align {l.bytes}"
-                )
+                self.out.append(f"  store {text}, ptr {self.place(port, start)}, align {l.bytes}")
 
     # -- names ----------------------------------------------------------------------------------------------
 
