@@ -27,6 +27,7 @@ FITTING: dict[str, tuple[str, ...]] = {
     "quantities": ("mass_matrix", "gravity", "x", ""),
     "file": ("formulas.txt", "bad.txt", "none", "."),
     "--time": ("0.01", "nan", "-1", "x", "0"),
+    "to": ("o.urdf", "o.xml", "o.sdf", "o.toml", "o", "none/o.urdf", "."),
     "--output": ("o.csv", "o.npz", "o.md", "o.svg", "o", "none/o.csv", "o.xyz", "."),
     "--trajectory": ("stops.csv", "stops.csv", "bad.txt", "none", "."),
     "--monte-carlo": ("5", "-1", "x"),
