@@ -362,3 +362,10 @@ def test_contacts_gravity_and_limits_come_back(tmp_path: Path) -> None:
         again = drevo.load(tmp_path / f"r{suffix}")
         assert again.model.contacts == b.model().contacts and again.model.gravity == (1.0, 2.0, 3.0)
         assert (again.lower, again.upper) == (-1.0, 2.0)
+
+
+def test_texts_without_a_file() -> None:
+    robot = drevo.load("scara")
+    assert "<robot" in robot.to_urdf() and '"drevo"' in robot.to_json() and "drevo = 1" in robot.to_toml()
+    with pytest.raises(drevo.ModelError, match="cannot be written as URDF with"):
+        drevo.load("four-bar").to_urdf()

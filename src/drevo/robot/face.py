@@ -249,6 +249,23 @@ class Robot(Methods, JointArrays):
 
         return save(self.model, path, lossy)
 
+    def to_urdf(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as URDF text, with a path what `save` keeps there."""
+        return self._text(".urdf") if path is None else self.save(path)
+
+    def to_toml(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as TOML text, every number exact, with a path what `save` keeps there."""
+        return self._text(".toml") if path is None else self.save(path)
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The robot as JSON text, every number exact, with a path what `save` keeps there."""
+        return self._text(".json") if path is None else self.save(path)
+
+    def _text(self, suffix: str) -> str:
+        from .saving import as_text
+
+        return as_text(self.model, suffix)
+
     def to_mujoco(self, lossy: bool = False) -> Any:
         """The robot as a mujoco.MjSpec that compiles, joints by their names; refusals and `lossy` as in `save`."""
         from .saving import to_mujoco

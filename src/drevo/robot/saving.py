@@ -51,6 +51,13 @@ def save(model: Model, path: Any, lossy: bool = False) -> str:
     return found
 
 
+def as_text(model: Model, suffix: str) -> str:
+    """The robot in the format of a suffix; what it cannot say of the motion is refused with ModelError."""
+    written = write_model(model, suffix)
+    refuse_losses(model, written, f"written as {suffix[1:].upper()}", lossy=False)
+    return text_of(written, suffix)
+
+
 def to_mujoco(model: Model, lossy: bool = False) -> Any:
     """The robot as a mujoco.MjSpec: see `Robot.to_mujoco`."""
     mujoco = package("mujoco", "robot.to_mujoco")

@@ -1,6 +1,6 @@
 """Writes the verdicts on the robot files of installed packages into docs/robots.md, each beside its peer's.
 
-python tools/robots.py [--in FOLDER] [--list] [PACKAGE ...]
+python tools/published.py [--in FOLDER] [--list] [PACKAGE ...]
 
 Every MJCF file with moving joints that MuJoCo loads is loaded here and compared: the mass matrix, the bias,
 the poses of all named bodies, at 20 random states. FOLDER: site-packages of another environment.
@@ -41,7 +41,7 @@ DIFFERS = "agrees to 1e-8: MuJoCo finds the principal axes of a mesh no closer"
 
 HEAD = """
 Every file with moving joints that MuJoCo itself reads, of packages that pip installs: poses, the mass matrix
-and the bias at 20 states, beside MuJoCo's (`python tools/robots.py` writes this table).
+and the bias at 20 states, beside MuJoCo's (`python tools/published.py` writes this table).
 """
 
 
