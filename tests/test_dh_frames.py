@@ -230,3 +230,8 @@ def test_tools_loops_and_contacts_come_back(convention: str) -> None:
         assert np.abs(back.pose(q, link) - robot.pose(q, link)).max() <= 1e-14
     assert back.model.contacts == robot.model.contacts and back.model.loops == robot.model.loops
     assert np.abs(back.mass_matrix(q) - robot.mass_matrix(q)).max() <= 1e-14
+
+
+def test_a_memoryview_of_several_axes_is_a_table_of_rows_that_are_none() -> None:
+    with pytest.raises(drevo.ModelError, match="row"):
+        drevo.from_dh(memoryview(np.zeros((3, 4))))

@@ -56,7 +56,8 @@ class Comparison:
 
 def texts(name: str, given: object) -> list[str]:
     """One text, or several, as a list."""
-    listed: list[Any] = [given] if isinstance(given, str) or not np.iterable(given) else list(given)
+    single = isinstance(given, (str, memoryview)) or not np.iterable(given)
+    listed: list[Any] = [given] if single else list(given)  # type: ignore[call-overload]
     for x in listed:
         if not isinstance(x, str):
             raise InputError(f"{name}: {shown(x)} is no text; give one or a list of them")

@@ -148,12 +148,15 @@ def rz(angle: float) -> Mat3:
 
 def _rows(table: object) -> tuple[GivenRow, ...]:
     """The rows of what should be a table: a list of them, or an array."""
+    table = table.tolist() if isinstance(table, memoryview) else table  # one of several axes does not iterate
     if isinstance(table, (str, bytes, Mapping)) or not np.iterable(table):
         raise ModelError(
             f"a DH table is a list of rows, or what drevo.dh.table gives, not {shown(table)}; a robot is "
             "read by drevo.load"
         )
-    rows = tuple(table)
+    rows = tuple(
+        table.tolist() if isinstance(table, memoryview) else table
+    )  # one of several axes does not iterate
     if not rows:
         raise ModelError("the DH table has no rows; give one for every joint")
     return rows
