@@ -23,7 +23,7 @@ from drevo.mechanics.tree import build_tree
 from drevo.model.loaders import load_model, mujoco_model
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from robots import compared
+from published import compared
 
 MJCF = """<mujoco model="m"><compiler angle="radian" eulerseq="zyx"/><option gravity="1 0 -5"/><worldbody>
 <body name="a" pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .3" pos=".1 0 0"/>
