@@ -100,7 +100,7 @@ class HeldConstraints:
                 "q0", c.value, "robot.assemble(q0) finds one that does, or says why there is none"
             )
             self._refuse_distance(
-                "v0", c.rate, "drevo.constrained.dynamics.hold(robot, q0, v0) gives the nearest that does"
+                "v0", c.rate, "drevo.constrained.hold(robot, q0, v0) gives the nearest that does"
             )
             q, v = project_state(self.robot, q, v, partial(self.terms, 0.0), self.names)
         return self._ruled(q, v), q, v
