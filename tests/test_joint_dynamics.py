@@ -113,7 +113,8 @@ def test_a_floating_base_with_rotors_agrees_with_pinocchio() -> None:
         b.body(
             f"leg{i}", "base", axis=(0, 1, 0), origin=(0.2, 0.1 * i, 0), mass=1.0, com=(0, 0, -0.2), armature=0.1
         )
-    robot = b.robot()
+    with pytest.warns(DrevoWarning, match="joint 'base_joint' of body 'base' has armature along the axes"):
+        robot = b.robot()
     bare = Robot(replace(robot.model, joints=tuple(replace(j, dynamics=None) for j in robot.model.joints)))
     rng = np.random.default_rng(1)
     q, v, a = robot.random(rng=rng), rng.normal(size=9), rng.normal(size=9)

@@ -369,3 +369,19 @@ def test_texts_without_a_file() -> None:
     assert "<robot" in robot.to_urdf() and '"drevo"' in robot.to_json() and "drevo = 1" in robot.to_toml()
     with pytest.raises(drevo.ModelError, match="cannot be written as URDF with"):
         drevo.load("four-bar").to_urdf()
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json", "urdf"])
+def test_a_robot_for_kinematics_is_saved_too(tmp_path: Path, suffix: str) -> None:
+    links = "".join(f'<link name="{x}"/>' for x in "abc")
+    joints = "".join(
+        f'<joint name="{x}{y}" type="continuous"><parent link="{x}"/><child link="{y}"/><origin xyz="1 0 0"/>'
+        '<axis xyz="0 0 1"/></joint>'
+        for x, y in ("ab", "bc")
+    )
+    with pytest.warns(drevo.DrevoWarning, match="no link has an <inertial>"):
+        robot = drevo.load(f'<robot name="r">{links}{joints}</robot>')
+    robot.save(tmp_path / f"r.{suffix}")
+    with pytest.warns(drevo.DrevoWarning, match="no link has an <inertial>"):
+        again = drevo.load(tmp_path / f"r.{suffix}")
+    np.testing.assert_array_equal(again.pose([0.1, 0.2], "c"), robot.pose([0.1, 0.2], "c"))

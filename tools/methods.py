@@ -29,7 +29,7 @@ Outs = tuple[Array, Array, Array] | None
 Loads = Mapping[str, ArrayLike] | None
 '''
 
-ABOUT = '''    """One method for each quantity that needs no more than the state: `compiled` makes it."""
+ABOUT = '''    """One method for each quantity that needs only the state; `compiled` makes it, no body runs."""
 
     _compiled: Callable[[str], Callable[..., Any]]
 '''

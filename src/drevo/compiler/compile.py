@@ -65,7 +65,7 @@ def compile(
     if flag("compile: passive", passive):
         recipe["passive"] = takes_forces(wanted)
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(recipe["parameters"]), check=check)
-    hook = None if external or robot is model or not _takes_forces(wanted) else _forces_hook(robot, recipe, spec)
+    hook = None if external or robot is model or not _takes_wrenches(wanted) else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
         program = partial(make_program, model, **recipe)
@@ -149,7 +149,7 @@ def make_program(
     return program
 
 
-def _takes_forces(wanted: Sequence[str]) -> bool:
+def _takes_wrenches(wanted: Sequence[str]) -> bool:
     return all(CATALOGUE[w].external for w in wanted)
 
 

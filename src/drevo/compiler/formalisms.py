@@ -176,7 +176,11 @@ def _require_given(formalism: str, name: str, external: bool) -> None:
             f"formalism {formalism!r} does not give {name}; these do: {', '.join(formalisms_giving(name))}"
         )
     if external and "external" not in signature(TABLE[formalism, name].compute(name)).parameters:
-        raise TraceError(f"formalism {formalism!r} takes no external wrenches; 'khalil' does")
+        able = [
+            f for f in formalisms_giving(name) if "external" in signature(TABLE[f, name].compute(name)).parameters
+        ]
+        hint = f"; these do: {', '.join(able)}" if able else ""
+        raise TraceError(f"{name} by formalism {formalism!r} takes no external wrenches{hint}")
 
 
 def _candidates(formalism: str, tree: Tree, name: str, external: bool, purpose: str) -> Iterator[Candidate]:

@@ -82,6 +82,15 @@ class Mimic:
     offset: float = 0.0
 
 
+# kind of a solid -> the names of its sizes in URDF and SDF
+SHAPE_SIZES: dict[str, tuple[str, ...]] = {
+    "box": ("size",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "sphere": ("radius",),
+}
+
+
 @concise
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -46,6 +46,16 @@ class Draft:
         """Enter something that acts on the motion and is not read."""
         self.unread.setdefault(what, []).append(label)
 
+    def take_as_kinematic(self) -> None:
+        """A robot without any inertia is one for kinematics, unless it is one bare joint, which is a slip."""
+        moving = sum(joint.kind != "fixed" for joint in self.joints)
+        if moving and not any(link.inertial for link in self.links):
+            self.kinematic = moving > 1 or any(link.shapes for link in self.links)
+        if self.kinematic:
+            self.doubts.append(
+                "no link has an <inertial>: there are poses, velocities and Jacobians but no dynamics; add them"
+            )
+
     @property
     def where(self) -> str:
         """The file, or the robot where there is none."""

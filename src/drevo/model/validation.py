@@ -225,6 +225,11 @@ def _checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -
             draft.doubts.append(
                 f"{draft.at(joint)} has the negative {what} {getattr(d, what):g}, which drives it; correct it"
             )
+    if d.armature and kind == "free":
+        draft.doubts.append(
+            f"{draft.at(joint)} has armature along the axes of a free body, whose turning adds nothing to it; "
+            "give the body mass instead"
+        )
     if d.stiffness and kind in QUATERNIONS:
         draft.ignore("stiffness", draft.at(joint))
         d = replace(d, stiffness=0.0)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Methods:
-    """One method for each quantity that needs no more than the state: `compiled` makes it."""
+    """One method for each quantity that needs only the state; `compiled` makes it, no body runs."""
 
     _compiled: Callable[[str], Callable[..., Any]]
 

@@ -186,6 +186,7 @@ def draft_of(plain: dict[str, object], source: str = "") -> Draft:
     draft = Draft(head.name, gravity=head.gravity, source=source, ordered=True)
     draft.links, draft.joints, draft.loops, draft.couplings, draft.contacts, draft.keyframes = lists.values()
     draft.notes = list(head.notes)
+    draft.take_as_kinematic()
     return draft
 
 

@@ -10,6 +10,7 @@ from drevo.model.carriers import WORLD, renamed, with_chains, with_world
 from drevo.model.description import (
     IDENTITY,
     ORIGIN,
+    SHAPE_SIZES,
     Inertial,
     Joint,
     JointDynamics,
@@ -20,17 +21,10 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY
 from drevo.model.loaders import own
-from drevo.model.loaders.writing import Written, begin, element, text_element
+from drevo.model.loaders.writing import PLAIN, Written, begin, element, text_element
 from drevo.model.rotations import HERE, FramePose, compose, inverse_pose, to_rpy
 
-KINDS = {"fixed": "fixed", "revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic"}
-KINDS |= {"helical": "screw", "spherical": "ball", "free": "free"}
-_SIZES = {
-    "box": ("size",),
-    "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
-    "sphere": ("radius",),
-}
+KINDS = {**PLAIN, "helical": "screw", "spherical": "ball", "free": "free"}
 
 
 def to_sdf(robot: Model) -> Written:
@@ -104,7 +98,9 @@ def _shape(shape: Shape, name: str) -> list[str]:
         inside = list(text_element("size", shape.size))
     else:
         inside = [
-            line for tag, x in zip(_SIZES[shape.kind], shape.size, strict=True) for line in text_element(tag, x)
+            line
+            for tag, x in zip(SHAPE_SIZES[shape.kind], shape.size, strict=True)
+            for line in text_element(tag, x)
         ]
     geometry = element("geometry", element(shape.kind, inside))
     return element(shape.role, _pose((shape.origin, shape.rotation)), geometry, name=name)

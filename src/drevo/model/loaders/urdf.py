@@ -17,6 +17,7 @@ from drevo.model import values
 from drevo.model.description import (
     IDENTITY,
     ORIGIN,
+    SHAPE_SIZES,
     Inertial,
     Joint,
     JointDynamics,
@@ -48,12 +49,6 @@ KNOWN = {
     "joint": (*ONCE["joint"], "calibration", "safety_controller"),
     "inertial": ONCE["inertial"],
 }
-_SIZES: dict[str, tuple[str, ...]] = {
-    "box": ("size",),
-    "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
-    "sphere": ("radius",),
-}
 
 
 def parse_urdf(
@@ -80,7 +75,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
     own.read_own(draft, root)
     _put_in_world(draft)
-    _take_as_kinematic(draft)
+    draft.take_as_kinematic()
     _note_unused(draft, root)
     _warn_unread(draft, root)
     return draft
@@ -95,17 +90,6 @@ def _put_in_world(draft: Draft) -> None:
         draft.doubts.append(
             f"{draft.at(held)} names the parent link 'world', which is not defined and taken as the ground; "
             "define it"
-        )
-
-
-def _take_as_kinematic(draft: Draft) -> None:
-    """A robot without any inertia is one for kinematics, if it is more than one bare joint, which is a slip."""
-    moving = sum(joint.kind != "fixed" for joint in draft.joints)
-    if moving and not any(link.inertial for link in draft.links):
-        draft.kinematic = moving > 1 or any(link.shapes for link in draft.links)
-    if draft.kinematic:
-        draft.doubts.append(
-            "no link has an <inertial>: there are poses, velocities and Jacobians but no dynamics; add them"
         )
 
 
@@ -238,7 +222,7 @@ def _size(reader: Reader, solid: Element) -> tuple[str, tuple[float, ...]]:
         return "mesh", reader.vector(solid, "scale", (1.0, 1.0, 1.0))
     if solid.tag == "box":
         return "box", reader.vector(solid, "size", (0.0, 0.0, 0.0))
-    sizes = _SIZES.get(solid.tag)
+    sizes = SHAPE_SIZES.get(solid.tag)
     if sizes is None:
         return "", ()
     return solid.tag, tuple(reader.scalar(solid, attribute, 0.0) for attribute in sizes)

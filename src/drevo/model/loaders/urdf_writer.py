@@ -6,6 +6,7 @@ from drevo.model.carriers import with_carriers, with_chains
 from drevo.model.description import (
     IDENTITY,
     ORIGIN,
+    SHAPE_SIZES,
     Inertial,
     Joint,
     JointDynamics,
@@ -18,18 +19,11 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY
 from drevo.model.loaders.own import NAMESPACE, own_elements
-from drevo.model.loaders.writing import Written, begin, element
+from drevo.model.loaders.writing import PLAIN, Written, begin, element
 from drevo.model.rotations import to_rpy
 from drevo.model.values import UNBOUNDED
 
-KINDS = {"fixed": "fixed", "revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic"}
-KINDS |= {"free": "floating"}
-_SIZES = {
-    "box": ("size",),
-    "cylinder": ("radius", "length"),
-    "capsule": ("radius", "length"),
-    "sphere": ("radius",),
-}
+KINDS = {**PLAIN, "free": "floating"}
 
 
 def to_urdf(robot: Model) -> Written:
@@ -76,7 +70,7 @@ def _shape(shape: Shape) -> list[str]:
     elif shape.kind == "box":
         solid = element("box", size=shape.size)
     else:
-        solid = element(shape.kind, **dict(zip(_SIZES[shape.kind], shape.size, strict=True)))
+        solid = element(shape.kind, **dict(zip(SHAPE_SIZES[shape.kind], shape.size, strict=True)))
     return element(shape.role, _origin(shape.origin, shape.rotation), element("geometry", solid))
 
 

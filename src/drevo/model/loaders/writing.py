@@ -15,6 +15,7 @@ from drevo.model.validation import joints_depth_first
 
 TextValue = str | float | tuple[float, ...]
 
+PLAIN = {kind: kind for kind in ("fixed", "revolute", "continuous", "prismatic")}  # alike in URDF and SDF
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _SAID_NOWHERE = ("quadratic", "offset")
 
