@@ -178,3 +178,28 @@ def test_a_function_goes_by_its_row_through_graphs_jets_and_series(name: str) ->
     edge = g.edge(slope)
     (value,) = evaluate_edges(g, [edge], {u.edge >> 1: x})
     assert value == pytest.approx(y.d / d, rel=1e-14, abs=1e-14)
+
+
+def test_an_angle_goes_through_graphs_jets_and_series() -> None:
+    """atan2 of two states or a state and a number, its derivatives to the third; on numbers and arrays too."""
+    path = lambda s: (0.7 + 0.3 * s - 0.2 * s * s + 0.1 * s**3, -0.4 + 0.5 * s + 0.25 * s * s)  # noqa: E731
+    t = scalar.atan2(series.Series([0.7, 0.3, -0.2, 0.1]), series.Series([-0.4, 0.5, 0.25, 0.0]))
+    y = scalar.atan2(jet.Jet(0.7, 0.3, -0.4), jet.Jet(-0.4, 0.5, 0.5))
+    assert t.c[:3] == pytest.approx([y.x, y.d, y.dd / 2], rel=1e-14)
+    at = [scalar.atan2(*path(k * 1e-2)) for k in (-2, -1, 0, 1, 2)]
+    assert t.c[1] == pytest.approx((at[0] - 8 * at[1] + 8 * at[3] - at[4]) / 12e-2, abs=1e-7)
+    assert t.c[3] == pytest.approx((at[4] - 2 * at[3] + 2 * at[1] - at[0]) / 12e-6, abs=1e-3)
+    assert np.array_equal(scalar.atan2(np.array([1.0, -1.0]), -1.0), np.arctan2([1.0, -1.0], -1.0))
+    g = Graph()
+    u, w = g.input("u"), g.input("w")
+    for angle, slopes in (
+        (scalar.atan2(u, w), (-0.4 / 0.65, -0.7 / 0.65)),
+        (scalar.atan2(u, -0.4), (-0.4 / 0.65, 0.0)),
+        (scalar.atan2(0.7, w), (0.0, -0.7 / 0.65)),
+    ):
+        found = [angle, *partial([angle], [u, w])[0], scalar.atan2(jet.Jet(u, 1.0), angle).d]
+        leaves = {u.edge >> 1: 0.7, w.edge >> 1: -0.4}
+        value, *rates, mixed = evaluate_edges(g, [g.edge(x) for x in found], leaves)
+        assert value == pytest.approx(math.atan2(0.7, -0.4), rel=1e-15)
+        assert rates == pytest.approx(slopes, rel=1e-14)
+        assert mixed == pytest.approx(value / (value * value + 0.49), rel=1e-14)

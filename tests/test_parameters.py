@@ -13,7 +13,7 @@ from reference import Reference, close, robot_shown
 
 import drevo
 from drevo.codegen.graph.node import Graph
-from drevo.codegen.graph.program import Output, Parameter, Program
+from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.codegen.runtime.function import Spec, obtain
 from drevo.compiler.formalisms import formalisms_giving
 from drevo.compiler.trace import trace
@@ -156,16 +156,18 @@ def test_parameters_in_every_layout(how: dict[str, Any]) -> None:
         assert abs(first - 0.783128) < 2e-6
 
 
-def test_every_operation_of_the_graph_has_code() -> None:
-    """Angles of parameters, in all four quadrants and on the axes, single and in batches, both precisions."""
+@pytest.mark.parametrize("state", [False, True])
+def test_every_operation_of_the_graph_has_code(state: bool) -> None:
+    """Angles in all four quadrants and on the axes, single and in batches, both precisions."""
     g = Graph()
-    y, x = g.parameter("y"), g.parameter("x")
-    made = (Parameter("y", y.edge >> 1, 1.0), Parameter("x", x.edge >> 1, 1.0))
-    p = Program("angle", g, (), made, (Output("angle", (1,), (y.atan2(x).edge,)),))
+    y, x = ((g.input if state else g.parameter)(name) for name in "yx")
+    ports = (Input("p", (2,), (y.edge >> 1, x.edge >> 1)),) if state else ()
+    made = () if state else (Parameter("y", y.edge >> 1, 1.0), Parameter("x", x.edge >> 1, 1.0))
+    p = Program("angle", g, ports, made, (Output("angle", (1,), (y.atan2(x).edge,)),))
     grid = [0.0, 1.0, -1.0, 0.3, -2.5, 1e-8, -1e-8, 7e5, 1e-300]
     pairs = np.array([(y, x) for y in grid for x in grid])
     for dtype, tolerance in (("float64", 5e-16), ("float32", 4e-7)):
-        f = obtain("angles", lambda: p, Spec(dtype=dtype, parameters=True), cache=False)
+        f = obtain("angles", lambda: p, Spec(dtype=dtype, parameters=not state), cache=False)
         given = pairs.astype(dtype)
         expected = np.arctan2(given[:, 0].astype(float), given[:, 1].astype(float))
         assert np.max(np.abs(f(given).ravel() - expected)) < tolerance

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.node import Expr, Graph
-from ..codegen.graph.ops import CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
+from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
 from ..codegen.runtime.scatter import Scattered
@@ -428,7 +428,7 @@ def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
 def _on_scalars() -> dict[int, Any]:
     """Operation -> its meaning on scalars of any kind, where the table has one for numbers only."""
     named: dict[int, Any] = {op: scalar.named_function(name) for op, name in FUNCTIONS.items()}
-    named |= {SIN: scalar.sin, COS: scalar.cos}
+    named |= {SIN: scalar.sin, COS: scalar.cos, ATAN2: scalar.atan2}
     named[WHEN] = lambda c, x: scalar.where(c > 0.0, x, 0.0)
     named[UNLESS] = lambda c, x: scalar.where(c > 0.0, 0.0, x)
     return named

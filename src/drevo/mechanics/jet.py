@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import TraceError
 from .rotation import from_quaternion
-from .scalar import NO_FLOAT, UNTRUE, Scalar, Vector, cos, named_function, rate_of, sin, sqrt, where
+from .scalar import NO_FLOAT, UNTRUE, Scalar, Vector, atan2, cos, named_function, rate_of, sin, sqrt, where
 from .spatial import Vec
 
 
@@ -115,6 +115,14 @@ class Jet:
         rate = rate_of(name)
         slope = jet(rate(Jet(self.x, self.d), Jet(y, rate(self.x, y, self.d)), 1.0))
         return Jet(y, slope.x * self.d, slope.d * self.d + slope.x * self.dd)
+
+    @staticmethod
+    def by_angle(y: Scalar, x: Scalar) -> Jet:
+        """The angle of the vector (x, y): its rate is that of the table, taken along the path too."""
+        y, x = jet(y), jet(x)
+        angle, rate = atan2(y.x, x.x), rate_of("atan2")
+        slope = rate(Jet(y.x, y.d), Jet(x.x, x.d), None, Jet(y.d, y.dd), Jet(x.d, x.dd))
+        return Jet(angle, slope.x, slope.d)
 
 
 def jet(x: Scalar) -> Jet:

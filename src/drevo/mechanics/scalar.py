@@ -48,10 +48,10 @@ def named_function(name: str) -> Callable[[Scalar], Scalar]:
     return apply
 
 
-def rate_of(name: str) -> Callable[[Scalar, Scalar, Scalar], Scalar]:
-    """The rate of such a function, from its argument, its value and the rate of its argument."""
+def rate_of(name: str) -> Callable[..., Scalar]:
+    """The rate of an operation, from its arguments, its value and the rates of its arguments."""
     rate = OPS[BY_NAME[name]].rate
-    assert rate is not None  # every function of one argument has one
+    assert rate is not None  # choices alone have none
     return rate
 
 
@@ -108,10 +108,15 @@ def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
-    """The angle of the vector (x, y), radians; on a graph of parameters only."""
+    """The angle of the vector (x, y), radians."""
+    for z in (y, x):
+        if hasattr(z, "by_angle"):  # a jet or a series
+            return z.by_angle(y, x)
     if isinstance(y, Expr):
         return y.atan2(x)
-    return x.angle_from(y) if isinstance(x, Expr) else math.atan2(y, x)
+    if isinstance(x, Expr):
+        return x.angle_from(y)
+    return np.arctan2(y, x) if np.ndim(y) or np.ndim(x) else math.atan2(y, x)
 
 
 def is_constant(x: Scalar) -> bool:

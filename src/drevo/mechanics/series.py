@@ -6,7 +6,7 @@ Griewank and Walther 2008, table 13.1 and 13.2.
 
 from __future__ import annotations
 
-from .scalar import Scalar, Vector, cos, named_function, rate_of, sin, sqrt
+from .scalar import Scalar, Vector, atan2, cos, named_function, rate_of, sin, sqrt
 
 
 class Series:
@@ -89,6 +89,14 @@ class Series:
             speed = Series([(j + 1) * x for j, x in enumerate(self.c[1 : k + 1])])
             y.append(coefficient(rate(Series(self.c[:k]), Series(y), speed), k - 1) * (1.0 / k))
         return Series(y)
+
+    def by_angle(self, y: Scalar, x: Scalar) -> Series:
+        """The angle of the vector (x, y), by its rate."""
+        y, x = self._of(y), self._of(x)
+        n = len(y) - 1
+        dy, dx = (Series([(j + 1) * z for j, z in enumerate(c[1:])]) for c in (y, x))
+        rate = rate_of("atan2")(Series(y[:n]), Series(x[:n]), None, dy, dx) if n else Series([])
+        return Series([atan2(y[0], x[0]), *(z * (1.0 / (k + 1)) for k, z in enumerate(rate.c))])
 
 
 def convolved(a: Vector, b: Vector, k: int) -> Scalar:

@@ -50,6 +50,7 @@ WORDS = {
     "trig": "sines and cosines",
     "angle_sums": "sums of angles",
     "sqrt": "square roots",
+    "atan2": "arctangents",
     "hoisted": "operations on parameters alone",
 }
 ASSUMPTIONS = (

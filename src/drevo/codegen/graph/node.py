@@ -211,9 +211,7 @@ class Graph(Nodes):
         return 2 * self.node(op, x)
 
     def atan2(self, y: int, x: int) -> int | float:
-        """The angle of the vector (x, y); of parameters only."""
-        if self.level[y >> 1] == 2 or self.level[x >> 1] == 2:
-            raise TraceError("atan2 is for parameters: a state-dependent angle has no place in an algorithm")
+        """The angle of the vector (x, y)."""
         if self.op[y >> 1] == CONST and self.op[x >> 1] == CONST:
             return math.atan2(self._value(y), self._value(x))
         return 2 * self.node(ATAN2, y & ~1, x) + (y & 1)  # odd in y
