@@ -260,7 +260,6 @@ def test_what_is_no_model() -> None:
         {"v": [1j, 0]},
         {"tau": ["a", 0]},
         {"t": np.inf},
-        {"t": [1.0, 2.0]},
         {"q": None},
     ):
         with pytest.raises(drevo.DrevoError, match=f"linearise: {next(iter(x))} "):

@@ -120,3 +120,64 @@ def test_discretised() -> None:
     run = solve_ivp(lambda _, y: L.A @ y + L.B @ u, (0, 0.01), x, rtol=1e-12, atol=1e-12).y[:, -1]
     assert worst(step.A @ x + step.B @ u, run) <= 1e-9
     assert L.C.shape == (12, 12) and L.D.shape == (12, 6)
+
+
+# -- all that may be given, and given out --------------------------------------------------------------------
+
+
+def test_wrenches_feedback_outputs_in_a_batch() -> None:
+    """External wrenches, feedback of the constraint, every part of the output, three states at once."""
+    r = Robot(robot(3, EVERY, 4, "floating", welds=0.0))
+    n, link, k = r.nv, r.link_names[-1], 1
+    rng = np.random.default_rng(5)
+    q, v, tau, t = r.random(rng, 3), rng.normal(size=(3, n)), rng.normal(size=(3, n)), np.array([0.1, 0.2, 0.3])
+    held = [constraint.point_on_plane(link, (0.1, 0, 0.2), (0.3, 0.5, 1), (0.1, -0.4, 0.2), 0.3, -0.2, 0.7)]
+    given: dict[str, Any] = {"constraints": held, "f_ext": {link: [1, 2, 3, 0.3, 0.2, 0.1]},
+                             "stabilise": (7.0, 20.0), "passive": False}  # fmt: skip
+    parts = ("velocity:" + link, "v", "a", "reactions", "pose:" + link)
+    L = linearise(r, q, v, tau, t=t, outputs=parts, **given)
+    assert L.lead == (3,) and len(L) == 3 and (L.rank == 1).all() and (L.condition == 1.0).all()
+    one = linearise(r, q[k], v[k], tau[k], t=t[k], outputs=parts, **given)
+    for name in ("A", "B", "C", "D", "a", "reactions", "basis", "q"):
+        assert (getattr(L[k], name) == getattr(one, name)).all(), name
+    assert L.discretised(0.01)[k].A.shape == one.A.shape
+    assert (one.units[one.outputs[0]], one.units[one.inputs[-1]], one.units[one.states[0]]) == ("m/s", "N m", "m")
+
+    def y(dq: Array, dv: Array, dtau: Array) -> Array:
+        at = r.integrate(q[k], dq)
+        got = constrained_dynamics(r, at, v[k] + dv, tau[k] + dtau, t=t[k],
+                                   **{x: g for x, g in given.items() if x != "passive"})  # fmt: skip
+        own = np.broadcast_to(v[k] + dv, got.a.shape)
+        return np.concatenate([r.velocity(at, own, link), own, got.a, got.reactions], -1)
+
+    o = np.zeros(n)
+    by_q, by_v, by_tau = (slopes(lambda e, i=i: y(*(e if j == i else o for j in range(3))), n) for i in range(3))
+    m = len(by_q)
+    assert worst(one.C[:m], np.hstack([by_q, by_v])) <= DIFFERENCE
+    assert worst(one.D[:m], by_tau[:, one.driven]) <= DIFFERENCE
+    J = r.jacobian(q[k], link)
+    assert worst(one.C[m:, :n], J) <= 1e-14 and not one.C[m:, n:].any()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"outputs": "speed"}, "outputs holds 'speed'; parts are"),
+        ({"outputs": ["pose:hand"]}, "link 'hand' is not in robot"),
+        ({"outputs": []}, "name one part or more"),
+        ({"outputs": ["q", "q"]}, "each once"),
+        ({"f_ext": {"hand": np.ones(6)}}, "f_ext: link 'hand' is not in robot"),
+        ({"f_ext": {"bar0": np.ones(3)}}, "f_ext of 'bar0' has shape"),
+        ({"f_ext": 5}, "f_ext must be"),
+        ({"stabilise": 5}, "stabilise is 5; it must be a pair"),
+        ({"stabilise": (-1.0, 1.0)}, "does not decay"),
+        ({"q": np.zeros((0, 3))}, "the batch .0,. is empty"),
+        ({"q": np.zeros((2, 3)), "v": np.zeros((3, 3))}, "leading .batch. dimensions do not agree"),
+        ({"q": np.full((2, 3), np.nan)}, "not finite"),
+    ],
+)  # fmt: skip
+def test_what_linearise_refuses(given: dict[str, Any], told: str) -> None:
+    r, held = four_bar()
+    call = {"q": np.zeros(3), "v": np.zeros(3), "tau": np.zeros(3), "constraints": held, **given}
+    with pytest.raises(drevo.DrevoError, match=told):
+        r.linearise(**call)

@@ -10,8 +10,9 @@ the printed (4.1) leaves out. dq is on the tangent space.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,13 +26,13 @@ from ..compiler.differentiate import at_zero
 from ..compiler.request import requested
 from ..compiler.rolled import is_large
 from ..compiler.tracer import Tracer, unknowns
-from ..constrained.checks import CONSISTENT, driven_rates
-from ..constrained.collection import all_rows, collect, is_lasting
+from ..constrained.checks import CONSISTENT, driven_rates, feedback, square
+from ..constrained.collection import all_rows, collect, is_lasting, labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
 from ..constrained.solve import RANK
-from ..errors import NumericsError
-from ..io.given import Array, flag
+from ..errors import DrevoError, InputError, NumericsError
+from ..io.given import Array, finite, flag, leading
 from ..io.reprs import result
 from ..mechanics.acting import acting as acting_in
 from ..mechanics.acting import passive_forces, slopes
@@ -43,6 +44,7 @@ from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .model import LinearModel, real_matrix
+from .outputs import Outputs, external_wrenches
 
 _Given = tuple[Array, Array, Array]  # q, v, tau
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
@@ -58,21 +60,29 @@ class Reduced(LinearModel):
 
 @result
 class Linearisation(LinearModel):
-    """A (2 nv, 2 nv) and B (2 nv, driven rates) of the state (dq, dv); about accelerations a, reactions N.
+    """A (2 nv, 2 nv) and B (2 nv, driven rates) of the state (dq, dv); about q, v, tau, with accelerations a and
+    reactions N there. A batch of states has leading dimensions in all of them.
 
-    rank: of the constraints, how many motions they take. reactions_state, reactions_input: dN = reactions_state dx
-    + reactions_input dtau. driven: which rates the columns of B belong to, (nv,) of bool. basis: see `reduced`.
-    off: why the state is none of the constraints' own, or "".
+    rank, condition: of the constraints, how many motions they take, and how well. reactions_state,
+    reactions_input: dN = reactions_state dx + reactions_input dtau. driven: which rates the columns of B belong
+    to, (nv,) of bool. basis: see `reduced`. off: why the state is none of the constraints' own, or "".
     """
 
+    robot: Dynamics = field(kw_only=True, repr=False)
+    q: Array = field(kw_only=True)
+    v: Array = field(kw_only=True)
+    tau: Array = field(kw_only=True)
     a: Array = field(kw_only=True)
     reactions: Array = field(kw_only=True)
     reactions_state: Array = field(kw_only=True)
     reactions_input: Array = field(kw_only=True)
     driven: Array = field(kw_only=True)
-    rank: int = field(kw_only=True)
+    rank: Any = field(kw_only=True)
+    condition: Any = field(kw_only=True)
     basis: Array = field(kw_only=True)
     off: str = field(default="", kw_only=True, repr=False)
+
+    shared: ClassVar[tuple[str, ...]] = ("driven",)
 
     @cached_property
     def reduced(self) -> Reduced:
@@ -83,7 +93,7 @@ class Linearisation(LinearModel):
         if self.off:
             raise NumericsError(f"reduced: {self.off}")
         T, back = self.basis, np.linalg.pinv(self.basis)
-        names = _named([(f"motion{i + 1}", "") for i in range(T.shape[1] // 2)], "qv")
+        names = _named([(f"motion{i + 1}", "") for i in range(T.shape[-1] // 2)], "qv")
         return Reduced(
             back @ self.A @ T,
             back @ self.B,
@@ -93,6 +103,7 @@ class Linearisation(LinearModel):
             names,
             self.inputs,
             self.outputs,
+            self.units,
             basis=T,
         )
 
@@ -105,49 +116,149 @@ def linearise(
     constraints: Sequence[Constraint] | None = None,
     contacts: Contacts = None,
     actuated: Sequence[str] | None = None,
-    t: float = 0.0,
+    t: ArrayLike = 0.0,
     passive: bool = True,
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    outputs: Sequence[str] = ("q", "v"),
 ) -> Linearisation:
-    """The dynamics about a state, to first order: (dq, dv)' = A (dq, dv) + B dtau.
+    """The dynamics about a state, to first order: (dq, dv)' = A (dq, dv) + B dtau, y = C (dq, dv) + D dtau.
 
-    actuated: names of the driven joints, by default all but a floating base or trunk; B has a column for each of
-    their rates. Of ball and free joints dq is in body axes, carried along with the motion: dq' = dv - v x dq.
-    States are named joint.q and joint.v, inputs joint.tau, with [i] of joints of more freedoms. Dependent
-    constraints are allowed. passive: with the damping, dry friction and springs of the joints. Raises InputError;
-    NumericsError at a dead point, where the constraints lose rank.
+    q (..., nq), v, tau (..., nv): leading dimensions are a batch, the model too. actuated: names of the driven
+    joints, by default all but a floating base or trunk; B has a column for each of their rates. Of ball and free
+    joints dq is in body axes, carried along with the motion: dq' = dv - v x dq. States are named joint.q and
+    joint.v, inputs joint.tau, with [i] of joints of more freedoms. Dependent constraints are allowed.
+    passive: with the damping, dry friction and springs of the joints. f_ext: {link: (6,)}, force and moment at the
+    link's origin, which stay as they are in world axes. stabilise (gamma1, gamma0): the constraints are held by
+    feedback (see constrained_dynamics), whose motions are then in A.
+    outputs: parts of y, of "q", "v" (dq, dv), "a" (accelerations), "reactions", "pose:LINK" and "velocity:LINK"
+    (of a link's origin, linear first, world axes). Raises InputError; NumericsError at a dead point, where the
+    constraints lose rank.
     """
     expect_robot(robot, "linearise")
-    sizes = (("q", q, (robot.nq,)), ("v", v, (robot.nv,)), ("tau", tau, (robot.nv,)), ("t", t, ()))
-    x, u, force, time = (real_matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
-    moved_by, found = driven_rates(robot.model, actuated), collect(robot.model, contacts, constraints)
-    require_linearisable(robot.model, [link for c in found for link in c.links])
-    push, push_q, push_v = _passive(robot, x, u, flag("linearise: passive", passive))
-    now = constrained_dynamics(robot, x, u, force + push, contacts=contacts, constraints=constraints, t=time)
-
-    def terms(N: Array) -> tuple[Array, ...]:
-        return _constraint_derivatives(robot, found, x, u, now.a, N, time)
-
-    hessian, second_q, second_v, rate_q = terms(now.reactions)
-    Z = motions_left(now, terms(np.eye(len(now.rows)))[0])
-    forces, motions = (hessian + push_q, push_v), np.hstack([second_q, second_v])
-    da, dN = _responses(robot, (x, u, force + push), now, moved_by, forces, motions)
-    n, names = robot.nv, robot.model.freedoms()
-    states = _named(names, "qv")
-    return Linearisation(
-        np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
-        np.vstack([np.zeros_like(da[:, 2 * n :]), da[:, 2 * n :]]),
-        states=states,
-        inputs=_named([name for name, driven in zip(names, moved_by) if driven], ["tau"]),
-        outputs=states,
-        a=now.a,
-        reactions=now.reactions,
-        reactions_state=dN[:, : 2 * n],
-        reactions_input=dN[:, 2 * n :],
-        driven=moved_by,
-        rank=now.rank,
-        basis=_basis(Z, now.jacobian, rate_q),
-        off=_off(now, u),
+    sizes = (("q", q, (..., robot.nq)), ("v", v, (..., robot.nv)), ("tau", tau, (..., robot.nv)))
+    x, u, force = (real_matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
+    time = finite("linearise: t", t)
+    lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
+    found = collect(robot.model, contacts, constraints)
+    pushed, wrenches = external_wrenches(robot.model, "linearise", f_ext)
+    require_linearisable(robot.model, [link for c in (*found, *pushed) for link in c.links])
+    problem = Problem(
+        robot,
+        found,
+        pushed,
+        wrenches,
+        driven_rates(robot.model, actuated),
+        flag("linearise: passive", passive),
+        _feedback(stabilise, sum(c.size for c in found)),
+        Outputs.of(robot.model, outputs, labels(found)),
     )
+    if not lead:
+        return problem.at(x, u, force, time)
+    rows = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, force)]
+    return problem.batch(lead, *rows, np.broadcast_to(time, lead).ravel())
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is linearised beside the state. pushed, wrenches: where f_ext acts, as contacts whose reactions it is;
+    feedback: the gains (gamma1, gamma0) of the constraints as matrices."""
+
+    robot: Dynamics
+    found: tuple[Constraint, ...]
+    pushed: tuple[Constraint, ...]
+    wrenches: dict[str, Array]
+    driven: Array
+    passive: bool
+    feedback: tuple[Array, Array] | None
+    outputs: Outputs
+
+    def at(self, x: Array, u: Array, force: Array, time: Array) -> Linearisation:
+        """The linear model about one state."""
+        robot, n, names = self.robot, self.robot.nv, self.robot.model.freedoms()
+        push, push_q, push_v = _passive(robot, x, u, self.passive)
+        now = self.motion(x, u, force + push, time)
+
+        def terms(found: tuple[Constraint, ...], N: Array) -> tuple[Array, ...]:
+            return _constraint_derivatives(robot, found, x, u, now.a, N, time)
+
+        hessian, second_q, second_v, rate_q = terms(self.found, now.reactions)
+        if self.pushed:
+            hessian = hessian + terms(self.pushed, np.concatenate([*self.wrenches.values()]))[0]
+        Z, condition = motions_left(now, terms(self.found, np.eye(len(now.rows)))[0])
+        if self.feedback is not None:
+            G, (g1, g0) = now.jacobian, self.feedback
+            second_q, second_v = second_q + g1 @ rate_q + g0 @ G, second_v + g1 @ G
+        forces, motions = (hessian + push_q, push_v), np.hstack([second_q, second_v])
+        da, dN = _responses(robot, (x, u, force + push), now, self.driven, forces, motions)
+        states = _named(names, "qv")
+        inputs = _named([name for name, driven in zip(names, self.driven) if driven], ["tau"])
+        C, D = self.outputs.rows(robot, (x, u), da, dN)
+        return Linearisation(
+            np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
+            np.vstack([np.zeros_like(da[:, 2 * n :]), da[:, 2 * n :]]),
+            C,
+            D,
+            states=states,
+            inputs=inputs,
+            outputs=self.outputs.names,
+            units=self.outputs.units_with(robot.model),
+            robot=robot,
+            q=x,
+            v=u,
+            tau=force,
+            a=now.a,
+            reactions=now.reactions,
+            reactions_state=dN[:, : 2 * n],
+            reactions_input=dN[:, 2 * n :],
+            driven=self.driven,
+            rank=now.rank,
+            condition=condition,
+            basis=_basis(Z, now.jacobian, rate_q),
+            off=_off(now, u),
+        )  # fmt: skip
+
+    def batch(self, lead: tuple[int, ...], *states: Array) -> Linearisation:
+        """The models about many states, as one with leading dimensions."""
+        found = []
+        for k, state in enumerate(zip(*states)):
+            try:
+                found.append(self.at(*state))
+            except DrevoError as error:
+                raise type(error)(f"in row {k} of the batch: {error}") from None
+        if not found:
+            raise InputError(f"linearise: the batch {lead} is empty; give one state or more")
+        if len({x.basis.shape for x in found}) > 1:
+            ranks = ", ".join(map(str, sorted({x.rank for x in found})))
+            raise NumericsError(
+                f"linearise: the constraints have the ranks {ranks} in this batch; linearise the states of each "
+                "rank by themselves"
+            )
+        arrays = {f.name for f in fields(found[0]) if isinstance(getattr(found[0], f.name), (np.ndarray, int))}
+        arrays = (arrays | {"condition"}) - {"driven", "dt"}
+        whole: dict[str, Any] = {x: np.stack([getattr(one, x) for one in found]) for x in arrays}
+        off = next((f"in row {k} of the batch {x.off}" for k, x in enumerate(found) if x.off), "")
+        return replace(found[0], **{n: x.reshape(*lead, *x.shape[1:]) for n, x in whole.items()}, off=off)
+
+    def motion(self, x: Array, u: Array, force: Array, time: Array) -> ConstrainedMotion:
+        """What moves and holds at the state."""
+        return constrained_dynamics(
+            self.robot, x, u, force, constraints=self.found[: self.own], t=time, f_ext=self.wrenches or None,
+            stabilise=self.feedback,
+        )  # fmt: skip
+
+    @property
+    def own(self) -> int:
+        """How many constraints were given: those of the model come after them, and by themselves."""
+        return len(self.found) - len(self.robot.model.loops) - len(self.robot.model.couplings)
+
+
+def _feedback(stabilise: Any, rows: int) -> tuple[Array, Array] | None:
+    """(gamma1, gamma0) as matrices."""
+    if stabilise is None:
+        return None
+    g1, g0 = (square(g, rows) for g in feedback(stabilise, rows))
+    return g1, g0
 
 
 def _passive(robot: Dynamics, q: Array, v: Array, wanted: bool) -> tuple[Array, Array, Array]:
@@ -164,15 +275,16 @@ def _named(freedoms: Sequence[tuple[str, str]], parts: Sequence[str]) -> tuple[s
     return tuple(f"{joint}.{part}{index}" for part in parts for joint, index in freedoms)
 
 
-def motions_left(now: ConstrainedMotion, hessians: Array) -> Array:
-    """Z (nv, freedoms) with Gamma Z = 0, at a state where the rank lasts; hessians: d2f/dq2 (rows, nv, nv).
+def motions_left(now: ConstrainedMotion, hessians: Array) -> tuple[Array, float]:
+    """Z (nv, freedoms) with Gamma Z = 0, at a state where the rank lasts, and the condition of the rows that
+    count; hessians: d2f/dq2 (rows, nv, nv).
 
     Rows u with u^T Gamma = 0 that follow from the others have u^T d2f/dq2 = 0 on Z; where it is not, they hold a
     motion nearby that they do not hold here: a dead point.
     """
     G, r = now.jacobian, now.rank
     if not G.size:
-        return np.eye(G.shape[1])
+        return np.eye(G.shape[1]), 1.0
     size = np.maximum(np.abs(G).max(axis=1), np.abs(hessians).max(axis=(1, 2)))  # a row's own unit
     size = np.where(size > 0.0, size, 1.0)
     U, s, Vt = np.linalg.svd(G / size[:, None])
@@ -187,7 +299,7 @@ def motions_left(now: ConstrainedMotion, hessians: Array) -> Array:
             f"here, their condition is {condition:.1e}, and {now.rows[int(np.abs(U[:, at]).argmax())]} loses its "
             "hold; no linear model has digits there, take a state further away"
         )
-    return np.asarray(Z)
+    return np.asarray(Z), float(condition)
 
 
 def _off(now: ConstrainedMotion, v: Array) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, NumericsError
+from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds
 from ..io.packages import package
 from ..io.reprs import result
@@ -31,9 +31,10 @@ class Modes:
 class LinearModel:
     """x' = A x + B u, y = C x + D u; with a step dt: x(k + 1) = A x(k) + B u(k).
 
-    A (n, n), B (n, m); C (p, n), by default the state itself, D (p, m), by default zero. dt: None, or the step of
-    a discrete model in seconds. states, inputs, outputs: their names. The arrays are copies that cannot be
-    written to. Raises InputError, NumericsError.
+    A (n, n), B (n, m); C (p, n), by default the state itself, D (p, m), by default zero; leading dimensions are a
+    batch, of which model[k] takes one. dt: None, or the step of a discrete model in seconds. states, inputs,
+    outputs: their names; units: of any of these names, SI. The arrays are copies that cannot be written to.
+    Raises InputError, NumericsError.
     """
 
     A: Array
@@ -44,24 +45,42 @@ class LinearModel:
     states: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    shared: ClassVar[tuple[str, ...]] = ()  # arrays that are the same of every model of a batch
 
     def __post_init__(self) -> None:
-        n = _rows("A", self.A)
-        m = (*finite("linear model: B", self.B).shape, 1, 1)[1]
-        p = n if self.C is None else _rows("C", self.C)
-        given = {
-            "A": real_matrix("linear model: A", self.A, (n, n)),
-            "B": real_matrix("linear model: B", self.B, (n, m)),
-            "C": real_matrix("linear model: C", np.eye(n) if self.C is None else self.C, (p, n)),
-            "D": real_matrix("linear model: D", np.zeros((p, m)) if self.D is None else self.D, (p, m)),
-            "dt": None if self.dt is None else seconds("linear model: dt", self.dt),
-            "states": _names("states", self.states, n, [f"x{i}" for i in range(n)]),
-            "inputs": _names("inputs", self.inputs, m, [f"u{i}" for i in range(m)]),
-        }
+        A, B = (finite(f"linear model: {x}", getattr(self, x), (..., None, None)) for x in "AB")
+        lead, n, m = A.shape[:-2], A.shape[-1], B.shape[-1]
+        C = np.eye(n) if self.C is None else finite("linear model: C", self.C, (..., None, None))
+        p = C.shape[-2]
+        D = np.zeros((p, m)) if self.D is None else self.D
+        sizes = {"A": (A, (n, n)), "B": (B, (n, m)), "C": (C, (p, n)), "D": (D, (p, m))}
+        given: dict[str, Any] = {name: _over(lead, name, *x) for name, x in sizes.items()}
+        given["dt"] = None if self.dt is None else seconds("linear model: dt", self.dt)
+        given["states"] = _names("states", self.states, n, [f"x{i}" for i in range(n)])
+        given["inputs"] = _names("inputs", self.inputs, m, [f"u{i}" for i in range(m)])
         own = given["states"] if self.C is None else [f"y{i}" for i in range(p)]
         given["outputs"] = _names("outputs", self.outputs, p, own)
+        given["units"] = _units(self.units, {*given["states"], *given["inputs"], *given["outputs"]})
         for name, x in given.items():
             object.__setattr__(self, name, x)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The leading dimensions of a batch, () of one model."""
+        return tuple(self.A.shape[:-2])
+
+    def __len__(self) -> int:
+        return len(one_axis(self).A)
+
+    def __getitem__(self: AnyLinearModel, k: Any) -> AnyLinearModel:
+        batch = one_axis(self)
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.shared}
+        try:
+            return replace(batch, **{name: x[k] for name, x in arrays.items() if isinstance(x, np.ndarray)})
+        except (IndexError, ValueError, TypeError):
+            raise InputError(f"linear model: index {shown(k)} is none of this batch of {self.lead}") from None
 
     def discretised(self: AnyLinearModel, dt: float) -> AnyLinearModel:
         """The model in steps of dt seconds, exact for inputs held over each: exp of [[A, B], [0, 0]] dt.
@@ -74,16 +93,16 @@ class LinearModel:
             raise InputError(
                 f"discretised: the model is discrete, with steps of {self.dt:g} s; discretise the continuous one"
             )
-        n, m = self.B.shape
-        block = np.zeros((n + m, n + m))
-        block[:n, :n], block[:n, n:] = self.A, self.B
+        n, m = self.B.shape[-2:]
+        block = np.zeros((*self.lead, n + m, n + m))
+        block[..., :n, :n], block[..., :n, n:] = self.A, self.B
         with np.errstate(all="ignore"):
             whole = package("scipy.linalg", "an exact discretisation").expm(block * step)
         if not np.isfinite(whole).all():
             raise NumericsError(
                 f"discretised: the model grows beyond all numbers within a step of {step:g} s; take a shorter one"
             )
-        return replace(self, A=whole[:n, :n], B=whole[:n, n:], dt=step)
+        return replace(self, A=whole[..., :n, :n], B=whole[..., :n, n:], dt=step)
 
     def modes(self) -> Modes:
         """Eigenvalues -damping w +- i w sqrt(1 - damping^2), one of each pair.
@@ -91,7 +110,7 @@ class LinearModel:
         Of a discrete model those of the continuous motion through its samples, log(z) / dt: frequencies up to
         pi / dt can be told apart.
         """
-        values, vectors = np.linalg.eig(self.A)
+        values, vectors = np.linalg.eig(single("modes", self).A)
         keep = values.imag >= 0.0
         values, vectors = values[keep], vectors[:, keep]
         if self.dt is not None:
@@ -111,15 +130,47 @@ class LinearModel:
         return bool(np.max(np.abs(poles), initial=0.0) < 1.0)
 
 
-def real_matrix(what: str, x: ArrayLike, shape: tuple[int, ...]) -> Array:
+def single(who: str, model: LinearModel) -> LinearModel:
+    """The model, if it is one and no batch of them."""
+    if not isinstance(model, LinearModel):
+        raise InputError(
+            f"{who}: a linear model is needed, as robot.linearise(q, v, tau) gives one, not {type(model).__name__}"
+        )
+    if model.lead:
+        raise InputError(f"{who} takes one linear model, this is a batch of {model.lead}: take model[k]")
+    return model
+
+
+def one_axis(model: AnyLinearModel) -> AnyLinearModel:
+    """The model, if it is a batch."""
+    if not model.lead:
+        raise InputError("this linear model is a single one, no batch: there is nothing to count or to index")
+    return model
+
+
+def real_matrix(what: str, x: ArrayLike, shape: tuple[Any, ...]) -> Array:
     """Finite numbers of a shape, as a copy that cannot be written to."""
     array = np.array(finite(what, x, shape))
     array.setflags(write=False)
     return array
 
 
-def _rows(name: str, x: ArrayLike) -> int:
-    return len(np.atleast_1d(finite(f"linear model: {name}", x)))
+def _over(lead: tuple[int, ...], name: str, x: ArrayLike, shape: tuple[int, int]) -> Array:
+    """A matrix of every model of a batch."""
+    found = finite(f"linear model: {name}", x, (..., *shape))
+    try:
+        return real_matrix(name, np.broadcast_to(found, (*lead, *shape)), (..., *shape))
+    except ValueError:
+        raise InputError(
+            f"linear model: {name} has shape {found.shape}; those of A say that it is {(*lead, *shape)}"
+        ) from None
+
+
+def _units(given: Any, names: set[str]) -> dict[str, str]:
+    """The units of names that there are."""
+    if not isinstance(given, Mapping) or not all(isinstance(x, str) for item in given.items() for x in item):
+        raise InputError(f"linear model: units must be {{name: unit}}, not {shown(given)}")
+    return {name: unit for name, unit in given.items() if name in names}
 
 
 def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tuple[str, ...]:
