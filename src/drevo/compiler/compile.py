@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.runtime.function import Function, Spec
-from ..errors import EmitError, InputError
+from ..errors import EmitError, InputError, one_of
 from ..io.given import flag
 from ..model.description import Model
 from ..model.dynamics import Described
@@ -34,6 +34,7 @@ def compile(
     check: bool = True,
     cache: bool = True,
     passive: bool = False,
+    product: str | Sequence[str] = (),
     **options: Any,
 ) -> Function:
     """A compiled Function of one quantity, or of several that share their work.
@@ -47,6 +48,11 @@ def compile(
     external: links that take a wrench; each adds an argument "f_ext:LINK".
     check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
     passive: M a + h = tau + p(q, v) with the damping, dry friction and springs of the joints in.
+    product: of the derivative by all arguments with a vector, which costs some two or three calls and forms no
+    matrix. "vjp": f(*state, [parameters], *w) gives the cotangents of the arguments, J^T w, for w of the shapes of
+    the results; "jvp": f(*state, [parameters], *x) gives J x. Tangents of q are of size nv, in the frames of the
+    joints. "value_and_vjp", "value_and_jvp": the results before them. ("vjp", "jvp"): one of the other, here
+    second derivatives times a vector.
     options: link, frame, kind, where the quantity takes them.
     Raises TraceError, EmitError, InputError.
     """
@@ -64,8 +70,11 @@ def compile(
     }  # fmt: skip
     if flag("compile: passive", passive):
         recipe["passive"] = takes_forces(wanted)
-    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=bool(recipe["parameters"]), check=check)
-    hook = None if external or robot is model or not _takes_wrenches(wanted) else _forces_hook(robot, recipe, spec)
+    if kinds := _products(product):
+        recipe["product"] = kinds
+    last = bool(recipe["parameters"]) and not kinds
+    spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=last, check=check)
+    hook = None if external or kinds or robot is model else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
         program = partial(make_program, model, **recipe)
@@ -76,9 +85,15 @@ def compile(
     return function
 
 
+PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
 REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
 DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
+
+
+def _products(given: str | Sequence[str]) -> tuple[str, ...]:
+    what = "compile: product"
+    return tuple(one_of(what, k, PRODUCTS, InputError) for k in names_in(given, what))
 
 
 def _rolled(
@@ -86,7 +101,12 @@ def _rolled(
 ) -> Function | None:
     """A loop over the bodies for large trees, whose code does not grow with them; None where it is not the way."""
     plain = recipe["formalism"] in ("auto", "newton_euler")
-    if len(model.joints) <= LARGE or len(recipe["quantity"]) != 1 or not plain or "passive" in recipe:
+    if (
+        len(model.joints) <= LARGE
+        or len(recipe["quantity"]) != 1
+        or not plain
+        or recipe.keys() & {"passive", "product"}
+    ):
         return None
     from .rolled import rolled_function  # late: it would slow every warm start
 
@@ -119,8 +139,27 @@ def make_program(
     external: Sequence[str],
     options: Mapping[str, Any],
     passive: bool = False,
+    product: Sequence[str] = (),
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
+    program = _quantities(model, quantity, parameters, formalism, external, options, passive)
+    if product:
+        from ..mechanics.tree import build_tree
+        from .products import product_program
+
+        program = product_program(program, build_tree(model), product)
+    return program
+
+
+def _quantities(
+    model: Model,
+    quantity: Sequence[str],
+    parameters: Sequence[str],
+    formalism: str,
+    external: Sequence[str],
+    options: Mapping[str, Any],
+    passive: bool,
+) -> Program:
     from ..codegen.graph import regroup, verify
     from ..mechanics.tree import build_tree
     from .compile_cost import require_affordable
@@ -149,14 +188,12 @@ def make_program(
     return program
 
 
-def _takes_wrenches(wanted: Sequence[str]) -> bool:
-    return all(CATALOGUE[w].external for w in wanted)
-
-
 def _forces_hook(
     robot: Any, recipe: dict[str, Any], spec: Spec
-) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-    """What a call does with f_ext={link: wrench}: the function of those links, made once."""
+) -> Callable[[tuple[Any, ...], dict[str, Any]], Any] | None:
+    """What a call does with f_ext={link: wrench}: the function of those links, made once; None if none may."""
+    if not all(CATALOGUE[w].external for w in recipe["quantity"]):
+        return None
     made: dict[tuple[tuple[str, ...], bool], Any] = {}
     states = tuple(dict.fromkeys(s for w in recipe["quantity"] for s in CATALOGUE[w].state))
 

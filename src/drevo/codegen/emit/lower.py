@@ -59,10 +59,11 @@ def lower(
 ) -> Lowered:
     """Everything between the graph and the text of a kernel, target-independent.
 
-    parameters: they are an input of the kernel; otherwise work on them is folded with the robot's own values.
+    parameters: they are an input of the kernel, the last; otherwise, and if no other input holds them, work on
+    them is folded with the robot's own values.
     """
     inputs, where = _inputs(program, parameters)
-    whole = len(inputs) > len(program.inputs)
+    whole = any(x.node in where for x in program.parameters)
     constants = _constants(program.graph, program.graph.live(program.ends)) if whole else _folded(program)
     kept = [_kept(o, constants, packed) for o in program.outputs]
     stores = tuple(tuple(o.edges[k] for k in ks) for o, ks in zip(program.outputs, kept))

@@ -1,8 +1,13 @@
-"""Derivatives of a graph within the graph: forward mode, one sweep over the nodes per input, no recursion."""
+"""Derivatives of a graph within the graph, by one sweep over its nodes and no recursion.
+
+Forward mode: from rates of the inputs to those of the outputs. Reverse mode: from cotangents of the outputs to
+those of the inputs (Griewank and Walther 2008, chapters 3.1 and 3.2). Both read the one rule that the table of
+operations has: a rate is linear in the rates of the arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import TraceError
@@ -14,31 +19,68 @@ def partial(outputs: Sequence[FloatOrExpr], inputs: Sequence[FloatOrExpr]) -> li
     """d output / d input as scalars of the same graph: rows by outputs, columns by inputs."""
     if not all(isinstance(x, Expr) for x in inputs):
         raise TraceError("derivatives are written out of traced equations: the inputs must be graph nodes")
-    columns = [_column(outputs, x) for x in inputs if isinstance(x, Expr)]
+    columns = [tangents(outputs, {x.edge: 1.0}) for x in inputs if isinstance(x, Expr)]
     return [[column[r] for column in columns] for r in range(len(outputs))]
 
 
-def _column(outputs: Sequence[FloatOrExpr], x: Expr) -> list[FloatOrExpr]:
-    graph = x.graph
-    edges = [o.edge for o in outputs if isinstance(o, Expr)]
-    rate: dict[int, FloatOrExpr] = {x.edge >> 1: -1.0 if x.edge & 1 else 1.0}  # absent: zero
-    for n in graph.live(edges):
-        if n not in rate and any(e >> 1 in rate for e in graph.operands(n)):
-            d = _rate(graph, n, rate)
-            if not (isinstance(d, float) and d == 0.0):
+def tangents(outputs: Sequence[FloatOrExpr], rates: Mapping[int, FloatOrExpr]) -> list[FloatOrExpr]:
+    """The rates of the outputs, from those of edges on which they depend; all others stand still."""
+    known = [o for o in outputs if isinstance(o, Expr)]
+    if not known:
+        return [0.0] * len(outputs)
+    graph = known[0].graph
+    rate = {e >> 1: -d if e & 1 else d for e, d in rates.items()}  # absent: zero
+    for n in graph.live([o.edge for o in known]):
+        operands = graph.operands(n)
+        if n not in rate and any(e >> 1 in rate for e in operands):
+            d = _rate(graph, n, [_signed(rate, e) for e in operands])
+            if not _is_zero(d):
                 rate[n] = d
     return [_signed(rate, o.edge) if isinstance(o, Expr) else 0.0 for o in outputs]
 
 
-def _signed(rate: dict[int, FloatOrExpr], edge: int) -> FloatOrExpr:
+def cotangents(
+    outputs: Sequence[FloatOrExpr], given: Sequence[FloatOrExpr], inputs: Sequence[Expr]
+) -> list[FloatOrExpr]:
+    """sum over the outputs of its cotangent times d output / d input, for every input."""
+    if not inputs:
+        return []
+    graph = inputs[0].graph
+    seeds = [(o.edge, w) for o, w in zip(outputs, given) if isinstance(o, Expr)]
+    nodes = graph.live([e for e, _ in seeds])
+    moved = {x.edge >> 1 for x in inputs}  # and what depends on them
+    for n in nodes:
+        if any(e >> 1 in moved for e in graph.operands(n)):
+            moved.add(n)
+    total: dict[int, FloatOrExpr] = {}
+
+    def give(edge: int, d: FloatOrExpr) -> None:
+        n = edge >> 1
+        if n in moved and not _is_zero(d):
+            total[n] = total.get(n, 0.0) + (-d if edge & 1 else d)
+
+    for edge, w in seeds:
+        give(edge, w)
+    for n in reversed(nodes):
+        operands = graph.operands(n)
+        for k, e in enumerate(operands) if n in total else ():
+            if e >> 1 in moved:
+                give(e, _rate(graph, n, [total[n] if i == k else 0.0 for i in range(len(operands))]))
+    return [_signed(total, x.edge) for x in inputs]
+
+
+def _signed(rate: Mapping[int, FloatOrExpr], edge: int) -> FloatOrExpr:
     d = rate.get(edge >> 1, 0.0)
     return -d if edge & 1 else d
 
 
-def _rate(graph: Graph, n: int, rate: dict[int, FloatOrExpr]) -> Any:
+def _is_zero(d: FloatOrExpr) -> bool:
+    return isinstance(d, float) and d == 0.0
+
+
+def _rate(graph: Graph, n: int, rates: Sequence[FloatOrExpr]) -> Any:
     """The rate of one operation from the rates of its operands."""
     op, operands = graph.op[n], graph.operands(n)
-    rates = [_signed(rate, e) for e in operands]
     if op in CHOICE:
         d = graph.choice(op, operands[0], graph.edge(rates[1]))
         return d if isinstance(d, float) else graph.expr(d)

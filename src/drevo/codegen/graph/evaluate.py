@@ -37,7 +37,8 @@ def evaluate(
     dtype: Any = np.float64,
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Outputs by name. arguments: arrays (..., *shape), leading dimensions broadcast."""
-    leaves: dict[int, Any] = {}
+    given = parameters or {}
+    leaves: dict[int, Any] = {p.node: dtype(given.get(p.name, p.value)) for p in program.parameters}
     batch: tuple[int, ...] = ()
     for port in program.inputs:
         x = np.asarray(arguments[port.name], dtype)
@@ -45,8 +46,6 @@ def evaluate(
         batch = np.broadcast_shapes(batch, lead)
         flat = x.reshape((*lead, port.size))
         leaves.update((n, flat[..., k]) for k, n in enumerate(port.nodes))
-    for p in program.parameters:
-        leaves[p.node] = dtype(p.value if parameters is None else parameters.get(p.name, p.value))
     values = evaluate_edges(program.graph, program.output_edges, leaves, dtype)
     out, at = {}, 0
     for o in program.outputs:

@@ -59,9 +59,9 @@ def weakest(program: Program, ins: Sequence[Array]) -> Pivot | None:
     kind = ins[0].dtype.type
     for start in range(0, len(ins[0]), ROWS) if program.guards else ():
         part = [x[start : start + ROWS] for x in ins]
-        leaves = {n: x[:, k] for port, x in zip(program.inputs, part) for k, n in enumerate(port.nodes)}
         given = len(part) > len(program.inputs)
-        leaves |= {p.node: part[-1][:, k] if given else kind(p.value) for k, p in enumerate(program.parameters)}
+        leaves = {p.node: part[-1][:, k] if given else kind(p.value) for k, p in enumerate(program.parameters)}
+        leaves |= {n: x[:, k] for port, x in zip(program.inputs, part) for k, n in enumerate(port.nodes)}
         values = evaluate_edges(program.graph, [e for g in program.guards for e in g[:2]], leaves, kind)
         ratio = np.stack([np.broadcast_to(p / s, len(part[0])) for p, s in zip(values[::2], values[1::2])], 1)
         found.append(first_lost(ratio, [g.joint for g in program.guards], start))
