@@ -33,6 +33,7 @@ _LAZY = {
     "compile": "compiler.compile",
     "conditions": "apps.design.conditions",
     "cos": "mechanics.scalar",
+    "export": "compiler.export",
     "from_dh": "robot.dh",
     "load": "robot.loading",
     "maximum": "mechanics.scalar",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from .apps.streaming import stream
     from .compiler.compile import compile
     from .compiler.derivation import Derivation
+    from .compiler.export import export
     from .compiler.write_out import write_out
     from .constrained import constraint
     from .mechanics.formalisms.alyushin import rigid_body_energy
@@ -158,6 +160,7 @@ __all__ = [
     "cos",
     "design",
     "dh",
+    "export",
     "from_dh",
     "load",
     "loads",

@@ -59,41 +59,59 @@ def compile(
     model = model_of(robot, "compile")
     if target != "cpu":
         raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
-    wanted = names_of(quantity)
-    for name in wanted:
-        if not CATALOGUE[name].kinematic:
-            require_masses(model, name)
-    options = options_of(wanted, options, [l.name for l in model.links])
-    recipe: dict[str, Any] = {
-        "quantity": wanted, "parameters": names_in(parameters, "compile: parameters"), "formalism": formalism,
-        "external": names_in(external, "compile: external"), "options": options,
-    }  # fmt: skip
-    if flag("compile: passive", passive):
-        recipe["passive"] = takes_forces(wanted)
-    if kinds := _products(product):
-        recipe["product"] = kinds
-    last = bool(recipe["parameters"]) and not kinds
+    recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options)
+    last = bool(recipe["parameters"]) and "product" not in recipe
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=last, check=check)
-    hook = None if external or kinds or robot is model else _forces_hook(robot, recipe, spec)
+    hook = None if external or product or robot is model else _forces_hook(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
         program = partial(make_program, model, **recipe)
         function = requested(model, (*sorted(recipe.items()),), program, spec=spec, lasting=cache, extra=hook)
-    again = {**recipe, **options, "dtype": dtype, "layout": layout, "packed": spec.packed, "check": spec.check}
+    again = {
+        **recipe,
+        **recipe["options"],
+        "dtype": dtype,
+        "layout": layout,
+        "packed": spec.packed,
+        "check": spec.check,
+    }
     again.pop("options")
     function.recipe = partial(compile, model, **again)
     return function
+
+
+def recipe_of(
+    model: Model,
+    quantity: str | Sequence[str],
+    parameters: str | Sequence[str],
+    formalism: str,
+    external: str | Sequence[str],
+    passive: bool,
+    product: str | Sequence[str],
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What `make_program` takes after the model, checked, of what a user asks of it."""
+    wanted = names_of(quantity)
+    for name in wanted:
+        if not CATALOGUE[name].kinematic:
+            require_masses(model, name)
+    recipe: dict[str, Any] = {
+        "quantity": wanted, "parameters": names_in(parameters, "compile: parameters"), "formalism": formalism,
+        "external": names_in(external, "compile: external"),
+        "options": options_of(wanted, options, [l.name for l in model.links]),
+    }  # fmt: skip
+    if flag("compile: passive", passive):
+        recipe["passive"] = takes_forces(wanted)
+    kinds = names_in(product, "compile: product")
+    if kinds:
+        recipe["product"] = tuple(one_of("compile: product", k, PRODUCTS, InputError) for k in kinds)
+    return recipe
 
 
 PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
 REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
 DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
-
-
-def _products(given: str | Sequence[str]) -> tuple[str, ...]:
-    what = "compile: product"
-    return tuple(one_of(what, k, PRODUCTS, InputError) for k in names_in(given, what))
 
 
 def _rolled(

@@ -378,9 +378,13 @@ class IRFunction:
 
 
 class Module:
-    """Functions by name, and the declarations of what they call from outside, each once."""
+    """Functions by name, and the declarations of what they call from outside, each once.
 
-    def __init__(self) -> None:
+    internal: whether functions that are not public are "noinline" or "alwaysinline".
+    """
+
+    def __init__(self, internal: str = "noinline") -> None:
+        self.internal = internal
         self.functions: dict[str, IRFunction] = {}
         self.declared: dict[str, str] = {}
         self.data: dict[str, str] = {}
@@ -389,8 +393,8 @@ class Module:
         self, name: str, result: str = VOID, given: Mapping[str, str] | None = None, *,
         public: bool = False, attributes: str = "", **arguments: str,
     ) -> IRFunction:  # fmt: skip
-        """A new function with typed arguments; internal and never inlined, unless it is public."""
-        head, tail = ("", "") if public else ("internal ", " noinline")
+        """A new function with typed arguments; internal, unless it is public."""
+        head, tail = ("", "") if public else ("internal ", f" {self.internal}")
         found = IRFunction(self, name, result, {**(given or {}), **arguments}, head, tail + attributes)
         self.functions[name] = found
         return found

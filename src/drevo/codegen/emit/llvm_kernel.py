@@ -82,14 +82,16 @@ class FunctionBody:
         t, size = self.l.type, self.l.suffix
         for name, n in (("fma", 3), ("fabs", 1), *((name, 1) for name in FUNCTIONS.values())):
             f.module.declare(t, f"llvm.{name}.{size}", *[t] * n)
-        f.module.declare(VOID, "llvm.prefetch.p0", PTR, I32, I32, I32)
+        if kernel.target.prefetch:
+            f.module.declare(VOID, "llvm.prefetch.p0", PTR, I32, I32, I32)
 
     def write(self, run: Sequence[Step]) -> None:
         if self.index == 0:
             self.first()
         self.turns([s for s in run if s[0] == TURN])
         run = [s for s in run if s[0] != TURN]
-        for step in self.sines(run) if self.l.lanes == 1 else self.paired(run):
+        alone = self.l.lanes == 1 < self.k.target.lanes
+        for step in self.sines(run) if alone else self.paired(run):
             self.step(step)
         self.add_tests()
         self.test_pivots()
@@ -111,9 +113,10 @@ class FunctionBody:
 
     def constants(self) -> None:
         """Constant outputs; of one sample runs of them as one vector store."""
-        l, widths = self.l, (8, 4, 2, 1) if self.l.lanes == 1 else (1,)
+        l = self.l
         for i, edges in enumerate(self.k.low.stores):
             port = self.k.ports.outputs[i]
+            widths = (8, 4, 2, 1) if l.lanes == 1 and not port.step else (1,)
             for start, values in _constant_runs(edges, self.k.low.constants, widths):
                 if port.registers is not None:
                     port.registers.update({port.offset + start + k: l.const(x) for k, x in enumerate(values)})
@@ -122,7 +125,7 @@ class FunctionBody:
                 text = f"<{len(items)} x {l.scalar}> <{', '.join(items)}>" if len(items) > 1 else items[0]
                 if l.lanes > 1:
                     text = f"{l.type} {l.const(values[0])}"
-                self.out.append(f"  store {text}, ptr {self.place(port, start)}, align {l.bytes}")
+                self.out.append(f"  store {text}, ptr {self.place(port, start)}, align {self.k.ports.align}")
 
     # -- names ----------------------------------------------------------------------------------------------
 
@@ -158,7 +161,7 @@ class FunctionBody:
         else:
             text = f"load {l.type}, ptr {at}, align {align or l.bytes}"
         self.out.append(f"  {self.value}{v} = {text}")
-        if port.step:
+        if port.step and self.k.target.prefetch:
             self.out.append(f"  call void @llvm.prefetch.p0(ptr {self.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
 
     def operand(self, edge: int) -> str:

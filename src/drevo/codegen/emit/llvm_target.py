@@ -24,6 +24,7 @@ class Target(NamedTuple):
     splat: bool = True
     check: bool = True
     chunk: int | None = None  # steps per function; None: one function up to ONE_FUNCTION steps
+    prefetch: bool = True  # of what a later tile of a batch reads
     single: bool = True  # a kernel for one sample too; without it one sample takes a tile
 
     def of(self, lanes: int) -> Lanes:

@@ -97,7 +97,7 @@ def _new_machine() -> Any:
 
 
 @lru_cache(maxsize=1)
-def _keep_order() -> None:
+def keep_order() -> None:
     """The machine scheduler would undo the order of the steps. Process-wide, so only when something compiles."""
     import llvmlite.binding as llvm
 
@@ -110,7 +110,7 @@ def compile_text(ir: str, verify: bool = False) -> bytes:
 
     with LOCK:
         machine = _machine()
-        _keep_order()
+        keep_order()
         try:
             module = llvm.parse_assembly(ir)
             if verify:

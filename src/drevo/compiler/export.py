@@ -1,0 +1,145 @@
+"""Functions for other processors: object files, WebAssembly and PTX, with what is needed to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..codegen.emit.export_texts import c_example, c_header, wasm_example, wasm_loader
+from ..codegen.emit.llvm_math import limit
+from ..codegen.emit.lower import Lowered, lower
+from ..codegen.emit.names import identifier
+from ..codegen.runtime.build import DTYPES
+from ..codegen.runtime.targets import MACHINES, Compiled, compiled_for
+from ..errors import EmitError, InputError, one_of
+from ..io.version import VERSION
+from ..mechanics.configuration import neutral
+from ..model.description import Model
+from ..model.dynamics import Described
+from ..model.messages import model_of
+from .compile import make_program, recipe_of
+
+LONGEST = 60_000  # steps in one function: register allocation takes a minute
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Files written, and what a call costs: bytes of code with its constants, instructions, cycles; 0: unknown."""
+
+    name: str
+    target: str
+    dtype: str
+    files: tuple[Path, ...]
+    size: int
+    instructions: int
+    cycles: int
+    link: str
+
+    def __str__(self) -> str:
+        told = [f"{self.name} for {self.target}, {self.dtype}: {self.size} bytes of code and constants"]
+        if self.instructions:
+            told.append(f"{self.instructions} instructions a call")
+        if self.cycles:
+            told.append(f"{self.cycles} cycles without stalls")
+        files = ", ".join(str(f) for f in self.files)
+        return f"{', '.join(told)}\n{files}\n{self.link}"
+
+
+def export(
+    robot: Described | Model,
+    quantity: str | Sequence[str],
+    target: str,
+    *,
+    dtype: str = "float64",
+    folder: str | Path = ".",
+    name: str = "",
+    parameters: str | Sequence[str] = (),
+    formalism: str = "auto",
+    external: str | Sequence[str] = (),
+    passive: bool = False,
+    product: str | Sequence[str] = (),
+    **options: Any,
+) -> Exported:
+    """Writes a quantity for another processor into a folder: nothing else has to be installed for it.
+
+    target: "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
+    example in C), "wasm" (a module, with a loader and an example in JavaScript), "ptx" (for NVIDIA's driver).
+    name: of the function; by default robot_quantity. The others are those of `compile`.
+    The functions are of pointers only, call nothing and allocate nothing: NAME computes one sample, NAME_batch n
+    samples row by row; of WebAssembly NAME_columns several at once. They check nothing: angles beyond the limit
+    that the header states give NaN. Raises InputError, EmitError, TraceError.
+    """
+    model = model_of(robot, "export")
+    machine = MACHINES[one_of("export: target", target, MACHINES, EmitError)]
+    scalar = DTYPES[one_of("export: dtype", dtype, DTYPES, InputError)]
+    place = _folder(folder)
+    recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options)
+    called = identifier(name or "_".join([model.name, *recipe["quantity"]])).lower()
+    last = bool(recipe["parameters"]) and "product" not in recipe
+    program = make_program(model, **recipe)
+    low = lower(program, parameters=last, order="auto", fma=machine.fused)
+    if len(low.steps) > LONGEST:
+        raise EmitError(
+            f"export: {program.name} of {model.name!r} has {len(low.steps)} steps, more than the {LONGEST} of one "
+            "function; export the quantities that it is made of"
+        )
+    made = compiled_for(machine, low, scalar, machine.fused, called)
+    state = [_state(model, p.name, p.size, dict(p=[x.value for x in program.parameters])) for p in low.inputs]
+    texts = _texts(called, target, low, scalar, state, _about(model, program.name, target, scalar, made))
+    files = _written(place, {f"{called}{machine.ending}": made.data, **texts})
+    link = machine.link.format(object=f"{called}{machine.ending}")
+    return Exported(called, target, dtype, files, made.size, made.instructions, made.cycles, link)
+
+
+def _folder(given: str | Path) -> Path:
+    try:
+        place = Path(given)
+        place.mkdir(parents=True, exist_ok=True)
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(f"export: {str(given)!r} is no folder to write to: {error}") from None
+    return place
+
+
+def _state(model: Model, name: str, size: int, known: dict[str, list[float]]) -> list[float]:
+    """Where an example stands."""
+    if name == "q":
+        return [float(x) for x in neutral(model)]
+    return known["p"] if name == "parameters" else [0.1] * size
+
+
+def _about(model: Model, quantity: str, target: str, scalar: str, made: Compiled) -> list[str]:
+    fused = MACHINES[target].fused
+    told = [f"{quantity} of {model.name}, for {target}; drevo {VERSION}"]
+    if made.instructions:
+        told.append(f"{made.size} bytes of code and constants, {made.instructions} instructions a call")
+    if made.cycles:
+        told.append(f"{made.cycles} cycles without stalls, from the table of the processor's manual")
+    return [*told, f"SI units; angles up to {limit(scalar, fused):.3g} rad, beyond it NaN"]
+
+
+def _texts(
+    name: str, target: str, low: Lowered, scalar: str, state: Sequence[Sequence[float]], about: Sequence[str]
+) -> dict[str, str]:
+    """What goes with the object."""
+    machine = MACHINES[target]
+    if target == "ptx":
+        return {}
+    if target == "wasm":
+        lanes = machine.wide // (8 if scalar == "double" else 4)
+        return {f"{name}.mjs": wasm_loader(name, low, scalar, lanes), "main.mjs": wasm_example(name, low, state)}
+    count = "int32_t" if machine.integer == "i32" else "int64_t"
+    return {f"{name}.h": c_header(name, low, scalar, count, about), "main.c": c_example(name, low, scalar, state)}
+
+
+def _written(place: Path, contents: dict[str, bytes | str]) -> tuple[Path, ...]:
+    files = []
+    for name, content in contents.items():
+        file = place / name
+        try:
+            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        except OSError as error:
+            raise InputError(f"export: {str(file)!r} cannot be written: {error.strerror or error}") from None
+        files.append(file)
+    return tuple(files)
