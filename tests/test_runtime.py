@@ -139,6 +139,16 @@ def test_layout_of_objects_is_verified() -> None:
     assert not native._as_seen(objects.ObjectLayout(found.base + 8, found.type), np.zeros(3))
 
 
+def test_results_with_names_where_a_tuple_holds_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, (q, v) = native.layout(), state(3)
+    assert found is not None and found.bare == (tuple.__basicsize__ == object.__basicsize__ + 8)
+    want = make()(q, v)
+    monkeypatch.setattr(native, "layout", lambda: found._replace(bare=False))
+    got = obtain("x", every_op, Spec(), cache=False)(q, v)
+    assert type(got).__name__ == type(want).__name__ and got._fields == want._fields
+    assert bits(flat(got, 3)) == bits(flat(want, 3))
+
+
 # -- threads -----------------------------------------------------------------------------------------------
 
 

@@ -284,13 +284,17 @@ class _Entry:
         """One result, or all in a named tuple; takes the references over."""
         if len(made) == 1:
             return made[0]
-        plain = self.call("PyTuple_New", PTR, len(made))
-        self.out_of_memory(plain, made)
+        n, results = len(made), self.table("results")
+        make = ("PyType_GenericAlloc", PTR, results) if self.layout.bare else ("PyTuple_New", PTR)
+        found = self.call(*make, n)
+        self.out_of_memory(found, made)
         for k, x in enumerate(made):
-            self.call("PyTuple_SetItem", I32, plain, k, x)
-        self.pointers.store(plain)
-        named = self.call("PyObject_Vectorcall", PTR, self.table("results"), self.pointers, 1, self.f.zero(PTR))
-        self.call("Py_DecRef", VOID, plain)
+            self.call("PyTuple_SetItem", I32, found, k, x)
+        if self.layout.bare:
+            return found
+        self.pointers.store(found)
+        named = self.call("PyObject_Vectorcall", PTR, results, self.pointers, 1, self.f.zero(PTR))
+        self.call("Py_DecRef", VOID, found)
         return named
 
     # -- the whole ------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -146,13 +145,6 @@ class Function:
     def _builtin(self) -> Callable[..., Any] | None:
         if self.code is None or selftest.wanted() != "native" or native.layout() is None:
             return None
-        several: Any = self._several
-        if several is not None and sys.version_info < (3, 11):  # see native._address
-            cls = several
-
-            def several(x: Any) -> Any:
-                return cls(x)
-
         names = ", ".join(n.replace(":", "_") for n, _ in self.inputs)
         known = CATALOGUE.get(self.name)
         about = f"{self.name} of {self.meta.get('robot', 'a program')}." + (
@@ -161,7 +153,7 @@ class Function:
         more = ", *, f_ext=None" if self.extra is not None else ""
         doc = f"{self.name}({names}, out=None, threads=1{more})\n--\n\n{about}"
         threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
-        made = native.builtin(self.code, self, self.name, doc, self._slow(), self.dtype, several, threshold)
+        made = native.builtin(self.code, self, self.name, doc, self._slow(), self.dtype, self._several, threshold)
         return made if selftest.trusted(self, made) else None
 
     def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -191,7 +191,8 @@ def layout() -> ObjectLayout | None:
         return None
     try:
         free = bool(getattr(sys, "_is_gil_enabled", None)) and object.__basicsize__ == 32
-        found = ObjectLayout(object.__basicsize__, 24 if free else 8)
+        base = object.__basicsize__
+        found = ObjectLayout(base, 24 if free else 8, tuple.__basicsize__ == base + 8)
         api = _array_api()
         version = ctypes.CFUNCTYPE(ctypes.c_uint)(api[_VERSION])()
         right = api[_TYPE] == id(np.ndarray) and version in _ABI
