@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
-from ..codegen.runtime.function import Extra, Function, Spec, obtain
+from ..codegen.runtime.function import Extra, Function, Plain, Spec, obtain
 from ..codegen.runtime.key import request
 from ..codegen.runtime.memo import memoised
 from ..model.description import Model
@@ -22,17 +22,21 @@ def requested(
     *,
     spec: Spec | None = None,
     lasting: bool = True,
+    shared: bool = False,
     extra: Extra | None = None,
+    plain: Plain | None = None,
 ) -> Function:
     """The Function of what `program` gives, made once for a robot; a Model remembers nothing.
 
     asked: what is wanted, a name first; its repr must tell all that the program depends on beside the model, or
-    lasting is False: then nothing is kept on disk. extra: see `obtain`.
+    lasting is False: then nothing is kept on disk. shared: it depends on what is asked alone, so robots share it.
+    extra, plain: see `obtain`.
     """
     how = spec or Spec()
     model = robot if isinstance(robot, Model) else robot.model
 
     def make() -> Function:
-        return obtain(request(model, *asked), program, how, extra=extra, cache=lasting)
+        text = repr(asked) if shared else request(model, *asked)
+        return obtain(text, program, how, extra=extra, plain=plain, cache=lasting)
 
     return make() if robot is model else memoised(robot, (asked, how), make)

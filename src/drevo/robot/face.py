@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.runtime.arguments import in_memory
 from ..codegen.runtime.memo import memoised
+from ..codegen.runtime.method import compiled
 from ..errors import InputError, shown
 from ..io.given import Array, generator
 from ..mechanics import configuration
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
+
+    class IntegrateDerivatives(NamedTuple):
+        dq1_dq: Array
+        dq1_ddv: Array
+
+    class DifferenceDerivatives(NamedTuple):
+        ddv_dq0: Array
+        ddv_dq1: Array
 
 
 class Robot(Methods, JointArrays):
@@ -66,6 +75,11 @@ class Robot(Methods, JointArrays):
 
     def _compiled(self, name: str) -> Callable[..., Any]:
         """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
+        if name in configuration.MOTIONS:
+            from ..compiler.manifold import on_manifold
+
+            moved = on_manifold(self, name)
+            return self.__dict__.setdefault(name, moved.fast or moved)  # type: ignore[no-any-return]
         x = quantity(name)
         function = self.function(x.name)
         entry: Callable[..., Any] = function.fast or function
@@ -298,13 +312,26 @@ class Robot(Methods, JointArrays):
         with in_memory("random"):
             return configuration.random(self.model, rng, tuple(map(int, sizes)))
 
-    def integrate(self, q: ArrayLike, dv: ArrayLike) -> Array:
+    @compiled
+    def integrate(self, q: ArrayLike, dv: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
         """The configuration reached from q by the tangent vector dv, (..., nq)."""
-        with in_memory("integrate"):
-            return configuration.integrate(self.model, *configuration.state(self.model, "integrate", q=q, dv=dv))
+        raise NotImplementedError
 
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+    @compiled
+    def difference(self, q0: ArrayLike, q1: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:
         """The tangent vector from q0 to q1, (..., nv): integrate(q0, difference(q0, q1)) = q1."""
-        with in_memory("difference"):
-            q0, q1 = configuration.state(self.model, "difference", q0=q0, q1=q1)
-            return configuration.difference(self.model, q0, q1)
+        raise NotImplementedError
+
+    @compiled
+    def integrate_derivatives(
+        self, q: ArrayLike, dv: ArrayLike, out: tuple[Array, Array] | None = None, threads: int = 1
+    ) -> IntegrateDerivatives:
+        """The Jacobians of integrate by q and by dv, (..., nv, nv) each, between tangent vectors."""
+        raise NotImplementedError
+
+    @compiled
+    def difference_derivatives(
+        self, q0: ArrayLike, q1: ArrayLike, out: tuple[Array, Array] | None = None, threads: int = 1
+    ) -> DifferenceDerivatives:
+        """The Jacobians of difference by q0 and by q1, (..., nv, nv) each, between tangent vectors."""
+        raise NotImplementedError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, WHEN
+from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import FLOOR
 from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .llvm_math import NEAR, Lanes, add_atan2, add_sincos, add_turned
@@ -18,7 +18,7 @@ from .llvm_target import Target
 from .lower import Lowered, ends
 from .outline import sinks_of
 from .split import SplitSteps, StepRun
-from .steps import FMA, GUARD, SINCOS, TURN, Step, operands, step_results
+from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, operands, step_results
 
 TESTS = 8  # of results in a row, before their sum goes to the status
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
@@ -285,10 +285,11 @@ class FunctionBody:
         elif op == FMA:
             x, y, z = operand(a), operand(b), operand(c)
             put(f"{result} call {t} @llvm.fma.{l.suffix}({t} {x}, {t} {y}, {t} {z})")
-        elif op in CHOICE:
+        elif op in CHOICE or op == CHOOSE:
             x, y, zero = operand(a), operand(b), l.const(0.0)
             yes = self.fresh(f"fcmp ogt {t} {x}, {zero}")
-            either = f"{t} {y}, {t} {zero}" if op == WHEN else f"{t} {zero}, {t} {y}"
+            other = operand(c) if op == CHOOSE else zero
+            either = f"{t} {zero}, {t} {y}" if op == UNLESS else f"{t} {y}, {t} {other}"
             put(f"{result} select {l.many('i1')} {yes}, {either}")
         elif op == ATAN2:
             x, y = operand(a), operand(b)

@@ -15,12 +15,30 @@ from typing import NamedTuple
 from ...errors import EmitError
 from ..graph import levers
 from ..graph.node import Graph
-from ..graph.ops import ADD, ATAN2, CHOICE, CONST, COS, DIV, FUNCTIONS, INPUT, MUL, OPS, PARAMETER, SIN
+from ..graph.ops import (
+    ADD,
+    ATAN2,
+    CHOICE,
+    CONST,
+    COS,
+    DIV,
+    FUNCTIONS,
+    INPUT,
+    MUL,
+    OPS,
+    PARAMETER,
+    SIN,
+    UNLESS,
+    WHEN,
+)
 from ..graph.program import Output, Program
 from .schedule import Order, live_numbers, scheduled
-from .steps import FMA, GUARD, SINCOS, TURN, Step, makers, operands, step_results
+from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, makers, operands, step_results
 
-FINITE = {DIV: 1, ATAN2: 0, **dict.fromkeys(CHOICE, 0)}  # how many operands hand on what is not finite, if not all
+FINITE = {
+    DIV: 1,
+    **dict.fromkeys((ATAN2, *CHOICE, CHOOSE), 0),
+}  # how many operands hand on what is not finite, if not all
 
 
 class Port(NamedTuple):
@@ -168,11 +186,13 @@ def _steps(g: Graph, roots: Sequence[int], constants: dict[int, float], fma: boo
     nodes = _reached(g, roots, constants)
     fused = _fuse(g, nodes, roots) if fma and "fma" not in levers.off() else {}
     gone = {n for n, _ in fused.values()}
+    chosen = _chosen(g, nodes, roots)
+    gone.update(n for parts, _ in chosen.values() for n in parts)
     pairs = _pairs(g, nodes)
     steps = []
     for n in nodes:
-        if n in fused:
-            steps.append(fused[n][1])
+        if n in fused or n in chosen:
+            steps.append((fused if n in fused else chosen)[n][1])
         elif g.op[n] in (SIN, COS):
             step = pairs.pop(g.a[n], None)
             if step is not None:
@@ -262,6 +282,18 @@ def _fuse(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, tup
                 fused[n] = (m, (FMA, n, g.a[m] ^ (s & 1), g.b[m], other))
                 break
     return fused
+
+
+def _chosen(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, tuple[tuple[int, int], Step]]:
+    """Sum -> (x where c > 0 and y where it is not, which nothing else reads; the choice between x and y)."""
+    uses = Counter(e >> 1 for n in nodes for e in g.operands(n)) + Counter(e >> 1 for e in roots)
+    out = {}
+    for n in (n for n in nodes if g.op[n] == ADD):
+        yes, no = sorted((g.a[n], g.b[n]), key=lambda e: g.op[e >> 1])
+        w, u = yes >> 1, no >> 1
+        if (g.op[w], g.op[u], uses[w], uses[u]) == (WHEN, UNLESS, 1, 1) and g.a[w] == g.a[u]:
+            out[n] = (w, u), (CHOOSE, n, g.a[w], g.b[w] ^ (yes & 1), g.b[u] ^ (no & 1))
+    return out
 
 
 def _pairs(g: Graph, nodes: Sequence[int]) -> dict[int, Step]:

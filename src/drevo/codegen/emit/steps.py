@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from ..graph.ops import BINARY, OPS
 
-FMA, SINCOS, GUARD, TURN = range(len(OPS), len(OPS) + 4)  # beside the operations of the graph
+FMA, SINCOS, GUARD, TURN, CHOOSE = range(len(OPS), len(OPS) + 5)  # beside the operations of the graph
 
 # (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
+# CHOOSE is b where a > 0, else c.
 # SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
 # TURN: the angle a * b, an input and a constant, less whole turns where it is large.
 Step = tuple[int, int, int, int, int]
@@ -17,7 +18,7 @@ Step = tuple[int, int, int, int, int]
 def operands(step: Step) -> tuple[int, ...]:
     """The operand edges of a step."""
     op = step[0]
-    if op == FMA:
+    if op in (FMA, CHOOSE):
         return step[2:]
     return step[2:4] if op in BINARY or op in (GUARD, TURN) else step[2:3]
 

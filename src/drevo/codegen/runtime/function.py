@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import prod
 from operator import itemgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,15 +35,22 @@ _PIECE = 200_000.0  # ns of work that a thread takes at a time
 
 
 def obtain(
-    request: str, make: Callable[[], Program], spec: Spec, *, extra: Extra | None = None, cache: bool = True
+    request: str,
+    make: Callable[[], Program],
+    spec: Spec,
+    *,
+    extra: Extra | None = None,
+    plain: Plain | None = None,
+    cache: bool = True,
 ) -> Function:
     """The function of a program, from the cache if it is there: then `make` is not called.
 
     request: any text that identifies what was asked (`key.request`); sources and machine are added here.
-    extra: takes the calls with keywords that the function does not know, as (args, kwargs).
+    extra: takes the calls with keywords that the function does not know, as (args, kwargs). plain: see `Plain`.
     """
     built, again = obtain_code(request, make, spec, cache), lru_cache(1)(make)
-    return Function(built, spec, extra, (lambda ins: _weakest(again(), ins)) if built.manifest.guards else None)
+    weakest = (lambda ins: _weakest(again(), ins)) if built.manifest.guards else None
+    return Function(built, spec, extra, weakest, plain)
 
 
 def _weakest(program: Program, ins: Sequence[Array]) -> Any:
@@ -51,6 +58,16 @@ def _weakest(program: Program, ins: Sequence[Array]) -> Any:
     from . import diagnose
 
     return diagnose.weakest(program, ins)
+
+
+class Plain(NamedTuple):
+    """The same on arrays, in NumPy: it judges arguments in its own words, and computes what compiled code cannot.
+
+    check: arguments as arrays, or what is wrong with them. compute: from those to the results.
+    """
+
+    check: Callable[..., Sequence[Array]]
+    compute: Callable[..., Any]
 
 
 class Function:
@@ -62,10 +79,15 @@ class Function:
     """
 
     def __init__(
-        self, built: Built, spec: Spec, extra: Extra | None = None, weakest: Weakest | None = None
+        self,
+        built: Built,
+        spec: Spec,
+        extra: Extra | None = None,
+        weakest: Weakest | None = None,
+        plain: Plain | None = None,
     ) -> None:
         m = built.manifest
-        self.manifest, self.spec, self.extra, self._weakest = m, spec, extra, weakest
+        self.manifest, self.spec, self.extra, self._weakest, self.plain = m, spec, extra, weakest, plain
         self.name, self.inputs, self.outputs = m.name, m.inputs, m.outputs
         self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
         self.counts, self.meta, self.live = m.counts, m.meta, m.live
@@ -124,8 +146,10 @@ class Function:
             if self.fast is not None and self._several is not None and type(kwargs.get("out")) is list:
                 return self.fast(*args, **{**kwargs, "out": tuple(kwargs["out"])})
             if self.fast is not None and not kwargs and len(args) == len(self.inputs):
-                with in_memory(self.name):
+                try:
                     plain = [self._plain(x, port) for x, port in zip(args, self.inputs)]
+                except (InputError, MemoryError, ValueError):  # as `general` says it
+                    plain = list(args)
                 if all(map(self._is_plain, plain)) and not all(map(self._is_plain, args)):
                     return self.fast(*plain)
             return self.general(args, kwargs)
@@ -165,7 +189,8 @@ class Function:
 
     def _computed(self, call: BoundCall) -> Any:
         rows = self.layout == "rows"
-        batch = gather(self.name, self.inputs, call.values, self.dtype, rows)
+        values = self.plain.check(*call.values) if self.plain else call.values
+        batch = gather(self.name, self.inputs, values, self.dtype, rows)
         shapes = [(*batch.lead, *s) if rows else (n, *batch.lead) for (_, s), n in zip(self.outputs, self._sizes)]
         targets = self._targets(call, shapes)
         flat = [(batch.samples, n) if rows else (n, batch.samples) for n in self._sizes]
@@ -208,7 +233,13 @@ class Function:
     # -- running --------------------------------------------------------------------------------------------
 
     def _checked_run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> None:
-        if self._run(inputs, outputs, count, threads) and self.spec.check:
+        if not self._run(inputs, outputs, count, threads) or not self.spec.check:
+            return
+        if self.plain is not None:
+            found = self.plain.compute(*inputs)
+            for x, y in zip(outputs, found if self._several else (found,)):
+                x[...] = y.reshape(x.shape)
+        else:
             from . import diagnose
 
             diagnose.report(self.manifest, inputs, outputs, self.layout == "rows", self._weakest)
@@ -216,7 +247,7 @@ class Function:
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> bool:
         """True if something is not finite or no unit quaternion."""
         if self.code is None:
-            return self._evaluate(inputs, outputs)
+            return self.plain is not None or self._evaluate(inputs, outputs)
         threads = min(threads, count // (8 * self.manifest.lanes))
         if threads < 2 or count * self.nanoseconds < _THREADED:
             return self._part(inputs, outputs, 0, count, count)
