@@ -293,7 +293,6 @@ def test_sdf_kinds() -> None:
     "body, says",
     [
         ("<include/>", "<include> on line 1: names no file"),
-        ('<model placement_frame="x"/>', "<model> on line 1 has a placement_frame"),
         ("", "the robot has no link"),
         ('<link name="a"/>', "link 'a' .* has no <inertial>, taken as 1 kg"),
         ('<link name="a"><inertial/></link>', "<inertial> on line 1 has no <mass>"),

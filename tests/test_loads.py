@@ -280,6 +280,8 @@ def test_reactions_as_wrenches_on_links() -> None:
             c.point_to_point(*ends, rows=[(1, 2, 0), (0, 1, 1)]),
             c.weld(*ends),
             c.distance(*ends, length),
+            *(c.joint_closure(kind, "tool", at["tool"], (1, 2, 3), "side", at["side"], (0.5, 0, -1), np.eye(3))
+              for kind in ("revolute", "prismatic", "cylindrical", "universal")),
         )
     ]  # fmt: skip
     for given in kinds:

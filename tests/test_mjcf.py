@@ -20,7 +20,7 @@ from drevo.model.loaders import load_model, mjcf, solids
 from drevo.model.validation import finish
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from published import compared, states
+from agreement import compared, states
 
 
 def read(text: str) -> Model:

@@ -2,8 +2,9 @@
 
 python tools/published.py [--in FOLDER] [--list] [PACKAGE ...]
 
-Every MJCF file with moving joints that MuJoCo loads is loaded here and compared: the mass matrix, the bias,
-the poses of all named bodies, at 20 random states. FOLDER: site-packages of another environment.
+Every file with moving joints that its format's own library loads (MJCF by MuJoCo, URDF by Pinocchio, SDF by Drake)
+is loaded here and compared, model by model, see `agreement`. FOLDER: site-packages of another environment, or any
+folder whose folders are packages.
 """
 
 from __future__ import annotations
@@ -13,35 +14,29 @@ import re
 import sys
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import mujoco
-import numpy as np
+from agreement import PEERS, NotForUs
 
 import drevo
-from drevo.mechanics.algorithms import inverse_dynamics, kinematics
-from drevo.mechanics.algorithms.inertia_matrix import mass_matrix
-from drevo.mechanics.tree import Tree, build_tree
-from drevo.model.description import Model
 from drevo.model.loaders import load_model
 
 PAGE = Path(__file__).parents[1] / "docs" / "robots.md"
-PACKAGES = (
-    *("brax", "dm_control", "gym_aloha", "gymnasium", "gymnasium_robotics", "mani_skill", "metaworld", "mujoco"),
-    *("mujoco_playground", "robohive", "robosuite"),
-)
-STATES, TOLERANCE = 20, 1e-10
+TOLERANCE = 1e-10
 MARKS = "<!-- packages -->", "<!-- /packages -->"
+SUFFIXES = (".xml", ".mjcf", ".urdf", ".sdf", ".world")
+ROOT = re.compile(rb"<(mujoco|robot|sdf)[\s>]")
 LONG = 150
 AXES = 1e-7
 DIFFERS = "agrees to 1e-8: MuJoCo finds the principal axes of a mesh no closer"
 
-
 HEAD = """
-Every file with moving joints that MuJoCo itself reads, of packages that pip installs: poses, the mass matrix
-and the bias at 20 states, beside MuJoCo's (`python tools/published.py` writes this table).
+Every file with moving joints that the library made for its format reads (MJCF: MuJoCo, URDF: Pinocchio, SDF:
+Drake), of packages that pip or apt installs: poses, the mass matrix and the bias at 20 states, beside that
+library's (`python tools/published.py` writes this table).
 """
 
 
@@ -54,79 +49,23 @@ class Verdict(NamedTuple):
     worst: float = 0.0
 
 
-def judged(path: str) -> Verdict:
-    """One MJCF file, read by MuJoCo and here."""
-    try:
-        theirs = mujoco.MjModel.from_xml_path(path)
-    except ValueError:
-        return Verdict(path, "not read by the peer")
-    if not theirs.njnt:
-        return Verdict(path, "without joints")
+def judged(path: str, tag: str) -> Verdict:
+    """One file, read by the library of its format and here."""
+    _, _, models, compare = PEERS[tag]
+    worst, said = 0.0, ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            ours = load_model(path)
+            found = list(models(path))
+            for name, theirs in found:
+                ours = load_model(path, model=name if len(found) > 1 else "")
+                worst = max(worst, compare(ours, theirs))
+        except NotForUs as why:
+            return Verdict(path, str(why))
         except drevo.DrevoError as error:
             return Verdict(path, "refused", str(error).removeprefix(f"{path}: "))
-    worst = compared(ours, theirs)
-    return Verdict(path, "warned" if caught else "loaded", str(caught[0].message) if caught else "", worst)
-
-
-# --- against MuJoCo ----------------------------------------------------------------------------------------------
-
-
-def compared(ours: Model, theirs: Any) -> float:
-    """The worst relative difference of M, the bias and the poses; infinite where the joints are others."""
-    if (ours.nq, ours.nv) != (theirs.nq, theirs.nv):
-        return float("inf")
-    tree, data, rng = build_tree(ours), mujoco.MjData(theirs), np.random.default_rng(0)
-    return max(difference(ours, tree, theirs, data, rng) for _ in range(STATES))
-
-
-def difference(ours: Model, tree: Tree, theirs: Any, data: Any, rng: Any) -> float:
-    data.qpos, data.qvel = rng.normal(size=theirs.nq), rng.normal(size=theirs.nv)
-    mujoco.mj_normalizeQuat(theirs, data.qpos)
-    mujoco.mj_forward(theirs, data)
-    M = np.zeros((theirs.nv, theirs.nv))
-    mujoco.mj_fullM(theirs, data, M)
-    q, turns, shift = states(theirs, data)
-    v = turns.T @ data.qvel
-    own = np.array(mass_matrix(tree, list(q)))
-    bias = np.array(inverse_dynamics.bias(tree, list(q), list(v)))
-    bias = turns @ (bias + (own - np.diag(theirs.dof_armature)) @ shift)  # a rotor's inertia does not turn with it
-    own = turns @ own @ turns.T
-    poses = dict(zip(kinematics.moving_links(tree), kinematics.poses(tree, list(q))))
-    apart = [
-        np.abs(np.array(poses[name])[:3, 3] - data.xpos[i]).max()
-        + np.abs(np.array(poses[name])[:3, :3] - data.xmat[i].reshape(3, 3)).max()
-        for i in range(1, theirs.nbody)
-        if (name := theirs.body(i).name) in poses
-    ]
-    size = max(1.0, np.abs(data.xpos).max())
-    largest = max(np.abs(data.qfrc_bias).max(), np.abs(M).max())
-    return float(
-        max(
-            np.abs(M - own).max() / np.abs(M).max(),
-            np.abs(bias - data.qfrc_bias).max() / largest,
-            max(apart, default=0.0) / size,
-        )
-    )
-
-
-def states(theirs: Any, data: Any) -> tuple[Any, Any, Any]:
-    """q with quaternions xyzw; v_theirs = turns v_ours; what the turning axes of a free joint add to a_ours."""
-    q, turns, shift = data.qpos.copy(), np.eye(theirs.nv), np.zeros(theirs.nv)
-    for kind, at, dof in zip(theirs.jnt_type, theirs.jnt_qposadr, theirs.jnt_dofadr):
-        if kind == mujoco.mjtJoint.mjJNT_BALL:
-            q[at : at + 4] = np.roll(q[at : at + 4], -1)
-        elif kind == mujoco.mjtJoint.mjJNT_FREE:
-            R = np.zeros(9)
-            mujoco.mju_quat2Mat(R, q[at + 3 : at + 7])
-            R = R.reshape(3, 3)
-            q[at + 3 : at + 7] = np.roll(q[at + 3 : at + 7], -1)
-            turns[dof : dof + 3, dof : dof + 3] = R
-            shift[dof : dof + 3] = -np.cross(data.qvel[dof + 3 : dof + 6], R.T @ data.qvel[dof : dof + 3])
-    return q, turns, shift
+    said = next((str(w.message) for w in caught if issubclass(w.category, drevo.DrevoWarning)), "")
+    return Verdict(path, "warned" if said else "loaded", said, worst)
 
 
 # --- the page ----------------------------------------------------------------------------------------------------
@@ -134,17 +73,22 @@ def states(theirs: Any, data: Any) -> tuple[Any, Any, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("packages", nargs="*", default=list(PACKAGES))
-    parser.add_argument("--in", dest="folder", action="append", help="site-packages of an environment")
+    parser.add_argument("packages", nargs="*", help="of them only these; all by default")
+    parser.add_argument("--in", dest="folders", action="append", required=True, type=Path)
+    parser.add_argument("--formats", nargs="*", default=list(PEERS), choices=PEERS)
     parser.add_argument("--list", action="store_true", help="say what became of every file, and leave the page")
     asked = parser.parse_args()
-    folders = [Path(folder) for folder in asked.folder or {str(Path(mujoco.__file__).parents[1])}]
-    files = {
-        package: sorted(str(p) for folder in folders for p in (folder / package).rglob("*.xml") if mjcf(p))
-        for package in asked.packages
-    }
-    with ProcessPoolExecutor() as pool:
-        found = {p: list(pool.map(judged, paths, chunksize=4)) for p, paths in files.items() if paths}
+    found: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
+    with ProcessPoolExecutor(max_tasks_per_child=200) as pool:
+        held = [
+            (folder.name, tag, path)
+            for folder in sorted(folder for top in asked.folders for folder in top.iterdir() if folder.is_dir())
+            if not asked.packages or folder.name in asked.packages
+            for path, tag in robot_files(folder)
+            if tag in asked.formats
+        ]
+        for (package, tag, _), verdict in zip(held, pool.map(_judged, held, chunksize=4), strict=True):
+            found[package, tag].append(verdict)
     if asked.list:
         for verdict in (v for verdicts in found.values() for v in verdicts):
             sys.stdout.write(f"{verdict.kind:20} {verdict.worst:8.1e} {verdict.path} {verdict.why[:LONG]}\n")
@@ -155,28 +99,36 @@ def main() -> None:
     PAGE.write_text(f"{before}{MARKS[0]}\n{page(found)}{MARKS[1]}{after}", encoding="utf-8")
 
 
-def mjcf(path: Path) -> bool:
-    return b"<mujoco" in path.read_bytes()[:100_000]
+def _judged(held: tuple[str, str, str]) -> Verdict:
+    return judged(held[2], held[1])
 
 
-def page(found: dict[str, list[Verdict]]) -> str:
+def robot_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """The files of a package with the root elements that they begin with."""
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES):
+        root = ROOT.search(path.read_bytes()[:100_000]) if path.is_file() else None
+        if root and (tag := root[1].decode()) in PEERS:
+            yield str(path), tag
+
+
+def page(found: dict[tuple[str, str], list[Verdict]]) -> str:
     rows = [
         HEAD,
-        "| package | files | load | of these with a warning | agree to 1e-10 | refused |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| package | format | files | load | of these with a warning | agree to 1e-10 | refused |",
+        "|---|---|--:|--:|--:|--:|--:|",
     ]
     total: Counter[str] = Counter()
-    for package, verdicts in found.items():
+    for (package, tag), verdicts in found.items():
         one = tally(verdicts)
         total += one
-        rows += [row(package, one)] if one["files"] else []
+        rows += [row(f"{package} | {PEERS[tag][0]}", one)] if one["files"] else []
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for verdict in (v for verdicts in found.values() for v in verdicts):
         if why := reason(verdict):
             reasons[why].append(Path(verdict.path).name)
     told = [f"| {', '.join(sorted(names))} | {why} |" for why, names in reasons.items()]
     table = ["", "| file | why |", "|---|---|", *told] if told else []
-    return "\n".join([*rows, row("together", total), *table, ""])
+    return "\n".join([*rows, row("together | ", total), *table, ""])
 
 
 def reason(verdict: Verdict) -> str:

@@ -15,7 +15,9 @@ from .constraint import (
     KINDS,
     Constraint,
     Contact,
+    Distance,
     Gear,
+    JointClosure,
     PointToPoint,
     PoseTracking,
     Traced,
@@ -56,6 +58,19 @@ def _contact(given: Contact | Mapping[str, Any]) -> Contact:
 def _loop(loop: Loop) -> Constraint:
     if loop.kind == "weld":
         return Weld(loop.link_a, loop.point_a, loop.link_b, loop.point_b, loop.rotation)
+    if loop.kind == "rod":
+        return Distance(loop.link_a, loop.point_a, loop.link_b, loop.point_b, loop.length)
+    if loop.axis_a and loop.axis_b:
+        return JointClosure(
+            loop.kind,
+            loop.link_a,
+            loop.point_a,
+            loop.axis_a,
+            loop.link_b,
+            loop.point_b,
+            loop.axis_b,
+            loop.rotation,
+        )
     return PointToPoint(loop.link_a, loop.point_a, loop.link_b, loop.point_b)
 
 

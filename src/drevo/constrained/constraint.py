@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, one_of
 from ..io.given import callable_given as a_function
 from ..io.given import number, whole
 from ..mechanics.algorithms import constraints as rows_of
@@ -24,7 +24,9 @@ from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector, cos, sin, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..model import values
+from ..model.description import JOINT_LOOPS
 from ..model.messages import did_you_mean
+from ..model.rotations import unit
 from .functions import call_traced, scalars_given, short
 
 Triple = tuple[float, float, float]
@@ -129,6 +131,29 @@ class Distance(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
+class JointClosure(_OnLinks):
+    """A joint that closes a loop; axes in those of their links, R_ab the axes of b in those of a."""
+
+    kind: str
+    link_a: str
+    point_a: Triple
+    axis_a: Triple
+    link_b: str
+    point_b: Triple
+    axis_b: Triple
+    rotation: RotationMatrix | None = None
+
+    @property
+    def size(self) -> int:
+        return 4 if self.kind in ("cylindrical", "universal") else 5
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        turn = None if self.rotation is None else Mat.of(self.rotation)
+        ends = (self.link_a, self.point_a, self.axis_a), (self.link_b, self.point_b, self.axis_b)
+        return rows_of.joint_closure(k, self.kind, ends, turn)
+
+
+@dataclass(frozen=True, slots=True)
 class Gear(_OnLinks):
     """q_a = offset + ratio q_b + higher[0] q_b^2 + ...; q_a = offset where there is no joint_b."""
 
@@ -191,8 +216,8 @@ class Traced(_OnLinks):
 
 
 MOST = 100_000  # values of one function
-KINDS = (Contact, PointOnPlane, PointToPoint, Weld, Distance, Gear, PoseTracking, Traced)
-Constraint = Contact | PointOnPlane | PointToPoint | Weld | Distance | Gear | PoseTracking | Traced
+KINDS = (Contact, PointOnPlane, PointToPoint, Weld, Distance, JointClosure, Gear, PoseTracking, Traced)
+Constraint = Contact | PointOnPlane | PointToPoint | Weld | Distance | JointClosure | Gear | PoseTracking | Traced
 
 
 # -- public constructors -----------------------------------------------------------------------------------
@@ -264,6 +289,41 @@ def weld(
         raise InputError(f"{who}: rotation and at say the same thing; give one of them")
     turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
     return Weld(link_a, a, link_b, b, turn, None if at is None else _checked(who, "at", values.sequence, at))
+
+
+def joint_closure(
+    kind: str,
+    link_a: str,
+    point_a: Numbers,
+    axis_a: Numbers,
+    link_b: str,
+    point_b: Numbers,
+    axis_b: Numbers = None,
+    rotation: Numbers = None,
+) -> JointClosure:
+    """A joint between two links that closes a loop: "revolute", "prismatic", "cylindrical" or "universal".
+
+    axis_a, axis_b: its axis in either link (universal: the first in a, the second in b); by default alike.
+    rotation: the axes of b in those of a, kept by a prismatic joint; of a universal one in any closed position,
+    by default one in which its axes are perpendicular.
+    Rows: r_a - r_b (prismatic, cylindrical: its two components across the axis), then what turns the axes apart,
+    or of a prismatic joint omega_a - omega_b.
+    """
+    who = _between("joint_closure", "link", link_a, link_b)
+    kind = one_of(f"{who}: the kind", kind, JOINT_LOOPS, InputError)
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    axes = []
+    for name, axis in (("axis_a", axis_a), ("axis_b", axis_a if axis_b is None else axis_b)):
+        found = _checked(who, name, values.vector, axis)
+        if not any(found):
+            raise InputError(f"{who}: {name} is zero; give a direction")
+        axes.append(unit(found))
+    if kind == "prismatic" and rotation is None:
+        raise InputError(
+            f"{who}: a prismatic joint keeps an orientation; give rotation=, the axes of b in those of a"
+        )
+    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    return JointClosure(kind, link_a, a, axes[0], link_b, b, axes[1], turn)
 
 
 def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, length: float) -> Distance:
@@ -358,6 +418,8 @@ def label(c: Constraint) -> str:
         return f"gear({c.joint_a}, {c.joint_b})"
     if isinstance(c, Traced):
         return f"function({getattr(c.f, '__name__', 'f')})"
+    if isinstance(c, JointClosure):
+        return f"{c.kind}({', '.join(c.links)})"
     names = {"PointOnPlane": "point_on_plane", "PointToPoint": "point_to_point", "PoseTracking": "pose_tracking"}
     kind = type(c).__name__
     return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"
@@ -370,6 +432,7 @@ __all__ = [
     "distance",
     "function",
     "gear",
+    "joint_closure",
     "point_on_plane",
     "point_to_point",
     "pose_tracking",

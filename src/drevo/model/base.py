@@ -6,8 +6,12 @@ from dataclasses import replace
 
 from drevo.errors import ModelError, shown
 from drevo.model.description import Joint, Link, Model, Vec3
+from drevo.model.draft import Draft
+from drevo.model.messages import listed
 from drevo.model.regularity import require_regular_structure
+from drevo.model.rotations import HERE
 
+WORLD = "world"
 BASES = ("fixed", "floating", "trunk")
 
 _X: Vec3 = (1.0, 0.0, 0.0)
@@ -38,6 +42,25 @@ def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Mod
     if not kinematic:
         require_regular_structure(model)
     return model
+
+
+def put_in_world(draft: Draft) -> None:
+    """On a fixed base, weld to a link "world" what nothing carries and stands elsewhere or beside another."""
+    if len(draft.stands) == 1 and not any(link.name == WORLD for link in draft.links):
+        if HERE in draft.stands.values():
+            return
+    elif len(draft.stands) > 1:
+        draft.doubts.append(
+            f"the links {listed(draft.stands)} hang from nothing; on a fixed base each stands in the world where "
+            "the file puts it: hold it there by a fixed joint"
+        )
+    taken = {joint.name for joint in draft.joints}
+    for k, (name, (place, turn)) in enumerate(draft.stands.items()):
+        if not any(link.name == WORLD for link in draft.links):
+            draft.links.insert(0, Link(WORLD))
+        line = next(link.line for link in draft.links if link.name == name)
+        weld = Joint(_unused(f"{name}_fixed", taken), "fixed", WORLD, name, place, turn, line=line)
+        draft.joints.insert(k, weld)
 
 
 def _free_joint(model: Model) -> list[Joint]:

@@ -169,16 +169,23 @@ class Keyframe:
     q: tuple[float, ...]
 
 
+JOINT_LOOPS = ("revolute", "prismatic", "cylindrical", "universal")
+LOOPS = ("point", "weld", "rod", *JOINT_LOOPS)  # kinds of closures
+
+
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A closure between two links that the tree does not hold."""
+    """A closure between two links that the tree does not hold; axes in those of their links."""
 
-    kind: str  # weld, point
+    kind: str  # of LOOPS
     link_a: str
     point_a: Vec3
     link_b: str
     point_b: Vec3
-    rotation: Mat3 | None = None
+    rotation: Mat3 | None = None  # the axes of b in those of a, of a universal joint in any closed position
+    axis_a: Vec3 | None = None  # of a joint
+    axis_b: Vec3 | None = None
+    length: float = 0.0  # rod: between the points, m
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from drevo.model.description import ContactPoint, Joint, JointCoupling, Keyframe, Link, Loop, Vec3
 from drevo.model.messages import at, did_you_mean
+from drevo.model.rotations import FramePose
 
 GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 
@@ -36,6 +37,9 @@ class Draft:
     source: str = ""
     noun: str = "link"  # what the user calls a link
     ordered: bool = False
+    stands: dict[str, FramePose] = field(
+        default_factory=dict
+    )  # where links that nothing carries are, on a fixed base
     kinematic: bool = False  # meant without any mass: M is not asked for
 
     def meant(self, name: str, known: Iterable[str]) -> str:

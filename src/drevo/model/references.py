@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import accumulate
 
-from drevo.model.description import JOINT_SIZES, Keyframe
+from drevo.model.description import JOINT_LOOPS, JOINT_SIZES, Keyframe, Loop
 from drevo.model.draft import Draft
+from drevo.model.rotations import unit
 
 
 def check_closures(draft: Draft) -> None:
@@ -18,11 +20,30 @@ def check_closures(draft: Draft) -> None:
             draft.problems.append(
                 f"a {what} names the {draft.noun} {name!r}, which does not exist{draft.meant(name, links)}"
             )
+    draft.loops = [_checked_loop(draft, loop) for loop in draft.loops]
     joints = {joint.name: joint for joint in draft.joints}
     for name in (x for coupling in draft.couplings for x in (coupling.joint, coupling.driver) if x):
         if name not in joints or (joints[name].nq, joints[name].nv) != (1, 1):
             what = "does not own just one coordinate" if name in joints else "does not exist"
             draft.problems.append(f"a coupling names the joint {name!r}, which {what}{draft.meant(name, joints)}")
+
+
+def _checked_loop(draft: Draft, loop: Loop) -> Loop:
+    """The loop with unit axes, and all that its kind needs."""
+    who = f"the {loop.kind} loop between {loop.link_a!r} and {loop.link_b!r}"
+    if loop.kind == "rod" and not loop.length > 0.0:
+        draft.problems.append(f"{who} has the length {loop.length:g}; a rod has a positive one")
+    if loop.kind == "prismatic" and loop.rotation is None:
+        draft.problems.append(f"{who} keeps an orientation, which nobody gives; give it a rotation")
+    if loop.kind not in JOINT_LOOPS:
+        return replace(loop, axis_a=None, axis_b=None)
+    axes = []
+    for name, axis in (("axis_a", loop.axis_a), ("axis_b", loop.axis_b)):
+        if axis is None or not any(axis):
+            draft.problems.append(f"{who} has {'no' if axis is None else 'a zero'} {name}; give it a direction")
+            axis = (0.0, 0.0, 1.0)
+        axes.append(unit(axis))
+    return replace(loop, axis_a=axes[0], axis_b=axes[1])
 
 
 def check_keyframes(draft: Draft) -> None:

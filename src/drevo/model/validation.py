@@ -15,7 +15,7 @@ import numpy as np
 
 from drevo.errors import DrevoWarning
 from drevo.io.given import flag
-from drevo.model.base import with_base
+from drevo.model.base import put_in_world, with_base
 from drevo.model.description import (
     IDENTITY,
     JOINT_SIZES,
@@ -45,6 +45,8 @@ ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again
 
 def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     """A valid Model on its base; ModelError with every problem, or one DrevoWarning with every doubt."""
+    if base == "fixed":
+        put_in_world(draft)
     _check_names(draft)
     _check_inertias(draft)
     draft.joints = [_checked_joint(draft, joint) for joint in draft.joints]

@@ -14,6 +14,7 @@ from drevo.model import values
 from drevo.model.description import (
     IDENTITY,
     JOINT_SIZES,
+    LOOPS,
     ORIGIN,
     ContactPoint,
     Inertial,
@@ -146,14 +147,32 @@ class Builder:
         )
 
     def loop(
-        self, kind: str, link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None
+        self,
+        kind: str,
+        link_a: str,
+        point_a: Numbers,
+        link_b: str,
+        point_b: Numbers,
+        rotation: Numbers = None,
+        axis_a: Numbers = None,
+        axis_b: Numbers = None,
+        length: float = 0.0,
     ) -> Builder:
-        """Close a loop: "point" holds two points together, "weld" also the turn of b in a (`rotation`)."""
+        """Close a loop between two points: of `drevo.constraint` the one that its kind names.
+
+        "point" holds them together, "weld" also the turn of b in a (`rotation`), "rod" at a `length`; "revolute",
+        "prismatic", "cylindrical" and "universal" are joints with the axes `axis_a` and `axis_b`, in the bodies'
+        own axes; a prismatic one keeps a `rotation` too.
+        """
         who = f"loop between {link_a!r} and {link_b!r}"
-        one_of(f"{who}: the kind", kind, ("weld", "point"), ModelError)
+        one_of(f"{who}: the kind", kind, LOOPS, ModelError)
         points = [_checked(who, "point", values.vector, point) for point in (point_a, point_b)]
         turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-        self._loops.append(Loop(kind, self._known(link_a), points[0], self._known(link_b), points[1], turn))
+        one, other = (None if axis is None else _checked(who, "axis", values.vector, axis)
+                      for axis in (axis_a, axis_a if axis_b is None else axis_b))  # fmt: skip
+        size = _checked(who, "length", values.scalar, length)
+        ends = self._known(link_a), points[0], self._known(link_b), points[1]
+        self._loops.append(Loop(kind, *ends, turn, one, other, size))
         return self
 
     def couple(self, joint: str, driver: str, coefficients: Numbers) -> Builder:

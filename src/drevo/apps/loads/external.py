@@ -14,6 +14,7 @@ from ...constrained.constraint import (
     Contact,
     Distance,
     Gear,
+    JointClosure,
     PointOnPlane,
     PointToPoint,
     PoseTracking,
@@ -23,6 +24,7 @@ from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_in
 from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError
 from ...io.given import Array, finite
+from ...model.rotations import plane_axes
 from ...robot.face import Robot
 from .masses import named
 
@@ -124,11 +126,31 @@ def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iter
             force = N @ np.array(c.W)
         yield _entry(robot, c.link_a, c.point_a, q, force, moment)
         yield _entry(robot, c.link_b, c.point_b, q, -force, -moment)
+    elif isinstance(c, JointClosure):
+        yield from _through_joint(robot, c, q, N)
     elif not isinstance(c, Gear):
         raise InputError(
             f"loads in a section: {labels([c])[0]} does not say on which link and where its reaction acts; use "
             "point_to_point, weld, distance, point_on_plane or a contact in its place"
         )
+
+
+def _through_joint(robot: Robot, c: JointClosure, q: Array, N: Array) -> Iterator[AppliedWrench]:
+    """Forces N e of a row e . (r_a - r_b), moments N e x n of a row e . n."""
+    Ra, Rb = (robot.pose(q, link)[..., :3, :3] for link in c.links)
+    a, n = Ra @ np.array(c.axis_a), Rb @ np.array(c.axis_b)
+    e = [Ra @ np.array(axis) for axis in plane_axes(c.axis_a)]
+    apart = _place(robot, c.link_a, c.point_a, q) - _place(robot, c.link_b, c.point_b, q)
+    if c.kind == "universal":
+        moment = N[..., 3:] * np.cross(a, n)
+    elif c.kind == "prismatic":
+        moment = N[..., 2:]
+    else:
+        moment = N[..., -2:-1] * np.cross(e[0], n) + N[..., -1:] * np.cross(e[1], n)
+    turns_with_a = c.kind in ("prismatic", "cylindrical")
+    force = N[..., :1] * e[0] + N[..., 1:2] * e[1] if turns_with_a else N[..., :3]
+    yield _entry(robot, c.link_a, c.point_a, q, force, moment - np.cross(apart, force) * turns_with_a)
+    yield _entry(robot, c.link_b, c.point_b, q, -force, -moment)
 
 
 def _entry(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ...model.rotations import plane_axes
 from ..jet import Jet, jet, jet_along
 from ..joints import STILL, Motion
 from ..scalar import Matrix, Scalar, Vector, sqrt
@@ -46,6 +47,13 @@ class Track(NamedTuple):
     def __sub__(self, o: Track) -> Track:
         columns = [a - b for a, b in zip(self.columns, o.columns)]
         return Track(self.x - o.x, self.d - o.d, self.dd - o.dd, columns)
+
+    def dot(self, o: Track) -> ConstraintRows:
+        """The scalar product with another vector as a row."""
+        columns = [a.dot(o.x) + self.x.dot(b) for a, b in zip(self.columns, o.columns)]
+        rate = self.d.dot(o.x) + self.x.dot(o.d)
+        bias = self.dd.dot(o.x) + 2.0 * self.d.dot(o.d) + self.x.dot(o.dd)
+        return ConstraintRows([self.x.dot(o.x)], [rate], [columns], [bias])
 
     def rows(self) -> ConstraintRows:
         """The vector's three components as rows."""
@@ -85,6 +93,10 @@ class Kinematics:
         dd = a.v + a.w.cross(arm) + m.w.cross(m.w.cross(arm))
         columns = self._columns(i, lambda pose, s: pose.R @ s.v + (pose.R @ s.w).cross(x - pose.p))
         return Track(x, at.R @ (m.v + m.w.cross(arm)), at.R @ dd, columns)
+
+    def direction(self, link: str, axis: Vector) -> Track:
+        """A direction fixed in a link."""
+        return self.point(link, axis) - self.point(link, ZERO)
 
     def turning(self, link: str) -> Track:
         """Angular velocity of a link as the rate of a track; the orientation itself is no vector."""
@@ -164,9 +176,40 @@ def weld(
     k: Kinematics, link_a: str, point_a: Vector, link_b: str, point_b: Vector, rotation: Mat | None
 ) -> ConstraintRows:
     """r_a - r_b, then omega_a - omega_b."""
+    return point_to_point(k, link_a, point_a, link_b, point_b, None) + _turned_alike(k, link_a, link_b, rotation)
+
+
+def _turned_alike(k: Kinematics, link_a: str, link_b: str, rotation: Mat | None) -> ConstraintRows:
     turn = k.turning(link_a) - k.turning(link_b)
     error = ZERO if rotation is None else rotation_error(k.pose(link_a).R, k.pose(link_b).R, rotation)
-    return point_to_point(k, link_a, point_a, link_b, point_b, None) + turn._replace(x=error).rows()
+    return turn._replace(x=error).rows()
+
+
+def joint_closure(
+    k: Kinematics,
+    kind: str,
+    ends: tuple[tuple[str, Vector, Vector], tuple[str, Vector, Vector]],
+    rotation: Mat | None,
+) -> ConstraintRows:
+    """What a joint between two ends (link, point, axis) holds.
+
+    universal: r_a - r_b, and the angle between the axes, which `rotation` says or is a right one; revolute:
+    r_a - r_b, and the axis of b across that of a; prismatic: r_b - r_a across the axis of a, and no turning;
+    cylindrical: both across.
+    """
+    (link_a, point_a, axis_a), (link_b, point_b, axis_b) = ends
+    apart = k.point(link_a, point_a) - k.point(link_b, point_b)
+    if kind == "universal":
+        cosine = Vec(*axis_a).dot(rotation @ Vec(*axis_b)) if rotation else 0.0
+        (value,), *rest = k.direction(link_a, axis_a).dot(k.direction(link_b, axis_b))
+        return apart.rows() + ConstraintRows([value - cosine], *rest)
+    x, y, z = axis_a
+    across = [k.direction(link_a, e) for e in plane_axes((x, y, z))]
+    placed = apart.rows() if kind == "revolute" else across[0].dot(apart) + across[1].dot(apart)
+    if kind == "prismatic":
+        return placed + _turned_alike(k, link_a, link_b, rotation)
+    axis = k.direction(link_b, axis_b)
+    return placed + across[0].dot(axis) + across[1].dot(axis)
 
 
 def orientation(tree: Tree, q: Vector, link_a: str, link_b: str) -> Mat:

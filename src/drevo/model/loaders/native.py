@@ -24,6 +24,7 @@ from drevo.errors import ModelError
 from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
 from drevo.model.description import (
+    LOOPS,
     ContactPoint,
     Inertial,
     Joint,
@@ -287,10 +288,11 @@ _READERS: dict[type, FieldReaders] = {
         "dynamics": _one(JointDynamics),
     },
     Loop: {
-        "kind": _of("weld", "point"),
+        "kind": _of(*LOOPS),
         **{key: values.name for key in ("link_a", "link_b")},
-        **{key: values.vector for key in ("point_a", "point_b")},
+        **{key: values.vector for key in ("point_a", "point_b", "axis_a", "axis_b")},
         "rotation": values.rotation,
+        "length": values.scalar,
     },
     JointCoupling: {
         **{key: values.text for key in ("joint", "driver")},

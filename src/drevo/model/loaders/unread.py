@@ -136,7 +136,6 @@ def _excludes_zero(text: str) -> bool:
 # --- SDF: kind of element -> path of child tags -> what makes its text act -----------------------------------
 
 SDF: dict[str, dict[str, Acts]] = {
-    "joint": {f"axis2/dynamics/{value}": nonzero for value in ("damping", "friction", "spring_stiffness")},
     "link": {
         "gravity": false,
         "kinematic": true,
@@ -145,7 +144,6 @@ SDF: dict[str, dict[str, Acts]] = {
         "inertial/fluid_added_mass": nonzero,
     },
     "model": {"enable_wind": true},
-    "world": {"joint": always},
 }
 
 # --- URDF: the same, with attributes at the end; <gazebo> and other extensions by what they refer to ---------

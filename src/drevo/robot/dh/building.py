@@ -105,7 +105,7 @@ def builder(
     for contact in given.contacts:
         b.contact(contact.link, contact.point)
     for x in given.loops:
-        b.loop(x.kind, x.link_a, x.point_a, x.link_b, x.point_b, x.rotation)
+        b.loop(x.kind, x.link_a, x.point_a, x.link_b, x.point_b, x.rotation, x.axis_a, x.axis_b, x.length)
     return b
 
 

@@ -10,8 +10,8 @@ from drevo.io import xml
 from drevo.io.files import Files
 from drevo.io.xml import Budget, Element
 from drevo.model.loaders import unread
+from drevo.model.loaders.sdf.frames import MODEL, PLACED, WORLD, key_of
 
-MODEL = "__model__"
 HELD = ("link", "joint", "frame")
 DEEPEST = 16  # a model in a model in ...
 _SCHEME = re.compile(r"^(model|package|file|sample)://")
@@ -43,7 +43,7 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
     try:
         if depth >= DEEPEST:
             raise ModelError(f"files include each other more than {DEEPEST} deep; take one out")
-        path = _found(uri.text if uri else "", files, folder)
+        path = located(uri.text if uri else "", files, folder)
         root = xml.parse(files.read(path, xml.MAX_BYTES, xml.WEIGHT), file=os.path.basename(path))
         included(root, files, os.path.dirname(path), depth + 1)
         models = root.all("model")
@@ -54,14 +54,14 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
     model = models[0]
     own = {child.tag: child for child in element.children if child.tag in ("pose", "static")}
     model.children = [child for child in model.children if child.tag not in own] + list(own.values())
-    name = element.first("name")
-    model.attributes = {**model.attributes, **({"name": name.text} if name else {})}
-    kept = ("merge", "placement_frame")
-    model.attributes |= {key: element.attributes[key] for key in kept if key in element.attributes}
+    for tag in ("name", "placement_frame"):
+        if given := element.first(tag):
+            model.attributes[tag] = given.text
+    model.attributes |= {key: element.attributes[key] for key in ("merge",) if key in element.attributes}
     return model
 
 
-def _found(uri: str, files: Files, folder: str) -> str:
+def located(uri: str, files: Files, folder: str) -> str:
     """The file of a URI, or of the model in its folder; sought beside the file, or higher up in its package."""
     name, above, tried = _SCHEME.sub("", uri.strip()), folder, []
     while above and files.may(os.path.join(os.path.realpath(above), "x")):
@@ -80,26 +80,31 @@ def flattened(model: Element, budget: Budget, depth: int = 0) -> Element:
         if child.tag != "model":
             out.append(child)
             continue
-        if depth >= DEEPEST or child.get("placement_frame"):
-            raise ModelError(
-                f"<model> on line {child.line} has a placement_frame or is nested more than {DEEPEST} deep, not "
-                "read; flatten it"
-            )
+        if depth >= DEEPEST:
+            raise ModelError(f"<model> on line {child.line} is nested more than {DEEPEST} deep; flatten it")
         out += _inlined(flattened(child, budget, depth + 1), budget)
     return Element(model.tag, model.attributes, model.line, out, model.texts)
 
 
 def _inlined(model: Element, budget: Budget) -> list[Element]:
-    """What a nested model holds, under its name; its own frame stands where the model does."""
-    name = model.get("name") or f"<model on line {model.line}>"
-    here, before = f"{name}::{MODEL}", "" if unread.true(model.get("merge")) else f"{name}::"
-    pose = model.first("pose")
-    out = [Element("frame", {"name": here}, model.line, [pose] if pose else [])]
-    for child in model.children:
-        if child.tag in HELD:
-            if wrong := budget.spend(child.tag):
-                raise ModelError(f"<model> on line {model.line}: {wrong}; the file is refused")
-            out.append(_renamed(child, before, here))
+    """What a nested model holds, under its name; its own frame, of its name too, stands where the model does."""
+    merged = unread.true(model.get("merge"))
+    name, before = key_of(model), "" if merged else f"{key_of(model)}::"
+    here = f"_merged__{name}__model__" if merged else name
+    pose = model.first("pose") or Element("pose", {}, model.line)
+    if not (pose.get("relative_to") or pose.get("frame")):
+        pose = Element("pose", {**pose.attributes, "relative_to": MODEL}, pose.line, [], pose.texts)
+    frame = Element("frame", {"name": here}, model.line, [pose])
+    held = [child for child in model.children if child.tag in HELD]
+    if first := model.get("canonical_link") or next((key_of(link) for link in held if link.tag == "link"), ""):
+        frame.attributes["attached_to"] = f"{before}{first}"
+    if model.get("placement_frame"):
+        frame.attributes[PLACED] = f"{before}{model.get('placement_frame')}"
+    out = [frame]
+    for child in held:
+        if wrong := budget.spend(child.tag):
+            raise ModelError(f"<model> on line {model.line}: {wrong}; the file is refused")
+        out.append(_renamed(child, before, here))
     return out
 
 
@@ -107,14 +112,14 @@ def _renamed(element: Element, before: str, here: str) -> Element:
     """An element as the outer model names it, and all that it refers to."""
 
     def named(name: str) -> str:
-        return here if name in (MODEL, "") else name if name == "world" else f"{before}{name}"
+        return here if name in (MODEL, "") else name if name == WORLD else f"{before}{name}"
 
     def copy(old: Element) -> Element:
         new = Element(old.tag, dict(old.attributes), old.line, [copy(x) for x in old.children], old.texts)
-        for key in ("relative_to", "expressed_in", "attached_to", "frame"):
-            if old.get(key):
-                new.attributes[key] = named(old.get(key))
-        if old.tag in ("parent", "child"):
+        for name in ("relative_to", "expressed_in", "attached_to", "frame", PLACED):
+            if old.get(name):
+                new.attributes[name] = named(old.get(name))
+        if old.tag in ("parent", "child", "gearbox_reference_body"):
             new.texts = [named(old.text)]
         if old.tag == "mimic" and old.get("joint"):
             new.attributes["joint"] = named(old.get("joint"))
@@ -128,4 +133,6 @@ def _renamed(element: Element, before: str, here: str) -> Element:
         twin.children.append(pose := Element("pose", {}, element.line))
     if default and pose and not (pose.get("relative_to") or pose.get("frame")):
         pose.attributes["relative_to"] = here
+    if element.tag == "frame" and not element.get("attached_to"):
+        twin.attributes["attached_to"] = here
     return twin
