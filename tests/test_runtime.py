@@ -227,6 +227,25 @@ def test_sin_and_cos(dtype: str, fma: bool, tolerance: float) -> None:
     assert bits(np.stack([f(x[k : k + 1]) for k in range(0, len(x), 50)])) == bits(y[::50])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_numbers_below_the_least_normal_one_are_zero_in_kernels_alone(dtype: str) -> None:
+    """They would take a hundred times as long: one sample and batches, of every layout and on every way."""
+    g = Graph()
+    x, y = g.input("x"), g.input("y")
+    ports = tuple(Input(n, (1,), (e.edge >> 1,)) for n, e in (("x", x), ("y", y)))
+    program = Program("product", g, ports, (), (Output("z", (1,), (g.edge(x * y),)),))
+    least = float(np.finfo(dtype).tiny)
+    pairs = np.array([[0.5 * least, 1.0], [least, 0.5], [least**0.5, 0.5 * least**0.5], [least, 1.0]], dtype)
+    columns = np.tile(pairs, (10, 1))
+    for layout in ("rows", "batch_last"):
+        f = obtain("product", lambda: program, Spec(dtype=dtype, layout=layout), cache=False)
+        given = [z[:, None] if layout == "rows" else z[None] for z in columns.T.copy()]
+        ways = [np.ravel(f(*given)), np.ravel(f.general(given, {})), [f(*row[:, None])[0] for row in columns]]
+        for found in ways:
+            assert np.array_equal(found, np.tile(np.array([0, 0, 0, least], dtype), 10))
+    assert (pairs[1] * np.array([0.5, 1.0], dtype)).all()  # outside nothing has changed
+
+
 # -- data about the code -----------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
-from ..codegen.emit.llvm_target import Target
+from ..codegen.emit.llvm_target import Target, flush_subnormals
 from ..codegen.emit.lower import Lowered
 from .layout import NOT_FINITE, TOO_SMALL, UNSETTLED, Fields
 from .rk_sums import add_sums
@@ -30,9 +30,9 @@ def add_engine(m: Module, low: Lowered, target: Target, *_: object) -> None:
     add_steps(m, l, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)
     _settle(m)
     _step(m)
-    _integrate(m)
+    _integrate(m, target)
     _attempt(m)
-    _integrate_adaptive(m)
+    _integrate_adaptive(m, target)
 
 
 def _rates_of(state: Fields, s: Value) -> tuple[Value, Value]:
@@ -96,9 +96,10 @@ def _step(m: Module) -> None:
     f.ret(lost)
 
 
-def _integrate(m: Module) -> None:
+def _integrate(m: Module, target: Target) -> None:
     """Records, one each `every` steps; how many were made."""
     f = m.function("integrate", I64, public=True, state=PTR)
+    f.leaving = flush_subnormals(f, target)
     state = Fields(f)
     with f.loop(state.records) as record:
         with f.loop(state.every):
@@ -129,9 +130,10 @@ def _attempt(m: Module) -> None:
     f.ret(f.select(below.equals(0.0), f.zero(F64), f.h * fifth / below))
 
 
-def _integrate_adaptive(m: Module) -> None:
+def _integrate_adaptive(m: Module, target: Target) -> None:
     """On until the end or until all records, one an accepted step, are full; how many were made."""
     f = m.function("integrate_adaptive", I64, public=True, state=PTR)
+    f.leaving = flush_subnormals(f, target)
     state = Fields(f)
     with f.loop(t=state.t0, h=state.h, r=0) as on:
         t, wanted, r = on.t, on.h, on.r

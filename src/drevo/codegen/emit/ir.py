@@ -173,6 +173,7 @@ class IRFunction:
     """A function under construction: `f.x` is its argument x.
 
     lines: the text so far; straight-line code may be appended without the builder. block: the label of now.
+    leaving: what is written before every return.
     """
 
     arguments: dict[str, Value]
@@ -185,6 +186,7 @@ class IRFunction:
         self._head = f"define {linkage}{result} @{name}({given}){attributes}"
         self.result, self.lines, self._entry = result, list[str](), list[str]()
         self.block, self._count = "entry", 0
+        self.leaving: Callable[[], object] | None = None
         self.arguments = {x: Value(self, kind.removesuffix(" noalias"), f"%{x}") for x, kind in arguments.items()}
 
     def __getattr__(self, name: str) -> Value:
@@ -271,6 +273,8 @@ class IRFunction:
         return self.let(PTR, f"alloca [{count} x {kind}]", first=True)
 
     def ret(self, x: Operand | None = None) -> None:
+        if self.leaving is not None:
+            self.leaving()
         self.put("ret void" if x is None else f"ret {self.result} {self.text_of(x, self.result)}")
         self.block = ""  # nothing follows
 

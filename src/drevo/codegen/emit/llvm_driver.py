@@ -10,7 +10,7 @@ from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_columns import ColumnLoop, ColumnPointers, add_columns, constants
 from .llvm_math import Lanes
 from .llvm_rows import add_flush, add_moves, width_of
-from .llvm_target import BEYOND, Arena, Target
+from .llvm_target import BEYOND, Arena, Target, flush_subnormals
 from .lower import Lowered
 
 
@@ -29,6 +29,7 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
         add_columns(m, low, l, arena)
     f = m.function("drive", I32, public=True, attributes=' "stackrealign"',
                    pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
+    f.leaving = flush_subnormals(f, target)
     ports = _ports(f, arena)
     f.call(VOID, "clear", ports.status, 1)
     if rows:

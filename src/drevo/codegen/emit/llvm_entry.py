@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .ir import I1, I8, I32, I64, PTR, VOID, Module, Value
-from .llvm_target import Arena, Target
+from .llvm_target import Arena, Target, flush_subnormals
 from .lower import Lowered, Port
 from .objects import TABLE, ObjectLayout
 
@@ -245,7 +245,9 @@ class _Entry:
         f, t = self.f, self.target.scalar
         scratch = self.memory(self.scratch, otherwise) if self.scratch else f.zero(PTR)
         self.status.store(f.zero(t))
+        restore = flush_subnormals(f, self.target)
         f.call(VOID, "one", *(x.data for x in arrays), *(data for data, _ in outs), scratch, self.status)
+        restore()
         if self.scratch:
             self.call("PyMem_RawFree", VOID, scratch)
         return self.status.load(t).is_nan().cast("zext", I32)

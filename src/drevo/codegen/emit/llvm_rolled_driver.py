@@ -10,7 +10,7 @@ from .llvm_math import Lanes
 from .llvm_rolled import add_bodies
 from .llvm_rows import add_flush, add_moves, width_of
 from .llvm_steps import MODEL, Rolled, argument_names, word
-from .llvm_target import BEYOND, Target
+from .llvm_target import BEYOND, Target, flush_subnormals
 
 WRENCH = 6  # numbers
 
@@ -96,6 +96,7 @@ class _Batch:
         self.rolled, self.one, self.many = rolled, target.of(1), target.of(target.lanes)
         self.f = f = m.function("batch", I32, public=True,
                                 model=PTR, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
+        f.leaving = flush_subnormals(f, target)
         self.n, self.loads = len(rolled.arguments), word(f, "loads")
         places = [f.const(I64, i) for i in range(self.n)]
         places += [self.loads + (self.n + i) for i in range(len(rolled.results))]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from .ir import I32, I64, VOID, IRFunction
 from .llvm_math import Lanes
 from .lower import Lowered
 
@@ -12,6 +14,7 @@ BEYOND = 6 << 20  # bytes of a result: no second cache holds it, and a third has
 RUN = 512  # bytes of a batch-last row that are staged at a time
 BLOCK = 4096  # bytes of row-major results that are, at least
 STAGED = 12  # rows: up to it the ways of a first cache hold one line of each
+_MXCSR, _FPCR = 0x8040, 1 << 24  # flush to zero and denormals are zero; flush to zero
 NARROW = 512  # rows: beyond it a run is half as long, for the stage to stay in the second cache
 
 
@@ -26,9 +29,26 @@ class Target(NamedTuple):
     chunk: int | None = None  # steps per function; None: one function up to ONE_FUNCTION steps
     prefetch: bool = True  # of what a later tile of a batch reads
     single: bool = True  # a kernel for one sample too; without it one sample takes a tile
+    control: str = ""  # the register that says how floats are rounded: "mxcsr", "fpcr", or not known
 
     def of(self, lanes: int) -> Lanes:
         return Lanes(self.scalar, lanes, self.splat)
+
+
+def flush_subnormals(f: IRFunction, target: Target) -> Callable[[], object]:
+    """From here on numbers below the least normal one, 2e-308, are zero, as operands and as results: they cost a
+    hundred cycles an operation. Gives what writes the end of it."""
+    if target.control == "mxcsr":
+        old, new = f.alloca(I32), f.alloca(I32)
+        f.call(VOID, "llvm.x86.sse.stmxcsr", old)
+        new.store(old.load(I32) | _MXCSR)
+        f.call(VOID, "llvm.x86.sse.ldmxcsr", new)
+        return lambda: f.call(VOID, "llvm.x86.sse.ldmxcsr", old)
+    if target.control == "fpcr":
+        before = f.call(I64, "llvm.aarch64.get.fpcr")
+        f.call(VOID, "llvm.aarch64.set.fpcr", before | _FPCR)
+        return lambda: f.call(VOID, "llvm.aarch64.set.fpcr", before)
+    return lambda: None
 
 
 class Arena(NamedTuple):

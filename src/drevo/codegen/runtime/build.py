@@ -137,7 +137,8 @@ def target_of(spec: Spec) -> Target:
     from ..emit.llvm_target import Target
 
     host, scalar = native.host(), DTYPES[spec.dtype]
-    return Target(scalar, host.bytes // (8 if scalar == "double" else 4), host.fma, host.splat, spec.check)
+    lanes = host.bytes // (8 if scalar == "double" else 4)
+    return Target(scalar, lanes, host.fma, host.splat, spec.check, control=host.control)
 
 
 def build(

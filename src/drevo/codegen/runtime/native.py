@@ -37,6 +37,7 @@ class Host(NamedTuple):
     fma: bool
     splat: bool
     version: str
+    control: str = ""  # see Target
 
     @property
     def key(self) -> str:
@@ -54,9 +55,14 @@ def host() -> Host:
     features = ",".join(sorted(("+" if on else "-") + name for name, on in has.items()))
     x86 = triple.startswith(("x86_64", "amd64"))
     size = 64 if has.get("avx512f") else 32 if has.get("avx") else 16
-    fma = bool(has.get("fma") or has.get("fma4")) if x86 else triple.startswith(("aarch64", "arm64"))
+    arm = triple.startswith(("aarch64", "arm64"))
+    fma, control = (
+        bool(has.get("fma") or has.get("fma4")) if x86 else arm,
+        "mxcsr" if x86 else "fpcr" if arm else "",
+    )
     version = f"llvmlite {llvmlite.__version__} llvm {llvm.llvm_version_info}"
-    return Host(triple, llvm.get_host_cpu_name(), features, size, fma, llvm.llvm_version_info[0] >= 19, version)
+    splat = llvm.llvm_version_info[0] >= 19
+    return Host(triple, llvm.get_host_cpu_name(), features, size, fma, splat, version, control)
 
 
 @lru_cache(maxsize=1)
