@@ -12,6 +12,8 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "examples"
 RUNS = {  # name -> arguments, what the last lines must hold
     "equations.py": (["."], ("written: arm.md", "written: arm.c", "@article{khalil1987")),
+    "learn_inertia.py": ([], ("parameters: ",)),
+    "optimise_trajectory.py": ([], ("rounds of 1000 steps",)),
     "regulator.py": ([], ("poles: [-", "rad after 10 s")),
     "streaming.py": (["puma560", "--samples", "1e5"], ("1e+05 times inverse_dynamics",)),
     "swing.py": (["0.5"], ("501 states by rk4", "@article{udwadia1992")),
@@ -22,7 +24,11 @@ def test_every_example_is_run() -> None:
     assert {p.name for p in FOLDER.glob("*.py")} == {*RUNS}
 
 
-@pytest.mark.parametrize("name", RUNS)
+NEEDS = {"learn_inertia.py": "torch", "optimise_trajectory.py": "jax"}
+MARKED = [pytest.param(n, marks=pytest.mark.needs(NEEDS[n]) if n in NEEDS else ()) for n in RUNS]
+
+
+@pytest.mark.parametrize("name", MARKED)
 def test_example_runs(name: str, tmp_path: Path) -> None:
     words, wanted = RUNS[name]
     src = str(FOLDER.parent / "src")

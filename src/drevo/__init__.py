@@ -51,10 +51,12 @@ _MODULES = {
     "control": "control",
     "design": "apps.design",
     "dh": "robot.dh",
+    "jax": "apps.bridges.jax_functions",
     "loads": "apps.loads",
     "robots": "robot.embedded",
     "simulate": "simulate",
     "streaming": "apps.streaming",
+    "torch": "apps.bridges.torch_functions",
     "walking": "apps.walking",
 }
 # modules that the documentation named before they moved: they are found, with a warning

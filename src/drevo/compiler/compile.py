@@ -35,6 +35,7 @@ def compile(
     cache: bool = True,
     passive: bool = False,
     product: str | Sequence[str] = (),
+    tangents: str = "joints",
     **options: Any,
 ) -> Function:
     """A compiled Function of one quantity, or of several that share their work.
@@ -51,8 +52,9 @@ def compile(
     product: of the derivative by all arguments with a vector, which costs some two or three calls and forms no
     matrix. "vjp": f(*state, [parameters], *w) gives the cotangents of the arguments, J^T w, for w of the shapes of
     the results; "jvp": f(*state, [parameters], *x) gives J x. Tangents of q are of size nv, in the frames of the
-    joints. "value_and_vjp", "value_and_jvp": the results before them. ("vjp", "jvp"): one of the other, here
-    second derivatives times a vector.
+    joints; with tangents="numbers" of size nq, where q holds quaternions those of f of q made unit.
+    "value_and_vjp", "value_and_jvp": the results before them. ("vjp", "jvp"): one of the other, here second
+    derivatives times a vector.
     options: link, frame, kind, where the quantity takes them.
     Raises TraceError, EmitError, InputError.
     """
@@ -60,6 +62,8 @@ def compile(
     if target != "cpu":
         raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
     recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options)
+    if one_of("compile: tangents", tangents, TANGENTS, InputError) != "joints" and product:
+        recipe["tangents"] = tangents
     last = bool(recipe["parameters"]) and "product" not in recipe
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=last, check=check)
     hook = None if external or product or robot is model else _forces_hook(robot, recipe, spec)
@@ -108,6 +112,7 @@ def recipe_of(
     return recipe
 
 
+TANGENTS = ("joints", "numbers")
 PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
 REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
@@ -158,6 +163,7 @@ def make_program(
     options: Mapping[str, Any],
     passive: bool = False,
     product: Sequence[str] = (),
+    tangents: str = "joints",
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm."""
     program = _quantities(model, quantity, parameters, formalism, external, options, passive)
@@ -165,7 +171,7 @@ def make_program(
         from ..mechanics.tree import build_tree
         from .products import product_program
 
-        program = product_program(program, build_tree(model), product)
+        program = product_program(program, build_tree(model), product, tangents == "numbers")
     return program
 
 

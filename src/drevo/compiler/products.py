@@ -4,13 +4,15 @@ With J the derivative of all outputs by all inputs, "jvp" gives J x for tangents
 for cotangents w of the outputs; neither forms J. One sweep each (Griewank and Walther 2008, chapter 3): some two
 or three times the operations of the program, whatever the number of its inputs and outputs. They compose: the
 "jvp" of a "vjp" is a Hessian times a vector. Where q holds quaternions its tangents are of size nv, in the frames
-of the joints.
+of the joints; or, for callers who know numbers only, of size nq: then the quantity is that of the quaternions made
+unit, whose derivative along themselves is zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..codegen.graph.derivative import cotangents, tangents
 from ..codegen.graph.node import Expr, FloatOrExpr, Graph
@@ -20,53 +22,61 @@ from ..mechanics.tree import Tree
 from .tracer import nodes_of, unknowns
 
 
-def product_program(program: Program, tree: Tree, kinds: Sequence[str]) -> Program:
+class _Tangents(NamedTuple):
+    """Of which size those of an input are, and how they move its numbers."""
+
+    size: int
+    to_numbers: Callable[[Sequence[Expr]], list[FloatOrExpr]]
+
+
+def product_program(program: Program, tree: Tree, kinds: Sequence[str], numbers: bool = False) -> Program:
     """The program's products, one of another: (*inputs, [parameters], *cotangents or *tangents).
 
-    The parameters are an argument like the others, whose cotangents come last.
+    The parameters are an argument like the others, whose cotangents come last. numbers: tangents of q are of
+    size nq.
     """
     if program.parameters and not any(x.name == "parameters" for x in program.inputs):
         ports = Input("parameters", (len(program.parameters),), tuple(p.node for p in program.parameters))
         program = replace(program, inputs=(*program.inputs, ports))
     for kind in kinds:
-        made = _cotangents(program, tree) if kind.endswith("vjp") else _tangents(program, tree)
+        ways = [_tangents_of(program.graph, tree, x, numbers) for x in program.inputs]
+        made = (_vjp if kind.endswith("vjp") else _jvp)(program, ways)
         outputs = program.outputs if kind.startswith("value") else ()
         program = replace(made, name=f"{program.name}_{kind}", outputs=outputs + made.outputs)
     return program
 
 
-def _cotangents(program: Program, tree: Tree) -> Program:
+def _vjp(program: Program, ways: Sequence[_Tangents]) -> Program:
     """J^T w."""
     g = program.graph
     given = [unknowns(g, f"{o.name}_bar", len(o.edges)) for o in program.outputs]
-    at = _inputs(program)
-    flat = cotangents([g.expr(e) for e in program.output_edges], [w for ws in given for w in ws], at)
+    flat = cotangents([g.expr(e) for e in program.output_edges], [w for ws in given for w in ws], _leaves(program))
     outputs, start = [], 0
-    for x in program.inputs:
-        found = flat[start : start + x.size]
-        if x.name == "q":
-            found = _to_rates(g, tree, x, found)
+    for x, way in zip(program.inputs, ways):
+        d = unknowns(g, "d", way.size)  # the map to numbers is linear in it: its transpose is one more sweep
+        found = cotangents(way.to_numbers(d), flat[start : start + x.size], d)
         start += x.size
-        shape = (len(found),) if x.name == "q" else x.shape
-        outputs.append(Output(f"{x.name}_bar", shape, tuple(map(g.edge, found))))
+        outputs.append(Output(f"{x.name}_bar", _shape(x, way), tuple(map(g.edge, found))))
     return _made(program, [(f"{o.name}_bar", o.shape) for o in program.outputs], given, outputs)
 
 
-def _tangents(program: Program, tree: Tree) -> Program:
+def _jvp(program: Program, ways: Sequence[_Tangents]) -> Program:
     """J x."""
     g = program.graph
-    sizes = [tree.nv if x.name == "q" else x.size for x in program.inputs]
-    given = [unknowns(g, f"{x.name}_dot", n) for x, n in zip(program.inputs, sizes)]
-    rates: dict[int, FloatOrExpr] = {}
-    for x, d in zip(program.inputs, given):
-        moved = _from_rates(g, tree, x, d) if x.name == "q" else d
-        rates |= {2 * n: r for n, r in zip(x.nodes, moved)}
+    given = [unknowns(g, f"{x.name}_dot", way.size) for x, way in zip(program.inputs, ways)]
+    moved = [r for way, d in zip(ways, given) for r in way.to_numbers(d)]
+    rates = {x.edge: r for x, r in zip(_leaves(program), moved)}
     flat = iter(tangents([g.expr(e) for e in program.output_edges], rates))
     outputs = [
         Output(f"{o.name}_dot", o.shape, tuple(g.edge(next(flat)) for _ in o.edges)) for o in program.outputs
     ]
-    shapes = [(n,) if x.name == "q" else x.shape for x, n in zip(program.inputs, sizes)]
-    return _made(program, [(f"{x.name}_dot", s) for x, s in zip(program.inputs, shapes)], given, outputs)
+    return _made(
+        program, [(f"{x.name}_dot", _shape(x, way)) for x, way in zip(program.inputs, ways)], given, outputs
+    )
+
+
+def _shape(x: Input, way: _Tangents) -> tuple[int, ...]:
+    return x.shape if way.size == x.size else (way.size,)
 
 
 def _made(
@@ -79,23 +89,30 @@ def _made(
     return replace(program, inputs=program.inputs + more, outputs=tuple(outputs), sections=(), labels={})
 
 
-def _inputs(program: Program) -> list[Expr]:
+def _leaves(program: Program) -> list[Expr]:
     return [Expr(program.graph, 2 * n) for x in program.inputs for n in x.nodes]
 
 
-def _from_rates(g: Graph, tree: Tree, q: Input, d: Sequence[FloatOrExpr]) -> list[FloatOrExpr]:
-    """dq of a tangent."""
-    at = [Expr(g, 2 * n) for n in q.nodes]
-    out: list[FloatOrExpr] = [0.0] * tree.nq
-    for b in tree.bodies:
-        own = at[b.q : b.q + b.nq]
-        out[b.q : b.q + b.nq] = joint_coordinate_rates(own, own, d[b.v : b.v + b.nv])
-    return out
+def _tangents_of(g: Graph, tree: Tree, x: Input, numbers: bool) -> _Tangents:
+    """Those of q where it holds quaternions; of all else, changes of the numbers."""
+    if x.name != "q" or tree.nq == tree.nv:
+        return _Tangents(x.size, list)
+    q = [Expr(g, 2 * n) for n in x.nodes]
+    turning = [slice(b.q + b.nq - 4, b.q + b.nq) for b in tree.bodies if b.nq >= 4]
 
+    def from_rates(d: Sequence[Expr]) -> list[FloatOrExpr]:
+        out: list[FloatOrExpr] = [0.0] * tree.nq
+        for b in tree.bodies:
+            own = q[b.q : b.q + b.nq]
+            out[b.q : b.q + b.nq] = joint_coordinate_rates(own, own, d[b.v : b.v + b.nv])
+        return out
 
-def _to_rates(g: Graph, tree: Tree, q: Input, w: Sequence[FloatOrExpr]) -> list[FloatOrExpr]:
-    """The cotangent of q's tangent from that of its numbers: the same linear map, reversed."""
-    if tree.nq == tree.nv:
-        return list(w)
-    d = unknowns(g, "d", tree.nv)
-    return cotangents(_from_rates(g, tree, q, d), w, d)
+    def across(d: Sequence[Expr]) -> list[FloatOrExpr]:
+        """Without what would change the length of a quaternion."""
+        out: list[FloatOrExpr] = list(d)
+        for at in turning:
+            along = sum((p * r for p, r in zip(q[at], d[at])), 0.0)
+            out[at] = [r - p * along for p, r in zip(q[at], d[at])]
+        return out
+
+    return _Tangents(tree.nq, across) if numbers else _Tangents(tree.nv, from_rates)

@@ -283,11 +283,11 @@ def _functions() -> dict[str, int]:
     found = {"PyArray_New": api[_NEW], "PyArray_Return": api[_RETURN]}
     for name in TABLE:
         if name.startswith("Py") and name not in found:
-            found[name] = _address(name)
+            found[name] = address_of(name)
     return found
 
 
-def _address(name: str) -> int:
+def address_of(name: str) -> int:
     pick = name
     if name == "PyObject_Vectorcall" and not hasattr(ctypes.pythonapi, name):
         pick = "_PyFunction_Vectorcall"  # CPython 3.10; right for plain functions only

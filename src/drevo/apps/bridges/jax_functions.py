@@ -1,0 +1,142 @@
+"""Compiled quantities as functions of JAX: jit, vmap into the kernel, both modes of differentiation, any order.
+
+The value, the products of its derivatives and the products of those are primitives of JAX, lowered to custom
+calls of XLA: no Python runs in a compiled program. The rule of each is the next: the derivative of f along x is
+its "jvp", whose transpose by the tangents is its "vjp".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...codegen.runtime import xla
+from ...codegen.runtime.build import DTYPES
+from ...codegen.runtime.key import request
+from ...errors import InputError, one_of
+from ...io.packages import package
+from ...model.dynamics import Described
+from .products import Kinds, Products, require_arguments
+
+_REGISTERED: dict[str, Any] = {}  # primitives by their names: XLA takes a name once in a process
+
+
+def function(
+    robot: Described,
+    quantity: str,
+    parameters: str | Sequence[str] = (),
+    *,
+    dtype: str = "float64",
+    **options: Any,
+) -> Callable[..., Any]:
+    """f(*state, [parameters]) of JAX arrays (.., n), leading axes broadcast; several results come as a tuple.
+
+    quantity, parameters, options: as `drevo.compile` takes them. Values are those of the NumPy Function to the
+    bit. dtype: "float64", which wants `jax_enable_x64`, or "float32". Gradients by quaternions in q are those of
+    the quaternions made unit. Runs on the CPU. Raises InputError; what is not finite is an error of XLA's.
+    """
+    jax = _jax()
+    one_of("jax.function: dtype", dtype, DTYPES, InputError)
+    if dtype == "float64" and not jax.config.jax_enable_x64:
+        raise InputError(
+            "jax.function: JAX computes with 32 bits unless told otherwise: call "
+            'jax.config.update("jax_enable_x64", True) at the start, or take dtype="float32"'
+        )
+    made = Products("jax.function", robot, quantity, parameters, dtype, options)
+    name = made.value.name
+
+    def f(*given: Any) -> Any:
+        arrays = [jax.numpy.asarray(x, dtype) for x in given]
+        require_arguments(made.value, arrays)
+        out = _bound(made, (), arrays)
+        return out[0] if len(out) == 1 else tuple(out)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"{name}({', '.join(x for x, _ in made.value.inputs)}) of {made.robot.model.name}, arrays of JAX."
+    return f
+
+
+def _jax() -> Any:
+    jax, jaxlib = package("jax", "drevo.jax", "drevo[jax]"), package("jaxlib", "drevo.jax", "drevo[jax]")
+    xla.require_known(str(Path(jaxlib.__file__).parent / "include"), jaxlib.__version__)
+    return jax
+
+
+def _bound(made: Products, kinds: Kinds, arrays: Sequence[Any]) -> list[Any]:
+    """The results of a primitive for arrays whose leading axes are made alike."""
+    import jax.numpy as jnp
+
+    f = made.function(kinds)
+    lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, (_, s) in zip(arrays, f.inputs)))
+    alike = [jnp.broadcast_to(x, (*lead, *s)) for x, (_, s) in zip(arrays, f.inputs)]
+    found: list[Any] = _primitive(made, kinds).bind(*alike)
+    return found
+
+
+def _primitive(made: Products, kinds: Kinds) -> Any:
+    """The primitive of these kinds, with all its rules, registered once in a process."""
+    asked = repr((made.quantity, made.parameters, made.dtype, sorted(made.options.items()), kinds))
+    digest = hashlib.sha256(request(made.robot.model, asked).encode()).hexdigest()[:24]
+    name = f"drevo_{made.quantity}_{digest}"
+    if name not in _REGISTERED:
+        _REGISTERED[name] = _new_primitive(made, kinds, name)
+    return _REGISTERED[name]
+
+
+def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
+    import jax
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+
+    f = made.function(kinds)
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(xla.handler(f)), platform="cpu")
+    p = Primitive(name)
+    p.multiple_results = True
+    p.def_impl(jax.jit(lambda *args: p.bind(*args)))
+
+    def shapes(*avals: Any) -> list[Any]:
+        lead = avals[0].shape[: avals[0].ndim - len(f.inputs[0][1])] if avals else ()
+        return [jax.core.ShapedArray((*lead, *shape), made.dtype) for _, shape in f.outputs]
+
+    p.def_abstract_eval(shapes)
+    mlir.register_lowering(p, jax.ffi.ffi_lowering(name), platform="cpu")
+    ad.primitive_jvps[p] = partial(_along, made, kinds)
+    batching.primitive_batchers[p] = partial(_mapped, made, kinds)
+    if kinds and kinds[-1] == "jvp":
+        ad.primitive_transposes[p] = partial(_transposed, made, kinds)
+    return p
+
+
+def _along(made: Products, kinds: Kinds, given: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The results, and their rates along the tangents."""
+    from jax.interpreters import ad
+
+    rates = [ad.instantiate_zeros(t) for t in tangents]
+    return _bound(made, kinds, given), _bound(made, (*kinds, "jvp"), [*given, *rates])
+
+
+def _transposed(made: Products, kinds: Kinds, cotangents: Sequence[Any], *given: Any) -> list[Any]:
+    """The cotangents of the tangents of a "jvp": the arguments of what it is the product of are known."""
+    from jax.interpreters import ad
+
+    known = len(made.function(kinds[:-1]).inputs)
+    weights = [ad.instantiate_zeros(w) for w in cotangents]
+    found = _bound(made, (*kinds[:-1], "vjp"), [*given[:known], *weights])
+    return [None] * known + found
+
+
+def _mapped(
+    made: Products, kinds: Kinds, given: Sequence[Any], axes: Sequence[Any]
+) -> tuple[list[Any], list[int]]:
+    """One more leading axis for all, the first."""
+    import jax.numpy as jnp
+
+    size = next(x.shape[a] for x, a in zip(given, axes) if a is not None)
+    moved = [
+        jnp.broadcast_to(x, (size, *x.shape)) if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(given, axes)
+    ]
+    found = _primitive(made, kinds).bind(*moved)
+    return found, [0] * len(found)

@@ -1,0 +1,53 @@
+"""What bridges to systems with derivatives share: a quantity, and products of its derivatives, of any order.
+
+Each is a compiled Function of arrays (.., n). Products of products are functions of the same kind, so that one
+rule serves all orders: the derivative of f along x is the "jvp" of f, its transpose the "vjp".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...codegen.runtime.function import Function
+from ...compiler.compile import compile
+from ...errors import InputError
+from ...model.dynamics import Described
+from ...model.messages import model_of
+
+Kinds = tuple[str, ...]
+
+
+class Products:
+    """The Functions of a robot's quantity by their kinds: () is the quantity, ("jvp",) its first product."""
+
+    def __init__(
+        self, who: str, robot: Described, quantity: str, parameters: str | Sequence[str], dtype: str, options: Any
+    ) -> None:
+        model_of(robot, who)
+        if not isinstance(quantity, str):
+            raise InputError(f"{who}: quantity must be one name, not {type(quantity).__name__}")
+        self.robot, self.quantity, self.parameters = robot, quantity, parameters
+        self.dtype, self.options = dtype, options
+        self.made: dict[Kinds, Function] = {}
+        self.operators: dict[Kinds, Any] = {}  # of another system, by their kinds
+        self.value = self.function(())
+
+    def function(self, kinds: Kinds) -> Function:
+        """The Function of these kinds, compiled at its first use."""
+        if kinds not in self.made:
+            self.made[kinds] = compile(
+                self.robot, self.quantity, parameters=self.parameters, dtype=self.dtype, product=kinds,
+                tangents="numbers", **self.options,
+            )  # fmt: skip
+        return self.made[kinds]
+
+
+def require_arguments(f: Function, given: Sequence[Any]) -> None:
+    """As many as the function takes, each with its own last axes."""
+    names = ", ".join(name for name, _ in f.inputs)
+    if len(given) != len(f.inputs):
+        raise InputError(f"{f.name}({names}) takes {len(f.inputs)} arrays, not {len(given)}")
+    for x, (name, shape) in zip(given, f.inputs):
+        if tuple(x.shape[len(x.shape) - len(shape) :]) != shape:
+            raise InputError(f"{f.name}: {name} has shape {tuple(x.shape)}; its last axis has {shape[0]} numbers")

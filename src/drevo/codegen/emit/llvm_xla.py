@@ -1,0 +1,119 @@
+"""The handler by which XLA calls a batch driver: a custom call of its foreign function interface, no Python in it.
+
+Offsets are those of `xla/ffi/api/c_api.h`, version 0, on machines of 64 bits; `codegen.runtime.xla` compares that
+file with what stands here, and the handler refuses smaller frames than it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .ir import I8, I32, I64, PTR, Module, Value
+
+# struct -> the fields that are read, or stand before those; each has 8 bytes, but for those of NARROW
+FIELDS = {
+    "XLA_FFI_CallFrame": ("struct_size", "extension_start", "api", "ctx", "stage", "args", "rets", "attrs"),
+    "XLA_FFI_Args": ("struct_size", "extension_start", "size", "types", "args"),
+    "XLA_FFI_Rets": ("struct_size", "extension_start", "size", "types", "rets"),
+    "XLA_FFI_Buffer": ("struct_size", "extension_start", "dtype", "data", "rank", "dims"),
+    "XLA_FFI_Metadata": ("struct_size", "api_version", "traits", "state_type_id"),
+    "XLA_FFI_Error_Create_Args": ("struct_size", "extension_start", "message", "errc"),
+}
+VERSION = (0, 3)  # of the interface whose header was read
+API, ARGS, RETS = 16, 72, 112  # in a call frame: the arrays of buffers lie 32 bytes into args (40) and rets (80)
+FRAME = 168  # bytes up to the attributes
+DTYPE, DATA, RANK, DIMS = 16, 24, 32, 40  # in a buffer
+METADATA, API_VERSION, TRAITS = 24, 8, 32  # in the extension, in the metadata
+ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api; size of its argument; the code INVALID_ARGUMENT
+NUMBER = {"float": 11, "double": 12}
+TABLE = ("drive", "malloc", "free")  # addresses, filled after loading
+WRONG = "the arrays are not of the type and the sizes that the function takes"
+
+
+def xla_text(
+    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, arena: int, failed: str
+) -> str:
+    """ptr @handler(frame). inputs: sizes; outputs: shapes; failed: what is said of a failed check."""
+    m = Module()
+    m.words("addresses", len(TABLE))
+    _add_refuse(m)
+    sizes = [*inputs, *map(_size, outputs)]
+    f = m.function("handler", PTR, public=True, attributes=' "stackrealign"', frame=PTR)
+    extension = f.frame.at(8, I8).load(PTR)
+    with f.when(extension.differs("null")):
+        _describe(extension)
+    _require(m, f.frame.load(I64) >= FRAME, f.frame, WRONG)
+    args, rets = f.frame.at(ARGS, I8).load(PTR), f.frame.at(RETS, I8).load(PTR)
+    buffers = [args.at(k, PTR).load(PTR) for k in range(len(inputs))]
+    buffers += [rets.at(k, PTR).load(PTR) for k in range(len(outputs))]
+    lead = buffers[len(inputs)].at(RANK, I8).load(I64) - len(outputs[0])
+    n = _product(f.frame, buffers[len(inputs)], lead)
+    fits = f.const("i1", "true")
+    for b, size in zip(buffers, sizes):
+        rank = b.at(RANK, I8).load(I64)
+        fits = fits & b.at(DTYPE, I8).load(I32).equals(NUMBER[scalar]) & (rank >= 0)
+        fits = fits & _product(f.frame, b, rank).equals(n * size)
+    _require(m, fits, f.frame, WRONG)
+    with f.when(n.equals(0)):
+        f.ret("null")
+    pointers, strides = f.alloca(PTR, len(sizes)), f.alloca(I64, len(sizes))
+    for k, (b, size) in enumerate(zip(buffers, sizes)):
+        pointers.at(k, PTR).store(b.at(DATA, I8).load(PTR))
+        strides.at(k, I64).store(f.const(I64, size * (8 if scalar == "double" else 4)))
+    drive, malloc, free = (f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(TABLE)))
+    raw = f.call(PTR, malloc, arena + 64)
+    _require(m, raw.differs("null"), f.frame, "there is not enough memory")
+    room = ((raw.cast("ptrtoint", I64) + 63) & -64).cast("inttoptr", PTR)
+    bad = f.call(I32, drive, pointers, strides, n, room, n)
+    f.call("void", free, raw)
+    _require(m, bad.equals(0), f.frame, failed)
+    f.ret("null")
+    return m.text()
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    n = 1
+    for k in shape:
+        n *= k
+    return n
+
+
+def _describe(extension: Value) -> None:
+    """What XLA asks when a handler is registered: the version it was written for, and that it has no traits."""
+    f = extension.f
+    metadata = extension.at(METADATA, I8).load(PTR)
+    version = metadata.at(API_VERSION, I8)
+    for place, x in ((16, VERSION[0]), (20, VERSION[1])):
+        version.at(place, I8).store(f.const(I32, x))
+    metadata.at(TRAITS, I8).store(f.const(I32, 0))
+    f.ret("null")
+
+
+def _product(frame: Value, buffer: Value, axes: Value) -> Value:
+    """The product of the first dimensions of a buffer."""
+    f = frame.f
+    dims = buffer.at(DIMS, I8).load(PTR)
+    with f.loop(axes, total=f.const(I64, 1)) as s:
+        s.total = s.total * dims.at(s.i, I64).load(I64)
+    return s.total
+
+
+def _require(m: Module, holds: Value, frame: Value, sentence: str) -> None:
+    """Returns the error with this sentence where it does not hold."""
+    f, name = frame.f, f"said{len(m.data)}"
+    bytes_ = sentence.encode() + b"\0"
+    m.constant(name, I8, [str(b) for b in bytes_])
+    with f.when(~holds):
+        f.ret(f.call(PTR, "refuse", frame, f.const(PTR, f"@{name}")))
+
+
+def _add_refuse(m: Module) -> None:
+    """An error of XLA's; it copies the message."""
+    f = m.function("refuse", PTR, frame=PTR, message=PTR)
+    create = f.frame.at(API, I8).load(PTR).at(ERROR_CREATE, I8).load(PTR)
+    given = f.alloca(I64, 4)
+    given.store(f.const(I64, ERROR))
+    given.at(1, I64).store(f.const(I64, 0))
+    given.at(2, PTR).store(f.message)
+    given.at(3, I64).store(f.const(I64, INVALID))
+    f.ret(f.call(PTR, create, given))

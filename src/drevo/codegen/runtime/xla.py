@@ -1,0 +1,59 @@
+"""Compiled functions as custom calls of XLA, the compiler behind JAX."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from ...errors import EmitError, InputError
+from ..emit.llvm_xla import FIELDS, TABLE, VERSION, xla_text
+from . import native
+from .build import DTYPES, Spec
+from .function import Function
+from .key import key
+from .memo import persisted
+
+_KEPT: list[object] = []  # programs of XLA point to handlers and drivers for as long as the process lives
+
+
+@lru_cache(maxsize=1)
+def require_known(folder: str, version: str) -> None:
+    """Raises InputError unless the interface of a jaxlib, by the headers in a folder, is the one we speak."""
+    try:
+        text = (Path(folder) / "xla/ffi/api/c_api.h").read_text()
+    except OSError:
+        raise InputError(f"jaxlib {version} has no header of its interface for foreign functions") from None
+    number = re.search(r"#define XLA_FFI_API_MAJOR (\d+)", text)
+    unknown = [] if number and int(number[1]) == VERSION[0] else ["the version"]
+    for name, fields in FIELDS.items():
+        body = re.search(rf"struct {name} {{(.*?)\n}};", text, re.S)
+        found = re.findall(r"(\w+);", re.sub(r"//.*", "", body[1])) if body else []
+        if tuple(found[: len(fields)]) != fields:
+            unknown.append(name)
+    if unknown:
+        raise InputError(
+            f"jaxlib {version} has another interface for foreign functions than the one this version of drevo "
+            f"knows ({', '.join(unknown)}); install an older jaxlib or a newer drevo"
+        )
+
+
+def handler(function: Function) -> Any:
+    """The function of C that XLA calls; results are those of the Function to the bit."""
+    m, code = function.manifest, function.code
+    if code is None:
+        raise EmitError(f"{function.name} has no machine code on this machine, so XLA cannot call it")
+    sizes = [prod(shape) for _, shape in function.inputs]
+    failed = (
+        f"{function.name}: a result is not finite or a quaternion not of unit length; the same call with NumPy "
+        "arrays says which"
+    )
+    ir = xla_text(sizes, [shape for _, shape in function.outputs], DTYPES[function.spec.dtype], m.arena, failed)
+    loaded = native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
+    table = (ctypes.c_void_p * len(TABLE)).from_address(loaded.address("addresses", data=True))
+    table[:] = [code.drive_address, *map(native.address_of, ("PyMem_RawMalloc", "PyMem_RawFree"))]
+    _KEPT.extend((loaded, code))
+    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(loaded.address("handler"))

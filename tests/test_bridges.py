@@ -1,0 +1,182 @@
+"""Functions of JAX and PyTorch: NumPy's bits, and derivatives that their own checkers accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies
+import tolerances as tol
+from reference import largest
+
+import drevo
+from drevo.errors import InputError, NumericsError
+
+Array = np.ndarray
+QUANTITIES = {"inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "kinetic_energy": 2, "poses": 1}
+
+
+def state(robot: drevo.Robot, *lead: int) -> list[Array]:
+    rng = np.random.default_rng(0)
+    return [robot.random(rng, *lead), *rng.uniform(-1.0, 1.0, (2, *lead, robot.nv))]
+
+
+@pytest.fixture
+def jax() -> Iterator[Any]:
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield jax
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def torch() -> Any:
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    return torch
+
+
+# -- JAX -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs("jax")
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_jax_has_the_bits_and_both_modes(jax: Any, quantity: str) -> None:
+    from jax.test_util import check_grads
+
+    robot = drevo.load("scara")
+    x = state(robot, 20)[: QUANTITIES[quantity]]
+    f, g = drevo.jax.function(robot, quantity), drevo.compile(robot, quantity)
+    wanted = g(*x)
+    assert np.array_equal(f(*x), wanted)
+    assert np.array_equal(jax.jit(jax.vmap(f))(*x), wanted)
+    assert np.array_equal(jax.vmap(f, (0, *[None] * (len(x) - 1)))(x[0], *(y[0] for y in x[1:])),
+                          g(x[0], *(y[0] for y in x[1:])))  # fmt: skip
+    check_grads(f, tuple(y[0] for y in x), order=1, modes=("fwd", "rev"))
+
+
+@pytest.mark.needs("jax")
+def test_jax_differentiates_to_any_order(jax: Any) -> None:
+    """Jacobians by both modes are Drevo's matrices; second derivatives are symmetric, and those of the modes."""
+    robot = drevo.load("puma560")
+    q, v, a = state(robot)
+    f = drevo.jax.function(robot, "inverse_dynamics")
+    matrices = drevo.compile(robot, "inverse_dynamics_derivatives")(q, v, a)
+    for mode in (jax.jacfwd, jax.jacrev):
+        for found, wanted in zip(mode(f, (0, 1, 2))(q, v, a), matrices):
+            assert largest(found - wanted) <= tol.DYNAMICS * largest(matrices[0])
+    power = lambda q: (f(q, v, a) * v).sum()  # noqa: E731
+    H = jax.hessian(power)(q)
+    assert largest(H - H.T) <= tol.DYNAMICS * largest(H)
+    assert largest(H - jax.jacrev(jax.jacrev(power))(q)) <= tol.DYNAMICS * largest(H)
+
+
+@pytest.mark.needs("jax")
+def test_jax_parameters_quaternions_and_types(jax: Any) -> None:
+    robot = drevo.Robot(strategies.all_kinds("floating"))
+    q, v, a = state(robot)
+    f = drevo.jax.function(robot, "inverse_dynamics", parameters=["*.mass"])
+    values = drevo.compile(robot, "inverse_dynamics", parameters=["*.mass"]).parameters
+    p = np.array([x for _, x in values])
+    slope = jax.grad(lambda p: f(q, v, a, p).sum())(p)
+    wanted = [(f(q, v, a, p + e) - f(q, v, a, p)).sum() for e in np.eye(len(p))]  # linear in each mass
+    assert largest(slope - np.array(wanted)) <= 1e3 * tol.SAME * largest(np.array(wanted))
+    longer = np.where((np.arange(len(q)) >= 3) & (np.arange(len(q)) < 7), q, 0.0)  # the base's quaternion
+    along = jax.jvp(lambda q: f(q, v, a, p), (q,), (longer,))[1]
+    assert largest(along) <= tol.DYNAMICS * largest(f(q, v, a, p))
+    single = drevo.jax.function(drevo.load("scara"), "gravity", dtype="float32")(np.zeros((3, 4)))
+    assert single.dtype == np.float32
+    assert f(*(np.zeros((0, n)) for n in (robot.nq, robot.nv, robot.nv, len(p)))).shape == (0, robot.nv)
+
+
+@pytest.mark.needs("jax")
+def test_jax_refusals(jax: Any) -> None:
+    f = drevo.jax.function(drevo.load("scara"), "bias")
+    with pytest.raises(InputError, match=r"bias\(q, v\) takes 2 arrays, not 1"):
+        f(np.zeros(4))
+    with pytest.raises(InputError, match="bias: q has shape"):
+        f(np.zeros(3), np.zeros(4))
+    with pytest.raises((ValueError, jax.errors.JaxRuntimeError), match="bias: a result is not finite"):
+        jax.block_until_ready(f(np.full(4, np.nan), np.zeros(4)))
+    jax.config.update("jax_enable_x64", False)
+    with pytest.raises(InputError, match="jax_enable_x64"):
+        drevo.jax.function(drevo.load("scara"), "bias")
+
+
+# -- PyTorch ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_torch_has_the_bits_and_gradients(torch: Any, quantity: str) -> None:
+    robot = drevo.load("scara")
+    x = state(robot, 20)[: QUANTITIES[quantity]]
+    f, wanted = drevo.torch.function(robot, quantity), drevo.compile(robot, quantity)(*x)
+    given = [torch.from_numpy(y) for y in x]
+    assert np.array_equal(f(*given), wanted)
+    alone = [y[0].clone().requires_grad_() for y in given]
+    assert np.array_equal(f(*(y[:1].requires_grad_() for y in given)).detach(), wanted[:1])
+    assert torch.autograd.gradcheck(f, alone)
+    batch = torch.func.vmap(f, (0, *[None] * (len(x) - 1)))(given[0], *(y[0] for y in given[1:]))
+    assert np.array_equal(batch, f(given[0], *(y[0] for y in given[1:])))
+
+
+@pytest.mark.needs("torch")
+def test_torch_differentiates_twice_and_compiles(torch: Any) -> None:
+    robot = drevo.load("scara")
+    f = drevo.torch.function(robot, "inverse_dynamics")
+    x = [torch.from_numpy(y).requires_grad_() for y in state(robot)]
+    assert torch.autograd.gradcheck(f, x) and torch.autograd.gradgradcheck(f, x)
+    from drevo.apps.bridges import torch_functions as bridge
+
+    (name, *_) = bridge._DEFINED
+    operator = getattr(torch.ops.drevo, name.split("::")[1]).default
+    n = len(operator._schema.arguments)
+    if n == 3:
+        assert set(torch.library.opcheck(operator, tuple(x)).values()) == {"SUCCESS"}
+    whole = torch.compile(f, fullgraph=True, backend="aot_eager")
+    assert torch.equal(whole(*x), f(*x))
+    whole(*x).sum().backward()
+    matrices = drevo.compile(robot, "inverse_dynamics_derivatives")(*(y.detach().numpy() for y in x))
+    assert largest(x[0].grad.numpy() - matrices[0].sum(0)) <= tol.DYNAMICS * largest(matrices[0])
+    q, v, a = (y.detach() for y in x)
+    for mode in (torch.func.jacfwd, torch.func.jacrev):
+        assert largest(mode(f)(q, v, a).numpy() - matrices[0]) <= tol.DYNAMICS * largest(matrices[0])
+
+
+@pytest.mark.needs("torch")
+def test_learned_inertias_start_where_the_robot_is(torch: Any) -> None:
+    """Log-Cholesky there and back, and every parameter has a gradient; whatever the numbers, a body can be so."""
+    robot = drevo.Robot(strategies.all_kinds("floating"))
+    learned = drevo.torch.Inertias(robot)
+    f = drevo.torch.function(learned.robot, "inverse_dynamics", parameters=learned.names)
+    x = state(robot)
+    wanted = robot.inverse_dynamics(*x)
+    found = f(*map(torch.from_numpy, x), learned())
+    assert largest(found.detach().numpy() - wanted) <= tol.DYNAMICS * largest(wanted)
+    found.sum().backward()
+    assert (learned.logarithms.grad != 0).all()
+    with torch.no_grad():
+        learned.logarithms += torch.randn_like(learned.logarithms)
+        made = dict(zip(learned.names, learned().tolist()))
+    for link in {n.split(".")[0] for n in made}:
+        I = np.array([[made[f"{link}.inertia.{''.join(sorted(p + r))}"] for p in "xyz"] for r in "xyz"])
+        low, mid, high = np.linalg.eigvalsh(I)
+        assert made[f"{link}.mass"] > 0 and low > 0 and high < low + mid
+
+
+@pytest.mark.needs("torch")
+def test_torch_refusals(torch: Any) -> None:
+    f = drevo.torch.function(drevo.load("scara"), "bias")
+    zero = torch.zeros(4, dtype=torch.float64)
+    with pytest.raises(InputError, match=r"bias\(q, v\) takes 2 arrays, not 1"):
+        f(zero)
+    with pytest.raises(NumericsError, match=r"bias: q\[0\] is nan"):
+        f(zero * torch.nan, zero)
+    with pytest.raises(InputError, match="complex"):
+        f(zero * 1j, zero)
+    with pytest.raises(InputError, match="link 'nobody' has no mass"):
+        drevo.torch.Inertias(drevo.load("scara"), ["nobody"])
