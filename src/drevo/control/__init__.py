@@ -4,20 +4,42 @@ from __future__ import annotations
 
 from .linearise import Linearisation, Reduced, linearise
 from .model import LinearModel, Modes
-from .regulate import Regulator, Tracker, lqr, track, tracking_lqr
+from .observe import Observer, kalman, lqg, observer
+from .reach import LostMotion, Reach, controllability, observability
+from .regulate import Regulator, lqr
+from .responses import FrequencyResponse, PoleZeroMap, StepResponse
+from .schedule import Schedule, ScheduledLaw, schedule
 from .stabilise import Stabiliser, stabilise
+from .tracking import Tracker, track, tracking_lqr
+from .trim import Trim, trim
 
 __all__ = [
+    "FrequencyResponse",
     "LinearModel",
     "Linearisation",
+    "LostMotion",
     "Modes",
+    "Observer",
+    "PoleZeroMap",
+    "Reach",
     "Reduced",
     "Regulator",
+    "Schedule",
+    "ScheduledLaw",
     "Stabiliser",
+    "StepResponse",
     "Tracker",
+    "Trim",
+    "controllability",
+    "kalman",
     "linearise",
+    "lqg",
     "lqr",
+    "observability",
+    "observer",
+    "schedule",
     "stabilise",
     "track",
     "tracking_lqr",
+    "trim",
 ]

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..compiler.derivation import Derivation, write_out_program
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds
 from ..io.packages import package
 from ..io.reprs import result
+from .exchange import matrices_of, to_control, to_scipy
+from .programs import linear_program
+from .responses import (
+    FrequencyResponse,
+    Matrices,
+    PoleZeroMap,
+    StepResponse,
+    frequency_response,
+    response_times,
+    step_response,
+    transmission_zeros,
+)
 
 AnyLinearModel = TypeVar("AnyLinearModel", bound="LinearModel")
+STILL = 1e-13  # of the largest number of A: a pole nearer to the edge than that is on it
 
 
 @result
@@ -74,6 +88,9 @@ class LinearModel:
     def __len__(self) -> int:
         return len(one_axis(self).A)
 
+    def __iter__(self: AnyLinearModel) -> Iterator[AnyLinearModel]:
+        return (self[k] for k in range(len(self)))
+
     def __getitem__(self: AnyLinearModel, k: Any) -> AnyLinearModel:
         batch = one_axis(self)
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.shared}
@@ -123,11 +140,75 @@ class LinearModel:
         order = np.argsort(size, kind="stable")
         return Modes(size[order], damping[order], vectors[:, order])
 
+    # -- poles, zeros, responses ------------------------------------------------------------------------------
+
+    def _matrices(self, who: str) -> Matrices:
+        m = single(who, self)
+        return Matrices(m.A, m.B, m.C, m.D, m.dt, m.inputs, m.outputs)
+
+    def poles(self) -> Array:
+        """Eigenvalues of A, (..., n): s of a continuous model, 1/s, z of a discrete one."""
+        return np.asarray(np.linalg.eigvals(self.A))
+
+    def zeros(self, output: str | None = None, input: str | None = None) -> Array:
+        """Transmission zeros, of as many outputs as inputs, or of one channel by its names."""
+        return transmission_zeros(self._matrices("zeros"), output, input)
+
+    def pole_zero_map(self, output: str | None = None, input: str | None = None) -> PoleZeroMap:
+        """Poles and zeros; .svg() draws them."""
+        return PoleZeroMap(single("pole_zero_map", self).poles(), self.zeros(output, input), self.dt)
+
+    def frequency_response(self, frequencies: ArrayLike) -> FrequencyResponse:
+        """Of sines at frequencies rad/s above 0; .magnitude, .phase, and Bode's diagram as .svg().
+
+        NumericsError at a natural frequency without damping.
+        """
+        return frequency_response(self._matrices("frequency_response"), frequencies)
+
+    def step_response(self, duration: float, samples: int = 401) -> StepResponse:
+        """From rest, exact: at even times up to `duration` seconds, of a discrete model at its own."""
+        m = self._matrices("step_response")
+        times = response_times(self.dt, duration, samples)
+        step = self if self.dt is not None else self.discretised(float(times[1]))
+        return step_response(m, step._matrices("step_response"), times)
+
+    # -- elsewhere --------------------------------------------------------------------------------------------
+
+    def to_control(self) -> Any:
+        """python-control's StateSpace, continuous (dt = 0) or discrete; dots of names are underscores there."""
+        return to_control(self._matrices("to_control"), self.states)
+
+    def to_scipy(self) -> Any:
+        """SciPy's StateSpace, continuous or discrete."""
+        return to_scipy(self._matrices("to_scipy"))
+
+    @staticmethod
+    def of(system: Any) -> LinearModel:
+        """The model of a linear system of python-control or SciPy. InputError where it does not say its step."""
+        return LinearModel(**matrices_of(system))
+
+    def write_out(self, name: str = "linear_model") -> Derivation:
+        """The model as equations and code: x' (or, discrete, the next x) and y of x and u."""
+        return write_out_program(linear_program(self._matrices("write_out"), name, self.states, self.units))
+
+    def c(self) -> str:
+        """C99: void linear_model(const double *x, const double *u, double *out_dx, double *out_y)."""
+        return self.write_out().c()
+
+    def python(self) -> str:
+        """A Python module of straight-line scalar assignments."""
+        return self.write_out().python()
+
+    def latex(self) -> str:
+        """A LaTeX document of the equations."""
+        return self.write_out().latex()
+
     def decays(self, poles: Array) -> bool:
-        """Whether motions with these poles die out: left of the axis, or within the unit circle."""
+        """Whether motions with these poles die out, by more than rounding."""
+        edge = STILL * np.abs(self.A).max(initial=1.0)
         if self.dt is None:
-            return bool(np.max(poles.real, initial=-math.inf) < 0.0)
-        return bool(np.max(np.abs(poles), initial=0.0) < 1.0)
+            return bool(np.max(poles.real, initial=-math.inf) < -edge)
+        return bool(np.max(np.abs(poles), initial=0.0) < 1.0 - STILL)
 
 
 def single(who: str, model: LinearModel) -> LinearModel:

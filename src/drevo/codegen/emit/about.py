@@ -51,6 +51,7 @@ WORDS = {
     "angle_sums": "sums of angles",
     "sqrt": "square roots",
     "atan2": "arctangents",
+    "choices": "choices",
     "hoisted": "operations on parameters alone",
 }
 ASSUMPTIONS = (
@@ -138,7 +139,7 @@ def about_program(program: Program, checks: tuple[Check, ...], digits: int) -> A
         formalism=plain(formalism),
         counts=program.counts,
         checks=tuple((plain(what), float(worst), int(states)) for what, worst, states in checks),
-        assumptions=(*ASSUMPTIONS, *_lines(meta.get("assumptions"))),
+        assumptions=(*ASSUMPTIONS, *_lines(meta.get("assumptions")), *_chosen(program)),
         references=(*(SOURCES[s].text for s in sources), *_lines(meta.get("references"))),
         digits=digits,
         notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
@@ -146,6 +147,11 @@ def about_program(program: Program, checks: tuple[Check, ...], digits: int) -> A
         drawing=drawing if isinstance(drawing, Drawing) else None,
         coordinates={str(k): tuple(Coordinate(*map(plain, x)) for x in rows) for k, rows in given.items()},
     )
+
+
+def _chosen(program: Program) -> list[str]:
+    said = "when(c, x) is x where c > 0 and else 0; unless(c, x) is x where c <= 0 and else 0."
+    return [said] if program.counts.get("choices") else []
 
 
 def _lines(value: object) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .about import About, header
 from .code import arguments_of, assignments, code_style, comment, entries, unpacked
-from .sequence import Sequence
+from .sequence import CHOICES, Sequence
 from .turns import FEW, period_texts
 from .turns import NOTE as TURNED
 
@@ -15,7 +15,7 @@ NOTE = "/* {} */"
 def c(sequence: Sequence, facts: About) -> str:
     """void NAME(const double *q, ..., [const double *constants,] double *out), and NAME_prologue with symbols."""
     lines = comment_block(header(facts, sequence, _LAYOUT))
-    lines += ["", "#include <math.h>", "", *turns(sequence, "static ")]
+    lines += ["", "#include <math.h>", "", *helpers(sequence, "static ")]
     if sequence.symbols:
         lines += [*prologue(sequence), ""]
     arguments = [f"const double *{a}" for a in arguments_of(sequence)]
@@ -35,9 +35,13 @@ def outputs_of(sequence: Sequence) -> list[str]:
     return [f"out_{sequence.identifiers[r.name]}" for r in sequence.results]
 
 
-def turns(sequence: Sequence, qualifiers: str) -> list[str]:
-    """double NAME_turned(double x), for each period."""
-    lines = []
+def helpers(sequence: Sequence, qualifiers: str) -> list[str]:
+    """What the statements call: choices, and double NAME_turned(double x) for each period."""
+    lines = [
+        f"{qualifiers}double {name}(double c, double x) {{ return c {CHOICES[name]} 0.0 ? x : 0.0; }}"
+        for name in sequence.choices
+    ]
+    lines += [""] if lines else []
     for factor, name in sequence.periods.items():
         rate, products = period_texts(factor)
         lines += [

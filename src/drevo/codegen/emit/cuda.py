@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .about import About, header
-from .c import c_statements, comment_block, outputs_of, prologue, turns
+from .c import c_statements, comment_block, helpers, outputs_of, prologue
 from .code import arguments_of
 from .sequence import Sequence
 
@@ -24,7 +24,7 @@ def cuda(sequence: Sequence, facts: About) -> str:
         lines += ["", *prologue(sequence, 'extern "C" __host__ __device__ ')]
     arguments = ", ".join([*(f"const double *{a}" for a in arguments_of(sequence)),
                            *(f"double *{o}" for o in outputs_of(sequence))])  # fmt: skip
-    lines += ["", *turns(sequence, "static __device__ __forceinline__ ")]
+    lines += ["", *helpers(sequence, "static __device__ __forceinline__ ")]
     lines += [f"static __device__ __forceinline__ void {name}_sample({arguments}, long long step)"]
     lines += ["{", "    (void)step;", *c_statements(sequence, "{} * step"), "}"]
     lines += _kernel(sequence, f"{name}_rows", arguments, rows=True)

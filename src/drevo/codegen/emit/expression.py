@@ -26,7 +26,7 @@ class Group(NamedTuple):
 
 
 class FunctionCall(NamedTuple):
-    """sin, cos or sqrt of a sum; atan2 of two."""
+    """sin, cos or sqrt of a sum; atan2, when and unless of two."""
 
     function: str
     terms: Terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .about import About, header
 from .code import WIDTH, arguments_of, assignments, code_style, comment, entries, unpacked
 from .expression import Style
-from .sequence import Result, Sequence
+from .sequence import CHOICES, Result, Sequence
 from .turns import FEW, NOTE, period_texts
 
 _LAYOUT = "Arguments are vectors; results are scalars, column vectors and matrices."
@@ -26,7 +26,12 @@ def matlab(sequence: Sequence, facts: About) -> str:
     lines += assignments(sequence.main, style, "{} = {};", "% {}")
     for r in sequence.results:
         lines += _result(r, name[r.name], style)
-    lines += ["end", *(_prologue(sequence, style) if sequence.symbols else []), *_turns(sequence)]
+    lines += [
+        "end",
+        *(_prologue(sequence, style) if sequence.symbols else []),
+        *_choices(sequence),
+        *_turns(sequence),
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -63,6 +68,13 @@ def _continued(values: list[str]) -> str:
         text += f", ...\n     {v}" if length > WIDTH else f", {v}"
         length = len(v) if length > WIDTH else length
     return text
+
+
+def _choices(sequence: Sequence) -> list[str]:
+    lines = []
+    for name in sequence.choices:
+        lines += ["", f"function y = {name}(c, x)", "y = 0;", f"if c {CHOICES[name]} 0", "y = x;", "end", "end"]
+    return lines
 
 
 def _turns(sequence: Sequence) -> list[str]:

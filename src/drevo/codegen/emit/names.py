@@ -29,7 +29,8 @@ _WORDS = """sin cos sqrt atan2 pi inf nan i j e I E N abs math numpy np paramete
     out stride auto char const double enum extern float goto inline int long register restrict short signed sizeof
     static struct switch typedef union unsigned void volatile do case default bool true false NULL main j0 j1
     jn y0 y1 yn template class public private new delete this operator using namespace typename virtual catch throw
-    end function otherwise persistent global parfor spmd step n at threadIdx blockIdx blockDim gridDim"""
+    end function otherwise persistent global parfor spmd step n at threadIdx blockIdx blockDim gridDim
+    when unless"""
 RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *_WORDS.split(), *FUNCTIONS.values()))
 
 

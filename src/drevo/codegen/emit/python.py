@@ -6,7 +6,7 @@ from ..graph.ops import FUNCTIONS
 from .about import About, header
 from .code import WIDTH, arguments_of, code_style, comment, entries, filled
 from .expression import Style, write_terms
-from .sequence import Result, Section, Sequence, SequenceInput, Statement
+from .sequence import CHOICES, Result, Section, Sequence, SequenceInput, Statement
 from .turns import FEW, NOTE, period_texts
 
 ROUND = 1.5 * 2.0**52  # added and taken away again it leaves a whole number
@@ -20,7 +20,7 @@ def python(sequence: Sequence, facts: About) -> str:
     rare = [f for f in ("atan2", *FUNCTIONS.values()) if f"{f}(" in text]
     imports = [f"from math import {', '.join(sorted(['cos', 'sin', *rare]))}"]
     imports = ["from functools import wraps", *imports] if sequence.turns else imports
-    return "\n".join([f'"""{title[0]}"""', "", *imports, "", "", *_turns(sequence), text])
+    return "\n".join([f'"""{title[0]}"""', "", *imports, "", "", *_choices(sequence), *_turns(sequence), text])
 
 
 def _functions(sequence: Sequence, about: list[str]) -> str:
@@ -33,6 +33,21 @@ def _functions(sequence: Sequence, about: list[str]) -> str:
     while len(prologue) >= len(main) and width < 10**8:  # who counts operations counts the longest function
         prologue, width = _packed(sequence, width), 4 * width
     return "\n".join([*prologue, "", "", *decorated, ""])
+
+
+def _choices(sequence: Sequence) -> list[str]:
+    """What chooses, of numbers."""
+    lines: list[str] = []
+    for name in sequence.choices:
+        rule = f"c {CHOICES[name]} 0"
+        lines += [
+            f"def {name}(c, x):",
+            f'    """x where {rule}, else 0."""',
+            f"    return x if {rule} else 0.0",
+            "",
+            "",
+        ]
+    return lines
 
 
 def _turns(sequence: Sequence) -> list[str]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ...errors import EmitError
 from ..graph.ops import ADD, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, SIN
 from ..graph.program import Output, Program
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
@@ -19,6 +18,7 @@ from .names import Names, parts
 from .symbols import Symbol, symbols
 from .turns import Turn
 
+CHOICES = {"when": ">", "unless": "<="}  # name(c, x) is x where c > 0, or where it is not, else 0
 LONGEST = 8  # operands of one statement: about what fits on a line
 ALSO = 3  # names shown beside the first for one value
 
@@ -62,6 +62,7 @@ class Sequence(NamedTuple):
 
     `used`: for every symbol, whether anything reads it. identifiers: name -> identifier.
     turns: what loses whole turns before anything is computed; periods: factor -> identifier of what takes them.
+    choices: those of CHOICES that are called.
     """
 
     function: str
@@ -75,6 +76,7 @@ class Sequence(NamedTuple):
     identifiers: dict[str, str]
     turns: tuple[Turn, ...] = ()
     periods: Mapping[float, str] = MappingProxyType({})
+    choices: tuple[str, ...] = ()
 
     def statements(self) -> Iterator[Statement]:
         """All of them, the prologue first."""
@@ -134,6 +136,7 @@ class _Writer:
             identifiers=self.names.identifiers,
             turns=self.turns,
             periods=self.periods,
+            choices=tuple(OPS[op].name for op in CHOICE if op in {self.graph.op[n] for n in self.layout.order}),
         )
 
     # -- arguments and results ------------------------------------------------------------------------------
@@ -269,8 +272,6 @@ class _Writer:
             if _numeric(x) and _numeric(y):  # side by side they would fold, and the count would fall
                 y = (Group((Term(False, y),)),)
             return (Term(s ^ r, self._ranked(x, y)),)
-        if op in CHOICE:
-            raise EmitError("a choice by drevo.where, minimum, maximum or clip is compiled, not written out")
         second = led(self._terms_of(g.b[n])) if OPS[op].arity == 2 else ()
         return (Term(False, (FunctionCall(OPS[op].name, led(self._terms_of(g.a[n])), second),)),)
 

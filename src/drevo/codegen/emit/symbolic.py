@@ -27,6 +27,8 @@ def sympy(sequence: Sequence) -> dict[str, Any]:
         raise EmitError("sympy() needs the package sympy: pip install sympy") from e
     name = sequence.identifiers
     functions = {name: getattr(sp, name) for name in ("sin", "cos", "atan2", *FUNCTIONS.values())}
+    functions["when"] = lambda c, x: sp.Piecewise((x, c > 0), (0, True))
+    functions["unless"] = lambda c, x: sp.Piecewise((0, c > 0), (x, True))
     arguments = [[sp.Symbol(name[s]) for s in p.scalars] for p in sequence.inputs]
     values = read_sequence(
         sequence, arguments, [sp.Symbol(name[s.name]) for s in sequence.symbols], functions, _exact

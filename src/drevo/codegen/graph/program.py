@@ -10,7 +10,7 @@ from math import prod
 from typing import NamedTuple
 
 from .node import Graph
-from .ops import ADD, ATAN2, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
+from .ops import ADD, ATAN2, CHOICE, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
 
 CONVENTION = (
     "mul: products (x^2 is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos calls; "
@@ -122,7 +122,9 @@ class Program:
             "angle_sums": sums,
             "hoisted": len(work) - len(moving),
         }
-        return total | {name: of[op] for op, name in (FUNCTIONS | {ATAN2: "atan2"}).items() if of[op]}
+        rare = {name: of[k] for k, name in (FUNCTIONS | {ATAN2: "atan2"}).items()}
+        rare["choices"] = sum(of[k] for k in CHOICE)
+        return total | {name: n for name, n in rare.items() if n}
 
     def _doubled(self, nodes: Sequence[int]) -> set[int]:
         """Products 2 x that are written as x + x."""

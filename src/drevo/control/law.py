@@ -1,0 +1,102 @@
+"""Laws of control as values: efforts of (t, q, v) over scalars, computed, compiled and written out."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.graph.program import Program
+from ..codegen.runtime.function import Function, Spec
+from ..compiler.derivation import Derivation, write_out_program
+from ..compiler.request import requested
+from ..compiler.telegin_inputs import coordinates
+from ..compiler.tracer import Tracer
+from ..io.given import Array, finite, leading, number
+from ..mechanics.rotation import from_quaternion
+from ..mechanics.scalar import Scalar, Vector, where
+from ..mechanics.spatial import Vec
+from ..model.description import Model
+from ..model.dynamics import Dynamics
+
+
+class Law:
+    """tau = law(t, q, v), leading batch dimensions allowed; `over_scalars` is the same on any kind of scalar.
+
+    `robot.simulate(q, v, law)` calls it, `drevo.simulate.Control(law)` compiles it into the motion; `c()` gives
+    one C function without allocation, which takes the operations of `write_out().counts` at every call.
+    """
+
+    robot: Dynamics
+
+    def over_scalars(self, t: Scalar, q: Vector, v: Vector) -> list[Scalar]:
+        """nv efforts."""
+        raise NotImplementedError
+
+    def program(self, name: str = "law") -> Program:
+        """(t, q, v) -> tau."""
+        t = Tracer(name, self.robot.model)
+        (time,), (q, v) = t.input("t", 1), t.state("q", "v")
+        t.output("tau", self.over_scalars(time, q, v))
+        made = t.program(robot=self.robot.name, quantity=name)
+        made.meta["coordinates"] = coordinates(made, self.robot.model)  # type: ignore[index]
+        return made
+
+    @cached_property
+    def function(self) -> Function:
+        """(t, q, v) -> tau as machine code."""
+        return requested(self.robot.model, ("law",), self.program, spec=Spec(), lasting=False)
+
+    def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        time = number("law: t", t)
+        x, u = finite("law: q", q, (..., self.robot.nq)), finite("law: v", v, (..., self.robot.nv))
+        leading("law", q=x, v=u)
+        return np.asarray(self.function(np.array([time]), x, u))
+
+    def write_out(self, name: str = "law") -> Derivation:
+        """The law as equations and code."""
+        return write_out_program(self.program(name))
+
+    def c(self, name: str = "law") -> str:
+        """C99: void NAME(const double *t, const double *q, const double *v, double *out)."""
+        return self.write_out(name).c()
+
+    def python(self, name: str = "law") -> str:
+        """A Python module of straight-line scalar assignments."""
+        return self.write_out(name).python()
+
+    def latex(self, name: str = "law") -> str:
+        """A LaTeX document of the equations."""
+        return self.write_out(name).latex()
+
+
+def deviation(model: Model, q0: Vector, q: Vector) -> list[Scalar]:
+    """q less q0 on the tangent space of q0, in its axes, exact to first order; (nv,) over scalars.
+
+    Of a rotation by an angle about an axis it is 2 sin(angle / 2) times the axis, the shorter way round.
+    """
+    out: list[Scalar] = []
+    for j, sq, _ in model.slices():
+        a, b = list(q0[sq]), list(q[sq])
+        if j.nq < 4:
+            out += [y - x for x, y in zip(a, b)]
+            continue
+        if j.nq == 7:
+            out += from_quaternion(*a[3:]).T @ (Vec(*b[:3]) - Vec(*a[:3]))
+        out += _turn(a[-4:], b[-4:])
+    return out
+
+
+def _turn(a: Vector, b: Vector) -> list[Scalar]:
+    """Twice the vector part of conj(a) b, with the sign of its scalar part."""
+    u, w = Vec(*a[:3]), Vec(*b[:3])
+    part, whole = w * a[3] - u * b[3] - u.cross(w), a[3] * b[3] + u.dot(w)
+    return [where(whole > 0.0, 2.0 * x, -2.0 * x) for x in part]
+
+
+def efforts_of(driven: Any, values: Vector) -> list[Scalar]:
+    """nv efforts, of which the driven ones are these."""
+    left = iter(values)
+    return [next(left) if x else 0.0 for x in driven]
