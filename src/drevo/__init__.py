@@ -33,7 +33,7 @@ _LAZY = {
     "compile": "compiler.compile",
     "conditions": "apps.design.conditions",
     "cos": "mechanics.scalar",
-    "export": "compiler.export",
+    "export": "robot.writing",
     "from_dh": "robot.dh",
     "load": "robot.loading",
     "maximum": "mechanics.scalar",
@@ -43,7 +43,7 @@ _LAZY = {
     "sqrt": "mechanics.scalar",
     "stream": "apps.streaming",
     "where": "mechanics.scalar",
-    "write_out": "compiler.write_out",
+    "write_out": "robot.writing",
 }
 # public module -> where it stands; `import drevo.loads` and `from drevo.loads import ..` find it too
 _MODULES = {
@@ -83,8 +83,6 @@ if TYPE_CHECKING:
     from .apps.streaming import stream
     from .compiler.compile import compile
     from .compiler.derivation import Derivation
-    from .compiler.export import export
-    from .compiler.write_out import write_out
     from .constrained import constraint
     from .mechanics.formalisms.alyushin import rigid_body_energy
     from .mechanics.scalar import clip, cos, maximum, minimum, sin, sqrt, where
@@ -93,6 +91,7 @@ if TYPE_CHECKING:
     from .robot.builder import Builder
     from .robot.dh import from_dh
     from .robot.loading import load
+    from .robot.writing import export, write_out
 
 
 def __getattr__(name: str) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations, product
 from math import factorial, prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +43,7 @@ METHODS = ("auto", "theorems", "graph")
 RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
 _EFFORTS = ("inverse_dynamics", "bias")
 RATES = ("v", "a", "j", "s")  # the derivatives of q by time; then q5, q6, ..
+Key = TypeVar("Key")
 NamedInputs = Mapping[str, list[Expr]]
 
 
@@ -89,6 +91,17 @@ def derivative(
         function = requested(robot, asked, program, spec=spec)
     function.recipe = again
     return function
+
+
+def written_derivative(
+    model: Model, quantity: str, wrt: tuple[str, ...], options: Mapping[str, Any], method: str = "auto"
+) -> Program:
+    """The program of a derivative, full arrays, for texts and other processors."""
+    x = found_quantity(quantity)
+    _refuse(x, wrt, method)
+    chosen = options_of([x.name], options, [l.name for l in model.links])
+    made = derivative_program(model, x, wrt, method, chosen)
+    return replace(made, meta={**made.meta, "quantity": f"derivative of {x.name} by {', '.join(wrt)}"})
 
 
 def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:
@@ -143,7 +156,7 @@ def derivative_program(
         even = _even(placed, shape)
         evens.append(even)
         if lower:
-            placed = {k: y for k, y in placed.items() if k == max(_equals(k, len(shape), axes, even))}
+            placed = {k: y for k, y in placed.items() if _leads(k, len(shape), axes, even)}
         t.output(_title(name, wrt), [placed.get(k, 0.0) for k in product(*map(range, full))], full)
     shapes = [o.shape for o in t.outputs]
     return t.program(quantity=t.name, formalism=how, wrt=axes, even=evens, shapes=shapes)
@@ -256,6 +269,17 @@ def _equals(key: Sequence[Any], rank: int, wrt: Sequence[str], even: bool) -> li
     return [(*head, *(key[rank + a] for a in p)) for head in heads for p in orders]
 
 
+def _leads(key: tuple[int, ...], rank: int, wrt: Sequence[str], even: bool) -> bool:
+    """Whether a key is the greatest of those that symmetry makes equal to it: indices of equal names fall."""
+    head, tail = key[:rank], key[rank:]
+    last: dict[str, int] = {}
+    for s, k in zip(wrt, tail):
+        if k > last.get(s, k):
+            return False
+        last[s] = k
+    return not even or head >= head[::-1]
+
+
 def unpack(f: Function, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The full array (..., *shape) of what a packed derivative with one output gave, (..., number of entries)."""
     if not f.packed or f.layout != "rows" or len(f.outputs) > 1:
@@ -325,7 +349,7 @@ def by_recursion(tree: Tree, name: str, state: NamedInputs, wrt: tuple[str, ...]
     start = parts[{"q": 0, "v": 1}.get(wrt[0], 2)]
     values: Entries = {(i, j): x for i, row in enumerate(start) for j, x in enumerate(row)}
     by = {s: variables(tree, x, x) if s == "q" else list(x) for s, x in state.items()}
-    return _differentiated(values, by, wrt[:1], wrt[1:])
+    return differentiated(values, by, wrt[:1], wrt[1:])
 
 
 def by_graph(
@@ -348,7 +372,7 @@ def by_graph(
     out = []
     for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
         flat = dict(_flat(value, len(shape)))
-        out.append(_at_zero(graph, _differentiated(flat, by, (), wrt), d))
+        out.append(put(graph, differentiated(flat, by, (), wrt), {x.edge >> 1: 0.0 for x in d}))
     return out
 
 
@@ -376,7 +400,7 @@ def _flat(value: Any, depth: int, at: tuple[int, ...] = ()) -> list[tuple[tuple[
     return [pair for i, row in enumerate(value) for pair in _flat(row, depth - 1, (*at, i))]
 
 
-def _differentiated(
+def differentiated(
     values: Entries, by: Mapping[str, Vector], done: tuple[str, ...], wrt: tuple[str, ...]
 ) -> Entries:
     """Derivatives by every name in turn; of equal names only rising indices are formed, the rest is symmetry."""
@@ -406,9 +430,9 @@ def _symmetric(values: Entries, names: tuple[str, ...]) -> Entries:
     return out
 
 
-def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
-    """The entries with d = 0, in the same graph."""
-    value: dict[int, Scalar] = {x.edge >> 1: 0.0 for x in d}
+def put(graph: Graph, entries: Mapping[Key, Scalar], known: Mapping[int, Scalar]) -> dict[Key, Scalar]:
+    """The entries with values in place of input nodes, in the same graph; those that vanish are left out."""
+    value = dict(known)
 
     def at(e: int) -> Scalar:
         return -value[e >> 1] if e & 1 else value[e >> 1]
@@ -416,13 +440,15 @@ def _at_zero(graph: Graph, entries: Entries, d: Sequence[Expr]) -> Entries:
     named = _on_scalars()
     for n in graph.live(x.edge for x in entries.values() if isinstance(x, Expr)):
         op = graph.op[n]
+        if n in value:
+            continue
         if op <= INPUT or op == CONST:
-            value.setdefault(n, graph.expr(2 * n))
+            value[n] = graph.expr(2 * n)
         else:
             apply: Any = named.get(op, OPS[op].apply)
             value[n] = apply(*(at(e) for e in graph.operands(n)))
-    put = {k: at(x.edge) if isinstance(x, Expr) else x for k, x in entries.items()}
-    return {k: x for k, x in put.items() if not is_zero(x)}
+    found = {k: at(x.edge) if isinstance(x, Expr) else x for k, x in entries.items()}
+    return {k: x for k, x in found.items() if not is_zero(x)}
 
 
 def _on_scalars() -> dict[int, Any]:
@@ -437,5 +463,5 @@ def _on_scalars() -> dict[int, Any]:
 def at_zero(values: Vector, d: Sequence[Expr]) -> list[Scalar]:
     """Scalars of a graph with the inputs d put to zero."""
     graph = d[0].graph
-    put = _at_zero(graph, {(k,): x for k, x in enumerate(values)}, d)
-    return [put.get((k,), 0.0) for k in range(len(values))]
+    found = put(graph, dict(enumerate(values)), {x.edge >> 1: 0.0 for x in d})
+    return [found.get(k, 0.0) for k in range(len(values))]

@@ -11,8 +11,9 @@ from ..codegen.emit.export_texts import c_example, c_header, wasm_example, wasm_
 from ..codegen.emit.llvm_math import limit
 from ..codegen.emit.lower import Lowered, lower
 from ..codegen.emit.names import identifier
+from ..codegen.graph.program import Program
 from ..codegen.runtime.build import DTYPES
-from ..codegen.runtime.targets import MACHINES, Compiled, compiled_for
+from ..codegen.runtime.targets import MACHINES, Compiled, Machine, compiled_for
 from ..errors import EmitError, InputError, one_of
 from ..io.version import VERSION
 from ..mechanics.configuration import neutral
@@ -47,7 +48,7 @@ class Exported:
         return f"{', '.join(told)}\n{files}\n{self.link}"
 
 
-def export(
+def export_quantity(
     robot: Described | Model,
     quantity: str | Sequence[str],
     target: str,
@@ -62,32 +63,44 @@ def export(
     product: str | Sequence[str] = (),
     **options: Any,
 ) -> Exported:
-    """Writes a quantity for another processor into a folder: nothing else has to be installed for it.
-
-    target: "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
-    example in C), "wasm" (a module, with a loader and an example in JavaScript), "ptx" (for NVIDIA's driver).
-    name: of the function; by default robot_quantity. The others are those of `compile`.
-    The functions are of pointers only, call nothing and allocate nothing: NAME computes one sample, NAME_batch n
-    samples row by row; of WebAssembly NAME_columns several at once. They check nothing: angles beyond the limit
-    that the header states give NaN. Raises InputError, EmitError, TraceError.
-    """
+    """A quantity for another processor: see `drevo.export`. The options are those of `compile`."""
     model = model_of(robot, "export")
-    machine = MACHINES[one_of("export: target", target, MACHINES, EmitError)]
-    scalar = DTYPES[one_of("export: dtype", dtype, DTYPES, InputError)]
-    place = _folder(folder)
+    _machine(target)
     recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options)
-    called = identifier(name or "_".join([model.name, *recipe["quantity"]])).lower()
+    called = name or "_".join([model.name, *recipe["quantity"]])
     last = bool(recipe["parameters"]) and "product" not in recipe
     program = make_program(model, **recipe)
-    low = lower(program, parameters=last, order="auto", fma=machine.fused)
+    return export_program(program, target, called, model, dtype=dtype, folder=folder, parameters=last)
+
+
+def _machine(target: str) -> Machine:
+    return MACHINES[one_of("export: target", target, MACHINES, EmitError)]
+
+
+def export_program(
+    program: Program,
+    target: str,
+    name: str,
+    model: Model | None = None,
+    *,
+    dtype: str = "float64",
+    folder: str | Path = ".",
+    parameters: bool = False,
+) -> Exported:
+    """The same of a program. model: the robot that it is about, if any; parameters: are they an argument?"""
+    machine, place = _machine(target), _folder(folder)
+    scalar = DTYPES[one_of("export: dtype", dtype, DTYPES, InputError)]
+    called = identifier(name).lower()
+    low = lower(program, parameters=parameters, order="auto", fma=machine.fused)
     if len(low.steps) > LONGEST:
         raise EmitError(
-            f"export: {program.name} of {model.name!r} has {len(low.steps)} steps, more than the {LONGEST} of one "
-            "function; export the quantities that it is made of"
+            f"export: {program.name} has {len(low.steps)} steps, more than the {LONGEST} of one function; export "
+            "the quantities that it is made of"
         )
     made = compiled_for(machine, low, scalar, machine.fused, called)
     state = [_state(model, p.name, p.size, dict(p=[x.value for x in program.parameters])) for p in low.inputs]
-    texts = _texts(called, target, low, scalar, state, _about(model, program.name, target, scalar, made))
+    whose = str(program.meta.get("robot", "a program"))
+    texts = _texts(called, target, low, scalar, state, _about(whose, program.name, target, scalar, made))
     files = _written(place, {f"{called}{machine.ending}": made.data, **texts})
     link = machine.link.format(object=f"{called}{machine.ending}")
     return Exported(called, target, dtype, files, made.size, made.instructions, made.cycles, link)
@@ -102,16 +115,16 @@ def _folder(given: str | Path) -> Path:
     return place
 
 
-def _state(model: Model, name: str, size: int, known: dict[str, list[float]]) -> list[float]:
+def _state(model: Model | None, name: str, size: int, known: dict[str, list[float]]) -> list[float]:
     """Where an example stands."""
-    if name == "q":
+    if name == "q" and model is not None and model.nq == size:
         return [float(x) for x in neutral(model)]
     return known["p"] if name == "parameters" else [0.1] * size
 
 
-def _about(model: Model, quantity: str, target: str, scalar: str, made: Compiled) -> list[str]:
+def _about(robot: str, quantity: str, target: str, scalar: str, made: Compiled) -> list[str]:
     fused = MACHINES[target].fused
-    told = [f"{quantity} of {model.name}, for {target}; drevo {VERSION}"]
+    told = [f"{quantity} of {robot}, for {target}; drevo {VERSION}"]
     if made.instructions:
         told.append(f"{made.size} bytes of code and constants, {made.instructions} instructions a call")
     if made.cycles:

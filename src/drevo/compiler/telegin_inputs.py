@@ -95,6 +95,16 @@ def described(program: Program, model: Model) -> Program:
     return replace(program, meta=meta)
 
 
+def with_coordinates(program: Program, model: Model) -> Program:
+    """The program with what the states among its inputs are; rows that it has itself stay."""
+    own = program.meta.get("coordinates", {})
+    states = [p.name for p in program.inputs if p.name in (*PER, "tau") or p.name.startswith("f_ext:")]
+    rows = {name: row for name, row in coordinates(program, model).items() if name in states}
+    return replace(
+        program, meta={**program.meta, "coordinates": {**rows, **(own if isinstance(own, dict) else {})}}
+    )
+
+
 def inputs_of(tree: Tree) -> Inputs:
     """The sections of inputs, and the values of what they define."""
     found = _Inputs(tree)

@@ -23,7 +23,7 @@ from .derivation import Derivation, write_out_program
 from .formalisms import common_algorithm
 from .inexact import inexact_energy
 from .lagrange import TERMS, lagrange_equations
-from .telegin_inputs import described
+from .telegin_inputs import described, with_coordinates
 from .trace import trace
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def uncollected() -> Iterator[None]:
 
 
 @uncollected()
-def write_out(
+def quantity_equations(
     robot: Described | Model,
     name: str,
     *,
@@ -58,23 +58,7 @@ def write_out(
     passive: bool = False,
     **options: Any,
 ) -> Derivation:
-    """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
-
-    name: a quantity of the catalogue, or "lagrange_equations", with inertia, centrifugal, Coriolis, gyroscopic and
-    gravity terms separate.
-    symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
-    "link2.com".
-    formalism: "auto" takes the one with the fewest operations under `objective`
-    ("mul" | "add+mul" | "fma" | "add+mul+trig").
-    sequence: the order of work in Telegin's mass matrix: "paper" (as his examples count), "reuse" or "merged"
-    (amplitude and phase).
-    mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
-    constant, which is not exact; the document says so, with the error at sample states. None is exact.
-    passive: with the damping, dry friction and springs of the joints in.
-    options: link, frame, kind, where the quantity takes them.
-    Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
-    Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
-    """
+    """The written-out equations of a quantity: see `drevo.write_out`."""
     model, patterns = _model(robot), _patterns(symbols)
     if not isinstance(name, str):
         raise TraceError(f"write_out takes one quantity by its name, not {str(name)[:60]}: call it for each")
@@ -105,6 +89,11 @@ def write_out(
         ).program
     derivation = write_out_program(described(program, model))
     return derivation.with_checks([check_row(model, wanted, derivation, chosen, passive)])
+
+
+def written_program(program: Program, robot: Described | Model) -> Derivation:
+    """A program about a robot as a Derivation, with what its inputs are."""
+    return write_out_program(with_coordinates(program, _model(robot)))
 
 
 def _model(robot: Any) -> Model:

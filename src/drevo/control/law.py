@@ -12,7 +12,7 @@ from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
 from ..compiler.derivation import Derivation, write_out_program
 from ..compiler.request import requested
-from ..compiler.telegin_inputs import coordinates
+from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..io.given import Array, finite, leading, number
 from ..mechanics.rotation import from_quaternion
@@ -40,9 +40,7 @@ class Law:
         t = Tracer(name, self.robot.model)
         (time,), (q, v) = t.input("t", 1), t.state("q", "v")
         t.output("tau", self.over_scalars(time, q, v))
-        made = t.program(robot=self.robot.name, quantity=name)
-        made.meta["coordinates"] = coordinates(made, self.robot.model)  # type: ignore[index]
-        return made
+        return with_coordinates(t.program(robot=self.robot.name, quantity=name), self.robot.model)
 
     @cached_property
     def function(self) -> Function:

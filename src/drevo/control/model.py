@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.graph.program import Program
 from ..compiler.derivation import Derivation, write_out_program
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds
@@ -187,9 +188,14 @@ class LinearModel:
         """The model of a linear system of python-control or SciPy. InputError where it does not say its step."""
         return LinearModel(**matrices_of(system))
 
+    def program(self, name: str = "linear_model") -> Program:
+        """x' (or, discrete, the next x) and y of x and u."""
+        about = getattr(getattr(self, "robot", None), "name", "given matrices")
+        return linear_program(self._matrices("write_out"), name, about, self.states, self.units)
+
     def write_out(self, name: str = "linear_model") -> Derivation:
         """The model as equations and code: x' (or, discrete, the next x) and y of x and u."""
-        return write_out_program(linear_program(self._matrices("write_out"), name, self.states, self.units))
+        return write_out_program(self.program(name))
 
     def c(self) -> str:
         """C99: void linear_model(const double *x, const double *u, double *out_dx, double *out_y)."""

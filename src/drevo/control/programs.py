@@ -12,7 +12,7 @@ from .responses import Matrices
 LISTED = 40  # outputs that a text names
 
 
-def linear_program(m: Matrices, name: str, states: Sequence[str], units: Mapping[str, str]) -> Program:
+def linear_program(m: Matrices, name: str, about: str, states: Sequence[str], units: Mapping[str, str]) -> Program:
     """dx (of a discrete model: the next x) and y, with inputs x and u."""
     t = Tracer(name)
     x, u = t.input("x", len(m.A)), t.input("u", m.B.shape[1])
@@ -23,4 +23,4 @@ def linear_program(m: Matrices, name: str, states: Sequence[str], units: Mapping
     when = "continuous" if m.dt is None else f"in steps of {m.dt:.9g} s"
     outputs = f"y, in this order: {', '.join(m.outputs)}." if len(m.outputs) <= LISTED else ""
     notes = [f"The model is {when}; x, u and y are deviations from the point it was made about.", outputs]
-    return t.program(robot="a linear model", quantity=name, coordinates=told, assumptions=[*filter(None, notes)])
+    return t.program(robot=about, quantity="linear_model", coordinates=told, assumptions=[*filter(None, notes)])

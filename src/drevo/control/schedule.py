@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..compiler.derivation import Derivation, write_out_program
-from ..compiler.telegin_inputs import coordinates
+from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, shown
 from ..io.given import Array, finite
@@ -77,9 +77,7 @@ class Schedule:
         s, (q, v) = t.input("s", len(self.axes)), t.state("q", "v")
         t.output("tau", self.efforts(s, q, v))
         wanted = [(joint, "", "coordinate wanted", "") for joint, _ in self.axes]
-        made = t.program(robot=self.robot.name, quantity=name)
-        made.meta["coordinates"] = {**coordinates(made, model), "s": wanted}  # type: ignore[index]
-        return made
+        return with_coordinates(t.program(robot=self.robot.name, quantity=name, coordinates={"s": wanted}), model)
 
     def write_out(self, name: str = "schedule") -> Derivation:
         """tau of (s, q, v) as equations and code; s: the coordinates wanted."""

@@ -34,6 +34,7 @@ from ..mechanics.scalar import Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
+from .law import Law
 from .model import real_matrix
 
 THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
@@ -43,12 +44,14 @@ Wish = Callable[[Any, Any, Any], Any]
 
 
 @result
-class Stabiliser:
+class Stabiliser(Law):
     """The law (3.1): efforts from (t, q, v), leading batch dimensions allowed; one compiled kernel.
 
     Where Gamma has lost rank, or nearly, the kernel's factors have no digits: there singular values take over, and
     directions below WEAK of the largest are followed the less the weaker they are, so that efforts stay bounded.
-    drevo.simulate.Control(law) compiles the law into the motion; it needs full rank all the way.
+    drevo.simulate.Control(law) compiles the law into the motion, and c() writes it out: these need full rank all
+    the way, or damping: Gamma^T (Gamma Gamma^T + damping^2)^-1 in place of Gamma^+, which has efforts everywhere
+    and follows singular values s less, by s^2 / (s^2 + damping^2).
     """
 
     robot: Dynamics
@@ -56,6 +59,7 @@ class Stabiliser:
     gamma0: Array
     gamma1: Array
     wish: ArrayLike | Wish | None = None
+    damping: float = 0.0
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         time = number("stabilise: t", t)
@@ -70,7 +74,7 @@ class Stabiliser:
         except NumericsError:
             constraint_terms(self.robot, self.constraints, x, u, time)  # has a better sentence
             raise
-        thin = ~np.all(pivots > THIN * diagonal, axis=-1)
+        thin = ~np.all(pivots > THIN * diagonal, axis=-1) if not self.damping else np.zeros(lead, bool)
         if np.any(thin):
             tau[thin] = self.by_singular_values(time, x[thin], u[thin], w[thin])
         return np.asarray(tau)
@@ -96,13 +100,21 @@ class Stabiliser:
         a = w - matvec(back, feedback + matvec(c.jacobian, w))  # (3.3)
         return np.asarray(self.robot.inverse_dynamics(q, v, a))
 
-    @staticmethod
-    def _inverse(G: Array) -> Array:
-        """Moore-Penrose of strong directions; 1 / s is s / limit^2 below a limit, which has no jump there."""
+    def _inverse(self, G: Array) -> Array:
+        """Moore-Penrose of strong directions; 1 / s is s / limit^2 below a limit, which has no jump there.
+
+        Damped, s / (s^2 + damping^2)."""
         U, s, Vt = np.linalg.svd(G, full_matrices=False)
         limit = np.maximum(s, WEAK * s.max(axis=-1, keepdims=True, initial=0.0))
-        share = np.divide(s, limit**2, out=np.zeros_like(s), where=limit > 0.0)
+        square = s**2 + self.damping**2 if self.damping else limit**2
+        share = np.divide(s, square, out=np.zeros_like(s), where=square > 0.0)
         return np.asarray((np.swapaxes(Vt, -1, -2) * share[..., None, :]) @ np.swapaxes(U, -1, -2))
+
+    def rank(self, t: float, q: ArrayLike, v: ArrayLike) -> tuple[int, float]:
+        """The rank of the law's rows at a state, and their condition as rows of unit length; inf without rank."""
+        time = number("stabilise: t", t)
+        x, u = finite("stabilise: q", q, (self.robot.nq,)), finite("stabilise: v", v, (self.robot.nv,))
+        return _rank(_even_rows(constraint_terms(self.robot, self.constraints, x, u, time).jacobian)[1])
 
     def reason(self, t: float, q: Array, v: Array) -> str:
         """Why the compiled law fails about a state, if rank is what it wants; a part of a sentence, or ""."""
@@ -110,18 +122,17 @@ class Stabiliser:
             c = constraint_terms(self.robot, self.constraints, q, v, t)
         except NumericsError as error:
             return f"the law has no efforts: {error}"
-        size = np.linalg.norm(c.jacobian, axis=-1, keepdims=True)
-        U, s, _ = np.linalg.svd(c.jacobian / np.where(size > 0.0, size, 1.0))
-        condition = s[0] / s[-1] if s[-1] > 0.0 else np.inf
+        U, s = _even_rows(c.jacobian)
+        rank, condition = _rank(s)
         if condition < LOST:
             return ""
-        rank, names = int(np.count_nonzero(s > RANK * s[0])), labels(self.constraints)
+        names = labels(self.constraints)
         weak, far = (names[int(np.abs(x).argmax())] for x in (U[:, len(s) - 1], c.value))
         return (
             f"the rows of the law lose rank (rank {rank} of {len(s)}, condition {condition:.1e}): {weak} loses "
             f"its hold, {far} is off by {np.abs(c.value).max():.3g}; the target is out of reach, or the robot "
-            "singular there: begin elsewhere, drop rows that repeat others, or give the law as it is, tau=law, "
-            "which takes singular values"
+            "singular there: begin elsewhere, drop rows that repeat others, give damping= to stabilise, or the "
+            "law as it is, tau=law, which takes singular values"
         )
 
     @cached_property
@@ -144,8 +155,9 @@ def law(
     G, columns = rows.jacobian, [list(c) for c in zip(*rows.jacobian)]
     error = [dot(row, w) + x for row, x in zip(G, outputs_wanted(s, rows))]
     wide = len(G) <= tree.nv
+    shift, sides = s.damping**2, G if wide else columns
     product = [
-        [dot(x, y) for y in (G if wide else columns)[: i + 1]] for i, x in enumerate(G if wide else columns)
+        [dot(x, y) + (shift if i == j else 0.0) for j, y in enumerate(sides[: i + 1])] for i, x in enumerate(sides)
     ]
     factors = Factors([dict(enumerate(row)) for row in product], range(len(product)))
     if wide:  # Gamma^+ = Gamma^T (Gamma Gamma^T)^-1
@@ -155,6 +167,19 @@ def law(
         back = factors.solve([dot(c, error) for c in columns])
     a = [x - y for x, y in zip(w, back)]  # (3.3)
     return inverse_dynamics(tree, q, v, a), factors, [row[-1] for row in product]
+
+
+def _even_rows(G: Array) -> tuple[Array, Array]:
+    """Left singular vectors and singular values of rows of unit length."""
+    size = np.linalg.norm(G, axis=-1, keepdims=True)
+    U, s, _ = np.linalg.svd(G / np.where(size > 0.0, size, 1.0))
+    return U, s
+
+
+def _rank(s: Array) -> tuple[int, float]:
+    """Rank and condition."""
+    rank = int(np.count_nonzero(s > RANK * s.max(initial=0.0)))
+    return rank, float(s[0] / s[-1]) if len(s) and s[-1] > 0.0 else np.inf
 
 
 def outputs_wanted(s: Stabiliser, rows: ConstraintRows) -> list[Scalar]:
@@ -182,11 +207,13 @@ def stabilise(
     gamma0: ArrayLike,
     gamma1: ArrayLike,
     v: ArrayLike | Wish | None = None,
+    damping: float = 0.0,
 ) -> Stabiliser:
     """The control law tau = law(t, q, v) of (3.1): all joints driven, leading batch dimensions allowed.
 
     gamma0, gamma1: numbers, one per row, or matrices; f'' + gamma1 f' + gamma0 f = 0 must die out.
     v: accelerations wished for, (nv,) or a callable (t, q, v); the constraint keeps what it needs of them.
+    damping: of Gamma^+, in the unit of its singular values (m or rad); 0: none, see Stabiliser.
     f = q - q_p(t) gives the computed torque. Raises InputError.
     """
     expect_robot(robot, "stabilise")
@@ -207,4 +234,7 @@ def stabilise(
         v = real_matrix("stabilise: v", v, (robot.nv,))
     G0, G1 = (square(gain(f"stabilise: {name}", x, m), m) for name, x in (("gamma0", gamma0), ("gamma1", gamma1)))
     refuse_unstable(G1, G0)
-    return Stabiliser(robot, found, G0, G1, v)
+    rule = "a number from 0, which damps nothing"
+    return Stabiliser(
+        robot, found, G0, G1, v, number("stabilise: damping", damping, rule, lambda x: 0.0 <= x < np.inf)
+    )

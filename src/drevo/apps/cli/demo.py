@@ -72,7 +72,7 @@ def demo(
 
 
 def _write_page(report: Report, output: Path, robot: str, quantity: str) -> None:
-    from ...compiler.write_out import write_out
+    from ...robot.writing import write_out
 
     d: Derivation = write_out(load_robot(robot), quantity, symbols=None if robot == "puma560" else "all")
     name = f"{robot}-{quantity.replace('_', '-')}.html"

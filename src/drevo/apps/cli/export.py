@@ -30,7 +30,7 @@ def export(
 
     Nothing but Drevo is needed to make it; the line that links it with the example is printed.
     """
-    from ...compiler.export import export as exported
+    from ...robot.writing import export as exported
 
     options: dict[str, Any] = {k: x for k, x in (("link", link), ("frame", frame)) if x}
     kept = [x.strip() for x in parameters.split(",") if x.strip()]

@@ -30,11 +30,12 @@ def write_out(
     ] = "",
     sequence: Annotated[str, option("Order of work in Telegin's mass matrix: paper, reuse or merged.")] = "",
     mode: Annotated[str, option("Approximation in Alyushin's kinetic energy: A, B or C (not exact).")] = "",
+    wrt: Annotated[str, option("A derivative by q, v, a, tau or t, such as q or q,v.")] = "",
     base: Base = "fixed",
 ) -> None:
     """Write out the equations of a quantity, with operation counts and a numeric check."""
-    from ...compiler.write_out import write_out as derive
     from ...io.saving import ready, saving
+    from ...robot.writing import write_out as derive
 
     target = _target(to, output)
     endings = (output.suffix.lower(),) if output and to else tuple(BY_ENDING)
@@ -42,6 +43,8 @@ def write_out(
         ready("a derivation", output, endings)
     given = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
     options: dict[str, Any] = {key: value for key, value in given if value}
+    if wrt:
+        options["wrt"] = [x.strip() for x in wrt.split(",")]
     with progress(2, "writing out") as step:
         step(quantity)
         d = derive(load_robot(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)

@@ -31,6 +31,8 @@ SYMBOLS = {
     "C": "Coriolis matrix, from the Christoffel symbols",
     "c": "centre of mass, world axes, m",
     "l": "linear momentum, then angular about the centre of mass, world axes",
+    "t": "time, s",
+    "N": "reactions of contacts, constraints and loops on the robot, N or N m",
     "J": "Jacobian, linear rows first",
     "Lambda": "operational-space inertia of the link, linear first",
     "Lambdainv": "inverse of the operational-space inertia of the link, linear first",
@@ -42,6 +44,11 @@ _QUANTITY_SYMBOLS = {
     ("poses", "T"): "R | p of each moving link, world from link",
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
+    ("linear_model", "x"): "state",
+    ("linear_model", "u"): "inputs",
+    ("linear_model", "y"): "outputs",
+    ("linear_model", "dx"): "rate of the state",
+    ("linear_model", "next_x"): "state after a step",
 }
 WORDS = {
     "add": "additions",

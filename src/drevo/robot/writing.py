@@ -1,0 +1,149 @@
+"""write_out and export, for everything that has a program: quantities, derivatives, constrained dynamics, laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from ..compiler.derivation import Derivation
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..codegen.graph.program import Program
+    from ..compiler.export import Exported
+    from ..constrained.constraint import Constraint, Contact
+    from ..model.description import Model
+    from ..model.dynamics import Described
+
+CONSTRAINED = "constrained_dynamics"
+
+
+def write_out(
+    robot: Described | Model,
+    name: str,
+    *,
+    wrt: str | Sequence[str] = (),
+    contacts: Sequence[Contact | Mapping[str, Any]] | None = None,
+    constraints: Sequence[Constraint] | None = None,
+    stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    at: ArrayLike | None = None,
+    formalism: str = "auto",
+    symbols: str | Sequence[str] | None = None,
+    objective: str = "add+mul",
+    sequence: str | None = None,
+    mode: str | None = None,
+    passive: bool = False,
+    **options: Any,
+) -> Derivation:
+    """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
+
+    name: a quantity of the catalogue, "lagrange_equations", with inertia, centrifugal, Coriolis, gyroscopic and
+    gravity terms separate, or "constrained_dynamics": accelerations and reactions under contacts, constraints and
+    the robot's own loops, with feedback by stabilise=(gamma1, gamma0); at: a configuration where the rows that are
+    independent are chosen.
+    wrt: a derivative of it: names of "q" (on the tangent space), "v", "a", "tau", an axis each, or "t".
+    symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
+    "link2.com".
+    formalism: "auto" takes the one with the fewest operations under `objective`
+    ("mul" | "add+mul" | "fma" | "add+mul+trig").
+    sequence: the order of work in Telegin's mass matrix: "paper" (as his examples count), "reuse" or "merged"
+    (amplitude and phase).
+    mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
+    constant, which is not exact; the document says so, with the error at sample states. None is exact.
+    passive: with the damping, dry friction and springs of the joints in.
+    options: link, frame, kind, where the quantity takes them.
+    Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
+    Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
+    """
+    from ..compiler.write_out import quantity_equations, written_program
+
+    under = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
+    plain: dict[str, Any] = {
+        "formalism": formalism, "symbols": symbols, "objective": objective, "sequence": sequence, "mode": mode,
+    }  # fmt: skip
+    special = has_own_program(name, wrt)
+    if not special:
+        if unfit := [k for k, x in under.items() if x is not None]:
+            raise InputError(f"write_out: {unfit[0]} belongs to {CONSTRAINED}, not to {name!r:.60}")
+        return quantity_equations(robot, name, **plain, passive=passive, **options)
+    usual = {"formalism": "auto", "objective": "add+mul"}
+    if unfit := [k for k, x in plain.items() if x != usual.get(k)]:
+        raise InputError(f"write_out: {unfit[0]} belongs to quantities, not to {CONSTRAINED} or to derivatives")
+    return written_program(program_of(robot, name, wrt, {**under, "passive": passive}, options), robot)
+
+
+def export(
+    what: Any,
+    quantity: str | Sequence[str],
+    target: str,
+    *,
+    wrt: str | Sequence[str] = (),
+    contacts: Sequence[Contact | Mapping[str, Any]] | None = None,
+    constraints: Sequence[Constraint] | None = None,
+    stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    at: ArrayLike | None = None,
+    dtype: str = "float64",
+    folder: str | Path = ".",
+    name: str = "",
+    **given: Any,
+) -> Exported:
+    """Writes a quantity for another processor into a folder: nothing else has to be installed for it.
+
+    what: a robot, and quantity, wrt, contacts, ... as `write_out` takes them; or a linear model, an observer's
+    estimator, a law of `drevo.control` or a schedule, and quantity is the name of the function.
+    target: "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
+    example in C), "wasm" (a module, with a loader and an example in JavaScript), "ptx" (for NVIDIA's driver).
+    name: of the function; by default robot_quantity. given: the other options of `drevo.compile`.
+    The functions are of pointers only, call nothing and allocate nothing: NAME computes one sample, NAME_batch n
+    samples row by row; of WebAssembly NAME_columns several at once. They check nothing: angles beyond the limit
+    that the header states give NaN. Raises InputError, EmitError, TraceError.
+    """
+    from ..compiler.export import export_program, export_quantity
+
+    under = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
+    own = getattr(what, "program", None)
+    if not callable(own) and not has_own_program(quantity, wrt):
+        if unfit := [k for k, x in under.items() if x is not None]:
+            raise InputError(f"export: {unfit[0]} belongs to {CONSTRAINED}, not to {quantity!r:.60}")
+        return export_quantity(what, quantity, target, dtype=dtype, folder=folder, name=name, **given)
+    if not isinstance(quantity, str):
+        raise InputError(f"export: one name is needed here, not {quantity!r:.60}")
+    if callable(own):
+        if unfit := [*(k for k, x in under.items() if x is not None), *given, *(["wrt"] if wrt else [])]:
+            raise InputError(f"export of a {type(what).__name__} takes no {unfit[0]!r}")
+        program, called = own(quantity), name or quantity
+    else:
+        under["passive"] = given.pop("passive", False)
+        program = program_of(what, quantity, wrt, under, given)
+        called = name or f"{what.name}_{program.name}"
+    robot = getattr(getattr(what, "robot", what), "model", None)
+    return export_program(program, target, called, robot, dtype=dtype, folder=folder)
+
+
+def has_own_program(name: Any, wrt: Any) -> bool:
+    """Whether it is none of the catalogue's quantities by itself."""
+    return name == CONSTRAINED or (not isinstance(wrt, (tuple, list)) or bool(wrt))
+
+
+def program_of(
+    robot: Any, name: str, wrt: str | Sequence[str], under: Mapping[str, Any], options: Mapping[str, Any]
+) -> Program:
+    """The program of a derivative, or of constrained dynamics and theirs."""
+    from ..model.messages import model_of, names_in
+
+    if name == CONSTRAINED:
+        from ..constrained.program import Constrained, constrained_axes
+
+        if options:
+            raise InputError(f"{CONSTRAINED} takes no {next(iter(options))!r}")
+        axes = constrained_axes(robot, wrt) if has_own_program("", wrt) else ()
+        return Constrained.of(robot, **under).program(axes)
+    from ..compiler.differentiate import written_derivative
+
+    if unfit := [k for k, x in under.items() if x is not None and x is not False]:
+        raise InputError(f"the derivative of {name}: {unfit[0]} is not taken here")
+    return written_derivative(model_of(robot, "write_out"), name, names_in(wrt, "write_out: wrt"), options)
