@@ -9,14 +9,11 @@ from itertools import permutations, product
 from math import factorial, prod
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
-from ..codegen.runtime.scatter import Scattered
 from ..errors import InputError, one_of
 from ..mechanics import scalar
 from ..mechanics.algorithms.displacements import displaced, motion_series, variables
@@ -33,6 +30,8 @@ from ..model.quantities import quantity as found_quantity
 from ..model.regularity import require_masses
 from .compile_cost import require_derivable, require_derivable_by_time
 from .formalisms import MEETINGS, common_algorithm, fastest
+from .packing import in_order, is_even, leads, scattered
+from .packing import unpack as unpack
 from .request import requested
 from .search import Compute, Preparation
 from .trace import output_shape
@@ -83,7 +82,7 @@ def derivative(
         **chosen,
     )  # fmt: skip
     if not packed and "t" not in axes and _largest(model, x, axes) > SCATTERED:
-        function: Function = _scattered(again(packed=True))
+        function: Function = scattered(again(packed=True))
     else:
         asked = ("derivative", x.name, axes, method, packed, *chosen.items())
         spec = Spec(dtype=dtype, layout=layout, packed=packed, check=check)
@@ -152,11 +151,11 @@ def derivative_program(
     for (name, inner), entries in zip(x.outputs, found):
         shape = output_shape(t.tree, inner)
         full = (*shape, *(t.tree.nv for _ in axes))
-        placed = _placed(entries, len(shape), canonical, axes)
-        even = _even(placed, shape)
+        placed = in_order(entries, len(shape), canonical, axes)
+        even = is_even(placed, shape)
         evens.append(even)
         if lower:
-            placed = {k: y for k, y in placed.items() if _leads(k, len(shape), axes, even)}
+            placed = {k: y for k, y in placed.items() if leads(k, len(shape), axes, even)}
         t.output(_title(name, wrt), [placed.get(k, 0.0) for k in product(*map(range, full))], full)
     shapes = [o.shape for o in t.outputs]
     return t.program(quantity=t.name, formalism=how, wrt=axes, even=evens, shapes=shapes)
@@ -182,25 +181,9 @@ def _largest(model: Model, x: Quantity, wrt: Sequence[str]) -> int:
     return int(max(prod(shape) for shape in shapes) * model.nv ** len(wrt))
 
 
-def _scattered(inner: Function) -> Function:
-    """The full arrays of a packed derivative: the kernel computes what differs, the rest is copied."""
-    wrt, places = inner.meta["wrt"], []
-    for pattern, even, shape in zip(inner.manifest.pattern or (), inner.meta["even"], inner.meta["shapes"]):
-        keys = _equals([np.array(i, np.intp) for i in pattern], len(shape) - len(wrt), wrt, even)
-        places.append([np.ravel_multi_index(key, shape) for key in keys])
-    return Scattered(inner, inner.meta["shapes"], places)
-
-
 def _title(name: str, wrt: Sequence[str]) -> str:
     power = str(len(wrt)) if len(wrt) > 1 else ""
     return f"d{power}{name}_" + "_".join(f"d{s}" for s in wrt)
-
-
-def _placed(entries: Entries, rank: int, canonical: tuple[str, ...], wrt: tuple[str, ...]) -> Entries:
-    """Axes from the canonical order (state order) to the caller's."""
-    free = list(range(len(canonical)))
-    at = [free.pop(next(i for i, k in enumerate(free) if canonical[k] == s)) for s in wrt]
-    return {(*k[:rank], *(k[rank + i] for i in at)): x for k, x in entries.items()}
 
 
 def _entries(
@@ -248,47 +231,6 @@ def _size(found: Sequence[Entries]) -> int:
     """Live nodes."""
     nodes = [x for entries in found for x in entries.values() if isinstance(x, Expr)]
     return len(nodes[0].graph.live(x.edge for x in nodes)) if nodes else 0
-
-
-def _even(entries: Entries, shape: Sequence[int]) -> bool:
-    """Symmetric in the quantity's own two axes."""
-
-    def same(x: Scalar, y: Scalar) -> bool:
-        if isinstance(x, Expr) or isinstance(y, Expr):
-            return isinstance(x, Expr) and isinstance(y, Expr) and x.edge == y.edge
-        return bool(x == y)
-
-    square = len(shape) == 2 and shape[0] == shape[1]
-    return square and all(same(x, entries.get((k[1], k[0], *k[2:]), 0.0)) for k, x in entries.items())
-
-
-def _equals(key: Sequence[Any], rank: int, wrt: Sequence[str], even: bool) -> list[tuple[Any, ...]]:
-    """A key in every order that symmetry allows; its items may be arrays."""
-    orders = [p for p in permutations(range(len(wrt))) if all(wrt[a] == s for a, s in zip(p, wrt))]
-    heads = [tuple(key[:rank]), tuple(key[:rank])[::-1]] if even else [tuple(key[:rank])]
-    return [(*head, *(key[rank + a] for a in p)) for head in heads for p in orders]
-
-
-def _leads(key: tuple[int, ...], rank: int, wrt: Sequence[str], even: bool) -> bool:
-    """Whether a key is the greatest of those that symmetry makes equal to it: indices of equal names fall."""
-    head, tail = key[:rank], key[rank:]
-    last: dict[str, int] = {}
-    for s, k in zip(wrt, tail):
-        if k > last.get(s, k):
-            return False
-        last[s] = k
-    return not even or head >= head[::-1]
-
-
-def unpack(f: Function, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The full array (..., *shape) of what a packed derivative with one output gave, (..., number of entries)."""
-    if not f.packed or f.layout != "rows" or len(f.outputs) > 1:
-        raise InputError(f"unpack: {f.name} is no packed derivative in rows of one output")
-    wrt, (even,), (shape,) = f.meta["wrt"], f.meta["even"], f.meta["shapes"]
-    out = np.zeros((*np.shape(values)[:-1], *shape), np.asarray(values).dtype)
-    for key in _equals(f.pattern, len(shape) - len(wrt), wrt, even):
-        out[(..., *key)] = values
-    return out
 
 
 # -- the ways ----------------------------------------------------------------------------------------------
