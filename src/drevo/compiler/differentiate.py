@@ -213,6 +213,8 @@ def _by_theorems(
     race: bool,
     options: Mapping[str, str],
 ) -> list[tuple[str, list[Entries]]]:
+    if tree.formulas:
+        return []
     found = [by_theorem(t, x.name, state, wrt, every, m, options) for t, m in _preparations(tree, x, race)]
     return [("zaremba", [entries]) for entries in found if entries is not None]
 
@@ -280,7 +282,7 @@ def by_recursion(tree: Tree, name: str, state: NamedInputs, wrt: tuple[str, ...]
     """The O(n depth) first derivatives of inverse and forward dynamics, differentiated on in the graph."""
     if name not in (*_EFFORTS, "forward_dynamics"):
         return None
-    if wrt.count("q") > 1 and any(b.nq > 1 for b in tree.bodies):
+    if wrt.count("q") > 1 and any(b.nq != b.nv for b in tree.bodies):
         return None  # one after the other is not symmetric on a ball joint
     q, v = state["q"], state["v"]
     if name == "forward_dynamics":

@@ -6,7 +6,7 @@ import math
 
 from ..codegen.emit.drawing import Drawing, DrawnBody, Point, svg
 from ..mechanics.algorithms.kinematics import Pose, body_poses
-from ..mechanics.configuration import neutral
+from ..mechanics.configuration import bounds, neutral
 from ..mechanics.spatial import UNIT, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.description import Model
@@ -47,7 +47,7 @@ def drawing_of(robot: Described | Model) -> Drawing:
 
 def _posture(tree: Tree, q: list[float]) -> tuple[str, ...]:
     """The turned coordinates, by the joint each belongs to."""
-    joints = {b.q: b.joint for b in reversed(tree.bodies) if b.kind in TURNING}  # not those that follow it
+    joints = {b.q: b.joint for b in reversed([*tree.owners()]) if b.kind in TURNING}  # not those that follow it
     turned = [f"q_{k + 1} = {q[k]:g} rad ({joints[k]})" for k in sorted(joints) if q[k]]
     return (*turned, *(["others neutral"] if turned and len(turned) < len(q) else []))
 
@@ -70,11 +70,12 @@ def _carries(tree: Tree, i: int) -> bool:
 
 def _bent(tree: Tree, model: Model) -> list[float]:
     q = [float(x) for x in neutral(model)]
-    for k, b in enumerate(tree.bodies):
+    middle = bounds(model).mean(1).tolist()
+    for k, b in enumerate(tree.owners()):
         if b.kind in TURNING:
             q[b.q] = BENT[k % len(BENT)]
-        elif b.kind == "prismatic":
-            q[b.q] = 0.0
+        elif b.nq == b.nv:  # a formula may have no value at zero
+            q[b.q : b.q + b.nq] = middle[b.q : b.q + b.nq] if b.kind == "custom" else [0.0]
     return q
 
 

@@ -15,6 +15,7 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 from ..errors import TraceError, one_of
+from ..mechanics.algorithms.explicit import NEEDS, explicit
 from ..mechanics.algorithms.inertia_matrix import factorised
 from ..mechanics.algorithms.inverse_dynamics import External
 from ..mechanics.formalisms import khalil_forward, khalil_matrix
@@ -141,7 +142,15 @@ def formalisms_giving(name: str) -> list[str]:
 
 def common_algorithm(name: str) -> Compute:
     """The common algorithm of a quantity."""
-    return TABLE["newton_euler", name].compute(name)
+    plain = TABLE["newton_euler", name].compute(name)
+
+    def run(tree: Tree, *state: Any, **options: Any) -> Any:
+        if tree.formulas and name != "passive":
+            parts = {need: common_algorithm(need) for need in NEEDS.get(name, (name,))}
+            return explicit(name, parts)(tree, *state, **options)
+        return plain(tree, *state, **options)
+
+    return run
 
 
 def fastest(tree: Tree, names: Sequence[str], external: bool = False) -> Mapping[str, Compute]:
@@ -156,6 +165,8 @@ def candidates(
 
     formalism: whose, or "auto". purpose: "speed", or the objective by which the fewest operations are counted.
     """
+    if tree.formulas:
+        return _by_formula(tree, names, formalism, external, purpose)
     if purpose == SPEED and formalism == "auto":
         return [_compiled(tree, names, external)]
     if purpose == SPEED and formalism == "newton_euler":
@@ -168,6 +179,42 @@ def candidates(
     else:
         _require_given(formalism, names[0], external)
     return [x for f in chosen for x in _candidates(f, tree, names[0], external, purpose)]
+
+
+def _by_formula(tree: Tree, names: Sequence[str], formalism: str, external: bool, purpose: str) -> list[Candidate]:
+    """The ways on a tree with joints by formula, from those of what is needed on the expanded tree."""
+    wanted = [name for name in names if name != "passive"]  # which is of the joints' own coordinates
+    needs = list(dict.fromkeys(x for name in wanted for x in NEEDS.get(name, (name,))))
+    if purpose == SPEED and formalism in ("auto", "newton_euler"):
+        ways = [(x.formalism, x.compute) for x in candidates(tree.expanded, needs, formalism, external, purpose)]
+    else:
+        ways = list(_each_need(tree.expanded, needs, formalism, external, purpose))
+    rest = {name: common_algorithm(name) for name in names if name not in wanted}
+    return [Candidate(f, {name: explicit(name, parts) for name in wanted} | rest) for f, parts in ways]
+
+
+def _each_need(
+    tree: Tree, needs: Sequence[str], formalism: str, external: bool, purpose: str
+) -> Iterator[tuple[str, Mapping[str, Compute]]]:
+    """The ways of every formalism that gives all of some quantities, each with the first of the others."""
+    loaded = {name: external and CATALOGUE[name].external for name in needs}
+    chosen = [formalism]
+    if one_of("formalism", formalism, ("auto", *FORMALISMS)) == "auto":
+        rows = {f: [TABLE.get((f, name)) for name in needs] for f in FORMALISMS}
+        chosen = [f for f, own in rows.items() if all(r and r.tried(tree, external) for r in own)]
+    for f in chosen:
+        found = {name: candidates(tree, [name], f, loaded[name], purpose) for name in needs}
+        for k in range(max(map(len, found.values()), default=1)):
+            if all(found.values()):
+                yield f, {name: _prepared(c[min(k, len(c) - 1)], name) for name, c in found.items()}
+
+
+def _prepared(c: Candidate, name: str) -> Compute:
+    """A candidate's algorithm with what the tree goes through first."""
+    prepare, compute = c.prepare, c.compute[name]
+    return (
+        compute if prepare is None else lambda tree, *state, **options: compute(prepare(tree), *state, **options)
+    )
 
 
 def _require_given(formalism: str, name: str, external: bool) -> None:

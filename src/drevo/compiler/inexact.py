@@ -16,7 +16,7 @@ from ..errors import TraceError
 from ..mechanics.algorithms.energy import kinetic_energy as exact_energy
 from ..mechanics.configuration import random
 from ..mechanics.formalisms import alyushin
-from ..mechanics.tree import build_tree
+from ..mechanics.tree import plain_tree
 from ..model.description import Model
 from .derivation import Derivation, write_out_program
 from .trace import trace
@@ -34,7 +34,7 @@ def inexact_energy(
     if quantity != "kinetic_energy" or formalism not in ("auto", "alyushin"):
         raise TraceError(f"mode {mode!r} belongs to kinetic_energy by alyushin, not to {quantity} by {formalism}")
     compute = partial(alyushin.kinetic_energy, mode=mode)
-    tree = build_tree(model)
+    tree = plain_tree(model, f"mode {mode!r}")
     rng = np.random.default_rng(0)
     q, v = random(model, rng, (STATES,)), rng.normal(size=(STATES, model.nv))
     by_mode, exact = (_over(f, tree, q, v) for f in (compute, exact_energy))

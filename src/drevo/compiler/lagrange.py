@@ -15,7 +15,7 @@ from ..codegen.graph.evaluate import evaluate
 from ..mechanics.configuration import random
 from ..mechanics.formalisms.telegin_lagrange import equations
 from ..mechanics.scalar import Vector
-from ..mechanics.tree import Tree
+from ..mechanics.tree import Tree, plain_tree
 from ..model.description import Model
 from ..model.quantities import Quantity
 from .derivation import Derivation, write_out_program
@@ -40,6 +40,7 @@ def terms(tree: Tree, q: Vector, v: Vector) -> tuple[Any, ...]:
 
 def lagrange_equations(model: Model, patterns: Sequence[str]) -> Derivation:
     """H, centrifugal (v_i^2), Coriolis (v_i v_j), gyroscopic and gravity terms, written out."""
+    plain_tree(model, TERMS.name)
     program = trace(model, TERMS, parameters=patterns, compute=terms, snap=SNAP, meta={"formalism": "telegin"})
     derivation = write_out_program(described(program, model))
     return derivation.with_checks(check_rows(model, derivation))

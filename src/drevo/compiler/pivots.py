@@ -8,11 +8,13 @@ from typing import NoReturn
 import numpy as np
 
 from ..errors import ModelError
-from ..mechanics.algorithms.inertia_matrix import factors, mass_matrix_rows
+from ..mechanics.algorithms.explicit import Explicit
+from ..mechanics.algorithms.inertia_matrix import factorised, lower_rows, mass_matrix_rows
 from ..mechanics.configuration import random
 from ..mechanics.tree import Tree, build_tree
 from ..model.description import Model
 from ..model.regularity import require_masses
+from .formalisms import common_algorithm
 
 # Pivots are Schur complements: relative to the diagonal entry of M, rounding leaves about n eps of it.
 SINGULAR = 1e-13
@@ -26,7 +28,7 @@ def smallest_pivot(model: Model, seed: int = 0) -> tuple[float, str]:
     for _ in range(TRIES):
         q = [float(x) for x in random(model, rng)]
         try:
-            f = factors(tree, q)
+            f = factorised(tree, lower_rows(common_algorithm("mass_matrix")(tree, q)))
         except ZeroDivisionError:
             continue
         moved = inertia_moved(tree, q)
@@ -42,16 +44,21 @@ def inertia_moved(tree: Tree, q: list[float]) -> list[float]:
 
     That is the diagonal of M, but where one coordinate moves several joints it cannot cancel.
     """
-    starts = np.cumsum([0, *(b.nv for b in tree.bodies)])
-    apart = tree.replace(
-        bodies=tuple(b._replace(v=int(at)) for b, at in zip(tree.bodies, starts)), nv=int(starts[-1])
-    )
-    M = mass_matrix_rows(apart, q)
-    roots = [0.0] * tree.nv
-    for b, at in zip(tree.bodies, starts):
+    e = Explicit(tree, q) if tree.formulas else None
+    whole, at = (e.tree, e.expanded_q) if e else (tree, q)
+    starts = np.cumsum([0, *(b.nv for b in whole.bodies)])
+    bodies = tuple(b._replace(v=int(at)) for b, at in zip(whole.bodies, starts))
+    M = mass_matrix_rows(whole.replace(bodies=bodies, nv=int(starts[-1]), armature={}), at)
+    roots = [0.0] * whole.nv
+    for k, rotor in whole.armature.items():
+        roots[k] += math.sqrt(float(rotor))
+    for b, start in zip(whole.bodies, starts):
         for k in range(b.nv):
-            roots[b.v + k] += math.sqrt(max(0.0, float(M[at + k].get(at + k, 0.0))))
-    return [r * r for r in roots]
+            roots[b.v + k] += math.sqrt(max(0.0, float(M[start + k].get(start + k, 0.0))))
+    for row, root in zip(e.G if e else (), roots[tree.nv :]):
+        for k, x in row.items():
+            roots[k] += abs(float(x)) * root
+    return [r * r for r in roots[: tree.nv]]
 
 
 def require_regular(model: Model) -> None:

@@ -98,11 +98,11 @@ def _tangents_of(g: Graph, tree: Tree, x: Input, numbers: bool) -> _Tangents:
     if x.name != "q" or tree.nq == tree.nv:
         return _Tangents(x.size, list)
     q = [Expr(g, 2 * n) for n in x.nodes]
-    turning = [slice(b.q + b.nq - 4, b.q + b.nq) for b in tree.bodies if b.nq >= 4]
+    turning = [slice(b.q + b.nq - 4, b.q + b.nq) for b in tree.owners() if b.nq != b.nv]
 
     def from_rates(d: Sequence[Expr]) -> list[FloatOrExpr]:
         out: list[FloatOrExpr] = [0.0] * tree.nq
-        for b in tree.bodies:
+        for b in tree.owners():
             own = q[b.q : b.q + b.nq]
             out[b.q : b.q + b.nq] = joint_coordinate_rates(own, own, d[b.v : b.v + b.nv])
         return out

@@ -54,7 +54,7 @@ def _coordinates(source: str, model: Model, tree: Tree) -> Iterator[Coordinate]:
     numbers = {j.name: [b.number for b in tree.bodies if b.joint == j.name] for j in model.moving_joints}
     for joint in model.moving_joints:
         number = " ".join(numbers[joint.name])
-        parts = PARTS.get(joint.kind, (TURN,))
+        parts = [("coordinate", "")] * joint.nq if joint.formula else PARTS.get(joint.kind, (TURN,))
         for what, unit in parts if source == "q" else RATES.get(joint.kind, parts):
             if source == "tau":
                 yield Coordinate(

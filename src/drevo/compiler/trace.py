@@ -19,6 +19,8 @@ from .formalisms import common_algorithm
 from .search import Compute
 from .tracer import Tracer
 
+STEPS = "gamma_i is the coordinate of a step of a joint by formula, G_i its derivative by the joint's own."
+
 
 def trace(
     model: Model,
@@ -71,7 +73,9 @@ def _about(t: Tracer, title: str, symbols: bool) -> dict[str, object]:
     """What a document says. numbers: by which symbols name a joint."""
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler"}
     if symbols:
-        about["numbers"] = {b.joint: b.number.rstrip("abc") for b in t.tree.bodies}
+        about["numbers"] = {b.joint: b.number.rstrip("abcdef") for b in t.tree.bodies}
+    if t.tree.formulas:
+        about["assumptions"] = (STEPS,)
     if t.context.notes:
         about["notes"] = dict(t.context.notes)
     return about

@@ -115,8 +115,10 @@ class Tracer:
                 model, self.symbols.value if parameters else number_itself, self.context, snap, acting
             )
             self.symbols.check()
-            if compiled:
+            if compiled and not tree.formulas:
                 tree = tree.replace(carried=carried_inertia(tree))
+            if tree.formulas:
+                self.about["by_formula"] = [f.owner.joint for f in tree.formulas]
             self.tree = prepare(tree) if prepare else tree
 
     def input(self, name: str, size: int) -> list[Expr]:
@@ -129,8 +131,8 @@ class Tracer:
         """Arguments of the tree's sizes: nq of "q", whose quaternions must be unit, nv of any other."""
         found = [self.input(name, self.tree.nq if name == "q" else self.tree.nv) for name in names]
         for q in (x for name, x in zip(names, found) if name == "q"):
-            for b in self.tree.bodies:
-                if b.nq >= 4:
+            for b in self.tree.owners():
+                if b.nq != b.nv:
                     self.require_unit(q[b.q + b.nq - 4 : b.q + b.nq])
         return found
 

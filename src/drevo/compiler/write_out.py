@@ -13,7 +13,7 @@ from ..errors import InputError, TraceError, one_of
 from ..mechanics.algorithms.passive import with_passive
 from ..mechanics.configuration import random
 from ..mechanics.formalisms import telegin
-from ..mechanics.tree import build_tree
+from ..mechanics.tree import build_tree, plain_tree
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.quantities import options_of, quantity, takes_forces
@@ -130,6 +130,7 @@ def sequence_program(model: Model, name: str, formalism: str, sequence: str, par
     one_of("sequence", sequence, telegin.SEQUENCES)
     if name != "mass_matrix" or formalism not in ("auto", "telegin"):
         raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to {name} by {formalism}")
+    plain_tree(model, f"sequence {sequence!r}")
     about = {"formalism": "telegin", **telegin.META.get(sequence, {})}
     return trace(model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about)
 

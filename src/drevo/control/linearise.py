@@ -367,7 +367,7 @@ def carried(model: Model, v: Array) -> Array:
     """d(dq')/dq at fixed dv: -v x on ball and free joints, else 0."""
     out = np.zeros((model.nv, model.nv))
     for j, _, sv in model.slices():
-        if j.nq >= 4:
+        if j.turns:
             w: Array = np.array(skew(Vec(*v[sv][-3:])))
             out[sv, sv][-3:, -3:] = -w
             if j.nq == 7:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
+from ..compiler.formalisms import common_algorithm
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..constrained.checks import gain, refuse_unstable, square
@@ -29,7 +30,6 @@ from ..io.given import Array, finite, leading, number
 from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
-from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.scalar import Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
@@ -166,7 +166,7 @@ def law(
     else:  # Gamma^+ = (Gamma^T Gamma)^-1 Gamma^T
         back = factors.solve([dot(c, error) for c in columns])
     a = [x - y for x, y in zip(w, back)]  # (3.3)
-    return inverse_dynamics(tree, q, v, a), factors, [row[-1] for row in product]
+    return common_algorithm("inverse_dynamics")(tree, q, v, a), factors, [row[-1] for row in product]
 
 
 def _even_rows(G: Array) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model.description import JOINT_SIZES, Joint, JointDynamics, Model
+from ..model.description import Joint, JointDynamics, Model
 from .scalar import Scalar, Vector, accumulate, is_zero, sqrt
 
 ParameterValue = Callable[[str, float], Scalar]
@@ -61,7 +61,7 @@ def armature(model: Model, value: ParameterValue) -> dict[int, Scalar]:
         if d.armature:
             ratio = joint.mimic.multiplier if joint.mimic else 1.0
             size, first = value(f"{joint.name}.armature", d.armature), offsets[joint.name][1]
-            for k in range(JOINT_SIZES[joint.kind][1]):
+            for k in range(joint.sizes[1]):
                 accumulate(out, first + k, size if ratio * ratio == 1.0 else ratio * ratio * size)
     return out
 
@@ -75,7 +75,7 @@ def acting(model: Model, value: ParameterValue = number_itself) -> tuple[Acting,
         ratio, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         size = {n: value(f"{joint.name}.{n}", x) if x else 0.0 for n, x in _forces(d)}
         iq, iv = offsets[joint.name]
-        for k in range(JOINT_SIZES[joint.kind][1]):
+        for k in range(joint.sizes[1]):
             out.append(Acting(iq + k, iv + k, ratio, offset, *size.values()))
     return tuple(out)
 

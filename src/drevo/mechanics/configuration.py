@@ -16,27 +16,27 @@ from numpy.typing import ArrayLike
 from ..errors import DrevoError, NumericsError
 from ..io.given import Array, finite, leading
 from ..model.description import Joint, Model
+from ..model.joint_parts import random_range
 from . import manifold
 
 MOTIONS = ("integrate", "difference", "integrate_derivatives", "difference_derivatives")
 UNIT = 2e-6  # of |q|^2: how far a quaternion may be from unit length, as in compiled code
-UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit
 
 
 def neutral(model: Model) -> Array:
     """Zero coordinates and identity quaternions, (nq,)."""
     q = np.zeros(model.nq)
     for j, sq, _ in model.slices():
-        if j.nq >= 4:
+        if j.turns:
             q[sq.stop - 1] = 1.0
     return q
 
 
 def random(model: Model, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
-    """Uniform configurations: inside limits (where those are within +-UNBOUNDED), else +-pi (angles) or +-1 m."""
+    """Uniform configurations: inside limits (see `random_range`), else +-pi (angles) or +-1 m."""
     q = np.empty((*shape, model.nq))
     for j, sq, _ in model.slices():
-        if j.nq >= 4:
+        if j.turns:
             q[..., sq] = rng.uniform(-1.0, 1.0, (*shape, j.nq))
             x = rng.normal(size=(*shape, 4))
             q[..., sq.stop - 4 : sq.stop] = x / np.linalg.norm(x, axis=-1, keepdims=True)
@@ -50,7 +50,7 @@ def bounds(model: Model) -> Array:
     """Where `random` draws each coordinate from, (nq, 2): least and greatest; quaternions -1, 1."""
     rows = []
     for j, _, _ in model.slices():
-        low, high = (-np.ones(j.nq), np.ones(j.nq)) if j.nq >= 4 else _bounds(j)
+        low, high = (-np.ones(j.nq), np.ones(j.nq)) if j.turns else _bounds(j)
         rows.append(np.stack([low, high], axis=1))
     return np.concatenate(rows) if rows else np.zeros((0, 2))
 
@@ -58,13 +58,10 @@ def bounds(model: Model) -> Array:
 def _bounds(j: Joint) -> tuple[Array, Array]:
     wide = {"prismatic": [1.0], "cylindrical": [1.0, math.pi], "planar": [1.0, 1.0, math.pi]}
     high = np.array(wide.get(j.kind, [math.pi] * j.nq))
-    low = -high
-    limit = j.limit
-    if j.nq != 1 or limit is None or limit.lower is None or limit.upper is None:
+    if j.nq == 1 or j.formula:  # which has the same limits for each
+        low, high = (np.full(j.nq, x) for x in random_range(j.limit, high[0]))
         return low, high
-    if -UNBOUNDED <= limit.lower < limit.upper <= UNBOUNDED:
-        return np.array([limit.lower]), np.array([limit.upper])
-    return low, high
+    return -high, high
 
 
 def state(model: Model, who: str, **given: ArrayLike) -> list[Array]:

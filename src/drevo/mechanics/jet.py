@@ -131,12 +131,12 @@ def jet(x: Scalar) -> Jet:
 
 
 def jet_along(q: Vector, kind: str, v: Vector) -> list[Jet]:
-    """Coordinates of an elementary joint that moves with constant rates v, as jets.
+    """Coordinates of a joint that moves with constant rates v, as jets.
 
     Quaternion: q' = q (w, 0) / 2, q'' = -|w|^2 q / 4. Position of a free joint: p' = R v, p'' = R (w x v).
     """
     if kind not in ("spherical", "free"):
-        return [Jet(q[0], v[0])]
+        return [Jet(x, rate) for x, rate in zip(q, v)]
     w = Vec(*v[-3:])
     x, y, z, s = q[-4:]
     d = Vec(s * w.x, s * w.y, s * w.z) + Vec(x, y, z).cross(w)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ..model import formula
 from ..model.carriers import elementary
 from ..model.description import Joint as JointData
 from .rotation import axis_rotation, from_quaternion
-from .scalar import Scalar
+from .scalar import Scalar, Vector, atan2, cos, sin, sqrt, where
 from .spatial import IDENTITY, UNIT, ZERO, Mat, Vec, rotate
 
 SIZES = {"revolute": (1, 1), "prismatic": (1, 1), "helical": (1, 1), "spherical": (4, 3), "free": (7, 6)}
@@ -77,6 +78,27 @@ def elementary_chain(joint: JointData, pitch: Scalar | None = None) -> list[Elem
     if joint.kind in ("spherical", "free"):
         return [Elementary(joint.kind)]
     return [Elementary(kind, axis) for kind, axis in elementary(joint)]
+
+
+# what a formula's text means by its functions
+FUNCTIONS: formula.Functions = {
+    "sin": sin,
+    "cos": cos,
+    "sqrt": sqrt,
+    "atan2": atan2,
+    "where": where,
+    "tan": lambda x: sin(x) / cos(x),
+    "atan": lambda x: atan2(x, 1.0),
+    "asin": lambda x: atan2(x, sqrt(1.0 - x * x)),
+    "acos": lambda x: atan2(sqrt(1.0 - x * x), x),
+}
+
+
+def gamma(joint: JointData, x: Vector) -> list[Scalar]:
+    """The coordinates of a custom joint's steps at x, its own or those of the joint that drives it."""
+    assert joint.formula is not None
+    m = joint.mimic
+    return formula.step_values(joint.formula, [m.multiplier * x[0] + m.offset] if m else x, FUNCTIONS)
 
 
 class Placement(NamedTuple):

@@ -24,7 +24,7 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
 
 def joint_coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
     """dq/dt of one joint; unit: its coordinates, the quaternion made unit. A quaternion's rate is q w / 2."""
-    if len(raw) < 4:
+    if len(raw) == len(v):
         return list(v)
     x, y, z, s = (0.5 * e for e in raw[-4:])
     a, b, c = v[-3:]

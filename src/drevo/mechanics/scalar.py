@@ -15,7 +15,7 @@ from ..codegen.graph.node import NO_FLOAT as NO_FLOAT
 from ..codegen.graph.node import UNTRUE as UNTRUE
 from ..codegen.graph.node import Condition, Expr
 from ..codegen.graph.ops import BY_NAME, OPS
-from ..errors import InputError, shown
+from ..errors import InputError, TraceError, shown
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
 Vector = Sequence[Scalar]  # of any length: coordinates, rates, efforts; a `Vec` has three parts
@@ -130,8 +130,16 @@ def is_negative(x: Scalar) -> bool:
 
 
 def partials(outputs: Vector, inputs: Vector) -> Matrix:
-    """d output / d input, rows by outputs; of graph nodes only."""
+    """d output / d input, rows by outputs; of graph nodes only, and by inputs that no other determines."""
     from ..codegen.graph.derivative import partial
+    from ..codegen.graph.ops import INPUT
+
+    nodes = {x.edge >> 1 for x in inputs if isinstance(x, Expr) and x.graph.op[x.edge >> 1] == INPUT}
+    if inputs and isinstance(inputs[0], Expr) and len(nodes) < len(inputs):
+        raise TraceError(
+            "this formalism differentiates by the coordinates, of which some follow here from others by formula; "
+            "newton_euler and khalil cover that"
+        )
 
     return partial(outputs, inputs)
 

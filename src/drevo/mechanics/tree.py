@@ -7,15 +7,16 @@ own body; bodies are numbered depth first. Numbers may be scalars of a graph: `v
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
+from ..errors import TraceError
 from ..model.description import Inertial, Model
 from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of
-from .joints import SIZES, STILL, Elementary, Motion, Placement, elementary_chain, motion_subspace, place
+from .joints import SIZES, STILL, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
 from .rotation import axis_rotation, carrying
 from .scalar import Scalar, Vector, cos, dot, sin
 from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
@@ -56,6 +57,30 @@ class TreeBody(NamedTuple):
         return SIZES[self.kind][1]
 
 
+class Owner(NamedTuple):
+    """Whose coordinates from q and rates from v on are: an elementary joint, or one by formula ("custom")."""
+
+    joint: str
+    kind: str
+    q: int
+    nq: int
+    v: int
+    nv: int
+
+
+class FormulaJoint(NamedTuple):
+    """A joint by formula: the coordinates of its `steps` bodies, from `body` on, are gamma of its owner's."""
+
+    owner: Owner
+    body: int
+    steps: int
+    gamma: Callable[[Vector], list[Scalar]]
+
+    def of(self, q: Vector) -> Vector:
+        """The coordinates that it is a formula of."""
+        return q[self.owner.q : self.owner.q + self.owner.nq]
+
+
 class LinkFrame(NamedTuple):
     """Where a link's own frame stands in the body that holds it."""
 
@@ -89,6 +114,7 @@ class Tree:
     armature: Mapping[int, Scalar] = field(default_factory=dict)  # inertia of rotors by rate, kg m^2 or kg
     acting: tuple[Acting, ...] = ()  # damping, friction, springs
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
+    formulas: tuple[FormulaJoint, ...] = ()  # their bodies have the coordinates of `expanded`
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -97,12 +123,35 @@ class Tree:
     def parents(self) -> list[int]:
         return [b.parent for b in self.bodies]
 
+    @property
+    def expanded(self) -> Tree:
+        """The tree in which the steps of joints by formula own their coordinates, after all others."""
+        steps = [f.owner.joint for f in self.formulas for _ in range(f.steps)]
+        names = (*self.joint_names, *steps)
+        return self.replace(
+            nq=self.nq + len(steps), nv=self.nv + len(steps), formulas=(), joint_names=names, carried=()
+        )
+
+    def expanded_coordinates(self, q: Vector) -> list[Scalar]:
+        """q of the expanded tree."""
+        return [*q, *(x for f in self.formulas for x in f.gamma(f.of(q)))]
+
+    def owners(self) -> Iterator[Owner]:
+        """Whose the coordinates are, in the order of the bodies; one that drives several joints is each one's."""
+        by_formula = {f.body: f for f in self.formulas}
+        for i, b in enumerate(self.bodies):
+            if i in by_formula:
+                yield by_formula[i].owner
+            if b.q < self.nq:
+                yield Owner(b.joint, b.kind, b.q, b.nq, b.v, b.nv)
+
     def tour(self) -> Iterator[tuple[bool, int]]:
         """Limb by limb: (True, i) on the way out, (False, i) on the way back."""
         return tour(self.parents)
 
     def placements(self, q: Vector) -> list[Placement]:
         """How every body stands in its parent; all sines and cosines are formed first, once per angle."""
+        q = self.expanded_coordinates(q) if self.formulas else q
         own = [self._coordinates(b, q) for b in self.bodies]
         trig = [
             (sin(x[0] + b.phase), cos(x[0] + b.phase)) if b.kind in ("revolute", "helical") else None
@@ -204,6 +253,8 @@ class _Builder:
     bodies: list[partial[TreeBody]] = field(default_factory=list)  # each waits for its inertia
     frames: dict[str, LinkFrame] = field(default_factory=dict)
     inertias: list[RigidInertia] = field(default_factory=list)
+    formulas: list[FormulaJoint] = field(default_factory=list)
+    steps: int = 0  # of the joints by formula so far
 
 
 def build_tree(
@@ -246,7 +297,16 @@ def build_tree(
     return Tree(
         bodies, state.frames, g, model.nq, model.nv, names, context or Context(),
         armature=armature(model, value), acting=acting(model, value) if forces else (),
+        formulas=tuple(state.formulas),
     )  # fmt: skip
+
+
+def plain_tree(model: Model, what: str, snap: float = TINY) -> Tree:
+    """The same for `what` knows no joints by formula: TraceError where there is one."""
+    tree = build_tree(model, snap=snap)
+    if tree.formulas:
+        raise TraceError(f"{what}: joint {tree.formulas[0].owner.joint!r} is by formula, which it does not cover")
+    return tree
 
 
 def _numbering(model: Model) -> dict[str, str]:
@@ -270,13 +330,15 @@ def _attach(
     pitch = state.value(f"{joint.name}.lead", joint.lead) * (0.5 / math.pi) if joint.lead else 0.0
     chain = elementary_chain(joint, pitch)
     body, (iq, iv) = parent.body, offsets[joint.name]
+    if joint.formula:
+        iq, iv = _by_formula(state, joint, len(chain), iq, iv)
     for step, e in enumerate(chain):
         k, sign, A = _axis(e)
         factor, shift = sign, 0.0
-        if joint.mimic:
+        if joint.mimic and not joint.formula:
             factor, shift = sign * joint.mimic.multiplier, sign * joint.mimic.offset
         R, p = _with_offset(e, k, _times(R, A), p, shift)
-        number = numbered[joint.name] + ("abc"[step] if len(chain) > 1 else "")
+        number = numbered[joint.name] + ("abcdef"[step] if len(chain) > 1 else "")
         state.bodies.append(
             partial(TreeBody, joint.child, joint.name, number, body, e.kind, k, snap_rotation(R, state.snap), p,
                     e.pitch, iq + step, iv + step, factor)
@@ -288,6 +350,15 @@ def _attach(
         p = R @ _lengths(state, f"{joint.name}.child.origin", joint.child_origin)
         R = snap_rotation(_times(R, snap_rotation(_matrix(joint.child_rotation), state.snap)), state.snap)
     state.frames[joint.child] = LinkFrame(body, R, p)
+
+
+def _by_formula(state: _Builder, joint: JointData, steps: int, iq: int, iv: int) -> tuple[int, int]:
+    """Enters a joint by formula; the first coordinate and rate of its steps."""
+    nq, nv = joint.sizes
+    owner = Owner(joint.name, joint.kind, iq, nq, iv, nv)
+    state.formulas.append(FormulaJoint(owner, len(state.bodies), steps, partial(gamma, joint)))
+    state.steps += steps
+    return state.model.nq + state.steps - steps, state.model.nv + state.steps - steps
 
 
 def _lengths(state: _Builder, name: str, origin: Sequence[float]) -> Vec:

@@ -6,7 +6,9 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from drevo.errors import ModelError
 from drevo.model.description import IDENTITY, JOINT_SIZES, ORIGIN, Joint, Link, Mimic, Model, Vec3
+from drevo.model.formula import STEPS, steps_of
 from drevo.model.rotations import plane_axes
 
 WORLD = "world"
@@ -23,6 +25,8 @@ def elementary(joint: Joint) -> list[tuple[str, Vec3]]:
     if joint.kind == "planar":
         x, y = plane_axes(axis)
         return [("prismatic", x), ("prismatic", y), ("revolute", axis)]
+    if joint.formula:
+        return [STEPS[step] for step in steps_of(joint.formula)]
     return [("revolute" if joint.kind == "continuous" else joint.kind, axis)]
 
 
@@ -44,7 +48,12 @@ def with_chains(model: Model, kinds: Collection[str]) -> Model:
     """The same robot, with the same coordinates, of joints of these kinds: others are chains over massless links.
 
     A screw becomes a hinge of its name and a slide that follows it; what acts in a joint acts on every coordinate.
+    ModelError where a joint is by formula, which no chain is.
     """
+    if found := [joint.name for joint in model.joints if joint.formula]:
+        raise ModelError(
+            f"robot {model.name!r}: joint {found[0]!r} is by formula, which TOML and JSON hold and no other format"
+        )
 
     def parts(joint: Joint) -> list[Joint]:
         if joint.kind in kinds:

@@ -25,7 +25,9 @@ JOINT_SIZES: dict[str, tuple[int, int]] = {
     "planar": (3, 3),
     "spherical": (4, 3),
     "free": (7, 6),
+    "custom": (1, 1),  # as many as its formula has
 }
+QUATERNIONS = ("spherical", "free")
 
 
 @concise
@@ -80,6 +82,19 @@ class Mimic:
     joint: str
     multiplier: float = 1.0
     offset: float = 0.0
+
+
+@concise
+@dataclass(frozen=True, slots=True)
+class PoseFormula:
+    """The pose of a joint as functions of its coordinates q, or q1, q2, ..: name -> expression, in their order.
+
+    x, y, z are metres along the axes of the joint, roll, pitch, yaw radians about them, R = Rz Ry Rx as in URDF;
+    of them what is not given is zero. Any other name stands for its expression in those that follow.
+    """
+
+    coordinates: int
+    pose: tuple[tuple[str, str], ...]
 
 
 # kind of a solid -> the names of its sizes in URDF and SDF
@@ -138,6 +153,7 @@ class Joint:
     dynamics: JointDynamics | None = None
     child_origin: Vec3 = ORIGIN
     child_rotation: Mat3 = IDENTITY  # columns: child axes in axes of the moved joint
+    formula: PoseFormula | None = None  # custom: its pose
 
     @property
     def apart(self) -> bool:
@@ -145,12 +161,22 @@ class Joint:
         return self.child_origin != ORIGIN or self.child_rotation != IDENTITY
 
     @property
+    def sizes(self) -> tuple[int, int]:
+        """nq and nv of its kind, whether they are its own or those of the joint that drives it."""
+        return (self.formula.coordinates,) * 2 if self.formula else JOINT_SIZES[self.kind]
+
+    @property
+    def turns(self) -> bool:
+        """The last four coordinates are a quaternion."""
+        return self.kind in QUATERNIONS
+
+    @property
     def nq(self) -> int:
-        return 0 if self.mimic else JOINT_SIZES[self.kind][0]
+        return 0 if self.mimic else self.sizes[0]
 
     @property
     def nv(self) -> int:
-        return 0 if self.mimic else JOINT_SIZES[self.kind][1]
+        return 0 if self.mimic else self.sizes[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +275,7 @@ class Model:
         """Parts of q and v by the rule that moves them: 7 a free joint, 4 a ball, 0 sums, neighbours in one."""
         out: list[tuple[int, slice, slice]] = []
         for j, sq, sv in self._slices:
-            rule = j.nq if j.nq >= 4 else 0
+            rule = j.nq if j.turns else 0
             if out and out[-1][0] == rule == 0:
                 _, q, v = out.pop()
                 sq, sv = slice(q.start, sq.stop), slice(v.start, sv.stop)

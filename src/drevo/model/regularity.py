@@ -180,7 +180,7 @@ def _run(groups: list[_Group], group: _Group, coupled: set[str]) -> list[Joint]:
     """The moving joints from a group inward, as long as nothing but massless links lies between them."""
     run: list[Joint] = []
     while group.into and sum(joint.nv for joint in run) <= 6:
-        if group.into.name in coupled:  # its coordinate also moves other parts: nothing follows from this run
+        if group.into.name in coupled or group.into.formula:  # what also moves other parts, or as it likes
             return []
         run.append(group.into)
         group = groups[group.up]

@@ -22,7 +22,6 @@ from drevo.model.description import (
     ORIGIN,
     Inertial,
     Joint,
-    JointDynamics,
     Limit,
     Link,
     Mimic,
@@ -30,14 +29,14 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import Draft
+from drevo.model.joint_parts import check_formula, checked_dynamics
 from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
 from drevo.model.references import check_closures, check_keyframes
 from drevo.model.rotations import add_vectors, apply, matmul, unit
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
-NO_AXIS = ("fixed", "spherical", "free")  # kinds whose motion needs no axis
-QUATERNIONS = ("spherical", "free")
-BOUNDED = ("revolute", "prismatic", "helical")  # kinds whose one coordinate has a lower and an upper limit
+NO_AXIS = ("fixed", "spherical", "free", "custom")  # kinds whose motion needs no axis
+BOUNDED = ("revolute", "prismatic", "helical", "custom")  # kinds whose coordinates have limits
 SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
 LARGEST_RATIO = 1e6  # of a mimic joint to the one that drives it
 ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again may miss by
@@ -198,7 +197,8 @@ def _checked_joint(draft: Draft, joint: Joint) -> Joint:
         return replace(joint, kind="fixed", mimic=None)
     kind, limit = KINDS[joint.kind], _uncrossed(draft, joint)
     if joint.dynamics:
-        joint = replace(joint, dynamics=_checked_dynamics(draft, joint, joint.dynamics, kind))
+        joint = replace(joint, dynamics=checked_dynamics(draft, joint, joint.dynamics, kind))
+    check_formula(draft, joint, kind)
     if kind == "fixed" and joint.apart:
         joint = _at_its_link(joint)
     axis: Vec3 = (1.0, 0.0, 0.0) if kind in NO_AXIS else _unit(draft, joint, "axis", joint.axis)
@@ -214,30 +214,6 @@ def _at_its_link(joint: Joint) -> Joint:
     place = add_vectors(joint.origin, apply(joint.rotation, joint.child_origin))
     turn = matmul(joint.rotation, joint.child_rotation)
     return replace(joint, origin=place, rotation=turn, child_origin=ORIGIN, child_rotation=IDENTITY)
-
-
-def _checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> JointDynamics | None:
-    """What acts in a joint; None for nothing. A spring is of joints whose coordinates are numbers."""
-    if d.armature < 0.0:
-        draft.problems.append(
-            f"{draft.at(joint)} has the negative armature {d.armature:g}; it is zero or positive: correct it"
-        )
-    for what in ("damping", "quadratic", "friction"):
-        if getattr(d, what) < 0.0:
-            draft.doubts.append(
-                f"{draft.at(joint)} has the negative {what} {getattr(d, what):g}, which drives it; correct it"
-            )
-    if d.armature and kind == "free":
-        draft.doubts.append(
-            f"{draft.at(joint)} has armature along the axes of a free body, whose turning adds nothing to it; "
-            "give the body mass instead"
-        )
-    if d.stiffness and kind in QUATERNIONS:
-        draft.ignore("stiffness", draft.at(joint))
-        d = replace(d, stiffness=0.0)
-    if not d.stiffness:
-        d = replace(d, reference=0.0)
-    return None if kind == "fixed" or d == JointDynamics() else d
 
 
 def _unit(draft: Draft, joint: Joint, what: str, axis: Vec3) -> Vec3:
@@ -395,7 +371,7 @@ def _mimic_of(joint: Joint) -> Mimic:
 
 
 def _able_to_mimic(draft: Draft, joint: Joint) -> Joint:
-    if joint.mimic is None or JOINT_SIZES[joint.kind][0] == 1:
+    if joint.mimic is None or joint.sizes[0] == 1:
         return joint
     if joint.kind == "fixed":
         draft.notes.append(f"{draft.at(joint)} is fixed; its mimic has no effect")
@@ -431,7 +407,7 @@ def _check_driver(draft: Draft, joint: Joint, mimic: Mimic, joints: dict[str, Jo
             f"{draft.at(joint)} mimics joint {mimic.joint!r}, which does not "
             f"exist{draft.meant(mimic.joint, joints)}; correct the name or remove the mimic"
         )
-    elif JOINT_SIZES[driver.kind][0] != 1:
+    elif driver.sizes[0] != 1:
         draft.problems.append(
             f"{draft.at(joint)} mimics {draft.at(driver)}, which is of type {driver.kind} and does not "
             "have just one coordinate to follow; remove the mimic or correct the type"

@@ -35,6 +35,7 @@ from drevo.model.messages import did_you_mean
 from drevo.model.rotations import from_rpy, shift_tensor
 from drevo.model.validation import KINDS, finish
 from drevo.robot.face import Robot
+from drevo.robot.formula import GivenPose, formula_of
 
 _checked = partial(values.checked, ModelError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
@@ -92,6 +93,8 @@ class Builder:
         elastic: Sequence[float] | None = None,
         child_origin: Numbers = ORIGIN,
         child_rotation: Numbers = None,
+        pose: GivenPose | None = None,
+        coordinates: int = 1,
     ) -> Builder:
         """Add a body; q is in the order of these calls.
 
@@ -109,6 +112,10 @@ class Builder:
         friction: dry, N m (N); stiffness, N m/rad (N/m), of a spring at rest at `reference`, rad (m). They hold
         for each rate of the joint; `dynamics`, a JointDynamics, gives them and rarer ones in one.
 
+        pose: of a "custom" joint, by formulas of its 1 to 6 `coordinates`, called q, or q1, q2, ..: a mapping with
+        any of x, y, z (m) and roll, pitch, yaw (rad, as in URDF), each text or a number, and names of your own for
+        what comes again; or a function of the list of coordinates that returns such a mapping of scalars.
+
         elastic: (stiffness, damping) of a joint of one freedom whose gear or series spring gives way. Its motor
         comes before it in q, as joint NAME_motor with the armature and what else acts there; the joint itself is
         the deflection. Of the motor's motion only its own turning counts: Spong 1987, Modeling and control of
@@ -117,15 +124,14 @@ class Builder:
         who = f"body {name!r}"
         parent, joint_name = self._new_names(who, name, parent, joint_name)
         self._links[name] = Link(name, _inertial(who, mass, com, inertia, inertia_at))
-        place = _placed(who, origin, rotation, rpy, axis, axis2)
-        made = Joint(joint_name, _kind(who, joint), parent, name, *place, _lead(who, joint, lead),
-                     _limit(who, limit), _mimic(who, mimic))  # fmt: skip
-        made = replace(
-            made,
+        made = Joint(
+            joint_name, _kind(who, joint), parent, name, *_placed(who, origin, rotation, rpy, axis, axis2),
+            _lead(who, joint, lead), _limit(who, limit), _mimic(who, mimic),
+            formula=formula_of(who, pose, coordinates),
             dynamics=_dynamics(who, dynamics, armature, damping, friction, stiffness, reference),
             child_origin=_checked(who, "child_origin", values.vector, child_origin),
             child_rotation=_rotation(who, child_rotation, None),
-        )
+        )  # fmt: skip
         self._joints[joint_name] = made if elastic is None else self._after_motor(who, made, elastic)
         return self
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model.description import JOINT_SIZES, Joint, JointDynamics, Limit, Model
+from ..model.description import Joint, JointDynamics, Limit, Model
 
 Array = np.ndarray[Any, Any]
 _BOUND, _FREE = Limit(), JointDynamics()
@@ -73,7 +73,7 @@ class JointArrays:
             bound = getattr(joint.limit or _BOUND, name)
             return none if bound is None else bound
 
-        return self._array([(value(j), JOINT_SIZES[j.kind][size]) for j in self.model.moving_joints])
+        return self._array([(value(j), j.sizes[size]) for j in self.model.moving_joints])
 
     def _of_dynamics(self, name: str) -> Array:
         return self._array([(getattr(j.dynamics or _FREE, name), j.nv) for j in self.model.moving_joints])

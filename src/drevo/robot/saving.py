@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.formalisms import common_algorithm
 from ..errors import DrevoWarning, ModelError
 from ..io.packages import package
 from ..io.saving import ready, saving
 from ..io.version import VERSION
 from ..mechanics.acting import acting, passive_forces
-from ..mechanics.algorithms.inverse_dynamics import bias, inertia_product
+from ..mechanics.configuration import bounds
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.loaders import load_model, pinocchio_writer
@@ -130,10 +131,12 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
     """
     q, v, x = np.zeros((STATES, model.nq)), np.zeros((STATES, model.nv)), np.zeros((STATES, model.nv))
     order: list[tuple[str, range]] = []
+    by_formula = any(joint.formula for joint in model.joints)  # which may have no value beyond the limits
     for joint, sq, sv in (named or model).slices():
         rng = np.random.default_rng(list(joint.name.encode()))
-        q[:, sq] = rng.uniform(-1.0, 1.0, (STATES, joint.nq))
-        if joint.nq >= 4:
+        low, high = bounds(named or model)[sq].T if by_formula else (-1.0, 1.0)
+        q[:, sq] = rng.uniform(low, high, (STATES, joint.nq))
+        if joint.turns:
             turn = rng.normal(size=(STATES, 4))
             q[:, sq.stop - 4 : sq.stop] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
         v[:, sv], x[:, sv] = rng.normal(size=(2, STATES, joint.nv))
@@ -145,8 +148,8 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
         return np.array([found[k] + np.zeros(STATES) for k in rows]).reshape(-1, STATES).T
 
     return (
-        sorted_rows(inertia_product(tree, qs, list(x.T))),
-        sorted_rows(bias(tree, qs, vs)),
+        sorted_rows(common_algorithm("inertia_product")(tree, qs, list(x.T))),
+        sorted_rows(common_algorithm("bias")(tree, qs, vs)),
         sorted_rows(passive_forces(acting(model), model.nv, qs, vs)),
     )
 

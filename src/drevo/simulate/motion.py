@@ -20,11 +20,11 @@ from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint
 from ..constrained.terms import anchored, anchors
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
-from ..mechanics.algorithms.inertia_matrix import factorised
+from ..mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ..mechanics.algorithms.passive import passive
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.rotation import joint_coordinate_rates as joint_rates
-from ..mechanics.scalar import Scalar, Vector, dot, is_zero, sqrt
+from ..mechanics.scalar import Scalar, Vector, dot, sqrt
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from .control import Control
@@ -121,8 +121,7 @@ def _ruled(
     kept = select_rows(rows, rule.kept)
     compute = fastest(tree, ["mass_matrix", "bias"])
     matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
-    M = [{c: x for c, x in enumerate(row[: r + 1]) if not is_zero(x)} for r, row in enumerate(matrix)]
-    schur = Schur(factorised(tree, M), kept.jacobian)
+    schur = Schur(factorised(tree, lower_rows(matrix)), kept.jacobian)
     gamma = kept.bias if rule.feedback is None else _fed_back(rule, kept)
     a, _ = schur.accelerations([x - y for x, y in zip(tau, h)], gamma)
     watch = [PIVOT * (d + size) / pivot for pivot, d, size in zip(schur.pivots, schur.diagonal, sizes)]
@@ -161,7 +160,7 @@ def with_unit_quaternions(model: Model, q: Vector) -> list[Scalar]:
 
 def quaternions(model: Model) -> tuple[int, ...]:
     """Where in q the quaternions begin."""
-    return tuple(s.stop - 4 for j, s, _ in model.slices() if j.nq >= 4)
+    return tuple(s.stop - 4 for j, s, _ in model.slices() if j.turns)
 
 
 def coordinate_rates(model: Model, raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:
@@ -179,8 +178,8 @@ def numeric_rates(
 ) -> StateRates:
     """The same right-hand side on arrays: efforts(t, q, v), and accelerations forward(t, q, v, tau)."""
 
-    turning = [(sq, sv) for j, sq, sv in model.slices() if j.nq >= 4]
-    plain = [(sq, sv) for j, sq, sv in model.slices() if j.nq < 4]
+    turning = [(sq, sv) for j, sq, sv in model.slices() if j.turns]
+    plain = [(sq, sv) for j, sq, sv in model.slices() if not j.turns]
     to, source = (np.r_[(np.r_[0:0], *(np.r_[x[k]] for x in plain))].astype(int) for k in (0, 1))
 
     def rates(t: float, q: Array, v: Array) -> tuple[Array, Array]:

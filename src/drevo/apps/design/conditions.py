@@ -22,7 +22,7 @@ from ...io.reprs import brief_list
 from ...mechanics.algorithms.energy import potential_energy
 from ...mechanics.formalisms.telegin import elements
 from ...mechanics.scalar import Scalar
-from ...mechanics.tree import build_tree
+from ...mechanics.tree import plain_tree
 from ...model.description import Model
 from ...model.messages import model_of
 from ...robot.face import Robot
@@ -160,7 +160,7 @@ class Conditions:
 
     def motion_of(self, robot: Robot | Model) -> tuple[str, ...]:
         """The same with the numbers of a robot that meets the conditions."""
-        tree = build_tree(model_of(robot, "motion_of"), snap=SNAP)
+        tree = plain_tree(model_of(robot, "motion_of"), "motion_of", SNAP)
         values = self.parameters.values(tree)
         rows = self.M
         for (r, c), form in self.constants.items():

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import TraceError
 from ...mechanics.algorithms.inertia_matrix import mass_matrix
-from ...mechanics.tree import build_tree
+from ...mechanics.tree import plain_tree
 from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
 from .parameters import SNAP
@@ -31,7 +31,7 @@ class Values:
     """Every symbol as an array over poses (POSES,), computed from vectors in the world, not by the formulas."""
 
     def __init__(self, model: Model, seed: int = 0) -> None:
-        self.name, self.tree = model.name, build_tree(model, snap=SNAP)
+        self.name, self.tree = model.name, plain_tree(model, "check_formulas", SNAP)
         for b in self.tree.bodies:
             if b.kind != "revolute":
                 raise TraceError(

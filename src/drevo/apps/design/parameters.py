@@ -16,7 +16,7 @@ from fractions import Fraction
 from ...errors import InputError, TraceError, shown
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec
-from ...mechanics.tree import Tree, build_tree
+from ...mechanics.tree import Tree, plain_tree
 from ...mechanics.tree_indices import children_of
 from ...model.description import Model
 from .linear import SparseRow, add_multiple
@@ -52,7 +52,7 @@ class Parameters:
 
     def __init__(self, model: Model, symbols: Collection[int] = ()) -> None:
         """symbols: bodies whose offset keeps the letter L_i; its power stands at coordinate nq + i."""
-        self.tree = build_tree(model, snap=SNAP)
+        self.tree = plain_tree(model, "conditions", SNAP)
         for b in self.tree.bodies:
             if b.kind not in ("revolute", "prismatic"):
                 raise TraceError(

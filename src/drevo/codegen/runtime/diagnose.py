@@ -151,7 +151,10 @@ def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool
     entry = _entry(name, shape, k)
     if m.pattern is not None:
         entry = f"{name}[{', '.join(str(axis[k]) for axis in m.pattern[i])}]"
-    why = _too_large(m, ins, r) or _SINGULAR.get(name, "the mass matrix or another divisor is singular there")
+    singular = "the mass matrix or another divisor is singular there"
+    if joints := m.meta.get("by_formula"):
+        singular += f", or the formula of joint {' or '.join(map(repr, joints[:4]))} has no value"
+    why = _too_large(m, ins, r) or _SINGULAR.get(name, singular)
     return f"{entry}{_row(r, many)} is {float(outs[i][r, k])}: {why}"
 
 

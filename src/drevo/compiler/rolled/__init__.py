@@ -20,7 +20,7 @@ from ...errors import TraceError
 from ...io.memory import lent
 from ...mechanics.algorithms.operational import immobile
 from ...mechanics.body_table import GEARED, WIDTH, BodyTable, body_table
-from ...model.description import JOINT_SIZES, Model
+from ...model.description import Model
 from ...model.quantities import CATALOGUE
 from ..pivots import SINGULAR, TRIES, refuse_singular
 from . import dynamics, inverses, kinematics, matrices
@@ -113,9 +113,9 @@ def is_large(model: Model, smallest: int = SMALLEST) -> bool:
     known = Tables.known(model)
     if known is not None:
         return len(known.columns) > max(smallest, _LEAST)
-    sizes = (JOINT_SIZES[j.kind] for j in model.joints)
+    sizes = (j.sizes for j in model.joints)
     count = sum(nv if nq == nv else 1 for nq, nv in sizes)  # a quaternion is one body's
-    return count > max(smallest, _LEAST) and not any(j.mimic for j in model.joints)
+    return count > max(smallest, _LEAST) and not any(j.mimic or j.formula for j in model.joints)
 
 
 def rolled_function(

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from ...model.rotations import plane_axes
 from ..jet import Jet, jet, jet_along
-from ..joints import STILL, Motion
+from ..joints import STILL, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, sqrt
 from ..spatial import IDENTITY, ZERO, Mat, Vec
-from ..tree import Tree
+from ..tree import Context, Tree
 from ..tree_indices import ancestors
+from .explicit import Explicit
 from .kinematics import WORLD, Pose, pose, step_acceleration, step_velocity
 
 MatrixRow = list[Scalar]
@@ -66,7 +67,9 @@ class Kinematics:
     def __init__(self, tree: Tree, q: Vector, v: Vector) -> None:
         self.tree, self.q, self.v = tree, q, v
         self.parents = tree.parents
-        X, rates, still = tree.placements(q), tree.rates(v), STILL
+        self.explicit = Explicit(tree, q) if tree.formulas else None
+        X, rates, rates2 = self._joints()
+        still = STILL
         self.poses: list[Pose] = []
         self.velocity: list[Motion] = []
         self.acceleration: list[Motion] = []
@@ -75,7 +78,15 @@ class Kinematics:
             m, a = (self.velocity[p], self.acceleration[p]) if p >= 0 else (still, still)
             self.poses.append((self.poses[p] if p >= 0 else WORLD).then(X[i]))
             self.velocity.append(step_velocity(X[i], m, rates[i]))
-            self.acceleration.append(step_acceleration(X[i], m, a, rates[i], still))
+            self.acceleration.append(step_acceleration(X[i], m, a, rates[i], rates2[i]))
+
+    def _joints(self) -> tuple[list[Placement], list[Motion], list[Motion]]:
+        """Placements, rates and the rates of the rates at a = 0."""
+        tree, e = self.tree, self.explicit
+        if e is None:
+            return tree.placements(self.q), tree.rates(self.v), [STILL] * len(tree)
+        bias = e.accelerations(self.v, [0.0] * tree.nv)
+        return e.tree.placements(e.expanded_q), e.tree.rates(e.rates(self.v)), e.tree.rates(bias)
 
     def pose(self, link: str) -> Pose:
         at = self.tree.frames[link]
@@ -108,12 +119,13 @@ class Kinematics:
         return Track(ZERO, R @ self.velocity[i].w, R @ self.acceleration[i].w, columns)
 
     def _columns(self, body: int, column: Callable[[Pose, Motion], Vec]) -> list[Vec]:
-        out = [ZERO] * self.tree.nv
+        e = self.explicit
+        out = [ZERO] * (e.tree if e else self.tree).nv
         for i in ancestors(self.parents, body):
             b = self.tree.bodies[i]
             for k, s in enumerate(self.tree.motion_subspace(b)):
                 out[b.v + k] = out[b.v + k] + column(self.poses[i], s) * b.factor
-        return out
+        return [Vec(*x) for x in zip(*map(e.fold, zip(*out)))] if e else out
 
 
 def contact(
@@ -267,7 +279,7 @@ def gear(
     k: Kinematics, joint_a: str, joint_b: str, ratio: Scalar, offset: Scalar, higher: Sequence[Scalar] = ()
 ) -> ConstraintRows:
     """f = q_a - offset - ratio q_b - higher[0] q_b^2 - .., for joints of one freedom; q_a - offset without b."""
-    a, b = (next((x for x in k.tree.bodies if x.joint == name), None) for name in (joint_a, joint_b))
+    a, b = (next((x for x in k.tree.owners() if x.joint == name), None) for name in (joint_a, joint_b))
     assert a is not None  # the names were checked
     jacobian: MatrixRow = [0.0] * k.tree.nv
     jacobian[a.v] = 1.0
@@ -299,7 +311,7 @@ def function(k: Kinematics, t: Scalar, f: ConstraintFunction) -> ConstraintRows:
 def _followed(k: Kinematics, v: Vector, t: Jet, f: ConstraintFunction) -> Vector:
     """f on the path that leaves q with constant rates v."""
     q: list[Scalar] = list(k.q)
-    for b in k.tree.bodies:
+    for b in k.tree.owners():
         q[b.q : b.q + b.nq] = jet_along(k.q[b.q : b.q + b.nq], b.kind, v[b.v : b.v + b.nv])
     silent = _silent(k.tree)
     return f(lambda link: pose(silent, q, link), q, t)
@@ -307,4 +319,4 @@ def _followed(k: Kinematics, v: Vector, t: Jet, f: ConstraintFunction) -> Vector
 
 def _silent(tree: Tree) -> Tree:
     """The same tree without names and sections of a derivation."""
-    return Tree(tree.bodies, tree.frames, tree.gravity, tree.nq, tree.nv, tree.joint_names)
+    return tree.replace(context=Context())

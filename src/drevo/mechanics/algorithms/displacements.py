@@ -39,8 +39,8 @@ def rotated_series(x: Vector, w: Vec, order: int) -> list[Scalar]:
 def displaced(tree: Tree, q: Vector, d: Vector, order: int) -> list[Scalar]:
     """q (+) d where q holds quaternions; other coordinates as they are."""
     out = list(q)
-    for b in tree.bodies:
-        if b.nq < 4:
+    for b in tree.owners():
+        if b.nq == b.nv:
             continue
         w, end = Vec(*d[b.v + b.nv - 3 : b.v + b.nv]), b.q + b.nq
         turn = q[end - 4 : end]
@@ -56,9 +56,9 @@ def displaced(tree: Tree, q: Vector, d: Vector, order: int) -> list[Scalar]:
 def variables(tree: Tree, q: Vector, d: Vector) -> list[Scalar]:
     """What to differentiate by, one for each rate: the coordinate itself, or d where q is a quaternion."""
     out = list(d)
-    for b in tree.bodies:
-        if b.nq == 1:
-            out[b.v] = q[b.q]
+    for b in tree.owners():
+        if b.nq == b.nv:
+            out[b.v : b.v + b.nv] = q[b.q : b.q + b.nq]
     return out
 
 
@@ -70,7 +70,7 @@ def motion_series(tree: Tree, q: Vector, rates: Sequence[Vector], order: int) ->
         for n in range(known - order)
     ]
     at: list[Scalar] = [None] * tree.nq
-    for b in tree.bodies:
+    for b in tree.owners():
         own = [[rates[k][b.v + i] * (1.0 / factorial(k)) for k in range(order)] for i in range(b.nv)]
         at[b.q : b.q + b.nq] = _path(q[b.q : b.q + b.nq], own, order)
     return [at, *flow]
@@ -81,8 +81,8 @@ def _path(q: Vector, v: Sequence[Vector], order: int) -> list[Series]:
 
     Numbers: q' = v. Quaternion: q' = q (w, 0) / 2. Position of a free joint: p' = R v.
     """
-    if len(q) == 1:
-        return [Series([q[0], *(x * (1.0 / (k + 1)) for k, x in enumerate(v[0]))])]
+    if len(q) == len(v):
+        return [Series([x, *(u * (1.0 / (k + 1)) for k, u in enumerate(rate))]) for x, rate in zip(q, v)]
     w = [Vec(*x) for x in zip(*v[-3:])]
     turn = [list(q[-4:])]
     for k in range(order):

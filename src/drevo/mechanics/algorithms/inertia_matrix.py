@@ -90,6 +90,11 @@ def dense(M: SparseRows) -> Matrix:
     return out
 
 
+def lower_rows(M: Matrix) -> SparseRows:
+    """The lower triangle of a full matrix, structural zeros left out."""
+    return [{c: x for c, x in enumerate(row[: r + 1]) if not is_zero(x)} for r, row in enumerate(M)]
+
+
 def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
     return dense(mass_matrix_rows(tree, q))
@@ -99,8 +104,8 @@ def elimination_order(tree: Tree) -> list[int]:
     """Rates in the order of the tree: children after parents, so the factors fill in nothing."""
     order: list[int] = []
     seen: set[int] = set()
-    for b in tree.bodies:
-        for k in range(b.v, b.v + b.nv):
+    for owner in tree.owners():
+        for k in range(owner.v, owner.v + owner.nv):
             if k not in seen:
                 seen.add(k)
                 order.append(k)

@@ -7,8 +7,7 @@ from __future__ import annotations
 from ...errors import TraceError
 from ..scalar import Matrix, Scalar, Vector, dot, is_zero, sqrt
 from ..tree import Tree
-from ..tree_indices import ancestors
-from .inertia_matrix import SparseRows, factorised, mass_matrix_rows
+from .inertia_matrix import Factors, SparseRows, factorised, mass_matrix_rows
 from .kinematics import jacobian
 
 FLOOR = (
@@ -24,7 +23,12 @@ def inverse_operational_inertia(
     M = L^T D L, so it is Y D^-1 Y^T with Y = J L^-1. M: rows that are there already.
     """
     f = factorised(tree, mass_matrix_rows(tree, q) if M is None else M)
-    Y = [f.solve_transposed(row) for row in jacobian(tree, q, link, frame)]
+    return weighed(f, jacobian(tree, q, link, frame))
+
+
+def weighed(f: Factors, J: Matrix) -> Matrix:
+    """J M^-1 J^T by the factors of M."""
+    Y = [f.solve_transposed(row) for row in J]
     moved = [[y * x for y, x in zip(row, f.inverse)] for row in Y]
     lower = [[dot(moved[i], Y[j]) for j in range(i + 1)] for i in range(6)]
     return [[lower[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
@@ -32,10 +36,14 @@ def inverse_operational_inertia(
 
 def operational_inertia(tree: Tree, q: Vector, link: str, frame: str, M: SparseRows | None = None) -> Matrix:
     """(J M^-1 J^T)^-1, (6, 6), linear first; not a number where the link cannot move in all six directions."""
-    above = [tree.bodies[i] for i in ancestors(tree.parents, tree.frames[link].body)]
-    if len({b.v + k for b in above for k in range(b.nv)}) < 6:
-        raise immobile(link)
+    require_mobile(jacobian(tree, q, link, frame), link)
     return inverted(inverse_operational_inertia(tree, q, link, frame, M), link)
+
+
+def require_mobile(J: Matrix, link: str) -> None:
+    """TraceError where fewer than six rates move a link."""
+    if sum(not all(map(is_zero, column)) for column in zip(*J)) < 6:
+        raise immobile(link)
 
 
 def inverted(A: Matrix, link: str) -> Matrix:

@@ -36,6 +36,7 @@ from drevo.model.description import (
     Loop,
     Mimic,
     Model,
+    PoseFormula,
     Shape,
 )
 from drevo.model.draft import Draft
@@ -250,6 +251,18 @@ def _of(*words: str) -> Callable[[object], str]:
     return word
 
 
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{str(value)[:40]!r} is not a whole number")
+    return value
+
+
+def _pair(value: object) -> tuple[str, str]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError('it is not a list of ["name", "formula"]')
+    return values.name(value[0]), values.text(value[1])
+
+
 def _any_number(value: object) -> float:
     return values.scalar(value, ANY)
 
@@ -266,6 +279,7 @@ _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
     JointDynamics: {f.name: _any_number for f in fields(JointDynamics)},
+    PoseFormula: {"coordinates": _whole, "pose": _each(_pair)},
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
     ContactPoint: {"link": values.name, "point": values.vector},
     Keyframe: {"name": values.name, "q": values.sequence},
@@ -286,6 +300,7 @@ _READERS: dict[type, FieldReaders] = {
         "limit": _one(Limit),
         "mimic": _one(Mimic),
         "dynamics": _one(JointDynamics),
+        "formula": _one(PoseFormula),
     },
     Loop: {
         "kind": _of(*LOOPS),

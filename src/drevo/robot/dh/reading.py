@@ -18,7 +18,7 @@ import numpy as np
 from ...codegen.emit.dh_text import latex_table, markdown_table, text_table
 from ...errors import ModelError, shown
 from ...mechanics.spatial import UNIT
-from ...mechanics.tree import Tree, TreeBody, build_tree
+from ...mechanics.tree import Tree, TreeBody, plain_tree
 from ...model.description import ContactPoint, JointCoupling, JointDynamics, Loop, Model, Shape
 from ...model.messages import model_of
 from ..face import Robot
@@ -89,7 +89,7 @@ def table(robot: Robot | Model, convention: str = "standard") -> Table:
     """
     convention_of(convention)
     model = model_of(robot, "drevo.robot.dh.table")
-    return _Export(model, build_tree(model), convention).table()
+    return _Export(model, plain_tree(model, "drevo.robot.dh.table"), convention).table()
 
 
 def convention_of(name: object) -> str:

@@ -1,0 +1,67 @@
+"""What stands in a joint beside its axis, judged: rotor, damper, friction, spring, formula."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from drevo.model.description import QUATERNIONS, Joint, JointDynamics, Limit
+from drevo.model.draft import Draft
+from drevo.model.formula import faults, faults_of_values
+
+UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit
+
+
+def check_formula(draft: Draft, joint: Joint, kind: str) -> None:
+    """A custom joint has one that moves it in as many ways as it has coordinates, and no other joint has any."""
+    if joint.formula is None:
+        if kind == "custom":
+            draft.problems.append(f"{draft.at(joint)} is custom and has no formula; give its pose")
+        return
+    wrong = list(faults(joint.formula)) if kind == "custom" else [f"is {kind} and has a formula; make it custom"]
+    wrong = wrong or list(filter(None, [faults_of_values(joint.formula, *_range(draft, joint))]))
+    draft.problems += [f"{draft.at(joint)} {fault}" for fault in wrong]
+
+
+def _range(draft: Draft, joint: Joint) -> tuple[float, float]:
+    """Between what a formula is looked at: its limits, or those of the joint that drives it."""
+    mimic, holder = joint.mimic, joint
+    if mimic:
+        holder = next((x for x in draft.joints if x.name == mimic.joint), joint)
+    low, high = random_range(holder.limit)
+    if mimic is None or holder is joint:
+        return low, high
+    low, high = sorted(mimic.multiplier * x + mimic.offset for x in (low, high))
+    return low, high
+
+
+def random_range(limit: Limit | None, default: float = math.pi) -> tuple[float, float]:
+    """Where coordinates are drawn from: the limits, if there are two within UNBOUNDED, else +- the default."""
+    low, high = (limit.lower, limit.upper) if limit else (None, None)
+    if low is None or high is None or not -UNBOUNDED <= low < high <= UNBOUNDED:
+        return -default, default
+    return low, high
+
+
+def checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> JointDynamics | None:
+    """What acts in a joint; None for nothing. A spring is of joints whose coordinates are numbers."""
+    if d.armature < 0.0:
+        draft.problems.append(
+            f"{draft.at(joint)} has the negative armature {d.armature:g}; it is zero or positive: correct it"
+        )
+    for what in ("damping", "quadratic", "friction"):
+        if getattr(d, what) < 0.0:
+            draft.doubts.append(
+                f"{draft.at(joint)} has the negative {what} {getattr(d, what):g}, which drives it; correct it"
+            )
+    if d.armature and kind == "free":
+        draft.doubts.append(
+            f"{draft.at(joint)} has armature along the axes of a free body, whose turning adds nothing to it; "
+            "give the body mass instead"
+        )
+    if d.stiffness and kind in QUATERNIONS:
+        draft.ignore("stiffness", draft.at(joint))
+        d = replace(d, stiffness=0.0)
+    if not d.stiffness:
+        d = replace(d, reference=0.0)
+    return None if kind == "fixed" or d == JointDynamics() else d

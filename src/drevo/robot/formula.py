@@ -1,0 +1,93 @@
+"""Poses of custom joints as a user gives them: text, numbers, or a function, which is traced into text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..codegen.graph.node import Expr, Graph
+from ..codegen.graph.ops import ADD, CONST, DIV, INPUT, MUL, OPS, UNLESS, WHEN
+from ..compiler.tracer import Tracer, nodes_of
+from ..constrained.functions import call_traced
+from ..errors import InputError, ModelError, shown
+from ..model.description import PoseFormula
+from ..model.formula import MOST, STEPS, coordinate_names
+from ..model.values import scalar
+
+GivenPose = Mapping[str, Any] | Callable[[list[Any]], Mapping[str, Any]]
+LONG = 60  # characters: what is used once and is shorter stands where it is used
+
+
+def formula_of(who: str, pose: GivenPose | None, coordinates: int) -> PoseFormula | None:
+    """The formula of a custom joint, or None where no pose is given."""
+    if pose is None:
+        return None
+    if type(coordinates) is not int or not 1 <= coordinates <= MOST:
+        raise ModelError(f"{who}: coordinates is a whole number from 1 to {MOST}, not {shown(coordinates)}")
+    if callable(pose):
+        return _traced(who, pose, coordinates)
+    if not isinstance(pose, Mapping):
+        raise ModelError(f"{who}: pose is {{name: formula}} with names such as x and pitch, or a function of q")
+    return PoseFormula(coordinates, tuple((str(name), _text(who, name, x)) for name, x in pose.items()))
+
+
+def _text(who: str, name: Any, x: Any) -> str:
+    if isinstance(x, str):
+        return x
+    try:
+        return repr(scalar(x))
+    except ValueError as error:
+        raise ModelError(f"{who}: {name} of its pose {error}; give text or a number") from None
+
+
+def _traced(who: str, pose: Callable[[list[Any]], Any], coordinates: int) -> PoseFormula:
+    """What a function of a list of scalars does to them, as text."""
+    t = Tracer("pose")
+    q = t.input("q", coordinates)
+    try:
+        found = call_traced("its pose", lambda: pose(list(q)))
+    except InputError as error:
+        raise ModelError(f"{who}: {error}") from None
+    if not isinstance(found, Mapping) or not set(found) <= set(STEPS):
+        raise ModelError(f"{who}: the function of its pose gives {{name: value}} with names of {', '.join(STEPS)}")
+    for name, x in found.items():
+        if not isinstance(x, Expr):
+            _text(who, name, x)
+    edges = {name: t.graph.edge(x) for name, x in found.items()}
+    called = dict(zip(nodes_of(q), coordinate_names(coordinates)))
+    return PoseFormula(coordinates, tuple(_statements(t.graph, edges, called)))
+
+
+def _statements(graph: Graph, edges: Mapping[str, int], called: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """Name and formula of all that is used twice or is long, then of the steps. called: the coordinates' nodes."""
+    live = graph.live(edges.values())
+    uses = [e >> 1 for n in live if graph.op[n] > INPUT for e in graph.operands(n)] + [
+        e >> 1 for e in edges.values()
+    ]
+    text = dict(called)
+    count = 0
+
+    def of(e: int) -> str:
+        return f"(-{text[e >> 1]})" if e & 1 else text[e >> 1]
+
+    for n in live:
+        op = graph.op[n]
+        if op == CONST:
+            text[n] = repr(graph.constants[graph.a[n]])
+        elif op > INPUT:
+            made = _written(op, [of(e) for e in graph.operands(n)])
+            if uses.count(n) > 1 or len(made) > LONG:
+                count += 1
+                yield f"t{count}", made
+                made = f"t{count}"
+            text[n] = made
+    for name, e in edges.items():
+        yield name, of(e)
+
+
+def _written(op: int, x: list[str]) -> str:
+    if op in (ADD, MUL, DIV):
+        return f"({x[0]} {'+*/'[(ADD, MUL, DIV).index(op)]} {x[1]})"
+    if op in (WHEN, UNLESS):
+        return f"where({x[0]} > 0, {', '.join((x[1], '0') if op == WHEN else ('0', x[1]))})"
+    return f"{OPS[op].name}({', '.join(x)})"
