@@ -6,16 +6,19 @@ Each function of this file adds what it names to the module at its first use, an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .ir import IRFunction, Module, Value, literal
 
-_S64 = (-0.1666666666666663, 0.00833333333332184, -0.00019841269829358525,
-        2.755731353851212e-06, -2.5050734388737e-08, 1.589543324825544e-10)  # fmt: skip
-_C64 = (0.041666666666666595, -0.0013888888888873325, 2.4801587288983675e-05,
-        -2.755731421007175e-07, 2.0875704270305578e-09, -1.1358683284375575e-11)  # fmt: skip
-_S32 = (-0.16666655242443085, 0.008332188241183758, -0.0001951809535967186)
-_C32 = (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05)
+# sin r = r + r z S(z), cos r = 1 + z C(z), z = r^2, |r| <= pi/16 (1 + 2^-10): own minimax fits, rounded one by one
+_S64 = (-0.16666666666666277, 0.008333333332353901, -0.0001984126218573154, 2.753373517799968e-06)
+_C64 = (-0.5, 0.041666666666665984, -0.0013888888887614223, 2.480157912168726e-05, -2.7535446113229365e-07)
+_S32 = (-0.16666653752326965, 0.008322597481310368)
+_C32 = (-0.5, 0.04166664555668831, -0.0013874033465983481)
+_RISE = (0.0, math.sin(math.pi / 8), math.sqrt(0.5), math.cos(math.pi / 8))  # sines of eighths of pi
+_FALL = (1.0, *_RISE[:0:-1])
+_SINES = (*_RISE, *_FALL, *(-x for x in _RISE + _FALL))
 # atan x = x + x z P(z) / Q(z), z = x^2, |x| < 0.66: the Cephes library
 _ATAN_P = (-64.85021904942025, -122.88666844901362, -75.00855792314705, -16.157537187333652, -0.8750608600031904)
 _ATAN_Q = (194.5506571482614, 485.3903996359137, 432.88106049129027, 165.02700983169885, 24.858464901423062, 1.0)
@@ -28,15 +31,17 @@ _PARTS = {
     ("double", False): (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
     ("float", False): (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12),
 }
-_LIMIT = {("double", True): 2.0**40, ("float", True): 2.0**20, ("double", False): 2.0**20, ("float", False): 1.2e4}
+# angles reach up to 2 to this power: then rounding leaves r within 2^-10 of its bounds, and n * part is exact
+_REACH = {("double", True): 40, ("float", True): 20, ("double", False): 20, ("float", False): 11}
+_TOP = {"double": 1024, "float": 128}  # 2 to this power is infinite
 NEAR = 16.0  # rad: up to here sums of angles are as right as the angles
 _TWO_OVER_PI = {"double": 0.6366197723675814, "float": 0.6366197466850281}
-_MAGIC = {"double": 1.5 * 2.0**52, "float": 1.5 * 2.0**23}  # rounds, and leaves the quadrant in the low bits
+_MAGIC = {"double": 1.5 * 2.0**52, "float": 1.5 * 2.0**23}  # rounds, and leaves the integer in the low bits
 
 
 def limit(scalar: str, fma: bool) -> float:
     """The largest angle whose sine is still right; above it the result is NaN, never garbage."""
-    return _LIMIT[scalar, fma]
+    return 2.0 ** _REACH[scalar, fma] * (1.0 - 2.0 ** (-53 if scalar == "double" else -24))
 
 
 class Lanes(NamedTuple):
@@ -100,6 +105,9 @@ class _Math(NamedTuple):
             value = self.multiply_add(value, z, c)
         return value
 
+    def minus(self, x: Value) -> Value:
+        return self.f.let(x.type, f"fneg {x.type} {x.text}")
+
     def size(self, x: Value) -> Value:
         return self.f.call(self.l.type, f"llvm.fabs.{self.l.suffix}", x)
 
@@ -114,10 +122,6 @@ class _Math(NamedTuple):
         for part in _PARTS[self.l.scalar, self.fused]:
             x = self.multiply_add(n, -factor * part, x)
         return x
-
-    def within(self, size: Value) -> Value:
-        """Whether an angle of that size can be reduced."""
-        return size <= limit(self.l.scalar, self.fused)
 
 
 def _new(m: Module, name: str, l: Lanes, fma: bool, result: str, *given: str, cold: bool = False) -> _Math | None:
@@ -138,20 +142,41 @@ def add_sincos(m: Module, l: Lanes, fma: bool, angles: int = 1) -> str:
 
 
 def _sin_and_cos(t: _Math, x: Value) -> tuple[Value, Value]:
-    n, sum_ = t.rounded(x, _TWO_OVER_PI[t.l.scalar])
-    r = t.less(x, n, 1.0)
-    s, c = _polynomials(t, t.f.select(t.within(t.size(x)), r, t.const(math.nan)))
-    quadrant = sum_.cast("bitcast", t.integers)
-    swap = (quadrant & 1).differs(0)
-    return _signed(t, t.f.select(swap, c, s), t.f.select(swap, s, c), quadrant)
+    """sin (a + r) = (sin a + sin a (cos r - 1)) + cos a sin r and the like; a: the nearest of 16 directions."""
+    wide, too_far = t.l.scalar == "double", _TOP[t.l.scalar] - _REACH[t.l.scalar, t.fused]
+    n, sum_ = t.rounded(x, 4.0 * _TWO_OVER_PI[t.l.scalar])
+    r = t.less(x, n, 0.25)
+    z = t.multiply_add(x * 2.0**too_far, 0.0, r * r)  # NaN where that is infinite
+    s = t.multiply_add(t.polynomial(z, _S64 if wide else _S32), r * z, r)
+    c = z * t.polynomial(z, _C64 if wide else _C32)
+    a, b = (_permuted if t.l.bytes == 64 else _selected)(t, sum_.cast("bitcast", t.integers))
+    return t.multiply_add(b, s, t.multiply_add(a, c, a)), t.multiply_add(t.minus(a), s, t.multiply_add(b, c, b))
 
 
-def _polynomials(t: _Math, r: Value) -> tuple[Value, Value]:
-    """sin and cos on |r| <= pi/4."""
-    wide = t.l.scalar == "double"
-    z = r * r
-    s = t.polynomial(z, _S64 if wide else _S32)
-    return t.multiply_add(s, r * z, r), t.polynomial(z, (1.0, -0.5, *(_C64 if wide else _C32)))
+def _permuted(t: _Math, k: Value) -> tuple[Value, Value]:
+    """sin and cos of k pi / 8 by the lanes of constants; of registers of 64 bytes, which AVX-512 alone has."""
+    f, l = t.f, t.l
+
+    def found(shift: int) -> Value:
+        items = [f"{l.scalar} {literal(_SINES[(i + shift) % 16], l.scalar)}" for i in range(16)]
+        parts = [f.const(l.type, f"<{', '.join(items[i : i + l.lanes])}>") for i in range(0, 16, l.lanes)]
+        if len(parts) == 1:
+            return f.call(l.type, "llvm.x86.avx512.permvar.sf.512", parts[0], k)
+        return f.call(l.type, "llvm.x86.avx512.vpermi2var.pd.512", parts[0], k, parts[1])
+
+    return found(0), found(4)
+
+
+def _selected(t: _Math, k: Value) -> tuple[Value, Value]:
+    """The same without anything but constants: the sines of 0, 1, 2 eighths of pi, which 3 and more exchange."""
+    odd, half, exchanged = ((x & y).differs(0) for x, y in ((k, 1), (k, 2), (k + 1, 4)))
+
+    def nearest(of: Sequence[float]) -> Value:
+        first, second, third = (t.const(x) for x in of[:3])
+        return t.f.select(odd, second, t.f.select(half, third, first))
+
+    a, b = nearest(_RISE), nearest(_FALL)
+    return _signed(t, t.f.select(exchanged, b, a), t.f.select(exchanged, a, b), k >> 2)
 
 
 def _signed(t: _Math, sin: Value, cos: Value, quadrant: Value) -> tuple[Value, Value]:
@@ -171,7 +196,7 @@ def add_turned(m: Module, l: Lanes, fma: bool) -> str:
         n, _ = t.rounded(x, 0.25 * _TWO_OVER_PI[l.scalar])
         r = t.less(x, n, 4.0)
         size = t.size(x)
-        r = t.f.select(t.within(size), r + t.f.rest, t.const(math.nan))
+        r = t.f.select(size <= limit(l.scalar, fma), r + t.f.rest, t.const(math.nan))
         t.f.ret(t.f.select(size <= NEAR, x, r))
     return name
 
