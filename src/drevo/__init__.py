@@ -56,6 +56,7 @@ _MODULES = {
     "robots": "robot.embedded",
     "simulate": "simulate",
     "streaming": "apps.streaming",
+    "sweep": "apps.sweep",
     "torch": "apps.bridges.torch_functions",
     "walking": "apps.walking",
 }

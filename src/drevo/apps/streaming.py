@@ -76,7 +76,7 @@ def stream(
     samples = whole("stream: samples", samples, 1, LONGEST)
     first = whole("stream: first", first, 0, LONGEST - samples)
     threads = whole("stream: threads", threads, 1, 1024)
-    function, source = _prepared(robot, quantity, seed, ranges, options)
+    function, source = prepared(robot, quantity, seed, ranges, options)
     total = None
     for sums, bad, start, count in reduced(Worker(function, source), first, samples, threads):
         if bad:
@@ -100,12 +100,12 @@ def inputs(
     """The arguments of samples of `stream`, (samples, *shape) each; to the bit, quaternions to 1e-15."""
     samples = whole("stream: samples", samples, 1, LONGEST)
     first = whole("stream: first", first, 0, LONGEST - samples)
-    function, source = _prepared(robot, quantity, seed, ranges, options)
+    function, source = prepared(robot, quantity, seed, ranges, options)
     parts = _ports(function, source.inputs(first, samples))
     return {n: x.T.reshape(samples, *shape) for (n, shape), x in zip(function.inputs, parts)}
 
 
-def _prepared(
+def prepared(
     robot: Robot | Model, quantity: Any, seed: Any, ranges: Ranges | None, options: Mapping[str, Any]
 ) -> tuple[Function, RandomSource]:
     """The function, batch-last, and where its inputs come from."""

@@ -23,6 +23,7 @@ from . import (
     loads,
     precompile,
     simulate,
+    sweep,
     walk,
     write_out,
 )
@@ -39,6 +40,7 @@ VERBS = (  # the name, what runs, and the example that its help shows
     ("linearise", linearise.linearise, "drevo linearise puma560 --q 0,-0.8,0.6,0,0.9,0"),
     ("loads", loads.loads, "drevo loads three-link --trajectory stops.csv --waypoints --link link2"),
     ("accuracy", accuracy.accuracy, "drevo accuracy puma560 --link link6 --joint-error 1e-4"),
+    ("sweep", sweep.sweep, "drevo sweep --example"),
     ("walk", walk.walk, "drevo walk biped --steps 1"),
     ("conditions", conditions.conditions, "drevo conditions three-link --constant mass_matrix"),
     ("check-formulas", check_formulas.check_formulas, "drevo check-formulas three-link formulas.txt"),

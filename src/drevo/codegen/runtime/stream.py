@@ -46,7 +46,7 @@ class RandomSource(NamedTuple):
         one = (upper | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
         x: Array = one * self.ranges[:, 1:] + self.ranges[:, :1]
         for c in self.columns:
-            x[c : c + 4] = _turned(x[c : c + 3])
+            x[c : c + 4] = unit_quaternions(x[c : c + 3])
         return x
 
 
@@ -58,8 +58,8 @@ def splitmix(seed: int, index: Array) -> Array:
     return np.asarray(z ^ (z >> np.uint64(text.SHIFTS[2])))
 
 
-def _turned(u: Array) -> Array:
-    """Uniform unit quaternions from three numbers of [0, 1)."""
+def unit_quaternions(u: Array) -> Array:
+    """Uniform unit quaternions from three numbers of [0, 1) (Shoemake 1992)."""
     a, b = np.sqrt(1.0 - u[0]), np.sqrt(u[0])
     s, t = u[1] * (2 * np.pi), u[2] * (2 * np.pi)
     return np.stack([a * np.sin(s), a * np.cos(s), b * np.sin(t), b * np.cos(t)])
