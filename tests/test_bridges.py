@@ -180,3 +180,37 @@ def test_torch_refusals(torch: Any) -> None:
         f(zero * 1j, zero)
     with pytest.raises(InputError, match="link 'nobody' has no mass"):
         drevo.torch.Inertias(drevo.load("scara"), ["nobody"])
+
+
+# -- CasADi ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs("casadi")
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("quantity", [*QUANTITIES, "forward_dynamics_derivatives"])
+def test_casadi_has_the_values(quantity: str, base: str) -> None:
+    robot = drevo.Robot(strategies.all_kinds(base))
+    g = drevo.compile(robot, quantity)
+    x = state(robot)[: len(g.inputs)]
+    wanted = g(*x)
+    found = drevo.casadi.function(robot, quantity)(*x)
+    for y, z in zip(found if len(g.outputs) > 1 else [found], wanted if len(g.outputs) > 1 else [wanted]):
+        made = np.array(y.full()).reshape(np.shape(z))
+        assert largest(made - z) <= tol.SAME * 10 * largest(z)
+
+
+@pytest.mark.needs("casadi")
+def test_casadi_differentiates_and_keeps_zeros() -> None:
+    casadi = pytest.importorskip("casadi")
+    robot = drevo.load("puma560")
+    f = drevo.casadi.function(robot, "inverse_dynamics", parameters=["*.mass"])
+    q, v, a = state(robot)
+    p = np.array([y for _, y in drevo.compile(robot, "inverse_dynamics", parameters=["*.mass"]).parameters])
+    symbols = [casadi.SX.sym(n, k) for n, k in (("q", 6), ("v", 6), ("a", 6), ("p", len(p)))]
+    J = casadi.Function("J", symbols, [casadi.jacobian(f(*symbols), symbols[0])])(q, v, a, p)
+    wanted = drevo.compile(robot, "inverse_dynamics_derivatives")(q, v, a)[0]
+    assert largest(J.full() - wanted) <= tol.DYNAMICS * largest(wanted)
+    assert J.nnz() < 36  # gravity and the first joint
+    M = drevo.casadi.function(drevo.load("biped"), "mass_matrix")
+    assert M.nnz_out() < M.numel_out()
+    assert M.name_in() == ["q"] and f.name_in() == ["q", "v", "a", "parameters"]

@@ -16,6 +16,7 @@ RUNS = {  # name -> arguments, what the last lines must hold
     "optimise_trajectory.py": ([], ("rounds of 1000 steps",)),
     "regulator.py": ([], ("poles: [-", "rad after 10 s")),
     "streaming.py": (["puma560", "--samples", "1e5"], ("1e+05 times inverse_dynamics",)),
+    "swing_up.py": ([], ("swung up in 2.0 s",)),
     "swing.py": (["0.5"], ("501 states by rk4", "@article{udwadia1992")),
 }
 
@@ -24,7 +25,7 @@ def test_every_example_is_run() -> None:
     assert {p.name for p in FOLDER.glob("*.py")} == {*RUNS}
 
 
-NEEDS = {"learn_inertia.py": "torch", "optimise_trajectory.py": "jax"}
+NEEDS = {"learn_inertia.py": "torch", "optimise_trajectory.py": "jax", "swing_up.py": "casadi"}
 MARKED = [pytest.param(n, marks=pytest.mark.needs(NEEDS[n]) if n in NEEDS else ()) for n in RUNS]
 
 

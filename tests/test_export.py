@@ -154,3 +154,14 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is no folder to write to"):
         drevo.export(robot, "bias", "wasm", folder=tmp_path / "file")
+
+
+@pytest.mark.needs("ptxas")
+@pytest.mark.parametrize("dtype, most", [("float32", 96), ("float64", 168)])
+def test_ptx_is_what_the_assembler_takes(dtype: str, most: int, tmp_path: Path) -> None:
+    """Registers of a Hopper, and nothing spilled: 255 are all there are."""
+    made = drevo.export(drevo.load("puma560"), "inverse_dynamics", "ptx", dtype=dtype, folder=tmp_path)
+    words = ["ptxas", "-v", "-arch=sm_90", str(made.files[0]), "-o", str(tmp_path / "cubin")]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stderr
+    assert "0 bytes spill stores" in told
+    assert int(re.search(r"Used (\d+) registers", told)[1]) <= most  # type: ignore[index]

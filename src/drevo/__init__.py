@@ -47,6 +47,7 @@ _LAZY = {
 }
 # public module -> where it stands; `import drevo.loads` and `from drevo.loads import ..` find it too
 _MODULES = {
+    "casadi": "apps.bridges.casadi_functions",
     "constraint": "constrained.constraint",
     "control": "control",
     "design": "apps.design",

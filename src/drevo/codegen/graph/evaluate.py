@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,17 @@ from .program import Program
 
 
 def evaluate_edges(
-    graph: Graph, edges: Sequence[int], leaves: Mapping[int, Any], number: Any = float
+    graph: Graph,
+    edges: Sequence[int],
+    leaves: Mapping[int, Any],
+    number: Any = float,
+    meaning: Mapping[int, Callable[..., Any]] | None = None,
 ) -> list[Any]:
-    """Values of edges, given those of INPUT and PARAMETER nodes, or of any others; `number` converts constants."""
+    """Values of edges, given those of INPUT and PARAMETER nodes, or of any others; `number` converts constants.
+
+    meaning: of operations on values for which the table's own does not do.
+    """
+    apply = {op: row.apply for op, row in enumerate(OPS)} | dict(meaning or {})
     value: dict[int, Any] = dict(leaves)
 
     def at(e: int) -> Any:
@@ -26,7 +34,7 @@ def evaluate_edges(
         if op == CONST:
             value[n] = number(graph.constants[graph.a[n]])
         elif op > INPUT and n not in value:
-            value[n] = OPS[op].apply(*(at(e) for e in graph.operands(n)))  # type: ignore[misc]
+            value[n] = apply[op](*(at(e) for e in graph.operands(n)))  # type: ignore[misc]
     return [at(e) for e in edges]
 
 
