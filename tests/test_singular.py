@@ -82,6 +82,98 @@ def test_near_a_singular_configuration(quantity: str, dtype: str) -> None:
         assert refused[-3:] == [1e-8, 1e-9, 1e-12] and (len(refused) < 5 or dtype == "float32")
 
 
+def turned(words: str, seed: int = 5, links: int = 0) -> drevo.Robot:
+    """Slides P and hinges R along x, y and z through one point, all bodies but the last without mass, their frames
+    turned at random."""
+    b, frame, rng, joints = (
+        drevo.Builder("turned", gravity=(0, 0, -9.81)),
+        np.eye(3),
+        np.random.default_rng(seed),
+        words.split(),
+    )
+    for k, (kind, axis) in enumerate(joints):
+        own, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        own *= np.linalg.det(own)
+        last = {"mass": 1.0, "com": own.T @ (0.1, 0.02, 0.3), "inertia": own.T @ np.diag([0.1, 0.2, 0.25]) @ own}
+        b.body(
+            f"b{k}", parent=f"b{k - 1}" if k else "world", joint={"P": "prismatic", "R": "revolute"}[kind],
+            axis=own["xyz".index(axis)], rotation=frame.T @ own, **(last if k == len(joints) - 1 else {}),
+        )  # fmt: skip
+        frame = own
+    for k in range(links):
+        b.body(
+            f"d{k}", parent=f"d{k - 1}" if k else f"b{len(joints) - 1}", origin=(0.3, 0, 0), axis=(0, 1, 0),
+            mass=1.0, inertia=np.diag([0.1, 0.2, 0.25]),
+        )  # fmt: skip
+    return b.robot()
+
+
+def at(robot: drevo.Robot, angle: float) -> list[np.ndarray]:
+    """A state with all hinges of the bodies without mass at one angle."""
+    q = np.array([angle if j.kind == "revolute" and j.child[0] == "b" else 0.3 for j in robot.model.joints])
+    return [q, np.full(robot.nv, 0.1), np.ones(robot.nv)]
+
+
+@pytest.mark.parametrize(
+    "words, dtype",
+    [("Py Rx Px Rz Px", "float64"), ("Py Rx Px Rz Px", "float32"), ("Rx Py Rz Py Rx Py", "float64")],
+)
+def test_singularities_that_multiply(words: str, dtype: str) -> None:
+    """Two or three joints that others turn into one another: each pivot is far from lost, all digits are."""
+    robot = turned(words)
+    plain = make_program(robot.model, ["forward_dynamics"], [], "newton_euler", [], {})
+    for formalism in ("auto", *(f for f in formalisms_giving("forward_dynamics") if f != "planar")):
+        f = drevo.compile(robot, "forward_dynamics", formalism=formalism, dtype=dtype, cache=False)
+        refused = []
+        for angle in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5):
+            args = [x.astype(dtype) for x in at(robot, angle)]
+            try:
+                got = f(*args)
+            except NumericsError as error:
+                refused.append(angle)
+                assert "singular" in str(error) and ", beside '" in str(error)
+                continue
+            precise = {n: x.astype(np.longdouble) for (n, _), x in zip(f.inputs, args)}
+            (right,) = evaluate(plain, precise, dtype=np.longdouble).values()
+            assert np.max(np.abs(got - right)) < 0.1 * np.max(np.abs(right)), (formalism, angle)
+        assert refused[-2:] == [1e-4, 1e-5] and 0.1 not in refused
+
+
+@pytest.mark.parametrize("links", [0, 70])
+def test_calls_where_singularities_multiply(links: int) -> None:
+    """All that solves with M names the joint: kernels, loops over the bodies, dense solves, motions."""
+    robot, held = turned("Py Rx Px Rz Px", links=links), [constraint.point_on_plane("b4", (0, 0, 0), (0, 1, 0))]
+    calls: list[Any] = [robot.inverse_mass_matrix, robot.forward_dynamics, robot.forward_dynamics_derivatives]
+    calls.append(lambda *x: robot.inverse_operational_inertia(x[0], "b4"))
+    calls.append(lambda *x: robot.constrained_dynamics(*x, constraints=held).a)
+    calls.append(lambda *x: robot.simulate(*x, duration=2e-9, step=1e-9).v)
+    for call in calls:
+        first = call is calls[0]
+        call(*at(robot, 1e-2)[: 1 if first else 3])
+        with pytest.raises(NumericsError, match="'b0_joint'"):
+            call(*at(robot, 1e-5)[: 1 if first else 3])
+
+
+@pytest.mark.parametrize("count", [2, 30])
+@pytest.mark.parametrize("formalism", ["auto", "articulated_body"])
+def test_singularities_behind_a_body_do_not_multiply(count: int, formalism: str) -> None:
+    """Wrists one behind the other and side by side, with a body of its own inertia between."""
+    b = drevo.Builder("wrists", gravity=(0, 0, -9.81))
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.02, 0.3), "inertia": np.diag([0.1, 0.2, 0.25])}
+    for w in range(count):
+        parent = f"c{(w - 1) // 2}" if w else "world"
+        b.body(f"a{w}", parent=parent, axis=(0, 0, 1), origin=(0.3, 0.1, 0.2))
+        b.body(f"b{w}", parent=f"a{w}", axis=(0, 1, 0)).body(f"c{w}", parent=f"b{w}", axis=(0, 0, 1), **solid)
+    robot, rng = b.robot(), np.random.default_rng(1)
+    f = drevo.compile(robot, "forward_dynamics", formalism=formalism if count == 2 else "auto", cache=False)
+    q, v, tau = np.tile([0.3, 1e-5, 0.4], count), *rng.normal(size=(2, robot.nv))
+    a = f(q, 0.1 * v, tau)
+    left = robot.inverse_dynamics(q, 0.1 * v, a) - tau
+    sizes = np.abs(robot.mass_matrix(q)) @ np.abs(a)
+    assert np.all(np.abs(left) < 1e-13 * robot.nv * sizes)  # backward stable
+    assert np.abs(robot.constrained_dynamics(q, 0.1 * v, tau).a - a).max() < 1e-4 * np.abs(a).max()
+
+
 @pytest.mark.parametrize("how", [{"layout": "batch_last"}, {"packed": True}, {"parameters": ["c.mass"]}])
 def test_singular_in_every_layout(how: dict[str, Any]) -> None:
     """Other ways to ask for the same."""

@@ -11,7 +11,9 @@ from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
 from ..errors import TraceError
 from ..mechanics.acting import number_itself
-from ..mechanics.tree import TINY, Context, Tree, build_tree, carried_inertia
+from ..mechanics.body_table import table_of
+from ..mechanics.loose import carried_inertia, loose_rates
+from ..mechanics.tree import TINY, Context, Tree, build_tree
 from ..model.description import Model
 
 
@@ -116,7 +118,8 @@ class Tracer:
             )
             self.symbols.check()
             if compiled and not tree.formulas:
-                tree = tree.replace(carried=carried_inertia(tree))
+                loose = loose_rates(table_of(build_tree(model) if parameters else tree))
+                tree = tree.replace(carried=carried_inertia(tree), loose=loose)
             if tree.formulas:
                 self.about["by_formula"] = [f.owner.joint for f in tree.formulas]
             self.tree = prepare(tree) if prepare else tree

@@ -142,35 +142,36 @@ def factor_sweeps(robot: Dynamics) -> tuple[Function, ...]:
 
 
 def _cholesky(robot: Dynamics, q: Array) -> Array:
-    """L; a pivot is the square of L_kk."""
+    """L. A pivot is L_kk^2, of which rounding takes eps sum_i (L^-1)_ki^2 M_ii, as in `guard_pivots`."""
     M = robot.mass_matrix(q)
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     try:
         L = np.linalg.cholesky(M)
-        if np.all(np.diagonal(L, axis1=-2, axis2=-1) ** 2 > FLOOR[8] * diagonal):
+        if np.all(matvec(np.linalg.inv(L) ** 2, diagonal) * FLOOR[8] < 1.0):
             return L
     except np.linalg.LinAlgError:
         pass
+    D, unit = factors_of(M)
+    shares = D / matvec(np.swapaxes(np.linalg.inv(unit), -1, -2) ** 2, diagonal)
     names = [joint for joint, _ in robot.model.freedoms()]
-    lost = first_lost(
-        matrix_pivots(M).reshape(-1, robot.nv)[:, ::-1] / diagonal.reshape(-1, robot.nv)[:, ::-1], names[::-1]
-    )
+    lost = first_lost(shares.reshape(-1, robot.nv)[:, ::-1], names[::-1])
     where = f" in row {lost.row} of the batch" if M.ndim > 2 else ""
     raise NumericsError(
-        f"robot {robot.name!r}: the mass matrix is singular to working precision{where} at joint {lost.joint!r}, "
+        f"robot {robot.name!r}: the mass matrix is singular to working precision{where} at {lost.place}, "
         "so the motion is not determined; give the bodies beside it mass, or leave the singular configuration"
     )
 
 
-def matrix_pivots(M: Array) -> Array:
-    """D of M = L^T D L, from the last rate to the first."""
-    rest, out = np.array(M), np.zeros(M.shape[:-1])
+def factors_of(M: Array) -> tuple[Array, Array]:
+    """D and L of M = L^T D L, from the last rate to the first, whether M is positive or not."""
+    rest, D, L = np.array(M), np.zeros(M.shape[:-1]), np.zeros_like(M)
     for k in range(M.shape[-1] - 1, -1, -1):
         row = rest[..., k, :].copy()
-        out[..., k] = pivot = row[..., k]
+        D[..., k] = pivot = row[..., k]
         share = np.divide(row, pivot[..., None], out=np.zeros_like(row), where=pivot[..., None] > 0.0)
         rest -= share[..., :, None] * row[..., None, :]
-    return out
+        L[..., k, :k], L[..., k, k] = share[..., :k], 1.0
+    return D, L
 
 
 def independent_rows(weighted: Array, least: float) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 KINDS = tuple(sorted(SIZES))
 TURN = np.array([x for row in IDENTITY for x in row])
 WIDTH = 24  # numbers of a body
-GEARED = 32  # with the inertia of the rotor; a multiple of a cache line
+MORE = 32  # with the inertia of the rotor and weights of `loose_rates`; a multiple of a cache line
 SYM_PLACES = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # in the six numbers of a symmetric matrix
 _NUMBER = {**{k: i for i, k in enumerate(KINDS)}, "continuous": KINDS.index("revolute")}
 
@@ -34,7 +34,8 @@ class BodyTable:
 
     kind: index in KINDS. parallel: the body's frame at q = 0 is parallel to the parent's. parent: -1 is the
     ground. q, v: first coordinate and rate. numbers (n, 24): R 9, p 3, m, h 3, S 6, pitch, factor; (n, 32) with
-    rotors: the inertia of the rotor, then nothing.
+    rotors or runs of loose rates: the inertia of the rotor, then a weight for each rate and nothing. loose: the
+    bodies of such runs.
     links: those that the joints carry. frames: of links that do not stand just so in their bodies; if there are
     none, places: the body that each link is.
     """
@@ -52,6 +53,7 @@ class BodyTable:
     links: tuple[str, ...]
     frames: Mapping[str, LinkFrame] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
+    loose: Array | None = None
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -59,7 +61,7 @@ class BodyTable:
     @property
     def geared(self) -> bool:
         """Some joint has a rotor."""
-        return bool(self.numbers.shape[1] > WIDTH)
+        return bool(self.numbers[:, WIDTH : WIDTH + 1].any())
 
     @property
     def widths(self) -> tuple[Array, Array]:
@@ -79,7 +81,7 @@ def body_table(model: Model) -> BodyTable:
     kinds = [_NUMBER.get(j.kind, -1) for j in model.joints]
     simple = min(kinds, default=0) >= 0 and not any(j.apart for j in model.joints)
     found = _plain(model, np.array(kinds, np.int64)) if simple else None
-    return found or _of_tree(build_tree(model))
+    return found or table_of(build_tree(model))
 
 
 def _plain(model: Model, kind: Array) -> BodyTable | None:
@@ -92,7 +94,7 @@ def _plain(model: Model, kind: Array) -> BodyTable | None:
     if np.any((np.abs(direction).sum(1) - np.abs(along) > TINY) & ~turned):
         return None
     rotors = [j.dynamics.armature if j.dynamics else 0.0 for j in joints]
-    numbers = np.zeros((n, GEARED if any(rotors) else WIDTH))
+    numbers = np.zeros((n, MORE if any(rotors) else WIDTH))
     numbers[:, WIDTH:] = np.array(rotors)[:, None]
     numbers[:, :9] = _turns([j.rotation for j in joints])
     numbers[:, 9:12] = [j.origin for j in joints]
@@ -166,7 +168,8 @@ def _in_order(at: LinkFrame, order: Array) -> LinkFrame:
     return LinkFrame(at.body, Mat(*(at.R[k] for k in rows)), Vec(*(at.p[k] for k in rows)))
 
 
-def _of_tree(tree: Tree) -> BodyTable:
+def table_of(tree: Tree) -> BodyTable:
+    """The columns of a tree with numbers."""
     bodies = tree.bodies
     rows = [
         (*b.R.x, *b.R.y, *b.R.z, *b.p, b.inertia.m, *b.inertia.h, *b.inertia.S, b.pitch, b.factor) for b in bodies
@@ -176,7 +179,7 @@ def _of_tree(tree: Tree) -> BodyTable:
     numbers = np.array(rows, float).reshape(-1, WIDTH)
     if tree.armature:
         rotors = np.array([tree.armature.get(b.v, 0.0) for b in bodies])
-        numbers = np.hstack([numbers, np.repeat(rotors[:, None], GEARED - WIDTH, 1)])
+        numbers = np.hstack([numbers, np.repeat(rotors[:, None], MORE - WIDTH, 1)])
     return BodyTable(
         kind, axis, parallel.astype(bool), parent, q, v, numbers, tuple(tree.gravity), tree.nq, tree.nv,
         tuple(b.link for b in bodies), tree.frames,

@@ -89,6 +89,13 @@ class LinkFrame(NamedTuple):
     p: Vec
 
 
+class Loose(NamedTuple):
+    """A rate of a run of bodies that do not hold themselves: the first of them, and a weight (or 0)."""
+
+    run: int
+    weight: Scalar
+
+
 class Context:
     """What tracing adds to an algorithm: names, sections, guards. On numbers they do nothing."""
 
@@ -111,6 +118,7 @@ class Tree:
     joint_names: tuple[str, ...]  # of each elementary coordinate, for messages
     context: Context = field(default_factory=Context)
     carried: Vector = ()  # by rate, see `carried_inertia`
+    loose: Mapping[int, Loose] = field(default_factory=dict)  # by rate, see `loose_rates`
     armature: Mapping[int, Scalar] = field(default_factory=dict)  # inertia of rotors by rate, kg m^2 or kg
     acting: tuple[Acting, ...] = ()  # damping, friction, springs
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
@@ -222,25 +230,6 @@ class Tree:
     def replace(self, **changes: object) -> Tree:
         """A copy with some fields replaced."""
         return replace(self, **changes)  # type: ignore[arg-type]
-
-
-def carried_inertia(tree: Tree) -> list[Scalar]:
-    """By rate, the size of what a body carries, kg or kg m^2: its own and half of what each of its children does.
-
-    The same in every configuration, to be kept before inertias are regrouped. Halves, since the whole of a long
-    chain would hide a pivot that is sound.
-    """
-    mass = [b.inertia.m for b in tree.bodies]
-    turned = [2.0 * b.inertia.S.trace for b in tree.bodies]
-    out: list[Scalar] = [0.0] * tree.nv
-    for i in range(len(tree) - 1, -1, -1):
-        b = tree.bodies[i]
-        if b.parent >= 0:
-            mass[b.parent] = mass[b.parent] + 0.5 * mass[i]
-            turned[b.parent] = turned[b.parent] + 0.5 * turned[i] + mass[i] * b.p.dot(b.p)
-        for k, s in enumerate(tree.motion_subspace(b)):
-            out[b.v + k] = mass[i] if s.w.zero else turned[i]
-    return out
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from ..constrained.checks import TermsAt, feedback
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, project_state
-from ..constrained.solve import factor_of, independent_rows, matrix_pivots, spanned_by_rows
+from ..constrained.solve import factor_of, factors_of, independent_rows, spanned_by_rows
 from ..constrained.terms import ConstraintTerms, anchored, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
@@ -197,7 +197,7 @@ def _pivots(weighted: Array) -> tuple[Array, Array]:
     weighted: Gamma F^T with M^-1 = F^T F.
     """
     D = weighted @ np.swapaxes(weighted, -1, -2)
-    return matrix_pivots(D), np.diagonal(D, axis1=-2, axis2=-1)
+    return factors_of(D)[0], np.diagonal(D, axis1=-2, axis2=-1)
 
 
 def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | None:

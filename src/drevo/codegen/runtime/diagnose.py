@@ -25,12 +25,20 @@ ROWS = 1024  # of which the pivots are looked at together
 
 
 class Pivot(NamedTuple):
-    """The pivot at a joint, relative to what it is left of."""
+    """The pivot at a joint, relative to what it is left of; beside: joints that are nearly as bad."""
 
     row: int
     joint: str
     ratio: float
     lost: bool
+    beside: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """joint 'a', beside 'b' and 'c'."""
+        *most, last = map(repr, self.beside or ("",))
+        beside = f", beside {', '.join(most)}{' and ' * bool(most)}{last} which are nearly so"
+        return f"joint {self.joint!r}" + beside * bool(self.beside)
 
 
 Weakest = Callable[[Sequence[Array]], "Pivot | None"]  # by inputs (B, n)
@@ -72,10 +80,12 @@ def weakest(program: Program, ins: Sequence[Array]) -> Pivot | None:
 
 def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
     """Of pivots relative to their scales, (B, n), the first that is lost, or the least."""
-    lost = ~(ratio > FLOOR[ratio.dtype.itemsize])
+    floor = FLOOR[ratio.dtype.itemsize]
+    lost = ~(ratio > floor)
     at = int(lost.argmax()) if lost.any() else int(ratio.argmin())
     r, k = divmod(at, len(joints))
-    return Pivot(start + r, joints[k], float(ratio[r, k]), bool(lost[r, k]))
+    near = dict.fromkeys(joint for joint, x in zip(joints, ratio[r]) if x < np.sqrt(floor) and joint != joints[k])
+    return Pivot(start + r, joints[k], float(ratio[r, k]), bool(lost[r, k]), tuple(near))
 
 
 def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
@@ -83,7 +93,7 @@ def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
     if found is None or np.isnan(found.ratio) or not (found.lost or finite):
         return None
     return (
-        f"the mass matrix is singular to working precision at joint {found.joint!r}{_row(found.row, many)}: "
+        f"the mass matrix is singular to working precision at {found.place}{_row(found.row, many)}: "
         f"{abs(found.ratio):.1e} of the inertia that it moves is left to it, so no digit of the result would be "
         "right; leave this configuration, or give the bodies beside the joint inertia"
     )

@@ -19,7 +19,7 @@ from ...codegen.runtime.rolled import Sizes, function_of
 from ...errors import TraceError
 from ...io.memory import lent
 from ...mechanics.algorithms.operational import immobile
-from ...mechanics.body_table import GEARED, WIDTH, BodyTable, body_table
+from ...mechanics.body_table import MORE, WIDTH, BodyTable, body_table
 from ...model.description import Model
 from ...model.quantities import CATALOGUE
 from ..pivots import SINGULAR, TRIES, refuse_singular
@@ -59,7 +59,7 @@ def rolled_program(
     fixed = tuple(_size(s) for _, s in results)
     return Rolled(
         _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.first + loaded * WORLD,
-        GEARED if kinds[0][3] else WIDTH,
+        MORE if any(k[3] or k[4] for k in kinds) else WIDTH,
         any(k[0] in TURNING for k in kinds), loaded, shape.tiled, fixed, shape.zeroed,
     )  # fmt: skip
 

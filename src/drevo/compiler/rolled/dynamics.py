@@ -10,7 +10,7 @@ from ...mechanics.algorithms.articulated_body import Articulated, articulated_of
 from ...mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ...mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
 from ...mechanics.algorithms.kinematics import step_acceleration, step_velocity
-from ...mechanics.joints import Force, Motion
+from ...mechanics.joints import NO_FORCE, Force, Motion
 from ...mechanics.rotation import joint_coordinate_rates
 from ...mechanics.scalar import Scalar, Vector
 from ...mechanics.spatial import ZERO, Mat, Sym, Vec
@@ -28,8 +28,14 @@ from .step import (
     pose_of,
 )
 
-LOAD: Kind = ("revolute", 0, True, False)  # a load reads nothing of its joint
-LINK: Kind = ("revolute", 0, False, False)  # a link's frame in its body: R and p of the table, nothing of a joint
+LOAD: Kind = ("revolute", 0, True, False, 0)  # a load reads nothing of its joint
+LINK: Kind = (
+    "revolute",
+    0,
+    False,
+    False,
+    0,
+)  # a link's frame in its body: R and p of the table, nothing of a joint
 
 # what the loops hand on, in the slot of each body; with external wrenches after the world's rotation
 _MOTION = 0
@@ -130,6 +136,7 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     t.write("own", flat_of(moving), _MOTION)
     t.write("own", flat_of(moving.cross_force(inertia.times(moving))), _BIAS)
     t.write("own", numbers_of(inertia), _INERTIA)
+    t.lose(None, NO_FORCE, _GAIN, 7)
     return t.step([] if moving_on else t.quaternions())
 
 
@@ -138,7 +145,8 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
     inertia, p = articulated_from(t.own(21, _INERTIA)), force_of(t.own(6, _BIAS))
-    joint = joint_of(t.tree, 0, inertia, p, tau, motion_of(t.own(6, _MOTION)).cross(rate))
+    c = motion_of(t.own(6, _MOTION)).cross(rate)
+    joint = joint_of(t.tree, 0, inertia, p, tau, c, t.lost(_GAIN, 7))
     n = t.body.nv
     rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
     columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
@@ -147,6 +155,7 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     total = articulated_from(t.parent(21, _INERTIA)) + passed.lifted(X)
     t.write("parent", numbers_of(total), _INERTIA)
     t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.force_to_parent(force)), _BIAS)
+    t.lose(X, joint.lost, _GAIN, 7)
     return t.step()
 
 
@@ -192,6 +201,7 @@ def _pivots_out(kind: Kind) -> BodyStep:
     t = StepTracer(kind)
     body = t.body.inertia
     t.write("own", [*numbers_of(articulated_of_body(body)), body.m, *body.h, *body.S])
+    t.lose(None, NO_FORCE, _PIVOT_SLOT, 0)
     return t.step()
 
 
@@ -203,11 +213,17 @@ def _pivots_back(kind: Kind) -> BodyStep:
     t = StepTracer(kind)
     X, n, still = t.at(), t.body.nv, Motion(ZERO, ZERO)
     inertia, moved = articulated_from(t.own(21, 0)), body_from(t.own(10, _MOVED))
-    joint = joint_of(t.tree, 0, inertia, Force(ZERO, ZERO), [0.0] * n, still)
-    t.write("result", [p / (s.dot(apply_inertia(moved, s)) + t.rotor) for p, s in zip(joint.D.pivots, joint.S)])
-    passed, _ = bias_to_parent(inertia, Force(ZERO, ZERO), joint, kind[3])
+    lost, weight = t.lost(_PIVOT_SLOT, 0), [t.tree.loose[k].weight if kind[4] else 0.0 for k in range(n)]
+    joint = joint_of(t.tree, 0, inertia, NO_FORCE, [0.0] * n, still, lost)
+    y = joint.D.solve_transposed([w - s.dot(lost) for s, w in zip(joint.S, weight)])
+    t.write("result", [
+        p / (s.dot(apply_inertia(moved, s)) + t.rotor + (x - w) * (x - w))
+        for p, s, x, w in zip(joint.D.pivots, joint.S, y, weight)
+    ])  # fmt: skip
+    passed, _ = bias_to_parent(inertia, NO_FORCE, joint, kind[3])
     t.write("parent", numbers_of(articulated_from(t.parent(21, 0)) + passed.lifted(X)), 0)
     more = inertia_to_parent(X, moved)
+    t.lose(X, joint.lost, _PIVOT_SLOT, 0)
     half = [0.5 * x for x in (more.m, *more.h, *more.S)]
     t.write("parent", [x + y for x, y in zip(t.parent(10, _MOVED), half)], _MOVED)
     return t.step()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...codegen.emit.llvm_steps import BodyLoop, BodyStep, Solve
 from ...mechanics.algorithms.articulated_body import articulated_of_body
 from ...mechanics.algorithms.operational import inverted
-from ...mechanics.joints import Force, Motion
+from ...mechanics.joints import NO_FORCE, Force, Motion
 from ...mechanics.scalar import Matrix, Scalar, Vector, sqrt
 from ...mechanics.spatial import Mat, Vec
 from . import matrices
@@ -54,6 +54,7 @@ def _out(kind: Kind) -> BodyStep:
     t = StepTracer(kind)
     t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(t.at().rotation)))
     t.write("own", numbers_of(articulated_of_body(t.body.inertia)), _INERTIA)
+    t.lose(None, NO_FORCE, _FREEDOMS, 16)
     return t.step(t.quaternions())
 
 
@@ -70,13 +71,15 @@ def _eliminate(t: StepTracer, at: int, first: int, width: int, place: Freedom) -
     at: of the inertia; first, width: of the freedoms.
     """
     X, R, inertia = t.at(), mat_of(t.own(9, 0)), articulated_from(t.own(21, at))
-    lever, carried = mat_of(t.parent(9, 0)) @ X.p, inertia
+    lever, carried, lost = mat_of(t.parent(9, 0)) @ X.p, inertia, t.lost(first, width)
     for k, column in reversed(list(enumerate(t.tree.motion_subspace(t.body)))):
         S = column * t.body.factor
         U = inertia.times(S)
         pivot = S.dot(U) + t.rotor
-        t.tree.guard(pivot, (carried.M if S.w.zero else carried.A).trace, k)
-        W = U * (1.0 / pivot)
+        W, y = U * (1.0 / pivot), -S.dot(lost)
+        t.tree.guard(pivot, (carried.M if S.w.zero else carried.A).trace + y * y, k)
+        if t.kind[4]:
+            lost = lost + W * (y + t.tree.loose[k].weight)
         inertia = inertia.less(U, W)
         inertia = inertia if t.kind[3] else inertia.without(S)
         here = first + width * k
@@ -85,6 +88,7 @@ def _eliminate(t: StepTracer, at: int, first: int, width: int, place: Freedom) -
         t.write("own", [*(R @ W.n), *(R @ W.f), 1.0 / sqrt(pivot)], here + place.gain)
     total = articulated_from(t.parent(21, at)) + inertia.lifted(X)
     t.write("parent", numbers_of(total), at)
+    t.lose(X, lost, first, width)
 
 
 def _factored(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
@@ -164,6 +168,7 @@ def _still_out(kind: Kind) -> BodyStep:
     """As of inverse dynamics at a = 0, with the rigid inertia that is to be articulated."""
     t = matrices.out(kind, 2, still=True)
     t.write("own", numbers_of(articulated_of_body(t.body.inertia)), _MOVING)
+    t.lose(None, NO_FORCE, _MOVING + 21, 62)
     return t.step(t.quaternions())
 
 

@@ -8,15 +8,17 @@ from ...codegen.emit.llvm_steps import BodyStep, Place
 from ...codegen.emit.lower import lower
 from ...codegen.graph.node import Expr
 from ...mechanics.algorithms.kinematics import Pose
-from ...mechanics.body_table import GEARED, WIDTH
-from ...mechanics.joints import Force, Motion, Placement, place
+from ...mechanics.body_table import MORE, WIDTH
+from ...mechanics.joints import NO_FORCE, Force, Motion, Placement, place
 from ...mechanics.scalar import Scalar, Vector, dot, sqrt
 from ...mechanics.spatial import IDENTITY, ZERO, Mat, RigidInertia, Sym, Vec
-from ...mechanics.tree import Tree, TreeBody
+from ...mechanics.tree import Loose, Tree, TreeBody
 from ..tracer import Tracer
 
-# of joint, its axis, whether its frame stands parallel to the parent's, and whether joints may have rotors
-Kind = tuple[str, int, bool, bool]
+# of joint, its axis, whether its frame stands parallel to the parent's, whether joints may have rotors; of a body
+# in a run of loose rates 1 and the parent's freedoms, where it is in the run too, else 0
+Kind = tuple[str, int, bool, bool, int]
+LOST = 6  # numbers behind those of the freedoms: the right-hand side that tests the pivots, see `guard_pivots`
 TURNING = ("revolute", "helical")
 WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
 
@@ -30,8 +32,8 @@ class StepTracer(Tracer):
         self.kind, self.loaded, self.united = kind, loaded, united
         self.given: list[tuple[Place, list[Expr]]] = []
         self.written: list[Place] = []
-        name, axis, parallel, geared = kind
-        x = self.read("table", GEARED if geared else WIDTH)
+        name, axis, parallel, geared, run = kind
+        x = self.read("table", MORE if geared or run else WIDTH)
         inertia = RigidInertia(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
         R = IDENTITY if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
         self.body = TreeBody(
@@ -41,8 +43,9 @@ class StepTracer(Tracer):
         self.rotor = x[WIDTH] if geared else 0.0
         armature = dict.fromkeys(range(self.body.nv), self.rotor) if geared else {}
         self.tree = Tree(
-            (self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context, armature=armature
-        )
+            (self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context, armature=armature,
+            loose={k: Loose(0, x[WIDTH + 1 + k]) for k in range(self.body.nv)} if run else {},
+        )  # fmt: skip
 
     def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
         found = self.input(f"{base}{len(self.given)}", count)
@@ -90,6 +93,19 @@ class StepTracer(Tracer):
         """Coordinates of a joint, their quaternion made unit where that is asked for."""
         size = 1.0 / sqrt(dot(q[-4:], q[-4:])) if self.united else 1.0
         return [*q[:-4], *(x * size for x in q[-4:])]
+
+    def lost(self, first: int, width: int) -> Force:
+        """That of the body, whose freedoms begin there."""
+        return force_of(self.own(LOST, first + width * self.body.nv)) if self.kind[4] else NO_FORCE
+
+    def lose(self, X: Placement | None, lost: Force, first: int, width: int) -> None:
+        """It is set, or (through the joint at X) added to the parent's."""
+        if X is None and self.kind[4]:
+            self.write("own", flat_of(lost), first + width * self.body.nv)
+        elif X is not None and self.kind[4] > 1:
+            at = first + width * (self.kind[4] - 1)
+            total = force_of(self.parent(LOST, at)) + X.force_to_parent(lost)
+            self.write("parent", flat_of(total), at)
 
     def turn(self, X: Placement) -> None:
         """The world's rotation of the body, where wrenches in world axes come."""

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...codegen.emit.llvm_steps import INTEGERS
 from ...codegen.runtime.rolled import Data
-from ...mechanics.body_table import KINDS, BodyTable, along_z, body_table
+from ...mechanics.body_table import KINDS, MORE, WIDTH, BodyTable, along_z, body_table
+from ...mechanics.loose import loose_rates
 from ...mechanics.spatial import IDENTITY
 from ...model.description import Model
 from .dynamics import SweepShape
-from .step import WORLD, Kind
+from .step import LOST, WORLD, Kind
 
 Array = np.ndarray[Any, Any]
 _ONE = [x for row in IDENTITY for x in row]
@@ -27,7 +28,7 @@ class Tables:
     """The columns of a model, and the tables of quantities made from them."""
 
     def __init__(self, model: Model) -> None:
-        self.columns = body_table(model)
+        self.columns = with_runs(body_table(model))
         self.kinds, self.number = kinds_of(self.columns)
         if len(self.kinds) > FEW:
             self.columns = along_z(self.columns)
@@ -95,7 +96,7 @@ class Tables:
         result is its v, or a freedom.
         """
         c, first = self.columns, shape.slot + WORLD * bool(loads)
-        size = first + shape.per_rate * c.widths[1]
+        size = first + shape.per_rate * c.widths[1] + (0 if c.loose is None else LOST * c.loose)
         ends = shape.first + first - shape.slot + np.cumsum(size)
         slots = ends - size
         parent = np.where(c.parent >= 0, slots[c.parent], 0)
@@ -139,8 +140,29 @@ class Tables:
 
 def kinds_of(columns: BodyTable) -> tuple[list[Kind], Array]:
     """The kinds present, in a fixed order: they are what the code depends on; and the kind of every body."""
-    codes, number = np.unique(6 * columns.kind + 2 * columns.axis + columns.parallel, return_inverse=True)
-    return [(KINDS[c // 6], int(c % 6 // 2), bool(c % 2), columns.geared) for c in codes], number
+    run = np.zeros(len(columns), np.int64)
+    if columns.loose is not None:
+        within = columns.loose & columns.loose[columns.parent] & (columns.parent >= 0)
+        run = columns.loose * (1 + within * columns.widths[1][columns.parent])
+    codes, number = np.unique(
+        36 * run + 6 * columns.kind + 2 * columns.axis + columns.parallel, return_inverse=True
+    )
+    kinds = [(KINDS[c % 36 // 6], int(c % 6 // 2), bool(c % 2), columns.geared, int(c // 36)) for c in codes]
+    return kinds, number
+
+
+def with_runs(c: BodyTable) -> BodyTable:
+    """The table with the weights of loose rates, where there are any."""
+    found = loose_rates(c)
+    if not found:
+        return c
+    numbers = np.hstack([c.numbers[:, : WIDTH + 1], np.zeros((len(c), MORE))])[:, :MORE]
+    loose = np.zeros(len(c), bool)
+    for i, (v, width) in enumerate(zip(c.v, c.widths[1])):
+        for k in range(width):
+            if v + k in found:
+                loose[i], numbers[i, WIDTH + 1 + k] = True, found[v + k].weight
+    return replace(c, numbers=numbers, loose=loose)
 
 
 def quaternions_of(columns: BodyTable) -> list[int]:

@@ -10,7 +10,7 @@ from ..joints import NO_FORCE, STILL, Force, Motion, Placement
 from ..scalar import Scalar, Vector, accumulate, is_zero
 from ..spatial import SYM_ZERO, ZERO, Mat, RigidInertia, Sym, Vec, congruence, rotated, rotated_mat, skew
 from ..tree import Tree
-from .inertia_matrix import Factors, SparseRows
+from .inertia_matrix import Factors, SparseRows, guard_pivots
 from .inverse_dynamics import External, external_on
 from .kinematics import step_velocity
 
@@ -85,13 +85,17 @@ def articulated_of_body(body: RigidInertia) -> Articulated:
 
 
 class ArticulatedJoint(NamedTuple):
-    """What the way back leaves for the accelerations: S, U = I S, D's factors, u, and c = v x S rate."""
+    """What the way back leaves for the accelerations: S, U = I S, D's factors, u, and c = v x S rate.
+
+    lost: what the test of the pivots further in takes from this joint.
+    """
 
     S: list[Motion]
     U: list[Force]
     D: Factors
     u: list[Scalar]
     c: Motion
+    lost: Force
 
 
 def forward_dynamics(
@@ -101,7 +105,7 @@ def forward_dynamics(
     refuse_shared(tree)
     X, rates, n = tree.placements(q), tree.rates(v), len(tree)
     moving, world = [STILL] * n, [X[0].R] * n if n else []
-    inertia, p = [NO_INERTIA] * n, [NO_FORCE] * n
+    inertia, p, lost = [NO_INERTIA] * n, [NO_FORCE] * n, [NO_FORCE] * n
     joints: list[ArticulatedJoint | None] = [None] * n
     for out, i in tree.tour():
         b = tree.bodies[i]
@@ -114,9 +118,11 @@ def forward_dynamics(
                 world[i] = (world[b.parent].mul(X[i].rotation)) if b.parent >= 0 else X[i].rotation
                 p[i] = p[i] - external_on(tree, i, world[i], external)
         else:
-            joints[i] = joint_of(tree, i, inertia[i], p[i], tau, moving[i].cross(rates[i]))
+            joint = joint_of(tree, i, inertia[i], p[i], tau, moving[i].cross(rates[i]), lost[i])
+            joints[i] = joint
             if b.parent >= 0:
-                Ia, pa = bias_to_parent(inertia[i], p[i], joints[i], b.v in tree.armature)  # type: ignore[arg-type]
+                lost[b.parent] = lost[b.parent] + X[i].force_to_parent(joint.lost)
+                Ia, pa = bias_to_parent(inertia[i], p[i], joint, b.v in tree.armature)
                 inertia[b.parent] = inertia[b.parent] + Ia.lifted(X[i])
                 p[b.parent] = p[b.parent] + X[i].force_to_parent(pa)
     return _accelerations(tree, X, joints)  # type: ignore[arg-type]
@@ -139,26 +145,38 @@ def refuse_shared(tree: Tree, capable: str = "khalil, newton_euler") -> None:
         seen[b.v] = b.joint
 
 
-def joint_of(tree: Tree, i: int, inertia: Articulated, p: Force, tau: Vector, c: Motion) -> ArticulatedJoint:
+def joint_of(
+    tree: Tree, i: int, inertia: Articulated, p: Force, tau: Vector, c: Motion, lost: Force = NO_FORCE
+) -> ArticulatedJoint:
     """U = I S, D = S^T U, u = tau - S^T p."""
     b = tree.bodies[i]
     S = [s * b.factor for s in tree.motion_subspace(b)]
     U = [inertia.times(s) for s in S]
     u = [tau[b.v + k] - s.dot(p) for k, s in enumerate(S)]
-    return ArticulatedJoint(S, U, pivots_of(tree, i, inertia, S, U), u, c)
+    D, lost = pivots_of(tree, i, inertia, S, U, lost)
+    return ArticulatedJoint(S, U, D, u, c, lost)
 
 
-def pivots_of(tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: Sequence[Force]) -> Factors:
-    """The factors of D = S^T U, its pivots guarded by what the body carries, turned about any axis or shifted."""
+def pivots_of(
+    tree: Tree, i: int, inertia: Articulated, S: Sequence[Motion], U: Sequence[Force], lost: Force
+) -> tuple[Factors, Force]:
+    """The factors of D = S^T U, its pivots guarded by what the body carries, turned about any axis or shifted.
+
+    lost: the bias force that makes the right-hand side of `guard_pivots`; then what the parent feels of it.
+    """
     D: SparseRows = [{l: S[k].dot(U[l]) for l in range(k + 1)} for k in range(len(S))]
-    for k in range(len(S)):
-        accumulate(D[k], k, tree.armature.get(tree.bodies[i].v + k, 0.0))
+    rates = [tree.bodies[i].v + k for k in range(len(S))]
+    for k, v in enumerate(rates):
+        accumulate(D[k], k, tree.armature.get(v, 0.0))
     factors = Factors(D, range(len(S)))
-    for k, pivot in enumerate(factors.pivots):
-        v = tree.bodies[i].v + k
-        block = inertia.M if S[k].w.zero else inertia.A
-        tree.guard(pivot, tree.carried[v] if tree.carried else block.trace, v)
-    return factors
+    traces = [(inertia.M if s.w.zero else inertia.A).trace for s in S]
+    y = [-s.dot(lost) for s in S]
+    guard_pivots(tree, factors, rates, [tree.carried[v] for v in rates] if tree.carried else traces, y)
+    if not tree.loose.keys() & rates:
+        return factors, NO_FORCE
+    for u, x in zip(U, factors.solve_lower(y)):
+        lost = lost + u * x
+    return factors, lost
 
 
 def bias_to_parent(

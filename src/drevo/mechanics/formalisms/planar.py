@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...errors import TraceError
-from ..algorithms.inertia_matrix import Factors, SparseRows, dense, factorised, with_rotor_rows
+from ..algorithms.inertia_matrix import Factors, SparseRows, dense, factorised, guard_pivots, with_rotor_rows
 from ..scalar import Matrix, Scalar, Vector, accumulate, atan2, cos, is_zero, sin, sqrt
 from ..spatial import IDENTITY, Vec
 from ..tree import Tree
@@ -186,8 +186,7 @@ def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scal
         if b.parent >= 0:
             T[b.parent] = T[b.parent] - b.factor * tau[b.v]
     f = Factors(H, range(len(bodies)))
-    for b, pivot, diagonal in zip(bodies, f.pivots, f.diagonal):
-        tree.guard(pivot, diagonal, b.v)
+    guard_pivots(tree, f, [b.v for b in bodies], f.diagonal, [0.0] * len(bodies))
     A = f.solve([t - x for t, x in zip(T, h)])
     out: list[Scalar] = [0.0] * tree.nv
     for b, acc in zip(bodies, A):

@@ -14,7 +14,7 @@ from ..algorithms.articulated_body import NO_MATRIX, Articulated, pivots_of, ref
 from ..algorithms.inertia_matrix import Factors
 from ..algorithms.inverse_dynamics import External
 from ..algorithms.kinematics import Pose, body_poses
-from ..joints import STILL, Force, Motion, Placement
+from ..joints import NO_FORCE, STILL, Force, Motion, Placement
 from ..scalar import Scalar, Vector, is_zero
 from ..spatial import IDENTITY, ZERO, RigidInertia, Sym, Vec, congruence
 from ..tree import Tree
@@ -104,11 +104,11 @@ def solve(tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | No
     refuse_shared(tree, "khalil, newton_euler")
     parts = separate(tree, q, v, external)
     M, Q = [p.M for p in parts], [p.Q for p in parts]
-    U: list[Factors] = [Factors([], [])] * len(parts)
+    U, lost = [Factors([], [])] * len(parts), [NO_FORCE] * len(parts)
     for k in range(len(parts) - 1, -1, -1):
         b, S = tree.bodies[k], parts[k].S
         MS = [M[k].times(s) for s in S]
-        U[k] = pivots_of(tree, k, M[k], S, MS)
+        U[k], behind = pivots_of(tree, k, M[k], S, MS, lost[k])
         if b.parent < 0:
             continue
         free = Q[k] - M[k].times(parts[k].bias)
@@ -121,6 +121,7 @@ def solve(tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | No
         up = shift(parts[k].rho)
         M[b.parent] = M[b.parent] + left.lifted(up)
         Q[b.parent] = Q[b.parent] + up.force_to_parent(passed)
+        lost[b.parent] = lost[b.parent] + up.force_to_parent(behind)
     return _outwards(tree, parts, M, Q, U, tau)
 
 
