@@ -9,7 +9,7 @@ from __future__ import annotations
 from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_columns import ColumnLoop, ColumnPointers, add_columns, constants
 from .llvm_math import Lanes
-from .llvm_rows import add_flush, add_moves, width_of
+from .llvm_rows import add_dense_moves, add_flush, add_moves, width_of
 from .llvm_target import BEYOND, Arena, Target, flush_subnormals
 from .lower import Lowered
 
@@ -22,8 +22,10 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
     l, rows = target.of(target.lanes), layout == "rows"
     _add_clear(m, l)
     if rows:
-        for w in sorted({width_of(p.size, l.lanes) for p in (*low.inputs, *low.outputs) if p.size}):
-            add_moves(m, l, w)
+        for op, arrays in (("load", low.inputs), ("store", low.outputs)):
+            sizes = [p.size for p in arrays if p.size]
+            add_moves(m, l, op, sizes)
+            add_dense_moves(m, l, op, sizes)
         add_flush(m, l)
     else:
         add_columns(m, low, l, arena)
@@ -85,8 +87,10 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
     arrays, strides = ports.arrays, ports.strides
     stages = {i: f.arena.at(arena.stages[i - n], I8) for i in outputs}
     out = f.arena.at(_first(arena), I8)
+    inputs = {i: p.size for i, p in enumerate(low.inputs) if p.size}
+    dense = {i: strides[i].equals(size * l.size) for i, size in {**inputs, **outputs}.items()}
     # rows that lie one after the other, and are more than a cache holds
-    past = {i: (strides[i] * f.all > BEYOND) & strides[i].equals(size * l.size) for i, size in outputs.items()}
+    past = {i: (strides[i] * f.all > BEYOND) & dense[i] for i in outputs}
     with f.loop(f.count, step=run, some=True) as block:
         start = block.i
         full = start <= f.count - run
@@ -97,12 +101,15 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
         with f.loop(f.smaller(start + run, f.count), start=start, step=l.lanes, some=True) as tile:
 
             def move(op: str, i: int, place: Value, size: int, b: Value = tile.i) -> None:
-                given = (place, strides[i], b, ports.last, ports.tiles[i], size)
-                f.call(VOID, f"{op}_{width_of(size, l.lanes)}", *given)
+                whole = dense[i] & (b <= f.count - l.lanes)
+                with f.when(whole):
+                    f.call(VOID, f"{op}_dense_{size}", place.at(b * (size * l.size), I8), ports.tiles[i])
+                with f.when(~whole):
+                    given = (place, strides[i], b, ports.last, ports.tiles[i], size)
+                    f.call(VOID, f"{op}_{width_of(op, size, l.lanes)}", *given)
 
-            for i, p in enumerate(low.inputs):
-                if p.size:
-                    move("load", i, arrays[i], p.size)
+            for i, size in inputs.items():
+                move("load", i, arrays[i], size)
             f.call(VOID, "many", f.arena, out, ports.scratch, ports.status)
             for i, size in outputs.items():
                 move("store", i, to[i], size)

@@ -25,18 +25,17 @@ def emit_rolled(rolled: Rolled, target: Target) -> str:
         if rolled.tiled:
             _add_load_wrenches(m, many)
     if rolled.tiled:
-        sizes = [many.lanes, *rolled.results, *[WRENCH] * rolled.loaded]
-        for w in sorted({_width(n, many) for n in sizes}):
-            add_moves(m, many, w)
+        add_moves(m, many, "load", [many.lanes, *[WRENCH] * rolled.loaded])
+        add_moves(m, many, "store", [n or many.lanes for n in rolled.results])
         add_flush(m, many)
     _add_single(m, rolled, one)
     _Batch(m, rolled, target)
     return m.text()
 
 
-def _width(size: int, l: Lanes) -> int:
-    """Of the blocks that rows of that size are moved in; 0: the model knows the size."""
-    return width_of(size, l.lanes) if size else l.lanes
+def _move(op: str, size: int, l: Lanes) -> str:
+    """What moves rows of that size; 0: the model knows the size, which is at least that of a vector."""
+    return f"{op}_{width_of(op, size or l.lanes, l.lanes)}"
 
 
 def _wrenches(f: IRFunction, l: Lanes, state: Value) -> Value:
@@ -65,7 +64,7 @@ def _add_load_wrenches(m: Module, l: Lanes) -> None:
     with f.loop(f.loads, some=True) as s:
         array, stride = _port(f, s.i)
         to = f.to.at(s.i * WRENCH, l.type)
-        f.call(VOID, f"load_{_width(WRENCH, l)}", array, stride, f.b, f.last, to, WRENCH)
+        f.call(VOID, _move("load", WRENCH, l), array, stride, f.b, f.last, to, WRENCH)
     f.ret()
 
 
@@ -144,7 +143,7 @@ class _Batch:
             f.call(VOID, "llvm.memset.p0.i64", tile, f.zero(I8), size * l.bytes, f.const(I1, "false"))
         with f.loop(f.count, step=l.lanes, some=True) as s:
             for array, stride, tile, size in ports[: self.n]:
-                f.call(VOID, f"load_{l.lanes}", array, stride, s.i, last, tile, size)
+                f.call(VOID, _move("load", 0, l), array, stride, s.i, last, tile, size)
             if self.rolled.loaded:
                 f.call(VOID, "load_wrenches", *self.wrenches, s.i, last, self.loads, *wrenches)
             self.bodies(l, state, tiles, wrenches)
@@ -152,7 +151,7 @@ class _Batch:
                 begin = s.i * stride
                 past = (stride * f.all > BEYOND) & stride.equals(size * l.size) & (s.i <= f.count - l.lanes)
                 to = f.select(past, stage.at(-begin, I8), array)
-                f.call(VOID, f"store_{_width(known, l)}", to, stride, s.i, last, tile, size)
+                f.call(VOID, _move("store", known, l), to, stride, s.i, last, tile, size)
                 with f.when(past):
                     f.call(VOID, "flush", stage, array.at(begin, I8), size * l.bytes)
 

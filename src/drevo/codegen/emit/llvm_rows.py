@@ -6,9 +6,9 @@ no remainder loop, no mask over samples and no write outside the caller's rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
+from .ir import I8, I64, PTR, VOID, Module, Value
 from .llvm_math import Lanes
 from .llvm_target import LINE
 
@@ -16,47 +16,61 @@ MOVED = {"p": PTR, "stride": I64, "b": I64, "last": I64, "tile": PTR, "n": I64} 
 _TILES_AHEAD = 4  # of the prefetch of rows; 1 to 4 differ by 3 %
 
 
-def width_of(size: int, lanes: int) -> int:
-    """The widest block of a port: a power of two."""
-    return min(lanes, 1 << size.bit_length() - 1)
+def width_of(op: str, size: int, lanes: int) -> int:
+    """Columns of a block of a port, a power of two: joined rows are shuffled less, whole ones written at once."""
+    return min(max(2, lanes // 2) if op == "load" else lanes, 1 << size.bit_length() - 1)
 
 
-def add_moves(m: Module, l: Lanes, w: int) -> None:
-    """@load_<w> and @store_<w>: W rows of n columns from or to a tile, in blocks of w <= min(n, W) columns.
+def add_moves(m: Module, l: Lanes, op: str, sizes: Iterable[int]) -> None:
+    """@load_<w> and @store_<w>: W rows of n columns from or to a tile, in blocks of w <= n columns.
 
     A block is W / w square transpositions side by side. The last block is moved back to n - w: it writes some
     columns twice, with the same bits, instead of masking.
     """
-    for op, block in (("load", _load), ("store", _store)):
+    for w in sorted({width_of(op, n, l.lanes) for n in sizes}):
         f = m.function(f"{op}_{w}", VOID, MOVED)
-        rows = [f.p.at(f.smaller(f.b + r, f.last) * f.stride, I8) for r in range(l.lanes)]
+        starts = [f.p.at(f.smaller(f.b + r, f.last) * f.stride, I8) for r in range(l.lanes)]
+        ahead = f.stride * (_TILES_AHEAD * l.lanes)
         with f.loop(f.n, step=w, some=True) as s:
             j = f.smaller(s.i, f.n - w)
-            block(f, l, w, rows, j * l.size, f.tile.at(j * l.bytes, I8))
+            rows = [row.at(j * l.size, I8) for row in starts]
+            _BLOCKS[op](l, w, rows, f.tile.at(j * l.bytes, I8))
+            for row in rows if op == "load" else ():
+                row.at(ahead, I8).prefetch()
         f.ret()
 
 
-def _load(f: IRFunction, l: Lanes, w: int, rows: Sequence[Value], first: Value, tile: Value) -> None:
-    """Rows in, and a prefetch of rows that a later tile will read."""
-    ahead, values = f.stride * (_TILES_AHEAD * l.lanes), []
-    for row in rows:
-        place = row.at(first, I8)
-        values.append(place.load(f"<{w} x {l.scalar}>", l.size))
-        place.at(ahead, I8).prefetch()
-    values = _transposed(values, w)
-    for c in range(w):
-        column = _side_by_side(values[c::w], w)
+def add_dense_moves(m: Module, l: Lanes, op: str, sizes: Iterable[int]) -> None:
+    """@load_dense_<n> and @store_dense_<n>(p, tile): W whole rows of n columns that lie one after the other."""
+    for n in sorted(set(sizes)):
+        w, ahead = width_of(op, n, l.lanes), _TILES_AHEAD * n * l.bytes
+        f = m.function(f"{op}_dense_{n}", p=PTR, tile=PTR)
+        with f.loop(n, step=w, some=True) as s:
+            j = f.smaller(s.i, n - w) if n % w else s.i
+            first = f.p.at(j * l.size, I8)
+            rows = [first.at(r * n * l.size, I8) for r in range(l.lanes)]
+            _BLOCKS[op](l, w, rows, f.tile.at(j * l.bytes, I8))
+            for line in range(0, w * l.bytes, LINE) if op == "load" else ():
+                f.p.at(j * l.bytes + (ahead + line), I8).prefetch()
+        f.ret()
+
+
+def _load(l: Lanes, w: int, rows: Sequence[Value], tile: Value) -> None:
+    """Rows k, w + k, 2 w + k, .. side by side, before anything is shuffled."""
+    values = [row.load(f"<{w} x {l.scalar}>", l.size) for row in rows]
+    joined = [_side_by_side(values[k::w], w) for k in range(w)]
+    for c, column in enumerate(_transposed(joined, w, l.lanes)):
         tile.at(c * l.bytes, I8).store(column, l.bytes)
 
 
-def _store(f: IRFunction, l: Lanes, w: int, rows: Sequence[Value], first: Value, tile: Value) -> None:
-    parts: list[Value] = [tile] * l.lanes
-    for c in range(w):
-        column = tile.at(c * l.bytes, I8).load(l.type, l.bytes)
-        for k in range(0, l.lanes, w):
-            parts[k + c] = column.shuffle(None, range(k, k + w))
-    for row, x in zip(rows, _transposed(parts, w)):
-        row.at(first, I8).store(x, l.size)
+def _store(l: Lanes, w: int, rows: Sequence[Value], tile: Value) -> None:
+    columns = [tile.at(c * l.bytes, I8).load(l.type, l.bytes) for c in range(w)]
+    for k, joined in enumerate(_transposed(columns, w, l.lanes)):
+        for at, row in enumerate(rows[k::w]):
+            row.store(joined.shuffle(None, range(at * w, at * w + w)), l.size)
+
+
+_BLOCKS = {"load": _load, "store": _store}
 
 
 def _side_by_side(values: list[Value], size: int) -> Value:
@@ -67,13 +81,13 @@ def _side_by_side(values: list[Value], size: int) -> Value:
     return values[0]
 
 
-def _transposed(values: list[Value], w: int) -> list[Value]:
-    """Groups of w vectors of w lanes: lane l of vector i goes to lane i of vector l, by w log2 w shuffles."""
-    d = 1
+def _transposed(values: list[Value], w: int, lanes: int) -> list[Value]:
+    """w vectors of groups of w lanes: lane l of a group in vector i goes to lane i of it in vector l."""
+    values, d = list(values), 1
     while d < w:
-        low = [w + k - d if k & d else k for k in range(w)]
-        high = [w + k if k & d else k + d for k in range(w)]
-        for i in (i for i in range(len(values)) if not i & d):
+        low = [lanes + k - d if k & d else k for k in range(lanes)]
+        high = [lanes + k if k & d else k + d for k in range(lanes)]
+        for i in (i for i in range(w) if not i & d):
             x, y = values[i], values[i + d]
             values[i], values[i + d] = x.shuffle(y, low), x.shuffle(y, high)
         d *= 2
