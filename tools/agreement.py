@@ -201,9 +201,9 @@ def drake_models(path: str) -> Iterator[tuple[str, Any]]:
 
     plant = MultibodyPlant(0.0)
     parser = Parser(plant)
-    for folder in (Path(path).parent, *Path(path).parents[1:3]):
-        parser.package_map().PopulateFromFolder(str(folder))
     try:
+        for folder in Path(path).parents[:3]:
+            parser.package_map().PopulateFromFolder(str(folder))
         if path.endswith(".sdf"):
             parser.AddModels(path)
         else:  # Drake goes by the ending
@@ -211,36 +211,47 @@ def drake_models(path: str) -> Iterator[tuple[str, Any]]:
         plant.Finalize()
     except (RuntimeError, ValueError) as error:
         raise NotForUs("not read by the peer") from error
-    found = [model for model, joint in _drake_joints(plant) if joint.num_velocities() in (1, 2, 3)]
+    found = [_drake_name(plant, joint.child_body())[0] for joint in _drake_joints(plant)]
     if not found:
         raise NotForUs("without joints")
     yield from ((name, (name, plant)) for name in dict.fromkeys(found))
 
 
-def _drake_joints(plant: Any, model: str = "") -> Iterator[tuple[str, Any]]:
-    """The joints of a model and of the models in it, with the names that they have in it."""
-    for k in plant.GetJointIndices():
-        joint = plant.get_joint(k)
-        top, _, inner = plant.GetModelInstanceName(joint.model_instance()).partition("::")
-        if not model or top == model:
-            yield (f"{inner}::{joint.name()}" if inner else joint.name()) if model else top, joint
+def _drake_joints(plant: Any) -> list[Any]:
+    """The joints that move; those with seven coordinates are bodies that nothing holds."""
+    joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
+    return [joint for joint in joints if joint.num_velocities() in (1, 2, 3)]
+
+
+def _drake_name(plant: Any, body: Any) -> tuple[str, str]:
+    """The model at the top that a body is in, and its name there."""
+    top, _, inner = plant.GetModelInstanceName(body.model_instance()).partition("::")
+    return top, f"{inner}::{body.name()}" if inner else body.name()
 
 
 def beside_drake(ours: Model, theirs: tuple[str, Any]) -> float:
     """The worst relative difference to Drake; what stands on a free base stands still there."""
     from pydrake.math import RollPitchYaw, RotationMatrix
+    from pydrake.multibody.tree import BodyIndex
 
     name, plant = theirs
-    joints = dict(_drake_joints(plant, name))
-    fixed = {joint.name for joint in ours.joints if joint.kind != "fixed"}
-    if fixed != {key for key, joint in joints.items() if joint.num_velocities() in (1, 2, 3)}:
+    joints = {}  # by the links that they join: Drake calls a joint by the model that its child is in
+    for joint in _drake_joints(plant):
+        if _drake_name(plant, joint.child_body())[0] == name:
+            ends = (_drake_name(plant, body)[1] for body in (joint.parent_body(), joint.child_body()))
+            joints[frozenset(ends)] = joint
+    fixed = {joint.name: frozenset((joint.parent, joint.child)) for joint in ours.joints if joint.kind != "fixed"}
+    if set(fixed.values()) != set(joints):
         return float("inf")
     context = plant.CreateDefaultContext()
     plant.mutable_gravity_field().set_gravity_vector(np.array(ours.gravity))
     start = plant.GetPositions(context)
+    everything = map(plant.get_body, map(BodyIndex, range(plant.num_bodies())))
+    named = ((_drake_name(plant, body), body) for body in everything)
+    bodies = {inner: body for (top, inner), body in named if top == name}
 
     def place(joint: Joint, value: Array, rate: Array) -> Place:
-        one = joints[joint.name]
+        one = joints[fixed[joint.name]]
         block = np.eye(one.num_velocities())
         if joint.kind == "spherical":  # its rates are in the axes of the parent
             R = matrix_of_quaternion(*value)
@@ -256,17 +267,14 @@ def beside_drake(ours: Model, theirs: tuple[str, Any]) -> float:
 
     def theirs_at(x: Array, v: Array, a: Array) -> tuple[Array, Array, dict[str, Array]]:
         at = start.copy()
-        for key in fixed:
-            part = slice(joints[key].position_start(), joints[key].position_start() + joints[key].num_positions())
+        for joint in joints.values():
+            part = slice(joint.position_start(), joint.position_start() + joint.num_positions())
             at[part] = x[part]
         plant.SetPositions(context, at)
         plant.SetVelocities(context, v)
         M = plant.CalcMassMatrix(context)
         bias = plant.CalcBiasTerm(context) - plant.CalcGravityGeneralizedForces(context) + M @ a
-        poses = {}
-        for k in plant.GetBodyIndices(plant.GetModelInstanceByName(name)):
-            body = plant.get_body(k)
-            poses[body.name()] = plant.EvalBodyPoseInWorld(context, body).GetAsMatrix4()
+        poses = {key: plant.EvalBodyPoseInWorld(context, body).GetAsMatrix4() for key, body in bodies.items()}
         return M, bias, poses
 
     return _worst(ours, plant.num_positions(), plant.num_velocities(), place, theirs_at)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 
 from drevo.errors import ModelError
-from drevo.io.xml import too_many_bytes
+from drevo.io.xml import MAX_BYTES, too_many_bytes
 
 MAX_TOTAL = 96 * 2**20  # bytes of all files that one description names
 MAX_FILES = 2000
 INSTALLED = ("site-packages", "dist-packages")
 MARKS = ("package.xml", "pyproject.toml", "setup.py", ".git")  # what stands in the folder of a project
+
+_NAME = re.compile(rb"<name>([^<]{1,200})</name>")
 
 
 def read_regular_file(path: str, most: int) -> bytes:
@@ -90,6 +93,15 @@ class Files:
         if self.count > MAX_FILES:
             raise ModelError(f"more than {MAX_FILES} files are named; a robot description needs fewer")
         return data
+
+
+def package_name(folder: str) -> str:
+    """What package.xml in a folder calls the package; "" where there is none."""
+    path = os.path.join(folder, "package.xml")
+    if not os.path.isfile(path):
+        return ""
+    found = _NAME.search(read_regular_file(path, MAX_BYTES))
+    return found[1].decode("utf-8", "replace").strip() if found else ""
 
 
 def _under(path: str, root: str) -> bool:

@@ -80,7 +80,7 @@ def enter_frames(scene: Scene, model: Element, world: Element | None) -> None:
             scene.held[name] = to or MODEL
     if links:
         scene.held[MODEL] = model.get("canonical_link") or key_of(links[0])
-    for element in model.all("frame"):
+    for element in reversed(model.all("frame")):  # inner models first
         if held := element.get(PLACED):
             relative, stood = scene.frames[key_of(element)]
             scene.frames[key_of(element)] = (

@@ -7,7 +7,7 @@ import re
 
 from drevo.errors import ModelError
 from drevo.io import xml
-from drevo.io.files import Files
+from drevo.io.files import Files, package_name
 from drevo.io.xml import Budget, Element
 from drevo.model.loaders import unread
 from drevo.model.loaders.sdf.frames import MODEL, PLACED, WORLD, key_of
@@ -62,15 +62,27 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
 
 
 def located(uri: str, files: Files, folder: str) -> str:
-    """The file of a URI, or of the model in its folder; sought beside the file, or higher up in its package."""
+    """The file of a URI, or of the model in its folder; sought beside the file, higher up, and in the roots."""
     name, above, tried = _SCHEME.sub("", uri.strip()), folder, []
     while above and files.may(os.path.join(os.path.realpath(above), "x")):
         tried.append(above)
         above = os.path.dirname(above) if os.path.dirname(above) != above else ""
-    path = files.find(name, tried or [folder])
-    if os.path.isdir(path):
-        path = files.find(os.path.join(name, "model.sdf"), tried or [folder])
-    return path
+    tried = [*tried, *files.roots] or [folder]
+    package, _, rest = name.partition("/")
+    inside = [top for top in tried if rest and package in (os.path.basename(top), package_name(top))]
+    if inside and not any(os.path.lexists(os.path.join(top, name)) for top in tried):
+        name, tried = rest, inside
+    path = files.find(name, tried)
+    return files.find(_described(files, path), [path]) if os.path.isdir(path) else path
+
+
+def _described(files: Files, folder: str) -> str:
+    """The SDF file of a model's folder, which `model.config` may name."""
+    config = os.path.join(folder, "model.config")
+    if os.path.lexists(os.path.join(folder, "model.sdf")) or not os.path.isfile(config):
+        return "model.sdf"
+    named = xml.parse(files.read(files.find("model.config", [folder]), xml.MAX_BYTES, xml.WEIGHT)).all("sdf")
+    return named[-1].text if named else "model.sdf"
 
 
 def flattened(model: Element, budget: Budget, depth: int = 0) -> Element:
