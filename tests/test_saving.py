@@ -279,11 +279,11 @@ def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, module: s
 
 def test_loops_are_refused_where_a_format_has_none(tmp_path: Path) -> None:
     robot = drevo.load("four-bar")
-    for suffix in (".urdf", ".sdf"):
-        with pytest.raises(drevo.ModelError, match="closed loops: save it as TOML or JSON, or with lossy=True"):
-            robot.save(tmp_path / f"r{suffix}")
-        with pytest.warns(drevo.DrevoWarning, match="without its 1 closed loops"):
-            robot.save(tmp_path / f"r{suffix}", lossy=True)
+    with pytest.raises(drevo.ModelError, match="closed loops: save it as TOML or JSON, or with lossy=True"):
+        robot.save(tmp_path / "r.urdf")
+    with pytest.warns(drevo.DrevoWarning, match="without its 1 closed loops"):
+        robot.save(tmp_path / "r.urdf", lossy=True)
+    assert told(tmp_path / "r.urdf").loops == robot.model.loops  # in words of Drevo's own
     assert not (tmp_path / "r.json").exists()
     with pytest.raises(drevo.ModelError, match="handed to Pinocchio with its 1 closed loops"):
         robot.to_pinocchio()

@@ -158,7 +158,7 @@ def test_frames_place_what_they_hold(tmp_path: Path) -> None:
 
 JOINTED = '<joint name="j"/>'
 MJCF = [
-    (mjcf('<joint name="j" springdamper="0.1 1"/>'), ["springdamper of joint 'j'"]),
+    (mjcf('<joint name="j" stiffness="0 0 1"/>'), ["powers of stiffness and damping of joint 'j'"]),
     (mjcf('<joint name="j" type="ball" stiffness="1"/>'), ["stiffness of joint 'j'"]),
     (mjcf(body='gravcomp="1"'), ["gravcomp of body 'a'"]),
     (mjcf('<freejoint align="true"/>'), ["align", "the free joint of body 'a'"]),
@@ -168,11 +168,14 @@ MJCF = [
         mjcf(more='<option viscosity="1"/>').replace("<geom", '<geom fluidshape="ellipsoid"'),
         ["viscosity", "fluidshape"],
     ),
-    (mjcf(more='<equality><tendon name="e" tendon1="t"/></equality>'), ["equality tendon of tendon 'e'"]),
-    (mjcf(more='<tendon><fixed name="t" stiffness="1"/></tendon>'), ["stiffness of fixed 't'"]),
+    (mjcf(more='<tendon><spatial name="t" stiffness="1"><geom/></spatial></tendon>'), ["around geoms of spatial"]),
     (
-        mjcf(more='<default><tendon range="0 1"/></default><tendon><spatial name="t"/></tendon>'),
-        ["range of spatial"],
+        mjcf(more='<default><tendon range="0 1"/></default><tendon><spatial name="t"><geom/></spatial></tendon>'),
+        ["the tendon around geoms of spatial 't'"],
+    ),
+    (
+        mjcf(JOINTED, '<tendon><fixed name="t" armature="1"><joint joint="j" coef="1"/></fixed></tendon>'),
+        ["armature of fixed 't'"],
     ),
     (mjcf(more='<actuator><position name="p" joint="j"/></actuator>'), ["force without control of position 'p'"]),
     (mjcf(more='<actuator><velocity name="p" joint="j"/></actuator>'), ["velocity 'p'"]),
@@ -211,13 +214,13 @@ NOTHING = [
     mjcf(more='<equality><weld body1="a" active="false"/></equality>'),
     mjcf(more='<option><flag equality="disable"/></option><equality><weld body1="a"/></equality>'),
     mjcf(more='<option><flag constraint="disable"/></option><equality><weld body1="a"/></equality>'),
-    mjcf(more='<tendon><fixed name="t" stiffness="0" /><spatial limited="false" range="0 1"/></tendon>'),
+    mjcf(more='<tendon><spatial name="t" stiffness="0" limited="false" range="0 1"><geom/></spatial></tendon>'),
     mjcf(more='<actuator><motor gear="100" ctrlrange="-1 1"/><general gainprm="3"/><position kp="0"/></actuator>'),
     mjcf(more='<actuator><motor ctrlrange="1 2" ctrllimited="false"/><position gear="0"/><adhesion/></actuator>'),
     mjcf(more='<option><flag actuation="disable"/></option><actuator><position joint="j"/></actuator>'),
     mjcf(body='gravcomp="1"', more='<option gravity="0 0 0"/>'),
     mjcf('<joint damping="1" stiffness="1"/>', '<option><flag spring="disable" damper="disable"/></option>'),
-    mjcf(more="<contact><pair/><exclude/></contact><sensor><touch/></sensor>"),
+    mjcf(more="<contact><pair/><exclude body1='a' body2='world'/></contact><sensor><touch/></sensor>"),
 ]
 
 
@@ -263,9 +266,9 @@ def test_urdf_and_sdf_physics_that_is_not_read_is_named(tmp_path: Path, name: st
 
 
 def test_many_elements_are_counted_and_all_are_in_the_attribute(tmp_path: Path) -> None:
-    body = "".join(f'<body name="b{i}"><joint name="j{i}" springdamper="1 1"/>{BALL}</body>' for i in range(60))
+    body = "".join(f'<body name="b{i}"><joint name="j{i}" stiffness="0 0 1"/>{BALL}</body>' for i in range(60))
     (tmp_path / "r.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
-    with pytest.warns(drevo.DrevoWarning, match=r"springdamper of joints 'j0', .*'j11' and 48 more") as caught:
+    with pytest.warns(drevo.DrevoWarning, match=r"powers .* of joints 'j0', .*'j11' and 48 more") as caught:
         drevo.load(tmp_path / "r.xml")
     warning = caught[0].message
     assert isinstance(warning, drevo.DrevoWarning) and len(str(warning)) < 600
@@ -275,7 +278,7 @@ def test_many_elements_are_counted_and_all_are_in_the_attribute(tmp_path: Path) 
 def test_an_entry_of_the_table_is_all_there_is_to_a_thing_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = mjcf('<joint name="j" springdamper="1 1"/>', body='gravcomp="1"')
-    monkeypatch.delitem(unread.MJCF["joint"], "springdamper")
-    _, said = load(tmp_path, text)
-    assert "gravcomp of body 'a'" in said and "springdamper" not in said
+    more = '<actuator><motor name="m" armature="1"/></actuator>'
+    monkeypatch.delitem(unread.MJCF["actuator"], "armature")
+    _, said = load(tmp_path, mjcf(JOINTED, body='gravcomp="1"', more=more))
+    assert "gravcomp of body 'a'" in said and "armature" not in said

@@ -7,6 +7,7 @@ beside Pinocchio, SDF beside Drake. Peers are imported when a file needs them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from drevo.mechanics.algorithms import inverse_dynamics, kinematics
 from drevo.mechanics.algorithms.inertia_matrix import mass_matrix
+from drevo.mechanics.algorithms.passive import passive, passive_tree
 from drevo.mechanics.configuration import random
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Joint, Mimic, Model
@@ -48,17 +50,23 @@ def mujoco_models(path: str) -> Iterator[tuple[str, Any]]:
     yield "", theirs
 
 
-def compared(ours: Model, theirs: Any) -> float:
-    """The worst relative difference to MuJoCo; infinite where the joints are others."""
+def compared(ours: Model, theirs: Any, whole: bool = True) -> float:
+    """The worst relative difference to MuJoCo; infinite where the joints are others.
+
+    whole: passive forces too, without what are constraints there: dry friction and the limits of tendons.
+    """
     import mujoco
 
     if (ours.nq, ours.nv) != (theirs.nq, theirs.nv):
         return float("inf")
-    tree, data, rng = build_tree(ours), mujoco.MjData(theirs), np.random.default_rng(0)
-    return max(_difference(ours, tree, theirs, data, rng) for _ in range(STATES))
+    joints = (replace(j, dynamics=j.dynamics and replace(j.dynamics, friction=0.0)) for j in ours.joints)
+    held = {"friction": 0.0, "limit_stiffness": 0.0, "limit_damping": 0.0}
+    smooth = replace(ours, joints=tuple(joints), tendons=tuple(replace(tendon, **held) for tendon in ours.tendons))
+    tree, data, rng = passive_tree(smooth), mujoco.MjData(theirs), np.random.default_rng(0)
+    return max(_difference(tree, theirs, data, rng, whole) for _ in range(STATES))
 
 
-def _difference(ours: Model, tree: Tree, theirs: Any, data: Any, rng: Any) -> float:
+def _difference(tree: Tree, theirs: Any, data: Any, rng: Any, whole: bool) -> float:
     import mujoco
 
     data.qpos, data.qvel = rng.normal(size=theirs.nq), rng.normal(size=theirs.nv)
@@ -81,6 +89,9 @@ def _difference(ours: Model, tree: Tree, theirs: Any, data: Any, rng: Any) -> fl
     ]
     size = max(1.0, np.abs(data.xpos).max())
     worst = max(apart, default=0.0) / size
+    if whole:
+        acts = turns @ np.array(passive(tree, list(q), list(v)))
+        worst = max(worst, relative(acts, data.qfrc_passive, np.abs(data.qfrc_bias).max()))
     return float(max(worst, relative(own, M), relative(bias, data.qfrc_bias, np.abs(M).max())))
 
 

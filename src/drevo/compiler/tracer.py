@@ -11,6 +11,7 @@ from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
 from ..errors import TraceError
 from ..mechanics.acting import number_itself
+from ..mechanics.algorithms.tendons import with_tendons
 from ..mechanics.body_table import table_of
 from ..mechanics.loose import carried_inertia, loose_rates
 from ..mechanics.tree import TINY, Context, Tree, build_tree
@@ -122,6 +123,7 @@ class Tracer:
                 tree = tree.replace(carried=carried_inertia(tree), loose=loose)
             if tree.formulas:
                 self.about["by_formula"] = [f.owner.joint for f in tree.formulas]
+            tree = with_tendons(tree, model) if acting else tree
             self.tree = prepare(tree) if prepare else tree
 
     def input(self, name: str, size: int) -> list[Expr]:

@@ -11,13 +11,13 @@ from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinemati
 from ..mechanics.scalar import Scalar
 from ..model.description import JointCoupling, Loop, Model
 from ..model.messages import did_you_mean
+from .closures import JointClosure, TendonLength
 from .constraint import (
     KINDS,
     Constraint,
     Contact,
     Distance,
     Gear,
-    JointClosure,
     PointToPoint,
     PoseTracking,
     Traced,
@@ -36,6 +36,10 @@ def collect(
     found += list_given("constraints", constraints, "constraint")
     found += [_loop(loop) for loop in model.loops]
     found += [_coupled(x) for x in model.couplings]
+    tendons = {tendon.name: tendon for tendon in model.tendons}
+    found += [
+        TendonLength(tendons[x.tendon], tendons.get(x.driver), x.coefficients) for x in model.tendon_couplings
+    ]
     for c in found:
         if not isinstance(c, KINDS):
             raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")

@@ -27,26 +27,16 @@ from ..model import values
 from ..model.description import JOINT_LOOPS
 from ..model.messages import did_you_mean
 from ..model.rotations import unit
+from .closures import JointClosure, OnLinks, RotationMatrix, TendonLength, Triple
 from .functions import call_traced, scalars_given, short
 
-Triple = tuple[float, float, float]
-RotationMatrix = tuple[Triple, Triple, Triple]
 _checked = partial(values.checked, InputError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 TracedFunction = Callable[..., Vector]
 
 
-class _OnLinks:
-    __slots__ = ()
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links that it names."""
-        return tuple(getattr(self, x) for x in ("link", "link_a", "link_b") if hasattr(self, x))
-
-
 @dataclass(frozen=True, slots=True)
-class Contact(_OnLinks):
+class Contact(OnLinks):
     """A point (3 rows: force) or a foot (6 rows: force, then moment about the point) held at rest."""
 
     link: str
@@ -61,7 +51,7 @@ class Contact(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class PointOnPlane(_OnLinks):
+class PointOnPlane(OnLinks):
     """(n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2."""
 
     link: str
@@ -76,7 +66,7 @@ class PointOnPlane(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class PointToPoint(_OnLinks):
+class PointToPoint(OnLinks):
     """W (r_a - r_b) = 0; W is the identity unless given."""
 
     link_a: str
@@ -94,7 +84,7 @@ class PointToPoint(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class Weld(_OnLinks):
+class Weld(OnLinks):
     """r_a = r_b and R_a R_ab = R_b. R_ab may be given, or be that of a configuration `at`, or be left open."""
 
     link_a: str
@@ -113,7 +103,7 @@ class Weld(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class Distance(_OnLinks):
+class Distance(OnLinks):
     """|r_a - r_b| = length; the reaction is the force that pushes the points apart."""
 
     link_a: str
@@ -131,30 +121,7 @@ class Distance(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class JointClosure(_OnLinks):
-    """A joint that closes a loop; axes in those of their links, R_ab the axes of b in those of a."""
-
-    kind: str
-    link_a: str
-    point_a: Triple
-    axis_a: Triple
-    link_b: str
-    point_b: Triple
-    axis_b: Triple
-    rotation: RotationMatrix | None = None
-
-    @property
-    def size(self) -> int:
-        return 4 if self.kind in ("cylindrical", "universal") else 5
-
-    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        turn = None if self.rotation is None else Mat.of(self.rotation)
-        ends = (self.link_a, self.point_a, self.axis_a), (self.link_b, self.point_b, self.axis_b)
-        return rows_of.joint_closure(k, self.kind, ends, turn)
-
-
-@dataclass(frozen=True, slots=True)
-class Gear(_OnLinks):
+class Gear(OnLinks):
     """q_a = offset + ratio q_b + higher[0] q_b^2 + ...; q_a = offset where there is no joint_b."""
 
     joint_a: str
@@ -169,7 +136,7 @@ class Gear(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class PoseTracking(_OnLinks):
+class PoseTracking(OnLinks):
     """A frame of a link follows a programmed pose."""
 
     link: str
@@ -190,7 +157,7 @@ class PoseTracking(_OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class Traced(_OnLinks):
+class Traced(OnLinks):
     """f(pose, q, t) = 0 of a Python function."""
 
     f: TracedFunction
@@ -216,8 +183,13 @@ class Traced(_OnLinks):
 
 
 MOST = 100_000  # values of one function
-KINDS = (Contact, PointOnPlane, PointToPoint, Weld, Distance, JointClosure, Gear, PoseTracking, Traced)
-Constraint = Contact | PointOnPlane | PointToPoint | Weld | Distance | JointClosure | Gear | PoseTracking | Traced
+KINDS = (
+    *(Contact, PointOnPlane, PointToPoint, Weld, Distance, JointClosure, Gear, TendonLength, PoseTracking, Traced),
+)
+Constraint = (
+    Contact | PointOnPlane | PointToPoint | Weld | Distance
+    | JointClosure | Gear | TendonLength | PoseTracking | Traced
+)  # fmt: skip
 
 
 # -- public constructors -----------------------------------------------------------------------------------
@@ -420,6 +392,8 @@ def label(c: Constraint) -> str:
         return f"function({getattr(c.f, '__name__', 'f')})"
     if isinstance(c, JointClosure):
         return f"{c.kind}({', '.join(c.links)})"
+    if isinstance(c, TendonLength):
+        return f"tendon({', '.join(t.name for t in (c.tendon, c.driver) if t)})"
     names = {"PointOnPlane": "point_on_plane", "PointToPoint": "point_to_point", "PoseTracking": "pose_tracking"}
     kind = type(c).__name__
     return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"

@@ -20,6 +20,7 @@ from ..mechanics.algorithms.kinematics import Pose
 from ..mechanics.spatial import ZERO, Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
+from .closures import TendonLength
 from .constraint import Constraint, Traced
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _OPTIONS = {
 
 def by_loops(robot: Dynamics, found: tuple[Constraint, ...]) -> bool:
     """Whether this is the way to the terms; functions of the user's own are traced."""
-    return is_large(robot.model, LARGE) and not any(isinstance(c, Traced) for c in found)
+    return is_large(robot.model, LARGE) and not any(isinstance(c, (Traced, TendonLength)) for c in found)
 
 
 class LinkKinematics(Kinematics):

@@ -34,10 +34,11 @@ from ..constrained.solve import RANK
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, flag, leading
 from ..io.reprs import result
-from ..mechanics.acting import acting as acting_in
-from ..mechanics.acting import passive_forces, slopes
+from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
+from ..mechanics.algorithms.passive import passive as passive_forces
+from ..mechanics.algorithms.passive import passive_slopes, passive_tree
 from ..mechanics.scalar import dot
 from ..mechanics.spatial import Vec, skew
 from ..model.description import Model
@@ -250,7 +251,7 @@ class Problem:
     @property
     def own(self) -> int:
         """How many constraints were given: those of the model come after them, and by themselves."""
-        return len(self.found) - len(self.robot.model.loops) - len(self.robot.model.couplings)
+        return len(self.found) - self.robot.model.closures
 
 
 def _feedback(stabilise: Any, rows: int) -> tuple[Array, Array] | None:
@@ -263,12 +264,15 @@ def _feedback(stabilise: Any, rows: int) -> tuple[Array, Array] | None:
 
 def _passive(robot: Dynamics, q: Array, v: Array, wanted: bool) -> tuple[Array, Array, Array]:
     """The passive forces with their derivatives by q and by v."""
-    n, acting = robot.nv, acting_in(robot.model) if wanted else ()
+    n = robot.nv
     by_q, by_v = np.zeros((n, n)), np.zeros((n, n))
-    for k, slope_q, slope_v in slopes(acting, list(v)):
-        by_q[k, k] += slope_q
-        by_v[k, k] += slope_v
-    return np.array(passive_forces(acting, n, list(q), list(v)), float), by_q, by_v
+    if not wanted or not has_passive(robot.model):
+        return np.zeros(n), by_q, by_v
+    tree = passive_tree(robot.model)
+    for i, k, slope_q, slope_v in passive_slopes(tree, q.tolist(), v.tolist()):
+        by_q[i, k] += slope_q
+        by_v[i, k] += slope_v
+    return np.array(passive_forces(tree, q.tolist(), v.tolist()), float), by_q, by_v
 
 
 def _named(freedoms: Sequence[tuple[str, str]], parts: Sequence[str]) -> tuple[str, ...]:

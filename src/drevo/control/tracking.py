@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError
 from ..io.given import Array, finite, leading, number, seconds
 from ..io.reprs import result
-from ..mechanics.acting import passive_on_arrays
+from ..mechanics.algorithms.passive import passive_on_arrays
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .linearise import linearise

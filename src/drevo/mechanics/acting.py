@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from ..model.description import Joint, JointDynamics, Model
 from .scalar import Scalar, Vector, accumulate, is_zero, sqrt
 
 ParameterValue = Callable[[str, float], Scalar]
-Array = np.ndarray[Any, Any]
 WIDTH = 0.01  # rad/s or m/s: where dry friction is 0.71 of its size
 
 
@@ -126,20 +123,9 @@ def without_passive(model: Model) -> Model:
     if not has_passive(model):
         return model
     joints = (replace(j, dynamics=JointDynamics(j.dynamics.armature)) if j.dynamics else j for j in model.joints)
-    return replace(model, joints=tuple(joints))
+    return replace(model, joints=tuple(joints), tendons=())
 
 
 def has_passive(model: Model) -> bool:
-    """Some joint has a passive force."""
-    return any(d.passive for _, d in _equipped(model))
-
-
-def passive_on_arrays(model: Model) -> Callable[[Array, Array], Array]:
-    """p of states (..., nq) and (..., nv) as (..., nv)."""
-    forces = acting(model)
-
-    def of(q: Array, v: Array) -> Array:
-        parts = passive_forces(forces, model.nv, list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0)))
-        return np.stack([np.broadcast_to(x, v.shape[:-1]) for x in parts], -1)
-
-    return of
+    """Some joint or tendon has a passive force."""
+    return any(d.passive for _, d in _equipped(model)) or any(t.pulls for t in model.tendons)

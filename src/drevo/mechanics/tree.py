@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..errors import TraceError
-from ..model.description import Inertial, Model
+from ..model.description import Inertial, Model, Tendon
 from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of
 from .joints import SIZES, STILL, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
@@ -121,6 +121,7 @@ class Tree:
     loose: Mapping[int, Loose] = field(default_factory=dict)  # by rate, see `loose_rates`
     armature: Mapping[int, Scalar] = field(default_factory=dict)  # inertia of rotors by rate, kg m^2 or kg
     acting: tuple[Acting, ...] = ()  # damping, friction, springs
+    tendons: tuple[Tree, tuple[Tendon, ...]] | None = None  # with the tree on which they pull
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
     formulas: tuple[FormulaJoint, ...] = ()  # their bodies have the coordinates of `expanded`
 

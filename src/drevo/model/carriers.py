@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from drevo.errors import ModelError
-from drevo.model.description import IDENTITY, JOINT_SIZES, ORIGIN, Joint, Link, Mimic, Model, Vec3
+from drevo.model.description import (
+    IDENTITY,
+    JOINT_SIZES,
+    ORIGIN,
+    ContactExclusion,
+    Joint,
+    Link,
+    Loop,
+    Mimic,
+    Model,
+    TendonSegment,
+    Vec3,
+)
 from drevo.model.formula import STEPS, steps_of
 from drevo.model.rotations import plane_axes
 
 WORLD = "world"
+Ends = TypeVar("Ends", Loop, TendonSegment, ContactExclusion)
 
 
 def elementary(joint: Joint) -> list[tuple[str, Vec3]]:
@@ -96,8 +110,14 @@ def renamed(model: Model, names: Mapping[str, str]) -> Model:
         links=tuple(replace(link, name=name(link.name)) for link in model.links),
         joints=tuple(replace(j, parent=name(j.parent), child=name(j.child)) for j in model.joints),
         contacts=tuple(replace(point, link=name(point.link)) for point in model.contacts),
-        loops=tuple(replace(x, link_a=name(x.link_a), link_b=name(x.link_b)) for x in model.loops),
+        loops=_renamed(model.loops, name),
+        tendons=tuple(replace(t, segments=_renamed(t.segments, name)) for t in model.tendons),
+        exclusions=_renamed(model.exclusions, name),
     )
+
+
+def _renamed(ends: tuple[Ends, ...], name: Callable[[str], str]) -> tuple[Ends, ...]:
+    return tuple(replace(x, link_a=name(x.link_a), link_b=name(x.link_b)) for x in ends)
 
 
 def _at(joint: Joint, origin: Vec3 = ORIGIN, rotation: tuple[Vec3, Vec3, Vec3] = IDENTITY) -> Joint:

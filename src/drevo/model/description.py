@@ -188,6 +188,14 @@ class ContactPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ContactExclusion:
+    """Two links that never touch each other, for a contact model."""
+
+    link_a: str
+    link_b: str
+
+
+@dataclass(frozen=True, slots=True)
 class Keyframe:
     """A configuration that has a name: coordinates q, (nq,)."""
 
@@ -223,6 +231,64 @@ class JointCoupling:
     coefficients: tuple[float, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TendonJoint:
+    """A coordinate, which a tendon counts so many metres (or other units) a radian or metre."""
+
+    joint: str
+    coefficient: float
+
+
+@dataclass(frozen=True, slots=True)
+class TendonSegment:
+    """A straight part of a tendon between points of two links; behind a pulley its share is 1 / divisor."""
+
+    link_a: str
+    point_a: Vec3
+    link_b: str
+    point_b: Vec3
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tendon:
+    """A length L = offset + sum c x + sum of segments, and what acts along it.
+
+    The force is -damping L' - quadratic |L'| L' - friction sign(L') - stiffness (L beyond `rest`). Below `lower`
+    and above `upper` a spring and a damper of the limit act besides, which never push it further.
+    """
+
+    name: str
+    joints: tuple[TendonJoint, ...] = ()
+    segments: tuple[TendonSegment, ...] = ()
+    offset: float = 0.0
+    stiffness: float = 0.0
+    rest: tuple[float, float] = (0.0, 0.0)
+    damping: float = 0.0
+    quadratic: float = 0.0
+    friction: float = 0.0
+    lower: float | None = None
+    upper: float | None = None
+    limit_stiffness: float = 0.0
+    limit_damping: float = 0.0
+
+    @property
+    def pulls(self) -> bool:
+        """Something acts along it."""
+        limited = self.lower is not None or self.upper is not None
+        acts = (self.stiffness, self.damping, self.quadratic, self.friction)
+        return any(acts) or (limited and any((self.limit_stiffness, self.limit_damping)))
+
+
+@dataclass(frozen=True, slots=True)
+class TendonCoupling:
+    """L of the tendon = c0 + c1 x + c2 x^2 + ..., x the driver's L; without a driver c0 alone. A constraint."""
+
+    tendon: str
+    driver: str
+    coefficients: tuple[float, ...]
+
+
 @brief
 @dataclass(frozen=True)
 class Model:
@@ -243,11 +309,19 @@ class Model:
     source: str = ""
     about: str = field(default="", compare=False)
     keyframes: tuple[Keyframe, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
+    tendon_couplings: tuple[TendonCoupling, ...] = ()
+    exclusions: tuple[ContactExclusion, ...] = ()
 
     @property
     def closed(self) -> bool:
         """Something holds besides the tree of joints."""
-        return bool(self.loops or self.couplings)
+        return self.closures > 0
+
+    @property
+    def closures(self) -> int:
+        """How many loops and couplings hold besides the tree of joints."""
+        return len(self.loops) + len(self.couplings) + len(self.tendon_couplings)
 
     @property
     def root(self) -> str:

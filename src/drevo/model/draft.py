@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from drevo.model.description import ContactPoint, Joint, JointCoupling, Keyframe, Link, Loop, Vec3
+from drevo.model.description import (
+    ContactExclusion,
+    ContactPoint,
+    Joint,
+    JointCoupling,
+    Keyframe,
+    Link,
+    Loop,
+    Tendon,
+    TendonCoupling,
+    Vec3,
+)
 from drevo.model.messages import at, did_you_mean
 from drevo.model.rotations import FramePose
 
@@ -29,6 +40,9 @@ class Draft:
     couplings: list[JointCoupling] = field(default_factory=list)
     contacts: list[ContactPoint] = field(default_factory=list)
     keyframes: list[Keyframe] = field(default_factory=list)
+    tendons: list[Tendon] = field(default_factory=list)
+    tendon_couplings: list[TendonCoupling] = field(default_factory=list)
+    exclusions: list[ContactExclusion] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     standing: list[str] = field(default_factory=list)

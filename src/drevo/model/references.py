@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from itertools import accumulate
 
-from drevo.model.description import JOINT_LOOPS, JOINT_SIZES, Keyframe, Loop
+from drevo.model.description import JOINT_LOOPS, JOINT_SIZES, Keyframe, Loop, Tendon
 from drevo.model.draft import Draft
 from drevo.model.rotations import unit
 
@@ -15,11 +16,20 @@ def check_closures(draft: Draft) -> None:
     links = {link.name for link in draft.links}
     used = [("contact", contact.link) for contact in draft.contacts]
     used += [("loop", name) for loop in draft.loops for name in (loop.link_a, loop.link_b)]
+    used += [("tendon", name) for t in draft.tendons for x in t.segments for name in (x.link_a, x.link_b)]
     for what, name in used:
         if name not in links:
             draft.problems.append(
                 f"a {what} names the {draft.noun} {name!r}, which does not exist{draft.meant(name, links)}"
             )
+    known = [x for x in draft.exclusions if {x.link_a, x.link_b} <= links]
+    for pair in draft.exclusions:
+        if pair not in known:
+            draft.doubts.append(
+                f"a contact exclusion names {pair.link_a!r} and {pair.link_b!r}, which are not both there; "
+                "correct the names"
+            )
+    draft.exclusions = known
     draft.loops = [_checked_loop(draft, loop) for loop in draft.loops]
     joints = {joint.name: joint for joint in draft.joints}
     for name in (x for coupling in draft.couplings for x in (coupling.joint, coupling.driver) if x):
@@ -44,6 +54,51 @@ def _checked_loop(draft: Draft, loop: Loop) -> Loop:
             axis = (0.0, 0.0, 1.0)
         axes.append(unit(axis))
     return replace(loop, axis_a=axes[0], axis_b=axes[1])
+
+
+def check_tendons(draft: Draft) -> None:
+    """Names, and coordinates of joints that have their own; a mimic joint's is told by its driver's."""
+    joints = {joint.name: joint for joint in draft.joints}
+    known = Counter(tendon.name for tendon in draft.tendons)
+    for k, tendon in enumerate(draft.tendons):
+        who = f"the tendon {tendon.name!r}"
+        if known[tendon.name] > 1:
+            draft.problems.append(f"{who} is defined {known[tendon.name]} times; names must be unique: rename")
+        offset, ends = tendon.offset, []
+        for end in tendon.joints:
+            joint = joints.get(end.joint)
+            if joint is None or (not joint.mimic and (joint.nq, joint.nv) != (1, 1)):
+                what = "does not have just one coordinate" if joint else "does not exist"
+                hint = draft.meant(end.joint, joints)
+                draft.problems.append(f"{who} names the joint {end.joint!r}, which {what}{hint}")
+            elif mimic := joint.mimic:
+                offset += end.coefficient * mimic.offset
+                end = replace(end, joint=mimic.joint, coefficient=end.coefficient * mimic.multiplier)
+            ends.append(end)
+        draft.tendons[k] = replace(tendon, joints=tuple(ends), offset=offset)
+        _check_forces(draft, who, tendon)
+    for coupling in draft.tendon_couplings:
+        for name in (coupling.tendon, coupling.driver) if coupling.driver else (coupling.tendon,):
+            if name not in known:
+                draft.problems.append(
+                    f"a coupling names the tendon {name!r}, which does not exist{draft.meant(name, known)}"
+                )
+        if not coupling.coefficients:
+            draft.problems.append(
+                f"the coupling of the tendon {coupling.tendon!r} has no coefficients; give c0, c1"
+            )
+
+
+def _check_forces(draft: Draft, who: str, tendon: Tendon) -> None:
+    for what in ("stiffness", "damping", "quadratic", "friction", "limit_stiffness", "limit_damping"):
+        if getattr(tendon, what) < 0.0:
+            draft.doubts.append(
+                f"{who} has the negative {what} {getattr(tendon, what):g}, which drives it; correct it"
+            )
+    if tendon.rest[0] > tendon.rest[1] or (
+        tendon.lower is not None and tendon.upper is not None and tendon.lower > tendon.upper
+    ):
+        draft.problems.append(f"{who} has bounds that are crossed; exchange them")
 
 
 def check_keyframes(draft: Draft) -> None:

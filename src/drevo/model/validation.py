@@ -31,7 +31,7 @@ from drevo.model.description import (
 from drevo.model.draft import Draft
 from drevo.model.joint_parts import check_formula, checked_dynamics
 from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
-from drevo.model.references import check_closures, check_keyframes
+from drevo.model.references import check_closures, check_keyframes, check_tendons
 from drevo.model.rotations import add_vectors, apply, matmul, unit
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
@@ -53,6 +53,7 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     check_closures(draft)
     draft.joints = _resolve_mimics(draft)
     check_keyframes(draft)
+    check_tendons(draft)
     if flag("strict", strict):
         draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts + _unread(draft)]
     if base != "fixed":
@@ -122,6 +123,9 @@ def _assemble(draft: Draft) -> Model:
         tuple(draft.notes),
         draft.source,
         keyframes=tuple(draft.keyframes),
+        tendons=tuple(draft.tendons),
+        tendon_couplings=tuple(draft.tendon_couplings),
+        exclusions=tuple(draft.exclusions),
     )
 
 

@@ -65,6 +65,14 @@ def vector(value: object, bound: float = MAX_LENGTH) -> Vec3:
     return (scalar(parts[0], bound), scalar(parts[1], bound), scalar(parts[2], bound))
 
 
+def pair(value: object) -> tuple[float, float]:
+    """Two numbers."""
+    found = sequence(value)
+    if len(found) != 2:
+        raise ValueError(f"{shown(value)} has {len(found)} numbers, 2 needed")
+    return found[0], found[1]
+
+
 def matrix(value: object, bound: float = MAX_LENGTH) -> Mat3:
     """Three rows of three numbers."""
     rows = _parts(value, "a 3x3 matrix")

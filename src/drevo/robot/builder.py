@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from drevo.errors import ModelError, one_of, shown
 from drevo.io.xml import ANY, MAX_MASS
@@ -28,11 +30,15 @@ from drevo.model.description import (
     Mimic,
     Model,
     Shape,
+    Tendon,
+    TendonCoupling,
+    TendonJoint,
     Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.messages import did_you_mean
 from drevo.model.rotations import from_rpy, shift_tensor
+from drevo.model.tendons import Waypoint, segments_along
 from drevo.model.validation import KINDS, finish
 from drevo.robot.face import Robot
 from drevo.robot.formula import GivenPose, formula_of
@@ -41,6 +47,9 @@ _checked = partial(values.checked, ModelError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 
 WORLD = "world"
+TENDON_ACTS = (
+    *("stiffness", "damping", "quadratic", "friction", "lower", "upper", "limit_stiffness", "limit_damping"),
+)
 ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
 
@@ -61,6 +70,8 @@ class Builder:
         self._loops: list[Loop] = []
         self._couplings: list[JointCoupling] = []
         self._contacts: list[ContactPoint] = []
+        self._tendons: dict[str, Tendon] = {}
+        self._tendon_couplings: list[TendonCoupling] = []
 
     def __repr__(self) -> str:
         return f"<Builder {self.name!r}: {len(self._links) - 1} bodies>"
@@ -182,9 +193,53 @@ class Builder:
         return self
 
     def couple(self, joint: str, driver: str, coefficients: Numbers) -> Builder:
-        """Hold q of a joint at c0 + c1 x + c2 x^2 + ..., x the q of its driver; a constraint, unlike `mimic`."""
+        """Hold q of a joint at c0 + c1 x + c2 x^2 + ..., x the q of its driver; a constraint, unlike `mimic`.
+
+        Of a tendon its length, x the length of another (driver "": c0 alone, a cable that does not stretch).
+        """
         found = _checked(f"coupling of {joint!r}", "coefficients", values.sequence, coefficients)
+        if joint in self._tendons and joint not in self._joints:
+            self._tendon_couplings.append(TendonCoupling(joint, driver, found))
+            return self
         self._couplings.append(JointCoupling(joint, driver, found))
+        return self
+
+    def tendon(
+        self,
+        name: str,
+        path: Sequence[tuple[str, Numbers] | float] = (),
+        joints: Mapping[str, float] | None = None,
+        *,
+        rest: float | tuple[float, float] = 0.0,
+        **acts: Any,
+    ) -> Builder:
+        """A tendon along straight segments between points of bodies, or of a length that joints add up.
+
+        path: (body, point) after (body, point); a number is a pulley, behind which a branch begins whose length
+        counts divided by it. joints: metres a radian (metre) of a joint. acts: `stiffness` beyond `rest` (one
+        length, or two between which it is slack), `damping`, `quadratic`, `friction`, and where the length is
+        below `lower` or above `upper` `limit_stiffness` and `limit_damping`; N, m, s of a path.
+        """
+        who = f"tendon {name!r}"
+        _checked(who, "name", values.name, name)
+        if name in self._tendons:
+            raise ModelError(f"{who} already exists; names must be unique")
+        places: list[Waypoint | float] = []
+        for step in path:
+            if isinstance(step, tuple) and len(step) == 2:
+                places.append((self._known(step[0]), _checked(who, "point", values.vector, step[1])))
+            elif (divisor := _checked(who, "pulley", values.scalar, step)) > 0.0:
+                places.append(divisor)
+            else:
+                raise ModelError(f"{who}: a pulley divides the length by {divisor:g}; give a positive number")
+        for what, given in acts.items():
+            one_of(who, what, TENDON_ACTS, ModelError)
+            acts[what] = None if given is None else _checked(who, what, values.scalar, given)
+        ends = [TendonJoint(j, _checked(who, "coefficient", values.scalar, c)) for j, c in (joints or {}).items()]
+        slack = (rest, rest) if np.ndim(rest) == 0 else rest
+        self._tendons[name] = Tendon(
+            name, tuple(ends), segments_along(places), rest=_checked(who, "rest", values.pair, slack), **acts
+        )
         return self
 
     def shaped(self, link: str, shapes: Sequence[Shape]) -> Builder:
@@ -208,6 +263,8 @@ class Builder:
             list(self._loops),
             list(self._couplings),
             list(self._contacts),
+            tendons=list(self._tendons.values()),
+            tendon_couplings=self._tendon_couplings.copy(),
             noun="body",
             ordered=True,
         )

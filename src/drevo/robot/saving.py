@@ -16,9 +16,8 @@ from ..errors import DrevoWarning, ModelError
 from ..io.packages import package
 from ..io.saving import ready, saving
 from ..io.version import VERSION
-from ..mechanics.acting import acting, passive_forces
+from ..mechanics.algorithms.passive import passive, passive_tree
 from ..mechanics.configuration import bounds
-from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.loaders import load_model, pinocchio_writer
 from ..model.loaders.writers import SUFFIXES, text_of, write_model
@@ -109,7 +108,7 @@ def _difference(model: Model, told: Model, again: Model, exact: bool) -> float:
     """How far the dynamics of a robot and of what is read again are apart, of the largest force."""
     if (a := sorted(j.name for j in told.moving_joints)) != (b := sorted(j.name for j in again.moving_joints)):
         raise ModelError(f"what was written has other joints when it is read again: {b}, not {a}; save it as JSON")
-    if exact and [len(told.loops), len(told.couplings)] != [len(again.loops), len(again.couplings)]:
+    if exact and told.closures != again.closures:
         raise ModelError("what was written has other loops when it is read again; save it as JSON")
     worst = 0.0
     for x, y in zip(forces_at_states(model, told), forces_at_states(again), strict=True):
@@ -142,7 +141,7 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
         v[:, sv], x[:, sv] = rng.normal(size=(2, STATES, joint.nv))
         order.append((joint.name, range(sv.start, sv.stop)))
     rows = [k for _, part in sorted(order, key=lambda held: held[0]) for k in part]
-    tree, qs, vs = build_tree(model), list(q.T), list(v.T)
+    tree, qs, vs = passive_tree(model), list(q.T), list(v.T)
 
     def sorted_rows(found: list[Any]) -> Array:
         return np.array([found[k] + np.zeros(STATES) for k in rows]).reshape(-1, STATES).T
@@ -150,7 +149,7 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
     return (
         sorted_rows(common_algorithm("inertia_product")(tree, qs, list(x.T))),
         sorted_rows(common_algorithm("bias")(tree, qs, vs)),
-        sorted_rows(passive_forces(acting(model), model.nv, qs, vs)),
+        sorted_rows(passive(tree, qs, vs)),
     )
 
 

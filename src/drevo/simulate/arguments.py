@@ -13,7 +13,8 @@ from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large
 from ..errors import InputError, NumericsError
 from ..io.given import Array, leading, numbers
-from ..mechanics.acting import has_passive, passive_on_arrays, without_passive
+from ..mechanics.acting import has_passive, without_passive
+from ..mechanics.algorithms.passive import passive_on_arrays
 from ..mechanics.configuration import require_unit_quaternions
 from ..model.dynamics import Dynamics
 from .checks import require_memory

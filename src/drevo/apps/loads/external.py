@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...constrained.closures import JointClosure
 from ...constrained.collection import collect, labels
 from ...constrained.constraint import (
     Constraint,
     Contact,
     Distance,
     Gear,
-    JointClosure,
     PointOnPlane,
     PointToPoint,
     PoseTracking,

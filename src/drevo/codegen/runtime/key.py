@@ -25,7 +25,7 @@ _CODE = (".py", ".pyc", ".so", ".pyd")
 def request(model: Model, *asked: object) -> str:
     """A model and what is asked of it. `asked` must show in its repr all that the code depends on."""
     # everything in the model that can change a number or a name
-    text = repr((model.links, model.joints, model.gravity, model.name))
+    text = repr((model.links, model.joints, model.gravity, model.name, model.tendons))
     return "\n".join([hashlib.sha256(text.encode()).hexdigest(), *map(repr, asked)])
 
 

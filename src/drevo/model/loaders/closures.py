@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drevo.model.description import Joint, Loop, Vec3
+from drevo.model.description import IDENTITY, Joint, Loop, Vec3
 from drevo.model.draft import Draft
-from drevo.model.rotations import apply, inverse_pose, matmul
+from drevo.model.rotations import FramePose, apply, compose, inverse_pose, matmul, transpose
 
+CLOSED = 1e-12  # metres, or what axes are apart: a loop is closed
 CLOSES = {
     **{kind: kind for kind in ("prismatic", "cylindrical", "universal")},
     **{"fixed": "weld", "spherical": "point", "revolute": "revolute", "continuous": "revolute"},
@@ -43,6 +44,38 @@ def split_loops(draft: Draft) -> None:
         else:
             close(draft, joint)
     draft.joints = tree
+
+
+def closing_joint(loop: Loop, between: FramePose) -> Joint | None:
+    """A joint without a name that closes a loop where b stands so in a; None where it is not closed there."""
+    place = compose(between, (loop.point_b, IDENTITY))[0]
+    kinds = {closed: kind for kind, closed in CLOSES.items() if kind not in ("continuous",)}
+    if loop.kind not in kinds or loop.kind == "cylindrical":
+        return None
+    across = (0.0, 0.0, 0.0)  # what the joint leaves free
+    axis_a, axis_b = loop.axis_a or across, apply(between[1], loop.axis_b or across)
+    gap: list[float] = [x - y for x, y in zip(place, loop.point_a, strict=True)]
+    if loop.kind == "prismatic":
+        along = sum(x * y for x, y in zip(gap, axis_a, strict=True))
+        gap = [x - along * y for x, y in zip(gap, axis_a, strict=True)]
+    if loop.kind in ("revolute", "prismatic"):
+        gap += [x - y for x, y in zip(axis_a, axis_b, strict=True)]
+    if loop.kind in ("weld", "prismatic"):
+        turn = loop.rotation or IDENTITY
+        gap += [
+            x - y for one, other in zip(turn, between[1], strict=True) for x, y in zip(one, other, strict=True)
+        ]
+    if loop.kind == "universal" and loop.rotation is None:
+        gap.append(sum(x * y for x, y in zip(axis_a, axis_b, strict=True)))
+    if (loop.kind == "weld" and loop.rotation is None) or max(map(abs, gap)) > CLOSED:
+        return None
+    first = apply(transpose(between[1]), axis_a)
+    second = loop.axis_b if loop.kind == "universal" else None
+    x, y, z = loop.point_b
+    first = first if any(first) else (1.0, 0.0, 0.0)
+    return Joint(
+        "", kinds[loop.kind], loop.link_a, loop.link_b, place, between[1], first, second, child_origin=(-x, -y, -z)
+    )
 
 
 def _root(carrier: dict[str, str], name: str) -> str:

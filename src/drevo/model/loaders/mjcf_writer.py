@@ -15,7 +15,8 @@ from drevo.model.carriers import WORLD, moving_without_mass, with_carriers, with
 from drevo.model.description import IDENTITY, Inertial, Joint, JointDynamics, Limit, Model, Shape, Vec3
 from drevo.model.loaders.mjcf import CONTACT
 from drevo.model.loaders.mjcf.equality import MIMIC
-from drevo.model.loaders.writing import Written, begin, element
+from drevo.model.loaders.mjcf_tendons import TendonLines
+from drevo.model.loaders.writing import TextValue, Written, begin, element
 from drevo.model.messages import listed
 from drevo.model.rotations import HERE, FramePose, apply, compose, inverse_pose, transpose
 from drevo.model.values import UNBOUNDED
@@ -28,7 +29,7 @@ ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality
 def to_mjcf(robot: Model) -> Written:
     """The robot as MJCF has it: joints of two or three coordinates as chains, mimic joints by equalities."""
     model = with_world(with_carriers(with_chains(robot, KINDS), ("spherical", "free")))
-    out = begin(robot, model, KINDS, closes=True)
+    out = begin(robot, model, KINDS, closes=True, says=("quadratic",))
     runs = _runs(model)
     out.lost += _lost(model, {run[-1].child for run in runs})
     out.left_out += _left_out(model)
@@ -39,6 +40,7 @@ def to_mjcf(robot: Model) -> Written:
     for k, loop in enumerate(model.loops):
         sites[loop.link_a] += element("site", name=f"loop_{k}_a", **_at((loop.point_a, loop.rotation or IDENTITY)))
         sites[loop.link_b] += element("site", name=f"loop_{k}_b", **_at((loop.point_b, IDENTITY)))
+    tendons = TendonLines(model, sites)
     below: defaultdict[str, list[list[str]]] = defaultdict(list)
     for run in reversed(runs):
         link = links[run[-1].child]
@@ -52,7 +54,14 @@ def to_mjcf(robot: Model) -> Written:
         element("compiler", angle="radian"),
         element("option", gravity=model.gravity),
         element("worldbody", *world),
-        element("equality", *_equalities(model)) if model.closed or any(j.mimic for j in model.joints) else (),
+        *(
+            element(tag, *held) if held else ()
+            for tag, held in (
+                ("tendon", tendons.lines),
+                ("equality", [*_equalities(model), *tendons.equalities]),
+                ("contact", [element("exclude", body1=x.link_a, body2=x.link_b) for x in model.exclusions]),
+            )
+        ),
         model=model.name,
     )
     return out
@@ -63,6 +72,8 @@ def _runs(model: Model) -> list[list[Joint]]:
     kept = {link.name for link in model.links if _weighs(link.inertial) or link.shapes}
     kept |= {contact.link for contact in model.contacts}
     kept |= {name for loop in model.loops for name in (loop.link_a, loop.link_b)}
+    kept |= {name for t in model.tendons for x in t.segments for name in (x.link_a, x.link_b)}
+    kept |= {name for pair in model.exclusions for name in (pair.link_a, pair.link_b)}
     children = Counter(joint.parent for joint in model.joints)
     open_runs: dict[str, list[Joint]] = {}
     runs: list[list[Joint]] = []
@@ -93,8 +104,12 @@ def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
         yield f"the inertias of {listed(odd)}, which no real body has (MuJoCo refuses them; correct the tensors)"
     if unsaid := [loop for loop in model.loops if loop.kind == "weld" and loop.rotation is None]:
         yield f"the orientations of {len(unsaid)} welds, which nobody gives (give Builder.loop a rotation)"
-    if steep := [c.joint for c in model.couplings if len(c.coefficients) > 5]:
+    if steep := [c.joint for c in model.couplings if len(c.coefficients) > 5] + [
+        c.tendon for c in model.tendon_couplings if len(c.coefficients) > 5
+    ]:
         yield f"the couplings of {listed(steep)}, of a degree above 4"
+    if both := [tendon.name for tendon in model.tendons if tendon.joints and tendon.segments]:
+        yield f"the tendons {listed(both)}, which run between points and count coordinates too"
     if (root := model.links[0].inertial) and root.mass:
         yield f"the mass of the immovable link {WORLD!r}"
 
@@ -135,7 +150,8 @@ def _joint(joint: Joint, frame: FramePose) -> list[str]:
     if joint.kind == "fixed":
         return []
     d, line = joint.dynamics or JointDynamics(), joint.kind not in ("spherical", "free")
-    acts = {"armature": d.armature, "damping": d.damping, "frictionloss": d.friction}
+    acts: dict[str, TextValue] = {"armature": d.armature, "frictionloss": d.friction}
+    acts |= {"damping": (d.damping, d.quadratic) if d.quadratic else d.damping}
     acts |= {"stiffness": d.stiffness, "springref": d.reference}
     return element(
         "joint",

@@ -16,7 +16,7 @@ JOINTS = ("free", "ball", "slide", "hinge")  # by their number
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain")
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
 SITE = 6  # what an equality holds, by the number of its kind
-SPATIAL = 1  # what a joint of a fixed tendon counts as; other wraps are spatial
+WRAPS = ("none", "joint", "pulley", "site", "geom")  # spheres and cylinders are all geoms
 BIASED = ("none", "affine", "muscle", "user")
 
 
@@ -67,8 +67,9 @@ def _joint(model: Any, j: int) -> Element:
     kind, dof = JOINTS[model.jnt_type[j]], model.jnt_dofadr[j]
     joint = {"name": _named(model, "joint", j), "type": kind}
     joint |= {"pos": _text(model.jnt_pos[j]), "axis": _text(model.jnt_axis[j]), "range": _text(model.jnt_range[j])}
-    joint |= {"limited": "true" if model.jnt_limited[j] else "false", "stiffness": _text(model.jnt_stiffness[j])}
-    joint |= {key: _text(getattr(model, f"dof_{key}")[dof]) for key in ("armature", "damping", "frictionloss")}
+    joint |= {"limited": "true" if model.jnt_limited[j] else "false"}
+    joint |= {"stiffness": _powers(model, "jnt_stiffness", j), "damping": _powers(model, "dof_damping", dof)}
+    joint |= {key: _text(getattr(model, f"dof_{key}")[dof]) for key in ("armature", "frictionloss")}
     if kind in ("slide", "hinge"):
         joint["ref"] = _text(model.qpos0[model.jnt_qposadr[j]])
         joint["springref"] = _text(model.qpos_spring[model.jnt_qposadr[j]])
@@ -95,17 +96,7 @@ def _sections(model: Any) -> Iterable[Element]:
     """What acts beside the bodies, as far as it is told apart from what does not."""
     equality, tendon, actuator = (Element(tag, {}, 0) for tag in ("equality", "tendon", "actuator"))
     equality.children += [_equality(model, i) for i in range(model.neq)]
-    for i in range(model.ntendon):
-        fixed = model.wrap_type[model.tendon_adr[i]] == SPATIAL
-        given = {
-            key: _text(getattr(model, f"tendon_{key}")[i])
-            for key in ("armature", "damping", "frictionloss", "stiffness", "range")
-        }
-        given |= {
-            "name": _name(model, model.name_tendonadr[i]),
-            "limited": "true" if model.tendon_limited[i] else "false",
-        }
-        tendon.children.append(Element("fixed" if fixed else "spatial", given, 0))
+    tendon.children += [_tendon(model, i) for i in range(model.ntendon)]
     for i in range(model.nu):
         given = {
             "name": _name(model, model.name_actuatoradr[i]),
@@ -114,13 +105,51 @@ def _sections(model: Any) -> Iterable[Element]:
         given |= {key: _text(getattr(model, f"actuator_{key}")[i]) for key in ("gear", "biasprm", "ctrlrange")}
         given["ctrllimited"] = "true" if model.actuator_ctrllimited[i] else "false"
         actuator.children.append(Element("general", given, 0))
-    return (equality, tendon, actuator)
+    contact = Element("contact", {}, 0)
+    for pair in (int(x) for x in model.exclude_signature):
+        ends = zip(("body1", "body2"), (pair >> 16, pair & 0xFFFF))
+        contact.children.append(Element("exclude", {end: _named(model, "body", k) for end, k in ends}, 0))
+    return (equality, tendon, actuator, contact)
+
+
+def _tendon(model: Any, i: int) -> Element:
+    """What it joins, and its numbers; of joints and sites by their names."""
+    first = model.tendon_adr[i]
+    steps = []
+    for k in range(first, first + model.tendon_num[i]):
+        kind, size = WRAPS[min(model.wrap_type[k], len(WRAPS) - 1)], _text(model.wrap_prm[k])
+        if kind == "pulley":
+            steps.append(Element(kind, {"divisor": size}, 0))
+        elif kind == "geom":
+            steps.append(Element(kind, {}, 0))
+        else:
+            steps.append(Element(kind, {kind: _named(model, kind, model.wrap_objid[k]), "coef": size}, 0))
+    given = {key: _text(getattr(model, f"tendon_{key}")[i]) for key in ("armature", "frictionloss", "range")}
+    given |= {key: _powers(model, f"tendon_{key}", i) for key in ("stiffness", "damping")}
+    given |= {
+        "springlength": _text(model.tendon_lengthspring[i]),
+        "solreflimit": _text(model.tendon_solref_lim[i]),
+    }
+    given |= {"name": _name(model, model.name_tendonadr[i]) or f"tendon {i}"}
+    given |= {"limited": "true" if model.tendon_limited[i] else "false"}
+    return Element("fixed" if steps[0].tag == "joint" else "spatial", given, 0, steps)
+
+
+def _powers(model: Any, field: str, i: int) -> str:
+    """A stiffness or a damping, with its powers where MuJoCo has them."""
+    return _text([getattr(model, field)[i], *np.ravel(getattr(model, f"{field}poly", np.zeros((i + 1, 0)))[i])])
 
 
 def _equality(model: Any, i: int) -> Element:
     """What it holds, by the names of bodies, joints or sites, with its numbers."""
     tag, data = EQUALITIES[model.eq_type[i]], model.eq_data[i]
     given = {"name": _name(model, model.name_eqadr[i]), "active": "true" if model.eq_active0[i] else "false"}
+    if tag == "tendon":
+        ends = enumerate((model.eq_obj1id[i], model.eq_obj2id[i]), 1)
+        given |= {
+            f"tendon{end}": _name(model, model.name_tendonadr[k]) or f"tendon {k}" for end, k in ends if k >= 0
+        }
+        return Element(tag, given | {"polycoef": _text(data[:5])}, 0)
     kind = "joint" if tag == "joint" else "site" if model.eq_objtype[i] == SITE else "body"
     for end, k in (
         ((1, model.eq_obj1id[i]), (2, model.eq_obj2id[i])) if tag in ("connect", "weld", "joint") else ()

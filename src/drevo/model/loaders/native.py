@@ -25,6 +25,7 @@ from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
 from drevo.model.description import (
     LOOPS,
+    ContactExclusion,
     ContactPoint,
     Inertial,
     Joint,
@@ -38,6 +39,10 @@ from drevo.model.description import (
     Model,
     PoseFormula,
     Shape,
+    Tendon,
+    TendonCoupling,
+    TendonJoint,
+    TendonSegment,
 )
 from drevo.model.draft import Draft
 from drevo.model.messages import refuse
@@ -186,10 +191,22 @@ def draft_of(plain: dict[str, object], source: str = "") -> Draft:
     lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
     refuse(source or "robot", problems)
     draft = Draft(head.name, gravity=head.gravity, source=source, ordered=True)
-    draft.links, draft.joints, draft.loops, draft.couplings, draft.contacts, draft.keyframes = lists.values()
+    for key, rows in lists.items():
+        setattr(draft, key, rows)
     draft.notes = list(head.notes)
     draft.take_as_kinematic()
     return draft
+
+
+def as_json(value: Any) -> str:
+    """A part of a model as a line of JSON."""
+    return json.dumps(_encode(value), ensure_ascii=False)
+
+
+def parts_of(key: str, rows: list[object], where: str, draft: Draft) -> list[Any]:
+    """Parts of a model that a list of it holds, out of JSON; what is wrong goes to the problems."""
+    found = [_decode(_LISTS[key], row, where, draft.problems) for row in rows]
+    return [row for row in found if row is not None]
 
 
 def _list(rows: object, key: str, problems: list[str]) -> list[Any]:
@@ -274,6 +291,9 @@ _LISTS: dict[str, type] = {
     "couplings": JointCoupling,
     "contacts": ContactPoint,
     "keyframes": Keyframe,
+    "tendons": Tendon,
+    "tendon_couplings": TendonCoupling,
+    "exclusions": ContactExclusion,
 }
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
@@ -283,6 +303,21 @@ _READERS: dict[type, FieldReaders] = {
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
     ContactPoint: {"link": values.name, "point": values.vector},
     Keyframe: {"name": values.name, "q": values.sequence},
+    TendonJoint: {"joint": values.name, "coefficient": values.scalar},
+    TendonSegment: {
+        **{key: values.name for key in ("link_a", "link_b")},
+        **{key: values.vector for key in ("point_a", "point_b")},
+        "share": values.scalar,
+    },
+    Tendon: {
+        **{f.name: _any_number for f in fields(Tendon)},
+        "name": values.name,
+        "joints": _each(_one(TendonJoint)),
+        "segments": _each(_one(TendonSegment)),
+        "rest": values.pair,
+    },
+    TendonCoupling: {**{key: values.text for key in ("tendon", "driver")}, "coefficients": values.sequence},
+    ContactExclusion: {key: values.name for key in ("link_a", "link_b")},
     Shape: {
         "kind": _of("box", "cylinder", "sphere", "capsule", "mesh"),
         "size": values.sequence,

@@ -1,29 +1,39 @@
-"""Elements of Drevo's own in URDF and SDF, which other readers pass over: gravity, contact points, free joints."""
+"""Elements of Drevo's own in URDF and SDF, which other readers pass over.
+
+Gravity, contact points and free joints as elements, and what other formats have no words for at all (loops,
+couplings, tendons, exclusions) as JSON, field by field as in Drevo's own files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
 
+from drevo.errors import ModelError
 from drevo.io.xml import Element, Reader
-from drevo.model.description import ORIGIN, ContactPoint, Vec3
+from drevo.model.description import ORIGIN, ContactPoint, Model
+from drevo.model.draft import GRAVITY as USUAL
 from drevo.model.draft import Draft
-from drevo.model.loaders.writing import element
+from drevo.model.loaders import native
+from drevo.model.loaders.writing import element, text_element
 
 NAMESPACE = "drevo"
 GRAVITY, CONTACT, JOINT = "drevo:gravity", "drevo:contact_point", "drevo:joint"
-TAGS = (GRAVITY, CONTACT, JOINT)
+LISTS = ("loops", "couplings", "tendons", "tendon_couplings", "exclusions")
+TAGS = (GRAVITY, CONTACT, JOINT, *(f"drevo:{key}" for key in LISTS))
 
 
-def own_elements(gravity: Vec3 | None, contacts: Iterable[ContactPoint]) -> list[str]:
-    """The elements as lines."""
-    lines = element(GRAVITY, xyz=gravity) if gravity else []
-    for contact in contacts:
+def own_elements(model: Model, gravity: bool) -> list[str]:
+    """The elements as lines; gravity: with it, where it is not the usual one."""
+    lines = element(GRAVITY, xyz=model.gravity) if gravity and model.gravity != USUAL else []
+    for contact in model.contacts:
         lines += element(CONTACT, link=contact.link, xyz=contact.point)
+    for key in LISTS:
+        lines += [line for x in getattr(model, key) for line in text_element(f"drevo:{key}", native.as_json(x))]
     return lines
 
 
 def read_own(draft: Draft, root: Element) -> None:
-    """Gravity and contact points of a robot's element."""
+    """What stands in a robot's element."""
     reader = Reader(draft.problems.append, draft.name)
     for found in root.all(GRAVITY):
         x, y, z = reader.vector(found, "xyz", draft.gravity)
@@ -31,3 +41,10 @@ def read_own(draft: Draft, root: Element) -> None:
     for found in root.all(CONTACT):
         x, y, z = reader.vector(found, "xyz", ORIGIN)
         draft.contacts.append(ContactPoint(found.get("link"), (x, y, z)))
+    for key in LISTS:
+        for found in root.all(f"drevo:{key}"):
+            try:
+                plain = json.loads(found.text)
+            except (ValueError, RecursionError) as error:
+                raise ModelError(f"<{found.tag}> on line {found.line} is not valid JSON: {error}") from None
+            getattr(draft, key).extend(native.parts_of(key, [plain], f"<{found.tag}> on line {found.line}", draft))

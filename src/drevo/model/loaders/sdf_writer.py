@@ -6,6 +6,8 @@ element of Drevo's own, which others pass over.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from drevo.model.carriers import WORLD, renamed, with_chains, with_world
 from drevo.model.description import (
     IDENTITY,
@@ -16,11 +18,13 @@ from drevo.model.description import (
     JointDynamics,
     Limit,
     Link,
+    Loop,
     Model,
     Shape,
 )
 from drevo.model.draft import GRAVITY
 from drevo.model.loaders import own
+from drevo.model.loaders.closures import closing_joint
 from drevo.model.loaders.writing import PLAIN, Written, begin, element, text_element
 from drevo.model.rotations import HERE, FramePose, compose, inverse_pose, to_rpy
 
@@ -30,15 +34,18 @@ KINDS = {**PLAIN, "helical": "screw", "spherical": "ball", "free": "free"}
 def to_sdf(robot: Model) -> Written:
     """The robot as SDF has it: joints of two or three coordinates as chains of plain ones."""
     model = _told_apart(with_world(with_chains(robot, KINDS)))
-    out = begin(robot, model, KINDS, reserved="::|^__.*__$|^\\s|\\s$|^$")
+    closing, rest = _closing(model)
+    told = replace(model, loops=rest)
+    out = begin(robot, told, KINDS, reserved="::|^__.*__$|^\\s|\\s$|^$")
+    out.model = model
     if model.links[0].inertial and model.links[0].inertial.mass:
         out.left_out.append(f"the mass of the immovable link {WORLD!r}")
     joints = {joint.child: joint for joint in model.joints}
     held = element(
         "model",
         *(_link(link, joints[link.name]) for link in model.links[1:]),
-        *map(_joint, model.joints),
-        own.own_elements(None, model.contacts),
+        *map(_joint, (*model.joints, *closing)),
+        own.own_elements(told, gravity=False),
         name=model.name,
     )
     if model.gravity != GRAVITY:
@@ -47,6 +54,23 @@ def to_sdf(robot: Model) -> Written:
         "sdf", held, version="1.11", **{"xmlns:drevo": own.NAMESPACE, "xmlns:drake": "drake.mit.edu"}
     )
     return out
+
+
+def _closing(model: Model) -> tuple[list[Joint], tuple[Loop, ...]]:
+    """The loops that a joint closes where all coordinates are zero, as those joints, and the other loops."""
+    names = {joint.name for joint in model.joints} | {link.name for link in model.links}
+    stands: dict[str, FramePose] = {WORLD: HERE}
+    for joint in model.joints:
+        place = compose((joint.origin, joint.rotation), (joint.child_origin, joint.child_rotation))
+        stands[joint.child] = compose(stands[joint.parent], place)
+    closing, rest = [], []
+    for k, loop in enumerate(model.loops):
+        found = closing_joint(loop, compose(inverse_pose(stands[loop.link_a]), stands[loop.link_b]))
+        if found is None or (name := f"loop_{k}") in names:
+            rest.append(loop)
+        else:
+            closing.append(replace(found, name=name))
+    return closing, tuple(rest)
 
 
 def _told_apart(model: Model) -> Model:
@@ -107,7 +131,7 @@ def _shape(shape: Shape, name: str) -> list[str]:
 
 
 def _joint(joint: Joint) -> list[str]:
-    back = HERE if joint.kind == "fixed" else inverse_pose((joint.child_origin, joint.child_rotation))
+    back = inverse_pose((joint.child_origin, joint.child_rotation))
     d = joint.dynamics or JointDynamics()
     moves = joint.kind not in ("fixed", "spherical", "free")
     return element(
@@ -117,6 +141,7 @@ def _joint(joint: Joint) -> list[str]:
         text_element("child", joint.child),
         text_element("screw_thread_pitch", joint.lead if joint.kind == "helical" else None),
         _axis(joint, d) if moves or joint.dynamics else (),
+        element("axis2", text_element("xyz", joint.axis2)) if joint.axis2 else (),
         text_element("drake:rotor_inertia", d.armature or None),
         text_element("drake:gear_ratio", 1.0 if d.armature else None),
         name=joint.name,

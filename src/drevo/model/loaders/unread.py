@@ -42,18 +42,11 @@ def always(text: str) -> bool:
 
 UnreadField = tuple[Acts, str]
 MJCF: dict[str, dict[str, UnreadField]] = {
-    "joint": {"springdamper": (nonzero, "")},
     "body": {"gravcomp": (nonzero, "gravity")},
     "option": {"density": (nonzero, ""), "viscosity": (nonzero, "")},
     "medium": {"wind": (nonzero, "")},  # of <option>; acts only in a medium, that is with density or viscosity
     "geom in a medium": {"fluidshape": (lambda text: text.strip() != "none", "")},
-    "tendon": {
-        "armature": (nonzero, ""),
-        "damping": (nonzero, "damper"),
-        "frictionloss": (nonzero, "frictionloss"),
-        "stiffness": (nonzero, "spring"),
-        "range": (nonzero, "limit"),
-    },
+    "tendon": {"armature": (nonzero, "")},
     "actuator": {"armature": (nonzero, ""), "damping": (nonzero, "damper")},
 }
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain")  # unless active="false"
@@ -63,9 +56,9 @@ GAINS = {"position": ("kp", "kv", "dampratio"), "velocity": ("kv",), "intvelocit
 ACTUATORS = ("general", "cylinder", "muscle", *IDLE, *GAINS)
 # what the tables look at of an element that has defaults: tag -> attributes
 DEFAULTED: dict[str, tuple[str, ...]] = {
-    "joint": tuple(MJCF["joint"]),
+    "joint": ("springdamper",),
     "geom": tuple(MJCF["geom in a medium"]),
-    "tendon": (*MJCF["tendon"], "limited"),
+    "tendon": (*MJCF["tendon"], "damping", "frictionloss", "stiffness", "range", "limited"),
     "equality": ("active",),
     **{
         tag: (

@@ -17,7 +17,6 @@ from drevo.model.description import (
     Shape,
     Vec3,
 )
-from drevo.model.draft import GRAVITY
 from drevo.model.loaders.own import NAMESPACE, own_elements
 from drevo.model.loaders.writing import PLAIN, Written, begin, element
 from drevo.model.rotations import to_rpy
@@ -30,8 +29,7 @@ def to_urdf(robot: Model) -> Written:
     """The robot as URDF has it: screws and joints of two or three coordinates as chains of plain ones."""
     model = with_carriers(with_chains(robot, (*KINDS, "spherical")))
     out = begin(robot, model, KINDS)
-    gravity = None if model.gravity == GRAVITY else model.gravity
-    own = own_elements(gravity, model.contacts)
+    own = own_elements(model, gravity=True)
     coupled = {name for joint in model.joints if joint.mimic for name in (joint.name, joint.mimic.joint)}
     out.lines = element(
         "robot",

@@ -17,7 +17,7 @@ TextValue = str | float | tuple[float, ...]
 
 PLAIN = {kind: kind for kind in ("fixed", "revolute", "continuous", "prismatic")}  # alike in URDF and SDF
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_SAID_NOWHERE = ("quadratic", "offset")
+_SELDOM_SAID = ("quadratic", "offset")
 
 
 @dataclass(slots=True)
@@ -34,8 +34,18 @@ class Written:
     left_out: list[str] = field(default_factory=list)
 
 
-def begin(robot: Model, model: Model, kinds: Iterable[str], reserved: str = "", closes: bool = False) -> Written:
-    """The robot told as `model`, with what only Drevo's formats hold; names that XML cannot hold are refused."""
+def begin(
+    robot: Model,
+    model: Model,
+    kinds: Iterable[str],
+    reserved: str = "",
+    closes: bool = False,
+    says: tuple[str, ...] = (),
+) -> Written:
+    """The robot told as `model`, with what only Drevo's formats hold; names that XML cannot hold are refused.
+
+    closes: the format has words for loops, couplings and tendons; says: for these fields of what acts in a joint.
+    """
     bad = re.compile(f"{_NOT_XML.pattern}{reserved and '|'}{reserved}")
     for name in (model.name, *(link.name for link in model.links), *(joint.name for joint in model.joints)):
         if bad.search(name):
@@ -43,11 +53,12 @@ def begin(robot: Model, model: Model, kinds: Iterable[str], reserved: str = "", 
                 f"the name {name!r} has characters that the format cannot hold; save the robot as TOML or JSON"
             )
     out = Written(model)
-    if model.closed and not closes:
-        out.lost.append(f"its {len(model.loops) + len(model.couplings)} closed loops")
+    if not closes:
+        held = {"closed loops": model.closures, "tendons": sum(tendon.pulls for tendon in model.tendons)}
+        out.lost += [f"its {count} {what}" for what, count in held.items() if count]
     if model.keyframes:
         out.left_out.append(f"its keyframes {listed(key.name for key in model.keyframes)}")
-    for what in _SAID_NOWHERE:
+    for what in (name for name in _SELDOM_SAID if name not in says):
         if found := [j.name for j in robot.joints if getattr(j.dynamics or JointDynamics(), what)]:
             named = "quadratic damping" if what == "quadratic" else "constant force"
             out.lost.append(f"the {named} of {listed(found)}")

@@ -13,8 +13,9 @@ from drevo.io.files import Files
 from drevo.io.xml import Element
 from drevo.model.description import ContactPoint, Link
 from drevo.model.draft import Draft
-from drevo.model.loaders.mjcf.bodies import read_bodies
+from drevo.model.loaders.mjcf.bodies import read_bodies, tune_springs
 from drevo.model.loaders.mjcf.inertials import scale_to_total
+from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.sections import read_keyframes, read_sections
 from drevo.model.loaders.mjcf.settings import read_file
 
@@ -32,7 +33,9 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     layout = read_bodies(file)
     scale_to_total(file)
     read_keyframes(file)
-    read_sections(file, layout)
+    stands = Posture(draft, layout.at, layout.bodies)
+    read_sections(file, layout, stands)
+    tune_springs(file, stands)
     draft.contacts += [
         ContactPoint(body, at) for name, (body, (at, _)) in layout.sites.items() if name.startswith(CONTACT)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,11 +20,13 @@ from drevo.model.loaders.mjcf.file import (
     limited,
     minus,
     placed_in,
+    read_some,
     read_vector,
     rotation_of,
 )
 from drevo.model.loaders.mjcf.geoms import geom_of, shape_of
 from drevo.model.loaders.mjcf.inertials import inertial_of
+from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, unit
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
@@ -163,27 +166,45 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
     if frame != HERE:
         anchor = ORIGIN if kind in ("free", "slide") else placed_in(frame, (anchor, IDENTITY))[0]
         axis = apply(frame[1], axis)
-    if element.tag == "joint":
-        file.flags.note(file.draft, "joint", element.attributes, f"joint {name!r}")
     limit = _limit(file, reader, element, kind) if moving else None
-    dynamics = _dynamics(file, reader, element, kind) if element.tag == "joint" else None
+    dynamics = _dynamics(file, reader, element, kind, name) if element.tag == "joint" else None
     return Joint(
         name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line, dynamics=dynamics
     ), anchor
 
 
-def _dynamics(file: File, reader: Reader, element: Element, kind: str) -> JointDynamics:
+def _dynamics(file: File, reader: Reader, element: Element, kind: str, name: str) -> JointDynamics:
     """Rotor, damper, dry friction and spring; q counts as in the file, and so does springref."""
-    acts = {
-        a: reader.scalar(element, a, 0.0, xml.MAX_INERTIA)
-        for a, flag in ACTING.items()
-        if flag not in file.flags.off
-    }
+    on = {a: element.get(a, "0") if flag not in file.flags.off else "0" for a, flag in ACTING.items()}
+    acts = Element(element.tag, on, element.line)
+    stiffness, *more = read_some(reader, acts, "stiffness", (0.0,) * 3, xml.MAX_INERTIA)
+    damping, quadratic, cubic = read_some(reader, acts, "damping", (0.0,) * 3, xml.MAX_INERTIA)
+    if any((*more, cubic)):
+        file.draft.ignore("powers of stiffness and damping", f"joint {name!r}")
+    if "springdamper" in element.attributes:
+        time, ratio = reader.vector(element, "springdamper", (0.0, 0.0))
+        if time > 0.0 and ratio > 0.0:
+            file.springdampers[name] = time, ratio
+    armature, friction = (reader.scalar(acts, a, 0.0, xml.MAX_INERTIA) for a in ("armature", "frictionloss"))
     reference = reader.scalar(element, "springref", 0.0)
-    return JointDynamics(
-        acts.get("armature", 0.0), acts.get("damping", 0.0), friction=acts.get("frictionloss", 0.0),
-        stiffness=acts.get("stiffness", 0.0), reference=file.angle(reference) if kind == "hinge" else reference,
-    )  # fmt: skip
+    reference = file.angle(reference) if kind == "hinge" else reference
+    return JointDynamics(armature, damping, quadratic, friction, stiffness, reference)
+
+
+def tune_springs(file: File, stands: Posture) -> None:
+    """springdamper: the spring and damper of a joint's own inertia where the file stands, by MuJoCo's rule."""
+    for k, joint in enumerate(file.draft.joints):
+        if joint.name not in file.springdampers:
+            continue
+        time, ratio = file.springdampers[joint.name]
+        inertia = 1.0 / stands.of_joint(joint.name)
+        if not math.isfinite(inertia):
+            file.draft.ignore("springdamper", f"joint {joint.name!r}")
+            continue
+        spring = 0.0 if "spring" in file.flags.off else inertia / (time * ratio) ** 2
+        damper = 0.0 if "damper" in file.flags.off else 2.0 * inertia / time
+        dynamics = replace(joint.dynamics or JointDynamics(), stiffness=spring, damping=damper)
+        file.draft.joints[k] = replace(joint, dynamics=dynamics)
 
 
 def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, turn: Mat3) -> tuple[Vec3, Mat3]:

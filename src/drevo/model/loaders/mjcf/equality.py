@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from drevo.io.xml import Element, Reader
 from drevo.model.description import ORIGIN, JointCoupling, Loop, Mimic, Vec3
-from drevo.model.loaders.mjcf.file import File, FramePose, minus, placed_in, read_vector
+from drevo.model.loaders.mjcf.file import File, FramePose, minus, placed_in, read_some, read_vector
 from drevo.model.rotations import apply, matmul, matrix_of_quaternion, transpose
 
 NO_POSE = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # of relpose: the orientation is that of the file
-READ = ("connect", "weld", "joint")
+LOOPS = ("connect", "weld", "joint")
 MIMIC = "mimic_"  # how the names of couplings begin that leave the first joint no freedom of its own
 
 
@@ -86,13 +86,19 @@ def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, f
         if name not in at:
             reader.report(f"{reader.owner}: {name!r} is no hinge or slide of the file; correct the name")
             return
-    c = reader.vector(element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
-    start = at[x] if x else 0.0
-    moved = [sum(c[n] * comb(n, k) * (-start) ** (n - k) for n in range(k, 5)) for k in range(5 if x else 1)]
-    moved[0] += at[y]
+    c = read_some(reader, element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
+    moved = shifted(c, at[y], at[x] if x else None)
     if element.get("name").startswith(MIMIC) and x and not any(moved[2:]):
         joints = file.draft.joints
         k = next(k for k, joint in enumerate(joints) if joint.name == y)
         joints[k] = replace(joints[k], mimic=Mimic(x, moved[1], moved[0]))
     else:
-        file.draft.couplings.append(JointCoupling(y, x, tuple(moved)))
+        file.draft.couplings.append(JointCoupling(y, x, moved))
+
+
+def shifted(c: tuple[float, ...], y: float, x: float | None) -> tuple[float, ...]:
+    """The coefficients of y + sum c_k (z - x)^k in powers of z; of y + c_0 where there is no x."""
+    if x is None:
+        return (y + c[0],)
+    moved = [sum(c[n] * comb(n, k) * (-x) ** (n - k) for n in range(k, len(c))) for k in range(len(c))]
+    return (y + moved[0], *moved[1:])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from drevo.errors import ModelError
-from drevo.io.xml import Budget, Element, Reader
+from drevo.io.xml import MAX_LENGTH, Budget, Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from drevo.model.draft import Draft
 from drevo.model.loaders import unread
@@ -37,6 +37,7 @@ DEFAULTED = {  # what we read of an element that has defaults
         *("contype", "conaffinity", *unread.DEFAULTED["geom"]),
     ),
     "mesh": ("scale", "inertia", "maxhullvert"),
+    "tendon": (*unread.DEFAULTED["tendon"], "springlength", "solreflimit"),
 }
 MOST_CLASSES = 10_000
 
@@ -63,6 +64,7 @@ class File:
     models: dict[str, File] = field(default_factory=dict)  # that are attached
     budget: Budget = field(default_factory=Budget)
     depth: int = 0  # of attaching
+    springdampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time constant, ratio by joint
 
     @property
     def radian(self) -> bool:
@@ -162,6 +164,14 @@ def placed_in(frame: FramePose, inner: FramePose) -> FramePose:
 def read_vector(reader: Reader, element: Element, attribute: str, default: Vec3) -> Vec3:
     x, y, z = reader.vector(element, attribute, default)
     return (x, y, z)
+
+
+def read_some(
+    reader: Reader, element: Element, attribute: str, default: tuple[float, ...], bound: float = MAX_LENGTH
+) -> tuple[float, ...]:
+    """As many numbers as the default has; the first of them where fewer stand there, as MuJoCo reads some."""
+    count = min(len(element.get(attribute).split()) or len(default), len(default))
+    return reader.vector(element, attribute, default[:count], bound) + default[count:]
 
 
 def minus(a: Vec3, b: Vec3) -> Vec3:

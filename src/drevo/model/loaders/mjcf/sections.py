@@ -3,43 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import accumulate
 
 from drevo.io.xml import ANY, Element, Reader
-from drevo.model.description import JOINT_SIZES, Keyframe
+from drevo.model.description import JOINT_SIZES, ContactExclusion, Keyframe
 from drevo.model.loaders import unread
-from drevo.model.loaders.mjcf.equality import READ, Layout, read_equality
-from drevo.model.loaders.mjcf.file import File, limited
+from drevo.model.loaders.mjcf.equality import LOOPS, Layout, read_equality
+from drevo.model.loaders.mjcf.file import File
+from drevo.model.loaders.mjcf.posture import Posture
+from drevo.model.loaders.mjcf.tendons import TENDONS, read_tendon_equality, read_tendons
 from drevo.model.messages import list_counts
 
 NOTED = ("equality", "tendon", "actuator", "contact", "deformable", "plugin")
-DEFAULTS_OF = {"spatial": "tendon", "fixed": "tendon", **dict.fromkeys(unread.EQUALITIES, "equality")}
+READ = {"equality": (*LOOPS, "tendon"), "tendon": TENDONS, "contact": ("exclude",)}
+DEFAULTS_OF = {**dict.fromkeys(TENDONS, "tendon"), **dict.fromkeys(unread.EQUALITIES, "equality")}
 
 
-def read_sections(file: File, layout: Layout) -> None:
+def read_sections(file: File, layout: Layout, stands: Posture) -> None:
     """What stands beside the bodies: read, or listed in the notes and warned about where it acts on the motion."""
-    draft, flags = file.draft, file.flags
+    lengths = read_tendons(file, layout, stands)
     for section in NOTED:
         held = [child for element in file.root.all(section) for child in element.children]
-        unread_here = [child for child in held if section != "equality" or child.tag not in READ]
+        unread_here = [child for child in held if child.tag not in READ.get(section, ())]
         if unread_here:
-            draft.notes.append(f"{section} not read: {list_counts(Counter(child.tag for child in unread_here))}")
+            counts = list_counts(Counter(child.tag for child in unread_here))
+            file.draft.notes.append(f"{section} not read: {counts}")
         for child in held:
             found = file.attributes(child, "", DEFAULTS_OF.get(child.tag, "") if section != "actuator" else "")
-            label = _label(child)
-            if section == "equality" and found.get("active", "true") != "false" and "equality" not in flags.off:
-                if child.tag in READ:
-                    read_equality(file, found, label, layout)
-                else:
-                    draft.ignore(f"equality {child.tag}", label)
-            elif section == "deformable" and child.tag in unread.ELASTIC and flags.passive:
-                draft.ignore(child.tag, label)
-            elif section == "tendon":
-                _note_tendon(file, found, label)
-            elif section == "actuator":
-                flags.note(draft, "actuator", found.attributes, label)
-                if "actuation" not in flags.off and unread.acts_alone(found):
-                    draft.ignore("the force without control", label)
+            _read(file, section, found, layout, lengths)
+
+
+def _read(file: File, section: str, found: Element, layout: Layout, lengths: Mapping[str, float]) -> None:
+    """One element beside the bodies."""
+    draft, flags, label = file.draft, file.flags, _label(found)
+    if section == "equality" and found.get("active", "true") != "false" and "equality" not in flags.off:
+        if found.tag == "tendon":
+            read_tendon_equality(file, Reader(draft.problems.append, label), found, lengths)
+        elif found.tag in LOOPS:
+            read_equality(file, found, label, layout)
+        else:
+            draft.ignore(f"equality {found.tag}", label)
+    elif section == "contact" and found.tag == "exclude":
+        draft.exclusions.append(ContactExclusion(found.get("body1"), found.get("body2")))
+    elif section == "deformable" and found.tag in unread.ELASTIC and flags.passive:
+        draft.ignore(found.tag, label)
+    elif section == "tendon":
+        flags.note(draft, "tendon", found.attributes, label)
+    elif section == "actuator":
+        flags.note(draft, "actuator", found.attributes, label)
+        if "actuation" not in flags.off and unread.acts_alone(found):
+            draft.ignore("the force without control", label)
 
 
 def read_keyframes(file: File) -> None:
@@ -54,13 +68,6 @@ def read_keyframes(file: File) -> None:
             if size >= 4 and end <= len(q):
                 q[end - 4 : end] = [*q[end - 3 : end], q[end - 4]]
         file.draft.keyframes.append(Keyframe(name, tuple(q)))
-
-
-def _note_tendon(file: File, tendon: Element, label: str) -> None:
-    attributes = dict(tendon.attributes)
-    if not limited(file, tendon):
-        attributes.pop("range", None)
-    file.flags.note(file.draft, "tendon", attributes, label)
 
 
 def _label(element: Element) -> str:

@@ -37,6 +37,7 @@ def read_file(draft: Draft, root: Element, files: Files, source: str, outer: Fil
     file = File(draft, root, _merged(root, "compiler"), flags, budget=budget, depth=depth)
     if outer:
         file.names, file.taken, file.medium = outer.names, outer.taken, outer.medium
+        file.springdampers = outer.springdampers
     else:
         _read_options(file)
     _check_settings(file)

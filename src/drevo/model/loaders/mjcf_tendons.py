@@ -1,0 +1,73 @@
+"""Tendons as MJCF: their sites, what acts along them, and what couples their lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import nextafter
+
+from drevo.model.description import Model, Tendon, TendonSegment
+from drevo.model.loaders.mjcf.equality import shifted
+from drevo.model.loaders.mjcf.posture import Posture
+from drevo.model.loaders.mjcf.tendons import AUTOMATIC
+from drevo.model.loaders.writing import TextValue, element
+from drevo.model.rotations import HERE
+from drevo.model.values import UNBOUNDED
+
+
+class TendonLines:
+    """<tendon> and <equality><tendon> of a model; adds the sites by which they run to those of the links."""
+
+    def __init__(self, model: Model, sites: dict[str, list[str]]) -> None:
+        self.sites, self.count = sites, 0
+        free = {joint.child: HERE for joint in model.joints if joint.kind == "free"}
+        self.posture = Posture(model, {}, free)
+        self.lines = [self._tendon(tendon) for tendon in model.tendons]
+        tendons = {tendon.name: tendon for tendon in model.tendons}
+        self.equalities = []
+        for c in model.tendon_couplings:
+            start = self.posture.length(tendons[c.driver]) if c.driver else None
+            own = tendons[c.tendon]
+            polynomial = shifted(c.coefficients, -own.offset - self.posture.length(own), -start if start else None)
+            polynomial = (*polynomial, 0.0, 0.0, 0.0, 0.0)[:5]
+            self.equalities.append(
+                element("tendon", tendon1=c.tendon, tendon2=c.driver or None, polycoef=polynomial)
+            )
+
+    def _tendon(self, tendon: Tendon) -> list[str]:
+        steps = [element("joint", joint=end.joint, coef=end.coefficient) for end in tendon.joints]
+        steps += self._path(tendon.segments)
+        low, high = (x - tendon.offset for x in tendon.rest)
+        acts: dict[str, TextValue | None] = {
+            "stiffness": tendon.stiffness or None,
+            "springlength": (nextafter(low, 0.0) if low == AUTOMATIC else low, high) if tendon.stiffness else None,
+            "damping": (tendon.damping, tendon.quadratic) if tendon.quadratic else tendon.damping or None,
+            "frictionloss": tendon.friction or None,
+        }
+        kind = "fixed" if tendon.joints else "spatial"
+        return element(kind, *steps, name=tendon.name, **acts, **self._limits(tendon))
+
+    def _limits(self, tendon: Tendon) -> dict[str, TextValue | None]:
+        if tendon.lower is None and tendon.upper is None:
+            return {}
+        low = -UNBOUNDED if tendon.lower is None else tendon.lower - tendon.offset
+        high = UNBOUNDED if tendon.upper is None else tendon.upper - tendon.offset
+        weight = self.posture.of_tendon(tendon)
+        direct = (-tendon.limit_stiffness * weight, -tendon.limit_damping * weight)
+        return {"range": (low, high), "solreflimit": direct}
+
+    def _path(self, segments: tuple[TendonSegment, ...]) -> Iterator[list[str]]:
+        """Sites one after the other; a pulley where a branch begins anew."""
+        end = None
+        for x in segments:
+            if end != (x.link_a, x.point_a, x.share):
+                if end is not None or x.share != 1.0:
+                    yield element("pulley", divisor=1.0 / x.share)
+                yield self._site(x.link_a, x.point_a)
+            yield self._site(x.link_b, x.point_b)
+            end = (x.link_b, x.point_b, x.share)
+
+    def _site(self, link: str, point: tuple[float, float, float]) -> list[str]:
+        name = f"tendon_site_{self.count}"
+        self.count += 1
+        self.sites[link] += element("site", name=name, pos=point)
+        return element("site", site=name)

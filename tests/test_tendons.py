@@ -1,0 +1,283 @@
+"""Tendons and springs tuned by time constants, as MuJoCo means them; lengths that couple; in every format."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import drevo
+from drevo.mechanics.algorithms.constraints import Kinematics
+from drevo.mechanics.algorithms.tendons import tendon_length
+from drevo.mechanics.tree import build_tree
+from drevo.robot.saving import forces_at_states
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+from agreement import compared, states
+
+Array = np.ndarray
+BODIES = """<worldbody><site name="w" pos=".3 0 .1"/><site name="x" pos="-.3 .1 .4"/>
+<body name="a" euler="10 20 30"><joint name="j" axis="1 2 3" ref="20" springdamper=".05 .7"/>
+ <geom size=".1" pos=".1 .2 0"/><site name="sa" pos="0 .1 .2" euler="1 2 3"/>
+ <body name="b" pos="0 0 .5"><joint name="k" axis="0 1 0" pos=".1 0 0" stiffness="2" damping=".3 .2" ref="-10"
+   springref="5"/><joint name="l" type="slide" axis="1 0 1" ref=".1"/><geom size=".1" pos="0 .1 0"/>
+  <site name="sb" pos="0 0 .3"/>
+  <body name="c" pos=".2 .1 .3"><joint name="m" type="ball" damping=".2"/>
+   <geom type="box" size=".1 .2 .05" pos=".1 0 .1"/><site name="sc" pos=".1 0 .2"/></body></body></body>
+<body name="f" pos="1 1 1"><freejoint name="n"/><geom type="box" size=".1 .2 .3" pos=".1 0 0"/>
+ <site name="sf" pos="0 .1 .1"/></body></worldbody>"""
+TENDONS = """<spatial name="t1" stiffness="50" damping="3 .4" springlength=".1 .3"><site site="w"/>
+ <site site="sa"/><site site="sb"/><site site="sc"/></spatial>
+<spatial name="t2" stiffness="20"><site site="x"/><site site="sc"/><pulley divisor="2"/><site site="sb"/>
+ <site site="sf"/><site site="w"/></spatial>
+<fixed name="t3" stiffness="5" springlength=".2" damping=".1"><joint joint="j" coef="2"/>
+ <joint joint="l" coef="-.7"/></fixed>
+<fixed name="t4" stiffness="5" damping=".1"><joint joint="k" coef="2"/><joint joint="l" coef="-.7"/></fixed>"""
+
+
+def scene(tendons: str = TENDONS, more: str = "", head: str = "") -> str:
+    return f"<mujoco>{head}{BODIES}<tendon>{tendons}</tendon>{more}</mujoco>"
+
+
+def quiet(source: object) -> drevo.Robot:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return drevo.load(source)
+
+
+def length(robot: drevo.Robot, k: int, q: Array, v: Array) -> tuple[float, float, Array]:
+    """L, L' and J of a tendon."""
+    found = Kinematics(build_tree(robot.model), q.tolist(), v.tolist())
+    (x,), (dx,), (J,), _ = tendon_length(found, robot.model.tendons[k])
+    return x, dx, np.array(J)
+
+
+def test_lengths_and_forces_are_mujocos() -> None:
+    """Straight segments, pulleys, rests with slack or left open, ref and springref, springdamper, powers of v."""
+    theirs = mujoco.MjModel.from_xml_string(scene())
+    for robot in (quiet(scene()), quiet(theirs)):
+        assert compared(robot.model, theirs) < 1e-13
+    data, rng, robot = mujoco.MjData(theirs), np.random.default_rng(1), quiet(scene())
+    data.qpos, data.qvel = rng.normal(size=theirs.nq), rng.normal(size=theirs.nv)
+    mujoco.mj_normalizeQuat(theirs, data.qpos)
+    mujoco.mj_forward(theirs, data)
+    q, turns, _ = states(theirs, data)
+    for k in range(4):
+        found = length(robot, k, q, turns.T @ data.qvel)[:2]
+        assert np.allclose(found, (data.ten_length[k], data.ten_velocity[k]), atol=1e-14)
+    slack = '<option><flag spring="disable" damper="disable"/></option>'
+    assert not quiet(scene(head=slack)).model.tendons[0].pulls
+
+
+def test_derivatives_are_those_of_differences() -> None:
+    robot, rng, h = quiet(scene()), np.random.default_rng(2), 1e-6
+    q, v, a = robot.random(rng), rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+    steps = h * np.eye(robot.nv)
+
+    def slope(f: object, axis: str) -> Array:
+        moved = [(robot.integrate(q, s), v) if axis == "q" else (q, v + s) for s in (*steps, *-steps)]
+        rows = np.array([f(*state) for state in moved])  # type: ignore[operator]
+        return (rows[: robot.nv] - rows[robot.nv :]).T / (2 * h)
+
+    by_q, by_v = (slope(robot.passive, axis) for axis in "qv")
+    size = np.abs(by_q).max()
+    given = {with_them: drevo.compile(robot, "inverse_dynamics_derivatives", passive=with_them)(q, v, a)
+             for with_them in (False, True)}  # fmt: skip
+    for k, wanted in enumerate((by_q, by_v)):
+        assert np.abs(given[False][k] - given[True][k] - wanted).max() < 1e-8 * size
+    forward = drevo.compile(robot, "forward_dynamics", passive=True)
+    wanted = slope(lambda x, u: forward(x, u, a), "q")
+    found = drevo.compile(robot, "forward_dynamics_derivatives", passive=True)(q, v, a)[0]
+    assert np.abs(found - wanted).max() < 1e-8 * np.abs(wanted).max()
+    n = robot.nv
+    assert np.allclose(robot.linearise(q, v, a).A[n:, :n], found, rtol=0, atol=1e-9 * np.abs(found).max())
+
+
+LIMITED = """<spatial name="t" range=".2 .6"><site site="w"/><site site="sb"/></spatial>
+<fixed name="u" limited="true" range="-.1 .2" solreflimit=".05 .5"><joint joint="l" coef="3"/></fixed>"""
+
+
+def test_limits_pull_inward_only() -> None:
+    """A spring and a damper with the time constant of the file on the tendon's own mass, where it is too long."""
+    with pytest.warns(drevo.DrevoWarning, match="spatial 't' .* its range is held by a spring and a damper"):
+        robot = drevo.load(scene(LIMITED))
+    theirs = mujoco.MjModel.from_xml_string(scene(LIMITED))
+    for tendon, weight, (time, ratio) in zip(
+        robot.model.tendons, theirs.tendon_invweight0, ((0.02, 1.0), (0.05, 0.5))
+    ):
+        assert tendon.limit_stiffness * weight == pytest.approx((0.95 * time * ratio) ** -2, rel=1e-12)
+        assert tendon.limit_damping * weight == pytest.approx(2 / (0.95 * time), rel=1e-12)
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    slide = [j.name for j in robot.model.moving_joints].index("l")
+    u = robot.model.tendons[1]
+    for x, wanted in ((0.05, 0.0), (0.1, -(0.3 - 0.2)), (-0.1, 0.3 - 0.1)):
+        q[slide] = x
+        with_u = robot.passive(q, v)[slide]
+        robot_without = drevo.Robot(robot.model).passive(q, v)[slide]
+        assert with_u == robot_without
+        pulls = [length(robot, k, q, v) for k in range(2)]
+        t = robot.model.tendons[0]
+        over = max(pulls[0][0] - 0.6, 0.0) + min(pulls[0][0] - 0.2, 0.0)
+        expected = 3 * u.limit_stiffness * wanted - t.limit_stiffness * over * pulls[0][2][slide]
+        assert with_u == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_lengths_that_couple_hold() -> None:
+    """<equality><tendon>: a cable that does not stretch, and one whose length follows a polynomial of another."""
+    more = '<equality><tendon tendon1="t1"/><tendon tendon1="t3" tendon2="t2" polycoef="0.1 0.5 -0.3"/></equality>'
+    robot = quiet(scene(more=more))
+    theirs = mujoco.MjModel.from_xml_string(scene(more=more))
+    data, rng = mujoco.MjData(theirs), np.random.default_rng(3)
+    data.qpos, data.qvel = rng.normal(size=theirs.nq), rng.normal(size=theirs.nv)
+    mujoco.mj_normalizeQuat(theirs, data.qpos)
+    mujoco.mj_forward(theirs, data)
+    q, turns, _ = states(theirs, data)
+    v = turns.T @ data.qvel
+    found = robot.constrained_dynamics(q, v, np.zeros(robot.nv), stabilise=(1.0, 1.0))
+    J = data.efc_J.reshape(data.nefc, theirs.nv)
+    rows = [i for i in range(data.nefc) if data.efc_type[i] == mujoco.mjtConstraint.mjCNSTR_EQUALITY]
+    assert np.allclose(found.value, data.efc_pos[rows], atol=1e-13)
+    assert np.allclose(found.jacobian, J[rows] @ turns, atol=1e-13)
+    assert np.allclose(found.rate, data.efc_vel[rows], atol=1e-12)
+    h = 1e-6
+    rates = [
+        robot.constrained_dynamics(robot.integrate(q, s * v), v, 0 * v, stabilise=(1, 1)).rate for s in (h, -h)
+    ]
+    assert np.allclose(found.gamma, (rates[0] - rates[1]) / (2 * h), atol=1e-7)
+
+
+def with_builder() -> drevo.Robot:
+    b = drevo.Builder("pulled")
+    for name, parent, z in (("a", "world", 0.0), ("c", "a", -0.6)):
+        b.body(name, parent, axis=(0, 1, 0), origin=(0, 0, z), mass=1, com=(0, 0, -0.3), inertia=np.eye(3) * 0.02)
+    path = [("world", (0.5, 0, 0)), ("a", (0, 0, -0.3)), ("c", (0, 0, -0.5)), 2.0]
+    b.tendon("t", [*path, ("world", (-0.4, 0, 0)), ("c", (0, 0, -0.2))], stiffness=80.0, rest=0.9)
+    b.tendon("u", joints={"a_joint": 0.3, "c_joint": -0.2}, stiffness=20, rest=(-0.1, 0.1))
+    return b.robot()
+
+
+def test_a_pulled_pendulum_keeps_its_energy() -> None:
+    robot = with_builder()
+    table = robot.simulate([0.3, -0.2], [1.0, 0.0], duration=10.0, step=1e-3, every=500, method="gauss4")
+
+    def energy(q: Array, v: Array) -> float:
+        L = [length(robot, k, q, v)[0] for k in range(2)]
+        springs = 40 * (L[0] - 0.9) ** 2 + 10 * (max(L[1] - 0.1, 0) ** 2 + min(L[1] + 0.1, 0) ** 2)
+        return float(robot.kinetic_energy(q, v) + robot.potential_energy(q) + springs)
+
+    found = [energy(q, v) for q, v in zip(table.q, table.v)]
+    assert np.ptp(found) < 1e-5 * np.max(
+        robot.kinetic_energy(table.q, table.v)
+    )  # springs that go slack are not smooth
+
+
+def test_a_cable_over_a_pulley() -> None:
+    """Two weights on a cable that does not stretch, one of them on a loose pulley: Atwood's machine."""
+    b = drevo.Builder("atwood")
+    for name, x, mass in (("left", -0.2, 3.0), ("right", 0.2, 2.0)):
+        b.body(name, joint="prismatic", axis=(0, 0, 1), origin=(x, 0, 0), mass=mass)
+    sides = [[("world", (x, 0, 1)), (name, (0, 0, 0))] for name, x in (("left", -0.2), ("right", 0.2))]
+    b.tendon("cable", [*sides[0], 0.5, *sides[1]]).couple("cable", "", [3.0])
+    a = b.robot().constrained_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0]).a
+    # -dz_left - 2 dz_right = 0 along the cable; M a = -m g + (1, 2) T
+    assert np.allclose(a, np.linalg.solve([[1.0, 2.0], [3.0 * 2.0, -2.0]], [0.0, -9.81 * (3.0 * 2.0 - 2.0)]))
+
+
+@pytest.mark.parametrize("suffix", ["xml", "toml", "json", "urdf", "sdf"])
+def test_tendons_come_back(tmp_path: Path, suffix: str) -> None:
+    """In every format; URDF and SDF have no words for them."""
+    more = '<equality><tendon tendon1="t3" tendon2="t2" polycoef="0.1 0.5 -0.3"/></equality><contact>'
+    tendons = TENDONS + LIMITED.replace('"t"', '"t5"').replace('"u"', '"t6"')
+    text = scene(tendons, f'{more}<exclude body1="a" body2="c"/></contact>')
+    text = text.replace('type="ball" damping=".2"', 'damping=".2"').replace('damping=".3 .2"', 'damping=".3"')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", drevo.DrevoWarning)
+        robot = drevo.load(text)
+        if suffix in ("urdf", "sdf"):
+            with pytest.raises(drevo.ModelError, match="its 1 closed loops; its 6 tendons"):
+                robot.save(tmp_path / f"r.{suffix}")
+        robot.save(tmp_path / f"r.{suffix}", lossy=suffix in ("urdf", "sdf"))
+        again = drevo.load(tmp_path / f"r.{suffix}")
+    if suffix in ("toml", "json"):
+        assert again.model.tendons == robot.model.tendons
+    for x, y in zip(forces_at_states(robot.model), forces_at_states(again.model), strict=True):
+        assert np.abs(x - y).max() <= 1e-12 * np.abs(x).max()
+    assert again.model.exclusions == robot.model.exclusions
+    found = [c.coefficients for c in again.model.tendon_couplings]
+    assert np.allclose(found[0][:3], robot.model.tendon_couplings[0].coefficients[:3], rtol=1e-12)
+
+
+def test_pinocchio_has_none() -> None:
+    with pytest.raises(drevo.ModelError, match="its 2 tendons"):
+        with_builder().to_pinocchio()
+
+
+BAD = [
+    (
+        '<spatial name="t"><site site="w"/><site site="q"/></spatial>',
+        r"spatial 't' \(line 10\): the site 'q' on line 10",
+    ),
+    (
+        '<fixed name="t"><joint joint="n" coef="1"/></fixed>',
+        r"fixed 't' \(line 10\): 'n' on line 10 is no hinge or",
+    ),
+    ('<fixed name="t"/>', "joins nothing"),
+    ('<spatial name="t"><site site="w"/></spatial>', "joins nothing"),
+    (
+        '<spatial name="t"><site site="w"/><pulley divisor="0"/><site site="sa"/></spatial>',
+        "divisor on line 10 is 0",
+    ),
+    (
+        '<fixed name="t" stiffness="x"><joint joint="j"/></fixed>',
+        "stiffness of <fixed> on line 10: 'x' is not a number",
+    ),
+    (
+        '<fixed name="t" springlength="2 1"><joint joint="j"/></fixed>',
+        "the tendon 't' has bounds that are crossed",
+    ),
+    ('<fixed name="t"><joint joint="j"/></fixed>' * 2, "the tendon 't' is defined 2 times"),
+]
+
+
+@pytest.mark.parametrize("text, says", BAD)
+def test_tendons_that_are_refused(text: str, says: str) -> None:
+    with pytest.raises(drevo.ModelError, match=says):
+        drevo.load(scene(text))
+
+
+def test_wrapping_is_told_where_it_acts() -> None:
+    text = '<spatial name="t" %s><site site="w"/><geom geom="g"/><site site="sa"/></spatial>'
+    robot = quiet(scene(text % ""))
+    assert "spatial 't' (line 10) runs around geoms, which is not read" in " ".join(robot.notes)
+    with pytest.warns(drevo.DrevoWarning, match="the tendon around geoms of spatial 't'"):
+        drevo.load(scene(text % 'stiffness="1"'))
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ({"path": [("ghost", (0, 0, 0))]}, "body 'ghost' does not exist"),
+        ({"path": [("a", (0, 0))]}, "tendon 't': point"),
+        ({"path": [-1.0]}, "tendon 't': a pulley divides the length by -1"),
+        ({"springiness": 1.0}, "tendon 't' 'springiness' is not known"),
+        ({"joints": {"x": 1.0}}, "the tendon 't' names the joint 'x', which does not exist"),
+        ({"rest": (1, 2, 3)}, "3 numbers, 2 needed"),
+        ({"stiffness": float("nan")}, "nan is not finite"),
+    ],
+)
+def test_builders_tendons_that_are_refused(given: dict[str, object], says: str) -> None:
+    b = drevo.Builder("r").body("a", mass=1, com=(1, 0, 0))
+    with pytest.raises(drevo.ModelError, match=says):
+        b.tendon("t", **given).robot()  # type: ignore[arg-type]
+
+
+def test_a_coupling_of_tendons_that_do_not_exist() -> None:
+    b = drevo.Builder("r").body("a", mass=1, com=(1, 0, 0)).tendon("t", joints={"a_joint": 1.0})
+    with pytest.raises(drevo.ModelError, match="names the tendon 'x', which does not exist"):
+        b.couple("t", "x", [0, 1]).robot()
+    with pytest.raises(drevo.ModelError, match="tendon 't' already exists"):
+        b.tendon("t")
