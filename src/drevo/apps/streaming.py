@@ -135,7 +135,7 @@ def _range(function: Function, model: Model, name: str, size: int, given: Any) -
     if given is None and name == "parameters":
         return np.array([(value, 0.0) for _, value in function.parameters])
     if given is None:
-        low, high = configuration.bounds(model).T if name == "q" else (-np.ones(size), np.ones(size))
+        low, high = configuration.bounds(model) if name == "q" else (-np.ones(size), np.ones(size))
         return np.stack([low, high - low], axis=1)
     try:
         pair = given if isinstance(given, (tuple, list, np.ndarray)) else (-float(given), given)

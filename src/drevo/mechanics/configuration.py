@@ -32,27 +32,34 @@ def neutral(model: Model) -> Array:
     return q
 
 
-def random(model: Model, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
-    """Uniform configurations: inside limits (see `random_range`), else +-pi (angles) or +-1 m."""
+def random(
+    model: Model, rng: np.random.Generator, shape: tuple[int, ...] = (), within: Array | None = None
+) -> Array:
+    """Uniform configurations: inside limits (see `random_range`), else +-pi (angles) or +-1 m.
+
+    within: `bounds` of the model, where they are known.
+    """
+    low, high = bounds(model) if within is None else within
     q = np.empty((*shape, model.nq))
-    for j, sq, _ in model.slices():
-        if j.turns:
-            q[..., sq] = rng.uniform(-1.0, 1.0, (*shape, j.nq))
-            x = rng.normal(size=(*shape, 4))
-            q[..., sq.stop - 4 : sq.stop] = x / np.linalg.norm(x, axis=-1, keepdims=True)
-        else:
-            low, high = _bounds(j)
-            q[..., sq] = rng.uniform(low, high, (*shape, j.nq))
+    turns = []
+    # one joint after the other; of a single state several at once are the same numbers
+    for rule, sq, *_ in [(j.turns, sq) for j, sq, _ in model.slices()] if shape else model.runs:
+        q[..., sq] = rng.random((*shape, sq.stop - sq.start))
+        if rule:
+            turns.append((slice(sq.stop - 4, sq.stop), rng.normal(size=(*shape, 4))))
+    q = np.asarray(low + (high - low) * q)
+    for at, x in turns:
+        q[..., at] = x / np.sqrt((x * x).sum(-1, keepdims=True))
     return q
 
 
 def bounds(model: Model) -> Array:
-    """Where `random` draws each coordinate from, (nq, 2): least and greatest; quaternions -1, 1."""
-    rows = []
+    """Where `random` draws each coordinate from, (2, nq): least and greatest; quaternions -1, 1."""
+    rows = [np.zeros((2, 0))]
     for j, _, _ in model.slices():
         low, high = (-np.ones(j.nq), np.ones(j.nq)) if j.turns else _bounds(j)
-        rows.append(np.stack([low, high], axis=1))
-    return np.concatenate(rows) if rows else np.zeros((0, 2))
+        rows.append(np.stack([low, high]))
+    return np.concatenate(rows, axis=1)
 
 
 def _bounds(j: Joint) -> tuple[Array, Array]:

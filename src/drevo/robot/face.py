@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
 from .joints import JointArrays
 from .methods import Methods
+from .of_link import OfLink
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -54,6 +55,7 @@ class Robot(Methods, JointArrays):
         self.model = model = model_of(model, "Robot")
         self.name = model.name
         self.nq, self.nv = model.nq, model.nv
+        self._neutral = configuration.neutral(model)
         self.joint_names = tuple(j.name for j in model.moving_joints)
         self.link_names = tuple(l.name for l in model.links)
         carried = (*model.moving_joints, *(j for j in model.joints if j.mimic))
@@ -75,17 +77,26 @@ class Robot(Methods, JointArrays):
 
     def _compiled(self, name: str) -> Callable[..., Any]:
         """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
-        if name in configuration.MOTIONS:
+        entry: Callable[..., Any]
+        if hasattr(OfLink, name):
+            entry = getattr(OfLink(self, name), name)
+        elif name in configuration.MOTIONS:
             from ..compiler.manifold import on_manifold
 
             moved = on_manifold(self, name)
-            return self.__dict__.setdefault(name, moved.fast or moved)  # type: ignore[no-any-return]
+            entry = moved.fast or moved
+        else:
+            entry = self._quantity(name)
+        self.__dict__[name] = entry
+        return entry
+
+    def _quantity(self, name: str) -> Callable[..., Any]:
+        """The entry point of a quantity of the catalogue."""
         x = quantity(name)
         function = self.function(x.name)
         entry: Callable[..., Any] = function.fast or function
         if x.inverse and trunk_pitch(self.model) is not None:
             entry = partial(self._unlocked, entry)
-        self.__dict__[name] = entry
         return entry
 
     def _unlocked(self, entry: Callable[..., Any], q: ArrayLike, *rest: Any, **given: Any) -> Any:
@@ -107,82 +118,13 @@ class Robot(Methods, JointArrays):
 
     # -- quantities of one link -----------------------------------------------------------------------------
 
-    def _of_link(self, quantity: str, *state: ArrayLike, out: Array | None, **options: str | None) -> Array:
-        result: Array = self.function(quantity, **options)(*state, out=out)
-        return result
-
-    def pose(self, q: ArrayLike, link: str | None = None, out: Array | None = None) -> Array:
-        """World from link, (..., 4, 4)."""
-        return self._of_link("pose", q, out=out, link=link)
-
-    def jacobian(
-        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
-    ) -> Array:
-        """J with J v = velocity of the link's frame, (..., 6, nv), linear first.
-
-        frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
-        """
-        return self._of_link("jacobian", q, out=out, link=link, frame=frame)
-
-    def operational_inertia(
-        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
-    ) -> Array:
-        """Lambda = (J M^-1 J^T)^-1 of the link, (..., 6, 6), linear first: kg, kg m, kg m^2.
-
-        NumericsError names the row where the link cannot move in all six directions.
-        """
-        return self._of_link("operational_inertia", q, out=out, link=link, frame=frame)
-
-    def inverse_operational_inertia(
-        self, q: ArrayLike, link: str | None = None, frame: str = "local_world_aligned", out: Array | None = None
-    ) -> Array:
-        """J M^-1 J^T of the link, (..., 6, 6), linear first; there at singular tasks too."""
-        return self._of_link("inverse_operational_inertia", q, out=out, link=link, frame=frame)
-
-    def velocity(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        link: str | None = None,
-        frame: str = "local_world_aligned",
-        out: Array | None = None,
-    ) -> Array:
-        """Velocity of the link's frame, (..., 6), linear first."""
-        return self._of_link("velocity", q, v, out=out, link=link, frame=frame)
-
-    def acceleration(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        link: str | None = None,
-        frame: str = "local_world_aligned",
-        kind: str = "classical",
-        out: Array | None = None,
-    ) -> Array:
-        """Acceleration of the link's frame, (..., 6), linear first, gravity not in.
-
-        kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
-        """
-        return self._of_link("acceleration", q, v, a, out=out, link=link, frame=frame, kind=kind)
-
-    def joint_wrenches(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        f_ext: Mapping[str, ArrayLike] | None = None,
-        frame: str = "local_world_aligned",
-        out: Array | None = None,
-    ) -> Array:
-        """What the parent exerts on each moving link, (..., moving links, 6): force, then moment about the
-        origin of the link's own (moved) frame; gravity is in. Rows as in `moving_links`: in the order of q, mimic
-        joints last.
-
-        frame: "local" (the link's axes), "local_world_aligned" (world axes) or "world" (about the world's origin).
-        """
-        result: Array = self.function("joint_wrenches", frame=frame)(q, v, a, f_ext=f_ext, out=out)
-        return result
+    pose = compiled(OfLink.pose)
+    jacobian = compiled(OfLink.jacobian)
+    operational_inertia = compiled(OfLink.operational_inertia)
+    inverse_operational_inertia = compiled(OfLink.inverse_operational_inertia)
+    velocity = compiled(OfLink.velocity)
+    acceleration = compiled(OfLink.acceleration)
+    joint_wrenches = compiled(OfLink.joint_wrenches)
 
     # -- derivatives of any order, linearisation ---------------------------------------------------------------
 
@@ -300,7 +242,7 @@ class Robot(Methods, JointArrays):
 
     def neutral(self) -> Array:
         """Zero coordinates and identity quaternions, (nq,)."""
-        return configuration.neutral(self.model)
+        return self._neutral.copy()
 
     def random(self, rng: np.random.Generator | None = None, shape: int | tuple[int, ...] = ()) -> Array:
         """Random configurations, (*shape, nq): inside finite limits, else +-pi or +-1 m."""
@@ -309,8 +251,9 @@ class Robot(Methods, JointArrays):
         sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
             raise InputError(f"random: shape must be whole numbers from 0, not {shown(shape)}")
+        within = memoised(self, "bounds", lambda: configuration.bounds(self.model))
         with in_memory("random"):
-            return configuration.random(self.model, rng, tuple(map(int, sizes)))
+            return configuration.random(self.model, rng, tuple(map(int, sizes)), within)
 
     @compiled
     def integrate(self, q: ArrayLike, dv: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:

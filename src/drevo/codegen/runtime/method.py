@@ -21,7 +21,7 @@ class _Compiled:
         def on_class(robot: Any, *state: Any, **given: Any) -> Any:
             return robot._compiled(name)(*state, **given)
 
-        if name in CATALOGUE:
+        if name in CATALOGUE and not CATALOGUE[name].options:
             on_class.__doc__ = explained(CATALOGUE[name])
         self.on_class, self.__doc__ = on_class, on_class.__doc__
 

@@ -1,0 +1,138 @@
+"""Quantities of one link, or in one frame: the code that a call asks for is found by a look into dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ..io.given import Array
+from ..model.quantities import FRAMES
+
+FRAME = FRAMES[0]
+UNKNOWN = (KeyError, TypeError)  # not asked before, or no name
+
+
+class OfLink:
+    """Holds the entry points of one quantity. A Robot's own attributes are the methods of such holders: what they
+    find needs neither the Robot's attributes nor a key that is made for each call."""
+
+    def __init__(self, robot: Any, quantity: str) -> None:
+        self.robot, self.quantity = robot, quantity
+        self.known: dict[Any, Callable[..., Any]] = {}  # by link, or all options
+        self.framed: dict[Any, dict[Any, Callable[..., Any]]] = {frame: {} for frame in FRAMES}  # and by link
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OfLink, (self.robot, self.quantity)
+
+    def _found(self, **options: Any) -> Callable[..., Any]:
+        """Code made, or read, now; TraceError for options that are none."""
+        function = self.robot.function(self.quantity, **options)
+        return function.fast or function  # type: ignore[no-any-return]
+
+    def _of_frame(self, link: Any, frame: Any) -> Callable[..., Any]:
+        entry = self._found(link=link, frame=frame)
+        self.framed[frame][link] = entry
+        return entry
+
+    def pose(self: Any, q: ArrayLike, link: str | None = None, out: Array | None = None) -> Array:
+        """World from link, (..., 4, 4)."""
+        try:
+            entry = self.known[link]
+        except UNKNOWN:
+            entry = self.known[link] = self._found(link=link)
+        return entry(q, out)  # type: ignore[no-any-return]
+
+    def jacobian(
+        self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
+    ) -> Array:
+        """J with J v = velocity of the link's frame, (..., 6, nv), linear first.
+
+        frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
+        """
+        try:
+            entry = self.framed[frame][link]
+        except UNKNOWN:
+            entry = self._of_frame(link, frame)
+        return entry(q, out)  # type: ignore[no-any-return]
+
+    def operational_inertia(
+        self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
+    ) -> Array:
+        """Lambda = (J M^-1 J^T)^-1 of the link, (..., 6, 6), linear first: kg, kg m, kg m^2.
+
+        NumericsError names the row where the link cannot move in all six directions.
+        """
+        try:
+            entry = self.framed[frame][link]
+        except UNKNOWN:
+            entry = self._of_frame(link, frame)
+        return entry(q, out)  # type: ignore[no-any-return]
+
+    def inverse_operational_inertia(
+        self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
+    ) -> Array:
+        """J M^-1 J^T of the link, (..., 6, 6), linear first; there at singular tasks too."""
+        try:
+            entry = self.framed[frame][link]
+        except UNKNOWN:
+            entry = self._of_frame(link, frame)
+        return entry(q, out)  # type: ignore[no-any-return]
+
+    def velocity(
+        self: Any,
+        q: ArrayLike,
+        v: ArrayLike,
+        link: str | None = None,
+        frame: str = FRAME,
+        out: Array | None = None,
+    ) -> Array:
+        """Velocity of the link's frame, (..., 6), linear first."""
+        try:
+            entry = self.framed[frame][link]
+        except UNKNOWN:
+            entry = self._of_frame(link, frame)
+        return entry(q, v, out)  # type: ignore[no-any-return]
+
+    def acceleration(
+        self: Any,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        link: str | None = None,
+        frame: str = FRAME,
+        kind: str = "classical",
+        out: Array | None = None,
+    ) -> Array:
+        """Acceleration of the link's frame, (..., 6), linear first, gravity not in.
+
+        kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
+        """
+        try:
+            entry = self.known[link, frame, kind]
+        except UNKNOWN:
+            entry = self._found(link=link, frame=frame, kind=kind)
+            self.known[link, frame, kind] = entry
+        return entry(q, v, a, out)  # type: ignore[no-any-return]
+
+    def joint_wrenches(
+        self: Any,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        f_ext: Mapping[str, ArrayLike] | None = None,
+        frame: str = FRAME,
+        out: Array | None = None,
+    ) -> Array:
+        """What the parent exerts on each moving link, (..., moving links, 6): force, then moment about the
+        origin of the link's own (moved) frame; gravity is in. Rows as in `moving_links`: in the order of q, mimic
+        joints last.
+
+        frame: "local" (the link's axes), "local_world_aligned" (world axes) or "world" (about the world's origin).
+        """
+        try:
+            entry = self.known[frame]
+        except UNKNOWN:
+            entry = self.known[frame] = self._found(frame=frame)
+        return entry(q, v, a, out) if f_ext is None else entry(q, v, a, f_ext=f_ext, out=out)  # type: ignore[no-any-return]
