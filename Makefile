@@ -21,6 +21,7 @@ bench: $(VENV)/.bench          ## Drevo against its peers, into benchmarks/
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/operations.py
 	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/one_call.py
 
 bench-others: $(VENV)/.bench   ## the same, and peers that need an environment of their own
 	test -d build/peers || $(PYTHON) -m venv build/peers

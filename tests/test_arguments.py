@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import sys
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 
@@ -243,8 +247,166 @@ def test_calls_leak_nothing() -> None:
         f(q, v, out)
         f(q, v, out=out)
         r = f(q, v)
+        assert sys.getrefcount(f(q[0], v[0])) <= 3  # its function may keep it
     assert sys.getrefcount(r) == 2
     assert [sys.getrefcount(x) for x in (q, v, out)] == counts
+
+
+# -- results of single states: arrays that nobody holds any more are given again ------------------------------
+
+
+def changed(x: np.ndarray, how: str) -> object:
+    """Does something to a result; gives what is to be kept of it."""
+    if how == "form":
+        x.shape = (3, 3)
+    elif how == "frozen":
+        x.flags.writeable = False
+    elif how == "strides":
+        return np.lib.stride_tricks.as_strided(x, (4,), (16,))
+    return {"held": x, "view": x[2:5], "memory": memoryview(x), "weak": weakref.ref(x)}.get(how)
+
+
+@pytest.mark.parametrize("how", ["held", "view", "memory", "weak", "form", "frozen", "strides", "dropped"])
+def test_a_result_that_is_held_in_any_way_is_never_written_again(how: str) -> None:
+    f, (q, v) = make("arm"), np.random.default_rng(1).normal(size=(2, 40, 9))
+    want, kept = f(q, v), []
+    for k in range(40):
+        x = f(q[k], v[k])
+        assert bits(x) == bits(want[k]) and x.shape == (9,) and x.flags.writeable and x.flags.owndata
+        kept.append((x.__array_interface__["data"][0], changed(x, how)))
+        del x
+    places = {place for place, _ in kept}
+    assert len(places) == 40 if how in ("held", "view", "memory", "strides") else len(places) <= 40
+    for k, (_, keeper) in enumerate(kept):
+        if how == "weak":
+            assert keeper() is None or bits(keeper()) in {bits(row) for row in want}
+        elif keeper is not None:
+            part = {"view": want[k][2:5], "strides": want[k][:7:2]}.get(how, want[k])
+            assert bits(np.asarray(keeper)) == bits(part)
+
+
+def test_results_of_many_threads_are_their_own() -> None:
+    f, (q, v) = make(), state(8)
+    want = [bits(flat(f(a, b), 1)) for a, b in zip(q, v)]
+
+    def work(k: int) -> bool:
+        held = []
+        for turn in range(2000):
+            held.append(f(q[k], v[k]))
+            if bits(flat(held[-1], 1)) != want[k] or bits(flat(held[0], 1)) != want[k]:
+                return False
+            if turn % 3 == k % 3:
+                held.clear()
+                held.append(f(q[k], v[k]))
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_arrays_that_are_kept_end_with_their_function() -> None:
+    f = obtain("short", arm, Spec(), cache=False)
+    x = f(X[0], X[0])
+    weak = weakref.ref(f), weakref.ref(x)
+    del f, x
+    gc.collect()
+    assert [w() for w in weak] == [None, None]
+
+
+# -- arguments in any order, wrenches ------------------------------------------------------------------------
+
+
+def test_names_lists_and_tuples_come_to_the_same_bits() -> None:
+    """Whatever the entry sorts itself, and whatever it leaves to Python, in every mixture."""
+    f, (q, v) = make(), state(1)
+    q, v = q[0], v[0]
+    want = bits(flat(f(q, v), 1))
+    outs = [np.empty_like(x) for x in f(q, v)]
+    calls: list[Callable[[], object]] = [
+        lambda: f(q=q, v=v), lambda: f(v=v, q=q), lambda: f(q, v=v), lambda: f(q, v=v, out=None),
+        lambda: f(**{"".join("q"): q, "".join(["v"]): v}), lambda: f(q.tolist(), v), lambda: f(q, tuple(v)),
+        lambda: f(q.tolist(), v.tolist(), outs), lambda: f(v=v.tolist(), q=q, out=tuple(outs)),
+        lambda: f(out=outs, v=v, q=tuple(q)), lambda: f(q, v, out=outs), lambda: f(v=v, q=q, threads=1),
+        lambda: f(q, v=v.astype(">f8")), lambda: f(q, v=v[::-1].copy()[::-1], out=outs),
+    ]  # fmt: skip
+    for call in calls:
+        assert bits(flat(call(), 1)) == want
+
+
+@pytest.mark.parametrize("call, sentence", [
+    (lambda f, x: f(x), "is missing 'v'"), (lambda f, x: f(v=x), "is missing 'q'"), (lambda f, x: f(), "missing"),
+    (lambda f, x: f(x, q=x), "was given 'q' twice"), (lambda f, x: f(x, x, v=x), "was given 'v' twice"),
+    (lambda f, x: f(x, x, None, out=None), "was given 'out' twice"), (lambda f, x: f(q=x, v=x, w=x), "argument"),
+    (lambda f, x: f(x, x, None, 1, 1), "takes at most 4"), (lambda f, x: f(q=x, v=["a"]), "v must hold real numb"),
+    (lambda f, x: f(x, v=[1.0, 2.0]), r"v has shape \(2,\)"), (lambda f, x: f([[1], [2, 3]], x), "q is no array"),
+    (lambda f, x: f(q=x, v=x, f_ext={}), "takes no argument 'f_ext'"),
+])  # fmt: skip
+def test_names_that_are_wrong(call: Callable[..., object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        call(make("arm"), X[0])
+
+
+def test_wrenches_go_straight_to_the_code_of_their_links() -> None:
+    """f_ext by name: the function of those links, made once; its wrenches in any form, any number of links."""
+    r = drevo.load("two-arm-spatial")
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, 5, r.nv))
+    links = r.link_names[1:4]
+    for count in (0, 1, 3):
+        used = links[:count]
+        f = drevo.compile(r.model, "inverse_dynamics", external=sorted(used))
+        w = {k: rng.normal(size=(5, 6)) for k in used}
+        want = f(q, v, a, *(w[k] for k in sorted(used)))
+        one = {k: x[0].tolist() for k, x in w.items()}
+        alone = f(q[0], v[0], a[0], *(one[k] for k in sorted(used)))
+        for k in range(50):
+            if k == 1:
+                sizes = [sys.getrefcount(x) for x in (q, v, a, *w.values(), *w)]
+            for given in (w, dict(reversed(w.items()))):
+                assert bits(r.inverse_dynamics(q, v, a, f_ext=given)) == bits(want)
+                out = np.empty_like(want)
+                assert r.inverse_dynamics(q, a=a, f_ext=given, v=v, out=out) is out and bits(out) == bits(want)
+            assert bits(r.inverse_dynamics(q[0], v[0], a[0], f_ext=one)) == bits(alone)
+        assert [sys.getrefcount(x) for x in (q, v, a, *w.values(), *w)] == sizes
+    many = {k: np.ones(6) for k in [*r.link_names[1:]] * 3}
+    many |= {"".join(k): x for k, x in many.items()}
+    assert len(r.inverse_dynamics(q, v, a, f_ext=many)) == 5
+    for wrong, sentence in (
+        ({"x": q}, "link 'x' is not in the robot"), (5, "f_ext is a dictionary of links and wrenches, not int"),
+        ({links[0]: np.ones(5)}, r"f_ext:.* has shape \(5,\)"), ({links[0]: [np.nan] * 6}, "f_ext:.* is nan"),
+        ({1: q}, "f_ext: links must be a name or a list"),
+    ):  # fmt: skip
+        with pytest.raises(DrevoError, match=sentence):
+            r.inverse_dynamics(q, v, a, f_ext=wrong)
+    with pytest.raises(InputError, match="inverse_dynamics takes no argument 'forces'; it takes f_ext"):
+        r.inverse_dynamics(q, v, a, forces={})
+
+
+def test_calls_of_a_link_find_what_was_made() -> None:
+    """Every option by position and by name; what is no link is refused each time; methods pickle."""
+    r = drevo.load("puma560")
+    q, v, a = np.random.default_rng(0).normal(size=(3, r.nv))
+    for name, state_, more in (
+        ("pose", (q,), {}), ("jacobian", (q,), {"frame": "world"}), ("operational_inertia", (q,), {}),
+        ("inverse_operational_inertia", (q,), {}), ("velocity", (q, v), {"frame": "world"}),
+        ("acceleration", (q, v, a), {"frame": "local", "kind": "spatial"}),
+    ):  # fmt: skip
+        want = r.function(name, link="link6", **more)(*state_)
+        method = getattr(r, name)
+        for _ in range(2):
+            assert bits(method(*state_, "link6", *more.values())) == bits(want)
+            assert bits(method(*state_, link=np.str_("link6"), **more)) == bits(want)
+            out = np.empty_like(want)
+            assert method(*state_, link="link6", out=out, **more) is out and bits(out) == bits(want)
+            for wrong in (None, 3, [], q, "link7"):
+                with pytest.raises(DrevoError, match=f"{name}.* link"):
+                    method(*state_, wrong)
+            if more:
+                with pytest.raises(DrevoError, match=f"{name}: frame .* is not known"):
+                    method(*state_, "link6", "sideways")
+        again = pickle.loads(pickle.dumps(method))  # noqa: S301
+        assert bits(again(*state_, link="link6", **more)) == bits(want)
+    assert bits(r.joint_wrenches(q, v, a, None, "local")) == bits(r.joint_wrenches(q, v, a, frame="local"))
 
 
 # -- a Robot's own calls -----------------------------------------------------------------------------------

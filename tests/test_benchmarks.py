@@ -161,3 +161,9 @@ def test_peers_describe_the_same_robot() -> None:
         free = (pin.JointModelFreeFlyer(),) if subject.base == "floating" else ()
         assert model.nv == sizes[subject.name]
         assert pin.buildModelFromXML(subjects.plain_urdf(subject), *free).nv == sizes[subject.name]
+
+
+def test_lines_of_one_call_give_the_same_numbers(scripts: None) -> None:
+    """Every row of the table runs on either side; those that are alike are compared before they are timed."""
+    found = module("benchmarks/one_call.py").measured("tree with balls", 1)
+    assert len(found) > 10 and all(ours > 0.0 and theirs > 0.0 for ours, theirs in found.values())

@@ -63,6 +63,24 @@ def test_random_respects_limits_and_shapes() -> None:
     assert np.allclose(np.linalg.norm(q[..., 3:7], axis=-1), 1.0, atol=1e-15)
 
 
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
+def test_random_draws_joint_by_joint(shape: tuple[int, ...]) -> None:
+    """The numbers of a seed: uniform ones for each joint in turn, then normal ones where it holds a quaternion."""
+    r, ours, theirs = drevo.Robot(model()), np.random.default_rng(7), np.random.default_rng(7)
+    low, high = configuration.bounds(r.model)
+    for _ in range(3):
+        want = np.empty((*shape, r.nq))
+        for j, sq, _ in r.model.slices():
+            want[..., sq] = theirs.uniform(low[sq], high[sq], (*shape, j.nq))
+            if j.turns:
+                x = theirs.normal(size=(*shape, 4))
+                want[..., sq.stop - 4 : sq.stop] = x / np.linalg.norm(x, axis=-1, keepdims=True)
+        assert np.abs(r.random(ours, shape) - want).max() < 1e-15
+    q = r.neutral()
+    q[:] = 3.0
+    assert np.abs(r.neutral()).sum() == 2.0 and r.neutral()[6] == r.neutral()[10] == 1.0
+
+
 # -- exponential and logarithm over scalars -----------------------------------------------------------------------
 
 SIZES = (0.0, 1e-160, 1e-9, 1e-4, 0.03, 0.3, 0.32, 1.0, 2.0, 3.0)  # rad; 0.316 is where series end

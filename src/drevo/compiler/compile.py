@@ -66,7 +66,8 @@ def compile(
         recipe["tangents"] = tangents
     last = bool(recipe["parameters"]) and "product" not in recipe
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=last, check=check)
-    hook = None if external or product or robot is model else _forces_hook(robot, recipe, spec)
+    loadable = all(CATALOGUE[w].external for w in recipe["quantity"])
+    hook = None if external or product or robot is model or not loadable else _Forces(robot, recipe, spec)
     function = _rolled(model, recipe, spec, hook, cache)
     if function is None:
         program = partial(make_program, model, **recipe)
@@ -212,37 +213,43 @@ def _quantities(
     return program
 
 
-def _forces_hook(
-    robot: Any, recipe: dict[str, Any], spec: Spec
-) -> Callable[[tuple[Any, ...], dict[str, Any]], Any] | None:
-    """What a call does with f_ext={link: wrench}: the function of those links, made once; None if none may."""
-    if not all(CATALOGUE[w].external for w in recipe["quantity"]):
-        return None
-    made: dict[tuple[tuple[str, ...], bool], Any] = {}
-    states = tuple(dict.fromkeys(s for w in recipe["quantity"] for s in CATALOGUE[w].state))
+class _Forces:
+    """What a call does with f_ext={link: wrench} and passive=: the functions of those links, each made once.
 
-    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        known = {*states, "parameters", "out", "threads", "f_ext", "passive"}
+    known: by links in the order in which calls give them, one by itself, what the entry calls without Python.
+    """
+
+    def __init__(self, robot: Any, recipe: dict[str, Any], spec: Spec) -> None:
+        self.robot, self.recipe, self.spec = robot, recipe, spec
+        self.states = tuple(dict.fromkeys(s for w in recipe["quantity"] for s in CATALOGUE[w].state))
+        self.made: dict[tuple[tuple[str, ...], bool], Function] = {}
+        self.known: dict[str | tuple[str, ...], Callable[..., Any]] = {}
+
+    def function(self, links: tuple[str, ...], passive: bool) -> Function:
+        if (links, passive) not in self.made:
+            recipe, spec = self.recipe, self.spec
+            made = compile(
+                self.robot, recipe["quantity"], external=links, parameters=recipe["parameters"], passive=passive,
+                formalism=recipe["formalism"], dtype=spec.dtype, layout=spec.layout, packed=spec.packed,
+                check=spec.check, **recipe["options"],
+            )  # fmt: skip
+            self.made[links, passive] = made
+            if made.fast is not None and not recipe["parameters"] and passive == ("passive" in recipe):
+                self.known[links if len(links) != 1 else links[0]] = made.fast
+        return self.made[links, passive]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = self.recipe["quantity"][0]
+        known = {*self.states, "parameters", "out", "threads", "f_ext", "passive"}
         if unknown := ", ".join(repr(k) for k in kwargs if k not in known):
-            raise InputError(
-                f"{recipe['quantity'][0]} takes no argument {unknown}; it takes f_ext, passive, out and threads"
-            )
-        passive = flag(f"{recipe['quantity'][0]}: passive", kwargs.pop("passive", "passive" in recipe))
+            raise InputError(f"{name} takes no argument {unknown}; it takes f_ext, passive, out and threads")
+        passive = flag(f"{name}: passive", kwargs.pop("passive", "passive" in self.recipe))
         forces = kwargs.pop("f_ext", None)
         forces = {} if forces is None else forces
         if not isinstance(forces, Mapping):
             raise InputError(f"f_ext is a dictionary of links and wrenches, not {type(forces).__name__}")
         links = tuple(sorted(names_in(list(forces), "f_ext: links")))
-        if (links, passive) not in made:
-            made[links, passive] = compile(
-                robot, recipe["quantity"], external=links, parameters=recipe["parameters"], passive=passive,
-                formalism=recipe["formalism"], dtype=spec.dtype, layout=spec.layout, packed=spec.packed,
-                check=spec.check, **recipe["options"],
-            )  # fmt: skip
-        f = made[links, passive]
-        wrenches, n = [forces[k] for k in links], len(states)
+        f, wrenches, n = self.function(links, passive), [forces[k] for k in links], len(self.states)
         if len(args) >= n:  # they come between the state and the parameters
             return f(*args[:n], *wrenches, *args[n:], **kwargs)
         return f(*args, **{f"f_ext:{k}": w for k, w in zip(links, wrenches)}, **kwargs)
-
-    return call

@@ -33,13 +33,16 @@ def neutral(model: Model) -> Array:
 
 
 def random(
-    model: Model, rng: np.random.Generator, shape: tuple[int, ...] = (), within: Array | None = None
+    model: Model,
+    rng: np.random.Generator,
+    shape: tuple[int, ...] = (),
+    within: tuple[Array, Array] | None = None,
 ) -> Array:
     """Uniform configurations: inside limits (see `random_range`), else +-pi (angles) or +-1 m.
 
-    within: `bounds` of the model, where they are known.
+    within: least values and widths of the ranges, where they are known.
     """
-    low, high = bounds(model) if within is None else within
+    low, width = within or ranges(model)
     q = np.empty((*shape, model.nq))
     turns = []
     # one joint after the other; of a single state several at once are the same numbers
@@ -47,10 +50,17 @@ def random(
         q[..., sq] = rng.random((*shape, sq.stop - sq.start))
         if rule:
             turns.append((slice(sq.stop - 4, sq.stop), rng.normal(size=(*shape, 4))))
-    q = np.asarray(low + (high - low) * q)
+    q *= width
+    q += low
     for at, x in turns:
-        q[..., at] = x / np.sqrt((x * x).sum(-1, keepdims=True))
+        q[..., at] = x / (np.sqrt((x * x).sum(-1, keepdims=True)) if shape else math.sqrt(x.dot(x)))
     return q
+
+
+def ranges(model: Model) -> tuple[Array, Array]:
+    """Where `random` draws each coordinate from: least values and widths, (nq,) each."""
+    low, high = bounds(model)
+    return low, high - low
 
 
 def bounds(model: Model) -> Array:

@@ -15,7 +15,7 @@ from .rotation import from_quaternion
 from .scalar import Scalar, Vector, cos, sin, sqrt, where
 from .spatial import IDENTITY, Mat, Vec, skew
 
-NEAR = 0.1  # rad^2: up to here series to the sixth power are exact to the last bit
+NEAR = 0.1  # rad^2: up to here short series are exact to the last bit
 TERMS = 6
 LEAST = 1e-30  # changes nothing where t^2 is not below NEAR, and nothing is divided by 0 where it is
 _SINE = [(-0.25) ** k / (2 * math.factorial(2 * k + 1)) for k in range(TERMS)]

@@ -55,7 +55,6 @@ class Robot(Methods, JointArrays):
         self.model = model = model_of(model, "Robot")
         self.name = model.name
         self.nq, self.nv = model.nq, model.nv
-        self._neutral = configuration.neutral(model)
         self.joint_names = tuple(j.name for j in model.moving_joints)
         self.link_names = tuple(l.name for l in model.links)
         carried = (*model.moving_joints, *(j for j in model.joints if j.mimic))
@@ -78,7 +77,9 @@ class Robot(Methods, JointArrays):
     def _compiled(self, name: str) -> Callable[..., Any]:
         """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
         entry: Callable[..., Any]
-        if hasattr(OfLink, name):
+        if name == "neutral":
+            entry = configuration.neutral(self.model).copy
+        elif hasattr(OfLink, name):
             entry = getattr(OfLink(self, name), name)
         elif name in configuration.MOTIONS:
             from ..compiler.manifold import on_manifold
@@ -240,18 +241,21 @@ class Robot(Methods, JointArrays):
 
     # -- the configuration manifold -------------------------------------------------------------------------
 
+    @compiled
     def neutral(self) -> Array:
         """Zero coordinates and identity quaternions, (nq,)."""
-        return self._neutral.copy()
+        raise NotImplementedError
 
     def random(self, rng: np.random.Generator | None = None, shape: int | tuple[int, ...] = ()) -> Array:
         """Random configurations, (*shape, nq): inside finite limits, else +-pi or +-1 m."""
         rng = np.random.default_rng() if rng is None else rng
         generator("random: rng", rng, "; how many is said by shape=")
+        within = memoised(self, "ranges", lambda: configuration.ranges(self.model))
+        if type(shape) is tuple and not shape:
+            return configuration.random(self.model, rng, (), within)
         sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
             raise InputError(f"random: shape must be whole numbers from 0, not {shown(shape)}")
-        within = memoised(self, "bounds", lambda: configuration.bounds(self.model))
         with in_memory("random"):
             return configuration.random(self.model, rng, tuple(map(int, sizes)), within)
 

@@ -6,17 +6,17 @@ Nothing from outside is compiled in: pointers come through @table, which is fill
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .ir import I1, I8, I32, I64, PTR, VOID, Module, Value
+from .ir import I1, I32, I64, PTR, VOID, Module, Value
+from .llvm_objects import FAILED, SLOW, Builtin
 from .llvm_target import Arena, Target, flush_subnormals
 from .lower import Lowered, Port
-from .objects import TABLE, ObjectLayout
+from .objects import ObjectLayout
 
 ALIGNED, WRITEABLE = 0x100, 0x400
 TYPE_NUMBER = {"double": 12, "float": 11}
-SLOW, FAILED = "slow", "failed"  # labels: leave it to Python; the same, after giving back what was made
 
 
 class ArrayView(NamedTuple):
@@ -32,65 +32,23 @@ RowPointers = tuple[Value, Value]  # data, bytes from row to row
 ByteSpan = tuple[Value, Value]  # first byte, first byte after
 
 
-class _Entry:
-    """The function @entry(self, args, nargs, names), METH_FASTCALL | METH_KEYWORDS."""
+class _Entry(Builtin):
+    """The whole of it."""
 
     def __init__(
         self, m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, rows: bool, layout: ObjectLayout
     ) -> None:
-        self.target, self.arena, self.scratch, self.rows = target, arena, scratch, rows
-        self.layout, self.size = layout, target.of(1).size
-        self.inputs, self.outputs = (
+        inputs, outputs = (
             p if rows else tuple(Port(x.name, (x.size,)) for x in p) for p in (low.inputs, low.outputs)
         )
-        m.words("table", len(TABLE))
-        given = {"self": PTR, "args": PTR, "nargs": I64, "names": PTR}
-        self.f = m.function("entry", PTR, given, public=True)
+        super().__init__(m, inputs, outputs, target.of(1).size, layout)
+        self.target, self.arena, self.scratch, self.rows = target, arena, scratch, rows
         ports = len(low.inputs) + len(low.outputs)
         self.pointers, self.strides = self.f.alloca(PTR, ports), self.f.alloca(I64, ports)
         self.status = self.f.alloca(target.scalar)
         self.dims = [self.f.alloca(I64, len(p.shape) + 1) for p in self.outputs]
 
-    # -- objects --------------------------------------------------------------------------------------------
-
-    def field(self, base: Value, offset: int, kind: str = PTR) -> Value:
-        return base.at(offset, I8).load(kind)
-
-    def table(self, name: str) -> Value:
-        return self.field(self.f.const(PTR, "@table"), 8 * TABLE.index(name))
-
-    def call(self, name: str, kind: str, *given: Value | int) -> Value:
-        return self.f.call(kind, self.table(name), *given)
-
-    def type_of(self, x: Value) -> Value:
-        return self.field(x, self.layout.type)
-
-    def need(self, *flags: Value, otherwise: str = SLOW) -> None:
-        """Goes on if all flags hold, to the slow function otherwise."""
-        every = flags[0]
-        for flag in flags[1:]:
-            every = every & flag
-        self.f.require(every, otherwise)
-
     # -- arguments ------------------------------------------------------------------------------------------
-
-    def out(self) -> Value:
-        """The `out` of the call, last or by name, or null."""
-        f, n = self.f, len(self.inputs)
-        plain = f.names.equals("null")
-
-        def by_name() -> Value:
-            self.need(f.nargs.equals(n))
-            self.need(self.call("PyTuple_Size", I64, f.names).equals(1))
-            name = self.call("PyTuple_GetItem", PTR, f.names, 0)
-            return name.equals(self.table("out"))
-
-        def given() -> Value:
-            self.need(f.choose(plain, lambda: f.nargs.equals(n + 1), by_name))
-            x = self.field(f.args, 8 * n)
-            return f.select(x.equals(self.table("none")), f.zero(PTR), x)
-
-        return f.choose(plain & f.nargs.equals(n), lambda: f.zero(PTR), given)
 
     def array(self, x: Value, port: Port, flags: int) -> ArrayView:
         """Checks one array: NumPy's own type, dtype, flags, rank, shape."""
@@ -200,30 +158,30 @@ class _Entry:
 
     def allocate(self, batched: Value, total: Value) -> list[Value]:
         f, made = self.f, list[Value]()
-        for dims, port in zip(self.dims, self.outputs):
-            axes: list[Value | int] = [total, *port.shape] if self.rows else [port.size, total]
-            for k, extent in enumerate(axes):
-                dims.at(k, I64).store(f.value(extent))
-            begin = f.select(batched, dims, dims.at(1, I64)) if self.rows else dims
-            rank = f.select(batched, f.const(I32, len(axes)), len(axes) - 1)
-            number, none, zero = f.const(I32, TYPE_NUMBER[self.target.scalar]), f.zero(PTR), f.zero(I32)
-            x = self.call(
-                "PyArray_New", PTR, self.table("ndarray"), rank, begin, number, none, none, zero, zero, none
-            )
+        for dims, port, spares in zip(self.dims, self.outputs, self.spares):
+
+            def new(dims: Value = dims, port: Port = port) -> Value:
+                return self.new(dims, port, batched, total)
+
+            def kept(port: Port = port, spares: Sequence[int] = spares, new: Callable[[], Value] = new) -> Value:
+                return self.spare(spares, port, new)
+
+            x = f.choose(batched, new, kept) if spares else new()
             self.out_of_memory(x, made)
             made.append(x)
         return made
 
-    def release(self, made: Sequence[Value]) -> None:
-        for x in made:
-            self.call("Py_DecRef", VOID, x)
-
-    def out_of_memory(self, x: Value, made: Sequence[Value]) -> None:
-        """Without x there is an exception set: give back what was made; `slow` has a sentence for it."""
-        with self.f.when(x.equals("null")):
-            self.release(made)
-            self.call("PyErr_Clear", VOID)
-            self.f.jump(SLOW)
+    def new(self, dims: Value, port: Port, batched: Value, total: Value) -> Value:
+        f = self.f
+        axes: list[Value | int] = [total, *port.shape] if self.rows else [port.size, total]
+        for k, extent in enumerate(axes):
+            dims.at(k, I64).store(f.value(extent))
+        begin = f.select(batched, dims, dims.at(1, I64)) if self.rows else dims
+        rank = f.select(batched, f.const(I32, len(axes)), len(axes) - 1)
+        number, none, zero = f.const(I32, TYPE_NUMBER[self.target.scalar]), f.zero(PTR), f.zero(I32)
+        return self.call(
+            "PyArray_New", PTR, self.table("ndarray"), rank, begin, number, none, none, zero, zero, none
+        )
 
     # -- the work -------------------------------------------------------------------------------------------
 
@@ -303,8 +261,8 @@ class _Entry:
 
     def write(self) -> None:
         f = self.f
-        user = self.out()
-        arrays = [self.array(self.field(f.args, 8 * i), p, ALIGNED) for i, p in enumerate(self.inputs)]
+        given, user = self.arguments()
+        arrays = [self.array(self.field(given, 8 * i), p, ALIGNED) for i, p in enumerate(self.inputs)]
         batched, total = self.batch(arrays)
         self.need(total.differs(0))
         with f.when(user.differs("null")):

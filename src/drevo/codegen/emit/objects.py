@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 # the slots of @table in the object code, filled after loading
-TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple",
+TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple", "dict", "builtin", "loaded",
          "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread",
          "Py_IncRef", "Py_DecRef", "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem",
-         "PyMem_RawMalloc", "PyMem_RawFree", "PyErr_Clear", "PyType_GenericAlloc")  # fmt: skip
+         "PyMem_RawMalloc", "PyMem_RawFree", "PyErr_Clear", "PyType_GenericAlloc", "PyDict_Size", "PyDict_Next",
+         "PyDict_GetItem")  # fmt: skip
+FORCES = "f_ext"  # the argument that is a dictionary of links and wrenches
+
+
+def names_after(inputs: Iterable[str]) -> list[str]:
+    """Of whose names there are addresses after those of TABLE."""
+    return [*inputs, FORCES]
+
+
+SPARES = 2  # arrays kept of a result: one that the caller holds while he asks for the next, and one free
+LARGEST = 1 << 16  # bytes of a result of which arrays are kept
+
+
+def spares_after(words: int, sizes: Sequence[int], layout: ObjectLayout) -> tuple[list[range], int]:
+    """After so many words of the table those of arrays kept of each result, by its bytes; and the words in all.
+
+    None of empty and large ones, nor where reference counts are not one number at the start of an object.
+    """
+    found = []
+    for size in sizes:
+        kept = SPARES if 0 < size <= LARGEST and layout.base == 16 else 0
+        found.append(range(words, words + kept))
+        words += kept
+    return found, words
 
 
 class ObjectLayout(NamedTuple):

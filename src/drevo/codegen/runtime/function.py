@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
-from operator import itemgetter
+from operator import is_, itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import InputError
 from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
+from ..emit.objects import spares_after
 from . import native, selftest
 from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
 from .build import Built, Manifest, obtain_code
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .diagnose import Weakest
 
 Extra = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+REFUSED = (InputError, MemoryError, ValueError, TypeError, OverflowError, NotImplementedError)
 _STEPS_PER_NS = 30.0  # of a batch; holds within some 20 %
 _RELEASE = 5_000.0  # ns of work from which the GIL is given back
 _THREADED = 500_000.0  # ns of work from which threads are worth their start
@@ -138,23 +140,41 @@ class Function:
     def _slow(self) -> Callable[..., Any]:
         """A plain function: what the builtin calls for whatever is not a conforming array.
 
-        Inputs that need only be made plain arrays go back to the builtin, and so does a list of result arrays, as
-        a tuple, which nobody can change meanwhile; what is plain and came here all the same never does.
+        What need only be put in order or made plain arrays goes back to the builtin, and so does a list of result
+        arrays, as a tuple, which nobody can change meanwhile; what is in order and came here all the same never
+        does.
         """
+        n, places, asarray = len(self.inputs), range(len(self.inputs)), np.asarray
 
         def slow(*args: Any, **kwargs: Any) -> Any:
-            if self.fast is not None and self._several is not None and type(kwargs.get("out")) is list:
-                return self.fast(*args, **{**kwargs, "out": tuple(kwargs["out"])})
-            if self.fast is not None and not kwargs and len(args) == len(self.inputs):
-                try:
-                    plain = [self._plain(x, port) for x, port in zip(args, self.inputs)]
-                except (InputError, MemoryError, ValueError):  # as `general` says it
-                    plain = list(args)
-                if all(map(self._is_plain, plain)) and not all(map(self._is_plain, args)):
-                    return self.fast(*plain)
-            return self.general(args, kwargs)
+            fast = self.fast
+            given = self._in_order(args, kwargs) if kwargs else list(args)
+            if fast is None or given is None or not n <= len(given) <= n + 1:
+                return self.general(args, kwargs)
+            again = bool(kwargs)
+            try:
+                for k in places:
+                    if type(given[k]) is list or type(given[k]) is tuple:
+                        given[k], again = asarray(given[k]), True
+                if not again:
+                    given[:n] = [self._plain(x, port) for x, port in zip(given, self.inputs)]
+                    if self._several and type(given[-1]) is list:
+                        given[-1] = tuple(given[-1])
+                    again = not all(map(is_, given, args))
+            except REFUSED:  # as `general` says it
+                return self.general(args, kwargs)
+            return fast(*given) if again else self.general(args, kwargs)
 
         return slow
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """All inputs and `out` by position; None where something is missing, or something else is asked for."""
+        names = [n for n, _ in self.inputs][len(args) :]
+        if len(args) > len(self.inputs) or not kwargs.keys() <= {*names, "out"} or len(kwargs) < len(names):
+            return None
+        if "out" in kwargs:
+            names.append("out")
+        return [*args, *(kwargs[n] for n in names)] if len(names) == len(kwargs) else None
 
     def _plain(self, x: Any, port: NamedShape) -> Array:
         """An argument as a plain array; the same object if it is one."""
@@ -177,8 +197,20 @@ class Function:
         more = ", *, f_ext=None" if self.extra is not None else ""
         doc = f"{self.name}({names}, out=None, threads=1{more})\n--\n\n{about}"
         threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
-        made = native.builtin(self.code, self, self.name, doc, self._slow(), self.dtype, self._several, threshold)
+        inputs, loaded = [n for n, _ in self.inputs], getattr(self.extra, "known", None)
+        made = native.builtin(
+            self.code, self, self.name, doc, self._slow(), self.dtype, self._several, threshold, inputs, loaded,
+            self._spares(),
+        )  # fmt: skip
         return made if selftest.trusted(self, made) else None
+
+    def _spares(self) -> list[Array]:
+        """Arrays that the builtin may give as results of a single state."""
+        layout = native.layout()
+        assert layout is not None
+        shapes = [s if self.layout == "rows" else (prod(s),) for _, s in self.outputs]
+        kept, _ = spares_after(0, [prod(s) * self.dtype.itemsize if s else 0 for s in shapes], layout)
+        return [np.empty(s, self.dtype) for s, words in zip(shapes, kept) for _ in words]
 
     def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call at all."""

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
 from functools import lru_cache
 from importlib import import_module
-from types import SimpleNamespace
+from types import BuiltinFunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import EmitError
-from ..emit.objects import TABLE, ObjectLayout
+from ..emit.objects import TABLE, ObjectLayout, names_after
 from . import image
 from .lock import LOCK
 
@@ -202,9 +202,16 @@ def layout() -> ObjectLayout | None:
         api = _array_api()
         version = ctypes.CFUNCTYPE(ctypes.c_uint)(api[_VERSION])()
         right = api[_TYPE] == id(np.ndarray) and version in _ABI
+        right = right and _name_of(len, found) == b"len"
         return found if right and all(_as_seen(found, x) for x in _samples()) else None
     except (AttributeError, ImportError, TypeError, ValueError):
         return None
+
+
+def _name_of(builtin: object, found: ObjectLayout) -> bytes | None:
+    """By its definition, where the entry of one function reads that of another."""
+    definition = c_void_p.from_address(id(builtin) + found.base).value
+    return c_char_p.from_address(definition).value if definition else None
 
 
 def _samples() -> list[np.ndarray[Any, Any]]:
@@ -261,17 +268,26 @@ def builtin(
     dtype: np.dtype[Any],
     results: object,
     threshold: int,
+    inputs: Iterable[str],
+    loaded: Mapping[Any, Callable[..., Any]] | None,
+    spares: list[Any],
 ) -> Callable[..., Any]:
-    """The entry of loaded code as a Python builtin of a Function; `slow` takes the calls that it does not."""
-    out = sys.intern("out")
+    """The entry of loaded code as a Python builtin of a Function; `slow` takes the calls that it does not.
+
+    inputs: their names. loaded: by links the builtins that calls with wrenches on these go to; None where there
+    are no such calls. spares: arrays for results of single states, as `spares_after` has them.
+    """
+    out, *names = map(sys.intern, ("out", *names_after(inputs)))
     value = _functions() | {
         "ndarray": id(np.ndarray), "dtype": id(dtype), "slow": id(slow), "none": id(None), "out": id(out),
-        "threshold": threshold, "results": id(results), "tuple": id(tuple),
+        "threshold": threshold, "results": id(results), "tuple": id(tuple), "dict": id(dict),
+        "builtin": id(BuiltinFunctionType), "loaded": id(loaded),
     }  # fmt: skip
-    table = (c_void_p * len(TABLE)).from_address(code.table_address)
-    table[:] = [value[key] for key in TABLE]
+    words = [*(value[key] for key in TABLE), *map(id, names[:-1]), 0 if loaded is None else id(names[-1])]
+    words += map(id, spares)
+    (c_void_p * len(words)).from_address(code.table_address)[:] = words  # type: ignore[assignment]
     definition = _MethodDef(name.encode(), code.entry_address, _FASTCALL_KEYWORDS, doc.encode())
-    holder = Holder(code, definition, owner, slow, dtype, results, out)
+    holder = Holder(code, definition, owner, slow, dtype, results, loaded, spares, out, *names)
     make = ctypes.PYFUNCTYPE(py_object, c_void_p, py_object, c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
     return make(ctypes.addressof(definition), holder, None)  # type: ignore[no-any-return]
 
