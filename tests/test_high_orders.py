@@ -9,10 +9,12 @@ import pytest
 import strategies
 
 import drevo
+from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.runtime.scatter import Scattered
-from drevo.compiler import differentiate
-from drevo.compiler.differentiate import derivative
+from drevo.compiler import compile_cost, differentiate
+from drevo.compiler.differentiate import derivative, derivative_program, unpack
 from drevo.errors import TraceError
+from drevo.model.quantities import quantity
 
 
 @pytest.mark.parametrize("layout", ["rows", "batch_last"])
@@ -39,7 +41,7 @@ def test_full_arrays_from_packed_ones(
 
 @pytest.mark.parametrize(
     ("quantity", "order"),
-    [("mass_matrix", 7), ("coriolis_matrix", 5), ("forward_dynamics", 5), ("kinetic_energy", 9)],
+    [("mass_matrix", 16), ("coriolis_matrix", 5), ("forward_dynamics", 8), ("kinetic_energy", 9)],
 )
 def test_what_would_take_minutes_is_refused(quantity: str, order: int) -> None:
     """Before anything is traced, with the number of entries and the time."""
@@ -53,3 +55,58 @@ def test_first_derivatives_of_large_trees_are_refused(quantity: str) -> None:
     """The first order too, where it would take minutes, not by running out of Python's stack."""
     with pytest.raises(TraceError, match=r"entries and would take about .* of compiling"):
         drevo.robots.rod_chain(n=300).derivative(quantity, wrt="q")
+
+
+def test_high_orders_are_made() -> None:
+    """Order 7 of three joints by differences of the order below; order 12 of two, whose orders nobody lists."""
+    r = drevo.robots.rod_chain(3)
+    low, f = (r.derivative("mass_matrix", ("q",) * k, packed=True) for k in (6, 7))
+    q, h = np.array([0.3, -0.4, 0.5]), 1e-5
+    full = unpack(f, f(q))
+    assert full.shape == (3,) * 9 and f.pattern[0].size < 100
+    slopes = [(unpack(low, low(q + e)) - unpack(low, low(q - e))) / (2 * h) for e in np.eye(3) * h]
+    assert np.abs(full - np.stack(slopes, -1)).max() <= 1e-8 * np.abs(full).max()
+    assert np.array_equal(full, np.swapaxes(full, 3, 7)) and np.array_equal(full, np.swapaxes(full, 0, 1))
+    twelve = drevo.robots.rod_chain(2).derivative("mass_matrix", ("q",) * 12)
+    assert twelve([0.1, 0.2]).shape == (2,) * 14
+
+
+def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it begins, with the operations that there are; a budget of the caller's."""
+    r = drevo.load("puma560")
+    with pytest.raises(TraceError, match=r"has \d+ operations, about \d+ s of compiling; give budget="):
+        monkeypatch.setattr(compile_cost, "PROMPT", 0.1)
+        drevo.load("panda").derivative("coriolis_matrix", "q", budget=5.0)
+    monkeypatch.setattr(compile_cost, "PROMPT", 0.05)
+    with pytest.warns(drevo.DrevoWarning, match=r"of compiling, once: the code is kept; budget= refuses"):
+        r.derivative("bias", ("q", "v"), packed=True)
+    with pytest.raises(
+        drevo.InputError, match="derivative: budget is -1; it must be a positive number of seconds"
+    ):
+        r.derivative("mass_matrix", "q", budget=-1)
+    with pytest.raises(drevo.InputError, match="take packed=True, whose pattern says"):
+        r.derivative("gravity", ("q",) * 9)
+
+
+@pytest.mark.parametrize(
+    ("wrt", "at"),
+    [
+        ("qq", "q"),
+        *(pytest.param(*x, marks=pytest.mark.nightly) for x in (("qv", "v"), ("qtau", "tau"), ("vv", "v"))),
+    ],
+)
+def test_second_order_of_forward_dynamics(wrt: str, at: str) -> None:
+    """A Panda's, against complex steps of the first order: 1e-11 of the largest."""
+    model = drevo.load("panda").model
+    x = quantity("forward_dynamics")
+    rng = np.random.default_rng(1)
+    state = {"q": rng.uniform(-1, 1, 8), "v": rng.normal(size=8), "tau": rng.normal(size=8)}
+    names = (wrt[0], wrt[1:])
+    first = derivative_program(model, x, names[:1], "auto", {})
+    second = evaluate(derivative_program(model, x, names, "auto", {}), state)
+    columns = []
+    for e in np.eye(8):
+        moved = {k: y + 1e-30j * e * (k == at) for k, y in state.items()}
+        columns.append(next(iter(evaluate(first, moved, dtype=complex).values())).imag / 1e-30)
+    expected, got = np.stack(columns, -1), next(iter(second.values()))
+    assert np.abs(got - expected).max() <= 1e-11 * np.abs(expected).max()

@@ -6,15 +6,28 @@ from collections import Counter
 from collections.abc import Sequence
 from math import comb, factorial, prod
 from typing import NamedTuple
+from warnings import warn
 
-from ..errors import TraceError
+from ..errors import DrevoWarning, TraceError
 from ..model.description import Model
 
 AFFORDABLE = 1_000_000  # operations
-DERIVED = 300_000  # the same for a derivative, which anybody may ask for by a slip of one index
 WRITTEN = 200_000  # the same for equations to be read: a thousand pages and more
 A_LINE, A_PAGE = 3.0, 60.0  # operations, lines
 A_SECOND = 5_000  # operations compiled in a second
+PROMPT = 10.0  # s: what takes longer to compile is said beforehand
+PATIENCE = 60.0  # s: what would take longer is refused, unless the caller has a budget for it
+DERIVED = PATIENCE * A_SECOND  # the same for a derivative, which anybody may ask for by a slip of one index
+DENSE = 20_000_000  # entries of full arrays
+# by how much the rough count of derivatives is too high at least, measured on arms and a biped
+_OVER = {
+    "mass_matrix": 5.0,
+    "coriolis_matrix": 1.0,
+    "gravity": 10.0,
+    "potential_energy": 50.0,
+    "center_of_mass": 50.0,
+}
+A_SPLIT = 0.1  # operations, for every split of the indices of an entry of d^p M
 A_RATE = 2.3  # times the operations for every derivative by time
 A_CONSTRAINT = 0.5  # operations of d2f/dq2 and its like, times the cube of the freedoms on the path
 _ROUGH = {  # operations per body, per pair of coupled freedoms, and per pair for each freedom of its branch
@@ -119,7 +132,7 @@ def derived(model: Model, quantity: str, wrt: Sequence[str], theorems: bool) -> 
     orders = factorial(k) // prod(factorial(n) for n in Counter(wrt).values())
     sets = orders * sum(comb(d + k - 1, k - 1) for d in above)
     if theorems and quantity == "mass_matrix":  # those whose deepest freedom has d above it
-        return 25.0 * sum(_entries(d + 1, k) - _entries(d, k) for d in above)
+        return (25.0 + A_SPLIT * 2.0**k) * sum(_entries(d + 1, k) - _entries(d, k) for d in above)
     each = {"gravity": 60.0 * deepest, "pose": 80.0, "jacobian": 30.0 * deepest}
     if theorems and quantity in each:
         return each[quantity] * sets
@@ -131,19 +144,33 @@ def _entries(n: int, k: int) -> int:
     return sum((n - j) * comb(n - j - 2 + k, k) for j in range(n - 1))
 
 
-def require_derivable(model: Model, quantity: str, wrt: Sequence[str], size: int, theorems: bool) -> None:
-    """Raises TraceError, with the cost, where a derivative of `size` entries would take minutes to compile."""
-    total = derived(model, quantity, wrt, theorems) + size / 20.0
-    if total > (DERIVED if len(wrt) > 1 else AFFORDABLE):
+def require_derivable(
+    model: Model, quantity: str, wrt: Sequence[str], size: int, theorems: bool, budget: float = PATIENCE
+) -> None:
+    """Raises TraceError, with the cost, where a derivative of `size` entries would take longer to compile than the
+    budget, seconds."""
+    total = derived(model, quantity, wrt, theorems) / _OVER.get(quantity, 3.0)
+    if total > budget * A_SECOND:
         raise TraceError(
             f"the derivative of {quantity} by {', '.join(wrt)} of {model.name!r} has {size:.3g} entries and would "
-            f"take about {_duration(total / A_SECOND)} of compiling; take a lower order, or "
-            "differences of it"
+            f"take about {_duration(total / A_SECOND)} of compiling; take a lower order, differences of it, or "
+            "give budget=, the seconds that you have"
         )
+
+
+def require_prompt(what: str, operations: int, budget: float) -> None:
+    """What is about to be compiled: a DrevoWarning where that takes long, TraceError beyond a budget, seconds."""
+    seconds = operations / A_SECOND
+    if seconds <= PROMPT:
+        return
+    said = f"{what} has {operations} operations, about {seconds:.0f} s of compiling"
+    if seconds > budget:
+        raise TraceError(f"{said}; give budget=, the seconds that you have, or take a lower order")
+    warn(f"{said}, once: the code is kept; budget= refuses what takes longer", DrevoWarning, stacklevel=2)
 
 
 def _duration(seconds: float) -> str:
     for name, size in (("years", 3.2e7), ("days", 86400.0), ("hours", 3600.0)):
         if seconds > size:
             return f"{seconds / size:.3g} {name}"
-    return f"{seconds / 60.0:.3g} minutes"
+    return f"{seconds / 60.0:.3g} minutes" if seconds > 100.0 else f"{seconds:.3g} s"

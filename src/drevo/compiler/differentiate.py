@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import product
 from math import factorial, prod
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, U
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
 from ..errors import InputError, one_of
+from ..io.given import positive
 from ..mechanics import scalar
 from ..mechanics.algorithms.displacements import displaced, motion_series, variables
 from ..mechanics.formalisms import zaremba
@@ -28,9 +29,9 @@ from ..model.messages import model_of, names_in
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
 from ..model.regularity import require_masses
-from .compile_cost import require_derivable, require_derivable_by_time
+from .compile_cost import DENSE, PATIENCE, require_derivable, require_derivable_by_time, require_prompt
 from .formalisms import MEETINGS, common_algorithm, fastest
-from .packing import in_order, is_even, leads, scattered
+from .packing import falling, in_order, is_even, row_major, scattered
 from .packing import unpack as unpack
 from .request import requested
 from .search import Compute, Preparation
@@ -56,6 +57,7 @@ def derivative(
     layout: str = "rows",
     packed: bool = False,
     check: bool = True,
+    budget: float = PATIENCE,
     **options: Any,
 ) -> Function:
     """The partial derivative of a quantity as a Function of the quantity's state, one more axis per name in wrt.
@@ -70,7 +72,9 @@ def derivative(
     packed: structural non-zeros only, and of those that symmetry makes equal one: row >= column of a symmetric
     matrix, falling indices of repeated names. `f.pattern` says which, `unpack(f, values)` puts them in their
     places. High orders have few: of the 32768 entries of d3M/dq3 of a Panda 1163. Large arrays are
-    filled from them. Raises InputError; TraceError, with the cost, for what would take minutes to compile.
+    filled from them.
+    budget: seconds that compiling may take, by an estimate: TraceError, with the cost, beyond it; a DrevoWarning
+    tells of more than 10 s. Raises InputError.
     """
     model = model_of(robot, "derivative")
     x = found_quantity(quantity)
@@ -79,14 +83,21 @@ def derivative(
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
     again = functools.partial(
         derivative, model, x.name, axes, method=method, dtype=dtype, layout=layout, packed=packed, check=check,
-        **chosen,
+        budget=positive("derivative: budget", budget, " of seconds"), **chosen,
     )  # fmt: skip
-    if not packed and "t" not in axes and _largest(model, x, axes) > SCATTERED:
+    size = _largest(model, x, axes)
+    if not packed and "t" not in axes and size > SCATTERED:
+        if size > DENSE:
+            require_derivable(model, x.name, axes, size, method != "graph", budget)
+            raise InputError(
+                f"the derivative of {x.name} by {', '.join(axes)} has {size:.3g} entries, most of them zero or "
+                "equal to others; take packed=True, whose pattern says where its numbers belong"
+            )
         function: Function = scattered(again(packed=True))
     else:
         asked = ("derivative", x.name, axes, method, packed, *chosen.items())
         spec = Spec(dtype=dtype, layout=layout, packed=packed, check=check)
-        program = functools.partial(derivative_program, model, x, axes, method, chosen, packed)
+        program = functools.partial(derivative_program, model, x, axes, method, chosen, packed, budget)
         function = requested(robot, asked, program, spec=spec)
     function.recipe = again
     return function
@@ -130,13 +141,19 @@ def _refuse_time(x: Quantity, wrt: Sequence[str], method: str) -> None:
 
 
 def derivative_program(
-    model: Model, x: Quantity, wrt: tuple[str, ...], method: str, options: Mapping[str, str], lower: bool = False
+    model: Model,
+    x: Quantity,
+    wrt: tuple[str, ...],
+    method: str,
+    options: Mapping[str, str],
+    lower: bool = False,
+    budget: float = PATIENCE,
 ) -> Program:
     """The program that is compiled: the quantity's inputs, every output with an axis more for each name in wrt.
 
     lower: of entries that symmetry makes equal all but one are left out, as zeros.
     """
-    _require_possible(model, x, wrt, method)
+    _require_possible(model, x, wrt, method, budget)
     t = Tracer(_title(x.name, wrt), model)
     order = wrt.count("t")
     names = _moving(x, order) if order else x.state
@@ -151,21 +168,29 @@ def derivative_program(
     for (name, inner), entries in zip(x.outputs, found):
         shape = output_shape(t.tree, inner)
         full = (*shape, *(t.tree.nv for _ in axes))
-        placed = in_order(entries, len(shape), canonical, axes)
+        rank = len(shape)
+        placed = {falling(k, rank, axes): y for k, y in in_order(entries, rank, canonical, axes).items()}
         even = is_even(placed, shape)
         evens.append(even)
-        if lower:
-            placed = {k: y for k, y in placed.items() if leads(k, len(shape), axes, even)}
-        t.output(_title(name, wrt), [placed.get(k, 0.0) for k in product(*map(range, full))], full)
+        if lower and axes:
+            some = {row_major(k, full): y for k, y in placed.items() if not even or k[0] >= k[1]}
+            at = sorted(some)
+            t.output(_title(name, wrt), [some[k] for k in at], full, at)
+        else:
+            every = (falling(k, rank, axes) for k in product(*map(range, full)))
+            t.output(_title(name, wrt), [placed.get(k, 0.0) for k in every], full)
     shapes = [o.shape for o in t.outputs]
-    return t.program(quantity=t.name, formalism=how, wrt=axes, even=evens, shapes=shapes)
+    made = t.program(quantity=t.name, formalism=how, wrt=axes, even=evens, shapes=shapes)
+    what = f"the derivative of {x.name} by {', '.join(wrt)} of {model.name!r}"
+    require_prompt(what, sum(n for kind, n in made.counts.items() if kind != "hoisted"), budget)
+    return made
 
 
-def _require_possible(model: Model, x: Quantity, wrt: Sequence[str], method: str) -> None:
+def _require_possible(model: Model, x: Quantity, wrt: Sequence[str], method: str, budget: float) -> None:
     if "t" in wrt:
         require_derivable_by_time(model, x.name, len(wrt))
     else:
-        require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph")
+        require_derivable(model, x.name, wrt, _largest(model, x, wrt), method != "graph", budget)
     if not x.kinematic:
         require_masses(model, x.name)
     if x.inverse:
@@ -250,13 +275,13 @@ def by_theorem(
     """Zaremba's theorems where they apply; every: also where the recursion needs fewer operations."""
     q, nq = state["q"], wrt.count("q")
     if name == "mass_matrix":
-        return zaremba.mass_matrix_derivatives(tree, q, nq, meeting)
+        return zaremba.mass_matrix_derivatives(tree, q, nq, meeting, once=True)
     if name == "gravity":
-        return zaremba.gravity_derivatives(tree, q, nq, meeting)
+        return zaremba.gravity_derivatives(tree, q, nq, meeting, once=True)
     if name == "pose":
-        return zaremba.pose_derivatives(tree, q, options["link"], nq)
+        return zaremba.pose_derivatives(tree, q, options["link"], nq, once=True)
     if name == "jacobian":
-        return zaremba.jacobian_derivatives(tree, q, options["link"], options["frame"], nq)
+        return zaremba.jacobian_derivatives(tree, q, options["link"], options["frame"], nq, once=True)
     return _efforts_by_theorem(tree, name, state, wrt, every, meeting) if name in _EFFORTS else None
 
 
@@ -267,13 +292,13 @@ def _efforts_by_theorem(
     if na:
         if nv or na > 1:
             return {}
-        M = zaremba.mass_matrix_derivatives(tree, q, nq, meeting)
+        M = zaremba.mass_matrix_derivatives(tree, q, nq, meeting, once=True)
         return {(i, *t, j): x for (i, j, *t), x in M.items()}
     if any(b.nv > 1 for b in tree.bodies) or not (every or nv > 1):
         return None
     out = zaremba.bias_derivatives(tree, q, state["v"], nq, nv, meeting)
     if name == "inverse_dynamics" and not nv:
-        for (i, j, *t), x in zaremba.mass_matrix_derivatives(tree, q, nq, meeting).items():
+        for (i, j, *t), x in zaremba.mass_matrix_derivatives(tree, q, nq, meeting, once=True).items():
             out[(i, *t)] = out.get((i, *t), 0.0) + x * state["a"][j]
     return out
 
@@ -347,7 +372,7 @@ def _flat(value: Any, depth: int, at: tuple[int, ...] = ()) -> list[tuple[tuple[
 def differentiated(
     values: Entries, by: Mapping[str, Vector], done: tuple[str, ...], wrt: tuple[str, ...]
 ) -> Entries:
-    """Derivatives by every name in turn; of equal names only rising indices are formed, the rest is symmetry."""
+    """Derivatives by every name in turn; where equal names follow each other only rising indices are formed."""
     names = list(done)
     for s in wrt:
         again = bool(names) and names[-1] == s
@@ -359,19 +384,7 @@ def differentiated(
                     out[(*key, k)] = x
         values = out
         names.append(s)
-    return _symmetric(values, tuple(names))
-
-
-def _symmetric(values: Entries, names: tuple[str, ...]) -> Entries:
-    """Every order of equal names."""
-    n = len(names)
-    orders = [p for p in permutations(range(n)) if all(names[a] == s for a, s in zip(p, names))]
-    out: Entries = {}
-    for key, x in values.items():
-        head, tail = key[: len(key) - n], key[len(key) - n :]
-        for p in orders:
-            out[(*head, *(tail[a] for a in p))] = x
-    return out
+    return values
 
 
 def put(graph: Graph, entries: Mapping[Key, Scalar], known: Mapping[int, Scalar]) -> dict[Key, Scalar]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,13 @@ from ..errors import InputError
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.scalar import Scalar
 
+CHUNK = 1_000_000  # places that are looked at together
+
 
 def in_order(entries: Entries, rank: int, canonical: tuple[str, ...], wrt: tuple[str, ...]) -> Entries:
     """Axes from the canonical order (state order) to the caller's."""
+    if canonical == wrt:
+        return entries
     free = list(range(len(canonical)))
     at = [free.pop(next(i for i, k in enumerate(free) if canonical[k] == s)) for s in wrt]
     return {(*k[:rank], *(k[rank + i] for i in at)): x for k, x in entries.items()}
@@ -35,39 +39,57 @@ def is_even(entries: Entries, shape: Sequence[int]) -> bool:
     return square and all(same(x, entries.get((k[1], k[0], *k[2:]), 0.0)) for k, x in entries.items())
 
 
-def equal_keys(key: Sequence[Any], rank: int, wrt: Sequence[str], even: bool) -> list[tuple[Any, ...]]:
-    """A key in every order that symmetry allows; its items may be arrays."""
-    orders = [p for p in permutations(range(len(wrt))) if all(wrt[a] == s for a, s in zip(p, wrt))]
-    heads = [tuple(key[:rank]), tuple(key[:rank])[::-1]] if even else [tuple(key[:rank])]
-    return [(*head, *(key[rank + a] for a in p)) for head in heads for p in orders]
+def row_major(key: Sequence[int], shape: Sequence[int]) -> int:
+    """The place of an entry in an array."""
+    at = 0
+    for k, size in zip(key, shape):
+        at = at * size + k
+    return at
 
 
-def leads(key: tuple[int, ...], rank: int, wrt: Sequence[str], even: bool) -> bool:
-    """Whether a key is the greatest of those that symmetry makes equal to it: indices of equal names fall."""
-    head, tail = key[:rank], key[rank:]
-    last: dict[str, int] = {}
-    for s, k in zip(wrt, tail):
-        if k > last.get(s, k):
-            return False
-        last[s] = k
-    return not even or head >= head[::-1]
+def falling(key: tuple[int, ...], rank: int, wrt: Sequence[str]) -> tuple[int, ...]:
+    """Of the keys that the order of wrt makes equal that whose indices of equal names fall."""
+    of = {s: sorted((k for r, k in zip(wrt, key[rank:]) if r == s)) for s in set(wrt)}
+    return (*key[:rank], *(of[s].pop() for s in wrt))
+
+
+def full_places(
+    pattern: Sequence[Any], shape: Sequence[int], wrt: Sequence[str], even: bool
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Flat places of a full array, and which of the stored entries stands at each; all other places hold zeros."""
+    kept = np.ravel_multi_index([np.asarray(i, np.intp) for i in pattern], tuple(shape))
+    by_place, rank, total = np.argsort(kept), len(shape) - len(wrt), prod(shape)
+    kept, found = kept[by_place], []
+    for start in range(0, total if len(kept) else 0, CHUNK):
+        index = np.array(np.unravel_index(np.arange(start, min(start + CHUNK, total)), tuple(shape)))
+        for s in set(wrt):
+            axes = [rank + i for i, name in enumerate(wrt) if name == s]
+            index[axes] = -np.sort(-index[axes], axis=0)
+        if even:
+            index[:2] = -np.sort(-index[:2], axis=0)
+        flat = np.ravel_multi_index(list(index), tuple(shape))
+        at = np.minimum(np.searchsorted(kept, flat), len(kept) - 1)
+        hit = kept[at] == flat
+        found.append((start + np.flatnonzero(hit), by_place[at[hit]]))
+    places, sources = zip(*found) if found else ([np.zeros(0, np.intp)], [np.zeros(0, np.intp)])
+    return np.concatenate(places), np.concatenate(sources)
 
 
 def unpack(f: Function, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The full array (..., *shape) of what a packed derivative with one output gave, (..., number of entries)."""
     if not f.packed or f.layout != "rows" or len(f.outputs) > 1:
         raise InputError(f"unpack: {f.name} is no packed derivative in rows of one output")
-    wrt, (even,), (shape,) = f.meta["wrt"], f.meta["even"], f.meta["shapes"]
-    out = np.zeros((*np.shape(values)[:-1], *shape), np.asarray(values).dtype)
-    for key in equal_keys(f.pattern, len(shape) - len(wrt), wrt, even):
-        out[(..., *key)] = values
-    return out
+    wrt, (even,), (shape,), x = f.meta["wrt"], f.meta["even"], f.meta["shapes"], np.asarray(values)
+    places, sources = full_places(f.pattern, shape, wrt, even)
+    out = np.zeros((*x.shape[:-1], prod(shape)), x.dtype)
+    out[..., places] = x[..., sources]
+    return out.reshape(*x.shape[:-1], *shape)
 
 
 def scattered(inner: Function) -> Function:
     """The full arrays of a packed derivative: the kernel computes what differs, the rest is copied."""
-    wrt, places = inner.meta["wrt"], []
-    for pattern, even, shape in zip(inner.manifest.pattern or (), inner.meta["even"], inner.meta["shapes"]):
-        keys = equal_keys([np.array(i, np.intp) for i in pattern], len(shape) - len(wrt), wrt, even)
-        places.append([np.ravel_multi_index(key, shape) for key in keys])
-    return Scattered(inner, inner.meta["shapes"], places)
+    meta = inner.meta
+    given = zip(inner.manifest.pattern or (), meta["shapes"], meta["even"])
+    return Scattered(
+        inner, meta["shapes"], [full_places(pattern, shape, meta["wrt"], even) for pattern, shape, even in given]
+    )

@@ -145,10 +145,14 @@ class Tracer:
         """Four inputs that must be a unit quaternion."""
         self.units.append(nodes_of(quaternion))
 
-    def output(self, name: str, values: Any, shape: tuple[int, ...] | None = None) -> None:
-        """A result: a scalar, or its scalars row by row, nested or not; shape: (n,) if not given."""
+    def output(
+        self, name: str, values: Any, shape: tuple[int, ...] | None = None, places: Sequence[int] | None = None
+    ) -> None:
+        """A result: a scalar, or its scalars row by row, nested or not; shape: (n,) if not given; places: see
+        Output."""
         edges = tuple(self.graph.edge(x) for x in _flat(values))
-        self.outputs.append(Output(name, (len(edges),) if shape is None else shape, edges))
+        at = None if places is None else tuple(places)
+        self.outputs.append(Output(name, (len(edges),) if shape is None else shape, edges, at))
 
     def program(self, *, named: bool = False, **about: object) -> Program:
         """named: with the names and sections that the algorithms gave; machine code outlines equal sections.

@@ -22,6 +22,7 @@ from ..codegen.runtime.function import Function, Spec
 from ..compiler.compile_cost import require_linearisable
 from ..compiler.differentiate import differentiated, put
 from ..compiler.formalisms import fastest
+from ..compiler.packing import falling
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
 from ..errors import InputError, NumericsError, TraceError
@@ -105,10 +106,12 @@ class Constrained:
             d = unknowns(t.graph, "d", n)
             rows = self.slopes(t.tree, q, v, tau, time, d, wrt[0])
             by = {"q": variables(t.tree, q, q), "v": v, "tau": tau}
-            rows = differentiated(rows, by, wrt[:1], wrt[1:])
+            found = differentiated(rows, by, wrt[:1], wrt[1:])
+            rows = {falling(k, 1, wrt): x for k, x in found.items()}
             axes = (n,) * len(wrt)
             for out, first, size in (("a", 0, n), ("N", n, m)):
-                entries = [rows.get((first + k[0], *k[1:]), 0.0) for k in product(range(size), *map(range, axes))]
+                every = (falling((first + k[0], *k[1:]), 1, wrt) for k in product(range(size), *map(range, axes)))
+                entries = [rows.get(k, 0.0) for k in every]
                 t.output(f"d{power}{out}", entries, (size, *axes))
         told = f"Reactions, in this order: {', '.join(labels(self.found))}."
         about = f"derivative of {NAME} by {', '.join(wrt)}" if wrt else NAME

@@ -154,12 +154,16 @@ def _kept(o: Output, constants: dict[int, float], packed: bool) -> list[int]:
     """Positions of an output that are stored: all, or the structural non-zeros (symmetric: of the lower part)."""
     if not packed:
         return list(range(len(o.edges)))
-    return [k for k in _lower_part(o) if constants.get(o.edges[k] >> 1) != 0.0]
+    return [
+        k
+        for k in (range(len(o.edges)) if o.places is not None else _lower_part(o))
+        if constants.get(o.edges[k] >> 1) != 0.0
+    ]
 
 
 def _pattern(o: Output, kept: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Index arrays of the stored entries."""
-    return tuple(zip(*(_unravel(k, o.shape) for k in kept))) or ((),) * len(o.shape)
+    return tuple(zip(*(_unravel(o.place(k), o.shape) for k in kept))) or ((),) * len(o.shape)
 
 
 def _lower_part(o: Output) -> Iterable[int]:
@@ -338,7 +342,9 @@ def _by_column(outputs: Sequence[Output], kept: Sequence[Sequence[int]]) -> list
     """Edges of the outputs, entries of one row and column together, from the last joint; none without a matrix."""
     if all(len(o.shape) < 2 or len(o.edges) <= 16 for o in outputs):
         return []
-    keyed = [(_hook(k, o.shape, m), o.edges[k]) for m, (o, ks) in enumerate(zip(outputs, kept)) for k in ks]
+    keyed = [
+        (_hook(o.place(k), o.shape, m), o.edges[k]) for m, (o, ks) in enumerate(zip(outputs, kept)) for k in ks
+    ]
     return [e for _, e in sorted(keyed)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,8 @@ def evaluate(
     for o in program.outputs:
         stacked = [np.broadcast_to(v, batch) for v in values[at : at + len(o.edges)]]
         at += len(o.edges)
-        out[o.name] = (
-            np.stack(stacked, -1).reshape(batch + o.shape) if stacked else np.zeros(batch + o.shape, dtype)
-        )
+        flat = np.zeros((*batch, prod(o.shape)), dtype if not stacked else np.result_type(*stacked))
+        if stacked:
+            flat[..., [o.place(k) for k in range(len(stacked))]] = np.stack(stacked, -1)
+        out[o.name] = flat.reshape(batch + o.shape)
     return out

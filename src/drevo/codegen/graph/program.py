@@ -41,11 +41,20 @@ class Parameter(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A result: one edge per entry, row-major."""
+    """A result: one edge per entry, row-major.
+
+    places: where the entries stand, if it has but a few, which only packed code takes; all others are zero, or
+    equal to one of these by a symmetry.
+    """
 
     name: str
     shape: tuple[int, ...]
     edges: tuple[int, ...]
+    places: tuple[int, ...] | None = None
+
+    def place(self, k: int) -> int:
+        """Where the k-th entry stands, row-major."""
+        return k if self.places is None else self.places[k]
 
 
 FLOOR = {8: 1e-13, 4: 1e-6}  # of its scale, by bytes of a scalar: below it a pivot is what rounding left

@@ -14,10 +14,10 @@ Array = np.ndarray[Any, Any]
 
 
 class Scattered(Function):
-    """Results of full shape. places: by output, flat indices of its entries, once for each of their copies."""
+    """Results of full shape. places: by output, flat indices, and which of the packed entries stands at each."""
 
     def __init__(
-        self, inner: Function, shapes: Sequence[Sequence[int]], places: Sequence[Sequence[Array]]
+        self, inner: Function, shapes: Sequence[Sequence[int]], places: Sequence[tuple[Array, Array]]
     ) -> None:
         outputs = tuple((name, tuple(shape)) for (name, _), shape in zip(inner.outputs, shapes))
         self.inner, self.places = inner, places
@@ -33,11 +33,10 @@ class Scattered(Function):
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> bool:
         rows = self.layout == "rows"
-        sizes = [len(p[0]) for p in self.places]
+        sizes = [shape[-1] for _, shape in self.inner.outputs]
         given = [np.empty((count, n) if rows else (n, count), self.dtype) for n in sizes]
         bad = self.inner._run(inputs, given, count, threads)
-        for x, out, copies in zip(given, outputs, self.places):
+        for x, out, (places, sources) in zip(given, outputs, self.places):
             out[...] = 0.0
-            for at in copies:
-                out[(slice(None), at) if rows else at] = x
+            out[(slice(None), places) if rows else places] = x[:, sources] if rows else x[sources]
         return bad

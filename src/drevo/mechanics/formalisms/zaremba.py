@@ -6,24 +6,24 @@ and composite inertias, is in `zaremba_terms`; here are the quantities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import combinations_with_replacement, permutations
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations_with_replacement
 
 from ...errors import TraceError
 from ..scalar import Matrix, Scalar, Vector, accumulate, is_zero
 from ..spatial import ZERO, Mat, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
-from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, PoseSight, ZarembaTerms, leibniz_splits
+from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, PoseSight, ZarembaTerms, distinct_orders, leibniz_splits
 
 Entries = dict[tuple[int, ...], Scalar]  # by index, structural zeros absent
 
 
-def _put(out: Entries, heads: Iterable[tuple[int, ...]], ts: Indices, x: Scalar) -> None:
-    """An entry at every place that the symmetry of repeated q gives it."""
+def _put(out: Entries, heads: Iterable[tuple[int, ...]], ts: Indices, x: Scalar, once: bool) -> None:
+    """An entry at every place that the symmetry of repeated q gives it; once: where the indices rise."""
     if not is_zero(x):
         for head in heads:
-            out.update({(*head, *order): x for order in set(permutations(ts))})
+            out.update({(*head, *order): x for order in ([ts] if once else distinct_orders(ts))})
 
 
 # -- mass matrix and gravity -------------------------------------------------------------------------------
@@ -37,10 +37,11 @@ def _indices(c: ZarembaTerms, related: list[set[int]], heads: tuple[int, ...], o
             yield ts
 
 
-def mass_matrix_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0) -> Entries:
+def mass_matrix_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0, once: bool = False) -> Entries:
     """d^p M / dq^p by (2.9) and Theorems 1 and 3: keys (row, column, t1, .., tp), rates of v.
 
-    meeting: see `Terms`; it changes the number of operations only.
+    meeting: see `Terms`; it changes the number of operations only. once: of the orders of t1, .., tp the one that
+    rises.
     """
     c, out = ZarembaTerms.at(tree, q, meeting), Entries()
     related = c.related()
@@ -48,19 +49,19 @@ def mass_matrix_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0)
         for a in sorted(related[b]):
             if a <= b:
                 for ts in _indices(c, related, (a, b), order):
-                    _put(out, {(a, b), (b, a)}, ts, c.entry(a, b, ts))
+                    _put(out, {(a, b), (b, a)}, ts, c.entry(a, b, ts), once)
     for k, x in tree.armature.items() if order == 0 else ():
         accumulate(out, (k, k), x)
     return out
 
 
-def gravity_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0) -> Entries:
+def gravity_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0, once: bool = False) -> Entries:
     """d^p g / dq^p: (2.8) as the entry of (2.9) between the ground's column -g and every other."""
     c, out = ZarembaTerms.at(tree, q, meeting), Entries()
     related = c.related()
     for b in range(tree.nv):
         for ts in _indices(c, related, (GROUND, b), order):
-            _put(out, ((b,),), ts, c.entry(GROUND, b, ts))
+            _put(out, ((b,),), ts, c.entry(GROUND, b, ts), once)
     return out
 
 
@@ -74,7 +75,7 @@ def composite_derivatives(tree: Tree, q: Vector, body: int, order: int) -> dict[
         m, h, S = c.inertia(body, ts)
         values = [m, *h, *S]
         if not all(map(is_zero, values)):
-            out.update({key: values for key in set(permutations(ts))})
+            out.update({key: values for key in distinct_orders(ts)})
     return out
 
 
@@ -135,19 +136,16 @@ def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector, meeting: int =
 
 
 def bias_derivatives(tree: Tree, q: Vector, v: Vector, order_q: int, order_v: int, meeting: int = 0) -> Entries:
-    """Partial derivatives of b: keys (i, q-indices, v-indices); (4.2) with its factor 1, to any order.
+    """Partial derivatives of b: keys (i, rising q-indices, v-indices); (4.2) with its factor 1, to any order.
 
     b_i = sum (a_ij^s - a_sj^i / 2) v_s v_j + g_i, so every order of b is one of M more.
     """
     refuse_quaternions(tree)
     if order_v > 2:
         return {}
-    g = gravity_derivatives(tree, q, order_q, meeting) if order_v == 0 else {}
-    out = {(i, *t): x for (i, *t), x in g.items() if t == sorted(t)}
-    for (i, j, s, *rest), x in mass_matrix_derivatives(tree, q, order_q + 1, meeting).items():
-        t = tuple(rest)
-        if rest != sorted(rest):
-            continue  # one of those that symmetry makes equal
+    out = gravity_derivatives(tree, q, order_q, meeting, once=True) if order_v == 0 else {}
+    M = mass_matrix_derivatives(tree, q, order_q + 1, meeting, once=True)
+    for i, j, s, t, x in ((i, j, s, _without(ts, s), x) for (i, j, *ts), x in M.items() for s in set(ts)):
         if order_v == 0:
             accumulate(out, (i, *t), x * (v[j] * v[s]))
             if i <= j:
@@ -160,9 +158,13 @@ def bias_derivatives(tree: Tree, q: Vector, v: Vector, order_q: int, order_v: in
             accumulate(out, (i, *t, s, j), x)
             accumulate(out, (i, *t, j, s), x)
             accumulate(out, (s, *t, i, j), -x)
-    return {
-        (i, *order, *ts[order_q:]): x for (i, *ts), x in out.items() for order in set(permutations(ts[:order_q]))
-    }
+    return out
+
+
+def _without(ts: Sequence[int], s: int) -> Indices:
+    """Indices less one of them."""
+    k = ts.index(s)
+    return (*ts[:k], *ts[k + 1 :])
 
 
 def refuse_quaternions(tree: Tree) -> None:
@@ -178,7 +180,7 @@ def refuse_quaternions(tree: Tree) -> None:
 # -- poses and Jacobians -----------------------------------------------------------------------------------
 
 
-def pose_derivatives(tree: Tree, q: Vector, link: str, order: int) -> Entries:
+def pose_derivatives(tree: Tree, q: Vector, link: str, order: int, once: bool = False) -> Entries:
     """d^p T / dq^p of a link's pose, world from link: keys (row, column, t1, .., tp)."""
     c, at, out = ZarembaTerms.at(tree, q), tree.frames[link], Entries()
     for ts in combinations_with_replacement(_rates_of(c, at.body), order):
@@ -186,12 +188,12 @@ def pose_derivatives(tree: Tree, q: Vector, link: str, order: int) -> Entries:
         if x is not None:
             for k, column in enumerate((*x.axes, x.p)):
                 for row, value in enumerate(column):
-                    _put(out, ((row, k),), ts, value)
-            _put(out, ((3, 3),), ts, x.one)
+                    _put(out, ((row, k),), ts, value, once)
+            _put(out, ((3, 3),), ts, x.one, once)
     return out
 
 
-def jacobian_derivatives(tree: Tree, q: Vector, link: str, frame: str, order: int) -> Entries:
+def jacobian_derivatives(tree: Tree, q: Vector, link: str, frame: str, order: int, once: bool = False) -> Entries:
     """d^p J / dq^p of a link's Jacobian in one of the three frames: keys (row, column, t1, .., tp)."""
     c, at, out = ZarembaTerms.at(tree, q), tree.frames[link], Entries()
     column = {"local": _local_column, "world": _world_column}.get(frame, _aligned_column)
@@ -200,7 +202,7 @@ def jacobian_derivatives(tree: Tree, q: Vector, link: str, frame: str, order: in
         for ts in combinations_with_replacement(rates, order):
             linear, angular = column(c, link, r, ts)
             for row, x in enumerate((*linear, *angular)):
-                _put(out, ((row, r),), ts, x)
+                _put(out, ((row, r),), ts, x, once)
     return out
 
 

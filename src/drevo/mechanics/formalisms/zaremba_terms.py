@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import permutations, product
+from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from ..algorithms.inertia_matrix import apply_inertia
@@ -113,6 +113,16 @@ def mean(values: Sequence[Any]) -> Any:
     return sum(values[1:], values[0]) * (1.0 / len(values))
 
 
+def distinct_orders(ts: Indices) -> Iterator[Indices]:
+    """The orders of some indices that differ, rising, each once."""
+    if not ts:
+        yield ()
+    for t in sorted(set(ts)):
+        k = ts.index(t)
+        for rest in distinct_orders((*ts[:k], *ts[k + 1 :])):
+            yield (t, *rest)
+
+
 @dataclass(slots=True)
 class ZarembaTerms:
     """Columns l, composite inertias Theta* and their derivatives at one q, each formed once, all by rates of v.
@@ -172,7 +182,7 @@ class ZarembaTerms:
     def _inserted(self, c: int, x: T, ts: Indices, ad: Callable[[Motion, T], T]) -> T:
         """ad(f^tp) .. ad(f^t1) x, the t's of body c; over all their orders if they differ."""
         out = []
-        for order in sorted(set(permutations(ts))):
+        for order in distinct_orders(ts):
             y = x
             for t in order:
                 y = ad(self.own[c][t], y)
