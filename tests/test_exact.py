@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -17,7 +18,7 @@ from drevo.codegen.graph.node import ADD, CONST, COS, SIN
 from drevo.codegen.graph.program import Program
 from drevo.compiler.compile import make_program
 from drevo.compiler.formalisms import searched_recursion
-from drevo.compiler.search import Preparation
+from drevo.compiler.search import Preparation, by_inertia_matrix
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
 from drevo.model.description import Inertial, Joint, Link, Mat3, Model
@@ -103,6 +104,46 @@ def test_reduced_equals_unreduced_exactly(kinds: tuple[str, ...], quantity: str,
 
     reduced = trace(model, quantity, parameters=("*",), compute=compute, prepare=chosen.prepare)
     assert exact(plain, seed) == exact(reduced, seed)
+
+
+WHEELS = {
+    "kept": Preparation(frames=True, phase=False, unit=False, parallel=False, sums=False, wheels="kept"),
+    "locked": Preparation(frames=False, phase=False, unit=True, parallel=False, wheels="locked"),
+}
+
+
+def rover() -> Model:
+    """A hinged base with wheels on three axes; the symmetry of a wheel is one symbol for two equal moments."""
+    base = tree(1, ("revolute",))
+    links, joints = list(base.links), list(base.joints)
+    for k, axis in enumerate(AXES[:5:2]):
+        moments = tuple(tuple((0.25 if axis[a] else 0.5) * (a == b) for b in range(3)) for a in range(3))
+        com = tuple(0.125 * x for x in axis)
+        links.append(Link(f"w{k}", Inertial(1.5 + k, com, moments)))  # type: ignore[arg-type]
+        joints.append(Joint(f"w{k}", "revolute", base.links[-1].name, f"w{k}", (0.5, k / 4, 0.25), axis=axis))
+    return Model("rover", tuple(links), tuple(joints))
+
+
+@pytest.mark.parametrize("plan", WHEELS)
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "bias", "mass_matrix", "forward_dynamics"])
+def test_bodies_that_need_not_turn_give_the_same_numbers(quantity: str, plan: str) -> None:
+    """Wheels of the equations and of the plain recursion; those of accelerations are solved for beforehand."""
+    model, chosen = rover(), WHEELS[plan]
+    plain = trace(model, quantity, parameters=("*",))
+    if quantity == "forward_dynamics":
+        kept = chosen._replace(wheels="kept")
+        reduced = trace(
+            model, quantity, parameters=("*",), compute=by_inertia_matrix(kept, kept._replace(wheels="apart"))
+        )
+    elif quantity == "mass_matrix" and plan == "locked":
+        return
+    else:
+        run = searched_recursion(quantity)
+        compute = partial(run.compute, **chosen.options(run.switches))
+        reduced = trace(model, quantity, parameters=("*",), compute=compute, prepare=chosen.prepare)
+    assert exact(plain, 4) == exact(reduced, 4)
+    wheels = {n for p in reduced.inputs[:1] for n in p.nodes[-3:]}
+    assert not wheels & set(reduced.order())
 
 
 def test_verification_follows_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:

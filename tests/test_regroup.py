@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -48,6 +49,29 @@ def test_a_common_factor_is_taken_out() -> None:
 
 
 @pytest.mark.counts
+def test_a_sum_adds_one_constant() -> None:
+    before = program(3, lambda g, x, p: [1.0 + x[0] * (x[1] + (x[2] + 2.0)) + (x[1] * x[2] + 3.0) + 4.0 * p[0]], 1)
+    after = regrouped(before)
+    assert (work(before), work(after)) == ((6, 2), (4, 2)) and values(before) == values(after)
+
+
+@pytest.mark.counts
+def test_constants_go_to_the_sums_that_read_them() -> None:
+    """But what has a name keeps its own, where names are kept."""
+    found = []
+
+    def make(g: Graph, x: list[Expr], p: list[Expr]) -> list[Any]:
+        found.append(x[0] * x[1] + 2.0)
+        return [found[0] + x[2] + 3.0, (found[0] - x[3] - 2.0) * x[1], found[0] + x[3] + 4.0]
+
+    before = program(4, make)
+    before = replace(before, labels={found[0].edge >> 1: (("inner", 0),)})
+    for names, sums in ((True, 7), (False, 5)):
+        after = regrouped(before, names=names)
+        assert work(after)[0] == sums and values(before) == values(after) and bool(after.labels) == names
+
+
+@pytest.mark.counts
 def test_factors_of_a_factor() -> None:
     before = program(5, lambda g, x, p: [x[0] * (x[1] + x[2]) + x[4] + x[0] * x[3]])
     assert work(regrouped(before)) == (3, 1) and values(before) == values(regrouped(before))
@@ -82,6 +106,18 @@ def test_work_on_parameters_is_hoisted() -> None:
     before = program(2, lambda g, x, p: [p[0] * x[0] + x[1] + p[1] * x[0]], parameters=2)
     after = regrouped(before)
     assert work(after) == (1, 1) and after.counts["hoisted"] == 1 and values(before) == values(after)
+
+
+def test_sums_wait_for_their_constants() -> None:
+    """One constant of several is the youngest node of all, and sums of sums may have one each."""
+
+    def make(g: Graph, x: list[Any], p: list[Any]) -> list[Any]:
+        u = x[0] * x[1] + (x[2] + 2.0) + (x[3] * x[1] + 3.0)
+        return [u * x[0], u + x[1] * x[1] + (x[2] * x[0] + 7.0) + (x[3] * x[3] + 1.0), u * x[2]]
+
+    before = program(4, make)
+    for early in (False, True):
+        assert values(regrouped(before, early)) == values(before)
 
 
 def test_repeated_and_opposite_terms() -> None:
@@ -124,7 +160,7 @@ def test_random_programs_keep_their_rational_values(seed: int, early: bool) -> N
     def make(g: Graph, x: list[Any], p: list[Any]) -> list[Any]:
         pool = [*x, *p]
         for _ in range(60):
-            a, b = rng.choice(pool[-25:]), rng.choice(pool)
+            a, b = rng.choice(pool[-25:]), rng.choice(pool if rng.random() < 0.7 else (0.5, -3.0, 2.5))
             new = a * b if rng.random() < 0.45 else a + b if rng.random() < 0.5 else a - b
             pool += [new] if isinstance(new, Expr) else []
         return rng.sample(pool[-20:], 6)

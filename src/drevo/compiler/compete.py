@@ -69,7 +69,7 @@ def compete(
             meta={"formalism": candidate.formalism},
         )  # fmt: skip
 
-    found = candidates(build_tree(model, snap=snap), wanted, formalism, bool(external), objective)
+    found = candidates(build_tree(model, snap=snap), wanted, formalism, external, objective)
     tried = _tried(found, made, price, strict=formalism != "auto")
     if not tried:
         raise TraceError(f"no formalism gives {wanted[0]} for robot {model.name!r}")
@@ -105,11 +105,12 @@ def _tried(
 
 
 def _tightened(entry: RankedProgram, price: Price) -> RankedProgram:
-    """With the sums of its program regrouped, as often as it saves something."""
-    while len(entry.program.order()) <= REGROUP:
-        program = regroup.regrouped(entry.program)
-        now = price(program.counts)
-        if now >= entry.price:
-            break
-        entry = entry._replace(price=now, program=program)
+    """With the sums of its program regrouped, as often as it saves something; names go where that saves more."""
+    for names in (True, False):
+        while len(entry.program.order()) <= REGROUP:
+            program = regroup.regrouped(entry.program, names=names)
+            now = price(program.counts)
+            if now >= entry.price:
+                break
+            entry = entry._replace(price=now, program=program)
     return entry

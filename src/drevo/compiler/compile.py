@@ -202,10 +202,10 @@ def _quantities(
         from .compete import compete
 
         return compete(model, quantity, formalism=formalism, **given).program
-    (candidate,) = candidates(build_tree(model), quantity, formalism, bool(external))
+    (candidate,) = candidates(build_tree(model), quantity, formalism, external)
     program = trace(model, quantity, **given, compute=candidate.compute, meta={"formalism": candidate.formalism})
     if formalism == "auto" and len(program.order()) <= REGROUP:
-        program = regroup.regrouped(program, early=True)
+        program = regroup.regrouped(program, early=True, names=False)
     if verify.level() >= 1:
         verify.legal(program)
     if verify.level() >= 2 and candidate.formalism != "newton_euler":

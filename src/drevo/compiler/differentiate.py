@@ -248,10 +248,10 @@ def _preparations(tree: Tree, x: Quantity, race: bool) -> list[tuple[Tree, int]]
     """The trees and meeting depths that the theorems are written out with."""
     if not x.invariant:
         return [(tree, 0)]
-    lean = Preparation(frames=True, unit=False).prepare(tree)
+    lean = Preparation(frames=True, unit=False, wheels="kept")
     if not race or x.name not in ("mass_matrix", "gravity"):
-        return [(lean, 0)]
-    return [(t, m) for t in (lean, Preparation(frames=True).prepare(tree)) for m in MEETINGS]
+        return [(lean.prepare(tree), 0)]
+    return [(plan.prepare(tree), m) for plan in (lean, lean._replace(unit=True)) for m in MEETINGS]
 
 
 def _size(found: Sequence[Entries]) -> int:

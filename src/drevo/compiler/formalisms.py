@@ -22,6 +22,7 @@ from ..mechanics.formalisms import khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, linear_rates
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import Tree
+from ..mechanics.wheels import with_wheels
 from ..model.quantities import CATALOGUE
 from .search import (
     EFFORTS,
@@ -46,16 +47,16 @@ MEETINGS = (0, 2)  # of Zaremba's columns and wrenches: at the root of a limb, o
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
 
 
-def _always(tree: Tree, external: bool) -> bool:
+def _always(tree: Tree, external: Sequence[str]) -> bool:
     return True
 
 
-def _small(tree: Tree, external: bool) -> bool:
+def _small(tree: Tree, external: Sequence[str]) -> bool:
     """Books of many operations."""
     return len(tree) <= OTHERS and not external
 
 
-def _plane(tree: Tree, external: bool) -> bool:
+def _plane(tree: Tree, external: Sequence[str]) -> bool:
     from ..mechanics.formalisms.planar import flat
 
     return not external and flat(gauged(tree)) is not None
@@ -71,7 +72,7 @@ class Row(NamedTuple):
     """
 
     module: str
-    tried: Callable[[Tree, bool], bool] = _always
+    tried: Callable[[Tree, Sequence[str]], bool] = _always
     prepare: Callable[[Tree], Tree] | None = None
     settings: Sequence[Mapping[str, Any]] = ({},)
     most: float = float("inf")
@@ -83,10 +84,10 @@ class Row(NamedTuple):
         found: Compute = getattr(import_module(f"..mechanics.{self.module}", __package__), name)
         return found
 
-    def plan(self, tree: Tree, external: bool) -> Preparation:
+    def plan(self, tree: Tree, external: Sequence[str]) -> Preparation:
         """The plain preparation for Khalil's recursion; without switches nothing brings rates back to metres."""
         unit = self.unit and not external and not (linear_rates(tree) and not self.switches)
-        return Preparation(frames=True, unit=unit)
+        return Preparation(frames=True, unit=unit, wheels="kept", loaded=tuple(external))
 
 
 _ROWS = (
@@ -153,13 +154,13 @@ def common_algorithm(name: str) -> Compute:
     return run
 
 
-def fastest(tree: Tree, names: Sequence[str], external: bool = False) -> Mapping[str, Compute]:
+def fastest(tree: Tree, names: Sequence[str], external: Sequence[str] = ()) -> Mapping[str, Compute]:
     """The algorithms that compiled code runs for these quantities."""
     return candidates(tree, names, external=external)[0].compute
 
 
 def candidates(
-    tree: Tree, names: Sequence[str], formalism: str = "auto", external: bool = False, purpose: str = SPEED
+    tree: Tree, names: Sequence[str], formalism: str = "auto", external: Sequence[str] = (), purpose: str = SPEED
 ) -> list[Candidate]:
     """The ways to quantities of a tree that are worth tracing: one for speed, else of one quantity any number.
 
@@ -181,7 +182,9 @@ def candidates(
     return [x for f in chosen for x in _candidates(f, tree, names[0], external, purpose)]
 
 
-def _by_formula(tree: Tree, names: Sequence[str], formalism: str, external: bool, purpose: str) -> list[Candidate]:
+def _by_formula(
+    tree: Tree, names: Sequence[str], formalism: str, external: Sequence[str], purpose: str
+) -> list[Candidate]:
     """The ways on a tree with joints by formula, from those of what is needed on the expanded tree."""
     wanted = [name for name in names if name != "passive"]  # which is of the joints' own coordinates
     needs = list(dict.fromkeys(x for name in wanted for x in NEEDS.get(name, (name,))))
@@ -194,10 +197,10 @@ def _by_formula(tree: Tree, names: Sequence[str], formalism: str, external: bool
 
 
 def _each_need(
-    tree: Tree, needs: Sequence[str], formalism: str, external: bool, purpose: str
+    tree: Tree, needs: Sequence[str], formalism: str, external: Sequence[str], purpose: str
 ) -> Iterator[tuple[str, Mapping[str, Compute]]]:
     """The ways of every formalism that gives all of some quantities, each with the first of the others."""
-    loaded = {name: external and CATALOGUE[name].external for name in needs}
+    loaded = {name: external if CATALOGUE[name].external else () for name in needs}
     chosen = [formalism]
     if one_of("formalism", formalism, ("auto", *FORMALISMS)) == "auto":
         rows = {f: [TABLE.get((f, name)) for name in needs] for f in FORMALISMS}
@@ -217,7 +220,7 @@ def _prepared(c: Candidate, name: str) -> Compute:
     )
 
 
-def _require_given(formalism: str, name: str, external: bool) -> None:
+def _require_given(formalism: str, name: str, external: Sequence[str]) -> None:
     if (formalism, name) not in TABLE:
         raise TraceError(
             f"formalism {formalism!r} does not give {name}; these do: {', '.join(formalisms_giving(name))}"
@@ -230,7 +233,9 @@ def _require_given(formalism: str, name: str, external: bool) -> None:
         raise TraceError(f"{name} by formalism {formalism!r} takes no external wrenches{hint}")
 
 
-def _candidates(formalism: str, tree: Tree, name: str, external: bool, purpose: str) -> Iterator[Candidate]:
+def _candidates(
+    formalism: str, tree: Tree, name: str, external: Sequence[str], purpose: str
+) -> Iterator[Candidate]:
     row = TABLE[formalism, name]
     if tree.nv > row.most:
         return
@@ -254,28 +259,34 @@ def searched_recursion(name: str) -> SearchedRecursion:
     return SearchedRecursion(name, row.compute(name), CATALOGUE[name].state, row.switches)
 
 
-def best_plan(tree: Tree, name: str, external: bool, objective: str, budget: int = NODES) -> Preparation:
+def best_plan(
+    tree: Tree, name: str, external: Sequence[str], objective: str, budget: int = NODES, wheels: str = "kept"
+) -> Preparation:
     """The preparation of fewest operations for a quantity of a tree of numbers."""
-    start = Preparation(frames=True, unit=not external)
+    start = Preparation(frames=True, unit=not external, wheels=wheels, loaded=tuple(external))
     if len(tree) > SEARCHED or not tree.bodies:
         return start
-    trig = traced_alone(start.prepare(tree), searched_recursion("inverse_dynamics"), {}).counts["trig"]
+    turning = start._replace(wheels="").prepare(tree)
+    trig = traced_alone(turning, searched_recursion("inverse_dynamics"), {}).counts["trig"]
     alike = {"inverse_mass_matrix": "mass_matrix"}.get(name, name)
     run = EFFORTS if name == EFFORTS.name else searched_recursion(alike)
-    return Search(tree, run, OBJECTIVES[objective], budget, trig, not external).best()
+    return Search(tree, run, OBJECTIVES[objective], start, budget, trig).best()
 
 
-def _accelerations(tree: Tree, external: bool, objective: str) -> Iterator[Compute]:
+def _accelerations(tree: Tree, external: Sequence[str], objective: str) -> Iterator[Compute]:
     """Bias and inertia matrix each after its own preparation; their trigonometry must be shared."""
-    h = best_plan(tree, EFFORTS.name, external, objective, NODES // 2)
-    if len({b.v for b in tree.bodies}) == len(tree):  # articulated bodies cannot carry a shared coordinate
-        yield by_articulated_form(h)
-    if khalil_forward.deep(tree):
-        return
-    M = best_plan(tree, "mass_matrix", external, objective, NODES // 2)
-    same = h._replace(holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried)
-    for matrix in dict.fromkeys((M, same)):
-        yield by_inertia_matrix(h, matrix)
+    wheeled = with_wheels(tree, external)
+    for wheels in ("",) if wheeled is tree else ("", "kept"):
+        made = wheeled if wheels else tree
+        h = best_plan(tree, EFFORTS.name, external, objective, NODES // 2, wheels)
+        if not khalil_forward.shared_rates(made):  # which articulated bodies cannot carry
+            yield by_articulated_form(h)
+        if khalil_forward.deep(made):
+            continue
+        M = best_plan(tree, "mass_matrix", external, objective, NODES // 2, wheels and "apart")
+        same = h._replace(holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried, wheels=M.wheels)
+        for matrix in dict.fromkeys((M, same)):
+            yield by_inertia_matrix(h, matrix)
 
 
 # -- the least time ---------------------------------------------------------------------------------------------
@@ -298,7 +309,7 @@ class _Prepared:
         return on
 
 
-def _compiled(tree: Tree, names: Sequence[str], external: bool) -> Candidate:
+def _compiled(tree: Tree, names: Sequence[str], external: Sequence[str]) -> Candidate:
     """The algorithm of Khalil where there is one, else the common algorithm."""
     prepared, found, own = _Prepared(), {name: common_algorithm(name) for name in names}, False
     for name in names:
@@ -320,11 +331,11 @@ def _compiled(tree: Tree, names: Sequence[str], external: bool) -> Candidate:
 
 def _forward(tree: Tree, names: Sequence[str], plan: Preparation, prepared: _Prepared) -> Compute:
     """Accelerations, from what the list has for them."""
-    if khalil_forward.deep(tree) and "mass_matrix" not in names:
+    if khalil_forward.deep(with_wheels(tree, plan.loaded)) and "mass_matrix" not in names:
         return by_articulated_form(plan)
     if "bias" in names:
         return prepared.run(plan, _from_bias, MATRIX)
-    return by_inertia_matrix(plan, plan)
+    return by_inertia_matrix(plan, plan if "mass_matrix" in names else plan._replace(wheels="apart"))
 
 
 def _from_bias(

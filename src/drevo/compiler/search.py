@@ -22,6 +22,7 @@ from ..mechanics.scalar import Scalar, Vector, is_zero
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
+from ..mechanics.wheels import locked, restricted, with_wheels, without_last_wheels
 from .tracer import Tracer
 
 Counts = Mapping[str, int]
@@ -65,6 +66,7 @@ WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of code
     "parallel": {"parallel": False, "sums": False},
     "meeting": {"meeting": 0, "carried": False},
     "sigma": {"gauge": "yy", "holders": ()},
+    "wheels": {"wheels": ""},
 }
 
 
@@ -73,6 +75,8 @@ class Preparation(NamedTuple):
 
     parallel: runs of parallel axes in the recursion; carried, meeting, sums: see khalil_matrix. hoisted: work on
     parameters alone is done once, so leaf phases and the unit of length may be made of them.
+    wheels: bodies symmetric about their hinge do not turn: "kept"; "locked", see mechanics.wheels; "apart", left
+    to be accelerated afterwards. loaded: links that turn all the same.
     """
 
     frames: bool = False
@@ -86,6 +90,8 @@ class Preparation(NamedTuple):
     meeting: int = 0
     sums: bool = True
     hoisted: bool = True
+    wheels: str = ""
+    loaded: tuple[str, ...] = ()
 
     def allowed(self) -> Preparation:
         """The plan without the levers that are switched off."""
@@ -94,8 +100,9 @@ class Preparation(NamedTuple):
 
     def framed(self, tree: Tree) -> Tree:
         """The tree with its frames moved, before the gauge that counts."""
-        self, tree = self.allowed(), gauged(tree)
-        tree = reframed(tree) if self.frames else tree
+        self = self.allowed()
+        tree = with_wheels(tree, self.loaded) if self.wheels else tree
+        tree = reframed(gauged(tree)) if self.frames else gauged(tree)
         if self.moves:
             tree = settle_frames(tree)
         for m in self.moves:
@@ -105,6 +112,8 @@ class Preparation(NamedTuple):
     def reduced(self, tree: Tree) -> Tree:
         """The framed tree with its inertias gauged, leaf phases and unit of length."""
         self = self.allowed()
+        tree = without_last_wheels(tree) if self.wheels == "apart" else tree
+        tree = locked(tree) if self.wheels == "locked" else tree
         tree = gauged(tree, self.gauge, self.holders)
         tree = leaf_phase(tree, self.hoisted) if self.phase else tree
         return length_unit(tree, self.hoisted) if self.unit else tree
@@ -134,7 +143,7 @@ def by_inertia_matrix(h: Preparation, M: Preparation) -> Compute:
 def by_articulated_form(h: Preparation) -> Compute:
     """Forward dynamics with articulated bodies after the bias, in the bias' own frames."""
     h = h.allowed()
-    light = h._replace(holders=(), unit=False)
+    light = h._replace(holders=(), unit=False, wheels=h.wheels and "apart")
 
     def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector, external: Any = None) -> list[Scalar]:
         return khalil_forward.by_articulated_bodies(
@@ -152,13 +161,6 @@ def traced_alone(tree: Tree, run: SearchedRecursion, options: Mapping[str, Any])
     rows = result if isinstance(result[0], list) else [result]
     t.output(run.name, [x for row in rows for x in row if isinstance(x, Expr)])
     return t.program()
-
-
-def restrict_to_bodies(tree: Tree, kept: Sequence[int]) -> Tree:
-    """The bodies `kept`, closed under parents and ascending; coordinates as they were."""
-    place = {i: n for n, i in enumerate(kept)}
-    bodies = tuple(tree.bodies[i]._replace(parent=place.get(tree.bodies[i].parent, -1)) for i in kept)
-    return tree.replace(bodies=bodies, frames={})
 
 
 LimbSignature = tuple[Any, ...]
@@ -207,15 +209,26 @@ class Search:
     tree: Tree
     run: SearchedRecursion
     price: Callable[[Counts], int]
+    start: Preparation  # what every plan has: wheels, loads, and a unit of length or none
     budget: int = NODES
     trig: int | None = None  # no plan may call more
-    units: bool = True  # a unit of length may be chosen
     seen: dict[LimbSignature, Any] = field(default_factory=dict)  # what was settled on a limb like this one
-    frames: dict[tuple[bool, tuple[Move, ...]], Tree] = field(default_factory=dict)
+    frames: dict[tuple[str, bool, tuple[Move, ...]], Tree] = field(default_factory=dict)
 
     def best(self) -> Preparation:
         """The cheapest plan found."""
-        plan = self.cheapest(self.starts())
+        return self.cheapest([self.best_with(how) for how in self.ways_with_wheels()])
+
+    def ways_with_wheels(self) -> Sequence[str]:
+        """What may be done with symmetric bodies, where there are any."""
+        wheels = self.start.wheels
+        if self.run is EFFORTS or wheels == "apart" or with_wheels(self.tree, self.start.loaded) is self.tree:
+            return (wheels,)
+        return (wheels, "locked", "") if self.sweeps else (wheels, "")
+
+    def best_with(self, wheels: str) -> Preparation:
+        """The cheapest plan found with one way of treating symmetric bodies."""
+        plan = self.cheapest(p._replace(wheels=wheels) for p in self.starts())
         for _ in range(2 if self.small else 1):
             before = plan
             plan = self.with_moves(plan)
@@ -236,12 +249,12 @@ class Search:
     def starts(self) -> Iterator[Preparation]:
         """The plain preparations; large trees take the estimated frames."""
         free = any(b.kind == "free" for b in self.tree.bodies)
-        units = (True, False) if self.units else (False,)
+        units = (True, False) if self.start.unit else (False,)
         plain = self.sweeps or free
         for frames in (False, True) if self.small else (True,):
             for unit in units:
                 for meeting in (0,) if plain or (unit is False and not self.small) else (0, 2, 3):
-                    yield Preparation(frames=frames, unit=unit, meeting=meeting)
+                    yield self.start._replace(frames=frames, unit=unit, meeting=meeting)
 
     def switches(self, plan: Preparation) -> Iterator[Preparation]:
         """The ways to run a plan, one switch at a time from it."""
@@ -261,11 +274,14 @@ class Search:
 
     def cheapest(self, plans: Iterable[Preparation]) -> Preparation:
         """The best of plans, the first of equals."""
-        return min((self.cost(p, self.framed(p)), n, p) for n, p in enumerate(plans))[2]
+        first, *others = plans
+        if not others:
+            return first
+        return min((self.cost(p, self.framed(p)), n, p) for n, p in enumerate((first, *others)))[2]
 
     def framed(self, plan: Preparation) -> Tree:
         """The searched tree in a plan's frames, made once."""
-        key = (plan.frames, plan.moves)
+        key = (plan.wheels, plan.frames, plan.moves)
         if key not in self.frames:
             self.frames[key] = plan.framed(self.tree)
         return self.frames[key]
@@ -277,9 +293,9 @@ class Search:
         counts = program.counts
         return self.price(counts) + (10**9 if self.trig is not None and counts["trig"] > self.trig else 0)
 
-    def limbs(self) -> Iterator[Limb]:
+    def limbs(self, tree: Tree) -> Iterator[Limb]:
         """For every body with a small subtree, while the budget lasts."""
-        parents, ends = self.tree.parents, subtree_ends(self.tree.parents)
+        parents, ends = tree.parents, subtree_ends(tree.parents)
         for i in range(len(parents)):
             kept = tuple(sorted({*ancestors(parents, i), *range(i, ends[i])}))
             if len(kept) <= LIMB and self.budget > 0:
@@ -288,9 +304,9 @@ class Search:
     def with_moves(self, plan: Preparation) -> Preparation:
         """Moves of body frames that lower the price of their limb, tried in the order of the bodies."""
         tree, moves = settle_frames(self.framed(plan)), list(plan.moves)
-        for limb in self.limbs():
-            own, part = plan._replace(holders=limb.local(plan.holders)), restrict_to_bodies(tree, limb.kept)
-            key = (limb.kept.index(limb.body), own.holders, limb_signature(part))
+        for limb in self.limbs(tree):
+            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
+            key = (limb.kept.index(limb.body), own.wheels, own.holders, limb_signature(part))
             if key not in self.seen:
                 self.seen[key] = self.moves_of(own, part, key[0])
             for m in self.seen[key]:
@@ -318,13 +334,13 @@ class Search:
             return plan
         tree = self.framed(plan)
         plain = gauged(tree, plan.gauge, plan.holders)
-        for limb in self.limbs():
+        for limb in self.limbs(tree):
             b = tree.bodies[limb.body]
             if b.parent < 0 or b.kind != "revolute" or any(j == limb.body for j, _ in plan.holders):
                 continue
             useful = _both(b.p, plain.bodies[b.parent].inertia.h)
-            own, part = plan._replace(holders=limb.local(plan.holders)), restrict_to_bodies(tree, limb.kept)
-            key = ("h", limb.kept.index(limb.body), own.holders, tuple(useful), limb_signature(part))
+            own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
+            key = ("h", limb.kept.index(limb.body), own.wheels, own.holders, tuple(useful), limb_signature(part))
             if useful and key not in self.seen:
                 self.seen[key] = self.holder_of(own, part, limb.kept.index(limb.body), useful)
             if useful and self.seen[key] is not None:

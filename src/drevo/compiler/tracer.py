@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..mechanics.algorithms.tendons import with_tendons
 from ..mechanics.body_table import table_of
 from ..mechanics.loose import carried_inertia, loose_rates
 from ..mechanics.tree import TINY, Context, Tree, build_tree
+from ..mechanics.wheels import equal_moments
 from ..model.description import Model
 
 
@@ -42,11 +43,15 @@ class GraphContext(Context):
 
 @dataclass(slots=True)
 class ParameterSymbols:
-    """Which numbers of the model stay symbols. shared: equal lengths are one symbol, whatever their signs."""
+    """Which numbers of the model stay symbols. shared: equal lengths are one symbol, whatever their signs.
+
+    twins: parameters that are another one, for the symmetry of their link.
+    """
 
     graph: Graph
     patterns: tuple[str, ...]
     shared: bool = True
+    twins: Mapping[str, str] = field(default_factory=dict)
     made: dict[str, Parameter] = field(default_factory=dict)
     lengths: dict[float, Expr] = field(default_factory=dict)
     matched: set[str] = field(default_factory=set)
@@ -56,15 +61,26 @@ class ParameterSymbols:
         self.matched |= hits
         if not hits:
             return number
+        if self.twins.get(name) in self.made:
+            return Expr(self.graph, 2 * self.made[self.twins[name]].node)
         length = self.shared and ".origin." in name
         size = abs(number) if length else number
         symbol = self.lengths.get(size) if length else None
         if symbol is None:
             symbol = self.graph.parameter(name)
-            self.made[name] = Parameter(name, symbol.edge >> 1, size)
+            self.made[name] = Parameter(name, symbol.edge >> 1, size, self.meaning(name))
         if length:
             self.lengths[size] = symbol
         return symbol if size == number else -symbol
+
+    def meaning(self, name: str) -> str:
+        """What a symbol is that stands for two."""
+        for other, one in self.twins.items():
+            if one == name:
+                link, _, entries = name.rsplit(".", 2)
+                both = f"entries {entries} and {other.rsplit('.', 1)[1]}, equal about its joint's axis"
+                return f"inertia tensor of {link} about its centre of mass, {both}"
+        return ""
 
     def check(self) -> None:
         """Every pattern must have met a parameter."""
@@ -113,6 +129,8 @@ class Tracer:
         self.about: dict[str, object] = {}
         self.symbols = ParameterSymbols(self.graph, tuple(parameters), not compiled)
         if model is not None:
+            if parameters and not compiled:
+                self.symbols.twins = equal_moments(build_tree(model, snap=snap), model)
             self.about["robot"] = model.name
             tree = build_tree(
                 model, self.symbols.value if parameters else number_itself, self.context, snap, acting

@@ -20,7 +20,7 @@ from .spatial import IDENTITY, ZERO, Mat, Sym, Vec, inertia_of
 from .tree import TINY, LinkFrame, Tree, build_tree, snap_rotation
 
 Array = np.ndarray[Any, Any]
-KINDS = tuple(sorted(SIZES))
+KINDS = tuple(sorted(SIZES.keys() & JOINT_SIZES.keys()))
 TURN = np.array([x for row in IDENTITY for x in row])
 WIDTH = 24  # numbers of a body
 MORE = 32  # with the inertia of the rotor and weights of `loose_rates`; a multiple of a cache line

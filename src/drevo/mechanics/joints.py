@@ -16,7 +16,11 @@ from .rotation import axis_rotation, from_quaternion
 from .scalar import Scalar, Vector, atan2, cos, sin, sqrt, where
 from .spatial import IDENTITY, UNIT, ZERO, Mat, Vec, rotate
 
-SIZES = {"revolute": (1, 1), "prismatic": (1, 1), "helical": (1, 1), "spherical": (4, 3), "free": (7, 6)}
+# a wheel is a hinge whose body's axes need not turn, see `mechanics.wheels`
+SIZES = dict.fromkeys(("revolute", "wheel", "prismatic", "helical"), (1, 1)) | {
+    "spherical": (4, 3),
+    "free": (7, 6),
+}
 
 
 class Motion(NamedTuple):
@@ -151,6 +155,8 @@ def place(
         if kind == "helical":
             p = p + (R @ UNIT[k]) * (pitch * q[0])
         return Placement(R, k, s, c, axis_rotation(k, s, c), p)
+    if kind == "wheel":
+        return Placement(R, -2, 0.0, 1.0, IDENTITY, p)
     if kind == "prismatic":
         return Placement(R, -2, 0.0, 1.0, IDENTITY, p + (R @ UNIT[k]) * q[0])
     if kind == "spherical":
@@ -160,7 +166,7 @@ def place(
 
 def motion_subspace(kind: str, k: int, pitch: Scalar) -> list[Motion]:
     """The joint's columns in its own moved frame, in the order of its rates."""
-    if kind == "revolute":
+    if kind in ("revolute", "wheel"):
         return [Motion(UNIT[k], ZERO)]
     if kind == "prismatic":
         return [Motion(ZERO, UNIT[k])]

@@ -11,7 +11,7 @@ tilted placement becomes a turn about one coordinate axis. With that a chain get
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ STEEP = 0.25  # slope under which a slide goes too far: a pole 1/slope away cost
 HINGES = ("revolute", "helical")
 
 
-def renames(R: Mat) -> bool:
+def renames(R: Iterable[Vec]) -> bool:
     """R only renames axes, up to sign."""
     return all(isinstance(x, (int, float)) and abs(x) in (0.0, 1.0) for row in R for x in row)
 
@@ -64,7 +64,7 @@ def sparsest(k: int, a: Vec) -> Mat:
 
 def own_zero(b: TreeBody) -> TreeBody:
     """R = R' Q(phase) with the sparsest R'."""
-    if b.kind not in HINGES or (renames(b.R) and b.R @ UNIT[b.axis] != UNIT[b.axis]):
+    if b.kind not in (*HINGES, "wheel") or (renames(b.R) and b.R @ UNIT[b.axis] != UNIT[b.axis]):
         return b
     R = sparsest(b.axis, b.R @ UNIT[b.axis])
     x, y = (b.axis + 1) % 3, (b.axis + 2) % 3

@@ -124,6 +124,7 @@ class Tree:
     tendons: tuple[Tree, tuple[Tendon, ...]] | None = None  # with the tree on which they pull
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
     formulas: tuple[FormulaJoint, ...] = ()  # their bodies have the coordinates of `expanded`
+    locked: bool = False  # bodies have the inertia of their wheels about the axis too, see `wheels.locked`
 
     def __len__(self) -> int:
         return len(self.bodies)

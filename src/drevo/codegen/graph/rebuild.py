@@ -127,6 +127,9 @@ class _EagerCopy(_Copy):
             self.missing[n] = len(terms)
             for e in terms:
                 self.users.setdefault(e >> 1, []).append((n, e))
+        for n in sorted(self.users):  # a sum must be whole before it is read, and these may be the youngest nodes
+            if n < len(self.old) and self.old.level[n] < 2:
+                self.edge(2 * n)
         super().run()
 
     def edge(self, e: int) -> int:

@@ -19,23 +19,27 @@ from .program import Program
 from .rebuild import rebuilt
 
 LONGEST = 40  # terms: pairs grow with the square
+FRESH = 1 << 40  # beyond the nodes of any graph, constants that are still to come among them
 EdgePair = tuple[int, int]
 
 
-def regrouped(program: Program, early: bool = False) -> Program:
-    """The same program with regrouped sums; the program itself where nothing is saved. early: see `rebuilt`."""
+def regrouped(program: Program, early: bool = False, names: bool = True) -> Program:
+    """The same program with regrouped sums; the program itself where nothing is saved.
+
+    early: see `rebuilt`. names: what has one stays as it is.
+    """
     if "regroup" in levers.off():
         return program
-    sums = _Sums(program)
+    sums = _Sums(program, names)
     sums.factor()
     sums.share()
+    sums.gather_constants()
     return rebuilt(program, sums.terms, sums.products, early) if sums.changed or early else program
 
 
-def _used_once(program: Program, nodes: Sequence[int]) -> set[int]:
+def _used_once(program: Program, nodes: Sequence[int], kept: set[int]) -> set[int]:
     """Of some nodes those that one operation alone reads, and nobody else."""
     uses = Counter(e >> 1 for n in program.order() for e in program.graph.operands(n))
-    kept = {e >> 1 for e in program.ends} | program.labels.keys() | program.angle_sums
     return {n for n in nodes if uses[n] == 1} - kept
 
 
@@ -43,11 +47,13 @@ class _Sums:
     """terms: sum -> the edges that it adds. products: new node -> the edges that it multiplies. New nodes have
     numbers beyond those of the graph."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, names: bool) -> None:
         g = self.graph = program.graph
         moving = [n for n in program.order() if g.level[n] == 2]
-        self.next, self.changed = len(g), False
-        self.once = _used_once(program, moving)
+        self.program, self.next, self.changed = program, FRESH, False
+        self.kept = {e >> 1 for e in program.ends} | program.angle_sums
+        self.kept |= program.labels.keys() if names else set()
+        self.once = _used_once(program, moving, self.kept)
         flat = {n for n in moving if g.op[n] == ADD} - program.angle_sums
         inner = {e >> 1 for n in flat for e in g.operands(n)} & flat & self.once
         outer = flat - inner
@@ -164,6 +170,51 @@ class _Sums:
         at = min(terms.index(e ^ sign) for e in pair)
         rest = [e for e in terms if e ^ sign not in pair]
         self.terms[n] = [*rest[:at], 2 * node + sign, *rest[at:]]
+
+    # -- what does not move ---------------------------------------------------------------------------------
+
+    def gather_constants(self) -> None:
+        """A sum adds one constant; one that only sums read leaves it to them where no more of them do then."""
+        g = self.graph
+        moving = {n: [e for e in terms if not self._is_still(e)] for n, terms in self.terms.items()}
+        still = {n: sum((g.expr(e) for e in terms if self._is_still(e)), 0.0) for n, terms in self.terms.items()}
+        readers, free = self._readers()
+        todo, changed = sorted(free), set[int]()
+        while todo:
+            n = todo.pop()
+            after = {u: still[u] + (-still[n] if 2 * n + 1 in moving[u] else still[n]) for u in readers[n]}
+            more = sum(bool(x != 0.0) - bool(still[u] != 0.0) for u, x in after.items())
+            if still[n] != 0.0 and (more < 1 or (more == 1 and free & after.keys())):
+                changed.add(n)
+                still |= {**after, n: 0.0}
+                todo += sorted(free & after.keys())
+        bare = {n: self.fresh() for n in sorted(changed)}  # they have other values now
+        for n in list(moving):
+            terms = [2 * bare.get(e >> 1, e >> 1) + (e & 1) for e in moving[n]]
+            terms += [g.edge(still[n])] if still[n] != 0.0 or not terms else []
+            self.changed |= len(terms) != len(self.terms[n])
+            self.terms[bare.get(n, n)] = terms
+
+    def _is_still(self, e: int) -> bool:
+        return e >> 1 < FRESH and self.graph.level[e >> 1] < 2
+
+    def _readers(self) -> tuple[dict[int, list[int]], set[int]]:
+        """By node the sums that add it, and the nameless sums that nothing else reads."""
+        readers: dict[int, list[int]] = defaultdict(list)
+        stack = [e >> 1 for e in self.program.ends]
+        seen, others = set[int](), {*stack, *self.kept}
+        while stack:
+            n = stack.pop()
+            if n in seen:
+                continue
+            seen.add(n)
+            parts = [e >> 1 for e in self.terms.get(n) or self.products.get(n) or self.graph.operands(n)]
+            stack += parts
+            if n not in self.terms:
+                others.update(parts)
+            for x in parts if n in self.terms else ():
+                readers[x].append(n)
+        return readers, (readers.keys() & self.terms.keys()) - others
 
 
 def _pairs(terms: Iterable[int]) -> list[EdgePair]:

@@ -126,7 +126,7 @@ class Factors:
             for c, x in row.items():
                 i, j = place[r], place[c]
                 H[max(i, j)][min(i, j)] = x
-        self.order = order
+        self.order, self.size = order, len(M)
         self.diagonal: list[Scalar] = [row.get(k, 0.0) for k, row in enumerate(H)]
         self.pivots: list[Scalar] = [0.0] * len(order)
         self.inverse: list[Scalar] = [0.0] * len(order)
@@ -169,7 +169,7 @@ class Factors:
     def solve_lower(self, y: Vector) -> list[Scalar]:
         """L^-1 D^-1 y, in the order of the rates."""
         x = [value * inverse for value, inverse in zip(y, self.inverse)]
-        out: list[Scalar] = [0.0] * len(x)
+        out: list[Scalar] = [0.0] * self.size
         for i, v in enumerate(self.order):
             for j, l in self.L[i].items():
                 x[i] = x[i] - l * x[j]

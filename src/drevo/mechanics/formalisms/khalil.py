@@ -9,7 +9,7 @@ minimum parameters of the dynamic models of tree structure robots", IEEE J. Robo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from ..reframe import renames
 from ..scalar import Scalar, Vector, cos, is_zero, sin
 from ..spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec, rotate
 from ..tree import Tree
+from ..wheels import CarriedWheel, LastWheel, axial_inertia, carried_wheels
 
 STILL = Mat(ZERO, ZERO, ZERO)
 
@@ -82,10 +83,11 @@ def parameter_difference(x: Scalar, y: Scalar) -> Scalar:
     return 0.0 if known and abs(d) <= 1e-14 * (abs(x) + abs(y)) else d
 
 
-def body_wrench(body: RigidInertia, r: FrameRates) -> Force:
+def body_wrench(body: RigidInertia, r: FrameRates, spun: Vec = ZERO) -> Force:
     """F = U h + m a and N = vee(U S - (U S)^T) + h x a, by components; split where both diagonals stand.
 
-    Spec: S_bb U_cb - S_cc U_bc = (S_bb - S_cc) w_b w_c + (S_bb + S_cc) dw_a, (a, b, c) cyclic.
+    Spec: S_bb U_cb - S_cc U_bc = (S_bb - S_cc) w_b w_c + (S_bb + S_cc) dw_a, (a, b, c) cyclic. Where all three
+    stand, w x E w of a diagonal tensor E = `spun` is in.
     """
     U, h, S = r.U, body.h, body.S.mat
     moment = h.cross(r.a)
@@ -95,7 +97,8 @@ def body_wrench(body: RigidInertia, r: FrameRates) -> Force:
         if is_zero(S[b][b]) or is_zero(S[c][c]):
             x = S[b][b] * U[c][b] - S[c][c] * U[b][c]
         else:
-            x = parameter_difference(S[b][b], S[c][c]) * r.products[a] + (S[b][b] + S[c][c]) * r.dw[a]
+            both = parameter_difference(S[b][b] - spun[b], S[c][c] - spun[c])
+            x = both * r.products[a] + (S[b][b] + S[c][c]) * r.dw[a]
         x = x + S[a][b] * U[c][a] - S[a][c] * U[b][a] + S[b][c] * (r.squares[c] - r.squares[b])
         n.append(x + moment[a])
     return Force(Vec(*n), U @ h + r.a * body.m)
@@ -149,11 +152,17 @@ class Recursion:
     runs: dict[int, ParallelRun] = field(default_factory=dict)
     empty: Sequence[str] = ()  # by body: what its joint's acceleration is chosen to empty
     chosen: dict[int, Scalar] = field(default_factory=dict)  # and that acceleration, by rate
+    felt: Mapping[int, tuple[Scalar, LastWheel]] = field(default_factory=dict)  # forces that wheels are to feel
+    wheels: Mapping[int, Sequence[CarriedWheel]] = field(default_factory=dict)  # by the body that carries them
+    added: dict[int, Vec] = field(default_factory=dict)  # moments of wheels beyond what their locked bodies take
 
     def out(self, i: int) -> None:
         """Rates of body i from its parent's, and the wrench that its own inertia needs."""
         tree, b, x = self.tree, self.tree.bodies[i], self.X[i]
         up = self.rates[b.parent] if b.parent >= 0 else self.start
+        if b.kind == "wheel":
+            self._wheel(i, up)
+            return
         self.poles[i] = up.a + up.U @ x.p
         a = x.to_child(self.poles[i])
         if b.kind in ("revolute", "helical"):
@@ -166,7 +175,45 @@ class Recursion:
         tree.named_vec(r.w, "omega", i)
         tree.named_mat(r.U, "U", i)
         tree.named_vec(r.a, "a", i)
-        self.f[i] = body_wrench(self._without_pole_mass(i), r)
+        self.f[i] = self._own_wrench(i, r)
+
+    def _wheel(self, i: int, up: FrameRates) -> None:
+        """N = J (e . w' + q'') e in axes that do not turn with the wheel; its parent has what turns its spin.
+
+        A parent with the inertia of the locked wheel feels J q'' alone. Where it is given what force the joint is
+        to feel, the acceleration is chosen so that it does.
+        """
+        b, x = self.tree.bodies[i], self.X[i]
+        J, own = axial_inertia(b), self.own2[i].w
+        w, dw = x.to_child(up.w) + self.own[i].w, x.to_child(up.dw) + own
+        moment = J * dw[b.axis]
+        if i in self.felt:
+            (effort, wheel), rho = self.felt[i], b.factor
+            self.chosen[b.v] = effort / wheel.resistance - (rho * J / wheel.resistance) * dw[b.axis]
+            moment = (effort - wheel.rotor * self.chosen[b.v]) / rho
+        self.rates[i] = GROUND._replace(w=w, dw=dw)
+        self.f[i] = Force(UNIT[b.axis] * moment, ZERO)
+        if self.tree.locked:
+            self.added[i] = own * J
+
+    def _own_wrench(self, i: int, r: FrameRates) -> Force:
+        """Of body i, and w x H for the momentum H of its wheels about their axes, sum of J (e . w + q') e.
+
+        The part E w of H goes into the body's own coefficients where it has all three.
+        """
+        body, wheels, E, H = self._without_pole_mass(i), self.wheels.get(i, ()), ZERO, ZERO
+        standing = not any(is_zero(body.S.mat[k][k]) for k in range(3))
+        inside = standing and renames(x.e for x in wheels) and not self.tree.locked
+        for x in wheels:
+            b = self.tree.bodies[x.body]
+            spin = self.own[x.body].w[b.axis]
+            if b.parent == i and inside:
+                E = E + Vec(*map(abs, x.e)) * x.J
+            elif b.parent == i and not self.tree.locked:
+                spin = spin + x.e.dot(r.w)
+            H = H + x.e * (x.J * spin)
+        f = body_wrench(body, r, E)
+        return Force(f.n + r.w.cross(H), f.f)
 
     def _without_pole_mass(self, i: int) -> RigidInertia:
         """A hinge's pole stands still in both bodies, so what weighs there acts in the parent's axes."""
@@ -261,7 +308,7 @@ class Recursion:
         p = b.parent
         if p < 0:
             return
-        n = f.n
+        n = self.added.get(i, f.n)
         run = self.runs.get(i)
         if run is not None and run.first != i:
             k = b.axis
@@ -272,6 +319,8 @@ class Recursion:
         force = x.to_parent(f.f)
         if b.kind == "revolute":
             force = force + self.poles[i] * b.inertia.m
+        if p in self.added:
+            self.added[p] = self.added[p] + moment
         self.f[p] = self.f[p] + Force(moment + x.p.cross(force), force)
 
     @staticmethod
@@ -300,6 +349,7 @@ def recursion(
     external: External | None = None,
     parallel: bool = True,
     empty: Sequence[str] = (),
+    felt: Mapping[int, tuple[Scalar, LastWheel]] | None = None,
 ) -> Recursion:
     """The whole sweep; its f are what each parent exerts on each body, about the body's origin in its axes.
 
@@ -309,7 +359,8 @@ def recursion(
     X, n = tree.placements(q), len(tree)
     world: list[Mat] = [IDENTITY] * n
     r = Recursion(tree, X, tree.rates(v), tree.rates(a), q, start, parallel,
-                  [GROUND] * n, [NO_FORCE] * n, [ZERO] * n, empty=empty)  # fmt: skip
+                  [GROUND] * n, [NO_FORCE] * n, [ZERO] * n, empty=empty, felt=felt or {},
+                  wheels=carried_wheels(tree))  # fmt: skip
     for out, i in tree.tour():
         if not out:
             r.back(i)
@@ -338,11 +389,12 @@ def efforts(
     external: External | None = None,
     parallel: bool = True,
     empty: Sequence[str] = (),
+    felt: Mapping[int, tuple[Scalar, LastWheel]] | None = None,
 ) -> tuple[list[Scalar], dict[int, Scalar]]:
     """Joint forces, and the accelerations that were chosen on the way in place of those given."""
     slides, given = linear_rates(tree), a
     q, v, a = (scaled(x, at, tree.unit) for x, at in ((q, linear_coordinates(tree)), (v, slides), (a, slides)))
-    r = recursion(tree, q, v, a, external, parallel, empty)
+    r = recursion(tree, q, v, a, external, parallel, empty, felt)
     chosen = {i: x * tree.unit if i in slides else x for i, x in r.chosen.items()}
-    felt = [chosen.get(i, x) for i, x in enumerate(given)]
-    return tree.with_rotors(scaled(project(tree, r.f), slides, tree.unit), felt), chosen
+    all_a = [chosen.get(i, x) for i, x in enumerate(given)]
+    return tree.with_rotors(scaled(project(tree, r.f), slides, tree.unit), all_a), chosen

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised, rotor_rows
 from ..algorithms.inverse_dynamics import rate_matrix
-from ..joints import STILL, Force, Motion, Placement
+from ..joints import NO_FORCE, STILL, Force, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, is_zero
 from ..spatial import Mat, RigidInertia, Vec, rotated_mat, skew
 from ..tree import Tree
@@ -117,6 +117,8 @@ def _columns(tree: Tree, r: Recursion, i: int) -> list[BodyColumn]:
     b, x, w = tree.bodies[i], r.X[i], r.rates[i].w
     up = r.rates[b.parent] if b.parent >= 0 else r.start
     before = Motion(w - r.own[i].w, -r.own[i].v)  # of the parent
+    if b.kind == "wheel":  # nothing changes with its angle, and w x S is that of the parent
+        return [BodyColumn(S, STILL, STILL, (c := before.cross(S)) + c) for S in tree.motion_subspace(b)]
     pole = x.to_child(r.poles[i])
     # a fixed axis has one second derivative in both bodies
     U = r.rates[i].U if b.nv == 1 else rate_matrix(before.w, x.to_child(up.dw))
@@ -155,7 +157,9 @@ def wrench_rates(s: BodySweep, i: int, c: BodyColumn) -> WrenchRates:
     """Of a column of body i: by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt), by a I S."""
     P, flow = s.bodies[i], s.flows[i]
     t = traces(P.S)
-    by_q = flow.times(c.psi1) + wrench(P, t, c.psi2) + c.S.cross_force(s.force(i))
+    by_q = NO_FORCE
+    if s.tree.bodies[i].kind != "wheel":
+        by_q = flow.times(c.psi1) + wrench(P, t, c.psi2) + c.S.cross_force(s.force(i))
     return WrenchRates(by_q, flow.times(c.S) + wrench(P, t, c.both), wrench(P, t, c.S), flow.transposed(c.S))
 
 

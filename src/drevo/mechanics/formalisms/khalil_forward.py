@@ -13,9 +13,10 @@ from ..algorithms.articulated_body import solve_with_inertia
 from ..algorithms.inertia_matrix import factorised
 from ..algorithms.inverse_dynamics import External
 from ..scalar import Scalar, Vector, is_zero
-from ..spatial import UNIT
+from ..spatial import UNIT, ZERO, Vec
 from ..tree import Tree, TreeBody
-from ..tree_indices import children_of
+from ..tree_indices import ancestors, children_of
+from ..wheels import last_wheels
 from .khalil import efforts, inverse_dynamics
 from .khalil_matrix import Meeting, mass_matrix_rows
 
@@ -76,8 +77,30 @@ def remaining_efforts(
     tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | None = None, parallel: bool = True
 ) -> tuple[list[Scalar], dict[int, Scalar]]:
     """(tau - ID(q, v, a0), a0): what is left to accelerate, and what was chosen."""
-    h, chosen = efforts(tree, q, v, [0.0] * tree.nv, external, parallel, empty_entries(tree))
-    return [t - x for t, x in zip(tau, h)], chosen
+    wheels = last_wheels(tree)
+    felt = {w.body: (tau[tree.bodies[w.body].v], w) for w in wheels}
+    h, chosen = efforts(tree, q, v, [0.0] * tree.nv, external, parallel, empty_entries(tree), felt)
+    met = {tree.bodies[w.body].v for w in wheels}
+    return [0.0 if k in met else t - x for k, (t, x) in enumerate(zip(tau, h))], chosen
+
+
+def with_last_wheels(tree: Tree, q: Vector, a: Vector, light: Tree) -> list[Scalar]:
+    """Accelerations with those of the wheels that the tree of M leaves out: -rho J / (rho^2 J + I) e . w'.
+
+    w' is the angular acceleration of the body that carries the wheel.
+    """
+    kept, out = {b.v for b in light.bodies}, list(a)
+    gone = [w for w in last_wheels(tree) if tree.bodies[w.body].v not in kept]
+    if not gone:
+        return out
+    X, rates = tree.placements(q), tree.rates(a)
+    turning: dict[int, Vec] = {-1: ZERO}
+    for w in gone:
+        b = tree.bodies[w.body]
+        for i in reversed([i for i in ancestors(tree.parents, b.parent) if i not in turning]):
+            turning[i] = X[i].to_child(turning[tree.bodies[i].parent]) + rates[i].w
+        out[b.v] = -(b.factor * w.J / w.resistance) * (b.R @ UNIT[b.axis]).dot(turning[b.parent])
+    return out
 
 
 def forward_dynamics(
@@ -94,8 +117,9 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """Accelerations, (nv,) rad/s^2 or m/s^2: efforts, M, branch-sparse L^T D L. matrix: the tree of M."""
     rest, chosen = remaining_efforts(tree, q, v, tau, external, parallel)
-    rows = mass_matrix_rows(matrix or tree, q, carried, meeting, sums)
-    a = factorised(tree, rows).solve(rest)
+    light = matrix or tree
+    rows = mass_matrix_rows(light, q, carried, meeting, sums)
+    a = with_last_wheels(tree, q, factorised(light, rows).solve(rest), light)
     return [x + chosen.get(i, 0.0) for i, x in enumerate(a)]
 
 
@@ -110,7 +134,9 @@ def by_articulated_bodies(
 ) -> list[Scalar]:
     """The same for deep trees, M da = rest solved by articulated bodies. light: the tree that they are of."""
     rest, chosen = remaining_efforts(tree, q, v, tau, external, parallel)
-    return [x + chosen.get(i, 0.0) for i, x in enumerate(solve_with_inertia(light or tree, q, rest))]
+    light = light or tree
+    a = with_last_wheels(tree, q, solve_with_inertia(light, q, rest), light)
+    return [x + chosen.get(i, 0.0) for i, x in enumerate(a)]
 
 
 def deep(tree: Tree) -> bool:
@@ -119,5 +145,9 @@ def deep(tree: Tree) -> bool:
     for i, b in enumerate(tree.bodies):
         above[i] = (above[b.parent] if b.parent >= 0 else 0) + b.nv
         total += sum(d * d for d in range(above[i] - b.nv + 1, above[i] + 1))
-    alone = len({b.v for b in tree.bodies}) == len(tree)
-    return alone and total > DEEP * tree.nv
+    return not shared_rates(tree) and total > DEEP * tree.nv
+
+
+def shared_rates(tree: Tree) -> bool:
+    """A rate moves several bodies' joints."""
+    return len({b.v for b in tree.bodies}) < len(tree)
