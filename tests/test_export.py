@@ -165,3 +165,40 @@ def test_ptx_is_what_the_assembler_takes(dtype: str, most: int, tmp_path: Path) 
     told = subprocess.run(words, capture_output=True, text=True, check=True).stderr
     assert "0 bytes spill stores" in told
     assert int(re.search(r"Used (\d+) registers", told)[1]) <= most  # type: ignore[index]
+
+
+@pytest.mark.needs("g++", "casadi")
+def test_a_plugin_of_ros2_fills_its_interface(tmp_path: Path) -> None:
+    """Compiled against the interface's functions, with the headers of Eigen that come with CasADi."""
+    import casadi
+
+    from drevo.apps.ros2 import ros2_package
+
+    robot = drevo.load("puma560")
+    files = ros2_package(robot, tmp_path)
+    assert [f.name for f in files] == ["package.xml", "CMakeLists.txt", "plugin.xml", "plugin.cpp"]
+    eigen = Path(casadi.__file__).parent / "include" / "eigen3"
+    flags = [
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        f"-DJOINTS={robot.nv}",
+        "-I",
+        str(FOLDER / "ros2"),
+        "-isystem",
+        str(eigen),
+    ]
+    words = ["g++", *flags, str(files[-1]), str(FOLDER / "ros2/main.cpp"), "-o", str(tmp_path / "run")]
+    built = subprocess.run(words, capture_output=True, text=True)
+    assert built.returncode == 0 and "warning" not in built.stderr, built.stderr[:2000]
+    told = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout.split()
+    i = np.arange(robot.nv)
+    q, v, a, w = 0.1 * (i + 1), 0.2 - 0.3 * i, 1.0 + i, 1.0 - 0.5 * np.arange(6)
+    M, g = robot.mass_matrix(q), robot.gravity(q)
+    pushed = robot.jacobian(q, robot.link_names[-1]).T @ w
+    rubbed = robot.damping * v + robot.friction * np.sign(v)
+    wanted = [M.ravel(), robot.bias(q, v) - g, g, rubbed, pushed, robot.inverse_dynamics(q, v, a) + pushed]
+    assert largest(np.array(told, float) - np.concatenate(wanted)) <= tol.SAME * largest(np.concatenate(wanted))
+    with pytest.raises(InputError, match="one number for each joint"):
+        ros2_package(drevo.load("biped", base="floating"), tmp_path)
