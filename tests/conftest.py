@@ -10,6 +10,9 @@ import needed
 import numpy as np
 import pytest
 
+if "pinocchio" in os.environ.get("DREVO_ABSENT", "").split(","):  # no wheels of pin for Windows
+    collect_ignore = needed.without("pinocchio")
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a lever, tests of what it saves are left out."""

@@ -6,10 +6,24 @@ What cannot be had there is named, with the reason, in DREVO_ABSENT (names with 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+
+
+def without(module: str) -> list[str]:
+    """The test files that import a module at their head, by way of others beside them too."""
+    folder, needing = Path(__file__).parent, {module}
+    texts = {p.stem: p.read_text(encoding="utf-8") for p in folder.glob("*.py")}
+    while True:
+        found = re.compile(rf"^(?:import|from) (?:{'|'.join(sorted(needing))})\b", re.MULTILINE)
+        more = {name for name, text in texts.items() if name not in needing and found.search(text)}
+        if not more:
+            return sorted(f"{name}.py" for name in needing & texts.keys() if name.startswith("test_"))
+        needing |= more
 
 
 def require(*tools: str) -> None:

@@ -34,7 +34,9 @@ _LARGEST = 1 << 30
 
 @lru_cache(maxsize=1)
 def supported() -> bool:
-    """Whether objects are loaded here by this module, and so made for it."""
+    """Whether objects are loaded here by this module, and so made for it; with DREVO_LOADER=llvm by LLVM."""
+    if os.environ.get("DREVO_LOADER") == "llvm":
+        return False
     return sys.platform == "linux" and os.uname().machine == "x86_64" and sys.byteorder == "little"
 
 

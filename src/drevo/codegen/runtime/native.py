@@ -25,6 +25,7 @@ from .lock import LOCK
 _FASTCALL_KEYWORDS = 0x82
 _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
 _NEW, _RETURN, _TYPE, _VERSION = 93, 76, 2, 0
+_FLOATS = c_int(0x9875)  # as Microsoft's library has it
 
 
 class Host(NamedTuple):
@@ -88,7 +89,17 @@ def _machine() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()  # the loader needs it too
+    if sys.platform == "win32":
+        for name, address in _windows_symbols().items():
+            llvm.add_symbol(name, address)
     return _new_machine()
+
+
+def _windows_symbols() -> dict[str, int]:
+    """What objects for Windows want from outside: the probe of large stack frames, a mark of floating point."""
+    system: Any = ctypes.WinDLL("ntdll")  # type: ignore[attr-defined,unused-ignore]
+    probe = ctypes.cast(system["__chkstk"], c_void_p).value
+    return {"__chkstk": int(probe or 0), "_fltused": ctypes.addressof(_FLOATS)}
 
 
 def _new_machine() -> Any:
