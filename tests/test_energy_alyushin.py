@@ -243,6 +243,8 @@ def test_superposition() -> None:
         ({"mode": "A"}, "rates is needed"),
         ({"mode": "B"}, "angles is needed"),
         ({"R": np.ones((3, 3))}, "R is no rotation"),
+        ({"R": np.diag([1.0, 1e200, 1.0])}, "R is no rotation"),
+        ({"v": (1e200, 0, 0)}, "the energy is beyond all numbers"),
         ({"v": (1, 2)}, "v has shape"),
         ({"mass": -1.0}, "mass is -1"),
         ({"inertia": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "not symmetric"),
@@ -253,7 +255,7 @@ def test_refused(change: dict[str, Any], words: str) -> None:
     given: dict[str, Any] = {
         "mass": 1.0, "com": (0, 0, 0), "inertia": BOX, "R": np.eye(3), "v": (0, 0, 0), "omega": (0, 0, 1),
     }  # fmt: skip
-    with pytest.raises(drevo.InputError, match=words):
+    with pytest.raises(drevo.DrevoError, match=words):
         rigid_body_energy(**{**given, **change})
 
 

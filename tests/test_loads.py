@@ -391,6 +391,8 @@ ZERO = np.zeros(6)
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", springs="x"), "springs: 'x' is no Spring"),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", joint_errors={"joint1": (1, 2)}), "has shape .2,."),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness="x"), "stiffness must hold real numbers"),
+    (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness=1e-200), "stiffness holds 1e-200; that of"),
+    (lambda r: drevo.loads.inertial_loads(r, ZERO, ZERO + 1e200, ZERO), "accelerates by more than 1e.150"),
     (lambda r: drevo.loads.beam(r, "link2", count=0), "count is 0; it must be a whole number"),
     (lambda r: drevo.loads.Trajectory(5, [0.0], ZERO[None], ZERO[None], ZERO[None]), "takes a robot"),
     (lambda r: drevo.loads.Trajectory(r, ["a"], ZERO[None], ZERO[None], ZERO[None]), "t must hold real numbers"),
@@ -401,3 +403,8 @@ ZERO = np.zeros(6)
 def test_wrong_arguments_are_answered_in_a_sentence(ask: Callable[[drevo.Robot], object], words: str) -> None:
     with pytest.raises(drevo.DrevoError, match=words):
         ask(drevo.load("puma560"))
+
+
+def test_a_capsule_as_thin_as_numbers_get_is_a_cylinder() -> None:
+    thin, thinner = (drevo.loads.capsule(1.0, radius, 0.2).whole() for radius in (1e-7, 1e-320))
+    assert np.abs(thin - thinner).max() < 1e-6 * np.abs(thin).max()

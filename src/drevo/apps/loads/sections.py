@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...constrained.solve import matvec
+from ...errors import NumericsError
 from ...io.given import Array, finite
 from ...io.reprs import result
 from ...mechanics.configuration import state
@@ -34,6 +35,7 @@ from .masses import Distribution, GivenDistribution, distribution, named, pseudo
 from .span import Span, chosen
 
 Spanned = Span | Sequence[ArrayLike] | None
+FAST = 1e150  # m/s^2 or rad/s^2, whose products with what a link may weigh are numbers
 COMPONENTS = ("axial", "shear_y", "shear_z", "torsion", "bending_y", "bending_z")
 
 
@@ -188,8 +190,11 @@ class _Body:
         """[B b], (..., 3, 4): the acceleration b + B x of a point x, less gravity."""
         out = np.empty((*self.w.shape[:-1], 3, 4))
         W = cross_matrix(self.w)
-        out[..., :3] = cross_matrix(self.eps) + W @ W
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[..., :3] = cross_matrix(self.eps) + W @ W
         out[..., 3] = self.linear - (_back(self.R, self.gravity) if gravity else 0.0)
+        if not (np.abs(out) < FAST).all():
+            raise NumericsError(f"a link accelerates by more than {FAST:g}: the motion is too fast to have loads")
         return out
 
     def local(self, wrench: Array) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from ...errors import InputError
 from ...io.given import Array, finite, number
 from ...io.reprs import result
 
+THIN = 1e-9  # of its length: a capsule's ends are lost beside it
 NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
 
 
@@ -116,9 +117,10 @@ def capsule(
 ) -> Solid:
     """A cylinder of `length` along its own z with a half ball on each end."""
     radius = number("the radius of a capsule", radius, *NOT_NEGATIVE)
-    if not radius:
+    length = number("the length of a capsule", length, *NOT_NEGATIVE)
+    if radius <= THIN * length:
         return cylinder(mass, radius, length, at, rotation)
-    half = number("the length of a capsule", length, *NOT_NEGATIVE) / (2.0 * radius)
+    half = length / (2.0 * radius)
     return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), half)
 
 

@@ -381,8 +381,8 @@ def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
             raise InputError(f"{name} has shape {x.shape}; give one number, ({robot.nv},), or {{joint: number}}")
         out[:] = x
     if name == "stiffness":
-        if not (out > 0.0).all():
-            raise InputError(f"stiffness holds {out[~(out > 0.0)][0]:g}; a drive's stiffness is positive")
+        if not (out >= SOFT).all():
+            raise InputError(f"stiffness holds {out[~(out >= SOFT)][0]:g}; that of a drive is at least {SOFT:g}")
         return out
     return _tolerances(name, out)
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import InputError, TraceError, one_of
+from ...errors import InputError, NumericsError, TraceError, one_of
 from ...io.given import Array, finite, number
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
@@ -79,7 +79,19 @@ def rigid_body_energy(
     mode: None is exact; "A", "B", "C" are the paper's forms with constant polar moments, (39) and (40), with
     no cross term; `angles` (x, y, z) are those of R = Rz Ry Rx, and A takes their `rates` for omega.
     """
-    m, c, J0, turn, velocity, w = _body(mass, com, inertia, R, v, omega)
+    known_mode(mode)
+    body = _body(mass, com, inertia, R, v, omega)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _energy_of(*body, pole, mode, angles, rates)
+    if not (math.isfinite(found) and math.isfinite(found.exact)):
+        raise NumericsError("the energy is beyond all numbers; give what is lighter, or moves less fast")
+    return found
+
+
+def _energy_of(
+    m: float, c: Array, J0: Array, turn: Array, velocity: Array, w: Array,
+    pole: Numbers, mode: str | None, angles: Numbers, rates: Numbers,
+) -> Energy:  # fmt: skip
     arm = np.zeros(3) if pole is None else c - _vector("pole", pole)  # from the pole to the centre, body axes
     second = 0.5 * np.trace(J0) * np.eye(3) - J0 + m * np.outer(arm, arm)
     S0, S = (Sym.of(Mat.of(x.tolist())) for x in (second, turn @ second @ turn.T))
@@ -90,7 +102,6 @@ def rigid_body_energy(
     exact = translation + cross + rotation
     if mode is None:
         return _energy(translation, cross, rotation, exact, None)
-    known_mode(mode)
     rate = Vec(*_vector("rates", rates).tolist()) if mode == "A" else spin
     products = S if mode == "C" else own_angle_products(S0, Vec(*_vector("angles", angles).tolist()))
     return _energy(translation, 0.0, quadratic_form(polar_moments(S0), products, rate), exact, mode)
@@ -145,7 +156,8 @@ def _body(
 ) -> tuple[float, Array, Array, Array, Array, Array]:
     m = number("the mass", mass, "finite and not negative", lambda x: 0.0 <= x < math.inf)
     turn = finite("R", R, (3, 3))
-    if np.max(np.abs(turn.T @ turn - np.eye(3))) > TOLERANCE or np.linalg.det(turn) < 0:
+    wild = np.max(np.abs(turn)) > 2.0  # 1e200 has no square
+    if wild or np.max(np.abs(turn.T @ turn - np.eye(3))) > TOLERANCE or np.linalg.det(turn) < 0:
         raise InputError("R is no rotation: R^T R = 1 and det R = 1 are needed")
     J = finite("inertia", inertia, (3, 3))
     if np.max(np.abs(J - J.T)) > TOLERANCE * np.max(np.abs(J)):
