@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from test_rolled import states
 from tolerances import DYNAMICS
 
 import drevo.compiler.rolled as module
+from drevo.codegen.emit.llvm_kernel import Kernel
 from drevo.codegen.emit.llvm_target import BEYOND
 from drevo.codegen.runtime.build import Spec
 from drevo.compiler import rolled as rolled_loops
@@ -21,7 +23,8 @@ from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
 from drevo.robot.face import Robot
-from drevo.simulate import Control, damping, motion, simulate
+from drevo.simulate import Control, damping, motion, pd, simulate
+from drevo.simulate.control import law_function
 
 Array = np.ndarray[Any, Any]
 AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -216,6 +219,22 @@ def unrolled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         "drevo.simulate.compiled_motion.motion_program", lambda m, *x: traced.append(m.name) or make(m, *x)
     )
     return traced
+
+
+def test_a_law_over_many_freedoms_is_one_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A second kernel, for one sample, was half of the work; robots share what depends on no robot."""
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
+    made: list[int] = []
+    add = Kernel.add
+    monkeypatch.setattr(Kernel, "add", lambda self, m: made.append(self.l.lanes) or add(self, m))
+    q, v = np.ones(300), np.full(300, 2.0)
+    for axes in (AXES, AXES[:1]):
+        law = law_function(chain(300, axes), pd(3.0, 2.0, 0.5))
+        assert np.array_equal(law(np.zeros(1), q, v), np.full(300, -5.5))
+        assert np.array_equal(
+            law(np.zeros((9, 1)), np.tile(q, (9, 1)), np.tile(v, (9, 1))), np.full((9, 300), -5.5)
+        )
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("method", ["rk4", "dop853", "gauss4"])

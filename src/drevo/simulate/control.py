@@ -111,7 +111,8 @@ def law_digest(model: Model, control: Control | None) -> str:
 def law_function(robot: Described, control: Control) -> Function:
     """A law by itself as machine code, tau of (t, q, v): for motions that are not compiled in one piece."""
     program = _law_program(robot.model, control)
-    return requested(robot, ("law", _digest(program)), lambda: program, spec=Spec(check=False))
+    spec = Spec(check=False, single=False)
+    return requested(robot, ("law", _digest(program)), lambda: program, spec=spec, shared=True)
 
 
 def _law_program(model: Model, control: Control) -> Program:

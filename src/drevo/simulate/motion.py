@@ -180,7 +180,7 @@ def numeric_rates(
 
     turning = [(sq, sv) for j, sq, sv in model.slices() if j.turns]
     plain = [(sq, sv) for j, sq, sv in model.slices() if not j.turns]
-    to, source = (np.r_[(np.r_[0:0], *(np.r_[x[k]] for x in plain))].astype(int) for k in (0, 1))
+    to, source = ([i for x in plain for i in range(x[k].start, x[k].stop)] for k in (0, 1))
 
     def rates(t: float, q: Array, v: Array) -> tuple[Array, Array]:
         unit, dq = q.copy(), np.empty(q.shape)

@@ -30,7 +30,10 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How a function is made. check: results are tested for finiteness and quaternions for unit length."""
+    """How a function is made. check: results are tested for finiteness and quaternions for unit length.
+
+    single: with a kernel for one sample, which takes as long to make as that for many.
+    """
 
     dtype: str = "float64"
     layout: str = "rows"
@@ -38,6 +41,7 @@ class Spec:
     parameters: bool = False
     check: bool = True
     order: str = "auto"
+    single: bool = True
 
     def __post_init__(self) -> None:
         for name in ("packed", "parameters", "check"):
@@ -151,7 +155,7 @@ def build(
     mine = target or target_of(spec)
     low = _lowered(program, spec, mine.fma)
     if target is None:
-        mine = mine._replace(single=entry is not None or len(low.steps) <= llvm.SINGLE)
+        mine = mine._replace(single=entry is not None or (spec.single and len(low.steps) <= llvm.SINGLE))
     own = partial(llvm_entry.add_python_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
     text = llvm.emit(low, mine, spec.layout, entry or own)
     manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
