@@ -196,6 +196,14 @@ def test_free_boxes_do_not_meet() -> None:
     assert np.allclose(blocks[7, 7], blocks[7, 7].T)
 
 
+def test_short_inertia_matrices_are_written_out() -> None:
+    """Up to 80 bodies where branches are short: a fifth faster than the loop; long chains are loops from 61 on."""
+    limbs = Robot(strategies.robot(1, ("revolute",), 75, welds=0.0, mimics=0.0))
+    assert limbs.function("mass_matrix").meta.get("form") is None
+    assert limbs.function("bias").meta["form"] == "rolled"
+    assert chain(75).function("mass_matrix").meta["form"] == "rolled"
+
+
 def test_what_has_no_loop_is_refused_with_its_cost() -> None:
     """Within a second, before anything is traced; small robots and separate branches are not touched."""
     robot = chain(3000)

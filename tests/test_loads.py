@@ -391,7 +391,7 @@ ZERO = np.zeros(6)
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", springs="x"), "springs: 'x' is no Spring"),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", joint_errors={"joint1": (1, 2)}), "has shape .2,."),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness="x"), "stiffness must hold real numbers"),
-    (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness=1e-200), "stiffness holds 1e-200; that of"),
+    (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness=1e-200), "stiffness holds 1e-200; a drive's"),
     (lambda r: drevo.loads.inertial_loads(r, ZERO, ZERO + 1e200, ZERO), "accelerates by more than 1e.150"),
     (lambda r: drevo.loads.beam(r, "link2", count=0), "count is 0; it must be a whole number"),
     (lambda r: drevo.loads.Trajectory(5, [0.0], ZERO[None], ZERO[None], ZERO[None]), "takes a robot"),

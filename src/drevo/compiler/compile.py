@@ -117,6 +117,7 @@ TANGENTS = ("joints", "numbers")
 PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
 REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
+SHORT = 24_000  # operations of M: below it up to 80 bodies written out are a fifth faster, and compile in 3 s
 DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
 
 
@@ -132,10 +133,13 @@ def _rolled(
         or recipe.keys() & {"passive", "product"}
     ):
         return None
+    from .compile_cost import operations
     from .rolled import rolled_function  # late: it would slow every warm start
 
     (name,) = recipe["quantity"]
     smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
+    if name == "mass_matrix" and operations(model, name) < SHORT:
+        smallest = 80
     return rolled_function(
         model,
         name,

@@ -382,7 +382,8 @@ def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
         out[:] = x
     if name == "stiffness":
         if not (out >= SOFT).all():
-            raise InputError(f"stiffness holds {out[~(out >= SOFT)][0]:g}; that of a drive is at least {SOFT:g}")
+            least = out[~(out >= SOFT)][0]
+            raise InputError(f"stiffness holds {least:g}; a drive's stiffness is positive, from {SOFT:g}")
         return out
     return _tolerances(name, out)
 
