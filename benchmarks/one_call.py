@@ -11,6 +11,7 @@ one_call.md and one_call.json beside this file.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import sys
@@ -29,6 +30,7 @@ import drevo
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report
+from peers import machine
 from robots import SUBJECTS, plain_file
 
 HERE = Path(__file__).parent
@@ -157,8 +159,10 @@ def main() -> int:
     parser.add_argument("--robots", nargs="*", default=["go2", "panda", "talos", "tree with balls"])
     options = parser.parse_args()
     found = {name: measured(name, options.rounds) for name in options.robots}
-    lines = ["# One call", "", "One state, one core: ns a call of Drevo (times as fast as pin's own Python call).",
-             f"pin {pin.__version__}, NumPy {np.__version__}.", ""]  # fmt: skip
+    lines = [
+        "# One call", "", "One state, one core: ns a call of Drevo (times as fast as pin's own Python call).",
+        ", ".join(f"{k} {v}" for k, v in machine().items() if k != "mujoco") + f"; {datetime.date.today()}.", "",
+    ]  # fmt: skip
     lines += ["| | " + " | ".join(found) + " |", "|---|" + "--:|" * len(found)]
     for row in ROWS:
         cells = [f"{ours:.0f} ({theirs / ours:.1f})" for ours, theirs in (x[row.name] for x in found.values())]
