@@ -8,17 +8,31 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from drevo.model.carriers import WORLD, moving_without_mass, with_carriers, with_chains, with_world
-from drevo.model.description import IDENTITY, Inertial, Joint, JointDynamics, Limit, Model, Shape, Vec3
+from drevo.model.description import (
+    IDENTITY,
+    Inertial,
+    Joint,
+    JointDynamics,
+    Limit,
+    Loop,
+    Model,
+    Shape,
+    Tendon,
+    TendonCoupling,
+    TendonSegment,
+    Vec3,
+)
 from drevo.model.loaders.mjcf import CONTACT
 from drevo.model.loaders.mjcf.equality import MIMIC
 from drevo.model.loaders.mjcf_tendons import TendonLines
 from drevo.model.loaders.writing import TextValue, Written, begin, element
 from drevo.model.messages import listed
-from drevo.model.rotations import HERE, FramePose, apply, compose, inverse_pose, transpose
+from drevo.model.rotations import HERE, FramePose, add_vectors, apply, compose, inverse_pose, transpose
 from drevo.model.values import UNBOUNDED
 
 KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
@@ -28,7 +42,7 @@ ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality
 
 def to_mjcf(robot: Model) -> Written:
     """The robot as MJCF has it: joints of two or three coordinates as chains, mimic joints by equalities."""
-    model = with_world(with_carriers(with_chains(robot, KINDS), ("spherical", "free")))
+    model = _with_points(with_world(with_carriers(with_chains(robot, KINDS), ("spherical", "free"))))
     out = begin(robot, model, KINDS, closes=True, says=("quadratic",))
     runs = _runs(model)
     out.lost += _lost(model, {run[-1].child for run in runs})
@@ -67,6 +81,24 @@ def to_mjcf(robot: Model) -> Written:
     return out
 
 
+def _with_points(model: Model) -> Model:
+    """Loops as MJCF has them: a hinge by two points of its axis, a rod by a tendon whose length is held."""
+    loops: list[Loop] = []
+    tendons, couplings = list(model.tendons), list(model.tendon_couplings)
+    for k, loop in enumerate(model.loops):
+        if loop.kind == "revolute" and loop.axis_a and loop.axis_b:
+            a, b = (add_vectors(p, axis) for p, axis in ((loop.point_a, loop.axis_a), (loop.point_b, loop.axis_b)))
+            loops += [Loop("point", loop.link_a, loop.point_a, loop.link_b, loop.point_b)]
+            loops += [Loop("point", loop.link_a, a, loop.link_b, b)]
+        elif loop.kind == "rod":
+            segment = TendonSegment(loop.link_a, loop.point_a, loop.link_b, loop.point_b)
+            tendons.append(Tendon(f"rod_{k}", segments=(segment,)))
+            couplings.append(TendonCoupling(f"rod_{k}", "", (loop.length,)))
+        else:
+            loops.append(loop)
+    return replace(model, loops=tuple(loops), tendons=tuple(tendons), tendon_couplings=tuple(couplings))
+
+
 def _runs(model: Model) -> list[list[Joint]]:
     """The joints of each body: those over links that neither weigh nor show anything go on in one body."""
     kept = {link.name for link in model.links if _weighs(link.inertial) or link.shapes}
@@ -102,6 +134,8 @@ def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
         yield f"moving links without mass, {listed(bare)} (MuJoCo wants one; give them some)"
     if odd := [link.name for link in model.links[1:] if link.inertial and not _takes(link.inertial)]:
         yield f"the inertias of {listed(odd)}, which no real body has (MuJoCo refuses them; correct the tensors)"
+    if odd_loops := sorted({loop.kind for loop in model.loops} - {"point", "weld"}):
+        yield f"its loops of the kinds {listed(odd_loops)}"
     if unsaid := [loop for loop in model.loops if loop.kind == "weld" and loop.rotation is None]:
         yield f"the orientations of {len(unsaid)} welds, which nobody gives (give Builder.loop a rotation)"
     if steep := [c.joint for c in model.couplings if len(c.coefficients) > 5] + [

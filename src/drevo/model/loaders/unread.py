@@ -151,13 +151,9 @@ URDF: dict[str, dict[str, Acts]] = {
         "kinematic": true,
         "static": true,
     },
-    "transmission": {"actuator/drake:rotor_inertia@value": nonzero},
     **{
         tag: {"": always}
         for tag in (
-            "loop_joint",
-            "drake:ball_constraint",
-            "drake:linear_bushing_rpy",
             "drake:linear_spring_damper",
             "drake:prismatic_spring",
             "drake:revolute_spring",

@@ -31,6 +31,7 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import own, unread
+from drevo.model.loaders.urdf_loops import TAGS, read_loops
 from drevo.model.messages import list_counts, shorten
 from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
 from drevo.model.validation import finish
@@ -44,7 +45,7 @@ ONCE = {
     "inertial": ("origin", "mass", "inertia"),
 }
 KNOWN = {
-    "robot": ("link", "joint", "material", *own.TAGS),
+    "robot": ("link", "joint", "material", *TAGS, *own.TAGS),
     "link": ("inertial", "visual", "collision"),
     "joint": (*ONCE["joint"], "calibration", "safety_controller"),
     "inertial": ONCE["inertial"],
@@ -74,6 +75,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     draft.links = [_link(draft, element) for element in root.all("link")]
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
     own.read_own(draft, root)
+    read_loops(draft, root)
     _put_in_world(draft)
     draft.take_as_kinematic()
     _note_unused(draft, root)
