@@ -248,7 +248,7 @@ AXIS = '<joint name="j" type="revolute"><parent>b</parent><child>a</child><axis>
             "gazebo 'j'",
         ),
         ("r.urdf", URDF % ("", '<gazebo reference="a"><gravity>0</gravity></gazebo>'), "gravity of gazebo 'a'"),
-        ("r.urdf", URDF % ("", '<loop_joint name="l"/>'), "loop_joint of loop_joint 'l'"),
+        ("r.urdf", URDF % ("", '<drake:revolute_spring name="l"/>'), "revolute_spring"),
         ("r.sdf", SDF % (LINK, "<gravity>false</gravity>", AXIS % ""), "gravity of link 'a'"),
         ("r.sdf", SDF % (LINK, "<kinematic>1</kinematic>", AXIS % ""), "kinematic of link 'a'"),
         (

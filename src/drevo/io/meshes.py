@@ -16,6 +16,7 @@ MAX_BYTES = 16 * 2**20  # of one file
 MAX_TEXT = 9 * 2**20  # where every number is parsed
 MOST_CORNERS = 1000  # of one polygon
 MOST_POINTS = 50_000  # of which a hull is sought
+_POINT = re.compile(rb"^v ([^\n]*)", re.MULTILINE)
 _REST = re.compile(rb"/\S*")  # of a corner: its texture and normal
 _VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})(?!\S)")
 
@@ -110,10 +111,10 @@ def _obj(data: bytes) -> tuple[Array, Array]:
     """Points (v) and polygons (f) of the first object with any; quadrangles are cut along the shorter diagonal."""
     _check_text(data)
     lines = data.replace(b"\\\n", b" ").splitlines()
-    points = _numbers([line[2:] for line in lines if line.startswith(b"v ")], 3)
+    points = _numbers(_POINT.findall(b"\n".join(lines)), 3)
     first = next((i for i, line in enumerate(lines) if line.startswith(b"f ")), len(lines))
     last = next((i for i in range(first, len(lines)) if lines[i][:2] in (b"o ", b"g ", b"o", b"g")), len(lines))
-    seen, rows = sum(line.startswith(b"v ") for line in lines[:first]), []
+    seen, rows = (b"\n" + b"\n".join(lines[:first])).count(b"\nv "), []
     for line in lines[first:last]:
         if line.startswith(b"f "):
             rows.append((_REST.sub(b"", line[2:]), seen))
@@ -140,7 +141,13 @@ def _numbers(rows: list[bytes], count: int) -> Array:
         except DeprecationWarning:
             raise ValueError("something that is no number") from None
     if len(found) != count * len(rows):  # more of them may stand there: weights, colours
-        found = np.array([row.split()[:count] for row in rows], dtype="S40").astype(float)
+        first = re.compile(rb"^\s*((?:\S+[^\S\n]+){%d}\S+)[^\n]*" % (count - 1), re.MULTILINE)
+        text, cut = first.subn(rb"\1", b"\n".join(rows))
+        if cut != len(rows) or text.count(b"\n") != len(rows) - 1:
+            raise ValueError(f"a row of fewer than {count} numbers")
+        found = np.fromstring(text, dtype=float, sep=" ")
+        if len(found) != count * len(rows):
+            raise ValueError("something that is no number")
     return found.reshape(-1, count)
 
 

@@ -18,8 +18,9 @@ from drevo.model.loaders.writing import element, text_element
 
 NAMESPACE = "drevo"
 GRAVITY, CONTACT, JOINT = "drevo:gravity", "drevo:contact_point", "drevo:joint"
+KINEMATIC = "drevo:kinematic"  # no link has an inertia, which SDFormat takes for 1 kg
 LISTS = ("loops", "couplings", "tendons", "tendon_couplings", "exclusions")
-TAGS = (GRAVITY, CONTACT, JOINT, *(f"drevo:{key}" for key in LISTS))
+TAGS = (GRAVITY, CONTACT, JOINT, KINEMATIC, *(f"drevo:{key}" for key in LISTS))
 
 
 def own_elements(model: Model, gravity: bool) -> list[str]:

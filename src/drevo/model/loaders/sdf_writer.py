@@ -45,6 +45,7 @@ def to_sdf(robot: Model) -> Written:
         "model",
         *(_link(link, joints[link.name]) for link in model.links[1:]),
         *map(_joint, (*model.joints, *closing)),
+        () if any(link.inertial for link in robot.links) else element(own.KINEMATIC),
         own.own_elements(told, gravity=False),
         name=model.name,
     )

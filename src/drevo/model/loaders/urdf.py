@@ -78,9 +78,20 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     read_loops(draft, root)
     _put_in_world(draft)
     draft.take_as_kinematic()
+    _doubt_stray(draft, root)
     _note_unused(draft, root)
     _warn_unread(draft, root)
     return draft
+
+
+def _doubt_stray(draft: Draft, root: Element) -> None:
+    """What acts in a joint and stands in none."""
+    for element in (root, *root.all("link")):
+        for found in element.all("dynamics"):
+            draft.doubts.append(
+                f"<dynamics> on line {found.line} stands in <{element.tag}> and acts on nothing; move it into a "
+                "<joint>"
+            )
 
 
 def _put_in_world(draft: Draft) -> None:

@@ -8,6 +8,7 @@ world stands, on a fixed base, where the file puts it.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from drevo.errors import ModelError
 from drevo.io import xml
@@ -62,6 +63,9 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
     split_loops(draft)
     read_gearboxes(scene)
     own.read_own(draft, top)
+    if top.first(own.KINEMATIC):
+        draft.links = [replace(link, inertial=None) for link in draft.links]
+        draft.take_as_kinematic()
     _stand(scene)
     _note_unread(draft, top, world)
     return draft

@@ -50,7 +50,8 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
         if root.tag != "sdf" or len(models) != 1:
             raise ModelError(f"{os.path.basename(path)!r} holds {len(models)} models; one is needed")
     except ModelError as error:
-        raise ModelError(f"{who}: {error}") from None
+        deeper = str(error).startswith("<include>")  # the innermost one says it all
+        raise ModelError(str(error) if deeper else f"{who}: {error}") from None
     model = models[0]
     own = {child.tag: child for child in element.children if child.tag in ("pose", "static")}
     model.children = [child for child in model.children if child.tag not in own] + list(own.values())
