@@ -26,7 +26,7 @@ from drevo.apps.walking.feet import hull, legs, margin, stand
 from drevo.apps.walking.friction import least_friction, most_friction
 from drevo.apps.walking.gait import footholds, quintic, swing
 from drevo.apps.walking.ground import needed, share, total_wrench, zero_moment_point
-from drevo.apps.walking.limits import refuse_limits
+from drevo.apps.walking.limits import off_stops, refuse_limits
 from drevo.apps.walking.phase import GaitPlan
 from drevo.apps.walking.plan import pattern
 from drevo.apps.walking.stepper import Stepper
@@ -426,6 +426,16 @@ def test_a_plan_keeps_the_limits_of_the_file(limit: dict[str, float], words: str
         plan(limited(biped, knee, **limit), 1)
 
 
+def test_joints_that_are_held_stand_inside_their_range() -> None:
+    """Landings shake an arm at its stop, and no walk may leave a range: the plan holds it off the stop."""
+    biped = drevo.load("biped", base="floating")
+    knee = biped.joint_names[3]
+    at = next(sq.start for j, sq, _ in biped.model.slices() if j.name == knee)
+    for lower, upper, right in ((0.0, 1.0, 1e-3), (-1.0, 0.0, -1e-3), (-1.0, 1.0, 0.0), (0.0, 1e-3, 1e-4)):
+        assert off_stops(limited(biped, knee, lower=lower, upper=upper))[at] == pytest.approx(right)
+    assert np.array_equal(off_stops(biped), biped.neutral())
+
+
 def test_efforts_keep_the_limits_of_the_file() -> None:
     biped = drevo.load("biped", base="floating")
     knee = biped.joint_names[3]
@@ -434,9 +444,8 @@ def test_efforts_keep_the_limits_of_the_file() -> None:
     state[2][1, at] = -80.0
     refuse_limits(limited(biped, knee, effort=80.0), np.arange(3.0), "the walk", *state)
     refuse_limits(limited(biped, knee, effort=0.0, velocity=0.0), np.arange(3.0), "the walk", *state)
-    refuse_limits(limited(biped, knee, upper=-9e-5), np.arange(3.0), "the walk", *state)
     with pytest.raises(NumericsError, match=f"joint {knee!r} would stand at"):
-        refuse_limits(limited(biped, knee, upper=-2e-4), np.arange(3.0), "the walk", *state)
+        refuse_limits(limited(biped, knee, upper=-9e-5), np.arange(3.0), "the walk", *state)
     with pytest.raises(NumericsError, match=f"joint {knee!r} would need -80 N m at t = 1 s .*limit is -79 N m"):
         refuse_limits(limited(biped, knee, effort=79.0), np.arange(3.0), "the walk", *state)
 

@@ -16,6 +16,7 @@ from ...io.reprs import result
 from ...model.description import Joint, Model
 from ...model.messages import did_you_mean, expect_robot
 from ...robot.face import Robot
+from .limits import off_stops
 
 Corners = Sequence[Sequence[float]]
 
@@ -153,7 +154,7 @@ def stand(robot: Robot, standing: Sequence[Leg], pelvis: Array, places: Array) -
     Newton's method on the poses of the feet, from bent knees. Raises NumericsError where a leg is too short.
     """
     _refuse_reach(standing, pelvis, places)
-    q = np.broadcast_to(robot.neutral(), (*pelvis.shape[:-1], robot.nq)).copy()
+    q = np.broadcast_to(off_stops(robot), (*pelvis.shape[:-1], robot.nq)).copy()
     q[..., :3] = pelvis
     place = {sv.start: sq.start for _, sq, sv in robot.model.slices()}
     for i, leg in enumerate(standing):
