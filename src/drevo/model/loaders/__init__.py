@@ -92,7 +92,7 @@ def _draft_of(source: object, where: str, roots: list[str], model: str) -> Draft
         name = values.path(source)
         suffix = Path(name).suffix.lower()
         data = _read(name, suffix)
-        data = _expanded(name) if suffix == XACRO else data
+        data = _expanded(name, roots) if suffix == XACRO else data
     elif _is_xml(source) or hasattr(source, "read"):
         data = _held(source)
         if os.path.isfile(where):
@@ -113,10 +113,15 @@ def _held(source: Any) -> bytes:
         raise ModelError(f"cannot be read ({error}); give a file of text or bytes, open for reading") from None
 
 
-def _expanded(path: str) -> bytes:
-    """What a xacro file writes. It is a program: its expressions are evaluated, and it reads what it names."""
+def _expanded(path: str, roots: list[str]) -> bytes:
+    """What a xacro file writes. It is a program: its expressions are evaluated, and it reads what it names.
+
+    Packages are looked for in the roots and above the file.
+    """
     xacrodoc = package("xacrodoc", "a xacro file")
     try:
+        if roots:
+            xacrodoc.packages.look_in(list(roots))
         text: str = xacrodoc.XacroDoc.from_file(path).to_urdf_string()
     except Exception as error:  # whatever the program meets
         raise ModelError(f"xacro cannot expand it: {error or type(error).__name__}") from None
