@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -106,26 +107,45 @@ def test_all_that_rests_on_M_has_the_rotors() -> None:
         close(drevo.write_out(robot, name).evaluate(*given), robot.function(name)(*given))
 
 
-def test_a_floating_base_with_rotors_agrees_with_pinocchio() -> None:
+def test_a_floating_base_with_rotors() -> None:
+    """A rotor of a free joint is as a mass without weight that does not turn: A dv/dt + w x A v."""
     b = drevo.Builder("dog")
     b.body("base", joint="free", mass=3.0, com=(0.1, 0, 0), inertia=np.diag([0.2, 0.3, 0.4]), armature=0.3)
     for i in range(3):
         b.body(
             f"leg{i}", "base", axis=(0, 1, 0), origin=(0.2, 0.1 * i, 0), mass=1.0, com=(0, 0, -0.2), armature=0.1
         )
-    with pytest.warns(DrevoWarning, match="joint 'base_joint' of body 'base' has armature along the axes"):
-        robot = b.robot()
+    robot = b.robot()
     bare = Robot(replace(robot.model, joints=tuple(replace(j, dynamics=None) for j in robot.model.joints)))
     rng = np.random.default_rng(1)
     q, v, a = robot.random(rng=rng), rng.normal(size=9), rng.normal(size=9)
-    M = bare.mass_matrix(q) + np.diag([0.3] * 6 + [0.1] * 3)
+    rotors, turned = np.diag([0.3] * 6 + [0.1] * 3), np.r_[0.3 * np.cross(v[3:6], v[:3]), np.zeros(6)]
+    M = bare.mass_matrix(q) + rotors
     close(robot.mass_matrix(q), M)
     tau = robot.inverse_dynamics(q, v, a)
-    close(tau, bare.inverse_dynamics(q, v, a) + M @ a - bare.mass_matrix(q) @ a)
-    dq, dv, _ = robot.forward_dynamics_derivatives(q, v, tau)
-    eq, ev, _ = robot.inverse_dynamics_derivatives(q, v, a)
-    close(dq, -np.linalg.solve(M, eq), 1e-11)
-    close(dv, -np.linalg.solve(M, ev), 1e-11)
+    for formalism in ("auto", "newton_euler"):
+        of = partial(drevo.compile, robot, formalism=formalism)
+        close(of("inverse_dynamics")(q, v, a), bare.inverse_dynamics(q, v, a) + rotors @ a + turned)
+        close(of("bias")(q, v), bare.bias(q, v) + turned)
+    more = np.zeros((9, 9))
+    more[:3, :3] = np.cross(0.3 * v[3:6], np.eye(3)).T
+    close(robot.coriolis_matrix(q, v), bare.coriolis_matrix(q, v) + more)
+    for formalism in ("khalil", "newton_euler", "articulated_body"):
+        close(drevo.compile(robot, "forward_dynamics", formalism=formalism)(q, v, tau), a, 1e-11)
+    close(drevo.write_out(robot, "inverse_dynamics").evaluate(q, v, a), tau)
+    for name, x in (("inverse_dynamics", a), ("forward_dynamics", tau)):
+        by_q, by_v, _ = robot.function(f"{name}_derivatives")(q, v, x)
+        f = robot.function(name)
+        close(by_v, central(lambda d, f=f, x=x: f(q, v + d, x)), 1e-7)
+        close(by_q, central(lambda d, f=f, x=x: f(robot.integrate(q, d), v, x)), 1e-7)
+    found = robot.simulate(q, v, duration=0.1, step=1e-3)
+    energy = robot.kinetic_energy(found.q, found.v) + robot.potential_energy(found.q)
+    close(energy, np.full(len(energy), energy[0]), 1e-9)
+
+
+def central(f: Any, size: int = 9) -> Any:
+    """Central differences of f(d) about d = 0."""
+    return np.stack([(f(d) - f(-d)) / 2e-6 for d in 1e-6 * np.eye(size)], -1)
 
 
 def test_pinocchio_has_the_same_armature(tmp_path: Any) -> None:
@@ -288,6 +308,94 @@ def test_mujoco_has_the_same_inertia_and_passive_forces(tmp_path: Any) -> None:
     assert robot.damping.tolist() == [0.3, 0.1, 0.02, 0.02, 0.02]
 
 
+RARE = """<mujoco><option gravity="0.3 -0.2 -9.81"><flag contact="disable"/></option><worldbody>
+<body name="a" pos="0.3 0.2 1" quat="0.5 0.5 -0.5 0.5">
+<joint name="f" type="free" armature="0.4" stiffness="2 0.5 0.25" damping="0.3 0.2 0.1"/>
+<geom type="box" size=".1 .2 .3" pos=".1 0 .2"/>
+<body name="b" pos=".3 0 .2" gravcomp="0.7">
+<joint name="h" type="hinge" axis="0 1 0" stiffness="3 2 1" springref="20" damping="0.1 0.3 0.2"/>
+<geom type="sphere" size=".1" pos="0.2 0.1 0"/>
+<body name="c" pos="0 .1 .4" gravcomp="1"><joint name="s" type="ball" stiffness="1.5 0.2 0.4" damping="0.02"/>
+<geom type="capsule" size=".05 .1" pos="0.1 0 .1"/></body></body></body></worldbody></mujoco>"""
+
+
+def rare() -> Robot:
+    plain = re.sub(r'(stiffness|damping)="([0-9.]+) [0-9. ]+"', r'\1="\2"', RARE).replace("gravcomp", "user")
+    model = drevo.load(plain).model
+    more = {
+        "f": {"quadratic": 0.2, "cubic": 0.1, "stiffness2": 0.5, "stiffness3": 0.25,
+              "rest": (0.3, 0.2, 1.0, 0.5, -0.5, 0.5, 0.5)},
+        "h": {"quadratic": 0.3, "cubic": 0.2, "stiffness2": 2.0, "stiffness3": 1.0},
+        "s": {"stiffness2": 0.2, "stiffness3": 0.4},
+    }  # fmt: skip
+    joints = (
+        replace(j, dynamics=replace(j.dynamics or JointDynamics(), **more.get(j.name, {}))) for j in model.joints
+    )
+    lifted = {"b": 0.7, "c": 1.0}
+    return Robot(
+        replace(
+            model,
+            joints=tuple(joints),
+            links=tuple(replace(x, gravcomp=lifted.get(x.name, 0.0)) for x in model.links),
+        )
+    )
+
+
+def test_mujoco_has_the_same_rare_forces() -> None:
+    """Free and ball springs, polynomials in dampers and springs, compensated weights, rotors of a free joint."""
+    model, robot = mujoco.MjModel.from_xml_string(RARE), rare()
+    data, rng = mujoco.MjData(model), np.random.default_rng(0)
+    for _ in range(3):
+        q, v = robot.random(rng=rng), rng.normal(size=10)
+        R = robot.pose(q, "a")[:3, :3]
+        data.qpos[:] = np.r_[q[:3], q[6], q[3:6], q[7], q[11], q[8:11]]
+        data.qvel[:] = np.r_[R @ v[:3], v[3:]]
+        mujoco.mj_forward(model, data)
+        p = np.r_[R.T @ data.qfrc_passive[:3], data.qfrc_passive[3:]]
+        close(robot.passive(q, v), p, 1e-12)
+        a = np.r_[R.T @ data.qacc[:3] - np.cross(v[3:6], v[:3]), data.qacc[3:]]  # of the rates in the body's axes
+        close(robot.forward_dynamics(q, v, np.zeros(10), passive=True), a, 1e-10)
+        close(robot.inverse_dynamics(q, v, a, passive=True), np.zeros(10), 1e-10)
+
+
+def test_derivatives_of_rare_forces() -> None:
+    robot, rng, rest = rare(), np.random.default_rng(1), np.zeros(10)
+    q, v = robot.random(rng=rng), rng.normal(size=10)
+    f = partial(robot.forward_dynamics, passive=True)
+    by_q, by_v, _ = drevo.compile(robot, "forward_dynamics_derivatives", passive=True)(q, v, rest)
+    close(robot.linearise(q, v, rest).A[10:], np.hstack([by_q, by_v]), 1e-10)
+    close(by_v, central(lambda d: f(q, v + d, rest), 10), 1e-7)
+    close(by_q, central(lambda d: f(robot.integrate(q, d), v, rest), 10), 1e-7)
+    still = robot.neutral()  # where the spring of the ball is at rest
+    by_q, _, _ = drevo.compile(robot, "inverse_dynamics_derivatives", passive=True)(still, rest, rest)
+    f = partial(robot.inverse_dynamics, passive=True)
+    close(by_q, central(lambda d: f(robot.integrate(still, d), rest, rest), 10), 1e-7)
+
+
+def test_a_knee_by_formula_has_its_weight_compensated() -> None:
+    b = drevo.Builder("knee")
+    b.body("thigh", axis=(0, 1, 0), mass=3.0, com=(0, 0, -0.2), inertia=np.eye(3))
+    b.body(
+        "shank",
+        "thigh",
+        "custom",
+        pose={"x": "0.1 * sin(q)", "pitch": "q"},
+        mass=2.0,
+        com=(0, 0.1, -0.2),
+        gravcomp=0.5,
+    )
+    robot, q, still = b.robot(), np.array([0.3, 0.4]), np.zeros(2)
+    alone = Robot(
+        replace(
+            robot.model,
+            links=tuple(replace(x, inertial=None) if x.name == "thigh" else x for x in robot.model.links),
+        )
+    )
+    close(robot.passive(q, still), 0.5 * alone.gravity(q))
+    by_q = drevo.compile(robot, "inverse_dynamics_derivatives", passive=True)(q, still, still)[0]
+    close(by_q, central(lambda d: robot.inverse_dynamics(q + d, still, still, passive=True), 2), 1e-8)
+
+
 def test_dry_friction_is_smooth_and_grows_to_its_size() -> None:
     b = drevo.Builder("block")
     b.body("a", joint="prismatic", mass=1.0, friction=0.5)
@@ -353,8 +461,6 @@ def test_what_is_wrong_is_said() -> None:
         one(friction=1.0, dynamics=JointDynamics(damping=1.0))
     with pytest.warns(DrevoWarning, match="negative damping -1, which drives it"):
         one(damping=-1.0)
-    with pytest.warns(DrevoWarning, match="stiffness of joint 'a_joint'"):
-        one(joint="spherical", stiffness=1.0)
     assert one(damping=-0.0).model.joints[0].dynamics is None
 
 

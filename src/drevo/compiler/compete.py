@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from ..codegen.graph import regroup
 from ..codegen.graph.program import Program
 from ..errors import TraceError, one_of
-from ..mechanics.tree import TINY, build_tree
+from ..mechanics.rotation import TINY
+from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.quantities import names_of
 from .formalisms import Candidate, candidates

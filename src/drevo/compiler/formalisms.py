@@ -18,6 +18,7 @@ from ..errors import TraceError, one_of
 from ..mechanics.algorithms.explicit import NEEDS, explicit
 from ..mechanics.algorithms.inertia_matrix import factorised
 from ..mechanics.algorithms.inverse_dynamics import External
+from ..mechanics.algorithms.passive import COASTING, coasts, with_forces
 from ..mechanics.formalisms import khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, linear_rates
 from ..mechanics.scalar import Scalar, Vector
@@ -143,15 +144,25 @@ def formalisms_giving(name: str) -> list[str]:
 
 def common_algorithm(name: str) -> Compute:
     """The common algorithm of a quantity."""
-    plain = TABLE["newton_euler", name].compute(name)
+    plain = _plain_algorithm(name)
 
     def run(tree: Tree, *state: Any, **options: Any) -> Any:
         if tree.formulas and name != "passive":
             parts = {need: common_algorithm(need) for need in NEEDS.get(name, (name,))}
             return explicit(name, parts)(tree, *state, **options)
-        return plain(tree, *state, **options)
+        return _coasting(name, tree, plain)(tree, *state, **options)
 
     return run
+
+
+def _plain_algorithm(name: str) -> Compute:
+    """The same for trees without joints by formula and rotors of free joints."""
+    return TABLE["newton_euler", name].compute(name)
+
+
+def _coasting(name: str, tree: Tree, compute: Compute) -> Compute:
+    """With what the rotors of free joints feel."""
+    return with_forces(name, compute, COASTING) if coasts(tree) else compute
 
 
 def fastest(tree: Tree, names: Sequence[str], external: Sequence[str] = ()) -> Mapping[str, Compute]:
@@ -168,10 +179,22 @@ def candidates(
     """
     if tree.formulas:
         return _by_formula(tree, names, formalism, external, purpose)
+    if coasts(tree):
+        return [
+            x._replace(compute={name: _coasting(name, tree, f) for name, f in x.compute.items()})
+            for x in _plain_candidates(tree, names, formalism, external, purpose)
+        ]
+    return _plain_candidates(tree, names, formalism, external, purpose)
+
+
+def _plain_candidates(
+    tree: Tree, names: Sequence[str], formalism: str, external: Sequence[str], purpose: str
+) -> list[Candidate]:
+    """Of trees without joints by formula and rotors of free joints."""
     if purpose == SPEED and formalism == "auto":
         return [_compiled(tree, names, external)]
     if purpose == SPEED and formalism == "newton_euler":
-        return [Candidate(formalism, {name: common_algorithm(name) for name in names})]
+        return [Candidate(formalism, {name: _plain_algorithm(name) for name in names})]
     if len(names) != 1:
         raise TraceError(f"formalism {formalism!r} gives one quantity at a time, not {', '.join(names)}")
     chosen = [formalism]
@@ -311,7 +334,7 @@ class _Prepared:
 
 def _compiled(tree: Tree, names: Sequence[str], external: Sequence[str]) -> Candidate:
     """The algorithm of Khalil where there is one, else the common algorithm."""
-    prepared, found, own = _Prepared(), {name: common_algorithm(name) for name in names}, False
+    prepared, found, own = _Prepared(), {name: _plain_algorithm(name) for name in names}, False
     for name in names:
         row = TABLE.get(("khalil", "mass_matrix" if name in OPERATIONAL else name))
         if row is None:

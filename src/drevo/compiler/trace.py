@@ -10,8 +10,9 @@ from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
 from ..errors import TraceError
 from ..mechanics.algorithms.kinematics import moving_links
-from ..mechanics.algorithms.passive import with_passive
-from ..mechanics.tree import TINY, Tree
+from ..mechanics.algorithms.passive import with_forces
+from ..mechanics.rotation import TINY
+from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
 from ..model.regularity import require_masses
@@ -90,7 +91,7 @@ def _options(wanted: Sequence[Quantity], given: Mapping[str, Any] | None, tree: 
 def _algorithm(name: str, compute: Compute | Mapping[str, Compute] | None, passive: bool) -> Compute:
     own = compute.get(name) if isinstance(compute, Mapping) else compute
     run = own or common_algorithm(name)
-    return with_passive(name, run) if passive else run
+    return with_forces(name, run) if passive else run
 
 
 def _declare(t: Tracer, x: Quantity, result: Any, often: Mapping[str, int]) -> None:

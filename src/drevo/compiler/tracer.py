@@ -14,7 +14,8 @@ from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.tendons import with_tendons
 from ..mechanics.body_table import table_of
 from ..mechanics.loose import carried_inertia, loose_rates
-from ..mechanics.tree import TINY, Context, Tree, build_tree
+from ..mechanics.rotation import TINY
+from ..mechanics.tree import Context, Tree, build_tree
 from ..mechanics.wheels import equal_moments
 from ..model.description import Model
 
@@ -63,6 +64,9 @@ class ParameterSymbols:
             return number
         if self.twins.get(name) in self.made:
             return Expr(self.graph, 2 * self.made[self.twins[name]].node)
+        if name in self.made:  # of another tree of the same robot
+            known = self.graph.expr(2 * self.made[name].node)
+            return known if self.made[name].value == number else -known
         length = self.shared and ".origin." in name
         size = abs(number) if length else number
         symbol = self.lengths.get(size) if length else None

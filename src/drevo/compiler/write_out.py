@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, TraceError, one_of
-from ..mechanics.algorithms.passive import with_passive
+from ..mechanics.algorithms.passive import with_forces
 from ..mechanics.configuration import random
 from ..mechanics.formalisms import telegin
 from ..mechanics.tree import build_tree, plain_tree
@@ -144,7 +144,7 @@ def check_row(
                              for s in quantity(name).state}  # fmt: skip
     columns = [list(np.ascontiguousarray(np.moveaxis(x, -1, 0))) for x in state.values()]
     compute = common_algorithm(name)
-    compute = with_passive(name, compute) if passive else compute
+    compute = with_forces(name, compute) if passive else compute
     expected: Any = compute(build_tree(model, snap=SNAP, forces=True), *columns, **options)
     got = derivation.evaluate(**state)
     values = got if isinstance(got, tuple) else (got,)

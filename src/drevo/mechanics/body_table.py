@@ -16,8 +16,9 @@ import numpy as np
 
 from ..model.description import JOINT_SIZES, Inertial, Model
 from .joints import SIZES
+from .rotation import TINY, snap_rotation
 from .spatial import IDENTITY, ZERO, Mat, Sym, Vec, inertia_of
-from .tree import TINY, LinkFrame, Tree, build_tree, snap_rotation
+from .tree import LinkFrame, Tree, build_tree
 
 Array = np.ndarray[Any, Any]
 KINDS = tuple(sorted(SIZES.keys() & JOINT_SIZES.keys()))

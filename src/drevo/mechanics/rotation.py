@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from .scalar import Scalar, Vector
 from .spatial import IDENTITY, Mat, Vec
 
+TINY = 1e-15  # of the largest term: below it a difference is a structural zero
+
 
 def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
     """Rotation of a unit quaternion (x, y, z, w): 9 products, 12 sums after sharing."""
@@ -66,3 +68,30 @@ def carrying(k: int, axis: Sequence[float]) -> Mat:
     if s == 0.0:
         return IDENTITY
     return rodrigues(n * (1.0 / s), math.atan2(s, c))
+
+
+def snap_rotation(R: Mat, tolerance: float) -> Mat:
+    """Entries within the tolerance of 0 or +-1 become exact, and the others such that R stays a rotation."""
+    if R == IDENTITY:
+        return IDENTITY
+
+    def near(x: Scalar) -> Scalar:
+        n = round(x) if isinstance(x, float) else x
+        return float(n) if isinstance(n, int) and abs(x - n) <= tolerance else x
+
+    S = Mat.of((near(x) for x in row) for row in R)
+    if S == R:
+        return R
+    S = _orthonormal(_orthonormal(S))
+    return S if _defect(S) <= 10.0 * TINY else R
+
+
+def _orthonormal(R: Mat) -> Mat:
+    """One Newton step R (3 - R^T R) / 2 towards a rotation, structural zeros kept."""
+    D = Mat.of(((1.5 if i == j else 0.0) - 0.5 * x for j, x in enumerate(g)) for i, g in enumerate(R.T.mul(R)))
+    return Mat.of((0.0 if old == 0.0 else new for old, new in zip(a, b)) for a, b in zip(R, R.mul(D)))
+
+
+def _defect(R: Mat) -> float:
+    """The largest entry of R^T R - 1."""
+    return max(float(abs(x)) for row in R.T.mul(R) - IDENTITY for x in row)

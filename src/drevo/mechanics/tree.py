@@ -15,14 +15,12 @@ from typing import NamedTuple
 from ..errors import TraceError
 from ..model.description import Inertial, Model, Tendon
 from ..model.description import Joint as JointData
-from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of
+from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of, weightless
 from .joints import SIZES, STILL, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
-from .rotation import axis_rotation, carrying
+from .rotation import TINY, axis_rotation, carrying, snap_rotation
 from .scalar import Scalar, Vector, cos, dot, sin
 from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
 from .tree_indices import tour
-
-TINY = 1e-15  # of the largest term: below it a difference of inertias is a structural zero
 
 
 class TreeBody(NamedTuple):
@@ -122,6 +120,7 @@ class Tree:
     armature: Mapping[int, Scalar] = field(default_factory=dict)  # inertia of rotors by rate, kg m^2 or kg
     acting: tuple[Acting, ...] = ()  # damping, friction, springs
     tendons: tuple[Tree, tuple[Tendon, ...]] | None = None  # with the tree on which they pull
+    lift: Tree | None = None  # with what is compensated of the bodies' masses
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
     formulas: tuple[FormulaJoint, ...] = ()  # their bodies have the coordinates of `expanded`
     locked: bool = False  # bodies have the inertia of their wheels about the axis too, see `wheels.locked`
@@ -244,6 +243,7 @@ class _Builder:
     bodies: list[partial[TreeBody]] = field(default_factory=list)  # each waits for its inertia
     frames: dict[str, LinkFrame] = field(default_factory=dict)
     inertias: list[RigidInertia] = field(default_factory=list)
+    shares: Mapping[str, float] | None = None
     formulas: list[FormulaJoint] = field(default_factory=list)
     steps: int = 0  # of the joints by formula so far
 
@@ -254,14 +254,15 @@ def build_tree(
     context: Context | None = None,
     snap: float = TINY,
     forces: bool = False,
+    shares: Mapping[str, float] | None = None,
 ) -> Tree:
     """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
     "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
     "<joint>.child.origin.x" of a link apart from its joint, "<joint>.lead", "<joint>.armature" and the other
     fields of `JointDynamics`, "gravity.z". Rotation entries within `snap` of 0 or +-1 are taken as such.
-    forces: with those that act in the joints.
+    forces: with those that act in the joints. shares: of the masses of links, all that there is of their inertia.
     """
-    state = _Builder(model, value, snap)
+    state = _Builder(model, value, snap, shares=shares)
     offsets = offsets_of(model)
     by_parent: dict[str, list[JointData]] = {}
     for joint in model.joints:
@@ -285,11 +286,15 @@ def build_tree(
     bodies = tuple(b(RigidInertia(i.m, i.h, _clean(i.S))) for b, i in zip(state.bodies, state.inertias))
     g = Vec(*(value(f"gravity.{a}", x) if x else 0.0 for a, x in zip("xyz", model.gravity)))
     names = tuple(j.name for j in model.moving_joints for _ in range(j.nv))
-    return Tree(
+    made = Tree(
         bodies, state.frames, g, model.nq, model.nv, names, context or Context(),
-        armature=armature(model, value), acting=acting(model, value) if forces else (),
-        formulas=tuple(state.formulas),
+        armature={} if shares else armature(model, value), formulas=tuple(state.formulas),
     )  # fmt: skip
+    if not forces:
+        return made
+    part = weightless(model)
+    lift = build_tree(model, value, context, snap, shares=part) if part else None
+    return made.replace(acting=acting(model, value), lift=lift)
 
 
 def plain_tree(model: Model, what: str, snap: float = TINY) -> Tree:
@@ -389,38 +394,14 @@ def _with_offset(e: Elementary, k: int, R: Mat, p: Vec, shift: float) -> tuple[M
     return R, p
 
 
-def snap_rotation(R: Mat, tolerance: float) -> Mat:
-    """Entries within the tolerance of 0 or +-1 become exact, and the others such that R stays a rotation."""
-    if R == IDENTITY:
-        return IDENTITY
-
-    def near(x: Scalar) -> Scalar:
-        n = round(x) if isinstance(x, float) else x
-        return float(n) if isinstance(n, int) and abs(x - n) <= tolerance else x
-
-    S = Mat.of((near(x) for x in row) for row in R)
-    if S == R:
-        return R
-    S = _orthonormal(_orthonormal(S))
-    return S if _defect(S) <= 10.0 * TINY else R
-
-
-def _orthonormal(R: Mat) -> Mat:
-    """One Newton step R (3 - R^T R) / 2 towards a rotation, structural zeros kept."""
-    D = Mat.of(((1.5 if i == j else 0.0) - 0.5 * x for j, x in enumerate(g)) for i, g in enumerate(R.T.mul(R)))
-    return Mat.of((0.0 if old == 0.0 else new for old, new in zip(a, b)) for a, b in zip(R, R.mul(D)))
-
-
-def _defect(R: Mat) -> float:
-    """The largest entry of R^T R - 1."""
-    return max(float(abs(x)) for row in R.T.mul(R) - IDENTITY for x in row)
-
-
 def _inertia(state: _Builder, link: str, inertial: Inertial) -> RigidInertia:
     def get(name: str, x: float) -> Scalar:
         return state.value(f"{link}.{name}", x) if x else 0.0
 
     com = Vec(*(get(f"com.{a}", x) for a, x in zip("xyz", inertial.com)))
+    if state.shares is not None:
+        mass = get("mass", inertial.mass) * state.shares.get(link, 0.0)
+        return RigidInertia(mass, com * mass, SYM_ZERO)
     t = Sym.of(Mat.of(inertial.tensor))
     names = ("xx", "xy", "xz", "yy", "yz", "zz")
     tensor = Sym(*(get(f"inertia.{n}", x) for n, x in zip(names, t)))

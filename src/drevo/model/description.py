@@ -57,7 +57,10 @@ class JointDynamics:
     """What acts in a joint, alike on each of its rates v; x is its coordinate. In N m and rad, or N and m.
 
     armature: inertia of the rotor as the joint feels it, its own times the gear ratio squared, kg m^2 (kg).
-    The force is -damping v - quadratic |v| v - friction sign(v) - stiffness (x - reference) + offset.
+    The force is -(damping + quadratic |v| + cubic v^2) v - friction sign(v)
+    - (stiffness + stiffness2 y + stiffness3 y^2) y + offset, where y = x - reference. Of a ball joint y is the
+    rotation vector from the quaternion `rest` (at first none) in body axes, of a free joint also the way from its
+    position, and |y| stands in the bracket; a free joint's dampers but linear ones act along the world's axes.
     """
 
     armature: float = 0.0
@@ -67,11 +70,20 @@ class JointDynamics:
     stiffness: float = 0.0
     reference: float = 0.0
     offset: float = 0.0
+    cubic: float = 0.0
+    stiffness2: float = 0.0
+    stiffness3: float = 0.0
+    rest: tuple[float, ...] = ()
 
     @property
     def passive(self) -> bool:
         """Something acts beside the rotor."""
-        return any((self.damping, self.quadratic, self.friction, self.stiffness, self.offset))
+        return any((self.damping, self.quadratic, self.cubic, self.friction, self.springy, self.offset))
+
+    @property
+    def springy(self) -> bool:
+        """There is a spring."""
+        return any((self.stiffness, self.stiffness2, self.stiffness3))
 
 
 @concise
@@ -128,6 +140,7 @@ class Link:
     inertial: Inertial | None = None
     shapes: tuple[Shape, ...] = ()
     line: int = 0
+    gravcomp: float = 0.0  # the part of its weight that a passive force at its centre of mass takes away
 
 
 @concise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from drevo.model.description import QUATERNIONS, Joint, JointDynamics, Limit
+from drevo.model.description import Joint, JointDynamics, Limit
 from drevo.model.draft import Draft
 from drevo.model.formula import faults, faults_of_values
 
@@ -54,14 +54,6 @@ def checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) ->
             draft.doubts.append(
                 f"{draft.at(joint)} has the negative {what} {getattr(d, what):g}, which drives it; correct it"
             )
-    if d.armature and kind == "free":
-        draft.doubts.append(
-            f"{draft.at(joint)} has armature along the axes of a free body, whose turning adds nothing to it; "
-            "give the body mass instead"
-        )
-    if d.stiffness and kind in QUATERNIONS:
-        draft.ignore("stiffness", draft.at(joint))
-        d = replace(d, stiffness=0.0)
-    if not d.stiffness:
-        d = replace(d, reference=0.0)
+    if not d.springy:
+        d = replace(d, reference=0.0, rest=())
     return None if kind == "fixed" or d == JointDynamics() else d

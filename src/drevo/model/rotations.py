@@ -85,6 +85,20 @@ def matrix_of_quaternion(x: float, y: float, z: float, w: float) -> Mat3:
     )
 
 
+def quaternion_of(r: Mat3) -> tuple[float, float, float, float]:
+    """The unit quaternion x, y, z, w of a rotation, by its largest part: Shepperd 1978."""
+    trace = r[0][0] + r[1][1] + r[2][2]
+    i = max(range(4), key=lambda k: trace if k == 3 else r[k][k])
+    j, k = (i + 1) % 3, (i + 2) % 3
+    if i == 3:
+        q = [r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1], 1.0 + trace]
+    else:
+        q = [0.0, 0.0, 0.0, r[k][j] - r[j][k]]
+        q[i], q[j], q[k] = 1.0 + 2.0 * r[i][i] - trace, r[j][i] + r[i][j], r[k][i] + r[i][k]
+    x, y, z, w = (part / hypot(*q) for part in q)
+    return x, y, z, w
+
+
 def from_axis_angle(axis: Vec3, angle: float) -> Mat3:
     """The turn by `angle` about `axis` (of any length but zero)."""
     n, s = hypot(*axis), sin(angle / 2)

@@ -106,6 +106,7 @@ class Builder:
         child_rotation: Numbers = None,
         pose: GivenPose | None = None,
         coordinates: int = 1,
+        gravcomp: float = 0.0,
     ) -> Builder:
         """Add a body; q is in the order of these calls.
 
@@ -121,7 +122,8 @@ class Builder:
 
         armature: inertia of its rotor as the joint feels it, kg m^2 (kg along a slide); damping, N m s (N s/m);
         friction: dry, N m (N); stiffness, N m/rad (N/m), of a spring at rest at `reference`, rad (m). They hold
-        for each rate of the joint; `dynamics`, a JointDynamics, gives them and rarer ones in one.
+        for each rate of the joint; `dynamics`, a JointDynamics, gives them and rarer ones in one. `gravcomp`: the
+        part of the body's weight that a passive force takes away.
 
         pose: of a "custom" joint, by formulas of its 1 to 6 `coordinates`, called q, or q1, q2, ..: a mapping with
         any of x, y, z (m) and roll, pitch, yaw (rad, as in URDF), each text or a number, and names of your own for
@@ -134,7 +136,7 @@ class Builder:
         """
         who = f"body {name!r}"
         parent, joint_name = self._new_names(who, name, parent, joint_name)
-        self._links[name] = Link(name, _inertial(who, mass, com, inertia, inertia_at))
+        self._links[name] = _link(who, name, mass, com, inertia, inertia_at, gravcomp)
         made = Joint(
             joint_name, _kind(who, joint), parent, name, *_placed(who, origin, rotation, rpy, axis, axis2),
             _lead(who, joint, lead), _limit(who, limit), _mimic(who, mimic),
@@ -320,6 +322,13 @@ def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at:
     return Inertial(m, c, tensor) if m or any(map(any, tensor)) else None
 
 
+def _link(who: str, name: str, *given: Any) -> Link:
+    """mass, com, inertia, inertia_at, gravcomp."""
+    *body, gravcomp = given
+    part = _checked(who, "gravcomp", lambda x: values.scalar(x, ANY), gravcomp)
+    return Link(name, _inertial(who, *body), gravcomp=part)
+
+
 def _rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat3:
     if rotation is not None and rpy is not None:
         raise ModelError(f"{who}: both rotation and rpy are given; give one of them")
@@ -373,7 +382,7 @@ def _bound(who: str, value: object) -> float | None:
 def _dynamics(who: str, whole: JointDynamics | None, *given: float) -> JointDynamics | None:
     """What acts in the joint; None for nothing."""
     names = ("armature", "damping", "friction", "stiffness", "reference")
-    parts = {n: _checked(who, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)}
+    parts: dict[str, Any] = {n: _checked(who, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)}
     if whole is not None and any(parts.values()):
         raise ModelError(f"{who}: both dynamics and {', '.join(n for n in names if parts[n])} are given; give one")
     found = JointDynamics(**parts) if whole is None else whole

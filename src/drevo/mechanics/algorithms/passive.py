@@ -1,33 +1,64 @@
-"""Dynamics with the passive forces in: M a + h = tau + p(q, v), p what dampers, friction and springs exert."""
+"""Dynamics with forces of the joints in, M a + h = tau + p(q, v): what dampers, friction, springs, tendons
+and the compensation of weights exert, where they are asked for; and what the rotors of free joints feel, always.
+
+The armature A of a free joint is as a mass without weight: A dv/dt + w x A v in the axes of the body, in which its
+rates are; along the world's it is A d2p/dt2. Of the turning A dw/dt is left, for w x A w = 0.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...model.description import Model
 from ..acting import passive_forces, slopes
-from ..scalar import Scalar, Vector
+from ..scalar import Matrix, Scalar, Vector
+from ..spatial import Vec, skew
 from ..tree import Tree, build_tree
+from .derivatives import inverse_dynamics_derivatives
+from .explicit import explicit
+from .inverse_dynamics import gravity, inverse_dynamics
 from .tendons import tendon_forces, tendon_slopes, with_tendons
 
 Array = np.ndarray[Any, Any]
 Compute = Callable[..., Any]
+Slopes = Iterator[tuple[int, int, Scalar, Scalar]]  # force, rate, and the derivatives by coordinate and by rate
+
+
+class JointForces(NamedTuple):
+    """JointForces of the joints, (nv,) N m or N, and their derivatives."""
+
+    value: Callable[[Tree, Vector, Vector], list[Scalar]]
+    slopes: Callable[[Tree, Vector, Vector], Slopes]
 
 
 def passive(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """p(q, v), (nv,) N m or N."""
-    joints = passive_forces(tree.acting, tree.nv, q, v)
-    return [x + y for x, y in zip(joints, tendon_forces(tree, q, v))] if tree.tendons else joints
+    out = passive_forces(tree.acting, tree.nv, q, v)
+    if tree.tendons is not None:
+        out = [x + y for x, y in zip(out, tendon_forces(tree, q, v))]
+    if tree.lift is not None:
+        out = [x + y for x, y in zip(out, _on("gravity", gravity)(tree.lift, q))]
+    return out
 
 
-def passive_slopes(tree: Tree, q: Vector, v: Vector) -> Iterator[tuple[int, int, Scalar, Scalar]]:
-    """Row, column and the derivatives of p of the row by the coordinate and the rate of the column."""
-    yield from ((k, k, by_q, by_v) for k, by_q, by_v in slopes(tree.acting, v))
+def passive_slopes(tree: Tree, q: Vector, v: Vector) -> Slopes:
+    """dp/dq and dp/dv, entry by entry."""
+    yield from slopes(tree.acting, q, v)
     yield from tendon_slopes(tree, q, v)
+    if tree.lift is not None:
+        still = [0.0] * tree.nv
+        by_q = _on("inverse_dynamics_derivatives", inverse_dynamics_derivatives)(tree.lift, q, still, still)[0]
+        yield from ((r, c, x, 0.0) for r, row in enumerate(by_q) for c, x in enumerate(row))
+
+
+def _on(name: str, plain: Compute) -> Compute:
+    """The plain algorithm, on trees with joints by formula too."""
+    parts = {name: plain, "inverse_dynamics": inverse_dynamics}
+    return lambda tree, *state: (explicit(name, parts) if tree.formulas else plain)(tree, *state)
 
 
 def passive_tree(model: Model) -> Tree:
@@ -46,36 +77,83 @@ def passive_on_arrays(model: Model) -> Callable[[Array, Array], Array]:
     return of
 
 
-def with_passive(name: str, compute: Compute) -> Compute:
-    """The algorithm of a quantity with the passive forces in."""
-    return partial(_WITH[name], compute)
+def _coasting_rotors(tree: Tree) -> Iterator[tuple[int, Scalar]]:
+    """First rate and armature of every free joint that has one."""
+    for owner in tree.owners():
+        if owner.kind == "free" and owner.v in tree.armature:
+            yield owner.v, tree.armature[owner.v]
 
 
-def _efforts(compute: Compute, tree: Tree, q: Vector, v: Vector, *a: Vector, **extra: Any) -> list[Scalar]:
-    return [x - p for x, p in zip(compute(tree, q, v, *a, **extra), passive(tree, q, v))]
+def coasts(tree: Tree) -> bool:
+    """Some free joint has an armature."""
+    return bool(tree.armature) and any(True for _ in _coasting_rotors(tree))
 
 
-def _accelerations(compute: Compute, tree: Tree, q: Vector, v: Vector, tau: Vector, **extra: Any) -> Any:
-    return compute(tree, q, v, [t + p for t, p in zip(tau, passive(tree, q, v))], **extra)
+def coasting(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """-w x A v of the free joints."""
+    out: list[Scalar] = [0.0] * tree.nv
+    for at, size in _coasting_rotors(tree):
+        out[at : at + 3] = Vec(*v[at : at + 3]).cross(Vec(*v[at + 3 : at + 6])) * size
+    return out
 
 
-def _effort_derivatives(compute: Compute, tree: Tree, q: Vector, v: Vector, a: Vector) -> Any:
+def coasting_slopes(tree: Tree, q: Vector, v: Vector) -> Slopes:
+    for at, size in _coasting_rotors(tree):
+        u, w = Vec(*v[at : at + 3]), Vec(*v[at + 3 : at + 6])
+        for r in range(3):
+            for c in range(3):
+                yield at + r, at + c, 0.0, -(skew(w)[r][c] * size)
+                yield at + r, at + 3 + c, 0.0, skew(u)[r][c] * size
+
+
+PASSIVE, COASTING = JointForces(passive, passive_slopes), JointForces(coasting, coasting_slopes)
+
+
+def with_forces(name: str, compute: Compute, forces: JointForces = PASSIVE) -> Compute:
+    """The algorithm of a quantity with the forces in; itself where they do not matter."""
+    change = _WITH.get(name)
+    return partial(change, compute, forces) if change else compute
+
+
+def _efforts(compute: Compute, p: JointForces, tree: Tree, q: Vector, v: Vector, *a: Vector, **extra: Any) -> Any:
+    return [x - y for x, y in zip(compute(tree, q, v, *a, **extra), p.value(tree, q, v))]
+
+
+def _accelerations(
+    compute: Compute, p: JointForces, tree: Tree, q: Vector, v: Vector, tau: Vector, **extra: Any
+) -> Any:
+    return compute(tree, q, v, [x + y for x, y in zip(tau, p.value(tree, q, v))], **extra)
+
+
+def _effort_derivatives(compute: Compute, p: JointForces, tree: Tree, q: Vector, v: Vector, a: Vector) -> Any:
     """Less dp/dq and dp/dv."""
     found = compute(tree, q, v, a)
-    for i, k, *by in passive_slopes(tree, q, v):
+    for r, c, *by in p.slopes(tree, q, v):
         for rows, x in zip(found, by):
-            rows[i][k] = rows[i][k] - x
+            rows[r][c] = rows[r][c] - x
     return found
 
 
-def _acceleration_derivatives(compute: Compute, tree: Tree, q: Vector, v: Vector, tau: Vector) -> Any:
+def _acceleration_derivatives(
+    compute: Compute, p: JointForces, tree: Tree, q: Vector, v: Vector, tau: Vector
+) -> Any:
     """da/dq + M^-1 dp/dq, da/dv + M^-1 dp/dv."""
-    found = _accelerations(compute, tree, q, v, tau)
-    for i, k, *by in passive_slopes(tree, q, v):
+    found = _accelerations(compute, p, tree, q, v, tau)
+    for r, c, *by in p.slopes(tree, q, v):
         for rows, x in zip(found, by):
             for row, inverse in zip(rows, found[-1]):
-                row[k] = row[k] + inverse[i] * x
+                row[c] = row[c] + inverse[r] * x
     return found
+
+
+def _coriolis_matrix(compute: Compute, p: JointForces, tree: Tree, q: Vector, v: Vector) -> Matrix:
+    """With what of it goes with the linear rates, which is skew."""
+    C: Matrix = compute(tree, q, v)
+    for at, size in _coasting_rotors(tree):
+        for r, row in enumerate(skew(Vec(*v[at + 3 : at + 6]))):
+            for c, x in enumerate(row):
+                C[at + r][at + c] = C[at + r][at + c] + x * size
+    return C
 
 
 _WITH: dict[str, Compute] = {
@@ -84,4 +162,5 @@ _WITH: dict[str, Compute] = {
     "forward_dynamics": _accelerations,
     "inverse_dynamics_derivatives": _effort_derivatives,
     "forward_dynamics_derivatives": _acceleration_derivatives,
+    "coriolis_matrix": _coriolis_matrix,
 }

@@ -298,7 +298,7 @@ _LISTS: dict[str, type] = {
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
-    JointDynamics: {f.name: _any_number for f in fields(JointDynamics)},
+    JointDynamics: {**{f.name: _any_number for f in fields(JointDynamics)}, "rest": values.sequence},
     PoseFormula: {"coordinates": _whole, "pose": _each(_pair)},
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
     ContactPoint: {"link": values.name, "point": values.vector},
@@ -326,7 +326,7 @@ _READERS: dict[type, FieldReaders] = {
         "uri": values.text,
         "role": _of("visual", "collision"),
     },
-    Link: {"name": values.name, "inertial": _one(Inertial), "shapes": _each(_one(Shape))},
+    Link: {"name": values.name, "inertial": _one(Inertial), "shapes": _each(_one(Shape)), "gravcomp": _any_number},
     Joint: {
         **{key: values.name for key in ("name", "kind", "parent", "child")},
         **{key: values.vector for key in ("origin", "axis", "axis2", "child_origin")},

@@ -100,7 +100,8 @@ def _limit(model: Any, i: int, kind: str) -> Limit | None:
 
 def _dynamics(draft: Draft, model: Any, i: int) -> JointDynamics:
     """Rotor, damper and dry friction, where all rates of the joint have the same."""
-    found, first = {}, model.joints[i].idx_v
+    found: dict[str, Any] = {}
+    first = model.joints[i].idx_v
     for key in ("armature", "damping", "friction"):
         mine = np.ravel(getattr(model, key, ()))[first : first + model.joints[i].nv]
         if len(mine) and (mine != mine[0]).any():

@@ -17,7 +17,11 @@ TextValue = str | float | tuple[float, ...]
 
 PLAIN = {kind: kind for kind in ("fixed", "revolute", "continuous", "prismatic")}  # alike in URDF and SDF
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_SELDOM_SAID = ("quadratic", "offset")
+_SELDOM_SAID = {
+    "quadratic": "the quadratic damping", "cubic": "the cubic damping", "offset": "the constant force",
+    "stiffness2": "the square in the spring", "stiffness3": "the cube in the spring",
+    "rest": "the rest of the spring",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -58,10 +62,11 @@ def begin(
         out.lost += [f"its {count} {what}" for what, count in held.items() if count]
     if model.keyframes:
         out.left_out.append(f"its keyframes {listed(key.name for key in model.keyframes)}")
-    for what in (name for name in _SELDOM_SAID if name not in says):
+    for what, named in ((x, said) for x, said in _SELDOM_SAID.items() if x not in says):
         if found := [j.name for j in robot.joints if getattr(j.dynamics or JointDynamics(), what)]:
-            named = "quadratic damping" if what == "quadratic" else "constant force"
-            out.lost.append(f"the {named} of {listed(found)}")
+            out.lost.append(f"{named} of {listed(found)}")
+    if lifted := [link.name for link in robot.links if link.gravcomp]:
+        out.lost.append(f"the compensated weight of {listed(lifted)}")
     if odd := [j for j in model.joints if j.kind not in kinds]:
         said = ", ".join(sorted({j.kind for j in odd}))
         out.lost.append(f"joints of type {said} ({listed(j.name for j in odd)}), which only Drevo reads there")

@@ -27,7 +27,7 @@ from drevo.model.loaders.mjcf.file import (
 from drevo.model.loaders.mjcf.geoms import geom_of, shape_of
 from drevo.model.loaders.mjcf.inertials import inertial_of
 from drevo.model.loaders.mjcf.posture import Posture
-from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, unit
+from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, quaternion_of, unit
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 JOINTED = ("joint", "freejoint")
@@ -122,6 +122,9 @@ def _joints(file: File, body: Element, name: str, parent: str, place: FramePose,
         child = name if k == len(joints) - 1 else file.unused(f"{name}_{joint.name}")
         if joint.kind == "free":
             _check_free(file, body, name, element, parent == "world" and len(joints) == 1)
+            if joint.dynamics and joint.dynamics.springy:
+                rest = (*origin, *quaternion_of(turn))
+                joint = replace(joint, dynamics=replace(joint.dynamics, rest=rest))
             origin, turn = ORIGIN, IDENTITY
         place = _from_reference(held.file, element, joint, add_vectors(origin, apply(turn, at)), turn)
         file.draft.joints.append(
