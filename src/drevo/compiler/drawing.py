@@ -70,7 +70,7 @@ def _carries(tree: Tree, i: int) -> bool:
 
 def _bent(tree: Tree, model: Model) -> list[float]:
     q = [float(x) for x in neutral(model)]
-    middle = bounds(model).mean(1).tolist()
+    middle = bounds(model).mean(0).tolist()
     for k, b in enumerate(tree.owners()):
         if b.kind in TURNING:
             q[b.q] = BENT[k % len(BENT)]

@@ -133,7 +133,7 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
     by_formula = any(joint.formula for joint in model.joints)  # which may have no value beyond the limits
     for joint, sq, sv in (named or model).slices():
         rng = np.random.default_rng(list(joint.name.encode()))
-        low, high = bounds(named or model)[sq].T if by_formula else (-1.0, 1.0)
+        low, high = bounds(named or model)[:, sq] if by_formula else (-1.0, 1.0)
         q[:, sq] = rng.uniform(low, high, (STATES, joint.nq))
         if joint.turns:
             turn = rng.normal(size=(STATES, 4))
