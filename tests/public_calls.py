@@ -225,8 +225,67 @@ def controllers(rng: Rng) -> Iterator[Call]:
     follow = control.track(r, 0.01, q, 0.0 * q, 0.0 * q, np.eye(2 * r.nv), np.eye(r.nv))
     yield Call("Tracker", follow, (0.01, q[0], rest), {})
     hand = constraint.point_on_plane(r.link_names[-1], (0.1, 0.2, 0.0), normal=(1.0, 0.0, 0.0))
-    yield call(control.stabilise, r, hand, 25.0, 10.0)
+    yield call(control.stabilise, r, hand, 25.0, 10.0, damping=0.1)
     yield Call("Stabiliser", kept(), (0.0, q, 0.0 * q), {})
+    yield call(kept().rank, 0.0, q[0], rest)
+    yield from more_controllers(r, L, rng)
+
+
+def more_controllers(r: drevo.Robot, L: Any, rng: Rng) -> Iterator[Call]:
+    """What linear models are asked, observers, equilibria, schedules, laws and what leaves of them."""
+    n, m = 2 * r.nv, r.nv
+    link, batch = r.link_names[-1], r.random(rng, 2)
+    yield call(
+        r.linearise, batch, 0.0 * batch, r.gravity(batch), f_ext={link: np.ones(6)}, t=0.0, passive=True,
+        outputs=["q", "a", f"pose:{link}", f"velocity:{link}"],
+    )  # fmt: skip
+    Ld = L.discretised(0.01)
+    for model in (L, Ld):
+        yield call(control.kalman, model, np.eye(n), np.eye(n))
+        yield call(control.lqg, model, np.eye(n), np.eye(m), np.eye(n), np.eye(n))
+        yield call(control.controllability, model)
+        yield call(control.observability, model)
+        yield call(model.step_response, 0.2)
+        yield call(model.to_scipy)
+        yield call(model.poles)
+    yield call(control.lqr, Ld, np.eye(n), np.eye(m), horizon=5, final=np.eye(n))
+    yield call(control.observer, L, -np.linspace(4.0, 6.0, n))
+    yield call(L.step_response, 0.2, samples=11)
+    yield call(L.frequency_response, np.array([0.11, 1.3]))
+    yield call(L.zeros, output=L.outputs[0], input=L.inputs[0])
+    yield call(L.pole_zero_map, L.outputs[0], L.inputs[0])
+    yield call(control.LinearModel.of, L.to_scipy())
+    yield call(L.write_out, "model")
+    yield call(control.trim, r, r.random(rng), actuated=r.joint_names, keep=[], tolerance=1e-8, steps=20)
+    law = control.lqr(L, np.eye(n), np.eye(m))
+    yield Call("Regulator", law, (0.0, L.q, np.zeros(m)), {})
+    yield call(law.write_out, "law")
+    made = planned()
+    yield call(made.at, np.array([0.1]))
+    yield call(made.law, np.array([0.1]))
+    yield call(made.write_out)
+    if rng.random() < 0.2:
+        yield call(
+            control.schedule, r, {"joint1": np.array([0.0, 0.1])}, np.eye(n), np.eye(m), q0=np.zeros(3), dt=0.1
+        )
+    held = [constraint.point_on_plane("rod", (0.1, 0.0, 0.0), normal=(0.0, 0.0, 1.0))]
+    free = robot("tumbler")
+    yield call(drevo.write_out, r, "mass_matrix", wrt=["q"])
+    yield call(
+        drevo.write_out, free, "constrained_dynamics", constraints=held, stabilise=(10.0, 25.0), passive=False
+    )
+    yield call(r.derivative, "constrained_dynamics", "v", constraints=[hinge(r)], check=True)
+    yield call(r.derivative, "gravity", ("q", "q"), packed=True, budget=60.0)
+
+
+def hinge(r: drevo.Robot) -> Any:
+    return constraint.point_on_plane(r.link_names[-1], (0.1, 0.2, 0.0), normal=(1.0, 0.0, 0.0))
+
+
+@cache
+def planned() -> control.Schedule:
+    r = robot("three-link")
+    return control.schedule(r, {"joint1": [0.0, 0.1]}, np.eye(2 * r.nv), np.eye(r.nv))
 
 
 @cache

@@ -15,7 +15,7 @@ from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, U
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
 from ..errors import InputError, one_of
-from ..io.given import positive
+from ..io.given import flag, positive
 from ..mechanics import scalar
 from ..mechanics.algorithms.displacements import displaced, motion_series, variables
 from ..mechanics.formalisms import zaremba
@@ -80,6 +80,7 @@ def derivative(
     x = found_quantity(quantity)
     axes = names_in(wrt, f"derivative of {x.name}: wrt")
     _refuse(x, axes, method)
+    packed = flag("derivative: packed", packed)
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
     again = functools.partial(
         derivative, model, x.name, axes, method=method, dtype=dtype, layout=layout, packed=packed, check=check,

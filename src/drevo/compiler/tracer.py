@@ -9,7 +9,7 @@ from typing import Any
 
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
-from ..errors import TraceError
+from ..errors import InputError, TraceError, shown
 from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.tendons import with_tendons
 from ..mechanics.body_table import table_of
@@ -124,6 +124,8 @@ class Tracer:
         """compiled: for machine code every parameter is its own, sign and all, and pivots of M are guarded; else,
         as on a page, equal lengths are one symbol. prepare: what is done to the tree before all else.
         acting: the tree has the forces that act in its joints."""
+        if not isinstance(name, str) or not name:
+            raise InputError(f"a program's name must be text, not {shown(name)}")
         self.name, self.compiled = name, compiled
         self.graph = Graph()
         self.context = GraphContext(self.graph)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.emit.plot import Curve, Panel, plot
-from ..errors import InputError, NumericsError
+from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds, whole
 from ..io.packages import package
 from ..io.reprs import result
@@ -197,6 +197,6 @@ def transmission_zeros(m: Matrices, output: str | None, source: str | None) -> A
 def _channel(what: str, name: str | None, names: Sequence[str]) -> list[int]:
     if name is None:
         return list(range(len(names)))
-    if name not in names:
-        raise InputError(f"zeros: {what} {name!r} is none of the model's: {', '.join(names[:40])}")
+    if not isinstance(name, str) or name not in names:
+        raise InputError(f"zeros: {what} {shown(name)} is none of the model's: {', '.join(names[:40])}")
     return [names.index(name)]

@@ -133,8 +133,13 @@ class Robot(Methods, JointArrays):
         """The Function of a derivative, one more trailing axis (nv) for each of `wrt`: ("q",), ("q", "v"), ...
 
         On the tangent space: derivatives of M(q + d) in one d at d = 0. "t", ("t", "t"): along a motion, from
-        q, v, a, j, s. See `drevo.compiler.differentiate.derivative`.
+        q, v, a, j, s. "constrained_dynamics" with contacts= and constraints=: of accelerations and reactions, by
+        q, v and tau. See `drevo.compiler.differentiate.derivative`, `drevo.constrained.program`.
         """
+        if isinstance(quantity, str) and quantity == "constrained_dynamics":
+            from ..constrained.program import constrained_derivative
+
+            return constrained_derivative(self, wrt, **given)
         from ..compiler.differentiate import derivative
 
         return derivative(self, quantity, wrt, **given)

@@ -126,7 +126,8 @@ def export(
 
 def has_own_program(name: Any, wrt: Any) -> bool:
     """Whether it is none of the catalogue's quantities by itself."""
-    return name == CONSTRAINED or (not isinstance(wrt, (tuple, list)) or bool(wrt))
+    constrained = isinstance(name, str) and name == CONSTRAINED
+    return constrained or not isinstance(wrt, (tuple, list)) or bool(wrt)
 
 
 def program_of(
@@ -135,7 +136,7 @@ def program_of(
     """The program of a derivative, or of constrained dynamics and theirs."""
     from ..model.messages import model_of, names_in
 
-    if name == CONSTRAINED:
+    if isinstance(name, str) and name == CONSTRAINED:
         from ..constrained.program import Constrained, constrained_axes
 
         if options:
