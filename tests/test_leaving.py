@@ -16,8 +16,10 @@ from kovalchuk_cases import Array, worst
 from test_emit import compiled
 from test_export import RUN
 from test_linearise import at_rest, four_bar
+from typer.testing import CliRunner
 
 import drevo
+from drevo.apps.cli.main import app
 from drevo.codegen.emit.languages import LANGUAGES
 from drevo.constrained.dynamics import hold
 from drevo.constrained.program import constrained_derivative
@@ -220,6 +222,25 @@ def test_what_cannot_be_written_out() -> None:
     ):
         with pytest.raises(drevo.DrevoError, match=told):
             drevo.write_out(r, **{"name": "constrained_dynamics", **given})
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("scara lqr --dt 0.01", r"scara_lqr\.c: scara_lqr, at every call 17 additions, 20 multiplications"),
+        ("scara kalman --dt 0.01", "at every call 36 additions"),
+        ("scara lqg", r"scara_lqg\.c"),
+        ("scara schedule --grid joint2=0,0.5,1", "6 choices"),
+        ("scara linear_model --q 0,0.1,0.2,0", "linear_model"),
+        ("scara mass_matrix --wrt q --json", '"dmass_matrix_dq"'),
+        ("four-bar constrained_dynamics", "94 multiplications"),
+    ],
+)
+def test_the_command_line(words: str, told: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["export", *words.split(), "--target", "c", "-o", str(tmp_path)])
+    assert done.exit_code == 0 and re.search(told, done.output.replace("\n", " ")), done.output
+    (file,) = tmp_path.iterdir()
+    assert "malloc" not in file.read_text() and "void " in file.read_text()
 
 
 # -- on a controller -----------------------------------------------------------------------------------------
