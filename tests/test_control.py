@@ -246,6 +246,22 @@ def held_at(x: float, z: float, *rows: Any) -> Any:
     return constraint.point_to_point("lower", (0, 0, -1), "world", (x, 0, z), rows=rows or ((1, 0, 0), (0, 0, 1)))
 
 
+def test_damping() -> None:
+    """Rows that repeat others under a compiled law; the rank that is said; what leaves."""
+    r = drevo.load("puma560")
+    q, rest = np.array([0.3, -0.6, 0.4, 0.2, 0.7, 0.1]), np.zeros(6)
+    plane = constraint.point_on_plane("link6", (0, 0, 0), (0, 0, 1), offset=0.2)
+    twice = stabilise(r, [plane, plane], 100.0, 20.0, damping=1e-3)
+    rank, condition = twice.rank(0.0, q, rest)
+    assert rank == 1 and condition == np.inf and stabilise(r, plane, 100.0, 20.0).rank(0.0, q, rest) == (1, 1.0)
+    table = simulate(r, q, tau=Control(twice), duration=4.0, every=100)
+    assert abs(r.pose(table.q[-1], "link6")[2, 3] - 0.2) <= 1e-3
+    assert worst(twice(0.0, q, rest), twice.by_singular_values(0.0, q, rest, rest)) <= 1e-9
+    assert worst(twice.write_out().evaluate(t=[0.0], q=q, v=rest), twice(0.0, q, rest)) <= 1e-9
+    with pytest.raises(drevo.InputError, match="damping is -1; it must be a number from 0"):
+        stabilise(r, plane, 100.0, 20.0, damping=-1)
+
+
 @pytest.mark.parametrize("method", ["rk4", "gauss4", "dop853"])
 def test_an_unreachable_target(method: str) -> None:
     """The motion under a compiled law ends where the arm is stretched: rank, condition, row, how far it is off.

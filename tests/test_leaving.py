@@ -123,7 +123,9 @@ def on_feet() -> list[Any]:
     return [(b.robot(), corners)]
 
 
-@pytest.mark.parametrize("wrt", ["q", "v", "tau", ("q", "v")])
+@pytest.mark.parametrize(
+    "wrt", ["q", *(pytest.param(x, marks=pytest.mark.nightly) for x in ("v", "tau")), ("q", "v")]
+)
 def test_derivatives_under_constraints(wrt: Any) -> None:
     """As kernels: those of the linear model, the second order by differences; feedback, time, a free base."""
     from drevo import constraint
@@ -131,7 +133,7 @@ def test_derivatives_under_constraints(wrt: Any) -> None:
     b = drevo.Builder("hung")
     b.body(
         "base",
-        joint="free" if isinstance(wrt, str) else "revolute",
+        joint="free" if wrt == "tau" else "revolute",
         mass=1.0,
         com=(0.1, 0.2, 0.3),
         inertia=np.diag([0.1, 0.2, 0.25]),
@@ -228,12 +230,12 @@ def test_what_cannot_be_written_out() -> None:
     ("words", "told"),
     [
         ("scara lqr --dt 0.01", r"scara_lqr\.c: scara_lqr, at every call 17 additions, 20 multiplications"),
-        ("scara kalman --dt 0.01", "at every call 36 additions"),
-        ("scara lqg", r"scara_lqg\.c"),
-        ("scara schedule --grid joint2=0,0.5,1", "6 choices"),
-        ("scara linear_model --q 0,0.1,0.2,0", "linear_model"),
         ("scara mass_matrix --wrt q --json", '"dmass_matrix_dq"'),
         ("four-bar constrained_dynamics", "94 multiplications"),
+        pytest.param("scara kalman --dt 0.01", "at every call 36 additions", marks=pytest.mark.nightly),
+        pytest.param("scara lqg", r"scara_lqg\.c", marks=pytest.mark.nightly),
+        pytest.param("scara schedule --grid joint2=0,0.5,1", "6 choices", marks=pytest.mark.nightly),
+        pytest.param("scara linear_model --q 0,0.1,0.2,0", "linear_model", marks=pytest.mark.nightly),
     ],
 )
 def test_the_command_line(words: str, told: str, tmp_path: Path) -> None:

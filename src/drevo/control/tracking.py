@@ -45,7 +45,10 @@ def tracking_lqr(
         )
     Qm, Rm = weights("Q", Q, len(given[0].A)), weights("R", R, given[0].B.shape[1], definite=True)
     P = Qm if final is None else weights("final", final, len(Qm))
-    steps = [m.discretised(step) if m.dt is None else m for m in given]
+    if isinstance(models, LinearModel):
+        steps = list(models.discretised(step) if models.dt is None else models)
+    else:
+        steps = [m.discretised(step) if m.dt is None else m for m in given]
     return riccati_steps(steps, Qm * step, Rm * step, P)[0]
 
 
