@@ -224,6 +224,10 @@ def test_what_cannot_be_written_out() -> None:
     ):
         with pytest.raises(drevo.DrevoError, match=told):
             drevo.write_out(r, **{"name": "constrained_dynamics", **given})
+    with pytest.raises(drevo.TraceError, match=r"2.8e\+05 results to write out"):
+        drevo.write_out(drevo.load("puma560"), "mass_matrix", wrt=("q",) * 5)
+    with pytest.raises(drevo.TraceError, match="hours of compiling"):
+        drevo.write_out(drevo.robots.rod_chain(300), "constrained_dynamics")
 
 
 @pytest.mark.parametrize(

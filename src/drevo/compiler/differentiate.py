@@ -14,7 +14,7 @@ from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
-from ..errors import InputError, one_of
+from ..errors import InputError, TraceError, one_of
 from ..io.given import flag, positive
 from ..mechanics import scalar
 from ..mechanics.algorithms.displacements import displaced, motion_series, variables
@@ -39,6 +39,7 @@ from .trace import output_shape
 from .tracer import Tracer, unknowns
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
+WRITTEN_OUT = 100_000  # results of a text
 METHODS = ("auto", "theorems", "graph")
 RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
 _EFFORTS = ("inverse_dynamics", "bias")
@@ -110,6 +111,11 @@ def written_derivative(
     """The program of a derivative, full arrays, for texts and other processors."""
     x = found_quantity(quantity)
     _refuse(x, wrt, method)
+    if (size := _largest(model, x, wrt if "t" not in wrt else ())) > WRITTEN_OUT:
+        raise TraceError(
+            f"the derivative of {x.name} by {', '.join(wrt)} of {model.name!r} has {size:.3g} results to write "
+            "out; take a lower order, or the compiled one with packed=True"
+        )
     chosen = options_of([x.name], options, [l.name for l in model.links])
     made = derivative_program(model, x, wrt, method, chosen)
     return replace(made, meta={**made.meta, "quantity": f"derivative of {x.name} by {', '.join(wrt)}"})

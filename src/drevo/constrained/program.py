@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
-from ..compiler.compile_cost import require_linearisable
+from ..compiler.compile_cost import require_affordable, require_linearisable
 from ..compiler.differentiate import differentiated, put
 from ..compiler.formalisms import fastest
 from ..compiler.packing import falling
@@ -75,7 +75,7 @@ class Constrained:
         expect_robot(robot, NAME)
         require_masses(robot.model, NAME)
         found = collect(robot.model, contacts, constraints)
-        require_linearisable(robot.model, [link for c in found for link in c.links])
+        require_affordable(robot.model, ["inverse_mass_matrix"])
         size, gains = sum(c.size for c in found), None
         if stabilise is not None:
             given = feedback(stabilise, size)
@@ -93,6 +93,8 @@ class Constrained:
 
     def program(self, wrt: tuple[str, ...] = (), name: str = "") -> Program:
         """a and N of (q, v, tau, t), or their derivatives, one more axis for each name in wrt."""
+        if wrt:
+            require_linearisable(self.model, [link for c in self.found for link in c.links])
         power = str(len(wrt)) if len(wrt) > 1 else ""
         title = "_".join([f"d{power}{NAME}", *(f"d{s}" for s in wrt)]) if wrt else NAME
         t = Tracer(name or title, self.model, acting=self.passive)

@@ -20,7 +20,7 @@ from ..io.saving import saving
 LOST = 1e-14  # of the largest singular value of s - A: below it s is a pole
 INFINITE = 1e-10  # of a generalised eigenvalue a / b: where b is below it, of the size of a and b
 MOST = 10_000_000  # numbers of a response
-CROSS = 0.012  # of the width of a map: half the size of a mark
+CROSS = 0.025  # of the width of a map: half the size of a mark
 
 
 class Matrices(NamedTuple):
