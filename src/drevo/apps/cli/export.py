@@ -50,29 +50,24 @@ def export(
     if ros2:
         from ..ros2 import ros2_package
 
-        print(*ros2_package(load_robot(robot, base), output, link=link), sep="\n")
-        return
+        return print(*ros2_package(load_robot(robot, base), output, link=link), sep="\n")
     options: dict[str, Any] = {k: x for k, x in (("link", link), ("frame", frame)) if x}
     what: Any = load_robot(robot, base)
     called = name or f"{what.name}_{quantity}"
     if quantity in CONTROLLERS:
-        weights = [
-            numbers_in(f"--{k}-weights", x) for k, x in (("state", state_weights), ("effort", effort_weights))
-        ]
+        weights = {"--state-weights": state_weights, "--effort-weights": effort_weights}
         what, quantity = _controller(what, quantity, q, _words(actuated), dt, weights, grid), called
     elif wrt:
         options["wrt"] = _words(wrt)
     if target == "c":
-        _write_c(what, quantity, called, output, options, as_json)
-        return
-    if kept := _words(parameters):
-        options["parameters"] = kept
+        return _write_c(what, quantity, called, output, options, as_json)
+    options |= {"parameters": kept} if (kept := _words(parameters)) else {}
     made = exported(what, quantity, target, dtype=dtype, folder=output, name=name, **options)
-    if not as_json:
+    if as_json:
+        told = {k: getattr(made, k) for k in ("name", "target", "dtype", "size", "instructions", "cycles", "link")}
+        print_json(told | {"files": [str(f) for f in made.files]})
+    else:
         print(made)
-        return
-    told = {k: getattr(made, k) for k in ("name", "target", "dtype", "size", "instructions", "cycles", "link")}
-    print_json(told | {"files": [str(f) for f in made.files]})
 
 
 def _words(text: str) -> list[str]:
@@ -80,14 +75,21 @@ def _words(text: str) -> list[str]:
 
 
 def _controller(
-    robot: Robot, what: str, q: str | None, actuated: list[str], dt: float | None, weights: list[Any], grid: str
+    robot: Robot,
+    what: str,
+    q: str | None,
+    actuated: list[str],
+    dt: float | None,
+    weights: dict[str, str],
+    grid: str,
 ) -> Any:
     """What has a program: a linear model, a law, a filter, a compensator, a schedule."""
     import numpy as np
 
     from ... import control
 
-    driven, (Q, R) = actuated or None, (x[0] if len(x) == 1 else x for x in weights)
+    driven, given = actuated or None, [numbers_in(name, x) or [] for name, x in weights.items()]
+    Q, R = (x[0] if len(x) == 1 else x for x in given)
     start = robot.neutral() if q is None else np.array(numbers_in("--q", q, robot.nq))
     if what == "schedule":
         axes = [part.partition("=") for part in grid.split(";") if part.strip()]
