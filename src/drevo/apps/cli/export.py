@@ -63,11 +63,16 @@ def export(
         return _write_c(what, quantity, called, output, options, as_json)
     options |= {"parameters": kept} if (kept := _words(parameters)) else {}
     made = exported(what, quantity, target, dtype=dtype, folder=output, name=name, **options)
-    if as_json:
-        told = {k: getattr(made, k) for k in ("name", "target", "dtype", "size", "instructions", "cycles", "link")}
-        print_json(told | {"files": [str(f) for f in made.files]})
-    else:
+    _tell(made, as_json)
+
+
+def _tell(made: Any, as_json: bool) -> None:
+    """What was written and what a call of it costs."""
+    if not as_json:
         print(made)
+        return
+    told = {k: getattr(made, k) for k in ("name", "target", "dtype", "size", "instructions", "cycles", "link")}
+    print_json(told | {"files": [str(f) for f in made.files]})
 
 
 def _words(text: str) -> list[str]:
