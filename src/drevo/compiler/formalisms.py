@@ -26,6 +26,7 @@ from ..mechanics.tree import Tree
 from ..mechanics.wheels import with_wheels
 from ..model.quantities import CATALOGUE
 from .search import (
+    DIRECTIONS,
     EFFORTS,
     MATRIX,
     NODES,
@@ -269,8 +270,10 @@ def _candidates(
         for compute in _accelerations(tree, external, purpose):
             yield Candidate(formalism, {name: compute})
     else:
-        plan = best_plan(tree, name, external, purpose) if row.switches else row.plan(tree, external)
-        yield Candidate(formalism, {name: partial(row.compute(name), **plan.options(row.switches))}, plan.prepare)
+        plans = best_plans(tree, name, external, purpose) if row.switches else [row.plan(tree, external)]
+        for plan in plans:
+            compute = partial(row.compute(name), **plan.options(row.switches))
+            yield Candidate(formalism, {name: compute}, plan.prepare)
 
 
 # -- the fewest operations --------------------------------------------------------------------------------------
@@ -282,17 +285,17 @@ def searched_recursion(name: str) -> SearchedRecursion:
     return SearchedRecursion(name, row.compute(name), CATALOGUE[name].state, row.switches)
 
 
-def best_plan(
+def best_plans(
     tree: Tree, name: str, external: Sequence[str], objective: str, budget: int = NODES, wheels: str = "kept"
-) -> Preparation:
-    """The preparation of fewest operations for a quantity of a tree of numbers."""
+) -> list[Preparation]:
+    """The preparations of fewest operations for a quantity of a tree of numbers, before regrouping."""
     start = Preparation(frames=True, unit=not external, wheels=wheels, loaded=tuple(external))
     if len(tree) > SEARCHED or not tree.bodies:
-        return start
+        return [start]
     turning = start._replace(wheels="").prepare(tree)
     trig = traced_alone(turning, searched_recursion("inverse_dynamics"), {}).counts["trig"]
     alike = {"inverse_mass_matrix": "mass_matrix"}.get(name, name)
-    run = EFFORTS if name == EFFORTS.name else searched_recursion(alike)
+    run = {x.name: x for x in (EFFORTS, DIRECTIONS)}.get(name) or searched_recursion(alike)
     return Search(tree, run, OBJECTIVES[objective], start, budget, trig).best()
 
 
@@ -301,15 +304,15 @@ def _accelerations(tree: Tree, external: Sequence[str], objective: str) -> Itera
     wheeled = with_wheels(tree, external)
     for wheels in ("",) if wheeled is tree else ("", "kept"):
         made = wheeled if wheels else tree
-        h = best_plan(tree, EFFORTS.name, external, objective, NODES // 2, wheels)
+        (h,) = best_plans(tree, EFFORTS.name, external, objective, NODES // 2, wheels)
         if not khalil_forward.shared_rates(made):  # which articulated bodies cannot carry
             yield by_articulated_form(h)
         if khalil_forward.deep(made):
             continue
-        M = best_plan(tree, "mass_matrix", external, objective, NODES // 2, wheels and "apart")
-        same = h._replace(holders=(), meeting=M.meeting, sums=M.sums, carried=M.carried, wheels=M.wheels)
-        for matrix in dict.fromkeys((M, same)):
-            yield by_inertia_matrix(h, matrix)
+        for M in best_plans(tree, DIRECTIONS.name, external, objective, NODES // 2, wheels and "apart"):
+            same = M._replace(frames=h.frames, moves=h.moves, gauge=h.gauge, phase=h.phase, unit=h.unit)
+            for matrix in dict.fromkeys((M, same)):
+                yield by_inertia_matrix(h, matrix)
 
 
 # -- the least time ---------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from ..codegen.graph import levers
 from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
 from ..mechanics.formalisms import khalil_forward
+from ..mechanics.formalisms.khalil_absolute import parallel_runs
+from ..mechanics.formalisms.khalil_matrix import direction_rows
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
 from ..mechanics.reframe import Move, apply_move, moves_at, reframed, resolve, settle_frames
 from ..mechanics.scalar import Scalar, Vector, is_zero
@@ -55,9 +57,19 @@ def bias_efforts(tree: Tree, q: Vector, v: Vector, tau: Vector, a: Vector, paral
     return [*rest, *(x + chosen.get(i, 0.0) for i, x in enumerate(a))]
 
 
+def matrix_to_solve(
+    tree: Tree, q: Vector, tau: Vector, a: Vector, absolute: Sequence[int] = (), **how: Any
+) -> list[Scalar]:
+    """The inertia matrix of forward dynamics, with the sums that lead to its rates and back."""
+    runs = parallel_runs(tree, absolute)
+    rows = runs.with_rotors(direction_rows(runs, q, **how))
+    return [x for row in rows for x in row.values()] + runs.efforts(tau) + runs.rates(a)
+
+
 SWEEP = ("parallel",)
-MATRIX = ("carried", "meeting", "sums")
+MATRIX = ("carried", "meeting", "sums", "absolute")
 EFFORTS = SearchedRecursion("efforts", bias_efforts, ("q", "v", "tau", "a"), SWEEP)
+DIRECTIONS = SearchedRecursion("directions", matrix_to_solve, ("q", "tau", "a"), MATRIX)
 WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of codegen/graph/levers.py
     "frames": {"frames": False, "moves": ()},
     "holders": {"holders": ()},
@@ -67,14 +79,15 @@ WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of code
     "meeting": {"meeting": 0, "carried": False},
     "sigma": {"gauge": "yy", "holders": ()},
     "wheels": {"wheels": ""},
+    "absolute": {"absolute": ()},
 }
 
 
 class Preparation(NamedTuple):
     """frames: body frames by estimate first; moves: then these; holders: see reduce.gauged.
 
-    parallel: runs of parallel axes in the recursion; carried, meeting, sums: see khalil_matrix. hoisted: work on
-    parameters alone is done once, so leaf phases and the unit of length may be made of them.
+    parallel: runs of parallel axes in the recursion; carried, meeting, sums, absolute: see khalil_matrix. hoisted:
+    work on parameters alone is done once, so leaf phases and the unit of length may be made of them.
     wheels: bodies symmetric about their hinge do not turn: "kept"; "locked", see mechanics.wheels; "apart", left
     to be accelerated afterwards. loaded: links that turn all the same.
     """
@@ -89,6 +102,7 @@ class Preparation(NamedTuple):
     carried: bool = False
     meeting: int = 0
     sums: bool = True
+    absolute: tuple[int, ...] = ()
     hoisted: bool = True
     wheels: str = ""
     loaded: tuple[str, ...] = ()
@@ -134,7 +148,7 @@ def by_inertia_matrix(h: Preparation, M: Preparation) -> Compute:
 
     def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector, external: Any = None) -> list[Scalar]:
         return khalil_forward.forward_dynamics(
-            h.prepare(tree), q, v, tau, external, h.parallel, M.carried, M.meeting, M.sums, M.prepare(tree)
+            h.prepare(tree), q, v, tau, external, h.parallel, matrix=M.prepare(tree), **M.options(MATRIX)
         )
 
     return forward_dynamics
@@ -215,20 +229,26 @@ class Search:
     seen: dict[LimbSignature, Any] = field(default_factory=dict)  # what was settled on a limb like this one
     frames: dict[tuple[str, bool, tuple[Move, ...]], Tree] = field(default_factory=dict)
 
-    def best(self) -> Preparation:
-        """The cheapest plan found."""
-        return self.cheapest([self.best_with(how) for how in self.ways_with_wheels()])
+    def best(self) -> list[Preparation]:
+        """The cheapest plans found: one for every way with symmetric bodies and runs of parallel axes."""
+        return list(dict.fromkeys(self.best_from(way) for way in self.ways()))
 
-    def ways_with_wheels(self) -> Sequence[str]:
-        """What may be done with symmetric bodies, where there are any."""
-        wheels = self.start.wheels
-        if self.run is EFFORTS or wheels == "apart" or with_wheels(self.tree, self.start.loaded) is self.tree:
-            return (wheels,)
-        return (wheels, "locked", "") if self.sweeps else (wheels, "")
+    def ways(self) -> Iterator[Preparation]:
+        """What may be done with them, where there are any."""
+        start, wheels = self.start, self.start.wheels
+        yield start
+        fixed = self.run in (EFFORTS, DIRECTIONS) or wheels == "apart"
+        if not fixed and with_wheels(self.tree, start.loaded) is not self.tree:
+            yield start._replace(wheels="")
+            if self.sweeps:
+                yield start._replace(wheels="locked")
+        runs = parallel_runs(settle_frames(self.framed(start)))
+        if not self.sweeps and self.small and runs.after:
+            yield start._replace(absolute=tuple(runs.tree.bodies[j].v for j in runs.after))
 
-    def best_with(self, wheels: str) -> Preparation:
-        """The cheapest plan found with one way of treating symmetric bodies."""
-        plan = self.cheapest(p._replace(wheels=wheels) for p in self.starts())
+    def best_from(self, way: Preparation) -> Preparation:
+        """The cheapest plan found from a way."""
+        plan = self.cheapest(self.starts(way))
         for _ in range(2 if self.small else 1):
             before = plan
             plan = self.with_moves(plan)
@@ -246,15 +266,15 @@ class Search:
     def small(self) -> bool:
         return len(self.tree) <= LIMB
 
-    def starts(self) -> Iterator[Preparation]:
+    def starts(self, way: Preparation) -> Iterator[Preparation]:
         """The plain preparations; large trees take the estimated frames."""
         free = any(b.kind == "free" for b in self.tree.bodies)
-        units = (True, False) if self.start.unit else (False,)
+        units = (True, False) if way.unit else (False,)
         plain = self.sweeps or free
         for frames in (False, True) if self.small else (True,):
             for unit in units:
                 for meeting in (0,) if plain or (unit is False and not self.small) else (0, 2, 3):
-                    yield self.start._replace(frames=frames, unit=unit, meeting=meeting)
+                    yield way._replace(frames=frames, unit=unit, meeting=meeting)
 
     def switches(self, plan: Preparation) -> Iterator[Preparation]:
         """The ways to run a plan, one switch at a time from it."""
@@ -306,7 +326,7 @@ class Search:
         tree, moves = settle_frames(self.framed(plan)), list(plan.moves)
         for limb in self.limbs(tree):
             own, part = plan._replace(holders=limb.local(plan.holders)), restricted(tree, limb.kept)
-            key = (limb.kept.index(limb.body), own.wheels, own.holders, limb_signature(part))
+            key = (limb.kept.index(limb.body), own.wheels, own.absolute, own.holders, limb_signature(part))
             if key not in self.seen:
                 self.seen[key] = self.moves_of(own, part, key[0])
             for m in self.seen[key]:

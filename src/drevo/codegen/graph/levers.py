@@ -18,6 +18,7 @@ LEVERS = {
     "parallel": "runs of parallel axes share their rotation",
     "meeting": "elements of the inertia matrix are formed at a body between their two",
     "sigma": "inertias are gauged to the least of numbers (off: the parameters of Khalil and Kleinfinger, yy)",
+    "absolute": "the inertia matrix takes absolute rates along runs of parallel axes",
     "wheels": "bodies that are symmetric about their hinge do not turn",
     "cancel": "x - x in neighbouring sums cancels while the graph is built",
     "factor": "a common factor on parameters alone leaves a sum while the graph is built",

@@ -18,7 +18,8 @@ from ..tree import Tree, TreeBody
 from ..tree_indices import ancestors, children_of
 from ..wheels import last_wheels
 from .khalil import efforts, inverse_dynamics
-from .khalil_matrix import Meeting, mass_matrix_rows
+from .khalil_absolute import parallel_runs
+from .khalil_matrix import Meeting, direction_rows
 
 DEEP = 50  # mean square of the rates above one: beyond it articulated bodies win by a sixth and more
 
@@ -114,12 +115,15 @@ def forward_dynamics(
     meeting: Meeting = 0,
     sums: bool = True,
     matrix: Tree | None = None,
+    absolute: Sequence[int] = (),
 ) -> list[Scalar]:
     """Accelerations, (nv,) rad/s^2 or m/s^2: efforts, M, branch-sparse L^T D L. matrix: the tree of M."""
     rest, chosen = remaining_efforts(tree, q, v, tau, external, parallel)
     light = matrix or tree
-    rows = mass_matrix_rows(light, q, carried, meeting, sums)
-    a = with_last_wheels(tree, q, factorised(light, rows).solve(rest), light)
+    runs = parallel_runs(light, absolute)
+    rows = runs.with_rotors(direction_rows(runs, q, carried, meeting, sums))
+    solved = runs.rates(factorised(light, rows).solve(runs.efforts(rest)))
+    a = with_last_wheels(tree, q, solved, light)
     return [x + chosen.get(i, 0.0) for i, x in enumerate(a)]
 
 

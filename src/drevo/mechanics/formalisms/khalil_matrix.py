@@ -15,9 +15,10 @@ from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
-from ..spatial import IDENTITY, UNIT, RigidInertia, Sym, Vec, congruence, rotate, rotated
+from ..spatial import IDENTITY, UNIT, ZERO, RigidInertia, Sym, Vec, congruence, rotate, rotated
 from ..tree import Tree
 from .khalil import joined_numbers
+from .khalil_absolute import ParallelRuns, parallel_runs
 
 Meeting = int | Sequence[int]  # a depth, or for every body the ancestor at which its wrench stops
 Traces = Vec  # S_bb + S_cc by axis a: the diagonal of the rotational inertia
@@ -51,28 +52,47 @@ def wrench(P: RigidInertia, t: Traces, s: Motion) -> Force:
 
 
 def mass_matrix_rows(
-    tree: Tree, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True
+    tree: Tree,
+    q: Vector,
+    carried: bool = False,
+    meeting: Meeting = 0,
+    sums: bool = True,
+    absolute: Sequence[int] = (),
 ) -> SparseRows:
     """Lower triangle of M over q's own order. carried: traces go along beside S instead of being summed anew.
 
-    meeting: the depth at which the wrenches from below meet the screws of the joints above.
+    meeting: the depth at which the wrenches from below meet the screws of the joints above. absolute: rates whose
+    runs of parallel axes are taken by absolute rates on the way, see `khalil_absolute`.
     """
+    runs = parallel_runs(tree, absolute)
+    return with_rotor_rows(tree, runs.relative(direction_rows(runs, q, carried, meeting, sums)))
+
+
+def direction_rows(
+    runs: ParallelRuns, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True
+) -> SparseRows:
+    """Lower triangle of M over the directions of runs, the rotors left out."""
+    tree = runs.tree
     X, n = tree.placements(scaled(q, linear_coordinates(tree), tree.unit)), len(tree)
     total, trace = [b.inertia for b in tree.bodies], [traces(b.inertia.S) for b in tree.bodies]
-    screws, stops = Screws(tree, X, q, sums), meeting_bodies(tree, meeting)
+    own, own_trace = list(total), list(trace)  # without the bodies that go on in a run
+    screws, stops = Screws(tree, X, q, sums, runs), meeting_bodies(tree, meeting)
     M: SparseRows = [{} for _ in range(tree.nv)]
     for i in range(n - 1, -1, -1):
         b = tree.bodies[i]
         tree.section(i)
         tree.named_vec(total[i].h, "h", i)
         if not carried:
-            trace[i] = traces(total[i].S)
+            trace[i], own_trace[i] = traces(total[i].S), traces(own[i].S)
+        shifts = [runs.shift(X[c], total[c], c) for c in runs.after.get(i, ())]
         for k, column in enumerate(tree.motion_subspace(b)):
-            row(screws, M, i, k, wrench(total[i], trace[i], column), stops[i])
+            row(screws, M, i, k, wrench(own[i], own_trace[i], column), shifts, stops[i])
         if b.parent >= 0:
             P, t = composite_to_parent(X[i], total[i], trace[i])
             total[b.parent], trace[b.parent] = total[b.parent] + P, trace[b.parent] + t
-    return with_rotor_rows(tree, in_metres(M, linear_rates(tree), tree.unit))
+            if i not in runs.slip:
+                own[b.parent], own_trace[b.parent] = own[b.parent] + P, own_trace[b.parent] + t
+    return in_metres(M, linear_rates(tree), tree.unit)
 
 
 def in_metres(M: SparseRows, slides: Sequence[int], unit: Scalar) -> SparseRows:
@@ -99,18 +119,26 @@ def meeting_bodies(tree: Tree, meeting: Meeting) -> list[int]:
     return out
 
 
-def row(screws: Screws, M: SparseRows, i: int, k: int, f: Force, stop: int) -> None:
-    """The entries of rate k of body i: every ancestor's up to `stop` as the wrench moves up, the rest there."""
+def row(
+    screws: Screws, M: SparseRows, i: int, k: int, f: Force, shifts: Sequence[tuple[Force, Scalar]], stop: int
+) -> None:
+    """The entries of rate k of body i: every ancestor's up to `stop` as the wrench moves up, the rest there.
+
+    f: of what turns with the body; shifts: wrenches of what only shifts, and what they add on the diagonal.
+    """
     tree, b, j = screws.tree, screws.tree.bodies[i], i
-    while True:
-        a = tree.bodies[j]
-        for l, column in enumerate(tree.motion_subspace(a)):
-            if j < i or l <= k:
-                add_entry(M, b.v + k, a.v + l, i == j and k == l, b.factor * a.factor * column.dot(f))
-        if j == stop:
-            break
-        f = screws.X[j].force_to_parent(f)
-        j = a.parent
+    for l, column in enumerate(tree.motion_subspace(b)[: k + 1]):
+        own = column.dot(f)
+        for _, more in shifts:
+            own = own + more
+        add_entry(M, b.v + k, b.v + l, k == l, b.factor * b.factor * own)
+    for shift, _ in shifts:
+        f = f + shift
+    while j != stop:
+        f, a = screws.X[j].force_to_parent(f), tree.bodies[tree.bodies[j].parent]
+        for l, column in enumerate(screws.columns(j)):
+            add_entry(M, b.v + k, a.v + l, False, b.factor * a.factor * column.dot(f))
+        j = tree.bodies[j].parent
     for (a_, l), screw in screws.at(stop).items():
         other = tree.bodies[a_]
         add_entry(M, b.v + k, other.v + l, False, b.factor * other.factor * Motion(screw.w, screw.v).dot(f))
@@ -141,6 +169,7 @@ class Screws:
     X: Sequence[Placement]
     q: Vector
     sums: bool
+    runs: ParallelRuns
     made: dict[int, dict[tuple[int, int], Screw]] = field(default_factory=dict)
     turns: dict[int, SharedAngle] = field(default_factory=dict)
 
@@ -156,10 +185,16 @@ class Screws:
             i = j
         return self.made[i]
 
+    def columns(self, i: int) -> Sequence[Motion]:
+        """What the joint of body i's parent does to body i, in the parent's axes."""
+        if i in self.runs.slip:
+            return [Motion(ZERO, self.runs.slip[i])]
+        return self.tree.motion_subspace(self.tree.bodies[self.tree.bodies[i].parent])
+
     def _next(self, i: int) -> dict[tuple[int, int], Screw]:
         p = self.tree.bodies[i].parent
         above = dict(self.made[p])
-        for l, column in enumerate(self.tree.motion_subspace(self.tree.bodies[p])):
+        for l, column in enumerate(self.columns(i)):
             above[p, l] = Screw(column.w, column.v, column.w)
         turn = self._turn(i)
         return {key: self._down(i, s, turn) for key, s in above.items()}
@@ -196,13 +231,29 @@ class Screws:
         return Screw(w, v, s.before)
 
 
-def mass_matrix(tree: Tree, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True) -> Matrix:
+def mass_matrix(
+    tree: Tree,
+    q: Vector,
+    carried: bool = False,
+    meeting: Meeting = 0,
+    sums: bool = True,
+    absolute: Sequence[int] = (),
+) -> Matrix:
     """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
-    return dense(mass_matrix_rows(tree, q, carried, meeting, sums))
+    return dense(mass_matrix_rows(tree, q, carried, meeting, sums, absolute))
 
 
 def inverse_mass_matrix(
-    tree: Tree, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True
+    tree: Tree,
+    q: Vector,
+    carried: bool = False,
+    meeting: Meeting = 0,
+    sums: bool = True,
+    absolute: Sequence[int] = (),
 ) -> Matrix:
     """M(q)^-1, (nv, nv), column by column."""
-    return factorised(tree, mass_matrix_rows(tree, q, carried, meeting, sums)).dense_inverse()
+    runs = parallel_runs(tree, absolute)
+    f = factorised(tree, runs.with_rotors(direction_rows(runs, q, carried, meeting, sums)))
+    forces = ([1.0 if i == k else 0.0 for i in range(tree.nv)] for k in range(tree.nv))
+    columns = [runs.rates(f.solve(runs.efforts(force))) for force in forces]
+    return [[columns[max(i, j)][min(i, j)] for j in range(tree.nv)] for i in range(tree.nv)]
