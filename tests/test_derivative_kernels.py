@@ -221,7 +221,7 @@ def test_sections_of_quotients_are_left_as_they_are() -> None:
 
 @pytest.mark.parametrize("layout, packed", [("rows", False), ("batch_last", True), ("batch_last", False)])
 def test_machine_code_of_repeated_sections(walker: Model, small: None, layout: str, packed: bool) -> None:
-    """The same bits for one sample, a few, full tiles and a remainder, in either layout; and the right ones."""
+    """The same bits for a few samples, full tiles and a remainder, in either layout; and the right ones."""
     f = drevo.compile(walker, FD, layout=layout, packed=packed, cache=False)
     states = [strategies.state(walker, seed) for seed in range(19)]
     columns = [np.array(x) for x in zip(*states)]
@@ -237,8 +237,11 @@ def test_machine_code_of_repeated_sections(walker: Model, small: None, layout: s
             wanted = on_floats(khalil_derivatives.forward_dynamics_derivatives, tree, states[b])
             assert worst([x[b] for x in dense], wanted) <= 1e-11
         one = f(*(x[0] if layout == "rows" else np.ascontiguousarray(x[:, 0]) for x in given_))
-        for x, y in zip(one, found):
-            assert np.array_equal(x, y[0] if layout == "rows" else y[:, 0])
+        for x, y in zip(one, (y[0] if layout == "rows" else y[:, 0] for y in found)):
+            if layout == "rows":  # one state of so long a program goes across the lanes: test_across
+                assert np.abs(x - y).max() <= 1e-11 * np.abs(y).max()
+            else:
+                assert np.array_equal(x, y)
 
 
 def _dense(x: Array, pattern: Any, nv: int) -> Array:

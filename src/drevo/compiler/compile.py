@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -210,11 +211,20 @@ def _quantities(
     program = trace(model, quantity, **given, compute=candidate.compute, meta={"formalism": candidate.formalism})
     if formalism == "auto" and len(program.order()) <= REGROUP:
         program = regroup.regrouped(program, early=True, names=False)
+    if formalism == "auto" and not (parameters or external or passive):
+        program = replace(program, across=partial(_across, model, quantity))
     if verify.level() >= 1:
         verify.legal(program)
     if verify.level() >= 2 and candidate.formalism != "newton_euler":
         verify.require_twins(program, trace(model, quantity, **given))
     return program
+
+
+def _across(model: Model, quantity: Sequence[str]) -> Any:
+    """How one state is computed where there is a faster way than the equations of a batch."""
+    from .across import QUANTITIES, plan_across
+
+    return plan_across(model, quantity[0]) if len(quantity) == 1 and quantity[0] in QUANTITIES else None
 
 
 class _Forces:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .ir import Module
+from .llvm_across import scratch_of
+from .llvm_across_forward import add_across
 from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
 from .llvm_ports import column_ports, sample_ports, tile_ports
@@ -37,7 +39,11 @@ def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None) 
     split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
     arena = arena_of(low, target, split.slots, layout)
     scratch = split.slots * one.size
-    if target.single:
+    if low.across is not None:
+        add_across(m, low.across, low, target)
+        scratch = scratch_of(low.across, low, target)
+        arena = arena._replace(total=max(arena.total, scratch))
+    elif target.single:
         Kernel(low, target, split, sample_ports(low, one)).add(m)
     ports = tile_ports(many, arena) if layout == "rows" else column_ports(low, many)
     Kernel(low, target, split, ports).add(m)

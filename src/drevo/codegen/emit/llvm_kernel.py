@@ -116,7 +116,7 @@ class FunctionBody:
         l = self.l
         for i, edges in enumerate(self.k.low.stores):
             port = self.k.ports.outputs[i]
-            widths = (8, 4, 2, 1) if l.lanes == 1 and not port.step else (1,)
+            widths = (8, 4, 2, 1) if l.lanes == 1 and not (port.step or port.pitch) else (1,)
             for start, values in _constant_runs(edges, self.k.low.constants, widths):
                 if port.registers is not None:
                     port.registers.update({port.offset + start + k: l.const(x) for k, x in enumerate(values)})
@@ -141,7 +141,8 @@ class FunctionBody:
     def place(self, port: Address, column: int) -> str:
         """The address of a column."""
         if not port.step:
-            return self.address(port.base, port.offset + column * (self.l.size if port.shared else self.l.bytes))
+            width = port.pitch or (self.l.size if port.shared else self.l.bytes)
+            return self.address(port.base, port.offset + column * width)
         if not column:
             return port.base
         offset = self.fresh(f"mul i64 {port.step}, {column}")

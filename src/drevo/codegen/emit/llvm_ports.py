@@ -15,8 +15,9 @@ ALONE = "ptr noalias"
 class Address(NamedTuple):
     """Of the first column of a port: some bytes after a pointer. The others follow by their size.
 
-    step: they are rows of a batch, that many bytes apart. shared: one number for all lanes. registers: values by
-    their names, by `offset` plus column, in place of memory.
+    step: they are rows of a batch, that many bytes apart. pitch: so many bytes lie between columns, where they are
+    not side by side. shared: one number for all lanes. registers: values by their names, by `offset` plus column,
+    in place of memory.
     """
 
     base: str
@@ -24,6 +25,7 @@ class Address(NamedTuple):
     step: str = ""
     shared: bool = False
     registers: dict[int, str] | None = None
+    pitch: int = 0
 
 
 class Ports(NamedTuple):

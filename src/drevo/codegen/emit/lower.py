@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...errors import EmitError
 from ..graph import levers
@@ -57,7 +57,7 @@ class Lowered(NamedTuple):
 
     `where`: input value -> (port, position). `units`: values of quaternions to check.
     `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
-    the sections that the algorithm opened.
+    the sections that the algorithm opened. `across`: another way for one sample.
     """
 
     steps: tuple[Step, ...]
@@ -70,6 +70,7 @@ class Lowered(NamedTuple):
     pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
     live: tuple[int, float]
     sections: tuple[int, ...] = ()
+    across: Any = None
 
 
 def lower(

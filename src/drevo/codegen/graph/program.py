@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .node import Graph
 from .ops import ADD, ATAN2, CHOICE, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
@@ -77,7 +77,8 @@ class Program:
     `units`: quadruples of INPUT nodes that must be unit quaternions (x, y, z, w). `guards`: what machine code
     tests beside its outputs; they are no operations of the quantity.
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
-    where a sequence writes 2x as a product and counts it so.
+    where a sequence writes 2x as a product and counts it so. `across`: gives the way in which machine code
+    computes one sample if these equations are too long for that, see `emit.llvm_across`.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Program:
     units: tuple[tuple[int, ...], ...] = ()
     guards: tuple[Guard, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
+    across: Callable[[], Any] | None = None
 
     def __repr__(self) -> str:
         sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]

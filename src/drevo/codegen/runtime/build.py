@@ -155,7 +155,11 @@ def build(
     mine = target or target_of(spec)
     low = _lowered(program, spec, mine.fma)
     if target is None:
-        mine = mine._replace(single=entry is not None or (spec.single and len(low.steps) <= llvm.SINGLE))
+        short = spec.single and len(low.steps) <= llvm.SINGLE
+        plain = spec.single and spec.layout == "rows" and not (entry or spec.packed or spec.parameters)
+        if program.across and plain and not short:
+            low = low._replace(across=program.across())
+        mine = mine._replace(single=entry is not None or low.across is not None or short)
     own = partial(llvm_entry.add_python_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
     text = llvm.emit(low, mine, spec.layout, entry or own)
     manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
