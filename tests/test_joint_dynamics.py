@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -319,31 +318,9 @@ RARE = """<mujoco><option gravity="0.3 -0.2 -9.81"><flag contact="disable"/></op
 <geom type="capsule" size=".05 .1" pos="0.1 0 .1"/></body></body></body></worldbody></mujoco>"""
 
 
-def rare() -> Robot:
-    plain = re.sub(r'(stiffness|damping)="([0-9.]+) [0-9. ]+"', r'\1="\2"', RARE).replace("gravcomp", "user")
-    model = drevo.load(plain).model
-    more = {
-        "f": {"quadratic": 0.2, "cubic": 0.1, "stiffness2": 0.5, "stiffness3": 0.25,
-              "rest": (0.3, 0.2, 1.0, 0.5, -0.5, 0.5, 0.5)},
-        "h": {"quadratic": 0.3, "cubic": 0.2, "stiffness2": 2.0, "stiffness3": 1.0},
-        "s": {"stiffness2": 0.2, "stiffness3": 0.4},
-    }  # fmt: skip
-    joints = (
-        replace(j, dynamics=replace(j.dynamics or JointDynamics(), **more.get(j.name, {}))) for j in model.joints
-    )
-    lifted = {"b": 0.7, "c": 1.0}
-    return Robot(
-        replace(
-            model,
-            joints=tuple(joints),
-            links=tuple(replace(x, gravcomp=lifted.get(x.name, 0.0)) for x in model.links),
-        )
-    )
-
-
 def test_mujoco_has_the_same_rare_forces() -> None:
     """Free and ball springs, polynomials in dampers and springs, compensated weights, rotors of a free joint."""
-    model, robot = mujoco.MjModel.from_xml_string(RARE), rare()
+    model, robot = mujoco.MjModel.from_xml_string(RARE), drevo.load(RARE)
     data, rng = mujoco.MjData(model), np.random.default_rng(0)
     for _ in range(3):
         q, v = robot.random(rng=rng), rng.normal(size=10)
@@ -358,8 +335,19 @@ def test_mujoco_has_the_same_rare_forces() -> None:
         close(robot.inverse_dynamics(q, v, a, passive=True), np.zeros(10), 1e-10)
 
 
+def test_rare_forces_are_saved(tmp_path: Any) -> None:
+    robot, rng = drevo.load(RARE), np.random.default_rng(2)
+    q, v = robot.random(rng=rng), rng.normal(size=10)
+    for suffix in ("xml", "toml", "json"):
+        robot.save(tmp_path / f"rare.{suffix}")
+        close(drevo.load(tmp_path / f"rare.{suffix}").passive(q, v), robot.passive(q, v), 1e-14)
+    close(drevo.load(robot.to_mujoco().compile()).passive(q, v), robot.passive(q, v), 1e-13)
+    with pytest.raises(ModelError, match=r"the quadratic damping of 'f'.* the compensated weight of 'b'"):
+        robot.save(tmp_path / "rare.urdf")
+
+
 def test_derivatives_of_rare_forces() -> None:
-    robot, rng, rest = rare(), np.random.default_rng(1), np.zeros(10)
+    robot, rng, rest = drevo.load(RARE), np.random.default_rng(1), np.zeros(10)
     q, v = robot.random(rng=rng), rng.normal(size=10)
     f = partial(robot.forward_dynamics, passive=True)
     by_q, by_v, _ = drevo.compile(robot, "forward_dynamics_derivatives", passive=True)(q, v, rest)

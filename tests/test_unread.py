@@ -158,8 +158,6 @@ def test_frames_place_what_they_hold(tmp_path: Path) -> None:
 
 JOINTED = '<joint name="j"/>'
 MJCF = [
-    (mjcf('<joint name="j" stiffness="0 0 1"/>'), ["powers of stiffness and damping of joint 'j'"]),
-    (mjcf(body='gravcomp="1"'), ["gravcomp of body 'a'"]),
     (mjcf('<freejoint align="true"/>'), ["align", "the free joint of body 'a'"]),
     (mjcf("<freejoint/>", '<compiler alignfree="true"/>'), ["align", "the free joint of body 'a'"]),
     (mjcf(more='<option density="1.2" wind="1 0 0"/>'), ["density, wind of <option> (line 1)"]),
@@ -265,13 +263,13 @@ def test_urdf_and_sdf_physics_that_is_not_read_is_named(tmp_path: Path, name: st
 
 
 def test_many_elements_are_counted_and_all_are_in_the_attribute(tmp_path: Path) -> None:
-    body = "".join(f'<body name="b{i}"><joint name="j{i}" stiffness="0 0 1"/>{BALL}</body>' for i in range(60))
+    body = "".join(f'<body name="b{i}"><joint/><plugin plugin="p"/>{BALL}</body>' for i in range(60))
     (tmp_path / "r.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
-    with pytest.warns(drevo.DrevoWarning, match=r"powers .* of joints 'j0', .*'j11' and 48 more") as caught:
+    with pytest.warns(drevo.DrevoWarning, match=r"plugin of bodies 'b0', .*'b11' and 48 more") as caught:
         drevo.load(tmp_path / "r.xml")
     warning = caught[0].message
     assert isinstance(warning, drevo.DrevoWarning) and len(str(warning)) < 600
-    assert len(warning.problems) == 1 and "'j59'" in warning.problems[0]
+    assert len(warning.problems) == 1 and "'b59'" in warning.problems[0]
 
 
 def test_an_entry_of_the_table_is_all_there_is_to_a_thing_unread(
@@ -279,5 +277,5 @@ def test_an_entry_of_the_table_is_all_there_is_to_a_thing_unread(
 ) -> None:
     more = '<actuator><motor name="m" armature="1"/></actuator>'
     monkeypatch.delitem(unread.MJCF["actuator"], "armature")
-    _, said = load(tmp_path, mjcf(JOINTED, body='gravcomp="1"', more=more))
-    assert "gravcomp of body 'a'" in said and "armature" not in said
+    _, said = load(tmp_path, mjcf(JOINTED, more=more + '<option density="1.2"/>'))
+    assert "density of <option>" in said and "armature" not in said

@@ -32,18 +32,28 @@ from drevo.model.loaders.mjcf.equality import MIMIC
 from drevo.model.loaders.mjcf_tendons import TendonLines
 from drevo.model.loaders.writing import TextValue, Written, begin, element
 from drevo.model.messages import listed
-from drevo.model.rotations import HERE, FramePose, add_vectors, apply, compose, inverse_pose, transpose
+from drevo.model.rotations import (
+    HERE,
+    FramePose,
+    add_vectors,
+    apply,
+    compose,
+    inverse_pose,
+    matrix_of_quaternion,
+    transpose,
+)
 from drevo.model.values import UNBOUNDED
 
 KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
 KINDS |= {"spherical": "ball", "free": "free"}
+SAYS = ("quadratic", "cubic", "stiffness2", "stiffness3", "rest", "gravcomp")  # of what acts, unlike other formats
 ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality by
 
 
 def to_mjcf(robot: Model) -> Written:
     """The robot as MJCF has it: joints of two or three coordinates as chains, mimic joints by equalities."""
     model = _with_points(with_world(with_carriers(with_chains(robot, KINDS), ("spherical", "free"))))
-    out = begin(robot, model, KINDS, closes=True, says=("quadratic",))
+    out = begin(robot, model, KINDS, closes=True, says=SAYS)
     runs = _runs(model)
     out.lost += _lost(model, {run[-1].child for run in runs})
     out.left_out += _left_out(model)
@@ -60,7 +70,8 @@ def to_mjcf(robot: Model) -> Written:
         link = links[run[-1].child]
         pose, joints = _placed(run)
         inside = (*joints, _inertial(link.inertial), *map(_geom, link.shapes), sites[link.name])
-        body = element("body", *inside, *reversed(below[link.name]), name=link.name, **_at(pose))
+        lifted = {"gravcomp": link.gravcomp or None}
+        body = element("body", *inside, *reversed(below[link.name]), name=link.name, **_at(pose), **lifted)
         below[_holder(model, run[0])].append(body)
     world = (*map(_geom, model.links[0].shapes), sites[WORLD], *reversed(below[WORLD]))
     out.lines = element(
@@ -134,6 +145,9 @@ def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
         yield f"moving links without mass, {listed(bare)} (MuJoCo wants one; give them some)"
     if odd := [link.name for link in model.links[1:] if link.inertial and not _takes(link.inertial)]:
         yield f"the inertias of {listed(odd)}, which no real body has (MuJoCo refuses them; correct the tensors)"
+    rests = [(j.name, j.dynamics.rest) for j in model.joints if j.kind == "spherical" and j.dynamics]
+    if turned := [name for name, rest in rests if any(rest[:3])]:
+        yield f"the turned rests of the springs of {listed(turned)}"
     if odd_loops := sorted({loop.kind for loop in model.loops} - {"point", "weld"}):
         yield f"its loops of the kinds {listed(odd_loops)}"
     if unsaid := [loop for loop in model.loops if loop.kind == "weld" and loop.rotation is None]:
@@ -177,7 +191,20 @@ def _placed(run: list[Joint]) -> tuple[FramePose, list[list[str]]]:
         frames.append(pose := compose(pose, (joint.origin, joint.rotation)))
         pose = compose(pose, (joint.child_origin, joint.child_rotation))
     back = inverse_pose(pose)
+    if run[0].kind == "free" and run[0].dynamics and run[0].dynamics.rest:  # where the file puts the body
+        pose = _pose_of(run[0].dynamics.rest)
     return pose, [_joint(joint, compose(back, frame)) for joint, frame in zip(run, frames, strict=True)]
+
+
+def _pose_of(rest: tuple[float, ...]) -> FramePose:
+    return (rest[0], rest[1], rest[2]), matrix_of_quaternion(*rest[3:])
+
+
+def _powers(*sizes: float) -> TextValue:
+    """A number, or polynomial coefficients."""
+    while len(sizes) > 1 and not sizes[-1]:
+        sizes = sizes[:-1]
+    return sizes if len(sizes) > 1 else sizes[0]
 
 
 def _joint(joint: Joint, frame: FramePose) -> list[str]:
@@ -185,8 +212,8 @@ def _joint(joint: Joint, frame: FramePose) -> list[str]:
         return []
     d, line = joint.dynamics or JointDynamics(), joint.kind not in ("spherical", "free")
     acts: dict[str, TextValue] = {"armature": d.armature, "frictionloss": d.friction}
-    acts |= {"damping": (d.damping, d.quadratic) if d.quadratic else d.damping}
-    acts |= {"stiffness": d.stiffness, "springref": d.reference}
+    acts |= {"damping": _powers(d.damping, d.quadratic, d.cubic)}
+    acts |= {"stiffness": _powers(d.stiffness, d.stiffness2, d.stiffness3), "springref": d.reference}
     return element(
         "joint",
         name=joint.name,

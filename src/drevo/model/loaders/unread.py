@@ -42,7 +42,6 @@ def always(text: str) -> bool:
 
 UnreadField = tuple[Acts, str]
 MJCF: dict[str, dict[str, UnreadField]] = {
-    "body": {"gravcomp": (nonzero, "gravity")},
     "option": {"density": (nonzero, ""), "viscosity": (nonzero, "")},
     "medium": {"wind": (nonzero, "")},  # of <option>; acts only in a medium, that is with density or viscosity
     "geom in a medium": {"fluidshape": (lambda text: text.strip() != "none", "")},

@@ -76,7 +76,7 @@ def _read_body(
     file, element, _, frame = held
     owner = f"body {name!r} (line {element.line})"
     reader = Reader(file.draft.problems.append, owner)
-    _note_body(file, element, name, {held.element.tag for held in inside})
+    _note_body(file, name, {held.element.tag for held in inside})
     place = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
     joints = [held for held in inside if held.element.tag in JOINTED]
     _joints(file, element, name, parent, place, joints)
@@ -93,7 +93,9 @@ def _read_body(
     lack = file.draft.standing.append if stands else reader.report
     inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
-    file.draft.links.append(Link(name, inertial, shapes, element.line))
+    compensated = file.flags.passive and "gravity" not in file.flags.off
+    gravcomp = reader.scalar(element, "gravcomp", 0.0, xml.ANY) if compensated else 0.0
+    file.draft.links.append(Link(name, inertial, shapes, element.line, gravcomp))
     return place
 
 
@@ -104,13 +106,10 @@ def _reference(held: Held, joint: Joint) -> float:
     return held.file.angle(value) if joint.kind == "revolute" else value
 
 
-def _note_body(file: File, body: Element, name: str, inside: set[str]) -> None:
+def _note_body(file: File, name: str, inside: set[str]) -> None:
     """What acts on the body itself and is not read."""
-    flags, label = file.flags, f"body {name!r}"
-    if flags.passive and any(file.draft.gravity):
-        flags.note(file.draft, "body", body.attributes, label)
-    if "plugin" in inside and flags.passive:
-        file.draft.ignore("plugin", label)
+    if "plugin" in inside and file.flags.passive:
+        file.draft.ignore("plugin", f"body {name!r}")
 
 
 def _joints(file: File, body: Element, name: str, parent: str, place: FramePose, joints: list[Held]) -> None:
@@ -180,10 +179,8 @@ def _dynamics(file: File, reader: Reader, element: Element, kind: str, name: str
     """Rotor, damper, dry friction and spring; q counts as in the file, and so does springref."""
     on = {a: element.get(a, "0") if flag not in file.flags.off else "0" for a, flag in ACTING.items()}
     acts = Element(element.tag, on, element.line)
-    stiffness, *more = read_some(reader, acts, "stiffness", (0.0,) * 3, xml.MAX_INERTIA)
+    stiffness, square, cube = read_some(reader, acts, "stiffness", (0.0,) * 3, xml.MAX_INERTIA)
     damping, quadratic, cubic = read_some(reader, acts, "damping", (0.0,) * 3, xml.MAX_INERTIA)
-    if any((*more, cubic)):
-        file.draft.ignore("powers of stiffness and damping", f"joint {name!r}")
     if "springdamper" in element.attributes:
         time, ratio = reader.vector(element, "springdamper", (0.0, 0.0))
         if time > 0.0 and ratio > 0.0:
@@ -191,7 +188,7 @@ def _dynamics(file: File, reader: Reader, element: Element, kind: str, name: str
     armature, friction = (reader.scalar(acts, a, 0.0, xml.MAX_INERTIA) for a in ("armature", "frictionloss"))
     reference = reader.scalar(element, "springref", 0.0)
     reference = file.angle(reference) if kind == "hinge" else reference
-    return JointDynamics(armature, damping, quadratic, friction, stiffness, reference)
+    return JointDynamics(armature, damping, quadratic, friction, stiffness, reference, 0.0, cubic, square, cube)
 
 
 def tune_springs(file: File, stands: Posture) -> None:
