@@ -401,7 +401,7 @@ def gaits(rng: Rng) -> Iterator[Call]:
     if rng.random() < 0.1:
         yield call(walking.walk, biped, 1, quick, feet=feet, gain=20.0, progress=None)
         yield call(walking.follow, walked().plan, gain=20.0, progress=None)
-        yield call(walking.hop, biped, 0.3, feet=feet)
+        yield call(walking.hop, biped, feet=feet)
 
 
 @cache

@@ -192,3 +192,21 @@ def test_long_sums_need_no_deep_stack() -> None:
     before = program(7, make)
     for early in (False, True):
         assert values(regrouped(before, early)) == values(before)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_constants_that_move_on_keep_every_value(seed: int) -> None:
+    """Random sums that read one another, also twice and with either sign: a constant goes along each time."""
+    rng = random.Random(seed)
+
+    def make(g: Graph, x: Any, p: Any) -> Any:
+        made = list(x)
+        while len(made) < 40:
+            terms = [rng.choice([1, -1]) * rng.choice(made) for _ in range(rng.randrange(2, 5))]
+            total = sum(terms, rng.choice([0.0, 1.5, -2.25]))
+            made += [total] if isinstance(total, Expr) else []
+        return made[-1], made[-2] * made[-3], made[20], made[30]
+
+    p = program(6, make)
+    for early in (False, True):
+        assert values(regrouped(p, early=early, names=False)) == values(p)

@@ -182,7 +182,9 @@ class _Sums:
         todo, changed = sorted(free), set[int]()
         while todo:
             n = todo.pop()
-            after = {u: still[u] + (-still[n] if 2 * n + 1 in moving[u] else still[n]) for u in readers[n]}
+            after = {
+                u: still[u] + (moving[u].count(2 * n) - moving[u].count(2 * n + 1)) * still[n] for u in readers[n]
+            }
             more = sum(bool(x != 0.0) - bool(still[u] != 0.0) for u, x in after.items())
             if still[n] != 0.0 and (more < 1 or (more == 1 and free & after.keys())):
                 changed.add(n)
