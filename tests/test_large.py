@@ -11,6 +11,7 @@ import strategies
 from test_rolled import states
 from tolerances import DYNAMICS
 
+import drevo
 import drevo.compiler.rolled as module
 from drevo.codegen.emit.llvm_kernel import Kernel
 from drevo.codegen.emit.llvm_target import BEYOND
@@ -294,3 +295,22 @@ def test_matrices_in_tiles(n: int, alone: bool) -> None:
     q = np.random.default_rng(0).normal(size=(5, n))
     robot = chain(n)
     assert np.array_equal(robot.mass_matrix(q), [robot.mass_matrix(x) for x in q])
+
+
+def test_armature_of_a_free_base_coasts_on_in_large_trees() -> None:
+    """h has w x A v for the linear rates of a free joint with armature, which the loops do not know."""
+    b, size = drevo.Builder("free chain"), 0.7
+    full = {"mass": 1.0, "com": (0.1, 0.0, 0.05), "inertia": np.diag([0.01, 0.02, 0.02])}
+    b.body("base", joint="free", armature=size, **full)
+    for k in range(65):
+        b.body(
+            f"l{k}", parent=f"l{k - 1}" if k else "base", axis=(0, k % 2, 1 - k % 2), origin=(0.1, 0, 0.1), **full
+        )
+    robot, rng = b.robot(), np.random.default_rng(0)
+    q, v = robot.random(rng), rng.normal(size=robot.nv)
+    plain = drevo.compile(robot, "bias", formalism="khalil")(q, v)
+    assert np.max(np.abs(robot.bias(q, v) - plain)) <= DYNAMICS * np.max(np.abs(plain))
+    tau = rng.normal(size=robot.nv)
+    a = robot.forward_dynamics(q, v, tau)
+    back = drevo.compile(robot, "inverse_dynamics", formalism="khalil")(q, v, a)
+    assert np.max(np.abs(back - tau)) <= 1e-9 * max(1.0, np.max(np.abs(plain)))

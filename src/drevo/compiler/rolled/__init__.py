@@ -20,7 +20,7 @@ from ...errors import TraceError
 from ...io.memory import lent
 from ...mechanics.algorithms.operational import immobile
 from ...mechanics.body_table import MORE, WIDTH, BodyTable, body_table
-from ...model.description import Model
+from ...model.description import Joint, Model
 from ...model.quantities import CATALOGUE
 from ..pivots import SINGULAR, TRIES, refuse_singular
 from . import dynamics, inverses, kinematics, matrices
@@ -115,7 +115,12 @@ def is_large(model: Model, smallest: int = SMALLEST) -> bool:
         return len(known.columns) > max(smallest, _LEAST)
     sizes = (j.sizes for j in model.joints)
     count = sum(nv if nq == nv else 1 for nq, nv in sizes)  # a quaternion is one body's
-    return count > max(smallest, _LEAST) and not any(j.mimic or j.formula for j in model.joints)
+    return count > max(smallest, _LEAST) and not any(map(_unlooped, model.joints))
+
+
+def _unlooped(j: Joint) -> bool:
+    """Whether the loops lack what a joint does: follow another, a formula, w x A v of a free joint's armature."""
+    return bool(j.mimic or j.formula or (j.kind == "free" and j.dynamics and j.dynamics.armature))
 
 
 def rolled_function(
