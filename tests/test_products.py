@@ -159,7 +159,7 @@ def test_layouts_types_and_pickles() -> None:
 
 
 def test_a_product_costs_a_few_functions() -> None:
-    """Inverse dynamics of Puma with J^T w or J x: 2.7 and 2.8 times its operations; 3.6 with all parameters."""
+    """Inverse dynamics of Puma with J^T w or J x: 2.6 times its operations each; 1,034 with all parameters."""
     model = drevo.load("puma560").model
 
     def work(parameters: tuple[str, ...], kinds: tuple[str, ...]) -> int:
@@ -168,9 +168,9 @@ def test_a_product_costs_a_few_functions() -> None:
         return sum(program.counts[k] for k in ("add", "mul", "div"))
 
     once = work((), ())
-    assert work((), ("value_and_vjp",)) <= 2.7 * once
-    assert work((), ("value_and_jvp",)) <= 2.8 * once
-    assert work(INERTIAL, ("value_and_vjp",)) <= 3.6 * once
+    assert work((), ("value_and_vjp",)) <= 2.6 * once
+    assert work((), ("value_and_jvp",)) <= 2.6 * once
+    assert work(INERTIAL, ("value_and_vjp",)) <= 1034
 
 
 def test_refusals() -> None:

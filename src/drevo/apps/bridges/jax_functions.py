@@ -7,7 +7,6 @@ its "jvp", whose transpose by the tangents is its "vjp".
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Any
 
 from ...codegen.runtime import xla
 from ...codegen.runtime.build import DTYPES
-from ...codegen.runtime.key import request
 from ...errors import InputError, one_of
 from ...io.packages import package
 from ...model.dynamics import Described
@@ -78,12 +76,7 @@ def _bound(made: Products, kinds: Kinds, arrays: Sequence[Any]) -> list[Any]:
 
 def _primitive(made: Products, kinds: Kinds) -> Any:
     """The primitive of these kinds, with all its rules, registered once in a process."""
-    asked = repr((made.quantity, made.parameters, made.dtype, sorted(made.options.items()), kinds))
-    digest = hashlib.sha256(request(made.robot.model, asked).encode()).hexdigest()[:24]
-    name = f"drevo_{made.quantity}_{digest}"
-    if name not in _REGISTERED:
-        _REGISTERED[name] = _new_primitive(made, kinds, name)
-    return _REGISTERED[name]
+    return made.registered(kinds, _REGISTERED, _new_primitive)
 
 
 def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
@@ -91,7 +84,7 @@ def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
 
-    f = made.function(kinds)
+    f, name = made.function(kinds), f"drevo_{name}"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(xla.handler(f)), platform="cpu")
     p = Primitive(name)
     p.multiple_results = True

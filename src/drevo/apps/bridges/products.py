@@ -6,10 +6,12 @@ rule serves all orders: the derivative of f along x is the "jvp" of f, its trans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...codegen.runtime.function import Function
+from ...codegen.runtime.key import request
 from ...compiler.compile import compile
 from ...errors import InputError
 from ...model.dynamics import Described
@@ -30,7 +32,7 @@ class Products:
         self.robot, self.quantity, self.parameters = robot, quantity, parameters
         self.dtype, self.options = dtype, options
         self.made: dict[Kinds, Function] = {}
-        self.operators: dict[Kinds, Any] = {}  # of another system, by their kinds
+        self.found: dict[Kinds, Any] = {}  # of `registered`
         self.value = self.function(())
 
     def function(self, kinds: Kinds) -> Function:
@@ -41,6 +43,17 @@ class Products:
                 tangents="numbers", **self.options,
             )  # fmt: skip
         return self.made[kinds]
+
+    def registered(self, kinds: Kinds, table: dict[str, Any], new: Callable[[Products, Kinds, str], Any]) -> Any:
+        """What `new` makes of these kinds and a name of their own, once in a process: systems take a name once."""
+        if kinds not in self.found:
+            asked = repr((self.quantity, self.parameters, self.dtype, sorted(self.options.items()), kinds))
+            digest = hashlib.sha256(request(self.robot.model, asked).encode()).hexdigest()[:24]
+            name = f"{self.quantity}_{digest}"
+            if name not in table:
+                table[name] = new(self, kinds, name)
+            self.found[kinds] = table[name]
+        return self.found[kinds]
 
 
 def require_arguments(f: Function, given: Sequence[Any]) -> None:

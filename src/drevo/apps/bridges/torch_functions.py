@@ -6,7 +6,6 @@ goes straight to machine code; else to an operator, whose gradient is the operat
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 
 from ...codegen.emit.names import identifier
 from ...codegen.runtime.build import DTYPES
-from ...codegen.runtime.key import request
 from ...errors import InputError, one_of
 from ...io.packages import package
 from ...model.dynamics import Described
@@ -93,14 +91,7 @@ def _bound(made: Products, kinds: Kinds, given: Sequence[Any]) -> list[Any]:
 
 def _operators(made: Products, kinds: Kinds) -> tuple[Any, Any]:
     """The operator of these kinds, inside a function of autograd and by itself, defined once in a process."""
-    if kinds not in made.operators:
-        asked = repr((made.quantity, made.parameters, made.dtype, sorted(made.options.items()), kinds))
-        digest = hashlib.sha256(request(made.robot.model, asked).encode()).hexdigest()[:24]
-        name = f"drevo::{made.quantity}_{digest}"
-        if name not in _DEFINED:
-            _DEFINED[name] = _new_operator(made, kinds, name)
-        made.operators[kinds] = _DEFINED[name]
-    found: tuple[Any, Any] = made.operators[kinds]
+    found: tuple[Any, Any] = made.registered(kinds, _DEFINED, _new_operator)
     return found
 
 
@@ -111,7 +102,9 @@ def _new_operator(made: Products, kinds: Kinds, name: str) -> tuple[Any, Any]:
     names = [f"Tensor {identifier(n)}_{k}" for k, (n, _) in enumerate(rules.f.inputs)]
     results = ["Tensor"] * len(rules.f.outputs)
     schema = f"({', '.join(names)}) -> {results[0] if rules.one else '(' + ', '.join(results) + ')'}"
-    operator = torch.library.custom_op(name, rules.compute, mutates_args=(), schema=schema, device_types="cpu")
+    operator = torch.library.custom_op(
+        f"drevo::{name}", rules.compute, mutates_args=(), schema=schema, device_types="cpu"
+    )
     applied = rules.function(operator)
     operator.register_fake(rules.fake)
     operator.register_autograd(applied.backward, setup_context=rules.keep)
