@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,7 @@ from drevo.compiler.compete import compete
 from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import derivative_program
 from drevo.compiler.search import OBJECTIVES, Preparation
+from drevo.compiler.symmetry import nearly_symmetric
 from drevo.mechanics.tree import build_tree
 from drevo.mechanics.wheels import asymmetry, with_wheels
 from drevo.model.description import Inertial, Joint, JointDynamics, Link, Mimic, Model
@@ -211,12 +214,37 @@ def test_a_steering_fork_is_no_wheel() -> None:
     assert {b.link for b in tree.bodies if b.kind == "wheel"} == {"w0", "w1"}
 
 
-def test_what_is_nearly_symmetric_is_not() -> None:
-    with pytest.warns(drevo.DrevoWarning):
-        tree = build_tree(model_of(case("rover-nearly-symmetric")))
+@pytest.mark.filterwarnings("ignore:.*doubtful")
+def test_what_is_nearly_symmetric_is_so_when_asked() -> None:
+    """By an asymmetry or by name, with the change of M as a row of checks; the numbers are those of the change."""
+    model = model_of(case("rover-nearly-symmetric"))
+    tree = build_tree(model)
     assert {b.link for b in with_wheels(tree).bodies if b.kind == "wheel"} == {"w3"}
-    found = [asymmetry(b.inertia, b.axis) for b in tree.bodies[1:]]
-    assert all(1e-8 < x < 1e-4 for x in found[:3]) and found[3] == 0.0
+    assert {*nearly_symmetric(model)} == {"w0", "w1", "w2"} and asymmetry(tree.bodies[4]) == 0.0
+    q, v, a = state(model, 0)
+    for asked, sines in (("auto", 6), (False, 8), (1e-6, 6), (1e-5, 0), (["w1", "w2"], 2), ("w0", 4)):
+        few = sines < 6
+        with pytest.warns(drevo.DrevoWarning, match="as asked") if few else nullcontext():
+            d = drevo.write_out(model, "inverse_dynamics", formalism="khalil", symmetric=asked)
+        assert d.counts["trig"] == sines and len(d.checks) == 1 + few
+        assert all(0.0 < worst < 1e-6 for _, worst, _ in d.checks[1:])
+        close("inverse dynamics", d.evaluate(q, v, a), Reference(model).inverse_dynamics(q, v, a), 1e-5)
+    f = drevo.compile(drevo.Robot(model), "inverse_dynamics", symmetric=False)
+    assert f.counts["trig"] == 8 and pickle.loads(pickle.dumps(f)).counts["trig"] == 8  # noqa: S301
+
+
+@pytest.mark.filterwarnings("ignore:.*doubtful")
+def test_what_cannot_be_symmetric_is_refused() -> None:
+    rover, forked = model_of(case("rover-nearly-symmetric")), model_of(case("steered-wheels"))
+    for model, asked, told in (
+        (rover, "w9", "there is no link 'w9'"),
+        (rover, "base", "'base' cannot be"),
+        (forked, ["s0"], "'s0' cannot be"),
+        (rover, 2.0, "an asymmetry from"),
+        (rover, None, "an asymmetry from"),
+    ):
+        with pytest.raises(drevo.InputError, match=told):
+            drevo.write_out(model, "mass_matrix", symmetric=asked)
 
 
 # -- counts -----------------------------------------------------------------------------------------------------

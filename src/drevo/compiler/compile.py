@@ -37,6 +37,7 @@ def compile(
     passive: bool = False,
     product: str | Sequence[str] = (),
     tangents: str = "joints",
+    symmetric: bool | str | float | Sequence[str] = "auto",
     **options: Any,
 ) -> Function:
     """A compiled Function of one quantity, or of several that share their work.
@@ -56,13 +57,18 @@ def compile(
     joints; with tangents="numbers" of size nq, where q holds quaternions those of f of q made unit.
     "value_and_vjp", "value_and_jvp": the results before them. ("vjp", "jvp"): one of the other, here second
     derivatives times a vector.
+    symmetric: bodies that are symmetric about their hinge (wheels, rotors, flanges) need not turn: "auto", those
+    that are to rounding; False, none; names of links, an asymmetry, or True for 1e-6,
+    take others for it and warn of what that changes.
     options: link, frame, kind, where the quantity takes them.
     Raises TraceError, EmitError, InputError.
     """
-    model = model_of(robot, "compile")
+    own = model_of(robot, "compile")
+    model, more = (own, {}) if isinstance(symmetric, str) and symmetric == "auto" else _taken(own, symmetric)
+    robot = robot if model is own else model
     if target != "cpu":
         raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
-    recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options)
+    recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options) | more
     if one_of("compile: tangents", tangents, TANGENTS, InputError) != "joints" and product:
         recipe["tangents"] = tangents
     last = bool(recipe["parameters"]) and "product" not in recipe
@@ -73,17 +79,15 @@ def compile(
     if function is None:
         program = partial(make_program, model, **recipe)
         function = requested(model, (*sorted(recipe.items()),), program, spec=spec, lasting=cache, extra=hook)
-    again = {
-        **recipe,
-        **recipe["options"],
-        "dtype": dtype,
-        "layout": layout,
-        "packed": spec.packed,
-        "check": spec.check,
-    }
-    again.pop("options")
-    function.recipe = partial(compile, model, **again)
+    made: dict[str, Any] = {"dtype": dtype, "layout": layout, "packed": spec.packed, "check": spec.check}
+    function.recipe = partial(compile, model, **_again(recipe), **made)
     return function
+
+
+def _again(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe as what `compile` takes."""
+    plain = {k: x for k, x in recipe.items() if k not in ("options", "without")}
+    return {**plain, **recipe["options"], "symmetric": "without" not in recipe and "auto"}
 
 
 def recipe_of(
@@ -112,6 +116,14 @@ def recipe_of(
     if kinds:
         recipe["product"] = tuple(one_of("compile: product", k, PRODUCTS, InputError) for k in kinds)
     return recipe
+
+
+def _taken(model: Model, symmetric: Any) -> tuple[Model, dict[str, Any]]:
+    """The robot with the symmetry that was asked for; and in the recipe, the lever that is off where none was."""
+    from .symmetry import symmetrised
+
+    changed, allowed, _ = symmetrised(model, symmetric)
+    return changed, {} if allowed else {"without": ("wheels",)}
 
 
 TANGENTS = ("joints", "numbers")
@@ -170,9 +182,13 @@ def make_program(
     passive: bool = False,
     product: Sequence[str] = (),
     tangents: str = "joints",
+    without: Sequence[str] = (),
 ) -> Program:
-    """The program that is compiled; nothing of this runs when the cache is warm."""
-    program = _quantities(model, quantity, parameters, formalism, external, options, passive)
+    """The program that is compiled; nothing of this runs when the cache is warm. without: levers that are off."""
+    from ..codegen.graph import levers
+
+    with levers.without(*without):
+        program = _quantities(model, quantity, parameters, formalism, external, options, passive)
     if product:
         from ..mechanics.tree import build_tree
         from .products import product_program
@@ -245,7 +261,7 @@ class _Forces:
             made = compile(
                 self.robot, recipe["quantity"], external=links, parameters=recipe["parameters"], passive=passive,
                 formalism=recipe["formalism"], dtype=spec.dtype, layout=spec.layout, packed=spec.packed,
-                check=spec.check, **recipe["options"],
+                check=spec.check, symmetric="without" not in recipe and "auto", **recipe["options"],
             )  # fmt: skip
             self.made[links, passive] = made
             if made.fast is not None and not recipe["parameters"] and passive == ("passive" in recipe):

@@ -23,7 +23,6 @@ from ..mechanics.formalisms import khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, linear_rates
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import Tree
-from ..mechanics.wheels import with_wheels
 from ..model.quantities import CATALOGUE
 from .search import (
     DIRECTIONS,
@@ -39,6 +38,7 @@ from .search import (
     by_articulated_form,
     by_inertia_matrix,
     traced_alone,
+    wheeled,
 )
 
 DENSE = 200  # rates: beyond it an inertia matrix is no way to accelerations
@@ -301,9 +301,9 @@ def best_plans(
 
 def _accelerations(tree: Tree, external: Sequence[str], objective: str) -> Iterator[Compute]:
     """Bias and inertia matrix each after its own preparation; their trigonometry must be shared."""
-    wheeled = with_wheels(tree, external)
-    for wheels in ("",) if wheeled is tree else ("", "kept"):
-        made = wheeled if wheels else tree
+    turned = wheeled(tree, external)
+    for wheels in ("",) if turned is tree else ("", "kept"):
+        made = turned if wheels else tree
         (h,) = best_plans(tree, EFFORTS.name, external, objective, NODES // 2, wheels)
         if not khalil_forward.shared_rates(made):  # which articulated bodies cannot carry
             yield by_articulated_form(h)
@@ -357,7 +357,7 @@ def _compiled(tree: Tree, names: Sequence[str], external: Sequence[str]) -> Cand
 
 def _forward(tree: Tree, names: Sequence[str], plan: Preparation, prepared: _Prepared) -> Compute:
     """Accelerations, from what the list has for them."""
-    if khalil_forward.deep(with_wheels(tree, plan.loaded)) and "mass_matrix" not in names:
+    if khalil_forward.deep(wheeled(tree, plan.loaded)) and "mass_matrix" not in names:
         return by_articulated_form(plan)
     if "bias" in names:
         return prepared.run(plan, _from_bias, MATRIX)

@@ -83,6 +83,11 @@ WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of code
 }
 
 
+def wheeled(tree: Tree, loaded: Sequence[str]) -> Tree:
+    """The tree with its symmetric bodies as wheels; itself where there are none, or that lever is off."""
+    return tree if "wheels" in levers.off() else with_wheels(tree, loaded)
+
+
 class Preparation(NamedTuple):
     """frames: body frames by estimate first; moves: then these; holders: see reduce.gauged.
 
@@ -115,7 +120,7 @@ class Preparation(NamedTuple):
     def framed(self, tree: Tree) -> Tree:
         """The tree with its frames moved, before the gauge that counts."""
         self = self.allowed()
-        tree = with_wheels(tree, self.loaded) if self.wheels else tree
+        tree = wheeled(tree, self.loaded) if self.wheels else tree
         tree = reframed(gauged(tree)) if self.frames else gauged(tree)
         if self.moves:
             tree = settle_frames(tree)
@@ -238,7 +243,7 @@ class Search:
         start, wheels = self.start, self.start.wheels
         yield start
         fixed = self.run in (EFFORTS, DIRECTIONS) or wheels == "apart"
-        if not fixed and with_wheels(self.tree, start.loaded) is not self.tree:
+        if not fixed and wheeled(self.tree, start.loaded) is not self.tree:
             yield start._replace(wheels="")
             if self.sweeps:
                 yield start._replace(wheels="locked")

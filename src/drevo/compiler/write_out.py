@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..codegen.graph import levers
 from ..errors import InputError, TraceError, one_of
 from ..mechanics.algorithms.passive import with_forces
 from ..mechanics.configuration import random
@@ -23,6 +24,7 @@ from .derivation import Derivation, write_out_program
 from .formalisms import common_algorithm
 from .inexact import inexact_energy
 from .lagrange import TERMS, lagrange_equations
+from .symmetry import symmetrised
 from .telegin_inputs import described, with_coordinates
 from .trace import trace
 
@@ -56,10 +58,11 @@ def quantity_equations(
     sequence: str | None = None,
     mode: str | None = None,
     passive: bool = False,
+    symmetric: bool | str | float | Sequence[str] = "auto",
     **options: Any,
 ) -> Derivation:
     """The written-out equations of a quantity: see `drevo.write_out`."""
-    model, patterns = _model(robot), _patterns(symbols)
+    (model, allowed, change), patterns = symmetrised(_model(robot), symmetric), _patterns(symbols)
     if not isinstance(name, str):
         raise TraceError(f"write_out takes one quantity by its name, not {str(name)[:60]}: call it for each")
     if name == TERMS.name:
@@ -77,18 +80,20 @@ def quantity_equations(
     if sequence is not None:
         program = sequence_program(model, wanted, formalism, sequence, patterns)
     else:
-        program = compete(
-            model,
-            wanted,
-            objective,
-            formalism=formalism,
-            parameters=patterns,
-            options=chosen,
-            snap=SNAP,
-            passive=passive and takes_forces([wanted]),
-        ).program
+        with levers.without(*([] if allowed else ["wheels"])):
+            program = compete(
+                model,
+                wanted,
+                objective,
+                formalism=formalism,
+                parameters=patterns,
+                options=chosen,
+                snap=SNAP,
+                passive=passive and takes_forces([wanted]),
+            ).program
     derivation = write_out_program(described(program, model))
-    return derivation.with_checks([check_row(model, wanted, derivation, chosen, passive)])
+    checks = [check_row(model, wanted, derivation, chosen, passive), *([change] if change else [])]
+    return derivation.with_checks(checks)
 
 
 def written_program(program: Program, robot: Described | Model) -> Derivation:

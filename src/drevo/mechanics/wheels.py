@@ -9,7 +9,7 @@ wheels on parallel axes, and the body symmetric with what they have handed over.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ..model.description import Model
@@ -19,7 +19,7 @@ from .spatial import IDENTITY, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym,
 from .tree import Tree, TreeBody
 from .tree_indices import children_of
 
-EXACT = 1e-12  # of the size of a body: what rounding makes of a symmetric one
+EXACT = 1e-12  # the asymmetry that rounding makes of a symmetric body
 AXES = "xyz"
 
 
@@ -28,12 +28,16 @@ def across(axis: int) -> tuple[int, int]:
     return (axis + 1) % 3, (axis + 2) % 3
 
 
-def asymmetry(P: RigidInertia, axis: int) -> float:
-    """How far a body is from symmetry about an axis, as a part of its size; of symbols 0 or infinite."""
-    (x, y), S, h, size = across(axis), P.S.mat, P.h, P.S.trace
-    parts = [(S[x][x] - S[y][y], size), (2.0 * S[x][y], size), (2.0 * S[x][axis], size), (2.0 * S[y][axis], size)]
+def asymmetry(b: TreeBody, outside: bool = False) -> float:
+    """How far a body is from symmetry about its axis: the worst of its moments; of symbols 0 or infinite.
+
+    As a part of its second moments about its own pole; outside: about its parent's, of what that feels.
+    """
+    (x, y), P, k = across(b.axis), b.inertia, b.axis
+    size, S = P.S.trace + (b.p.dot(b.p) * P.m if outside else 0.0), P.S.mat
+    parts = [(S[x][x] - S[y][y], size), (S[x][y], size), (S[x][k], size), (S[y][k], size)]
     arm = abs(size * P.m) ** 0.5 if is_number(size) and is_number(P.m) else P.m
-    return max(_part(z, of) for z, of in (*parts, (h[x], arm), (h[y], arm)))
+    return max(_part(z, of) for z, of in (*parts, (P.h[x], arm), (P.h[y], arm)))
 
 
 def is_number(x: Scalar) -> bool:
@@ -66,37 +70,60 @@ def axial_inertia(b: TreeBody) -> Scalar:
     return S[x][x] + S[y][y]
 
 
+Chosen = Callable[[int, TreeBody], bool]  # whether a body, by number, is taken as symmetric
+
+
 def with_wheels(tree: Tree, loaded: Collection[str] = ()) -> Tree:
     """The tree with every symmetric body as a wheel, on a screw as a slider beside a wheel of the same rate.
 
     loaded: links whose bodies turn for what acts on them. Wheels have no frames of links: these would not turn.
     """
-    bodies, below = list(tree.bodies), children_of(tree.parents)
     held = {f.body for link, f in tree.frames.items() if link in loaded}
-    sliders: dict[int, TreeBody] = {}
+    bodies, found = _turned_into_wheels(tree, lambda i, b: i not in held and asymmetry(b) <= EXACT)
+    if not found:
+        return tree
+    sliders = {i: _slider(tree.bodies[i], P) for i, P in found.items() if tree.bodies[i].kind == "helical"}
+    return _with_sliders(tree.replace(bodies=tuple(bodies)), sliders)
+
+
+def missing_symmetry(tree: Tree, chosen: Chosen) -> dict[int, RigidInertia]:
+    """By body, what its inertia is short of that of a symmetric one: transverse moments become their mean."""
+    out = {}
+    for i, P in _turned_into_wheels(tree, chosen)[1].items():
+        k, J = tree.bodies[i].axis, axial_inertia(tree.bodies[i]._replace(inertia=P))
+        whole = along_axis(k, P, P.S.mat[k][k] + 0.5 * J) + about_axis(k, J)
+        out[i] = RigidInertia(whole.m - P.m, whole.h - P.h, whole.S - P.S)
+    return out
+
+
+def _turned_into_wheels(tree: Tree, chosen: Chosen) -> tuple[list[TreeBody], dict[int, RigidInertia]]:
+    """The bodies, and by those that became wheels what they were, with what wheels on them have handed over.
+
+    The angle of these enters nothing by a sine: they have inertia about their axis, carry nothing but wheels on
+    parallel axes (on a screw nothing), and are symmetric as far as they are chosen.
+    """
+    bodies, below, found = list(tree.bodies), children_of(tree.parents), dict[int, RigidInertia]()
     for i in range(len(bodies) - 1, -1, -1):
-        b = bodies[i]
-        if i in held or not _turns_unseen(b, [bodies[j] for j in below[i]]):
+        b, k = bodies[i], bodies[i].axis
+        carried = [(bodies[c].kind, bodies[c].R @ UNIT[bodies[c].axis]) for c in below[i]]
+        screw = b.kind == "helical" and is_number(b.pitch) and not carried
+        parallel = all(kind == "wheel" and all(is_zero(e[a]) for a in across(k)) for kind, e in carried)
+        turning = (b.kind == "revolute" or screw) and parallel and not is_zero(axial_inertia(b))
+        if not turning or not chosen(i, b):
             continue
-        k = b.axis
-        given = along_axis(k, b.inertia, b.inertia.S.mat[k][k] + 0.5 * axial_inertia(b))
-        if b.kind == "helical":
-            sliders[i] = b._replace(
-                kind="prismatic",
-                factor=b.factor * b.pitch,
-                pitch=0.0,
-                phase=0.0,
-                inertia=along_axis(k, given, 0.0),
-            )
-            given = along_axis(k, ZERO_INERTIA, given.S.mat[k][k])
-        wheel = b._replace(kind="wheel", p=ZERO, pitch=0.0, phase=0.0, inertia=about_axis(k, axial_inertia(b)))
-        bodies[i] = own_zero(wheel)
+        found[i], J = b.inertia, axial_inertia(b)
+        given = along_axis(k, ZERO_INERTIA if screw else b.inertia, b.inertia.S.mat[k][k] + 0.5 * J)
+        bodies[i] = own_zero(b._replace(kind="wheel", p=ZERO, pitch=0.0, phase=0.0, inertia=about_axis(k, J)))
         if b.parent >= 0:
             up = bodies[b.parent]
             bodies[b.parent] = up._replace(inertia=up.inertia + given.moved(b.R, b.p))
-    if bodies == list(tree.bodies):
-        return tree
-    return _with_sliders(tree.replace(bodies=tuple(bodies)), sliders)
+    return bodies, found
+
+
+def _slider(b: TreeBody, P: RigidInertia) -> TreeBody:
+    """What shifts along a screw."""
+    along = along_axis(b.axis, P, 0.0)
+    return b._replace(kind="prismatic", factor=b.factor * b.pitch, pitch=0.0, phase=0.0, inertia=along)
 
 
 def _with_sliders(tree: Tree, sliders: Mapping[int, TreeBody]) -> Tree:
@@ -112,15 +139,6 @@ def _with_sliders(tree: Tree, sliders: Mapping[int, TreeBody]) -> Tree:
         if f.body < 0 or tree.bodies[f.body].kind != "wheel"
     }
     return tree.replace(bodies=tuple(bodies), frames=frames)
-
-
-def _turns_unseen(b: TreeBody, children: Sequence[TreeBody]) -> bool:
-    """Whether the angle of a joint enters nothing by a sine: it carries a symmetric body with inertia about it."""
-    screw = b.kind == "helical" and is_number(b.pitch) and not children
-    if not (b.kind == "revolute" or screw) or is_zero(axial_inertia(b)) or asymmetry(b.inertia, b.axis) > EXACT:
-        return False
-    axes = [(c.kind, c.R @ UNIT[c.axis]) for c in children]
-    return all(kind == "wheel" and all(is_zero(e[a]) for a in across(b.axis)) for kind, e in axes)
 
 
 def equal_moments(tree: Tree, model: Model) -> dict[str, str]:

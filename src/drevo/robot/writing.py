@@ -37,6 +37,7 @@ def write_out(
     sequence: str | None = None,
     mode: str | None = None,
     passive: bool = False,
+    symmetric: bool | str | float | Sequence[str] = "auto",
     **options: Any,
 ) -> Derivation:
     """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
@@ -55,6 +56,9 @@ def write_out(
     mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
     constant, which is not exact; the document says so, with the error at sample states. None is exact.
     passive: with the damping, dry friction and springs of the joints in.
+    symmetric: bodies that are symmetric about their hinge (wheels, rotors, flanges) need not turn: "auto", those
+    that are to rounding (equal moments of theirs are one symbol); False, none; names of links, an asymmetry, or
+    True for 1e-6, take others for it and warn of what that changes.
     options: link, frame, kind, where the quantity takes them.
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
@@ -64,13 +68,14 @@ def write_out(
     under = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
     plain: dict[str, Any] = {
         "formalism": formalism, "symbols": symbols, "objective": objective, "sequence": sequence, "mode": mode,
+        "symmetric": symmetric,
     }  # fmt: skip
     special = has_own_program(name, wrt)
     if not special:
         if unfit := [k for k, x in under.items() if x is not None]:
             raise InputError(f"write_out: {unfit[0]} belongs to {CONSTRAINED}, not to {name!r:.60}")
         return quantity_equations(robot, name, **plain, passive=passive, **options)
-    usual = {"formalism": "auto", "objective": "add+mul"}
+    usual = {"formalism": "auto", "objective": "add+mul", "symmetric": "auto"}
     if unfit := [k for k, x in plain.items() if x != usual.get(k)]:
         raise InputError(f"write_out: {unfit[0]} belongs to quantities, not to {CONSTRAINED} or to derivatives")
     return written_program(program_of(robot, name, wrt, {**under, "passive": passive}, options), robot)

@@ -29,10 +29,14 @@ def info(robot: RobotName, base: Base = "fixed", as_json: Json = False) -> None:
     print_table("", head, rows, left=4)
     for note in data["notes"]:
         print(f"note: {note}")
+    for link, off in data["nearly_symmetric"].items():
+        print(f"note: link {link!r} is symmetric about its joint but for {off:.1e}; symmetric= may take it for it")
 
 
 def describe_robot(robot: Robot) -> dict[str, Any]:
     """The same as plain data."""
+    from ...compiler.symmetry import nearly_symmetric
+
     model = robot.model
     joints, at = [], 0
     for joint in model.joints:
@@ -48,6 +52,7 @@ def describe_robot(robot: Robot) -> dict[str, Any]:
         "name": model.name, "source": model.source, "nq": robot.nq, "nv": robot.nv, "gravity": model.gravity,
         "mass": sum(link.inertial.mass for link in model.links if link.inertial),
         "links": [link.name for link in model.links], "joints": joints, "notes": list(model.notes),
+        "nearly_symmetric": nearly_symmetric(model),
     }  # fmt: skip
 
 

@@ -7,6 +7,9 @@ starts, and belongs to the key of compiled code.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from ...errors import TraceError
 
@@ -27,10 +30,24 @@ LEVERS = {
 }
 
 
+_WITHOUT: ContextVar[frozenset[str]] = ContextVar("without", default=frozenset())
+
+
+@contextmanager
+def without(*names: str) -> Iterator[None]:
+    """These are off as well, as long as it lasts."""
+    before = _WITHOUT.set(_WITHOUT.get() | {*names})
+    try:
+        yield
+    finally:
+        _WITHOUT.reset(before)
+
+
 def off() -> frozenset[str]:
-    """The levers that DREVO_WITHOUT names."""
+    """The levers that DREVO_WITHOUT names, and those of `without`."""
     given = os.environ.get("DREVO_WITHOUT")
-    names = frozenset(word.strip() for word in given.split(",")) - {""} if given else frozenset[str]()
+    named = frozenset(word.strip() for word in given.split(",")) - {""} if given else frozenset[str]()
+    names = named | _WITHOUT.get()
     for name in sorted(names - LEVERS.keys()):
         raise TraceError(f"DREVO_WITHOUT names {name!r}, which is no lever; levers are {', '.join(LEVERS)}")
     return names
