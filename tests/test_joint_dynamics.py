@@ -18,6 +18,7 @@ from drevo import DrevoWarning, ModelError, Robot
 from drevo.compiler.formalisms import formalisms_giving
 from drevo.mechanics.acting import WIDTH, acting, passive_forces
 from drevo.model.description import JointDynamics
+from drevo.model.quantities import CATALOGUE
 
 KINDS = ("revolute", "prismatic", "revolute", "helical", "revolute")
 ARMATURE = np.array([0.4, 0.7, 0.2, 0.05, 0.9])
@@ -450,6 +451,102 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.warns(DrevoWarning, match="negative damping -1, which drives it"):
         one(damping=-1.0)
     assert one(damping=-0.0).model.joints[0].dynamics is None
+
+
+# -- rotors that turn in space ---------------------------------------------------------------------------------
+
+J, GEAR, SPIN = 2e-3, 30.0, np.array([0.6, 0.0, 0.8])
+MASS, COM = 0.4, (0.1, 0.05, 0.2)  # of the rotor; its centre, which is that of the link
+ROTOR = 1.5e-3 * np.eye(3) + (J - 1.5e-3) * np.outer(SPIN, SPIN)
+ARM: dict[str, Any] = {"axis": (0, 1, 0), "origin": (0.3, 0, 0.1), "rpy": (0.2, 0.1, 0), "mass": 1.5,
+                       "com": (0.2, 0.1, 0.1), "inertia": 0.1 * np.eye(3)}  # fmt: skip
+
+
+def turning(rotor: dict[str, Any] | None = None, **more: Any) -> Robot:
+    """A floating link with a rotor in it, and the arm that it drives; the rotor as such, or as a link."""
+    whole, b = np.diag([0.3, 0.25, 0.2]) + 0.03, drevo.Builder("gyro")
+    held = {"mass": 2.0, "inertia": whole} if rotor is None else {"mass": 2.0 - MASS, "inertia": whole - ROTOR}
+    b.body("base", joint="free", com=COM, **held)
+    if rotor is not None and not rotor:
+        b.body("rotor", "base", axis=SPIN, origin=COM, mass=MASS, inertia=ROTOR)
+    b.body("arm", "base", **ARM, **more, **({"rotor": (J, GEAR, 2.0 * SPIN)} if rotor is None else {}))
+    b.body(
+        "hand", "arm", axis=(1, 0, 0), origin=(0.4, 0, 0), mass=0.5, com=(0.1, 0.1, 0), inertia=0.05 * np.eye(3)
+    )
+    if rotor:
+        b.body("rotor", "base", axis=SPIN, origin=COM, mass=MASS, inertia=ROTOR, **rotor)
+    return b.robot()
+
+
+FELT = "mass_matrix bias inverse_dynamics kinetic_energy potential_energy momentum coriolis_matrix inertia_product"
+
+
+@pytest.mark.parametrize("name", [*FELT.split(), "forward_dynamics", "inverse_dynamics_derivatives",
+                                  "forward_dynamics_derivatives"])  # fmt: skip
+def test_a_rotor_is_a_link_that_turns_about_its_axis(name: str) -> None:
+    one, other, rng = turning(), turning({"mimic": ("arm_joint", GEAR)}), np.random.default_rng(0)
+    q, v, a = one.random(rng=rng), rng.normal(size=8), rng.normal(size=8)
+    given = {"q": q, "v": v, "a": a, "tau": a, "x": v}
+    state = [given[s] for s in CATALOGUE[name].state]
+    x, y = (r.function(name)(*state) for r in (one, other))
+    for u, w in zip(x if isinstance(x, tuple) else (x,), y if isinstance(y, tuple) else (y,)):
+        close(u, w, 1e-11 if "forward" in name else 1e-12)
+    assert [*one.moving_links] == ["base", "arm", "hand"]
+
+
+def test_rotors_in_every_formalism_and_as_inputs() -> None:
+    robot, rng = turning(), np.random.default_rng(0)
+    q, v, a = robot.random(rng=rng), rng.normal(size=8), rng.normal(size=8)
+    tau = robot.inverse_dynamics(q, v, a)
+    for formalism in ("newton_euler", "khalil"):
+        close(drevo.compile(robot, "inverse_dynamics", formalism=formalism)(q, v, a), tau)
+        close(drevo.compile(robot, "forward_dynamics", formalism=formalism)(q, v, tau), a, 1e-11)
+    close(drevo.write_out(robot, "mass_matrix").evaluate(q), robot.mass_matrix(q))
+    f = drevo.compile(robot, "inverse_dynamics", parameters=["*.rotor"])
+    close(f(q, v, a, [2.0 * J]) - tau, tau - f(q, v, a, [0.0]), 1e-12)
+    assert robot.armature.tolist() == [0.0] * 6 + [pytest.approx(J * GEAR**2), 0.0]
+
+
+def test_a_rotor_without_an_axis_or_on_the_ground_is_armature() -> None:
+    body: dict[str, Any] = {"axis": (0, 1, 0), "mass": 1.0, "com": (0.1, 0, 0.2)}
+    plain = drevo.Builder("r").body("a", **body, armature=J * GEAR**2).robot()
+    for rotor in ((J, GEAR), (J, GEAR, (1, 0, 0))):
+        robot = drevo.Builder("r").body("a", **body, rotor=rotor).robot()
+        close(robot.inverse_dynamics([0.3], [0.5], [0.7]), plain.inverse_dynamics([0.3], [0.5], [0.7]))
+
+
+def test_the_full_model_of_an_elastic_joint() -> None:
+    """Spong 1987 leaves out that rotors turn in space; with an axis they do, as a rotor and an arm apart."""
+    robot, apart, rng = turning(elastic=(500.0, 0.1)), turning({}), np.random.default_rng(0)
+    assert robot.joint_names == ("base_joint", "arm_motor", "arm_joint", "hand_joint")
+    T = np.eye(9)
+    T[6:8, 6:8] = [[GEAR, 0.0], [1.0, 1.0]]  # rotor and arm, of motor and deflection
+    q, v, a = robot.random(rng=rng), rng.normal(size=9), rng.normal(size=9)
+    x = np.r_[q[:7], T[6:, 6:] @ q[7:]]
+    close(robot.mass_matrix(q), T.T @ apart.mass_matrix(x) @ T)
+    close(robot.inverse_dynamics(q, v, a), T.T @ apart.inverse_dynamics(x, T @ v, T @ a), 1e-12)
+    close(robot.passive(q, v)[6:8], [0.0, -500.0 * q[8] - 0.1 * v[7]])
+
+
+def test_rotors_are_saved_and_judged(tmp_path: Any) -> None:
+    robot = turning()
+    q, v = robot.random(rng=np.random.default_rng(3)), np.ones(8)
+    for suffix in ("toml", "json"):
+        robot.save(tmp_path / f"r.{suffix}")
+        close(drevo.load(tmp_path / f"r.{suffix}").bias(q, v), robot.bias(q, v), 1e-15)
+    with pytest.raises(ModelError, match="the spinning rotor of 'arm_joint'"):
+        robot.save(tmp_path / "r.urdf")
+    for rotor, sentence in (
+        ((-1.0, 2.0), "joint 'arm_joint' of body 'arm' has a rotor of the negative inertia -1"),
+        ((1.0, 0.0), "joint 'arm_joint' of body 'arm' has the gear ratio 0; give how often"),
+        ((1.0, 2.0, (0, 0, 0)), "has the zero axis .0 0 0. for its rotor"),
+        ((1.0,), "rotor is .inertia, gear ratio., or with an axis besides"),
+        ((1.0, float("nan")), "rotor nan is not finite"),
+    ):
+        with pytest.raises(ModelError, match=sentence):
+            drevo.Builder("r").body("arm", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3), rotor=rotor).robot()
+    with pytest.raises(ModelError, match="of type spherical has a rotor, which is of joints with one rate"):
+        drevo.Builder("r").body("arm", joint="spherical", mass=1.0, inertia=np.eye(3), rotor=(1.0, 2.0)).robot()
 
 
 # -- elastic joints ----------------------------------------------------------------------------------------------

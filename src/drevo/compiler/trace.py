@@ -74,7 +74,7 @@ def _about(t: Tracer, title: str, symbols: bool) -> dict[str, object]:
     """What a document says. numbers: by which symbols name a joint."""
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler"}
     if symbols:
-        about["numbers"] = {b.joint: b.number.rstrip("abcdef") for b in t.tree.bodies}
+        about["numbers"] = {b.joint: b.number.rstrip("abcdefr") for b in t.tree.bodies}
     if t.tree.formulas:
         about["assumptions"] = (STEPS,)
     if t.context.notes:

@@ -326,6 +326,8 @@ def _attach(
     pitch = state.value(f"{joint.name}.lead", joint.lead) * (0.5 / math.pi) if joint.lead else 0.0
     chain = elementary_chain(joint, pitch)
     body, (iq, iv) = parent.body, offsets[joint.name]
+    if joint.dynamics and joint.dynamics.rotor:
+        _add_rotor(state, joint, parent, (iq, iv), numbered[joint.name])
     if joint.formula:
         iq, iv = _by_formula(state, joint, len(chain), iq, iv)
     for step, e in enumerate(chain):
@@ -346,6 +348,25 @@ def _attach(
         p = R @ _lengths(state, f"{joint.name}.child.origin", joint.child_origin)
         R = snap_rotation(_times(R, snap_rotation(_matrix(joint.child_rotation), state.snap)), state.snap)
     state.frames[joint.child] = LinkFrame(body, R, p)
+
+
+def _add_rotor(state: _Builder, joint: JointData, parent: LinkFrame, at: tuple[int, int], number: str) -> None:
+    """The rotor of a joint as a hinged body of its parent's, whose inertia has it at rest: J e e^T."""
+    d = joint.dynamics
+    assert d is not None and d.rotor_axis is not None
+    size = state.value(f"{joint.name}.rotor", d.rotor)
+    gear = d.gear * joint.mimic.multiplier if joint.mimic else d.gear
+    k, sign, A = _axis(Elementary("revolute", d.rotor_axis))
+    R = snap_rotation(_times(parent.R, A), state.snap)
+    moments = [-0.5 * size if i == k else 0.5 * size for i in range(3)]  # turned: J about e_k alone
+    own = Sym(moments[0], 0.0, 0.0, moments[1], 0.0, moments[2])
+    state.bodies.append(
+        partial(TreeBody, "", joint.name, f"{number}r", parent.body, "revolute", k, R, ZERO, 0.0, *at, sign * gear)
+    )
+    state.inertias.append(RigidInertia(0.0, ZERO, own))
+    if parent.body >= 0:
+        less = RigidInertia(0.0, ZERO, SYM_ZERO - own).turned(R)
+        state.inertias[parent.body] = state.inertias[parent.body] + less
 
 
 def _by_formula(state: _Builder, joint: JointData, steps: int, iq: int, iv: int) -> tuple[int, int]:

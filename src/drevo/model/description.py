@@ -57,6 +57,8 @@ class JointDynamics:
     """What acts in a joint, alike on each of its rates v; x is its coordinate. In N m and rad, or N and m.
 
     armature: inertia of the rotor as the joint feels it, its own times the gear ratio squared, kg m^2 (kg).
+    rotor: inertia of one, kg m^2, that turns `gear` times as fast about `rotor_axis` of the parent link, whose
+    inertia has it at rest; without an axis it is armature.
     The force is -(damping + quadratic |v| + cubic v^2) v - friction sign(v)
     - (stiffness + stiffness2 y + stiffness3 y^2) y + offset, where y = x - reference. Of a ball joint y is the
     rotation vector from the quaternion `rest` (at first none) in body axes, of a free joint also the way from its
@@ -74,11 +76,19 @@ class JointDynamics:
     stiffness2: float = 0.0
     stiffness3: float = 0.0
     rest: tuple[float, ...] = ()
+    rotor: float = 0.0
+    gear: float = 1.0
+    rotor_axis: Vec3 | None = None
 
     @property
     def passive(self) -> bool:
         """Something acts beside the rotor."""
         return any((self.damping, self.quadratic, self.cubic, self.friction, self.springy, self.offset))
+
+    @property
+    def reflected(self) -> float:
+        """All rotors as the joint feels them, kg m^2 (kg)."""
+        return self.armature + self.gear * self.gear * self.rotor
 
     @property
     def springy(self) -> bool:

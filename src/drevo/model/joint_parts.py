@@ -8,7 +8,9 @@ from dataclasses import replace
 from drevo.model.description import Joint, JointDynamics, Limit
 from drevo.model.draft import Draft
 from drevo.model.formula import faults, faults_of_values
+from drevo.model.rotations import unit
 
+SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
 UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit
 
 
@@ -43,13 +45,33 @@ def random_range(limit: Limit | None, default: float = math.pi) -> tuple[float, 
     return low, high
 
 
+def _checked_rotor(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> JointDynamics:
+    """A rotor without an axis of its own is armature."""
+    who = draft.at(joint)
+    if d.rotor < 0.0:
+        draft.problems.append(f"{who} has a rotor of the negative inertia {d.rotor:g}; correct it")
+    if d.gear == 0.0:
+        draft.problems.append(
+            f"{who} has the gear ratio 0; give how often its rotor turns for a turn of the joint"
+        )
+    if d.rotor and joint.sizes[1] != 1:
+        draft.problems.append(f"{who} of type {kind} has a rotor, which is of joints with one rate; remove it")
+    if d.rotor_axis is None or not d.rotor:
+        return replace(d, armature=d.reflected, rotor=0.0, gear=1.0, rotor_axis=None)
+    if math.hypot(*d.rotor_axis) < SMALLEST_AXIS:
+        draft.problems.append(f"{who} has the zero axis (0 0 0) for its rotor; give it a direction, such as 0 0 1")
+        return replace(d, rotor_axis=(0.0, 0.0, 1.0))
+    return replace(d, rotor_axis=unit(d.rotor_axis))
+
+
 def checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> JointDynamics | None:
     """What acts in a joint; None for nothing. A spring is of joints whose coordinates are numbers."""
     if d.armature < 0.0:
         draft.problems.append(
             f"{draft.at(joint)} has the negative armature {d.armature:g}; it is zero or positive: correct it"
         )
-    for what in ("damping", "quadratic", "friction"):
+    d = _checked_rotor(draft, joint, d, kind)
+    for what in ("damping", "quadratic", "cubic", "friction"):
         if getattr(d, what) < 0.0:
             draft.doubts.append(
                 f"{draft.at(joint)} has the negative {what} {getattr(d, what):g}, which drives it; correct it"

@@ -115,7 +115,7 @@ def _resisting(body: Inertial) -> bool:
 
 def _rotor(joint: Joint) -> bool:
     """Its rotor resists, whatever it moves."""
-    return joint.dynamics is not None and joint.dynamics.armature > 0.0
+    return joint.dynamics is not None and joint.dynamics.reflected > 0.0
 
 
 def _resists(group: _Group) -> bool:

@@ -29,7 +29,7 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import Draft
-from drevo.model.joint_parts import check_formula, checked_dynamics
+from drevo.model.joint_parts import SMALLEST_AXIS, check_formula, checked_dynamics
 from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
 from drevo.model.references import check_closures, check_keyframes, check_tendons
 from drevo.model.rotations import add_vectors, apply, matmul, unit
@@ -37,7 +37,6 @@ from drevo.model.rotations import add_vectors, apply, matmul, unit
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free", "custom")  # kinds whose motion needs no axis
 BOUNDED = ("revolute", "prismatic", "helical", "custom")  # kinds whose coordinates have limits
-SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
 LARGEST_RATIO = 1e6  # of a mimic joint to the one that drives it
 ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again may miss by
 

@@ -107,6 +107,7 @@ class Builder:
         pose: GivenPose | None = None,
         coordinates: int = 1,
         gravcomp: float = 0.0,
+        rotor: Sequence[Any] | None = None,
     ) -> Builder:
         """Add a body; q is in the order of these calls.
 
@@ -122,8 +123,10 @@ class Builder:
 
         armature: inertia of its rotor as the joint feels it, kg m^2 (kg along a slide); damping, N m s (N s/m);
         friction: dry, N m (N); stiffness, N m/rad (N/m), of a spring at rest at `reference`, rad (m). They hold
-        for each rate of the joint; `dynamics`, a JointDynamics, gives them and rarer ones in one. `gravcomp`: the
-        part of the body's weight that a passive force takes away.
+        for each rate of the joint; `dynamics`, a JointDynamics, gives them and rarer ones in one. rotor: (inertia,
+        gear ratio), which is armature, or (inertia, gear ratio, axis), a body on the parent that turns that much
+        faster about this axis of the parent's, whose inertia has it at rest. `gravcomp`: the part of the body's
+        weight that a passive force takes away.
 
         pose: of a "custom" joint, by formulas of its 1 to 6 `coordinates`, called q, or q1, q2, ..: a mapping with
         any of x, y, z (m) and roll, pitch, yaw (rad, as in URDF), each text or a number, and names of your own for
@@ -140,10 +143,9 @@ class Builder:
         made = Joint(
             joint_name, _kind(who, joint), parent, name, *_placed(who, origin, rotation, rpy, axis, axis2),
             _lead(who, joint, lead), _limit(who, limit), _mimic(who, mimic),
-            formula=formula_of(who, pose, coordinates),
-            dynamics=_dynamics(who, dynamics, armature, damping, friction, stiffness, reference),
+            formula=formula_of(who, pose, coordinates), child_rotation=_rotation(who, child_rotation, None),
+            dynamics=_dynamics(who, dynamics, rotor, armature, damping, friction, stiffness, reference),
             child_origin=_checked(who, "child_origin", values.vector, child_origin),
-            child_rotation=_rotation(who, child_rotation, None),
         )  # fmt: skip
         self._joints[joint_name] = made if elastic is None else self._after_motor(who, made, elastic)
         return self
@@ -153,8 +155,8 @@ class Builder:
         given = _checked(who, "elastic", lambda x: values.sequence(x, ANY), elastic)
         if len(given) != 2 or min(given) < 0.0 or given[0] == 0.0:
             raise ModelError(f"{who}: elastic is (stiffness, damping), the first above zero, the second not below")
-        if joint.nv != 1 or joint.dynamics is None or joint.dynamics.armature <= 0.0:
-            raise ModelError(f"{who}: an elastic joint has one freedom and a motor; give armature=, its inertia")
+        if joint.nv != 1 or joint.dynamics is None or joint.dynamics.reflected <= 0.0:
+            raise ModelError(f"{who}: an elastic joint has one freedom and a motor; give armature= or rotor=")
         motor = f"{joint.child}_motor"
         self._check_new(motor, motor)
         self._links[motor] = Link(motor)
@@ -379,14 +381,24 @@ def _bound(who: str, value: object) -> float | None:
     return _checked(who, "limit", lambda x: values.scalar(x, ANY), value)
 
 
-def _dynamics(who: str, whole: JointDynamics | None, *given: float) -> JointDynamics | None:
+def _dynamics(who: str, whole: JointDynamics | None, rotor: Any, *given: float) -> JointDynamics | None:
     """What acts in the joint; None for nothing."""
     names = ("armature", "damping", "friction", "stiffness", "reference")
     parts: dict[str, Any] = {n: _checked(who, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)}
+    if rotor is not None:
+        parts |= _rotor(who, rotor)
     if whole is not None and any(parts.values()):
-        raise ModelError(f"{who}: both dynamics and {', '.join(n for n in names if parts[n])} are given; give one")
+        raise ModelError(f"{who}: both dynamics and {', '.join(n for n in parts if parts[n])} are given; give one")
     found = JointDynamics(**parts) if whole is None else whole
     return None if found == JointDynamics() else found
+
+
+def _rotor(who: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
+        raise ModelError(f"{who}: rotor is (inertia, gear ratio), or with an axis besides, not {shown(given)}")
+    numbers = [_checked(who, "rotor", lambda x: values.scalar(x, ANY), x) for x in given[:2]]
+    axis = _checked(who, "the rotor's axis", values.vector, given[2]) if len(given) == 3 else None
+    return {"rotor": numbers[0], "gear": numbers[1], "rotor_axis": axis}
 
 
 def _mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:

@@ -41,7 +41,7 @@ class JointArrays:
     @property
     def armature(self) -> Array:
         """Inertia of the rotors as the joints feel it, (nv,) kg m^2 or kg; it is part of M."""
-        return self._of_dynamics("armature")
+        return self._of_dynamics("reflected")
 
     @property
     def damping(self) -> Array:

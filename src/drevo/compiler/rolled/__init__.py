@@ -119,8 +119,9 @@ def is_large(model: Model, smallest: int = SMALLEST) -> bool:
 
 
 def _unlooped(j: Joint) -> bool:
-    """Whether the loops lack what a joint does: follow another, a formula, w x A v of a free joint's armature."""
-    return bool(j.mimic or j.formula or (j.kind == "free" and j.dynamics and j.dynamics.armature))
+    """Whether loops lack what it does: follow another, a formula, a rotor's spin, w x A v of a free armature."""
+    d = j.dynamics
+    return bool(j.mimic or j.formula or (d and (d.rotor or (j.kind == "free" and d.armature))))
 
 
 def rolled_function(

@@ -298,7 +298,11 @@ _LISTS: dict[str, type] = {
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
-    JointDynamics: {**{f.name: _any_number for f in fields(JointDynamics)}, "rest": values.sequence},
+    JointDynamics: {
+        **{f.name: _any_number for f in fields(JointDynamics)},
+        "rest": values.sequence,
+        "rotor_axis": values.vector,
+    },
     PoseFormula: {"coordinates": _whole, "pose": _each(_pair)},
     Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
     ContactPoint: {"link": values.name, "point": values.vector},

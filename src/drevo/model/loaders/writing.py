@@ -20,7 +20,7 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _SELDOM_SAID = {
     "quadratic": "the quadratic damping", "cubic": "the cubic damping", "offset": "the constant force",
     "stiffness2": "the square in the spring", "stiffness3": "the cube in the spring",
-    "rest": "the rest of the spring",
+    "rest": "the rest of the spring", "rotor": "the spinning rotor",
 }  # fmt: skip
 
 
