@@ -80,7 +80,10 @@ def _on(model: Model, joints: list[Joint]) -> Model:
     carriers = tuple(Link(joint.parent) for joint in joints)
     below = (0.0,) * 6 if len(joints) > 1 else (0.0,) * 6 + (1.0,)
     keyframes = tuple(replace(key, q=below + key.q) for key in model.keyframes)
-    return replace(model, links=carriers + model.links, joints=tuple(joints) + model.joints, keyframes=keyframes)
+    return replace(
+        model, links=carriers + model.links, joints=tuple(joints) + model.joints, keyframes=keyframes,
+        initial=model.initial and below + model.initial,
+    )  # fmt: skip
 
 
 def _joints(model: Model) -> set[str]:

@@ -113,6 +113,8 @@ def renamed(model: Model, names: Mapping[str, str]) -> Model:
         loops=_renamed(model.loops, name),
         tendons=tuple(replace(t, segments=_renamed(t.segments, name)) for t in model.tendons),
         exclusions=_renamed(model.exclusions, name),
+        geoms=tuple(replace(geom, link=name(geom.link)) for geom in model.geoms),
+        sensors=tuple(replace(sensor, link=name(sensor.link)) for sensor in model.sensors),
     )
 
 

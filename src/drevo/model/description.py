@@ -6,12 +6,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..io.reprs import brief, concise
-
-Vec3 = tuple[float, float, float]
-Mat3 = tuple[Vec3, Vec3, Vec3]
-
-IDENTITY: Mat3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-ORIGIN: Vec3 = (0.0, 0.0, 0.0)
+from .contact import (
+    SOLIMP,
+    SOLREF,
+    USUAL_STEPPING,
+    Actuator,
+    ContactPair,
+    Geom,
+    JointSoftness,
+    Sensor,
+    Solimp,
+    Solref,
+    Stepping,
+)
+from .vectors import IDENTITY as IDENTITY
+from .vectors import ORIGIN as ORIGIN
+from .vectors import Mat3 as Mat3
+from .vectors import Vec3 as Vec3
 
 # kind -> (nq, nv)
 JOINT_SIZES: dict[str, tuple[int, int]] = {
@@ -243,6 +254,9 @@ class Loop:
     axis_a: Vec3 | None = None  # of a joint
     axis_b: Vec3 | None = None
     length: float = 0.0  # rod: between the points, m
+    solref: Solref = SOLREF  # how softly it holds under the soft law
+    solimp: Solimp = SOLIMP
+    torquescale: float = 1.0  # weld: metres that a radian counts for there
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +266,8 @@ class JointCoupling:
     joint: str
     driver: str
     coefficients: tuple[float, ...]
+    solref: Solref = SOLREF
+    solimp: Solimp = SOLIMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +351,13 @@ class Model:
     tendons: tuple[Tendon, ...] = ()
     tendon_couplings: tuple[TendonCoupling, ...] = ()
     exclusions: tuple[ContactExclusion, ...] = ()
+    geoms: tuple[Geom, ...] = ()
+    pairs: tuple[ContactPair, ...] = ()
+    softness: tuple[JointSoftness, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    stepping: Stepping = USUAL_STEPPING
+    initial: tuple[float, ...] = ()  # q as the file puts the robot, (nq,); empty: its neutral q
 
     @property
     def closed(self) -> bool:

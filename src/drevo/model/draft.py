@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from drevo.model.contact import USUAL_STEPPING, Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
 from drevo.model.description import (
     ContactExclusion,
     ContactPoint,
@@ -43,6 +44,13 @@ class Draft:
     tendons: list[Tendon] = field(default_factory=list)
     tendon_couplings: list[TendonCoupling] = field(default_factory=list)
     exclusions: list[ContactExclusion] = field(default_factory=list)
+    geoms: list[Geom] = field(default_factory=list)
+    pairs: list[ContactPair] = field(default_factory=list)
+    softness: list[JointSoftness] = field(default_factory=list)
+    actuators: list[Actuator] = field(default_factory=list)
+    sensors: list[Sensor] = field(default_factory=list)
+    stepping: Stepping = USUAL_STEPPING
+    initial: tuple[float, ...] = ()
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     standing: list[str] = field(default_factory=list)

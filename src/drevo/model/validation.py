@@ -33,6 +33,7 @@ from drevo.model.joint_parts import SMALLEST_AXIS, check_formula, checked_dynami
 from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
 from drevo.model.references import check_closures, check_keyframes, check_tendons
 from drevo.model.rotations import add_vectors, apply, matmul, unit
+from drevo.model.touching import check_touching
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free", "custom")  # kinds whose motion needs no axis
@@ -53,6 +54,7 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     draft.joints = _resolve_mimics(draft)
     check_keyframes(draft)
     check_tendons(draft)
+    check_touching(draft)
     if flag("strict", strict):
         draft.problems += [f"{doubt} (refused because strict=True)" for doubt in draft.doubts + _unread(draft)]
     if base != "fixed":
@@ -125,6 +127,13 @@ def _assemble(draft: Draft) -> Model:
         tendons=tuple(draft.tendons),
         tendon_couplings=tuple(draft.tendon_couplings),
         exclusions=tuple(draft.exclusions),
+        geoms=tuple(draft.geoms),
+        pairs=tuple(draft.pairs),
+        softness=tuple(draft.softness),
+        actuators=tuple(draft.actuators),
+        sensors=tuple(draft.sensors),
+        stepping=draft.stepping,
+        initial=draft.initial,
     )
 
 

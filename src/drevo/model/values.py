@@ -65,12 +65,22 @@ def vector(value: object, bound: float = MAX_LENGTH) -> Vec3:
     return (scalar(parts[0], bound), scalar(parts[1], bound), scalar(parts[2], bound))
 
 
+def tuple_of(count: int, bound: float = MAX_LENGTH) -> Callable[[object], tuple[float, ...]]:
+    """A check for so many numbers."""
+
+    def check(value: object) -> tuple[float, ...]:
+        found = sequence(value, bound)
+        if len(found) != count:
+            raise ValueError(f"{shown(value)} has {len(found)} numbers, {count} needed")
+        return found
+
+    return check
+
+
 def pair(value: object) -> tuple[float, float]:
     """Two numbers."""
-    found = sequence(value)
-    if len(found) != 2:
-        raise ValueError(f"{shown(value)} has {len(found)} numbers, 2 needed")
-    return found[0], found[1]
+    a, b = tuple_of(2)(value)
+    return a, b
 
 
 def matrix(value: object, bound: float = MAX_LENGTH) -> Mat3:

@@ -23,6 +23,7 @@ from typing import Any
 from drevo.errors import ModelError
 from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
 from drevo.model import values
+from drevo.model.contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
 from drevo.model.description import (
     LOOPS,
     ContactExclusion,
@@ -191,6 +192,7 @@ def draft_of(plain: dict[str, object], source: str = "") -> Draft:
     lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
     refuse(source or "robot", problems)
     draft = Draft(head.name, gravity=head.gravity, source=source, ordered=True)
+    draft.stepping, draft.initial = head.stepping, head.initial
     for key, rows in lists.items():
         setattr(draft, key, rows)
     draft.notes = list(head.notes)
@@ -294,7 +296,13 @@ _LISTS: dict[str, type] = {
     "tendons": Tendon,
     "tendon_couplings": TendonCoupling,
     "exclusions": ContactExclusion,
+    "geoms": Geom,
+    "pairs": ContactPair,
+    "softness": JointSoftness,
+    "actuators": Actuator,
+    "sensors": Sensor,
 }
+_SOFTNESS: FieldReaders = {"solref": values.tuple_of(2, ANY), "solimp": values.tuple_of(5, ANY)}
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
@@ -347,14 +355,60 @@ _READERS: dict[type, FieldReaders] = {
         **{key: values.vector for key in ("point_a", "point_b", "axis_a", "axis_b")},
         "rotation": values.rotation,
         "length": values.scalar,
+        "torquescale": values.scalar,
+        **_SOFTNESS,
     },
     JointCoupling: {
         **{key: values.text for key in ("joint", "driver")},
         "coefficients": values.sequence,
+        **_SOFTNESS,
+    },
+    Geom: {
+        **{key: values.name for key in ("name", "link", "kind")},
+        "size": values.sequence,
+        **{key: values.vector for key in ("origin", "friction")},
+        "rotation": values.rotation,
+        **{key: _whole for key in ("condim", "priority", "contype", "conaffinity")},
+        **{key: values.scalar for key in ("margin", "gap", "solmix")},
+        **_SOFTNESS,
+        "points": _each(values.vector),
+    },
+    ContactPair: {
+        **{key: values.name for key in ("geom_a", "geom_b")},
+        "condim": _whole,
+        "friction": values.sequence,
+        **{key: values.scalar for key in ("margin", "gap")},
+        **_SOFTNESS,
+        "solref_friction": values.tuple_of(2, ANY),
+    },
+    JointSoftness: {
+        "joint": values.name,
+        **{key: values.tuple_of(2, ANY) for key in ("limit_solref", "friction_solref")},
+        **{key: values.tuple_of(5, ANY) for key in ("limit_solimp", "friction_solimp")},
+        "limit_margin": values.scalar,
+    },
+    Actuator: {
+        **{key: values.name for key in ("name", "joint")},
+        "gear": _any_number,
+        **{key: values.tuple_of(3, ANY) for key in ("gain", "bias")},
+        **{key: values.tuple_of(2, ANY) for key in ("control_range", "force_range")},
+    },
+    Sensor: {
+        **{key: values.name for key in ("name", "kind")},
+        **{key: values.text for key in ("joint", "link")},
+        **{key: values.vector for key in ("origin", "size")},
+        "rotation": values.rotation,
+    },
+    Stepping: {
+        **{key: _any_number for key in ("timestep", "impratio")},
+        **{key: values.text for key in ("integrator", "cone")},
+        "disabled": _each(values.text),
     },
     Model: {
         "name": values.name,
         "gravity": values.vector,
+        "stepping": _one(Stepping),
+        "initial": values.sequence,
         "notes": _each(values.text),
         "links": lambda rows: (),
         "joints": lambda rows: (),

@@ -1,7 +1,7 @@
 """Elements of Drevo's own in URDF and SDF, which other readers pass over.
 
 Gravity, contact points and free joints as elements, and what other formats have no words for at all (loops,
-couplings, tendons, exclusions) as JSON, field by field as in Drevo's own files.
+couplings, tendons, what touches and drives) as JSON, field by field as in Drevo's own files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from drevo.model.loaders.writing import element, text_element
 NAMESPACE = "drevo"
 GRAVITY, CONTACT, JOINT = "drevo:gravity", "drevo:contact_point", "drevo:joint"
 KINEMATIC = "drevo:kinematic"  # no link has an inertia, which SDFormat takes for 1 kg
-LISTS = ("loops", "couplings", "tendons", "tendon_couplings", "exclusions")
+LISTS = (
+    *("loops", "couplings", "tendons", "tendon_couplings", "exclusions"),
+    *("geoms", "pairs", "softness", "actuators", "sensors"),
+)
 TAGS = (GRAVITY, CONTACT, JOINT, KINEMATIC, *(f"drevo:{key}" for key in LISTS))
 
 

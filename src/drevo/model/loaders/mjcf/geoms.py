@@ -24,7 +24,7 @@ Complaint = Callable[[str], object]
 
 
 @dataclass(slots=True)
-class Geom:
+class SolidGeom:
     """A geom with what its default class says: where it stands and how large it is, read once for all uses."""
 
     file: File
@@ -37,7 +37,7 @@ class Geom:
     fitted: str = ""  # the plain solid that stands for the mesh
 
 
-def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -> Geom:
+def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -> SolidGeom:
     """A geom as it is read, one with a mesh and no type as a mesh; its faults are kept for who needs it."""
     mesh = element.get("mesh")
     kind, fitted = element.get("type") or ("mesh" if mesh else "sphere"), ""
@@ -54,23 +54,23 @@ def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -
             (1.0, 1.0, 1.0),
         )
     else:
-        return Geom(file, element, kind)
-    return Geom(file, element, kind, *placed_in(frame, (place, turn)), size, tuple(faults), fitted)
+        return SolidGeom(file, element, kind)
+    return SolidGeom(file, element, kind, *placed_in(frame, (place, turn)), size, tuple(faults), fitted)
 
 
-def inertial_of_geoms(reader: Reader, geoms: Iterable[Geom], lack: Complaint) -> Inertial | None:
+def inertial_of_geoms(reader: Reader, geoms: Iterable[SolidGeom], lack: Complaint) -> Inertial | None:
     """Mass, centre and inertia of the geoms together; None where they weigh nothing."""
     body = solids.combined_inertia(part for geom in geoms if (part := _part(reader, geom, lack)))
     return body if body.mass else None
 
 
-def in_groups(reader: Reader, geom: Geom) -> bool:
+def in_groups(reader: Reader, geom: SolidGeom) -> bool:
     """Whether the group of a geom is one of those that make inertias."""
     low, high = geom.file.groups
     return low <= reader.scalar(geom.element, "group", 0.0) <= high
 
 
-def shape_of(geom: Geom) -> Shape | None:
+def shape_of(geom: SolidGeom) -> Shape | None:
     """The geom as a shape, whole lengths for half ones; None for what Drevo does not draw."""
     if geom.faults or geom.kind not in ("mesh", "box", "sphere", "cylinder", "capsule"):
         return None
@@ -86,7 +86,7 @@ def shape_of(geom: Geom) -> Shape | None:
 # --- what they weigh ---------------------------------------------------------------------------------------------
 
 
-def _part(reader: Reader, geom: Geom, lack: Complaint) -> tuple[float, Vec3, Mat3] | None:
+def _part(reader: Reader, geom: SolidGeom, lack: Complaint) -> tuple[float, Vec3, Mat3] | None:
     """What a geom adds to its body: mass, centre, tensor, in the axes of the body."""
     element = geom.element
     if geom.kind in WEIGHTLESS:
@@ -115,7 +115,7 @@ def _part(reader: Reader, geom: Geom, lack: Complaint) -> tuple[float, Vec3, Mat
     return mass, add_vectors(geom.place, apply(geom.turn, found.centre)), turn_tensor(geom.turn, (a, b, c))
 
 
-def _solid(reader: Reader, geom: Geom) -> MassProperties:
+def _solid(reader: Reader, geom: SolidGeom) -> MassProperties:
     """A geom at density one, in its own axes."""
     shell = geom.element.get("shellinertia") == "true"
     if geom.kind in SIZES:
@@ -126,7 +126,7 @@ def _solid(reader: Reader, geom: Geom) -> MassProperties:
     return _fit(reader, geom, found, shell) if geom.fitted else found
 
 
-def _fit(reader: Reader, geom: Geom, mesh: MassProperties, shell: bool) -> MassProperties:
+def _fit(reader: Reader, geom: SolidGeom, mesh: MassProperties, shell: bool) -> MassProperties:
     """The plain solid with about the mesh's moments, the longest side along z."""
     if geom.file.compiler.get("fitaabb") == "true":
         raise ModelError("fitaabb fits a solid to the box of a mesh, which is not read; set it to false")

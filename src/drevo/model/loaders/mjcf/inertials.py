@@ -11,7 +11,7 @@ from drevo.io.xml import Element, Reader
 from drevo.model.description import ORIGIN, Inertial
 from drevo.model.loaders import solids
 from drevo.model.loaders.mjcf.file import HERE, File, FramePose, placed_in, read_vector, rotation_of
-from drevo.model.loaders.mjcf.geoms import Complaint, Geom, in_groups, inertial_of_geoms
+from drevo.model.loaders.mjcf.geoms import Complaint, SolidGeom, in_groups, inertial_of_geoms
 from drevo.model.rotations import turn_tensor
 
 RULES = ("auto", "true", "false")  # of inertiafromgeom
@@ -19,7 +19,7 @@ NONE = ((0.0, 0.0, 0.0),) * 3
 
 
 def inertial_of(
-    file: File, reader: Reader, element: Element | None, geoms: list[Geom], lack: Complaint
+    file: File, reader: Reader, element: Element | None, geoms: list[SolidGeom], lack: Complaint
 ) -> Inertial | None:
     """From <inertial>, or from the geoms as `inertiafromgeom` says; then within the bounds of the file.
 

@@ -1,0 +1,135 @@
+"""What touches, what drives, what measures and how time goes on: data of a Model, in the words of MJCF.
+
+Softness is MuJoCo's: solref is (time constant, damping ratio), or (-stiffness, -damping) where both are not
+positive; solimp is (d0, d1, width, midpoint, power). Lengths are in metres, angles in radians.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..io.reprs import concise
+from .vectors import IDENTITY, ORIGIN, Mat3, Vec3
+
+Solref = tuple[float, float]
+Solimp = tuple[float, float, float, float, float]
+
+SOLREF: Solref = (0.02, 1.0)
+SOLIMP: Solimp = (0.9, 0.95, 0.001, 0.5, 2.0)
+FRICTION: Vec3 = (1.0, 0.005, 0.0001)  # of sliding, torsion [m], rolling [m]
+
+# kind of a geom -> how many sizes it has: radius, then half lengths; a sphere of radius 0 is a point
+GEOM_SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "hull": 0}
+CONDIMS = (1, 3, 4, 6)
+INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
+CONES = ("pyramidal", "elliptic")
+
+
+@concise
+@dataclass(frozen=True, slots=True)
+class Geom:
+    """A solid that may touch others. Its axis is z; a plane is all of z <= 0, a hull that of its points.
+
+    size: radius of a sphere; radius and half the length (without the caps) of a capsule or cylinder; half the
+    lengths of a box. Two geoms may touch if a bit of the contype of one is in the conaffinity of the other.
+    """
+
+    name: str
+    link: str
+    kind: str  # of GEOM_SIZES
+    size: tuple[float, ...] = ()
+    origin: Vec3 = ORIGIN
+    rotation: Mat3 = IDENTITY  # columns: axes of the geom in those of the link
+    friction: Vec3 = FRICTION
+    condim: int = 3
+    solref: Solref = SOLREF
+    solimp: Solimp = SOLIMP
+    margin: float = 0.0
+    gap: float = 0.0
+    priority: int = 0
+    solmix: float = 1.0
+    contype: int = 1
+    conaffinity: int = 1
+    points: tuple[Vec3, ...] = ()  # of a hull, in the axes of the geom
+
+
+@concise
+@dataclass(frozen=True, slots=True)
+class ContactPair:
+    """Two geoms that may touch whatever their bits say; None where their own values are combined."""
+
+    geom_a: str
+    geom_b: str
+    condim: int | None = None
+    friction: tuple[float, ...] | None = None  # of two tangents, torsion, two directions of rolling
+    solref: Solref | None = None
+    solimp: Solimp | None = None
+    margin: float | None = None
+    gap: float | None = None
+    solref_friction: Solref = (0.0, 0.0)  # (0, 0): that of the normal
+
+
+@concise
+@dataclass(frozen=True, slots=True)
+class JointSoftness:
+    """How softly the limits of a joint and its dry friction hold under the soft law."""
+
+    joint: str
+    limit_solref: Solref = SOLREF
+    limit_solimp: Solimp = SOLIMP
+    limit_margin: float = 0.0
+    friction_solref: Solref = SOLREF
+    friction_solimp: Solimp = SOLIMP
+
+
+@concise
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """What a control u does: f = gain . (1, l, l') u + bias . (1, l, l'), l = gear q; the joint feels gear f.
+
+    u is cut to control_range, the force to force_range.
+    """
+
+    name: str
+    joint: str
+    gear: float = 1.0
+    gain: Vec3 = (1.0, 0.0, 0.0)
+    bias: Vec3 = ORIGIN
+    control_range: tuple[float, float] | None = None
+    force_range: tuple[float, float] | None = None
+
+
+@concise
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """What is measured at a joint, or on a link in a frame of its own; of touch `size` is that of its zone."""
+
+    name: str
+    kind: str  # of JOINT_SENSORS or LINK_SENSORS
+    joint: str = ""
+    link: str = ""
+    origin: Vec3 = ORIGIN
+    rotation: Mat3 = IDENTITY
+    size: Vec3 = ORIGIN
+
+
+JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
+LINK_SENSORS = (
+    *("accelerometer", "gyro", "velocimeter", "touch", "force", "torque"),
+    *("framepos", "framequat", "framelinvel", "frameangvel"),
+)
+
+
+@concise
+@dataclass(frozen=True, slots=True)
+class Stepping:
+    """How a file's simulator steps: seconds, the integrator, the friction cone and how stiff friction is in it."""
+
+    timestep: float = 0.002
+    integrator: str = "Euler"  # of INTEGRATORS
+    cone: str = "pyramidal"  # of CONES
+    impratio: float = 1.0
+    disabled: tuple[str, ...] = ()  # flags of MJCF that are off: contact, limit, frictionloss, equality, ...
+
+
+USUAL_STEPPING = Stepping()

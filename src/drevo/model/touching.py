@@ -1,0 +1,155 @@
+"""Judges what touches, drives and measures in a description: geoms, pairs, softness, actuators, sensors, steps."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from drevo.model.contact import (
+    CONDIMS,
+    CONES,
+    GEOM_SIZES,
+    INTEGRATORS,
+    JOINT_SENSORS,
+    LINK_SENSORS,
+    Actuator,
+    ContactPair,
+    Geom,
+    JointSoftness,
+    Sensor,
+    Solimp,
+    Solref,
+)
+from drevo.model.draft import Draft
+from drevo.model.messages import listed
+
+
+def check_touching(draft: Draft) -> None:
+    """Every fault goes to the problems of the draft; each sentence says what to do."""
+    links = {link.name for link in draft.links}
+    joints = {joint.name: joint for joint in draft.joints}
+    geoms = {geom.name for geom in draft.geoms}
+    for what, things in (("geom", draft.geoms), ("actuator", draft.actuators), ("sensor", draft.sensors)):
+        _check_unique(draft, what, [thing.name for thing in things])
+    for geom in draft.geoms:
+        _say(draft, f"geom {geom.name!r}", [*_unknown(draft, "link", geom.link, links), *_geom(geom)])
+    for pair in draft.pairs:
+        missing = [x for name in {pair.geom_a, pair.geom_b} for x in _unknown(draft, "geom", name, geoms)]
+        _say(draft, f"the pair of {pair.geom_a!r} and {pair.geom_b!r}", [*missing, *_pair(pair)])
+    for soft in draft.softness:
+        _say(draft, f"the softness of joint {soft.joint!r}", _joint(draft, soft, joints))
+    for actuator in draft.actuators:
+        who, found = f"actuator {actuator.name!r}", joints.get(actuator.joint)
+        _say(draft, who, _unknown(draft, "joint", actuator.joint, joints))
+        if found and (found.nq, found.nv) != (1, 1):
+            _say(
+                draft, who, [f"acts on joint {found.name!r}, which does not own just one coordinate; name another"]
+            )
+        _say(draft, who, _actuator(actuator))
+    for sensor in draft.sensors:
+        _say(draft, f"sensor {sensor.name!r}", _sensor(draft, sensor, links, joints))
+    _check_stepping(draft)
+    for loop in draft.loops:
+        _say(
+            draft, f"the {loop.kind} loop of {loop.link_a!r} and {loop.link_b!r}", _soft(loop.solref, loop.solimp)
+        )
+    for coupling in draft.couplings:
+        _say(draft, f"the coupling of joint {coupling.joint!r}", _soft(coupling.solref, coupling.solimp))
+
+
+def _say(draft: Draft, who: str, faults: Iterable[str]) -> None:
+    draft.problems += [f"{who} {fault}" for fault in faults]
+
+
+def _check_unique(draft: Draft, what: str, names: list[str]) -> None:
+    if many := [name for name, count in Counter(names).items() if count > 1]:
+        draft.problems.append(
+            f"the {what} name {listed(many)} is given more than once; names must be unique: rename"
+        )
+
+
+def _unknown(draft: Draft, what: str, name: str, known: Iterable[str]) -> Iterator[str]:
+    if name not in set(known):
+        noun = draft.noun if what == "link" else what
+        yield f"names the {noun} {name!r}, which does not exist{draft.meant(name, known)}; correct the name"
+
+
+def _geom(geom: Geom) -> Iterator[str]:
+    count = GEOM_SIZES.get(geom.kind)
+    if count is None:
+        yield f"has the unknown kind {geom.kind!r}; known are {', '.join(GEOM_SIZES)}"
+    elif len(geom.size) != count:
+        yield f"is a {geom.kind} with {len(geom.size)} sizes, {count} needed"
+    elif any(size < 0.0 for size in geom.size) or (geom.kind != "sphere" and 0.0 in geom.size):
+        yield f"has the size {geom.size}; sizes are positive (a sphere of radius 0 is a point): correct it"
+    if (geom.kind == "hull") != bool(geom.points):
+        yield "is a hull without points; give it some" if geom.kind == "hull" else "has points and is no hull"
+    yield from _friction(geom.friction)
+    if geom.condim not in CONDIMS:
+        yield f"has condim {geom.condim}; it is one of 1, 3, 4, 6"
+    if geom.solmix < 0.0:
+        yield f"has the negative solmix {geom.solmix:g}; it is zero or positive"
+    yield from _soft(geom.solref, geom.solimp)
+    if min(geom.contype, geom.conaffinity) < 0:
+        yield "has a negative contype or conaffinity; they are sets of bits: correct them"
+
+
+def _friction(friction: tuple[float, ...]) -> Iterator[str]:
+    if min(friction) < 0.0:
+        yield f"has the friction {' '.join(f'{x:g}' for x in friction)}; friction is zero or positive: correct it"
+
+
+def _pair(pair: ContactPair) -> Iterator[str]:
+    if pair.condim is not None and pair.condim not in CONDIMS:
+        yield f"has condim {pair.condim}; it is one of 1, 3, 4, 6"
+    if pair.friction is not None:
+        if len(pair.friction) != 5:
+            yield f"has {len(pair.friction)} coefficients of friction; a pair has 5"
+        yield from _friction((*pair.friction, 0.0))
+    yield from _soft(pair.solref or (0.0, 0.0), pair.solimp)
+    yield from _soft(pair.solref_friction, None)
+
+
+def _joint(draft: Draft, soft: JointSoftness, joints: Iterable[str]) -> Iterator[str]:
+    yield from _unknown(draft, "joint", soft.joint, joints)
+    yield from _soft(soft.limit_solref, soft.limit_solimp)
+    yield from _soft(soft.friction_solref, soft.friction_solimp)
+
+
+def _soft(solref: Solref, solimp: Solimp | None) -> Iterator[str]:
+    if (solref[0] > 0.0) != (solref[1] > 0.0):
+        yield f"has solref {solref[0]:g} {solref[1]:g}; both are positive, or both are not: correct it"
+    if solimp is not None and not all(map(math.isfinite, solimp)):
+        yield "has a solimp that is not finite; correct it"
+
+
+def _actuator(actuator: Actuator) -> Iterator[str]:
+    for what, bounds in (("control", actuator.control_range), ("force", actuator.force_range)):
+        if bounds and not bounds[0] < bounds[1]:
+            yield f"has the {what} range {bounds[0]:g} to {bounds[1]:g}, which is none; exchange or widen it"
+
+
+def _sensor(draft: Draft, sensor: Sensor, links: Iterable[str], joints: Iterable[str]) -> Iterator[str]:
+    if sensor.kind in JOINT_SENSORS:
+        yield from _unknown(draft, "joint", sensor.joint, joints)
+    elif sensor.kind in LINK_SENSORS:
+        yield from _unknown(draft, "link", sensor.link, links)
+    else:
+        yield f"has the unknown kind {sensor.kind!r}; known are {', '.join((*JOINT_SENSORS, *LINK_SENSORS))}"
+
+
+def _check_stepping(draft: Draft) -> None:
+    s = draft.stepping
+    faults = {
+        f"the time step {s.timestep:g} s; it is positive": not 0.0 < s.timestep < math.inf,
+        f"the integrator {s.integrator!r}; known are {', '.join(INTEGRATORS)}": s.integrator not in INTEGRATORS,
+        f"the cone {s.cone!r}; known are {', '.join(CONES)}": s.cone not in CONES,
+        f"impratio {s.impratio:g}; it is positive": not 0.0 < s.impratio < math.inf,
+    }
+    _say(draft, "the robot steps with", [fault for fault, wrong in faults.items() if wrong])
+    count = sum(joint.nq for joint in draft.joints)
+    if draft.initial and not draft.problems and len(draft.initial) != count:
+        draft.problems.append(
+            f"the initial configuration has {len(draft.initial)} numbers, q has {count}; correct it"
+        )
