@@ -165,7 +165,7 @@ class HeldConstraints:
         hold = np.sqrt(np.maximum(0.0, pivots / (diagonal + self.sizes[rows])))
         when, weak, least = self._largest(t, -hold, kept, first)
         lost = f"{weak} has lost all but {-least:.1e} of its hold"
-        near = NEAR if code in (layout.NOT_FINITE, layout.TOO_SMALL) else CLEAR * PIVOT
+        near = NEAR if code in (layout.NOT_FINITE, layout.UNSETTLED, layout.TOO_SMALL) else CLEAR * PIVOT
         if kept and least * least <= near:
             return f"{when} the constraints lose rank: {lost}; keep away from this configuration, or drop the row"
         if code == layout.OPEN:
