@@ -178,8 +178,9 @@ class Tracer:
         at = None if places is None else tuple(places)
         self.outputs.append(Output(name, (len(edges),) if shape is None else shape, edges, at))
 
-    def program(self, *, named: bool = False, **about: object) -> Program:
+    def program(self, *, named: bool = False, tail: Any = None, **about: object) -> Program:
         """named: with the names and sections that the algorithms gave; machine code outlines equal sections.
+        tail: of machine code, what goes on where the steps end.
 
         about: what an artifact should say about itself beside the robot's name.
         """
@@ -195,6 +196,7 @@ class Tracer:
             tuple(self.units),
             tuple(self.context.guards) if self.compiled else (),
             self.about | about,
+            tail=tail,
         )
 
 

@@ -2,14 +2,14 @@
 
     M a + h = tau + Gamma^T N,   Gamma a + gamma = 0                                    Zaremba (2.17), (2.18)
 
-M, h, Gamma and gamma are compiled; the small solve is NumPy's, in the coordinates y = L^T a, M = L L^T,
-where a is the projection of Udwadia and Kalaba: a and Gamma^T N are unique for any set, N has the least norm.
+A set is prepared once; then a call is one of machine code: terms, solve and the decision on the rank. What it
+refuses is done again on arrays, which says why, or finds that nothing is wrong. a is the projection of Udwadia and
+Kalaba: a and Gamma^T N are unique for any set, N has the least norm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
-from ..errors import InputError, NumericsError
+from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, number
-from ..io.reprs import brief
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
@@ -34,61 +33,22 @@ from .checks import (
     refuse_lost,
     refuse_undriven,
     refuse_violation,
+    square,
 )
-from .collection import collect, labels
-from .constraint import Constraint, Contact
+from .constraint import Constraint
+from .prepared import NOW, PreparedSet, last_set, prepared_set
+from .prepared import Contacts as Contacts
+from .results import ConstrainedEfforts as ConstrainedEfforts
+from .results import ConstrainedMotion as ConstrainedMotion
+from .results import Impact as Impact
+from .results import RowSizes
 from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec, pseudoinverse
 from .terms import constraint_terms, held_at
 
-Contacts = Sequence[Contact | Mapping[str, Any]] | None
-
 STRIDE = 0.5  # rad or m: the longest step of an assembly
 STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OnRows:
-    """rows: the names of contacts, constraints, then the robot's own loops; jacobian: their Gamma (..., m, nv)."""
-
-    rows: tuple[str, ...]
-    jacobian: Array
-
-
-@brief
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ConstrainedMotion(OnRows):
-    """a (..., nv), N (..., m) acting on the robot, rank of Gamma, gamma (..., m).
-
-    M a + h = tau + Gamma^T N and Gamma a + gamma = 0; with stabilisation the second holds for gamma plus its
-    feedback. value and rate are f and f' of the state.
-    """
-
-    a: Array
-    reactions: Array
-    rank: Any
-    gamma: Array
-    value: Array
-    rate: Array
-
-
-@brief
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ConstrainedEfforts(OnRows):
-    """tau (..., nv), zero where nothing drives, and N (..., m): M a + h = tau + Gamma^T N."""
-
-    tau: Array
-    reactions: Array
-    gamma: Array
-
-
-@brief
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Impact(OnRows):
-    """Velocity after an impact (..., nv), impulses (..., m), rank of Gamma; M (v+ - v) = Gamma^T impulses."""
-
-    v: Array
-    impulses: Array
-    rank: Any
+START = 0.0  # the time, s, and what else is meant where nothing is given
+new = object.__new__
 
 
 def constrained_dynamics(
@@ -99,7 +59,7 @@ def constrained_dynamics(
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     f_ext: Mapping[str, ArrayLike] | None = None,
-    t: ArrayLike = 0.0,
+    t: ArrayLike = START,
     stabilise: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> ConstrainedMotion:
     """Accelerations and reactions under contacts and constraints; gravity is in.
@@ -110,24 +70,94 @@ def constrained_dynamics(
     least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
-    found, (x, v, tau, time) = _asked(robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t)
+    expect_robot(robot, "constrained_dynamics")
+    motion: ConstrainedMotion = dynamics_of(robot)(q, v, tau, contacts, constraints, f_ext, t, stabilise)
+    return motion
+
+
+def dynamics_of(robot: Dynamics) -> Callable[..., ConstrainedMotion]:
+    """The same for one robot: it looks first whether the set is that of the call before."""
+    last = last_set(robot)
+
+    def constrained_dynamics(
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        contacts: Contacts = None,
+        constraints: Sequence[Constraint] | None = None,
+        f_ext: Mapping[str, ArrayLike] | None = None,
+        t: ArrayLike = START,
+        stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> ConstrainedMotion:
+        mine, others, s, motion, _, now = last
+        try:
+            if mine == contacts and others == constraints and t is START and f_ext is None and stabilise is None:
+                found = new(ConstrainedMotion)
+                found._set, found._motion, found._time = s, motion(q, v, tau, *now), NOW
+                return found
+        except (ValueError, DrevoError):
+            pass  # said below
+        return _dynamics(robot, q, v, tau, contacts, constraints, f_ext, t, stabilise)
+
+    return constrained_dynamics
+
+
+def _dynamics(
+    robot: Dynamics,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    contacts: Contacts,
+    constraints: Sequence[Constraint] | None,
+    f_ext: Mapping[str, ArrayLike] | None,
+    t: ArrayLike,
+    stabilise: tuple[ArrayLike, ArrayLike] | None,
+) -> ConstrainedMotion:
+    """The same, everything checked before."""
+    given, (x, v, tau, time) = _asked(robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t)
     refuse_gimbal_lock(robot.model, x)
-    names = labels(found)
-    gains = None if stabilise is None else feedback(stabilise, len(names))
-    return accelerations(robot, x, v, tau, _terms(robot, found, time), names, f_ext, gains)
+    gains = None if stabilise is None else feedback(stabilise, given.size)
+    try:
+        if given.kernels is not None:
+            return ConstrainedMotion.found(given, *_moved(given, x, v, tau, time, f_ext, gains))
+    except NumericsError:
+        pass
+    return accelerations(robot, x, v, tau, _terms(robot, given.found, time), given.names, f_ext, gains)
 
 
 def _asked(
     robot: Dynamics, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
-) -> tuple[tuple[Constraint, ...], list[Array]]:
+) -> tuple[PreparedSet, list[Array]]:
     """The set of constraints and the arrays of a call, checked."""
     expect_robot(robot, who)
-    return collect(robot.model, contacts, constraints), state(robot.model, who, **given)
+    return prepared_set(robot, contacts, constraints), state(robot.model, who, **given)
 
 
 def _terms(robot: Dynamics, found: tuple[Constraint, ...], t: Array, held: Array | None = None) -> TermsAt:
     """The terms of a set as a function of q and v."""
     return partial(constraint_terms, robot, found, t=t, held=held)
+
+
+def _moved(
+    s: PreparedSet,
+    q: Array,
+    v: Array,
+    tau: Array,
+    t: Array,
+    f_ext: Mapping[str, ArrayLike] | None,
+    gains: tuple[Array, Array] | None,
+) -> tuple[Array, Array]:
+    """What a kernel gives, and the times of its calls."""
+    assert s.kernels is not None
+    time, pushed = t[..., None], _pushed(f_ext)
+    if pushed:  # as efforts
+        tau = tau + (s.robot.bias(q, v) - s.robot.bias(q, v, **pushed))
+    if gains is None:
+        return s.motion(q, v, tau, time, *s.numbers), time
+    matrices = any(g.ndim == 2 for g in gains)
+    flat = [square(g, s.size).ravel() if matrices else np.broadcast_to(g, (s.size,)) for g in gains]
+    fed = s.kernels.fed("matrices" if matrices else "rows")
+    return fed(q, v, tau, time, *s.numbers, *map(np.ascontiguousarray, flat)), time
 
 
 def accelerations(
@@ -140,7 +170,7 @@ def accelerations(
     f_ext: Mapping[str, ArrayLike] | None = None,
     gains: tuple[Array, Array] | None = None,
 ) -> ConstrainedMotion:
-    """The same under constraints given by their terms at (q, v), and their rows' names."""
+    """The same on arrays, under constraints given by their terms at (q, v), and their rows' names."""
     c = terms(q, v)
     gamma = c.gamma
     if gains is not None:
@@ -149,9 +179,7 @@ def accelerations(
     s = RankSplit.of(factor_of(robot, q), c.jacobian)
     refuse_contradictions(robot, q, v, terms, c, s, names, gains is not None)
     a, N = s.solve(tau - h, gamma)
-    return ConstrainedMotion(
-        a=a, reactions=N, rank=s.rank, jacobian=c.jacobian, gamma=c.gamma, rows=names, value=c.value, rate=c.rate
-    )
+    return ConstrainedMotion.of(RowSizes(names, robot.nv, len(names)), a, N, s.rank, c)
 
 
 def _fed(gain: Array, x: Array) -> Array:
@@ -181,10 +209,10 @@ def constrained_inverse_dynamics(
     Raises NumericsError where the motion violates the constraints or cannot be driven.
     """
     name = "constrained_inverse_dynamics"
-    found, (x, v, a, time) = _asked(robot, name, contacts, constraints, q=q, v=v, a=a, t=t)
+    given, (x, v, a, time) = _asked(robot, name, contacts, constraints, q=q, v=v, a=a, t=t)
     driven = driven_rates(robot.model, actuated)
-    c = constraint_terms(robot, found, x, v, time)
-    refuse_violation(matvec(c.jacobian, a), c.gamma, labels(found))
+    c = constraint_terms(robot, given.found, x, v, time)
+    refuse_violation(matvec(c.jacobian, a), c.gamma, given.names)
     b = robot.inverse_dynamics(x, v, a, **_pushed(f_ext))
     GT = np.swapaxes(c.jacobian, -1, -2)
     idle, free = GT[..., ~driven, :], GT[..., driven, :]
@@ -196,7 +224,7 @@ def constrained_inverse_dynamics(
     N = N + matvec(pseudoinverse(free @ rest, size), b[..., driven] - matvec(free, N))
     tau = b - matvec(GT, N)
     tau[..., ~driven] = 0.0
-    return ConstrainedEfforts(tau=tau, reactions=N, rows=labels(found), jacobian=c.jacobian, gamma=c.gamma)
+    return ConstrainedEfforts(tau=tau, reactions=N, rows=given.names, jacobian=c.jacobian, gamma=c.gamma)
 
 
 def impact(
@@ -205,25 +233,71 @@ def impact(
     v: ArrayLike,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
-    restitution: float = 0.0,
-    t: ArrayLike = 0.0,
+    restitution: float = START,
+    t: ArrayLike = START,
 ) -> Impact:
     """The velocity after the constraints strike: v projected by M, f' after = -restitution f' before.
 
     restitution: from 0, the rows stay together, to 1, they part as fast as they met. Raises InputError,
     NumericsError where rows ask for rates that no motion has.
     """
-    found, (x, v, time) = _asked(robot, "impact", contacts, constraints, q=q, v=v, t=t)
+    expect_robot(robot, "impact")
+    found: Impact = impact_of(robot)(q, v, contacts, constraints, restitution, t)
+    return found
+
+
+def impact_of(robot: Dynamics) -> Callable[..., Impact]:
+    """The same for one robot, as `dynamics_of`."""
+    last = last_set(robot)
+
+    def impact(
+        q: ArrayLike,
+        v: ArrayLike,
+        contacts: Contacts = None,
+        constraints: Sequence[Constraint] | None = None,
+        restitution: float = START,
+        t: ArrayLike = START,
+    ) -> Impact:
+        mine, others, s, _, motion, now = last
+        try:
+            if mine == contacts and others == constraints and t is START and restitution is START:
+                found = new(Impact)
+                found._set, found._motion, found._time = s, motion(q, v, *now, NOW), NOW
+                return found
+        except (ValueError, DrevoError):
+            pass  # said below
+        return _impact(robot, q, v, contacts, constraints, restitution, t)
+
+    return impact
+
+
+def _impact(
+    robot: Dynamics,
+    q: ArrayLike,
+    v: ArrayLike,
+    contacts: Contacts,
+    constraints: Sequence[Constraint] | None,
+    restitution: float,
+    t: ArrayLike,
+) -> Impact:
+    """The same, everything checked before."""
+    given, (x, v, time) = _asked(robot, "impact", contacts, constraints, q=q, v=v, t=t)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
     e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
     refuse_gimbal_lock(robot.model, x)
-    terms = _terms(robot, found, time)
+    times = time[..., None]
+    try:
+        if given.kernels is not None:
+            return Impact.found(given, given.impact(x, v, times, *given.numbers, np.array([e])), times)
+    except NumericsError:
+        pass
+    terms = _terms(robot, given.found, time)
     c = terms(x, v)
     explicit = c.rate - matvec(c.jacobian, v)  # f_t
-    s = RankSplit.of(factor_of(robot, x), c.jacobian)
-    refuse_lost(robot, x, v, terms, s, labels(found), explicit)
-    after, impulses = s.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate)
-    return Impact(v=after, impulses=impulses, rank=s.rank, rows=labels(found), jacobian=c.jacobian)
+    split = RankSplit.of(factor_of(robot, x), c.jacobian)
+    refuse_lost(robot, x, v, terms, split, given.names, explicit)
+    after, impulses = split.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate)
+    return Impact.of(RowSizes(given.names, robot.nv, given.size), after, impulses, split.rank, c)
 
 
 def hold(
@@ -241,9 +315,9 @@ def hold(
     Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where the steps do not close.
     """
-    found, (x, v, time) = _asked(robot, "hold", contacts, constraints, q=q, v=v, t=t)
-    terms = _terms(robot, found, time, held_at(robot, found, x))
-    return project_state(robot, x, v, terms, labels(found), *limits("hold", tolerance, steps))
+    given, (x, v, time) = _asked(robot, "hold", contacts, constraints, q=q, v=v, t=t)
+    terms = _terms(robot, given.found, time, held_at(robot, given.found, x))
+    return project_state(robot, x, v, terms, given.names, *limits("hold", tolerance, steps))
 
 
 def project_state(
@@ -282,15 +356,15 @@ def assemble(
     falls; where that gets stuck, again from around q, further and further. Contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where none closes.
     """
-    found, (x, time) = _asked(robot, "assemble", contacts, constraints, q=q, t=t)
+    given, (x, time) = _asked(robot, "assemble", contacts, constraints, q=q, t=t)
     if time.ndim:
         raise InputError(f"assemble: t has shape {time.shape}; it must be one number")
     free = ~driven_rates(robot.model, keep, "keep")
     until = limits("assemble", tolerance, steps)
     done = []
     for row in x.reshape(-1, robot.nq):
-        terms = _terms(robot, found, time, held_at(robot, found, row))
-        done.append(_assembled(robot, labels(found), terms, row, free, *until))
+        terms = _terms(robot, given.found, time, held_at(robot, given.found, row))
+        done.append(_assembled(robot, given.names, terms, row, free, *until))
     return np.array(done).reshape(x.shape)
 
 

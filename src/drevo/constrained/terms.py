@@ -1,9 +1,8 @@
-"""f, f', Gamma and gamma of a set of constraints, compiled once for a robot."""
+"""f, f', Gamma and gamma of a set of constraints, compiled once for a robot and all sets of its form."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -13,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function
+from ..codegen.runtime.memo import memoised
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..errors import NumericsError
 from ..mechanics.algorithms.constraints import Kinematics
-from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.scalar import Scalar
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.description import Model
@@ -25,6 +25,17 @@ from ..model.dynamics import Dynamics
 from .collection import all_rows, is_lasting, labels
 from .constraint import Constraint, Contact, Weld
 from .large import LinkKinematics, by_loops
+from .numbers import (
+    Numbered,
+    anchored,
+    anchors,
+    pattern_of,
+    placeless,
+    settled,
+    turnless,
+    with_numbers,
+    with_places,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -56,14 +67,19 @@ def constraint_terms(
         none = np.zeros((*lead, 0))
         return ConstraintTerms(none, none, np.zeros((*lead, 0, robot.nv)), none)
     given = [q, v, np.asarray(t, float)[..., None]]
-    placed = held is not None and held.shape[-1] > 0
-    more = [held] if held is not None and placed else []
+    places = held if held is not None and held.shape[-1] else None
     if by_loops(robot, found):
-        return _by_loops(robot, found, *given, *more)
+        return _by_loops(robot, found, *given, *([] if places is None else [places]))
+    there = settled(robot.model, found)
+    if places is None:
+        numbers = np.array(Numbered.of(there).numbers)
+    else:
+        there, numbers = with_places(there, places)
     try:
-        return ConstraintTerms(*constraint_function(robot, found, placed)(*given, *more))
+        return ConstraintTerms(*constraint_function(robot, there)(*given, numbers))
     except NumericsError as error:
-        if not placed and "is as large as" not in str(error):  # or it names the input that is to blame
+        if places is None and "is as large as" not in str(error):  # or it names the input that is to blame
+            constraint_program(robot.model, there, numbers.tolist())  # refuses what is nowhere
             _, states = _flat(*given)
             numeric_terms(robot, found, states[0], states[1], states[2][:, 0])  # names the row
         raise
@@ -119,44 +135,31 @@ def _kinematics(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Arr
     return Kinematics(build_tree(robot.model), list(q.T), list(v.T))
 
 
-def constraint_function(robot: Dynamics, found: tuple[Constraint, ...], placed: bool = False) -> Function:
-    """The compiled function of a set, made once per robot; placed: with the numbers left open as an input."""
-    program = partial(constraint_program, robot.model, found, placed)
-    return requested(robot, ("constraints", found, placed), program, lasting=all(map(is_lasting, found)))
+def constraint_function(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
+    """The compiled function of all sets that differ from a settled one in numbers only, made once per robot."""
+
+    def make() -> Function:
+        pattern = pattern_of(found)
+        program = partial(constraint_program, robot.model, pattern)
+        return requested(robot, ("constraints", pattern), program, lasting=all(map(is_lasting, pattern)))
+
+    return memoised(robot, ("constraints", Numbered.of(found).signature), make)
 
 
-def constraint_program(model: Model, found: tuple[Constraint, ...], placed: bool = False) -> Program:
-    """The program of f, f', Gamma and gamma with inputs q, v, t and, if placed, the numbers left open."""
+def constraint_program(
+    model: Model, pattern: tuple[Constraint, ...], numbers: Sequence[Scalar] | Array | None = None
+) -> Program:
+    """The program of f, f', Gamma and gamma with inputs q, v, t and, where not given, the numbers of the set."""
     t = Tracer("constraints", model)
     (q, v), (time,) = t.state("q", "v"), t.input("t", 1)
-    there = anchored(found, t.input("held", anchors(found))) if placed else found
-    rows = all_rows(there, Kinematics(t.tree, q, v), time)
+    if numbers is None:
+        numbers = t.input("numbers", len(Numbered.of(pattern).numbers))
+    rows = all_rows(with_numbers(pattern, numbers), Kinematics(t.tree, q, v), time)
     t.output("f", rows.value)
     t.output("rate", rows.rate)
     t.output("jacobian", rows.jacobian, (len(rows.value), model.nv))
     t.output("gamma", rows.bias)
     return t.program(quantity="constraints", formalism="newton_euler")
-
-
-# -- what a configuration decides ---------------------------------------------------------------------------
-
-
-def anchors(constraints: Sequence[Constraint]) -> int:
-    """How many numbers say what is left open: places and orientations of contacts, orientations of welds."""
-    return sum(3 * _placeless(c) + 9 * _turnless(c) for c in constraints)
-
-
-def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constraint, ...]:
-    """The same with these numbers in place of what they leave open; scalars of any kind."""
-    rest, out = list(numbers), list(constraints)
-    for k, c in enumerate(out):
-        if isinstance(c, Contact) and _placeless(c):
-            c, rest = replace(c, anchor=(rest[0], rest[1], rest[2])), rest[3:]
-        if isinstance(c, (Contact, Weld)) and _turnless(c):
-            turn = tuple((rest[i], rest[i + 1], rest[i + 2]) for i in (0, 3, 6))
-            c, rest = replace(c, rotation=turn), rest[9:]  # type: ignore[arg-type]
-        out[k] = c
-    return tuple(out)
 
 
 def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Array:
@@ -166,23 +169,13 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
     flat, out = q.reshape(prod(q.shape[:-1]), q.shape[-1]), list[Scalar]()
     k = _kinematics(robot, tuple(constraints), flat, np.zeros((len(flat), robot.nv)))
     for c in constraints:
-        if isinstance(c, Contact) and (_placeless(c) or _turnless(c)):
+        if isinstance(c, Contact) and (placeless(c) or turnless(c)):
             at = k.pose(c.link)
-            if _placeless(c):
+            if placeless(c):
                 out += at.p + at.R @ Vec(*c.point)
-            if _turnless(c):
+            if turnless(c):
                 out += [x for row in at.R for x in row]
-        elif isinstance(c, Weld) and _turnless(c):
+        elif isinstance(c, Weld) and turnless(c):
             a, b = (k.pose(link).R for link in c.links)
             out += [x for row in a.T.mul(b) for x in row]
     return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], len(out))
-
-
-def _placeless(c: Constraint) -> bool:
-    return isinstance(c, Contact) and c.anchor is None
-
-
-def _turnless(c: Constraint) -> bool:
-    if isinstance(c, Weld):
-        return c.rotation is None and c.at is None
-    return isinstance(c, Contact) and c.size == 6 and c.rotation is None

@@ -143,6 +143,8 @@ def path(value: object) -> str:
 
 def _parts(value: object, what: str) -> list[Any]:
     """The elements of a list, tuple or array; those of an array as Python numbers."""
+    if type(value) is tuple or type(value) is list:  # nearly always so
+        return list(value)
     if isinstance(value, memoryview) or (hasattr(value, "__array__") and not isinstance(value, np.ndarray)):
         value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiu":

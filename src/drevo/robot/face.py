@@ -160,9 +160,10 @@ class Robot(Methods, JointArrays):
 
     def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
         """Accelerations and reactions under contacts and constraints: `drevo.constrained.constrained_dynamics`."""
-        from ..constrained.dynamics import constrained_dynamics
+        from ..constrained.dynamics import dynamics_of
 
-        return constrained_dynamics(self, q, v, tau, **given)
+        entry = self.__dict__["constrained_dynamics"] = dynamics_of(self)
+        return entry(q, v, tau, **given)
 
     def constrained_inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
@@ -174,9 +175,10 @@ class Robot(Methods, JointArrays):
 
     def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
         """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""
-        from ..constrained.dynamics import impact
+        from ..constrained.dynamics import impact_of
 
-        return impact(self, q, v, **given)
+        entry = self.__dict__["impact"] = impact_of(self)
+        return entry(q, v, **given)
 
     def assemble(self, q: ArrayLike, **given: Any) -> Array:
         """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).

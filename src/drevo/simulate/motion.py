@@ -18,7 +18,7 @@ from ..compiler.formalisms import fastest
 from ..compiler.tracer import Tracer
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint
-from ..constrained.terms import anchored, anchors
+from ..constrained.numbers import anchored, anchors
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ..mechanics.algorithms.passive import passive
@@ -121,13 +121,13 @@ def _ruled(
     kept = select_rows(rows, rule.kept)
     compute = fastest(tree, ["mass_matrix", "bias"])
     matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
+    gamma, rest = kept.bias if rule.feedback is None else _fed_back(rule, kept), [0.0] * tree.nv
     schur = Schur(factorised(tree, lower_rows(matrix)), kept.jacobian)
-    gamma = kept.bias if rule.feedback is None else _fed_back(rule, kept)
     a, _ = schur.accelerations([x - y for x, y in zip(tau, h)], gamma)
     watch = [PIVOT * (d + size) / pivot for pivot, d, size in zip(schur.pivots, schur.diagonal, sizes)]
     if rule.feedback is not None:
         return a, (("P_q", given["q"]), ("P_v", v), ("gap", []), ("watch", watch))
-    dq, dv = schur.correction(kept.value), schur.correction(kept.rate)
+    dq, dv = (schur.accelerations(rest, gap)[0] for gap in (kept.value, kept.rate))
     moved = [x + d for x, d in zip(given["q"], coordinate_rates(model, given["q"], q, dq))]
     watch += [rows.value[k] / APART for k in rule.dropped]
     gap = [x / CLOSED for x in kept.value]

@@ -11,6 +11,7 @@ from .llvm_across_forward import add_across
 from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
 from .llvm_ports import column_ports, sample_ports, tile_ports
+from .llvm_tail import NO_ROOM, Tail, add_with_tail
 from .llvm_target import Arena as Arena
 from .llvm_target import Target as Target
 from .llvm_target import arena_of
@@ -33,21 +34,28 @@ class Text(NamedTuple):
 Entry = Callable[[Module, Lowered, Target, Arena, int], None]
 
 
-def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None) -> Text:
-    """The whole module. `entry` adds what calls the kernels, given the arena and the scalar scratch."""
+def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None, tail: Tail | None = None) -> Text:
+    """The whole module. `entry` adds what calls the kernels, given the arena and the scalar scratch; `tail` goes
+    on where the steps end."""
     m, one, many = Module(), target.of(1), target.of(target.lanes)
+    seen = low if tail is None else tail.seen(low)
     split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
-    arena = arena_of(low, target, split.slots, layout)
-    scratch = split.slots * one.size
+    rooms = [tail.room(low, l) if tail else NO_ROOM for l in (one, many)]
+    arena = arena_of(seen, target, split.slots + rooms[1].values(many), layout)
+    scratch = (split.slots + rooms[0].values(one)) * one.size
+    ports = [tile_ports(many, arena) if layout == "rows" else column_ports(seen, many)]
     if low.across is not None:
         add_across(m, low.across, low, target)
         scratch = scratch_of(low.across, low, target)
         arena = arena._replace(total=max(arena.total, scratch))
     elif target.single:
-        Kernel(low, target, split, sample_ports(low, one)).add(m)
-    ports = tile_ports(many, arena) if layout == "rows" else column_ports(low, many)
-    Kernel(low, target, split, ports).add(m)
-    add_driver(m, low, target, arena, layout)
+        ports.insert(0, sample_ports(seen, one))
+    for p in ports:
+        if tail is None:
+            Kernel(low, target, split, p).add(m)
+        else:
+            add_with_tail(m, Kernel(low, target, split, p), tail)
+    add_driver(m, seen, target, arena, layout)
     if entry is not None:
-        entry(m, low, target, arena, scratch)
+        entry(m, seen, target, arena, scratch)
     return Text(m.text(), arena, scratch)

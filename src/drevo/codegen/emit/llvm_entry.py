@@ -17,6 +17,7 @@ from .objects import ObjectLayout
 
 ALIGNED, WRITEABLE = 0x100, 0x400
 TYPE_NUMBER = {"double": 12, "float": 11}
+STACK = 1 << 15  # bytes of scratch that one sample may take from the stack
 
 
 class ArrayView(NamedTuple):
@@ -201,12 +202,13 @@ class _Entry(Builtin):
     def single(self, arrays: Sequence[ArrayView], outs: Sequence[RowPointers], otherwise: str) -> Value:
         """One sample, where its arrays stand."""
         f, t = self.f, self.target.scalar
-        scratch = self.memory(self.scratch, otherwise) if self.scratch else f.zero(PTR)
+        apart = self.scratch > STACK
+        scratch = self.memory(self.scratch, otherwise) if apart else f.alloca(I64, -(-self.scratch // 8))
         self.status.store(f.zero(t))
         restore = flush_subnormals(f, self.target)
         f.call(VOID, "one", *(x.data for x in arrays), *(data for data, _ in outs), scratch, self.status)
         restore()
-        if self.scratch:
+        if apart:
             self.call("PyMem_RawFree", VOID, scratch)
         return self.status.load(t).is_nan().cast("zext", I32)
 

@@ -34,11 +34,14 @@ class Kernel:
         self.sinks = sinks_of(low)
         self.ends = ends(low)
 
-    def add(self, m: Module) -> None:
-        """Adds all of them; `@one` or `@many` is what a driver calls."""
-        runs, name, align = self.split.runs, "one", ""
-        if self.l.lanes > 1:
-            name, align = "many", ' "stackrealign"'
+    @property
+    def name(self) -> str:
+        """What a driver calls."""
+        return "one" if self.l.lanes == 1 else "many"
+
+    def add(self, m: Module, name: str = "") -> None:
+        """Adds all of them; `@<name>` calls them."""
+        runs, align, name = self.split.runs, ' "stackrealign"' if self.l.lanes > 1 else "", name or self.name
         given = self.ports.arguments | {"scratch": ALONE, "status": ALONE}
         for k, run in enumerate(runs):
             if run.code == k:
@@ -108,14 +111,14 @@ class FunctionBody:
             if v in k.low.where:
                 self.operand(2 * v)
                 self.sink(v)
-        if k.ports.fixed:
-            self.constants()
+        self.constants()
 
     def constants(self) -> None:
         """Constant outputs; of one sample runs of them as one vector store."""
         l = self.l
-        for i, edges in enumerate(self.k.low.stores):
-            port = self.k.ports.outputs[i]
+        for edges, port in zip(self.k.low.stores, self.k.ports.outputs):
+            if not (self.k.ports.fixed or port.own):
+                continue
             widths = (8, 4, 2, 1) if l.lanes == 1 and not (port.step or port.pitch) else (1,)
             for start, values in _constant_runs(edges, self.k.low.constants, widths):
                 if port.registers is not None:

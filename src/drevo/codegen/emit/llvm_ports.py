@@ -17,7 +17,7 @@ class Address(NamedTuple):
 
     step: they are rows of a batch, that many bytes apart. pitch: so many bytes lie between columns, where they are
     not side by side. shared: one number for all lanes. registers: values by their names, by `offset` plus column,
-    in place of memory.
+    in place of memory. own: no driver knows it.
     """
 
     base: str
@@ -26,12 +26,13 @@ class Address(NamedTuple):
     shared: bool = False
     registers: dict[int, str] | None = None
     pitch: int = 0
+    own: bool = False
 
 
 class Ports(NamedTuple):
     """arguments: of every function of a kernel, but for the scratch and the status. align: of loads, stores.
 
-    fixed: constant outputs are the kernel's to write; no driver does it.
+    fixed: constant outputs are the kernel's to write, as of its own ports; no driver does it.
     """
 
     l: Lanes

@@ -92,6 +92,7 @@ class Program:
     guards: tuple[Guard, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
     across: Callable[[], Any] | None = None
+    tail: Any = None  # of machine code, what goes on where the steps end: see `emit.llvm_tail`
 
     def __repr__(self) -> str:
         sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]

@@ -159,9 +159,10 @@ def build(
         plain = spec.single and spec.layout == "rows" and not (entry or spec.packed or spec.parameters)
         if program.across and plain and not short:
             low = low._replace(across=program.across())
-        mine = mine._replace(single=entry is not None or low.across is not None or short)
+        way = entry or low.across or program.tail
+        mine = mine._replace(single=way is not None or short)
     own = partial(llvm_entry.add_python_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
-    text = llvm.emit(low, mine, spec.layout, entry or own)
+    text = llvm.emit(low, mine, spec.layout, entry or own, program.tail)
     manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
     return manifest, native.compile_text(text.ir)
 
@@ -180,11 +181,12 @@ def manifest_of(program: Program, spec: Spec) -> Manifest:
 
 def _manifest(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:
     units = tuple((low.where[u[0]][0], tuple(low.where[n][1] for n in u)) for u in low.units)
+    seen = low if program.tail is None else program.tail.seen(low)
     fresh = Manifest(
         program.name,
         tuple((p.name, p.shape) for p in low.inputs),
-        tuple((p.name, p.shape) for p in low.outputs),
-        low.pattern,
+        tuple((p.name, p.shape) for p in seen.outputs),
+        seen.pattern,
         units,
         dict(program.counts),
         low.live,

@@ -25,9 +25,11 @@ def fill(
     values: Any = {x.name: inputs[-1][:, k] for k, x in enumerate(program.parameters)} if parameters else None
     with np.errstate(all="ignore"):  # the caller tests for finiteness
         found = evaluate(program, given, values, outputs[0].dtype.type)
-    for k, (o, target) in enumerate(zip(program.outputs, outputs)):
+    for k, (o, target) in enumerate(zip(program.outputs, outputs)):  # hidden ones come last
         value = found[o.name]
         if pattern is not None:
             every: tuple[Any, ...] = (slice(None),)
             value = value[every + tuple(list(i) for i in pattern[k])]
         target[...] = value.reshape(target.shape)
+    if program.tail is not None:
+        program.tail.fill(outputs, [found[o.name] for o in program.outputs[-program.tail.hidden :]])

@@ -5,13 +5,14 @@ Walker and Orin 1982, method 3; Featherstone 2008, sections 6.2 and 6.5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from ...errors import TraceError
 from ..joints import Force, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, accumulate, is_zero
 from ..spatial import ZERO_INERTIA, RigidInertia
-from ..tree import Tree
+from ..tree import Loose, Tree
 
 SparseRows = list[dict[int, Scalar]]  # lower triangle by rows, structural zeros absent
 
@@ -148,6 +149,16 @@ class Factors:
                         x = a * row[j]
                         H[i][j] = H[i][j] - x if j in H[i] else -x
 
+    @classmethod
+    def known(
+        cls, L: SparseRows, inverse: Sequence[Scalar], order: Sequence[int], pivots: Sequence[Scalar] = ()
+    ) -> Factors:
+        """Factors that were made elsewhere; inverse: of the pivots."""
+        found = cls.__new__(cls)
+        found.pivots = list(pivots)
+        found.order, found.size, found.L, found.inverse = order, len(L), L, list(inverse)
+        return found
+
     def dense_inverse(self) -> Matrix:
         """M^-1, column by column; symmetric."""
         n = range(len(self.order))
@@ -177,7 +188,18 @@ class Factors:
         return out
 
 
-def guard_pivots(tree: Tree, f: Factors, rates: Sequence[int], scales: Sequence[Scalar], y: list[Scalar]) -> None:
+class Guarded(Protocol):
+    """What tests pivots: a tree."""
+
+    @property
+    def loose(self) -> Mapping[int, Loose]: ...
+
+    def guard(self, pivot: Scalar, scale: Scalar, v: int) -> None: ...
+
+
+def guard_pivots(
+    tree: Guarded, f: Factors, rates: Sequence[int], scales: Sequence[Scalar], y: list[Scalar]
+) -> None:
     """Tests the pivots of M = L^T D L against what rounding leaves of them; y becomes L^-T y.
 
     A pivot is off by eps times sum_i (L^-1)_ik^2 s_i, over itself and what was eliminated before it: together

@@ -34,11 +34,12 @@ class Pose(NamedTuple):
 WORLD = Pose(IDENTITY, ZERO)
 
 
-def body_poses(tree: Tree, q: Vector) -> list[Pose]:
-    """World from body, for every body."""
+def body_poses(tree: Tree, q: Vector, at_base: bool = False) -> list[Pose]:
+    """World from body, for every body; at_base: from where body 0 is."""
     poses: list[Pose] = []
-    for b, X in zip(tree.bodies, tree.placements(q)):
-        poses.append((poses[b.parent] if b.parent >= 0 else WORLD).then(X))
+    for i, (b, X) in enumerate(zip(tree.bodies, tree.placements(q))):
+        here = (poses[b.parent] if b.parent >= 0 else WORLD).then(X)
+        poses.append(WORLD if at_base and i == 0 else here)
     return poses
 
 

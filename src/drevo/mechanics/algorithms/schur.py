@@ -1,52 +1,142 @@
 """Motion under independent constraints over scalars, by the Schur complement of the inertia matrix.
 
-    M a + h = tau + Gamma^T N,   Gamma a + gamma = 0                                    Zaremba (2.17), (2.18)
-    D = Gamma M^-1 Gamma^T,   N = -D^-1 (gamma + Gamma a0),   a = a0 + M^-1 Gamma^T N               (2.19)
+    M x = f + Gamma^T N,   Gamma x + g = 0                                              Zaremba (2.17), (2.18)
+    D = Gamma M^-1 Gamma^T,   N = -D^-1 (g + Gamma x0),   x = x0 + M^-1 Gamma^T N                   (2.19)
 
-With M = L^T E L and Y = Gamma L^-1 it is D = Y E^-1 Y^T: every row is solved half, over the branches it touches.
+With M = L^T E^-1 L and Y = Gamma L^-1 it is D = Y E Y^T: every row is solved half, over the branches it touches.
+D = F^T P F is eliminated from the last row to the first, and what the rows need along with it.
+
+Scalars may be vectors: `RowParts` says how many rows of Gamma stand side by side in one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..scalar import Scalar, Vector, dot, is_zero
 from .inertia_matrix import Factors, SparseRows
 
 
+class RowParts:
+    """RowParts one by one."""
+
+    width = 1  # rows in a part
+
+    def spread(self, parts: list[Scalar], first: int, last: int) -> list[Scalar]:
+        """The entries of parts; none is before `first`, nor from `last` on."""
+        return parts
+
+    def pick(self, parts: Sequence[Scalar], row: int) -> Scalar:
+        """One entry."""
+        return parts[row]
+
+
+class PartFactors(NamedTuple):
+    """M = L^T E^-1 L of a matrix whose rows are in parts; with its diagonal."""
+
+    factors: Factors
+    diagonal: list[Scalar]
+
+    @staticmethod
+    def of(rows: Sequence[list[Scalar]], lower: Sequence[Sequence[int]], by: RowParts) -> PartFactors:
+        """rows: those of the lower triangle; lower: where L has entries, by rows."""
+        n, w, H = len(rows), by.width, [list(row) for row in rows]
+        L: SparseRows = [{} for _ in range(n)]
+        pivots, inverse = [0.0] * n, [0.0] * n
+        for k in range(n - 1, -1, -1):
+            pivots[k] = by.pick(H[k], k)
+            inverse[k] = 1.0 / pivots[k]
+            share = by.spread([x * inverse[k] for x in H[k][: -(-k // w)]], 0, k)
+            for i in sorted(lower[k], reverse=True):
+                L[k][i] = share[i]
+                for s in range(i // w + 1):
+                    H[i][s] = H[i][s] - share[i] * H[k][s]
+        diagonal = [by.pick(row, k) for k, row in enumerate(rows)]
+        return PartFactors(Factors.known(L, inverse, range(n), pivots), diagonal)
+
+
+class Needed(NamedTuple):
+    """Of a right-hand side: L^-T f over the rates, and what the rows need, -(g + Gamma x0)."""
+
+    free: list[Scalar]
+    rates: list[Scalar]
+
+
 class Schur:
-    """D of rows Gamma that are independent; `diagonal` and `pivots` tell how nearly they are not.
+    """D of rows that are independent, with its factors; `diagonal` and `pivots` tell how nearly they are not.
 
     A pivot over its diagonal entry is the squared sine of the angle between a row and those eliminated before it.
+    parts: of Gamma, each over the rates; touched: by rate the first and one past the last row that it moves; m:
+    rows, where those of the last part are fewer than its width.
     """
 
-    def __init__(self, M: Factors, jacobian: Sequence[Vector]) -> None:
-        self.M = M
-        self.Y = [M.solve_transposed(row) for row in jacobian]
-        self.columns = list(zip(*self.Y)) or [()] * len(M.order)
-        D: SparseRows = [{} for _ in self.Y]
-        for r, y in enumerate(self.Y):
-            scaled = [x * e for x, e in zip(y, M.inverse)]
-            for s in range(r + 1):
-                x = dot(scaled, self.Y[s])
-                if not is_zero(x):
-                    D[r][s] = x
-        self.diagonal = [row[r] for r, row in enumerate(D)]
-        self.factors = Factors(D, range(len(D)))
+    def __init__(
+        self,
+        M: Factors,
+        parts: Sequence[Vector],
+        by: RowParts | None = None,
+        touched: Sequence[tuple[int, int]] | None = None,
+        m: int = -1,
+    ) -> None:
+        m, by = len(parts) if m < 0 else m, by or RowParts()
+        self.M, self.m, self.by, self.touched = M, m, by, touched or [(0, m)] * len(M.order)
+        Y = [M.solve_transposed(part) for part in parts]
+        self.columns = self._apart(Y) if parts else [[] for _ in M.order]
+        self.diagonal: list[Scalar] = [0.0] * m
+        self.pivots: list[Scalar] = [0.0] * m
+        self.inverse: list[Scalar] = [0.0] * m
+        self.F: list[list[Scalar]] = [[] for _ in range(m)]
+        self._eliminate(Y)
 
-    @property
-    def pivots(self) -> list[Scalar]:
-        return self.factors.pivots
+    def _apart(self, parts: Sequence[Vector]) -> list[list[Scalar]]:
+        """The entries of every rate."""
+        return [self.by.spread(list(column), *self.touched[i]) for i, column in enumerate(zip(*parts))]
 
-    def accelerations(self, force: Vector, gamma: Vector) -> tuple[list[Scalar], list[Scalar]]:
-        """a and N; force: tau - h."""
-        y0 = self.M.solve_transposed(force)
-        held = [x * e for x, e in zip(y0, self.M.inverse)]
-        N = self.factors.solve([-(g + dot(y, held)) for g, y in zip(gamma, self.Y)])
-        pushed = [x + dot(column, N) for x, column in zip(y0, self.columns)]
+    def _eliminate(self, Y: Sequence[Vector]) -> None:
+        """Row by row; what a part has right of the diagonal is not used."""
+        by, m, w = self.by, self.m, self.by.width
+        columns = self._apart([[x * e for x, e in zip(part, self.M.inverse)] for part in Y])
+        done = [list[Scalar]()] * m
+        for i in range(m - 1, -1, -1):
+            mine = [column[i] for column in columns]
+            row = [dot(mine, part) for part in Y[: i // w + 1]]
+            self.diagonal[i] = by.pick(row, i)
+            for k in range(m - 1, i, -1):
+                if not is_zero(self.F[k][i]):
+                    row = [x - self.F[k][i] * y for x, y in zip(row, done[k])]
+            done[i], self.pivots[i] = row, by.pick(row, i)
+            self.inverse[i] = 0.0 if is_zero(self.pivots[i]) else 1.0 / self.pivots[i]
+            self.F[i] = by.spread([x * self.inverse[i] for x in row[: -(-i // w)]], 0, i)[:i]
+
+    def needed(self, f: Vector, g: Vector) -> Needed:
+        """Of a right-hand side."""
+        free = self.M.solve_transposed(f)
+        held = [x * e for x, e in zip(free, self.M.inverse)]
+        rates = list(g)
+        for x, column in zip(held, self.columns):
+            for r in range(self.m):
+                rates[r] = rates[r] + column[r] * x
+        return Needed(free, [-x for x in rates])
+
+    def solved(self, x: Needed) -> tuple[list[Scalar], list[Scalar]]:
+        """x and N."""
+        share, N = list(x.rates), list[Scalar]()
+        for i in range(self.m - 1, -1, -1):
+            for j, f in enumerate(self.F[i]):
+                share[j] = share[j] - f * share[i]
+        for y, inverse, row in zip(share, self.inverse, self.F):
+            y = y * inverse
+            for n, f in zip(N, row):
+                y = y - f * n
+            N.append(y)
+        pushed = []
+        for y, column in zip(x.free, self.columns):
+            for n, c in zip(N, column):
+                y = y + c * n
+            pushed.append(y)
         return self.M.solve_lower(pushed), N
 
-    def correction(self, gap: Vector) -> list[Scalar]:
-        """The least dq by M with Gamma dq = -gap."""
-        push = self.factors.solve([-x for x in gap])
-        return self.M.solve_lower([dot(column, push) for column in self.columns])
+    def accelerations(self, force: Vector, gamma: Vector) -> tuple[list[Scalar], list[Scalar]]:
+        """x and N of f = force, g = gamma."""
+        return self.solved(self.needed(force, gamma))

@@ -1,0 +1,171 @@
+"""Sets of constraints made ready for a robot: checked once, taken apart, with the functions of their form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from ..codegen.graph.program import Program
+from ..codegen.runtime.function import Function
+from ..codegen.runtime.memo import memoised
+from ..compiler.request import requested
+from ..compiler.rolled import is_large
+from ..mechanics.trunk import trunk_pitch
+from ..model.dynamics import Array, Dynamics
+from . import kernels
+from .collection import collect, is_lasting, labels
+from .constraint import KINDS, Constraint, Contact
+from .large import by_loops
+from .numbers import Numbered, pattern_of, settled
+from .terms import ConstraintTerms, constraint_function
+
+Contacts = Sequence[Contact | Mapping[str, Any]] | None
+RECENT = 8  # sets of a robot that are known again
+BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
+NOW = np.zeros(1)  # the time, unless it is told
+NOW.setflags(write=False)
+NOTHING = float("nan")  # equals nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """The functions of all sets of a form, each made at its first use."""
+
+    robot: Dynamics
+    pattern: tuple[Constraint, ...]
+
+    def _made(self, name: str, program: Callable[..., Program], *how: str) -> Function:
+        lasting = all(map(is_lasting, self.pattern))
+        make = partial(program, self.robot.model, self.pattern, *how)
+        return requested(self.robot, (name, *how, self.pattern), make, lasting=lasting)
+
+    @cached_property
+    def terms(self) -> Function:
+        return constraint_function(self.robot, self.pattern)
+
+    @cached_property
+    def motion(self) -> Function:
+        return self._made("constrained_dynamics", kernels.accelerations_program)
+
+    @cached_property
+    def impact(self) -> Function:
+        return self._made("impact", kernels.impact_program)
+
+    def fed(self, how: str) -> Function:
+        """Motion with gains of a feedback, "rows" or "matrices"."""
+        return self._made("constrained_dynamics", kernels.accelerations_program, how)
+
+
+class PreparedSet:
+    """Constraints of a robot. numbers: what follows the time in calls of their kernels, if there are any.
+
+    plain: its kernels take calls as they come. contacts, constraints: copies of what was given.
+    """
+
+    def __init__(self, robot: Dynamics, found: tuple[Constraint, ...]) -> None:
+        self.robot, self.found = robot, found
+        self.nq, self.nv, self.size = robot.nq, robot.nv, sum(c.size for c in found)
+        apart = Numbered.of(settled(robot.model, found))
+        self.numbers = [np.array(apart.numbers, float)] if apart.numbers else []
+        self.kernels: Kernels | None = None
+        if not is_large(robot.model) and not by_loops(robot, found) and self.nv * self.size**2 <= BROAD:
+            self.kernels = memoised(robot, ("kernels", apart.signature), self._kernels)
+        self.plain = self.kernels is not None and trunk_pitch(robot.model) is None
+        self.contacts: Any = NOTHING
+        self.constraints: Any = NOTHING
+
+    def _kernels(self) -> Kernels:
+        return Kernels(self.robot, pattern_of(settled(self.robot.model, self.found)))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the rows."""
+        return labels(self.found)
+
+    @cached_property
+    def motion(self) -> Callable[..., Array]:
+        """Accelerations of (q, v, tau, t, *numbers): [a, N, rank, q, v]."""
+        return self._entry("motion")
+
+    @cached_property
+    def impact(self) -> Callable[..., Array]:
+        """Velocities of (q, v, t, *numbers, restitution): [v, impulses, rank, q, v]."""
+        return self._entry("impact")
+
+    def _entry(self, name: str) -> Callable[..., Array]:
+        """The entry point of a kernel, which is made at its first call."""
+
+        def first(*given: Array) -> Array:
+            f: Function = getattr(self.kernels, name)
+            entry: Callable[..., Array] = f.fast or f
+            self.__dict__[name] = entry
+            last = last_set(self.robot)
+            last[:] = [entry if x is first else x for x in last]
+            return entry(*given)
+
+        return first
+
+    def state_in(self, motion: Array) -> tuple[Array, Array]:
+        """q and v of what a kernel gave."""
+        first = self.nv + self.size + 1
+        return motion[..., first : first + self.nq], motion[..., first + self.nq : first + self.nq + self.nv]
+
+    def terms(self, q: Array, v: Array, t: Array) -> ConstraintTerms:
+        """f, f', Gamma and gamma; t (1,) or (..., 1)."""
+        if not self.found or self.kernels is None:
+            lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+            none = np.zeros((*lead, 0))
+            return ConstraintTerms(none, none, np.zeros((*lead, 0, self.nv)), none)
+        return ConstraintTerms(*self.kernels.terms(q, v, t, *self.numbers))
+
+
+# -- what was asked before ----------------------------------------------------------------------------------
+
+
+def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSet:
+    """The set of a call, checked; the same one where equal arguments were given lately. Raises InputError."""
+    recent = memoised(robot, ("recent sets",), list[PreparedSet])
+    found = next((s for s in recent if _equal(s.contacts, contacts) and _equal(s.constraints, constraints)), None)
+    if found is None:
+        copies = _copy(contacts), _copy(constraints)  # before anything takes their members
+        found = PreparedSet(robot, collect(robot.model, contacts, constraints))
+        found.contacts, found.constraints = copies
+        recent.insert(0, found)
+        del recent[RECENT:]
+    if found.plain:
+        kernels = found.motion, found.impact
+        last_set(robot)[:] = found.contacts, found.constraints, found, *kernels, (NOW, *found.numbers)
+    return found
+
+
+LastSet = list[Any]  # contacts and constraints that a set is known by, the set, two kernels, time and numbers
+
+
+def last_set(robot: Dynamics) -> LastSet:
+    """The set that a robot was asked for last of those whose kernels take calls as they come."""
+    return memoised(robot, ("last set",), lambda: [NOTHING, NOTHING, None, None, None, ()])
+
+
+def _equal(mine: Any, given: Any) -> bool:
+    try:
+        return bool(mine == given)
+    except ValueError:  # arrays have no single answer
+        return False
+
+
+def _copy(x: Any) -> Any:
+    """A copy that nobody else can change; of what may change unseen, something that equals nothing."""
+    if x is None or isinstance(x, (str, int, float, *KINDS)):
+        return x
+    if type(x) in (tuple, list):
+        copies = [_copy(y) for y in x]
+        same = type(x) is tuple and all(map(is_, copies, x))
+        return x if same else type(x)(copies)
+    if type(x) is dict:
+        return {k: _copy(y) for k, y in x.items()}
+    return NOTHING

@@ -1,0 +1,229 @@
+"""Constrained motion in machine code beside the same on arrays: every kind of constraint, any rank, one state and
+batches, numbers that change, what is kept of earlier calls."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import all_kinds, state
+from test_constraints import every_constraint
+from tolerances import ACCELERATIONS, SAME
+
+import drevo
+import drevo.constrained.kernels as programs
+from drevo.codegen.emit.ir import I64, PTR, Module
+from drevo.codegen.emit.llvm_ranked import Ranked, padded, ranked_room
+from drevo.codegen.runtime import native
+from drevo.codegen.runtime.build import Built, Spec, manifest_of
+from drevo.codegen.runtime.function import Function
+from drevo.constrained import collection, constraint
+from drevo.constrained.checks import feedback
+from drevo.constrained.dynamics import accelerations
+from drevo.constrained.numbers import Numbered, pattern_of, with_numbers
+from drevo.constrained.solve import RANK, RankSplit, factor_of, matvec
+from drevo.constrained.terms import constraint_terms
+from drevo.robot.face import Robot
+
+Array = np.ndarray[Any, Any]
+CORNERS = ((0.1, 0.05, -0.05), (0.1, -0.05, -0.05), (-0.1, 0.05, -0.05), (-0.1, -0.05, -0.05))
+
+
+def on_arrays(r: Robot, q: Array, v: Array, tau: Array, gains: Any = None, **given: Any) -> Any:
+    """The same by NumPy's singular values."""
+    found = collection.collect(r.model, given.get("contacts"), given.get("constraints"))
+    terms, names = partial(constraint_terms, r, found, t=given.get("t", 0.0)), collection.labels(found)
+    return accelerations(r, q, v, tau, terms, names, given.get("f_ext"), gains and feedback(gains, len(names)))
+
+
+def assert_same(mine: Any, right: Any, tolerance: float = ACCELERATIONS) -> None:
+    for name in ("a", "reactions"):
+        x, y = getattr(mine, name), getattr(right, name)
+        assert np.abs(x - y).max(initial=0.0) <= tolerance * max(1.0, np.abs(y).max(initial=0.0)), name
+    assert np.array_equal(mine.rank, right.rank)
+    for name in ("jacobian", "gamma", "value", "rate"):
+        x, y = getattr(mine, name), getattr(right, name)
+        assert x.shape == y.shape and np.array_equal(x, y), name
+
+
+@pytest.mark.parametrize(("base", "few"), [("floating", (1, 2, 5, 6)), ("fixed", (7,)), ("fixed", (3, 8))])
+def test_every_kind_of_constraint(base: str, few: tuple[int, ...]) -> None:
+    """With a contact, of a robot with joints of every kind: as on arrays, and a batch has its rows' bits."""
+    r = Robot(all_kinds(base))
+    q, v, tau = (np.array(x) for x in zip(*(state(r.model, k) for k in range(11))))
+    contacts = [{"link": r.link_names[-3], "point": (0.1, 0.2, 0.3), "anchor": (1.0, 2.0, 3.0)}]
+    given = {"contacts": contacts, "constraints": [every_constraint(r)[k] for k in few], "t": 0.4}
+    mine = r.constrained_dynamics(q, v, tau, **given)
+    assert_same(mine, on_arrays(r, q, v, tau, **given), 1e-11)
+    for k in (0, 10):
+        one = r.constrained_dynamics(q[k], v[k], tau[k], **given)
+        assert np.array_equal(one.a, mine.a[k]) and np.array_equal(one.reactions, mine.reactions[k])
+
+
+@pytest.fixture(scope="module")
+def biped() -> Robot:
+    return drevo.load("biped", base="floating")
+
+
+def biped_states(r: Robot, count: int) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(3)
+    q = r.integrate(np.tile(r.neutral(), (count, 1)), 0.3 * rng.normal(size=(count, r.nv)))
+    return q, rng.normal(size=(count, r.nv)), 10.0 * rng.normal(size=(count, r.nv))
+
+
+def test_rows_that_depend_on_each_other(biped: Robot) -> None:
+    """Four corners of a foot: 12 rows of rank 6, in a batch of 19; least norm, and bits of each row alone."""
+    q, v, tau = biped_states(biped, 19)
+    given = {"contacts": [{"link": "right_foot", "point": p} for p in CORNERS]}
+    v = biped.impact(q, v, **given).v  # rates that all corners share
+    mine = biped.constrained_dynamics(q, v, tau, **given)
+    assert (mine.rank == 6).all()
+    assert_same(mine, on_arrays(biped, q, v, tau, **given), 1e-11)
+    one = biped.constrained_dynamics(q[18], v[18], tau[18], **given)
+    assert np.array_equal(one.a, mine.a[18]) and np.array_equal(one.reactions, mine.reactions[18])
+    assert one.rank == 6
+    struck = biped.impact(q, v + 0.1, restitution=0.3, **given)
+    c = constraint_terms(biped, collection.collect(biped.model, given["contacts"], None), q, v + 0.1)
+    s = RankSplit.of(factor_of(biped, q), c.jacobian)
+    after, _ = s.solve(matvec(biped.mass_matrix(q), v + 0.1), 0.3 * c.rate)
+    assert np.abs(struck.v - after).max() <= 1e-11 * np.abs(after).max()
+
+
+@pytest.mark.parametrize("gains", [(np.full(6, 20.0), 100.0), (20.0 * np.eye(6), 100.0)])
+def test_feedback(biped: Robot, gains: Any) -> None:
+    """Gains are arguments: numbers, one for each row, matrices."""
+    q, v, tau = biped_states(biped, 3)
+    feet = [{"link": "left_foot", "point": (0, 0, 0), "rows": 6, "anchor": (0, 0, 0.1)}]
+    mine = biped.constrained_dynamics(q, v, tau, contacts=feet, stabilise=gains)
+    assert_same(mine, on_arrays(biped, q, v, tau, gains, contacts=feet), 1e-11)
+    pushed = {"f_ext": {"left_foot": (1.0, 2.0, 3.0, 0.1, 0.2, 0.3)}}
+    assert_same(
+        biped.constrained_dynamics(q, v, tau, contacts=feet, **pushed),
+        on_arrays(biped, q, v, tau, contacts=feet, **pushed), 1e-11,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("angle", [1.0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-8, 1e-9, 1e-11, 0.0])
+def test_rows_that_nearly_depend(angle: float) -> None:
+    """Rank and results as by singular values, whatever the angle between two normals is.
+
+    What a direction that is dropped does to W is by its singular value, of which the two decompositions drop
+    different shares: a differs by cond(W) times it (Wedin 1973), beside cond(W) times the rounding.
+    """
+    r = drevo.load("puma560")
+    q, v, tau = np.random.default_rng(1).normal(size=(3, 6))
+    planes = [
+        constraint.point_on_plane("link6", (0, 0, 0), n, offset=d)
+        for n, d in (((0.3, 0.5, 1.0), 0.2), ((0.3 + angle, 0.5 - 0.5 * angle, 1.0), 0.2), ((1, 0, 0), 0.1))
+    ]
+    mine, right = r.constrained_dynamics(q, 0 * v, tau, constraints=planes, stabilise=(20.0, 100.0)), None
+    right = on_arrays(r, q, 0 * v, tau, (20.0, 100.0), constraints=planes)
+    assert mine.rank == right.rank == (3 if angle > 1e-9 else 2)
+    s = np.linalg.svd(factor_of(r, q).inwards(right.jacobian), compute_uv=False)
+    cond, dropped = s[0] / s[mine.rank - 1], s[mine.rank :].sum() / s[0]
+    assert np.abs(mine.a - right.a).max() <= (SAME + dropped) * cond * np.abs(right.a).max()
+
+
+def test_numbers_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets that differ in points, normals and offsets share their code."""
+    r = drevo.load("three-link")
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 3))
+
+    def plane(k: float) -> list[Any]:
+        return [constraint.point_on_plane("link3", (k, 0.1, 0.0), (k, 1.0, 0.2), (0, 0, k), k, 0.3 * k)]
+
+    r.constrained_dynamics(q, v, tau, constraints=plane(0.1))
+    monkeypatch.setattr(programs, "accelerations_program", None)
+    for k in (0.2, -0.3, 1.0):
+        mine = r.constrained_dynamics(q, v, tau, constraints=plane(k), t=0.5)
+        assert_same(mine, on_arrays(r, q, v, tau, constraints=plane(k), t=0.5))
+
+
+def test_sets_are_taken_apart_and_put_together() -> None:
+    r = Robot(all_kinds("floating"))
+    feet = [{"link": r.link_names[-1], "point": (0.1, 0.2, 0.3), "rows": 6, "anchor": (1, 2, 3)}]
+    found = collection.collect(r.model, feet, every_constraint(r))
+    signature, numbers = Numbered.of(found)
+    assert with_numbers(pattern_of(found), numbers) == found
+    moved = with_numbers(found, [x + 1.0 for x in numbers])
+    assert Numbered.of(moved).signature == signature and pattern_of(moved) == pattern_of(found)
+    assert hash(signature) != hash(Numbered.of(found[1:]).signature)
+
+
+def test_what_is_given_may_change_between_calls(biped: Robot) -> None:
+    """Lists, dictionaries and arrays that are written to are seen, and so are results of earlier states kept."""
+    q, v, tau = (x[0] for x in biped_states(biped, 1))
+    point = np.zeros(3)
+    for where in (point, [0.0, 0.0, 0.0]):
+        feet: list[dict[str, Any]] = [{"link": "right_foot", "point": where}]
+        first = biped.constrained_dynamics(q, v, tau, contacts=feet)
+        at = first.jacobian.copy()
+        where[2] = -0.2
+        second = biped.constrained_dynamics(q, v, tau, contacts=feet)
+        assert_same(second, on_arrays(biped, q, v, tau, contacts=feet))
+        feet[0]["link"] = "left_foot"
+        assert_same(
+            biped.constrained_dynamics(q, v, tau, contacts=feet), on_arrays(biped, q, v, tau, contacts=feet)
+        )
+        assert np.array_equal(first.jacobian, at) and not np.array_equal(second.jacobian, at)
+    x = q.copy()
+    result = biped.constrained_dynamics(x, v, tau, contacts=feet)
+    x[:3] += 1.0
+    x[7:] = 0.0
+    assert_same(result, on_arrays(biped, q, v, tau, contacts=feet))
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301
+    assert np.array_equal(again.a, result.a) and np.array_equal(again.jacobian, result.jacobian)
+    with pytest.raises(AttributeError):
+        result.a = 0.0
+
+
+def test_without_machine_code(biped: Robot) -> None:
+    """The programs and their tails on arrays."""
+    q, v, tau = biped_states(biped, 4)
+    for contacts in ([{"link": "right_foot", "point": p} for p in CORNERS], None):
+        found = collection.collect(biped.model, contacts, None)
+        program = programs.accelerations_program(biped.model, pattern_of(found))
+        f = Function(Built(manifest_of(program, Spec()), None, program), Spec())
+        u = biped.impact(q, v, contacts=contacts).v
+        numbers = [np.array(Numbered.of(found).numbers)] if found else []
+        motion = f(q, u, tau, np.zeros(1), *numbers)
+        mine = biped.constrained_dynamics(q, u, tau, contacts=contacts)
+        m = mine.reactions.shape[1]
+        for x, y in ((motion[:, : biped.nv], mine.a), (motion[:, biped.nv : biped.nv + m], mine.reactions)):
+            assert np.abs(x - y).max(initial=0.0) <= 1e-10 * max(1.0, np.abs(y).max(initial=0.0))
+        assert np.array_equal(motion[:, biped.nv + m], mine.rank)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "rank"), [(12, 18, 12), (12, 18, 6), (24, 18, 12), (3, 3, 2), (5, 1, 1), (4, 7, 0), (1, 40, 1)]
+)
+def test_orthogonal_decomposition(m: int, n: int, rank: int) -> None:
+    """Of rows of very different lengths: rank, W^+ b, (W W^T)^+ b and what no x meets, as by singular values."""
+    module = Module()
+    f = module.function("run", I64, public=True, room=PTR, b=PTR, x=PTR, N=PTR, rest=PTR)
+    made = Ranked(f, m, n, f.room, True)
+    found = made.decompose(RANK)
+    made.solve(found, f.b, f.x, f.N)
+    f.rest.at(padded(m)).store(made.lost(found, f.b, f.rest))
+    f.ret(found)
+    code = native.Code(native.compile_text(module.text(), verify=True))
+    rng = np.random.default_rng(m + n)
+    W = rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n)) * np.exp(rng.normal(size=(m, 1)))
+    rows, b, x, N = np.zeros((m, padded(n))), np.zeros(padded(m)), np.zeros(padded(n)), np.zeros(padded(m))
+    rows[:, :n], b[:m], rest = W, rng.normal(size=m), np.zeros(padded(m) + 1)
+    room = np.concatenate([rows.ravel(), np.zeros(ranked_room(m, n))])
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 5)
+    assert kind(code.address("run"))(*(y.ctypes.data for y in (room, b, x, N, rest))) == rank
+    U, s, Vt = np.linalg.svd(W, full_matrices=False)
+    kept = s > RANK * s.max(initial=0.0)
+    U, s, Vt = U[:, kept], s[kept], Vt[kept]
+    right = {"x": Vt.T @ (U.T @ b[:m] / s), "N": U @ (U.T @ b[:m] / s**2), "rest": b[:m] - U @ (U.T @ b[:m])}
+    cond = float(s.max(initial=1.0) / s.min(initial=1.0))
+    for name, y in (("x", x[:n]), ("N", N[:m]), ("rest", rest[:m])):
+        size = max(1.0, np.abs(right[name]).max(initial=0.0))
+        assert np.abs(y - right[name]).max(initial=0.0) <= SAME * cond**2 * size, name
+    assert abs(rest[-1] - np.abs(rest[:m]).max()) == 0.0
