@@ -16,7 +16,7 @@ from ..codegen.runtime.memo import memoised
 from ..compiler.request import requested
 from ..compiler.rolled import is_large
 from ..mechanics.trunk import trunk_pitch
-from ..model.dynamics import Array, Dynamics
+from ..model.dynamics import Array, Dynamics, of_model
 from . import kernels
 from .collection import collect, is_lasting, labels
 from .constraint import KINDS, Constraint, Contact
@@ -73,7 +73,8 @@ class PreparedSet:
         apart = Numbered.of(settled(robot.model, found))
         self.numbers = [np.array(apart.numbers, float)] if apart.numbers else []
         self.kernels: Kernels | None = None
-        if not is_large(robot.model) and not by_loops(robot, found) and self.nv * self.size**2 <= BROAD:
+        small = not is_large(robot.model) and not by_loops(robot, found) and self.nv * self.size**2 <= BROAD
+        if small and of_model(robot):
             self.kernels = memoised(robot, ("kernels", apart.signature), self._kernels)
         self.plain = self.kernels is not None and trunk_pitch(robot.model) is None
         self.contacts: Any = NOTHING

@@ -151,8 +151,7 @@ def _cholesky(robot: Dynamics, q: Array) -> Array:
             return L
     except np.linalg.LinAlgError:
         pass
-    D, unit = factors_of(M)
-    shares = D / matvec(np.swapaxes(np.linalg.inv(unit), -1, -2) ** 2, diagonal)
+    shares = pivot_shares(M, *factors_of(M))
     names = [joint for joint, _ in robot.model.freedoms()]
     lost = first_lost(shares.reshape(-1, robot.nv)[:, ::-1], names[::-1])
     where = f" in row {lost.row} of the batch" if M.ndim > 2 else ""
@@ -172,6 +171,12 @@ def factors_of(M: Array) -> tuple[Array, Array]:
         rest -= share[..., :, None] * row[..., None, :]
         L[..., k, :k], L[..., k, k] = share[..., :k], 1.0
     return D, L
+
+
+def pivot_shares(M: Array, D: Array, L: Array) -> Array:
+    """Of `factors_of` M: the pivots by what rounding takes of them, over eps."""
+    diagonal = np.diagonal(M, axis1=-2, axis2=-1)
+    return np.asarray(D / matvec(np.swapaxes(np.linalg.inv(L), -1, -2) ** 2, diagonal))
 
 
 def independent_rows(weighted: Array, least: float) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from ..mechanics.algorithms.schur import PartFactors, RowParts, Schur
 from ..mechanics.scalar import Scalar
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Loose
-from .solve import RANK, Cholesky, RankSplit
+from .solve import RANK, Cholesky, RankSplit, factors_of, pivot_shares
 
 Array = np.ndarray[Any, Any]
 THIN = 1e-3  # of its diagonal entry: a pivot below it leaves less than 13 digits, and the decomposition takes over
@@ -133,16 +133,20 @@ class SolveTail(Tail):
             M[:, k, first:last] = M[:, first:last, k] = x
         for i, x in zip(self.moving, parts[len(self.blocks) :]):
             J[:, slice(*self.touched[i]), i] = x
-        s = RankSplit.of(Cholesky(np.linalg.cholesky(M)), J)
+        held = np.asarray(np.isfinite(M).all((1, 2)) & np.isfinite(J).all((1, 2)))
+        M[~held], J[~held] = np.eye(n), 0.0
+        D, L = factors_of(M)
+        held &= (pivot_shares(M, D, L) > FLOOR[8]).all(-1)
+        root = np.swapaxes(L, -1, -2) * np.sqrt(np.where(held[:, None], D, 1.0))[:, None, :]
+        s = RankSplit.of(Cholesky(root), J)
         out[:, self.order], out[:, n : n + m] = s.solve(force, gamma)
         out[:, self.starting] += start
         for r in self.turned:
             out[:, n + r : n + r + 3] = np.einsum("bij,bj->bi", turn.reshape(-1, 3, 3), out[:, n + r : n + r + 3])
-        lost = np.zeros(len(force), bool)
         for x in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
             size = np.maximum(1.0, np.abs(x).max(axis=-1, initial=0.0))
-            lost |= np.abs(s.lost(x)).max(axis=-1, initial=0.0) > CONSISTENT * size
-        out[:, n + m] = np.where(lost, np.nan, s.rank)
+            held &= np.abs(s.lost(x)).max(axis=-1, initial=0.0) <= CONSISTENT * size
+        out[:, n + m] = np.where(held, s.rank, np.nan)
 
 
 def _factors(tail: SolveTail, L: Sequence[Any], E: Sequence[Any]) -> Factors:

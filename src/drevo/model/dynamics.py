@@ -58,3 +58,8 @@ class Dynamics(Described, Protocol):
     def integrate(self, q: ArrayLike, dv: ArrayLike, /) -> Array: ...
 
     def difference(self, q0: ArrayLike, q1: ArrayLike, /) -> Array: ...
+
+
+def of_model(robot: Described) -> bool:
+    """Whether its numbers are those of its model, so that code which is compiled from that may give them."""
+    return bool(getattr(robot, "_of_model", False))

@@ -51,6 +51,8 @@ class Robot(Methods, JointArrays):
     its origin, world axes.
     """
 
+    _of_model = True  # see `model.dynamics.of_model`
+
     def __init__(self, model: Model) -> None:
         self.model = model = model_of(model, "Robot")
         self.name = model.name

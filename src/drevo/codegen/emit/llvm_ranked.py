@@ -1,16 +1,22 @@
 """The complete orthogonal decomposition of rows of any rank, in loops: W = P T Q.
 
 Q (rank, n) are orthonormal rows, chosen one by one with the most that is left of W's rows; P (m, rank) has
-orthonormal columns, T is upper triangular. Each is made by Gram and Schmidt's steps, twice, which is enough:
+orthonormal columns, T is upper triangular. Each is made by Gram and Schmidt's steps, twice, which is enough. What
+was left of the last row chosen bounds the singular values from below; where that does not decide, the rows
+of T Q are turned until they are orthogonal, and T is the singular values themselves:
 
   Kahan and Parlett, in Parlett 1980, "The symmetric eigenvalue problem", 6.9;
-  Golub and Van Loan, "Matrix computations", 5.4.2 (column pivoting), 5.5 (complete orthogonal decompositions).
+  Golub and Van Loan, "Matrix computations", 5.4.2 (column pivoting), 5.5 (complete orthogonal decompositions),
+  8.6.3 (Jacobi's rotations from one side);
+  Higham, "Accuracy and stability of numerical algorithms", theorem 8.14: 1/|T^-1| >= t_kk / 2^k.
 """
 
 from __future__ import annotations
 
 from .ir import F64, I64, PTR, VOID, IRFunction, Module, Value
 
+BELOW = 1e-3  # of the threshold: directions are chosen so far below it, and then their singular values decide
+ORTHOGONAL, SWEEPS = 1e-14, 30  # a cosine that is rounding; rotations of all pairs, of which some six are used
 SIDE = 8  # numbers side by side, on every machine, so that sums have one order
 _MANY = f"<{SIDE} x {F64}>"
 
@@ -43,7 +49,7 @@ class Ranked:
         self.sizes = (m, padded(n), padded(m), padded(r))
 
     def decompose(self, least: float) -> Value:
-        """The rank: of directions with more left than `least` of the first one's length."""
+        """The rank: how many singular values are above `least` of the largest."""
         f = self.f
         most = min(self.m, self.n)
         return f.call(I64, "decompose", self.W, self.Q, self.P, self.T, *self.sizes, most, f.const(F64, least))
@@ -64,6 +70,9 @@ def add_ranked(m: Module, fma: bool) -> None:
     _add_dot(m, fma)
     _add_more(m, fma)
     _add_span(m)
+    _add_rotate(m)
+    _add_pair(m)
+    _add_turned(m)
     _add_decompose(m)
     _add_solve(m)
     _add_lost(m)
@@ -107,6 +116,75 @@ def _add_span(m: Module) -> None:
     f.ret(first + second)
 
 
+def _add_rotate(m: Module) -> None:
+    """@rotate(x, y, c, s, n): c x - s y and s x + c y."""
+    f = m.function("rotate", VOID, x=PTR, y=PTR, c=F64, s=F64, n=I64)
+    c, s = f.c.splat(SIDE), f.s.splat(SIDE)
+    with f.loop(f.n, step=SIDE, some=True) as k:
+        at = [p.at(k.i) for p in (f.x, f.y)]
+        x, y = (p.load(_MANY, 8) for p in at)
+        at[0].store(c * x - s * y, 8)
+        at[1].store(s * x + c * y, 8)
+    f.ret()
+
+
+def _add_pair(m: Module) -> None:
+    """i64 @pair(W, P, i, j, n, m_padded): makes rows i and j of W orthogonal, P W stays; 0 where they are."""
+    f = m.function("pair", I64, W=PTR, P=PTR, i=I64, j=I64, n=I64, rows=I64)
+    x, y = (f.W.at(k * f.n) for k in (f.i, f.j))
+    xx, yy, xy = (f.call(F64, "inner", *pair, f.n) for pair in ((x, x), (y, y), (x, y)))
+    apart = xy * xy > xx * yy * ORTHOGONAL**2
+    with f.when(apart):
+        one, zeta = f.const(F64, 1.0), (yy - xx) / (xy + xy)
+        steep = f.call(F64, "llvm.fabs.f64", zeta) + f.call(F64, "llvm.sqrt.f64", zeta * zeta + 1.0)
+        t = f.call(F64, "llvm.copysign.f64", one / steep, zeta)
+        c = one / f.call(F64, "llvm.sqrt.f64", t * t + 1.0)
+        f.call(VOID, "rotate", x, y, c, c * t, f.n)
+        f.call(VOID, "rotate", f.P.at(f.i * f.rows), f.P.at(f.j * f.rows), c, c * t, f.rows)
+    f.ret(apart.cast("zext", I64))
+
+
+def _add_turned(m: Module) -> None:
+    """i64 @turned(W, Q, P, T, n, m_padded, r, count, least): the rank; T is diagonal, of singular values."""
+    f = m.function("turned", I64, W=PTR, Q=PTR, P=PTR, T=PTR, n=I64, rows=I64, r=I64, count=I64, least=F64)
+    with f.loop(f.count, some=True) as k:
+        w = f.W.at(k.i * f.n)
+        with f.loop(f.n, step=SIDE, some=True) as s:
+            w.at(s.i).store(f.zero(_MANY), 8)
+        with f.loop(f.count, start=k.i) as l:
+            f.call(VOID, "more", w, f.T.at(k.i * f.r + l.i).load(), f.Q.at(l.i * f.n), f.n)
+    with f.loop(SWEEPS, some=True) as sweep:
+        with f.loop(f.count, some=True, turns=0) as i:
+            with f.loop(i.i, turns=i.turns) as j:
+                j.turns = j.turns + f.call(I64, "pair", f.W, f.P, i.i, j.i, f.n, f.rows)
+            i.turns = j.turns
+        sweep.leave(i.turns.equals(0))
+    with f.loop(f.count, some=True, top=f.zero(F64)) as k:
+        w = f.W.at(k.i * f.n)
+        size = f.call(F64, "llvm.sqrt.f64", f.call(F64, "inner", w, w, f.n))
+        f.T.at(k.i * f.r).store(size)  # its first column
+        k.top = f.select(size > k.top, size, k.top)
+    with f.loop(f.count, some=True, rank=0) as j:
+        size = f.T.at(j.i * f.r).load()
+        with f.when(size > k.top * f.least):
+            _keep(f, j.i, j.rank, size)
+        j.rank = j.rank + (size > k.top * f.least).cast("zext", I64)
+    f.ret(j.rank)
+
+
+def _keep(f: IRFunction, k: Value, rank: Value, size: Value) -> None:
+    """Row k of W and column k of P become the next ones of Q and P, with their singular value in T."""
+    for source, target, count, scale in (
+        (f.W.at(k * f.n), f.Q.at(rank * f.n), f.n, f.const(F64, 1.0) / size),
+        (f.P.at(k * f.rows), f.P.at(rank * f.rows), f.rows, f.const(F64, 1.0)),
+    ):
+        with f.loop(count, step=SIDE, some=True) as s:
+            target.at(s.i).store(source.at(s.i).load(_MANY, 8) * scale.splat(SIDE), 8)
+    with f.loop(rank) as l:
+        f.T.at(l.i * f.r + rank).store(f.zero(F64))
+    f.T.at(rank * f.r + rank).store(size)
+
+
 def _add_decompose(m: Module) -> None:
     """i64 @decompose(W, Q, P, T, m, n, m_padded, r, most, least): the rank."""
     f = m.function(
@@ -114,21 +192,24 @@ def _add_decompose(m: Module) -> None:
     )
     with f.loop(f.most * f.rows, step=SIDE) as s:
         f.P.at(s.i).store(f.zero(_MANY), 8)
-    limit = f.least * f.least
-    with f.loop(rank=0, floor=f.zero(F64)) as k:
+    with f.loop(
+        rank=0, floor=f.zero(F64), certain=f.least * f.least * f.m.cast("sitofp", F64), last=f.zero(F64)
+    ) as k:
         with f.loop(f.m, some=True, best=0, size=f.const(F64, -1.0)) as j:
             row = f.W.at(j.i * f.n)
             left = f.call(F64, "inner", row, row, f.n)
             j.best, j.size = f.select(left > j.size, j.i, j.best), f.select(left > j.size, left, j.size)
-        k.floor = f.select(k.rank.equals(0), j.size * limit, k.floor)
-        k.leave(~(j.size > k.floor))
+        left = j.size
+        k.floor = f.select(k.rank.equals(0), left * f.least * f.least * BELOW**2, k.floor)
+        k.certain = k.certain * f.select(k.rank.equals(0), left, f.const(F64, 1.0))  # |W|^2, at most
+        k.leave(~(left > k.floor))
         q, c = f.Q.at(k.rank * f.n), f.P.at(k.rank * f.rows)
-        source, scale = f.W.at(j.best * f.n), f.const(F64, 1.0) / f.call(F64, "llvm.sqrt.f64", j.size)
+        source, scale = f.W.at(j.best * f.n), f.const(F64, 1.0) / f.call(F64, "llvm.sqrt.f64", left)
         with f.loop(f.n, step=SIDE, some=True) as s:
             q.at(s.i).store(source.at(s.i).load(_MANY, 8) * scale.splat(SIDE), 8)
         with f.loop(f.m, some=True) as j:
             c.at(j.i).store(f.call(F64, "without", f.W.at(j.i * f.n), q, f.n))
-        k.rank = k.rank + 1
+        k.rank, k.last, k.certain = k.rank + 1, left, k.certain * 4.0
         k.leave(k.rank >= f.most)
     with f.loop(k.rank) as column:
         p = f.P.at(column.i * f.rows)
@@ -139,6 +220,8 @@ def _add_decompose(m: Module) -> None:
         back = (f.const(F64, 1.0) / size).splat(SIDE)
         with f.loop(f.rows, step=SIDE, some=True) as s:
             p.at(s.i).store(p.at(s.i).load(_MANY, 8) * back, 8)
+    with f.when(~(k.last > k.certain) & (k.rank > 0)):
+        f.ret(f.call(I64, "turned", f.W, f.Q, f.P, f.T, f.n, f.rows, f.r, k.rank, f.least))
     f.ret(k.rank)
 
 
