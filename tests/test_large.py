@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from tolerances import DYNAMICS
 import drevo
 import drevo.compiler.rolled as module
 from drevo.codegen.emit.llvm_kernel import Kernel
+from drevo.codegen.emit.llvm_rolled import BLOCK, LONG
 from drevo.codegen.emit.llvm_target import BEYOND
 from drevo.codegen.runtime.build import Spec
 from drevo.compiler import rolled as rolled_loops
 from drevo.compiler.compile_cost import AFFORDABLE, operations
 from drevo.compiler.formalisms import common_algorithm
-from drevo.compiler.rolled import Tables, prepare, rolled_function
+from drevo.compiler.rolled import BLOCKED, Tables, prepare, rolled_function
 from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
@@ -314,3 +316,20 @@ def test_armature_of_a_free_base_coasts_on_in_large_trees() -> None:
     a = robot.forward_dynamics(q, v, tau)
     back = drevo.compile(robot, "inverse_dynamics", formalism="khalil")(q, v, a)
     assert np.max(np.abs(back - tau)) <= 1e-9 * max(1.0, np.max(np.abs(plain)))
+
+
+@pytest.mark.parametrize("bushy", [False, True])
+def test_tiles_of_long_trees_go_block_by_block(bushy: bool) -> None:
+    """The same bits as sample by sample, however many bodies have children in later blocks."""
+    robot, rng = chain(LONG + 30), np.random.default_rng(0)
+    if bushy:
+        up = [int(rng.integers(max(0, i - 2), i + 1)) if i % 9 else i // 2 for i in range(robot.nv)]
+        joints = tuple(replace(j, parent=robot.model.links[k].name) for j, k in zip(robot.model.joints, up))
+        robot = Robot(replace(robot.model, joints=joints))
+    kept = Tables.of(robot.model).kept().max() + 1
+    assert kept > 200 if bushy else kept == (LONG + 30) // BLOCK
+    for quantity in BLOCKED:
+        args = states(robot.model, 9, quantity)
+        f = rolled_function(robot.model, quantity, Spec())
+        assert f is not None
+        assert np.array_equal(f(*args), [f(*(x[k] for x in args)) for k in range(9)])

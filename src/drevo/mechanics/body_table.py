@@ -1,23 +1,22 @@
 """The bodies of a tree as columns of numbers: what a loop over the bodies of a large robot reads.
 
-A plain robot (no welds, one-step joints about coordinate axes, links in the frames of their joints) goes there
-at once, by arrays; any other by way of its Tree. The arithmetic of inertias is that of `spatial`, whose scalars
-may be arrays.
+A robot of welds and joints of one step goes there at once, by arrays; any other by way of its Tree. The arithmetic
+of inertias is that of `spatial`, whose scalars may be arrays.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..model.description import JOINT_SIZES, Inertial, Model
 from .joints import SIZES
 from .rotation import TINY, snap_rotation
-from .spatial import IDENTITY, ZERO, Mat, Sym, Vec, inertia_of
+from .spatial import IDENTITY, Mat, Sym, Vec, inertia_of
 from .tree import LinkFrame, Tree, build_tree
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +25,26 @@ TURN = np.array([x for row in IDENTITY for x in row])
 WIDTH = 24  # numbers of a body
 MORE = 32  # with the inertia of the rotor and weights of `loose_rates`; a multiple of a cache line
 SYM_PLACES = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # in the six numbers of a symmetric matrix
+_SPHERICAL, _FREE = KINDS.index("spherical"), KINDS.index("free")
 _NUMBER = {**{k: i for i, k in enumerate(KINDS)}, "continuous": KINDS.index("revolute")}
+
+
+class LinkFrames(NamedTuple):
+    """Where links stand in the bodies that hold them, by arrays; body -1 is the ground."""
+
+    body: Array
+    R: Array  # (n, 3, 3)
+    p: Array
+    number: Mapping[str, int]
+
+    def of(self, link: str) -> LinkFrame:
+        i = self.number[link]
+        return LinkFrame(int(self.body[i]), Mat.of(self.R[i].tolist()), Vec(*self.p[i].tolist()))
+
+    def composed(self, up: Array, R: Array, p: Array) -> tuple[Array, Array]:
+        """What stands at (R, p) in some of these, in the bodies that hold them."""
+        Q = self.R[up]
+        return Q @ R, self.p[up] + (Q @ p[:, :, None])[:, :, 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +55,7 @@ class BodyTable:
     ground. q, v: first coordinate and rate. numbers (n, 24): R 9, p 3, m, h 3, S 6, pitch, factor; (n, 32) with
     rotors or runs of loose rates: the inertia of the rotor, then a weight for each rate and nothing. loose: the
     bodies of such runs.
-    links: those that the joints carry. frames: of links that do not stand just so in their bodies; if there are
-    none, places: the body that each link is.
+    links: those that the joints carry.
     """
 
     kind: Array
@@ -52,8 +69,7 @@ class BodyTable:
     nq: int
     nv: int
     links: tuple[str, ...]
-    frames: Mapping[str, LinkFrame] = field(default_factory=dict)
-    places: Mapping[str, int] = field(default_factory=dict)
+    frames: LinkFrames
     loose: Array | None = None
 
     def __len__(self) -> int:
@@ -72,48 +88,85 @@ class BodyTable:
 
     def frame(self, link: str) -> LinkFrame:
         """Where a link stands in the body that holds it; body -1 is the ground."""
-        if self.frames:
-            return self.frames[link]
-        return LinkFrame(self.places[link], IDENTITY, ZERO)
+        return self.frames.of(link)
 
 
 def body_table(model: Model) -> BodyTable:
     """The columns of a robot without mimic joints."""
-    kinds = [_NUMBER.get(j.kind, -1) for j in model.joints]
-    simple = min(kinds, default=0) >= 0 and not any(j.apart for j in model.joints)
-    found = _plain(model, np.array(kinds, np.int64)) if simple else None
-    return found or table_of(build_tree(model))
+    kinds = np.array([_NUMBER.get(j.kind, -1) for j in model.joints], np.int64)
+    fixed = np.array([j.kind == "fixed" for j in model.joints], bool)
+    simple = not any(j.formula for j in model.joints) and bool((fixed | (kinds >= 0)).all())
+    return _by_arrays(model, kinds, fixed) if simple else table_of(build_tree(model))
 
 
-def _plain(model: Model, kind: Array) -> BodyTable | None:
-    """All bodies at once, or None where an axis is no coordinate axis: that takes a turn of the body's frame."""
-    joints, n = model.joints, len(model.joints)
-    direction = np.array([j.axis for j in joints]).reshape(n, 3)
-    turned = np.isin(kind, [KINDS.index("spherical"), KINDS.index("free")])
-    axis = np.where(turned, 0, np.abs(direction).argmax(1))
-    along = np.take_along_axis(direction, axis[:, None], 1)[:, 0]
-    if np.any((np.abs(direction).sum(1) - np.abs(along) > TINY) & ~turned):
-        return None
-    rotors = [j.dynamics.armature if j.dynamics else 0.0 for j in joints]
-    numbers = np.zeros((n, MORE if any(rotors) else WIDTH))
-    numbers[:, WIDTH:] = np.array(rotors)[:, None]
-    numbers[:, :9] = _turns([j.rotation for j in joints])
-    numbers[:, 9:12] = [j.origin for j in joints]
-    numbers[:, 12:22] = _inertias([l.inertial for l in model.links], _places(model))
-    numbers[:, 22] = np.array([j.lead for j in joints]) * (0.5 / math.pi)
-    numbers[:, 23] = np.where(turned, 1.0, np.copysign(1.0, along))
-    number = {model.root: -1}
-    number.update((j.child, i) for i, j in enumerate(joints))
-    sizes = np.array([JOINT_SIZES[k] for k in KINDS])[kind]
-    before = np.cumsum(sizes, axis=0) - sizes
+def _by_arrays(model: Model, kind: Array, fixed: Array) -> BodyTable:
+    """All bodies at once; joints of one step, and welds."""
+    joints, n, moving = model.joints, len(model.joints), ~fixed
+    plain = fixed | (kind == _SPHERICAL) | (kind == _FREE)
+    axis, sign, A = _axes(np.array([j.axis for j in joints]).reshape(n, 3), plain)
+    number = {j.child: i for i, j in enumerate(joints)} | {model.root: -1}
+    up = np.array([number[j.parent] for j in joints], np.int64)
+    at, links = _link_frames(model, up, fixed, A, number)
+    body = np.append(np.cumsum(moving) - 1, -1)[links.body]  # so far joints, of which the last is none
+    links = links._replace(body=body)
+    R, p = links.composed(up, *at)
+    numbers = np.zeros((int(moving.sum()), WIDTH))
+    numbers[:, :9] = _turns(_turns(R)[moving].reshape(-1, 3, 3) @ A[moving])
+    numbers[:, 9:12], numbers[:, 23] = p[moving], sign[moving]
+    numbers[:, 12:22] = _inertias([l.inertial for l in model.links], _places(model), links, len(numbers))
+    numbers[:, 22] = np.array([j.lead for j in joints])[moving] * (0.5 / math.pi)
+    rotors = np.array([j.dynamics.armature if j.dynamics else 0.0 for j in joints])[moving]
+    if rotors.any():
+        numbers = np.hstack([numbers, np.repeat(rotors[:, None], MORE - WIDTH, 1)])
+    sizes = np.array([JOINT_SIZES[k] for k in KINDS])[kind[moving]]
+    before, parallel = np.cumsum(sizes, axis=0) - sizes, (numbers[:, :9] == TURN).all(1)
     return BodyTable(
-        kind, axis, (numbers[:, :9] == TURN).all(1), np.array([number[j.parent] for j in joints], np.int64),
-        before[:, 0], before[:, 1], numbers, model.gravity, int(sizes[:, 0].sum()),
-        int(sizes[:, 1].sum()), tuple(number)[1:], places=number,
+        kind[moving], axis[moving], parallel, body[up][moving], before[:, 0], before[:, 1], numbers, model.gravity,
+        int(sizes[:, 0].sum()), int(sizes[:, 1].sum()), tuple(j.child for j, m in zip(joints, moving) if m), links,
     )  # fmt: skip
 
 
-def _turns(rotations: Sequence[Any]) -> Array:
+def _axes(direction: Array, plain: Array) -> tuple[Array, Array, Array]:
+    """The nearest coordinate axis, its sign, and the shortest rotation that takes it to the joint's axis."""
+    axis = np.where(plain, 0, np.abs(direction).argmax(1))
+    along = np.take_along_axis(direction, axis[:, None], 1)[:, 0]
+    sign = np.where(plain, 1.0, np.copysign(1.0, along))
+    A = np.tile(np.eye(3), (len(axis), 1, 1))
+    some = np.flatnonzero((np.abs(direction).sum(1) - np.abs(along) > TINY) & ~plain)
+    to = sign[some, None] * direction[some]
+    n = np.cross(np.eye(3)[axis[some]], to)
+    across = np.cross(np.eye(3)[None], n[:, None])  # [n]x, by columns e x n turned: its rows are e_i x n
+    across = -np.swapaxes(across, 1, 2)
+    A[some] += across + across @ across / (1.0 + np.take_along_axis(to, axis[some, None], 1))[:, :, None]
+    return axis, sign, A
+
+
+def _link_frames(
+    model: Model, up: Array, fixed: Array, A: Array, number: Mapping[str, int]
+) -> tuple[tuple[Array, Array], LinkFrames]:
+    """Placements of the joints in their parent links, and the frames of all links, the root's last: in place of a
+    body each has the joint that moves it. Welds come after those that they hang on."""
+    joints, n = model.joints, len(up)
+    R, p = (
+        _turns([j.rotation for j in joints]).reshape(n, 3, 3),
+        np.array([j.origin for j in joints]).reshape(n, 3),
+    )
+    turned = np.concatenate([np.swapaxes(A, 1, 2), np.eye(3)[None]])
+    found = LinkFrames(np.append(np.arange(n), -1), turned, np.zeros((n + 1, 3)), number)
+    for i in (i for i, j in enumerate(joints) if j.apart and not fixed[i]):
+        found.p[i] = found.R[i] @ joints[i].child_origin
+        found.R[i] = _turns(found.R[i] @ _turns(joints[i].child_rotation).reshape(3, 3)).reshape(3, 3)
+    welds = np.zeros(n + 1, np.int64)  # one after the other, up to what moves or to the root
+    for k in np.flatnonzero(fixed):
+        welds[k] = welds[up[k]] + 1
+    for depth in range(1, int(welds.max()) + 1):
+        some = np.flatnonzero(welds == depth)
+        Q, found.p[some] = found.composed(up[some], R[some], p[some])
+        found.R[some], found.body[some] = _turns(Q).reshape(-1, 3, 3), found.body[up[some]]
+    return (R, p), found
+
+
+def _turns(rotations: Any) -> Array:
     """Placements with entries near 0 or 1 made exact, (n, 9)."""
     R = np.array(rotations, float).reshape(-1, 9)
     near = np.round(R)
@@ -128,18 +181,19 @@ def _places(model: Model) -> list[int]:
     return [number[j.child] for j in model.joints]
 
 
-def _inertias(inertials: Sequence[Inertial | None], order: Sequence[int]) -> Array:
-    """m, h and S of the bodies, (n, 10)."""
-    bodies = [inertials[k] or Inertial() for k in order]
-    com = np.array([b.com for b in bodies]).reshape(-1, 3)
-    tensor = np.array([b.tensor for b in bodies]).reshape(-1, 3, 3)
-    m, h, S = inertia_of(
-        np.array([b.mass for b in bodies]), Vec(*com.T), Sym.of(Mat.of(tensor.transpose(1, 2, 0)))
-    )
-    moments = np.array(S).reshape(6, -1)
-    scale = np.abs(moments[[0, 3, 5]]).sum(0)
+def _inertias(inertials: Sequence[Inertial | None], order: Sequence[int], frames: LinkFrames, count: int) -> Array:
+    """m, h and S of the bodies, (count, 10): of links in the order of their joints, moved into their bodies."""
+    links = [inertials[k] or Inertial() for k in order]
+    com = np.array([b.com for b in links]).reshape(-1, 3)
+    tensor = np.array([b.tensor for b in links]).reshape(-1, 3, 3)
+    still = inertia_of(np.array([b.mass for b in links]), Vec(*com.T), Sym.of(Mat.of(tensor.transpose(1, 2, 0))))
+    own = still.moved(Mat.of(frames.R[:-1].transpose(1, 2, 0)), Vec(*frames.p[:-1].T))
+    found, held = np.zeros((count, 10)), np.flatnonzero(frames.body[:-1] >= 0)
+    np.add.at(found, frames.body[held], np.vstack([own.m, *own.h, *own.S]).T[held])
+    moments = found[:, 4:]
+    scale = np.abs(moments[:, [0, 3, 5]]).sum(1, keepdims=True)
     moments[np.abs(moments) <= TINY * scale] = 0.0  # left over from rounding
-    return np.vstack([m, *h, moments]).T
+    return found
 
 
 def along_z(c: BodyTable) -> BodyTable:
@@ -157,16 +211,15 @@ def along_z(c: BodyTable) -> BodyTable:
     numbers[:, 16:22] = moments[(slice(None), *np.triu_indices(3))]
     return replace(
         c, axis=np.where(turning, 2, 0), parallel=(numbers[:, :9] == TURN).all(1), numbers=numbers,
-        frames={link: _in_order(c.frame(link), order) for link in c.frames or c.places},
+        frames=_in_order(c.frames, order),
     )  # fmt: skip
 
 
-def _in_order(at: LinkFrame, order: Array) -> LinkFrame:
-    """A frame in a body whose axes are given in another order."""
-    if at.body < 0:
-        return at
-    rows = order[at.body].tolist()
-    return LinkFrame(at.body, Mat(*(at.R[k] for k in rows)), Vec(*(at.p[k] for k in rows)))
+def _in_order(links: LinkFrames, order: Array) -> LinkFrames:
+    """Frames in bodies whose axes are given in another order; the ground's stay."""
+    rows = np.where(links.body[:, None] >= 0, order[links.body], np.arange(3))
+    R = np.take_along_axis(links.R, rows[:, :, None], 1)
+    return links._replace(R=R, p=np.take_along_axis(links.p, rows, 1))
 
 
 def table_of(tree: Tree) -> BodyTable:
@@ -183,5 +236,10 @@ def table_of(tree: Tree) -> BodyTable:
         numbers = np.hstack([numbers, np.repeat(rotors[:, None], MORE - WIDTH, 1)])
     return BodyTable(
         kind, axis, parallel.astype(bool), parent, q, v, numbers, tuple(tree.gravity), tree.nq, tree.nv,
-        tuple(b.link for b in bodies), tree.frames,
+        tuple(b.link for b in bodies), _frames_of(tree),
     )  # fmt: skip
+
+
+def _frames_of(tree: Tree) -> LinkFrames:
+    body, R, p = zip(*((f.body, f.R, f.p) for f in tree.frames.values()))
+    return LinkFrames(np.array(body), np.array(R), np.array(p), {link: i for i, link in enumerate(tree.frames)})

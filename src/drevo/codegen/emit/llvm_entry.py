@@ -16,6 +16,7 @@ from .lower import Lowered, Port
 from .objects import ObjectLayout
 
 ALIGNED, WRITEABLE = 0x100, 0x400
+PAGED = 4 << 20  # bytes of an arena from which it is left to NumPy, which asks for large pages
 TYPE_NUMBER = {"double": 12, "float": 11}
 STACK = 1 << 15  # bytes of scratch that one sample may take from the stack
 
@@ -195,6 +196,9 @@ class _Entry(Builtin):
         alone = total.equals(1)
         if not self.rows and arrays:  # a batch of one has its columns apart
             alone = arrays[0].batched.equals("false")
+        if self.arena.total > PAGED:
+            self.need(alone, otherwise=otherwise)
+            return self.single(arrays, outs, otherwise)
         return self.f.choose(
             alone, lambda: self.single(arrays, outs, otherwise), lambda: self.tiles(arrays, outs, total, otherwise)
         )

@@ -11,6 +11,7 @@ from .llvm_solve import add_solve, call_solve
 from .llvm_steps import BodyLoop, BodyStep, Rolled, Solve, argument_names, row_of, word, write_step
 from .llvm_target import Target
 
+BLOCK = 256  # bodies: a power of two; their slots in as many lanes stay in the second cache
 LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
 BROAD = 2**16  # scalars of the results from which it does: matrices of 256 freedoms
 
@@ -31,8 +32,10 @@ class _Bodies:
         self.bodies, rows, self.nv, self.first = (word(f, x) for x in ("bodies", "rows", "nv", "first"))
         self.way = word(f, "way")
         self.rows = self.bodies + rows
-        nq = word(f, "nq")
-        self.sines = f.state.at(word(f, "slots"), l.type)
+        nq, slots = word(f, "nq"), word(f, "slots")
+        if rolled.slot:
+            slots = (word(f, "kept") + (BLOCK + 1)) * rolled.slot
+        self.sines = f.state.at(slots, l.type)
         self.cosines = self.sines.at(nq, l.type)
         self.more = self.cosines.at(nq, l.type)
         if rolled.turning:
@@ -47,8 +50,30 @@ class _Bodies:
                 continue
             if loop.fresh:
                 f.call(VOID, f"ground_{l.lanes}", self.ground, f.state)
-            self.sweep(loop)
+            if rolled.slot and k:
+                self.by_blocks(rolled.loops[0], loop)
+            else:
+                self.sweep(loop)
         f.ret()
+
+    def by_blocks(self, first: BodyLoop | Solve, loop: BodyLoop) -> None:
+        """A sweep block by block, each after the first sweep once more: the slots of a block stay in the cache and
+        serve the next block as well. Bodies with a child in a later block keep theirs."""
+        assert isinstance(first, BodyLoop)
+        f, last = self.f, (self.bodies - 1) & -BLOCK
+        ends = (-1, last, -BLOCK) if loop.backward else (self.bodies, 0, BLOCK)
+        with f.loop(ends[0], start=ends[1], step=ends[2], some=True) as block:
+            start, stop = block.i, f.smaller(block.i + BLOCK, self.bodies)
+            with f.loop(stop, start=start, some=True) as s, f.when(self.row(s.i)["kept"] < 0):
+                self.visit(first, s.i)
+            inner = (start - 1, stop - 1, -1) if loop.backward else (stop, start, 1)
+            with f.loop(inner[0], start=inner[1], step=inner[2], some=True) as s:
+                self.visit(loop, s.i)
+
+    def slot(self, i: Value, kept: Value) -> Value:
+        """Where the slot of body i begins, after the ground's: one of its own, or one of the block's."""
+        number = self.f.select(kept < 0, (i & (BLOCK - 1)) + word(self.f, "kept"), kept)
+        return (number + 1) * self.rolled.slot
 
     def sweep(self, loop: BodyLoop) -> None:
         f = self.f
@@ -100,7 +125,13 @@ class _Bodies:
             s.leave(s.at < 0)
 
     def row(self, i: Value) -> dict[str, Value]:
-        return row_of(self.f, self.integers, i)
+        row = row_of(self.f, self.integers, i)
+        if self.rolled.slot:
+            up = row["up"]
+            above = row_of(self.f, self.integers, self.f.select(up < 0, i, up))["kept"]
+            parent = self.f.select(up < 0, self.f.const(I64, 0), self.slot(up, above))
+            row |= {"own": self.slot(i, row["kept"]), "parent": parent}
+        return row
 
     def step(self, step: BodyStep, bases: dict[str, Value]) -> None:
         write_step(self.f, step, self.target, self.l, bases)
@@ -129,7 +160,7 @@ class _Bodies:
         places: dict[str, tuple[Value, Value | int]] = {
             "own": (f.state, row["own"]), "upper": (f.state, row["own"]), "parent": (f.state, row["parent"]),
             "ground": (f.state, 0), "sines": (self.sines, row["q"]), "cosines": (self.cosines, row["q"]),
-            "more": (self.more, v),
+            "more": (self.more, v), "gains": (self.more, v * 7),
             "result": (f.arguments[self.rolled.outs[-1]], v), "rates": (f.out0, row["q"]),
         }  # fmt: skip
         base, index = places.get(name) or (f.arguments[name], 0)

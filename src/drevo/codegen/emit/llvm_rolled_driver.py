@@ -15,11 +15,12 @@ from .llvm_target import BEYOND, Target, flush_subnormals
 WRENCH = 6  # numbers
 
 
-def emit_rolled(rolled: Rolled, target: Target) -> str:
+def emit_rolled(rolled: Rolled, target: Target, blocked: Rolled | None = None) -> str:
     """Exports @single (one sample) and @batch (rows, a tile of lanes at a time)."""
     m, one, many = Module(), target.of(1), target.of(target.lanes)
-    for l in (one, many) if rolled.tiled else (one,):
-        add_bodies(m, rolled, target, l)
+    add_bodies(m, rolled, target, one)
+    if rolled.tiled:
+        add_bodies(m, blocked or rolled, target, many)
     if rolled.loaded:
         _add_gather(m, one)
         if rolled.tiled:

@@ -16,12 +16,14 @@ from .llvm_target import Target
 from .lower import Lowered
 from .split import split_functions
 
-# per body, i32; parent and own: first scalar of the slot; up: number of the parent, or -1
-INTEGERS = ("kind", "parent", "own", "q", "v", "up")
+# per body, i32; parent and own: first scalar of the slot; up: number of the parent, or -1; kept: its number among
+# the bodies with a child in a later block, or -1
+INTEGERS = ("kind", "parent", "own", "q", "v", "up", "kept")
 MODEL = (  # words behind the model pointer; sizes of the results; alone: 1 where a batch runs sample by sample;
-    # first, way: the body and the freedom where a walk up begins
+    # first, way: the body and the freedom where a walk up begins;
+    # kept: how many bodies have a child in a later block
     "ground", "table", "integers", "bodies", "rows", "nq", "nv", "state", "lock", "slots", "loads", "first",
-    "alone", "way", "size0", "size1", "size2",
+    "alone", "way", "size0", "size1", "size2", "kept",
 )  # fmt: skip
 _STATE = ("own", "parent", "ground", "here", "above")
 _SHARED = ("table", "shared")  # by all lanes
@@ -33,8 +35,8 @@ class Place(NamedTuple):
     base: "table"; "own", "parent" or "ground", the slots; "sines", "cosines", of q; "arg0", ..; "out0", .. from
     its start; "result", the last at the body's v, "rates", the first at its q; "row0", .. of a matrix, at v; in a
     loop over pairs "upper", the slot of the other, and "pair0", "mirror0", .. of the results (v, v); "more", a
-    vector beside the state, at v. Of a Solve: "shared", the slot; "here" and "above", what moves along the tree;
-    "entry", the row of the array.
+    vector beside the state, at v; "gains", seven numbers of every rate. Of a Solve: "shared", the slot; "here" and
+    "above", what moves along the tree; "entry", the row of the array.
     """
 
     base: str
@@ -84,7 +86,8 @@ class Rolled(NamedTuple):
     turning: sines and cosines of all q are formed before the sweeps, many at once, into the end of the state.
     loaded: external wrenches, six numbers each, are a last argument, gathered after the sines and cosines.
     tiled: batches go many lanes at a time; without, sample by sample, and half as much code is made.
-    results: scalars of each, 0 where that depends on the model. zeroed: what no step writes is 0.
+    results: scalars of each, 0 where that depends on the model. zeroed: what no step writes is 0. slot: of a body
+    whose sweeps go by blocks, see `by_blocks`; else 0.
     """
 
     loops: tuple[BodyLoop | Solve, ...]
@@ -96,6 +99,7 @@ class Rolled(NamedTuple):
     tiled: bool = True
     results: tuple[int, ...] = (0,)
     zeroed: bool = False
+    slot: int = 0
 
     @property
     def outs(self) -> list[str]:
@@ -118,7 +122,7 @@ def argument_names(rolled: Rolled) -> list[str]:
 def row_of(f: IRFunction, integers: Value, i: Value) -> dict[str, Value]:
     """The integers of a row of the tables."""
     at = integers.at(i, f"[{len(INTEGERS)} x i32]")
-    casts = {name: "sext" if name == "up" else "zext" for name in INTEGERS}
+    casts = {name: "sext" if name in ("up", "kept") else "zext" for name in INTEGERS}
     return {name: at.at(k, I32).load(I32).cast(cast, I64) for k, (name, cast) in enumerate(casts.items())}
 
 

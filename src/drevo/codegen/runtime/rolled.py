@@ -35,7 +35,7 @@ _LOOPS: WeakValueDictionary[str, native.Code] = WeakValueDictionary()  # one in 
 class Data(NamedTuple):
     """A model's tables: the ground's slot, numbers and integers per body and row, the scalars of all slots.
 
-    first, way: the body and the freedom where a walk begins.
+    first, way: the body and the freedom where a walk begins. kept: bodies with a child in a later block.
     """
 
     ground: Array
@@ -44,11 +44,13 @@ class Data(NamedTuple):
     slots: int
     first: int
     way: int = -1
+    kept: int = 0
 
 
 class Sizes(NamedTuple):
     """What the entry must know of a model.
 
+    blocked: scalars of state of a tile, in place of those of one sample, where its sweeps go by blocks.
     slots: scalars of state of all bodies and the ground. loads: links that take a wrench. more: scalars beside.
     """
 
@@ -62,6 +64,7 @@ class Sizes(NamedTuple):
     loads: tuple[str, ...] = ()
     tiled: bool = True
     more: int = 0
+    blocked: int = 0
 
     @property
     def ports(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -83,14 +86,15 @@ class Sizes(NamedTuple):
         """Whether a batch runs sample by sample: a tile would leave the cache."""
         from ..emit.llvm_rolled import BROAD, LONG
 
-        return not self.tiled or self.bodies >= LONG or sum(self.lengths) > BROAD
+        long = self.bodies >= LONG and not self.blocked
+        return not self.tiled or long or sum(self.lengths) > BROAD
 
     def arena(self, lanes: int, item: int) -> int:
         """Bytes of the batch kernel's working memory."""
         if self.alone:
             return 64 + item * self.state
         tiles = sum(self.nq if a == "q" else self.nv for a in self.arguments) + sum(self.lengths)
-        return 64 + item * lanes * (tiles + self.state + max(self.lengths))
+        return 64 + item * lanes * (tiles + (self.blocked or self.state) + max(self.lengths))
 
 
 class RolledCode(native.Code):
@@ -105,7 +109,16 @@ class RolledCode(native.Code):
         words = [ground.ctypes.data, numbers.ctypes.data, data.integers.ctypes.data, sizes.bodies]
         words += [len(data.integers) - sizes.bodies, sizes.nq, sizes.nv, start, 0, sizes.slots, len(sizes.loads)]
         model = np.array(
-            [*words, data.first, sizes.alone, data.way, *sizes.lengths, *[0] * (3 - len(sizes.results))], np.int64
+            [
+                *words,
+                data.first,
+                sizes.alone,
+                data.way,
+                *sizes.lengths,
+                *[0] * (3 - len(sizes.results)),
+                data.kept,
+            ],
+            np.int64,
         )
         self.data = (ground, numbers, data.integers, state, model)
         at = self.address("rolled", data=True)
@@ -113,12 +126,18 @@ class RolledCode(native.Code):
         (ctypes.c_int64 * 3).from_address(at)[:] = [find("single"), find("batch"), model.ctypes.data]
 
 
-def loops_of(request: str, make: Callable[[], Rolled], spec: Spec, cache: bool) -> native.Code:
-    """The code of the loops; `make` is called only where it is not in the cache."""
+def loops_of(
+    request: str,
+    make: Callable[[], Rolled],
+    spec: Spec,
+    cache: bool,
+    blocked: Callable[[Rolled], Rolled] | None = None,
+) -> native.Code:
+    """The code of the loops; `make` is called only where it is not in the cache. blocked: for a tile."""
     name = key(request, spec)
     found = _LOOPS.get(name)
     if found is None:
-        found = _LOOPS[name] = native.Code(persisted(name, cache, lambda: _loops(make(), spec)))
+        found = _LOOPS[name] = native.Code(persisted(name, cache, lambda: _loops(make(), spec, blocked)))
     return found
 
 
@@ -134,13 +153,14 @@ def function_of(
     extra: Extra | None = None,
     weakest: Weakest | None = None,
     cache: bool = True,
+    blocked: Callable[[Rolled], Rolled] | None = None,
 ) -> Function | None:
     """The Function of a model's data; `make` is called only where the code of its kinds is not in the cache.
 
     None where no machine code can be made.
     """
     try:
-        loops = loops_of(request, make, spec, cache)
+        loops = loops_of(request, make, spec, cache, blocked if sizes.blocked else None)
         shape = f"{request}\nentry {sizes._replace(loads=('',) * len(sizes.loads))}"
         entry = persisted(key(shape, spec), cache, lambda: _entry(sizes, spec))
         code = RolledCode(entry, loops, data, spec.dtype, sizes)
@@ -150,10 +170,10 @@ def function_of(
     return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra, weakest)
 
 
-def _loops(rolled: Rolled, spec: Spec) -> bytes:
+def _loops(rolled: Rolled, spec: Spec, blocked: Callable[[Rolled], Rolled] | None) -> bytes:
     from ..emit.llvm_rolled_driver import emit_rolled
 
-    return native.compile_text(emit_rolled(rolled, target_of(spec)))
+    return native.compile_text(emit_rolled(rolled, target_of(spec), blocked and blocked(rolled)))
 
 
 def _entry(sizes: Sizes, spec: Spec) -> bytes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...codegen.emit.llvm_rolled import BLOCK, LONG
 from ...codegen.emit.llvm_solve import solve_scratch
 from ...codegen.emit.llvm_steps import Rolled
 from ...codegen.runtime.build import Spec
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 SMALLEST = 60  # bodies; up to here straight-line code is faster and compiles at once
 WIDE = 120  # freedoms from which a matrix is made by a loop, however few bodies: code grows by their square
+BLOCKED = ("inverse_dynamics", "bias", "gravity", "forward_dynamics")  # tiles of long trees, block by block
+LONGEST = 2**18  # bodies: beyond it the arena of a tile takes hundreds of MB
+FAR = 2**15  # scalars that last from block to block: in all lanes they take 2 MB
 _LEAST = 16  # whatever is asked for: rows are moved in blocks of as many columns as a tile has lanes
 SHAPES: dict[str, SweepShape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES, **inverses.SHAPES}
 QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
@@ -62,6 +66,12 @@ def rolled_program(
         MORE if any(k[3] or k[4] for k in kinds) else WIDTH,
         any(k[0] in TURNING for k in kinds), loaded, shape.tiled, fixed, shape.zeroed,
     )  # fmt: skip
+
+
+def _by_blocks(rolled: Rolled, quantity: str, kinds: Sequence[Kind]) -> Rolled:
+    """The loops of a tile of a long tree."""
+    loops = dynamics.forward(kinds, False, blocked=True) if quantity == "forward_dynamics" else rolled.loops
+    return rolled._replace(loops=loops, slot=SHAPES[quantity].slot)
 
 
 def _size(shape: Sequence[int | str]) -> int:
@@ -188,6 +198,7 @@ def _made(
     return function_of(
         sizes, lambda: rolled_program(quantity, kinds, bool(loads), options), data, spec, request=request,
         meta=about, units=units, extra=extra, weakest=weakest, cache=cache,
+        blocked=lambda rolled: _by_blocks(rolled, quantity, kinds),
     )  # fmt: skip
 
 
@@ -219,8 +230,21 @@ def prepare(
         quantity, _state(quantity), results, columns.nq, columns.nv, len(columns), data.slots, tuple(loads),
         shape.tiled, solve_scratch(columns.nv) if shape.solves else 0,
     )  # fmt: skip
+    room = shape.slot * (data.kept + 1 + BLOCK) + 2 * columns.nq + shape.per_rate * columns.nv
+    long = LONG <= len(columns) <= LONGEST and data.kept * shape.slot <= FAR
+    if quantity in BLOCKED and long and not loads and columns.loose is None:
+        sizes = sizes._replace(blocked=room)
     code = {k: v for k, v in options.items() if k != "link"}
-    request = "\n".join(["rolled", quantity, repr(tables.kinds), "loaded" if loads else "", repr(code)])
+    request = "\n".join(
+        [
+            "rolled",
+            quantity,
+            repr(tables.kinds),
+            "loaded" if loads else "",
+            repr(code),
+            "blocked" if sizes.blocked else "",
+        ]
+    )
     return sizes, request, data
 
 

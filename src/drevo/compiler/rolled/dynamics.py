@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...codegen.emit.llvm_steps import BodyLoop, BodyStep
+from ...codegen.emit.llvm_steps import BodyLoop, BodyStep, Place
 from ...mechanics.algorithms.articulated_body import Articulated, articulated_of_body, bias_to_parent, joint_of
 from ...mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ...mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
@@ -140,7 +140,7 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     return t.step([] if moving_on else t.quaternions())
 
 
-def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
+def _forward_back(kind: Kind, loaded: bool, moving_on: bool, gains: Place) -> BodyStep:
     """Articulated inertia and bias force on to the parent; the joint keeps W = U D^-1 and x = D^-1 u."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
@@ -150,7 +150,7 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     n = t.body.nv
     rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
     columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
-    t.write("own", [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], _GAIN)
+    t.write(gains.base, [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], gains.offset)
     passed, force = bias_to_parent(inertia, p, joint, kind[3])
     total = articulated_from(t.parent(21, _INERTIA)) + passed.lifted(X)
     t.write("parent", numbers_of(total), _INERTIA)
@@ -170,12 +170,12 @@ def _sum(forces: Sequence[Force]) -> Force:
     return total
 
 
-def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
+def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool, gains: Place) -> BodyStep:
     """a' = X a_p + c; q'' = x - W^T a'; a = a' + S q''. Accelerations take the place of the inertia."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, n = t.at(), t.tree.rates(t.argument(1))[0], t.body.nv
     here = X.motion_to_child(motion_of(t.parent(6, _INERTIA))) + motion_of(t.own(6, _MOTION)).cross(rate)
-    gain = t.own(7 * n, _GAIN)
+    gain = t.read(gains.base, 7 * n, gains.offset)
     a = [gain[6 * n + k] - here.dot(force_of(gain[6 * k : 6 * k + 6])) for k in range(n)]
     for column, x in zip(t.tree.motion_subspace(t.body), a):
         here = here + column * (t.body.factor * x)
@@ -184,11 +184,16 @@ def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     return t.step()
 
 
-def forward(kinds: Sequence[Kind], loaded: bool, moving_on: bool = False) -> tuple[BodyLoop, ...]:
-    """moving_on: the right-hand side of a motion, whose quaternions need not be unit."""
-    out, back, accelerate = (
-        BodyLoop(step is _forward_back, tuple(step(k, loaded, moving_on) for k in kinds))
-        for step in (_forward_out, _forward_back, _forward_accelerate)
+def forward(
+    kinds: Sequence[Kind], loaded: bool, moving_on: bool = False, blocked: bool = False
+) -> tuple[BodyLoop, ...]:
+    """moving_on: the right-hand side of a motion, whose quaternions need not be unit. blocked: slots do not last
+    from sweep to sweep, so the gains stand beside."""
+    gains = Place("gains") if blocked else Place("own", _GAIN)
+    out = BodyLoop(False, tuple(_forward_out(k, loaded, moving_on) for k in kinds))
+    back, accelerate = (
+        BodyLoop(step is _forward_back, tuple(step(k, loaded, moving_on, gains) for k in kinds))
+        for step in (_forward_back, _forward_accelerate)
     )
     return (out, _loads(_BIAS, 3), back, accelerate) if loaded else (out, back, accelerate)
 

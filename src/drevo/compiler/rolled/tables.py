@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.emit.llvm_rolled import BLOCK
 from ...codegen.emit.llvm_steps import INTEGERS
 from ...codegen.runtime.rolled import Data
 from ...mechanics.body_table import KINDS, MORE, WIDTH, BodyTable, along_z, body_table
@@ -73,7 +74,9 @@ class Tables:
             self._integers[key] = self._places(shape, loads, links, width)
         integers, slots = self._integers[key]
         way = self._last_freedom(first) if shape.pairs and first >= 0 else -1
-        return Data(ground, self.numbers([*loads, *links]), integers, slots, first, way)
+        return Data(
+            ground, self.numbers([*loads, *links]), integers, slots, first, way, int(self.kept().max() + 1)
+        )
 
     def numbers(self, rows: Sequence[str]) -> Array:
         """24 numbers per body, then as many per row, of which R and p count."""
@@ -100,15 +103,22 @@ class Tables:
         ends = shape.first + first - shape.slot + np.cumsum(size)
         slots = ends - size
         parent = np.where(c.parent >= 0, slots[c.parent], 0)
-        bodies = np.stack([self.number, parent, slots, c.q, c.v, c.parent], 1)
+        bodies = np.stack([self.number, parent, slots, c.q, c.v, c.parent, self.kept()], 1)
         links = [
-            (kind, 0, slots[b] if b >= 0 else 0, 0, each * i, -1)
+            (kind, 0, slots[b] if b >= 0 else 0, 0, each * i, -1, -1)
             for kind, each, rows in ((0, 6, loads), (1, width, moving))
             for i, b in enumerate(c.frame(link).body for link in rows)
         ]
         more = self._freedoms(slots + first, shape.per_rate) if shape.pairs else links
         found = np.concatenate([bodies, np.array(more, np.int64).reshape(-1, len(INTEGERS))])
         return np.ascontiguousarray(found.astype(np.int32)), int(ends[-1])
+
+    def kept(self) -> Array:
+        """The numbers of the bodies with a child in a later block among them; -1 of others."""
+        c, found = self.columns, np.zeros(len(self.columns), bool)
+        far = (c.parent >= 0) & (c.parent // BLOCK != np.arange(len(c)) // BLOCK)
+        found[c.parent[far]] = True
+        return np.where(found, np.cumsum(found) - 1, -1)
 
     def _freedoms(self, slots: Array, width: int) -> Array:
         """Rows of freedoms, in the order of the bodies: slot (the body's first stands in `slots`), number, and the
@@ -123,7 +133,7 @@ class Tables:
         rows = (
             np.maximum.accumulate(np.argsort(rates)) + 1
         )  # by rate: so many of the first hold it and those before
-        return np.stack([none, none, slots[body] + width * within, rows, rates, above], 1)
+        return np.stack([none, none, slots[body] + width * within, rows, rates, above, none - 1], 1)
 
     def freedoms_above(self, body: int) -> int:
         """On the path from a body to the ground."""
