@@ -107,7 +107,8 @@ def test_doubts_are_one_line_on_stderr(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stderr.startswith("warning: ")
     assert result.stderr.count("\n") == 1
-    assert "triangle inequality" in refused("check", str(path), "--strict")
+    strict = run("check", str(path), "--strict", "--states", "4")
+    assert strict.exit_code == 1 and "triangle inequality" in strict.stdout
 
 
 def test_counts() -> None:
@@ -195,7 +196,8 @@ def test_broken_files_are_refused(verb: str, tmp_path: Path) -> None:
     path.write_text("<robot><link")
     assert "broken.urdf" in refused(verb, str(path))
     path.write_text(URDF.format(mass=-1.0, izz=0.001))
-    assert "negative mass" in refused(verb, str(path))
+    if verb != "check":  # which says so among its findings
+        assert "negative mass" in refused(verb, str(path))
 
 
 EXAMPLES = {name: example for name, _, example in VERBS}

@@ -183,7 +183,7 @@ TWINS = {  # names that stand in several modules, and what they have in common t
     "bias coriolis_matrix forward_dynamics forward_dynamics_derivatives gravity inverse_dynamics "
     "inverse_dynamics_derivatives inverse_mass_matrix kinetic_energy mass_matrix mass_matrix_rows poses "
     "potential_energy separate": ANOTHER_WAY,
-    "accuracy check_formulas conditions export linearise simulate walk write_out": COMMAND,
+    "accuracy check check_formulas conditions export linearise simulate walk write_out": COMMAND,
     "contact distance function gear joint_closure point_on_plane point_to_point pose_tracking "
     "weld": VALUE_AND_ROWS,
     "draft_of": "a source's root element or object as a Draft, by format",

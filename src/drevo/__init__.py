@@ -27,6 +27,7 @@ _LAZY = {
     "Builder": "robot.builder",
     "Derivation": "compiler.derivation",
     "Robot": "robot",
+    "check": "apps.doctor",
     "check_formulas": "apps.design.formulas",
     "cite": "apps.cite",
     "clip": "mechanics.scalar",
@@ -52,6 +53,7 @@ _MODULES = {
     "control": "control",
     "design": "apps.design",
     "dh": "robot.dh",
+    "doctor": "apps.doctor",
     "jax": "apps.bridges.jax_functions",
     "loads": "apps.loads",
     "robots": "robot.embedded",
@@ -78,10 +80,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from . import control, simulate
-    from .apps import design, loads, streaming, walking
+    from .apps import design, doctor, loads, streaming, walking
     from .apps.cite import cite
     from .apps.design.conditions import conditions
     from .apps.design.formulas import check_formulas
+    from .apps.doctor import check
     from .apps.streaming import stream
     from .compiler.compile import compile
     from .compiler.derivation import Derivation
@@ -153,6 +156,7 @@ __all__ = [
     "NumericsError",
     "Robot",
     "TraceError",
+    "check",
     "check_formulas",
     "cite",
     "clip",
@@ -163,6 +167,7 @@ __all__ = [
     "cos",
     "design",
     "dh",
+    "doctor",
     "export",
     "from_dh",
     "load",

@@ -72,6 +72,7 @@ class Element:
     line: int
     children: list[Element] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    offset: int = -1  # of its first byte in the file
 
     @property
     def text(self) -> str:
@@ -106,6 +107,7 @@ class _Tree:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.file, self.budget = file, budget
+        self.skipped = 0  # bytes of the file that the parser is not given
         self.parser = parser = expat.ParserCreate("utf-8")  # overrides what the file declares
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
@@ -124,7 +126,7 @@ class _Tree:
 
     def start(self, tag: str, found: dict[str, str]) -> None:
         self.check(tag, found)
-        element = Element(tag, found, self.line)
+        element = Element(tag, found, self.line, offset=self.parser.CurrentByteIndex + self.skipped)
         if self.open:
             self.open[-1].children.append(element)
         else:
@@ -175,10 +177,11 @@ def parse(
     lines of an included file, and `budget` counts the elements of several files together.
     """
     _check_bytes(data)
+    tree = _Tree(file, budget or Budget())
     if late := _LATE.match(data):  # lines are kept, so that those of the elements stay
         doubt("there is white space before <?xml, which must be the very first of a file; remove it")
-        data = b"\n" * data.count(b"\n", 0, late.end()) + data[late.end() :]
-    tree = _Tree(file, budget or Budget())
+        lines = data.count(b"\n", 0, late.end())
+        data, tree.skipped = b"\n" * lines + data[late.end() :], late.end() - lines
     try:
         # one feed: in pieces, a long attribute would be scanned anew with every piece
         tree.parser.Parse(data, True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ModelError, shown
 from ..model import values
+from ..model.description import Model
 from ..model.loaders import is_path, load_model
 from .face import Robot
 
@@ -37,19 +38,26 @@ def load(
     given: dict[str, Any] = {"base": base, "gravity": gravity, "strict": strict, "roots": roots, "model": model}
     if not is_path(source):
         return Robot(load_model(source, **given))
-    name = values.path(source)
-    if isinstance(source, str) and not Path(name).suffix and os.sep not in name and not os.path.lexists(name):
-        from . import embedded as robots
-
-        if name in robots.EMBEDDED:
-            return Robot(robots.model(name, base, gravity))
-        name = _installed(name)
+    found = file_or_model(source, base, gravity)
+    if isinstance(found, Model):
+        return Robot(found)
+    name = found
     try:
         return Robot(load_model(name, **given))
     except ModelError as error:
         if os.path.lexists(name):
             raise
         raise ModelError(f"{error}{_elsewhere(Path(name).stem)}") from None
+
+
+def file_or_model(source: Any, base: str = "fixed", gravity: Sequence[float] | None = None) -> str | Model:
+    """The path of the file that a path or a name stands for, or the Model of an embedded robot."""
+    name = values.path(source)
+    if isinstance(source, str) and not Path(name).suffix and os.sep not in name and not os.path.lexists(name):
+        from . import embedded as robots
+
+        return robots.model(name, base, gravity) if name in robots.EMBEDDED else _installed(name)
+    return name
 
 
 def _elsewhere(name: str) -> str:

@@ -1,15 +1,28 @@
-"""drevo check: whether a description is sound, and whether the compiled functions agree with each other."""
+"""drevo check: what is wrong with a description, its repair, and whether the compiled functions agree."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MANY, Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
+from .common import (
+    MANY,
+    Base,
+    Json,
+    RobotName,
+    guarded,
+    load_robot,
+    option,
+    print_json,
+    print_table,
+    progress,
+)
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
+    from ..doctor import Findings
 
 SEED = 0
 FAILED = 1
@@ -19,29 +32,58 @@ FAILED = 1
 def check(
     robot: RobotName,
     base: Base = "fixed",
-    strict: Annotated[bool, option("Refuse a description that is merely doubtful.", "--strict")] = False,
+    strict: Annotated[bool, option("Fail where something is merely suspicious.", "--strict")] = False,
+    fix: Annotated[bool, option("Write the file again with what can be mended mended.", "--fix")] = False,
+    output: Annotated[
+        Path | None, option("The repaired file, by default NAME-fixed.urdf or .xml here.", "-o")
+    ] = None,
     states: Annotated[int, option("How many random states to test.", min=1, max=MANY)] = 256,
     as_json: Json = False,
 ) -> None:
-    """Load a robot, report what is doubtful, and test its equations of motion on random states.
+    """Examine a robot's description, with --fix repair it, and test its equations of motion on random states.
 
-    The exit code is 1 if a test fails.
+    Findings are ranked: errors cannot be computed, warnings are suspicious, hints are worth a look. The exit code
+    is 1 if there is an error (with --strict: or a warning) or a test fails.
     """
-    loaded = load_robot(robot, base, strict)
-    rows = examine(loaded, states)
-    good = all(row["ok"] for row in rows)
+    from ..doctor import check as examine_description
+
+    found = examine_description(robot)
+    where: str | Path = robot
+    if fix or output is not None:
+        where = output or Path(Path(found.source).stem + "-fixed" + Path(found.source).suffix)
+        found = examine_description(robot, fix=where)
+    rows, notes = [], []
+    if found.sound():
+        loaded = load_robot(str(where), base)
+        rows, notes = examine(loaded, states), list(loaded.notes)
+    good = found.sound(strict) and all(row["ok"] for row in rows)
     if as_json:
-        facts = {"robot": robot, "base": base, "states": states, "ok": good, "checks": rows}
-        print_json({**facts, "notes": list(loaded.notes)})
+        facts = {"robot": robot, "base": base, "states": states, "ok": good, "findings": found.rows()}
+        print_json({**facts, "changes": list(found.changes), "checks": rows, "notes": notes})
     else:
+        _tell(found, notes, where if found.changes or fix else None)
+        _tell_tests(found.robot, rows, states)
+    if not good:
+        raise typer.Exit(FAILED)
+
+
+def _tell(found: Findings, notes: list[str], saved: str | Path | None) -> None:
+    for change in found.changes:
+        print(f"changed {change}")
+    if saved is not None:
+        print(f"saved {saved}")
+    for note in notes:
+        print(f"note: {note}")
+    for line in found.lines():
+        print(line)
+
+
+def _tell_tests(name: str, rows: list[dict[str, Any]], states: int) -> None:
+    if rows:
         cells = [
             (r["check"], f"{r['worst']:.1e}", f"{r['limit']:.0e}", "ok" if r["ok"] else "FAILED") for r in rows
         ]
-        for note in loaded.notes:
-            print(f"note: {note}")
-        print_table(f"{loaded.name}, {states} random states", ("check", "worst", "limit", ""), cells)
-    if not good:
-        raise typer.Exit(FAILED)
+        print_table(f"{name}, {states} random states", ("check", "worst", "limit", ""), cells)
 
 
 def examine(robot: Robot, states: int = 256) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def load_model(
     where = source_name(source)
     down = None if gravity is None else values.gravity_vector(gravity)
     try:
-        draft = _draft_of(source, where, [values.path(root) for root in roots], model)
+        draft = read_draft(source, where, [values.path(root) for root in roots], model)
         draft.gravity = draft.gravity if down is None else down
         return finish(draft, base, strict)
     except ModelError as error:
@@ -85,8 +85,8 @@ def source_name(source: object) -> str:
     return "the text" if _is_xml(source) else f"the {type(source).__name__}"
 
 
-def _draft_of(source: object, where: str, roots: list[str], model: str) -> Draft:
-    """The draft of a source of any kind."""
+def read_draft(source: object, where: str, roots: list[str], model: str) -> Draft:
+    """The draft of a source of any kind, not judged; `where` is what `source_name` calls it."""
     name = ""
     if is_path(source):
         name = values.path(source)

@@ -1,0 +1,6 @@
+"""The doctor: what is wrong or suspicious about a robot's description, and how to mend it."""
+
+from .examine import check
+from .findings import Finding, Findings
+
+__all__ = ["Finding", "Findings", "check"]

@@ -1,0 +1,213 @@
+"""Changes of a description as edits of its text: URDF and MJCF, attribute by attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...io.xml import Element, Line
+from ...io.xml_edit import Edit, insert_child, remove, set_attribute
+from ...model.description import Inertial
+from ...model.rotations import from_rpy, matrix_of_quaternion, transpose, turn_tensor
+from .findings import Change
+from .subject import Subject
+
+TURNS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")  # of MJCF
+TENSOR = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+Told = tuple[Edit, str]
+
+
+class FileText:
+    """The text of a file with its elements: makes edits, and says each in a sentence."""
+
+    def __init__(self, s: Subject) -> None:
+        assert s.root is not None
+        self.s, self.root, self.data = s, s.root, s.data
+
+    def set(self, owner: str, element: Element, name: str, value: str | None) -> Iterator[Told]:
+        """One attribute; nothing where it has that value already."""
+        old = element.attributes.get(name)
+        if old == value or (value is None and old is None):
+            return
+        what = f"{owner}: {name} of <{element.tag}> on line {element.line}, "
+        how = (
+            f"{old} is taken away" if value is None else f"{value} is new" if old is None else f"{old} -> {value}"
+        )
+        yield set_attribute(self.data, element, name, value), what + how
+
+    def link(self, k: int) -> Element | None:
+        """The element of a link; None where it stands in another file, or is none of the file's."""
+        tag = "body" if self.root.tag == "mujoco" else "link"
+        return self._element(tag, self.s.draft.links, k)
+
+    def joint(self, k: int) -> Element | None:
+        """The element of a joint."""
+        return self._element("joint", self.s.draft.joints, k)
+
+    def _element(self, tag: str, things: list[Any], k: int) -> Element | None:
+        thing = things[k]
+        if isinstance(thing.line, Line):
+            return None
+        same = [i for i, x in enumerate(things) if x.line == thing.line and not isinstance(x.line, Line)]
+        found = [e for e in self.root.walk() if e.tag == tag and e.line == thing.line]
+        named = [e for e in found if e.get("name") == thing.name]
+        if len(named) == 1:
+            return named[0]
+        return found[same.index(k)] if len(found) == len(same) else None
+
+
+def edits_of(text: FileText, change: Change) -> list[Told]:
+    """The edits that make a change, each with its sentence; none where this file cannot say it."""
+    found = WRITERS[change.what](text, change)
+    return list(found)
+
+
+def _inertial(text: FileText, change: Change) -> Iterator[Told]:
+    yield from _one_inertial(text, change.index, change.value)
+
+
+def _twins(text: FileText, change: Change) -> Iterator[Told]:
+    both = [list(_one_inertial(text, k, body)) for k, body in change.value]
+    kept = [text.s.draft.links[k].inertial == body for k, body in change.value]
+    if all(edits or same for edits, same in zip(both, kept)):
+        for edits in both:
+            yield from edits
+
+
+def _one_inertial(text: FileText, k: int, new: Inertial) -> Iterator[Told]:
+    """The mass, centre and tensor of a link, each where it differs."""
+    link, old = text.s.draft.links[k], text.s.draft.links[k].inertial
+    element = text.link(k)
+    inertial = element.first("inertial") if element else None
+    if inertial is None or old is None:
+        return
+    owner = text.s.draft.at(link)
+    write = _mjcf_inertial if text.root.tag == "mujoco" else _urdf_inertial
+    yield from write(text, owner, inertial, old, new)
+
+
+def _urdf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, new: Inertial) -> Iterator[Told]:
+    mass, origin, inertia = (inertial.first(tag) for tag in ("mass", "origin", "inertia"))
+    if mass and new.mass != old.mass:
+        yield from text.set(owner, mass, "value", _number(new.mass))
+    if new.com != old.com:
+        xyz = " ".join(map(_number, new.com))
+        if origin:
+            yield from text.set(owner, origin, "xyz", xyz)
+        else:
+            edit = insert_child(text.data, inertial, f'<origin xyz="{xyz}"/>')
+            yield edit, f"{owner}: <origin> of <inertial> on line {inertial.line}, xyz {xyz} is new"
+    if inertia and new.tensor != old.tensor:
+        turned = np.array(turn_tensor(transpose(_turn(origin)), new.tensor))
+        for name, at in zip(TENSOR, ENTRIES):
+            value = float(turned[at])
+            noise = abs(value) <= 1e-15 * np.abs(turned).max() and not inertia.get(name).strip("0.")
+            yield from text.set(owner, inertia, name, inertia.get(name) or "0" if noise else _number(value))
+
+
+def _turn(origin: Element | None) -> Any:
+    """The axes of a URDF inertia, as its <origin> turns them."""
+    if origin is not None and origin.get("quat_xyzw"):
+        x, y, z, w = map(float, origin.get("quat_xyzw").split())
+        return matrix_of_quaternion(x, y, z, w)
+    rpy = origin.get("rpy") if origin is not None else ""
+    roll, pitch, yaw = map(float, rpy.split() or (0.0, 0.0, 0.0))
+    return from_rpy(roll, pitch, yaw)
+
+
+def _mjcf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, new: Inertial) -> Iterator[Told]:
+    compiler = {k: v for found in text.root.all("compiler") for k, v in found.attributes.items()}
+    if "settotalmass" in compiler:
+        return  # what stands in the file is scaled
+    if new.mass != old.mass:
+        yield from text.set(owner, inertial, "mass", _number(new.mass))
+    if new.com != old.com:
+        yield from text.set(owner, inertial, "pos", " ".join(map(_number, new.com)))
+    if new.tensor != old.tensor:
+        t = np.array(new.tensor)
+        plain = not any(inertial.get(name) for name in TURNS) and np.count_nonzero(t) <= 3 and np.diag(t).all()
+        keep, drop = ("diaginertia", "fullinertia") if plain else ("fullinertia", "diaginertia")
+        values = np.diag(t) if plain else [float(t[at]) for at in ENTRIES]
+        for name in (drop, *TURNS):
+            yield from text.set(owner, inertial, name, None)
+        yield from text.set(owner, inertial, keep, " ".join(_number(float(x)) for x in values))
+
+
+def _limits(text: FileText, change: Change) -> Iterator[Told]:
+    """Crossed limits exchanged."""
+    joint, element = text.s.draft.joints[change.index], text.joint(change.index)
+    owner = text.s.draft.at(joint)
+    if element is None:
+        return
+    if text.root.tag == "mujoco":
+        parts = element.get("range").split()
+        if len(parts) == 2:
+            yield from text.set(owner, element, "range", " ".join(reversed(parts)))
+    elif limit := element.first("limit"):
+        low, high = limit.get("lower"), limit.get("upper")
+        yield from text.set(owner, limit, "lower", high)
+        yield from text.set(owner, limit, "upper", low)
+
+
+def _continuous(text: FileText, change: Change) -> Iterator[Told]:
+    """A revolute joint whose limits are both zero turns without limits."""
+    element = text.joint(change.index)
+    limit = element.first("limit") if element and text.root.tag == "robot" else None
+    if element is None or limit is None:
+        return
+    owner = text.s.draft.at(text.s.draft.joints[change.index])
+    yield from text.set(owner, element, "type", "continuous")
+    for name in ("lower", "upper"):
+        yield from text.set(owner, limit, name, None)
+
+
+def _mimic(text: FileText, change: Change) -> Iterator[Told]:
+    """The first joint of the circle becomes independent."""
+    element = text.joint(change.index)
+    if element is None:
+        return
+    owner = text.s.draft.at(text.s.draft.joints[change.index])
+    for mimic in element.all("mimic"):
+        how = f"<mimic joint={mimic.get('joint')!r}> on line {mimic.line} is taken away"
+        yield remove(text.data, mimic), f"{owner}: {how}"
+
+
+def _joint_name(text: FileText, change: Change) -> Iterator[Told]:
+    if element := text.joint(change.index):
+        yield from text.set(text.s.draft.at(text.s.draft.joints[change.index]), element, "name", change.value)
+
+
+def _link_name(text: FileText, change: Change) -> Iterator[Told]:
+    """The second link of a name, and the second joint that carries one of that name."""
+    new, carrier = change.value
+    element, joint = text.link(change.index), text.joint(carrier)
+    child = joint.first("child") if joint else None
+    if element and child:
+        yield from text.set(text.s.draft.at(text.s.draft.links[change.index]), element, "name", new)
+        yield from text.set(text.s.draft.at(text.s.draft.joints[carrier]), child, "link", new)
+
+
+def _mesh(text: FileText, change: Change) -> Iterator[Told]:
+    attribute, old, new = change.value
+    for element in text.root.walk():
+        if element.tag == "mesh" and element.get(attribute) == old:
+            yield from text.set("a mesh", element, attribute, new)
+
+
+def _number(x: float) -> str:
+    return repr(float(x))
+
+
+WRITERS: dict[str, Callable[[FileText, Change], Iterator[Told]]] = {
+    "inertial": _inertial,
+    "twins": _twins,
+    "limits": _limits,
+    "continuous": _continuous,
+    "mimic-cycle": _mimic,
+    "joint name": _joint_name,
+    "link name": _link_name,
+    "mesh": _mesh,
+}

@@ -1,0 +1,401 @@
+"""The doctor: sound robots get no finding, planted defects are found and mended, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import drevo
+from drevo.apps.cli.main import app
+from drevo.apps.doctor.findings import KINDS, SEVERITIES
+from drevo.apps.doctor.masses import mirrored
+from drevo.apps.doctor.nearest import consistent, log_cholesky, twins_of
+from drevo.errors import DrevoError, InputError, ModelError
+from drevo.model.description import Inertial
+
+Rng = np.random.Generator
+
+
+# --- robots that are right -------------------------------------------------------------------------------------
+
+
+def solid(rng: Rng) -> tuple[str, float, np.ndarray]:
+    """A shape as URDF has it, its volume, and its moments per mass."""
+    a, b, c = rng.uniform(0.05, 0.3, 3).tolist()
+    match rng.integers(3):
+        case 0:
+            moments = np.array([b * b + c * c, a * a + c * c, a * a + b * b]) / 12
+            return f'<box size="{a!r} {b!r} {c!r}"/>', a * b * c, moments
+        case 1:
+            across = (3 * a * a + b * b) / 12
+            return (
+                f'<cylinder radius="{a!r}" length="{b!r}"/>',
+                np.pi * a * a * b,
+                np.array([across, across, a * a / 2]),
+            )
+    return f'<sphere radius="{a!r}"/>', 4 / 3 * np.pi * a**3, np.full(3, 0.4 * a * a)
+
+
+def link(name: str, made: tuple[str, float, np.ndarray], density: float, at: np.ndarray, rpy: np.ndarray) -> str:
+    """A link of uniform density, its tensor in the turned axes of its geometry."""
+    shape, volume, moments = made
+    mass = float(density * volume)
+    x, y, z = (mass * moments).tolist()
+    place = f'<origin xyz="{" ".join(map(repr, at.tolist()))}" rpy="{" ".join(map(repr, rpy.tolist()))}"/>'
+    tensor = f'<inertia ixx="{x!r}" ixy="0" ixz="0" iyy="{y!r}" iyz="0" izz="{z!r}"/>'
+    return (
+        f'  <link name="{name}">\n    <inertial>\n      {place}\n      <mass value="{mass!r}"/>\n      {tensor}\n'
+        f"    </inertial>\n    <visual>{place}<geometry>{shape}</geometry></visual>\n  </link>\n"
+    )
+
+
+def joint(name: str, kind: str, parent: str, child: str, rng: Rng, more: str = "") -> str:
+    x, y, z = rng.uniform(-0.3, 0.3, 3).tolist()
+    axis = " ".join(map(repr, rng.normal(size=3).tolist()))
+    return (
+        f'  <joint name="{name}" type="{kind}">\n    <parent link="{parent}"/>\n    <child link="{child}"/>\n'
+        f'    <origin xyz="{x!r} {y!r} {z!r}"/>\n    <axis xyz="{axis}"/>\n'
+        f'    <limit lower="-1.5" upper="1.25" effort="40" velocity="3"/>\n{more}  </joint>\n'
+    )
+
+
+def robot(seed: int) -> str:
+    """A torso with a spine of bodies, two mirrored arms and a finger that follows another."""
+    rng = np.random.default_rng(seed)
+    parts, carrier = (
+        [link("base", solid(rng), rng.uniform(500, 8000), rng.uniform(-0.1, 0.1, 3), rng.normal(size=3))],
+        "base",
+    )
+    for k in range(int(rng.integers(1, 5))):
+        at, rpy = rng.uniform(-0.2, 0.2, 3), rng.normal(size=3) * rng.integers(2)
+        parts += [link(f"body{k}", solid(rng), rng.uniform(500, 8000), at, rpy)]
+        kind = ("revolute", "prismatic")[int(rng.integers(2))]
+        parts += [joint(f"joint{k}", kind, carrier, f"body{k}", rng)]
+        carrier = f"body{k}"
+    for k in range(2):
+        made, density = solid(rng), rng.uniform(500, 8000)
+        at, rpy = rng.uniform(-0.2, 0.2, 3), rng.normal(size=3)
+        flip = (np.array([1, -1, 1]), np.array([-1, 1, -1]))
+        for side, (place, turn) in {"left": (1, 1), "right": flip}.items():
+            above = carrier if k == 0 else f"{side}_arm0"
+            parts += [link(f"{side}_arm{k}", made, density, at * place, rpy * turn)]
+            parts += [joint(f"{side}_joint{k}", "revolute", above, f"{side}_arm{k}", rng)]
+    for k, follows in enumerate(("", '    <mimic joint="finger0" multiplier="-1"/>\n')):
+        parts += [link(f"tip{k}", solid(rng), 1200.0, np.zeros(3), np.zeros(3))]
+        parts += [joint(f"finger{k}", "revolute", "left_arm1", f"tip{k}", rng, follows)]
+    return f'<?xml version="1.0"?>\n<!-- made by hand -->\n<robot name="r{seed}">\n{"".join(parts)}</robot>\n'
+
+
+@pytest.mark.parametrize("start", range(0, 100, 20))
+def test_no_false_alarm_on_robots_that_are_right(start: int, tmp_path: Path) -> None:
+    for seed in range(start, start + 20):
+        path = tmp_path / f"{seed}.urdf"
+        path.write_text(robot(seed))
+        found = drevo.check(path)
+        assert not found.found and found.sound(strict=True), str(found)
+        drevo.load(path, strict=True)
+
+
+# --- planted defects -------------------------------------------------------------------------------------------
+
+
+def numbers(text: str) -> list[float]:
+    return [float(x) for x in text.split()]
+
+
+def scale(element: ET.Element, names: str, factor: float) -> None:
+    for name in names.split():
+        element.set(name, " ".join(repr(factor * x) for x in numbers(element.get(name, "0"))))
+
+
+def find(root: ET.Element, tag: str, of: str, inner: str = "") -> ET.Element:
+    found = root.find(f"{tag}[@name='{of}']")
+    assert found is not None
+    return found if not inner else found.find(inner)  # type: ignore[return-value]
+
+
+INERTIA = "ixx iyy izz ixy ixz iyz"
+
+
+def tensor(factors: str) -> Callable[[ET.Element], None]:
+    def plant(root: ET.Element) -> None:
+        element = find(root, "link", "body0", "inertial/inertia")
+        for name, factor in zip(("ixx", "iyy", "izz"), numbers(factors)):
+            scale(element, name, factor)
+
+    return plant
+
+
+def mass(factor: float, with_tensor: bool) -> Callable[[ET.Element], None]:
+    def plant(root: ET.Element) -> None:
+        inertial = find(root, "link", "body0", "inertial")
+        scale(inertial.find("mass"), "value", factor)  # type: ignore[arg-type]
+        if with_tensor:
+            scale(inertial.find("inertia"), INERTIA, factor)  # type: ignore[arg-type]
+
+    return plant
+
+
+def shared_name(tag: str, first: str, second: str) -> Callable[[ET.Element], None]:
+    def plant(root: ET.Element) -> None:
+        find(root, tag, second).set("name", first)
+        for child in root.iter("child"):
+            if tag == "link" and child.get("link") == second:
+                child.set("link", first)
+
+    return plant
+
+
+def crossed(root: ET.Element) -> None:
+    limit = find(root, "joint", "joint0", "limit")
+    limit.set("lower", "2.5")
+
+
+def circle(root: ET.Element) -> None:
+    ET.SubElement(find(root, "joint", "finger0"), "mimic", joint="finger1")
+
+
+def no_range(root: ET.Element) -> None:
+    for name in ("lower", "upper"):
+        find(root, "joint", "left_joint0", "limit").set(name, "0")
+
+
+def away(root: ET.Element) -> None:
+    find(root, "link", "body0", "inertial/origin").set("xyz", "0.9 0.1 -0.2")
+
+
+def lost(root: ET.Element) -> None:
+    """On another kind of file system the case of letters did not matter."""
+    visual = ET.SubElement(find(root, "link", "base"), "visual")
+    ET.SubElement(ET.SubElement(visual, "geometry"), "mesh", filename="meshes/BASE.STL")
+
+
+DEFECTS: dict[str, tuple[str, Callable[[ET.Element], None]]] = {
+    "negative mass": ("mass", mass(-1.0, False)),
+    "mass in grams": ("unit", mass(1e3, False)),
+    "mass and tensor in grams": ("unit", mass(1e3, True)),
+    "tensor not positive": ("moments", tensor("-1 1 1")),
+    "triangle inequality": ("triangle", tensor("1 1 2.9")),
+    "tensor in kg mm^2": ("unit", tensor("1e6 1e6 1e6")),
+    "tensor in g mm^2": ("unit", tensor("1e9 1e9 1e9")),
+    "centre in mm": ("unit", lambda r: scale(find(r, "link", "body0", "inertial/origin"), "xyz", 1e3)),
+    "centre outside": ("centre", away),
+    "twins differ": ("twins", lambda r: scale(find(r, "link", "left_arm0", "inertial/mass"), "value", 1.2)),
+    "limits crossed": ("limits", crossed),
+    "no range": ("limits-zero", no_range),
+    "mimic cycle": ("mimic-cycle", circle),
+    "a joint's name twice": ("names", shared_name("joint", "left_joint0", "right_joint0")),
+    "a link's name twice": ("names", shared_name("link", "tip0", "tip1")),
+    "mesh not found": ("mesh", lost),
+}  # fmt: skip
+
+
+def differences(one: str, other: str) -> list[str]:
+    """Every attribute and element by which two files differ."""
+    a, b = ([*ET.fromstring(text).iter()] for text in (one, other))
+    tags = [x.tag for x in b]
+    gone = [x for x in a if x.tag == "mimic"] if len(a) > len(b) else []
+    rest = [x for x in a if x not in gone[: len(a) - len(b)]] if tags != [x.tag for x in a] else a
+    assert [x.tag for x in rest] == tags
+    changed = [
+        f"{x.tag}.{name}" for x, y in zip(rest, b) for name in {*x.attrib, *y.attrib} if x.get(name) != y.get(name)
+    ]
+    return changed + ["mimic"] * (len(a) - len(b))
+
+
+MORE = pytest.param(range(4, 20), marks=pytest.mark.nightly)
+
+
+@pytest.mark.parametrize("seeds", [range(4), MORE], ids=["few", "many"])
+@pytest.mark.parametrize("what", DEFECTS)
+def test_planted_defects_are_found_and_mended(what: str, seeds: range, tmp_path: Path) -> None:
+    kind, plant = DEFECTS[what]
+    (tmp_path / "meshes").mkdir()
+    corners = np.array([p for p in product((-0.05, 0.05), repeat=3)], "<f4")
+    rows = b"".join(struct.pack("<12fH", *[0.0] * 3, *corners[[0, k, 7]].ravel(), 0) for k in range(1, 7))
+    (tmp_path / "meshes/base.stl").write_bytes(bytes(80) + struct.pack("<I", 6) + rows)
+    for seed in seeds:
+        tree = ET.ElementTree(ET.fromstring(robot(seed)))
+        root = tree.getroot()
+        assert root is not None
+        if what == "triangle inequality":  # a body that has room for it: moments of a cube
+            same = find(root, "link", "body0", "inertial/inertia")
+            same.set("iyy", same.get("ixx", "")), same.set("izz", same.get("ixx", ""))
+        plant(root)
+        ill, well = tmp_path / f"{seed}.urdf", tmp_path / f"{seed}-fixed.urdf"
+        tree.write(ill)
+        assert kind in {f.kind for f in drevo.check(ill)}, (seed, str(drevo.check(ill)))
+        after = drevo.check(ill, fix=well)
+        assert not [f for f in after if f.severity != "hint"] and after.changes, (seed, str(after), after.changes)
+        drevo.load(well, strict=True)
+        found = differences(ill.read_text(), well.read_text())
+        assert len(found) == len(after.changes), (seed, found, after.changes)
+        for name in (x.rpartition(".")[2] for x in found):
+            assert any(name in change for change in after.changes)
+
+
+def test_a_repair_touches_no_other_byte(tmp_path: Path) -> None:
+    text = robot(3).replace('lower="-1.5" upper="1.25"', "upper = '-1.5'\n  lower='1.25'", 1).replace("\n", "\r\n")
+    (tmp_path / "a.urdf").write_bytes(text.encode())
+    found = drevo.check(tmp_path / "a.urdf", fix=tmp_path / "b.urdf")
+    expected = text.replace("upper = '-1.5'\r\n  lower='1.25'", 'upper = "1.25"\r\n  lower="-1.5"')
+    assert (tmp_path / "b.urdf").read_bytes() == expected.encode()
+    assert [c.rpartition(", ")[2] for c in found.changes] == ["1.25 -> -1.5", "-1.5 -> 1.25"]
+
+
+# --- MJCF ------------------------------------------------------------------------------------------------------
+
+MJCF = """<mujoco model="arm">
+  <compiler angle="degree" autolimits="true"/>
+  <worldbody>
+    <body name="upper" pos="0 0 1"><joint name="shoulder" axis="0 1 0" range="{low} 90" actuatorfrcrange="-9 9"/>
+      <inertial pos="0 0 -0.2" mass="{mass}" {turn} {tensor}/>
+      <geom type="box" size="0.05 0.06 0.2" pos="0 0 -0.2"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="shoulder" gear="{gear}"/></actuator>
+</mujoco>
+"""
+PLAIN = {"low": "-90", "mass": "2", "turn": "", "tensor": 'diaginertia="0.03 0.03 0.004"', "gear": "1"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("mass", {"mass": "-2"}),
+        ("unit", {"mass": "2000"}),
+        ("triangle", {"tensor": 'diaginertia="0.01 0.03 0.004"'}),
+        ("moments", {"tensor": 'fullinertia="0.03 0.03 0.004 0 0 0.02"', "turn": ""}),
+        ("unit", {"tensor": 'diaginertia="3e4 3e4 4e3"', "turn": 'euler="10 20 30"'}),
+    ],
+)
+def test_mjcf_is_mended(kind: str, given: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "arm.xml"
+    path.write_text(MJCF.format(**PLAIN))
+    assert not drevo.check(path).found, str(drevo.check(path))
+    path.write_text(MJCF.format(**{**PLAIN, **given}))
+    assert drevo.check(path).of(kind)
+    after = drevo.check(path, fix=tmp_path / "well.xml")
+    assert after.sound(strict=True) and after.changes, str(after)
+    drevo.load(tmp_path / "well.xml", strict=True)
+
+
+def test_a_large_gear_without_armature_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "arm.xml"
+    path.write_text(MJCF.format(**{**PLAIN, "gear": "100 0 0"}))
+    (found,) = drevo.check(path)
+    assert (found.severity, found.kind, found.line) == ("hint", "armature", 4) and "100" in found.what
+
+
+# --- the mathematics -------------------------------------------------------------------------------------------
+
+
+def random_body(rng: Rng) -> Inertial:
+    m, c = rng.uniform(0.1, 9.0), rng.normal(size=3)
+    points = rng.normal(size=(6, 3))
+    s = points.T @ points
+    return Inertial(m, tuple(c), tuple(map(tuple, np.trace(s) * np.eye(3) - s)))  # type: ignore[arg-type]
+
+
+def test_the_nearest_consistent_inertia() -> None:
+    """A body stays as it is; else no consistent tensor of many is nearer, and it has log-Cholesky coordinates."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        body = random_body(rng)
+        assert np.allclose(consistent(body).tensor, body.tensor, rtol=1e-12)
+        bad = Inertial(body.mass, body.com, tuple(map(tuple, rng.normal(size=(3, 3)) + np.array(body.tensor) / 9)))  # type: ignore[arg-type]
+        bad = Inertial(bad.mass, bad.com, tuple(map(tuple, (np.array(bad.tensor) + np.array(bad.tensor).T) / 2)))  # type: ignore[arg-type]
+        near = consistent(bad)
+        assert np.isfinite(log_cholesky(near)).all()
+
+        def gap(x: Inertial, bad: Inertial = bad) -> float:
+            t = np.array(x.tensor) - bad.tensor
+            return float(np.linalg.norm(np.trace(t) / 2 * np.eye(3) - t))
+
+        others = [random_body(rng) for _ in range(20)]
+        blends = [
+            Inertial(1.0, (0.0,) * 3, tuple(map(tuple, 0.98 * np.array(near.tensor) + 0.02 * np.array(o.tensor))))
+            for o in others
+        ]  # type: ignore[arg-type]
+        floor = 1e-5 * np.abs(np.linalg.eigvalsh(np.array(bad.tensor))).max()
+        assert all(gap(near) <= gap(o) + floor for o in others + blends)
+
+
+def test_twins_are_mirrored() -> None:
+    rng, d = np.random.default_rng(2), np.diag([1.0, -1.0, 1.0])
+    for _ in range(20):
+        a = random_body(rng)
+        b = Inertial(a.mass, tuple(d @ a.com), tuple(map(tuple, d @ np.array(a.tensor) @ d)))  # type: ignore[arg-type]
+        both = twins_of(a, b)
+        assert both is not None and np.allclose(both[0].tensor, a.tensor) and np.allclose(both[1].com, b.com)
+        kept = twins_of(a, Inertial(1.1 * b.mass, b.com, b.tensor), keep="a")
+        assert kept is not None and kept[0] is a and np.isclose(kept[1].mass, a.mass)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("left_arm", "right_arm"), ("LeftFoot", "RightFoot"), ("arm_l_2", "arm_r_2"), ("FL_hip", "FR_hip"),
+        ("RR_calf", "RL_calf"), ("LHipPitch_link", "RHipPitch_link"), ("leg_L", "leg_R"), ("armL", "armR"),
+        ("wrist_roll", "wrist_roll"), ("shell", "shell"), ("lower", "lower"), ("link_r", "link_l"),
+        ("roll_r_link", "roll_l_link"),
+    ],
+)  # fmt: skip
+def test_names_of_twins(name: str, other: str) -> None:
+    assert mirrored(name) == other and mirrored(other) == name
+
+
+# --- how it is asked -------------------------------------------------------------------------------------------
+
+
+def test_any_source_is_examined() -> None:
+    for source in ("scara", drevo.load("scara"), drevo.load("scara").model, robot(1)):
+        found = drevo.check(source)
+        assert {f.severity for f in found} <= set(SEVERITIES) and {f.kind for f in found} <= set(KINDS)
+        assert len(found.rows()) == len(found) and repr(found).startswith("<Findings of")
+    with pytest.raises(InputError, match="no kind of finding 'colour'"):
+        found.of("colour")
+
+
+@pytest.mark.parametrize("source", ["nothing.urdf", 3, "<robot><link", b"\xff\xfe", "no-such-robot"])
+def test_what_cannot_be_read_is_one_sentence(source: Any) -> None:
+    with pytest.raises(DrevoError) as caught:
+        drevo.check(source)
+    assert "\n" not in str(caught.value)
+
+
+def test_only_files_are_mended(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="drevo convert"):
+        drevo.check("puma560", fix=tmp_path / "x.urdf")
+    (tmp_path / "a.urdf").write_text(robot(0))
+    for path in (tmp_path / "no" / "x.urdf", tmp_path / "x.toml"):
+        with pytest.raises(DrevoError):
+            drevo.check(tmp_path / "a.urdf", fix=path)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = robot(0)
+    Path("a.urdf").write_text(text.replace('lower="-1.5"', 'lower="2"', 1))
+    run = CliRunner().invoke
+    done = run(app, ["check", "a.urdf", "--states", "4"])
+    assert done.exit_code == 0 and "the limits are crossed" in done.stdout
+    assert run(app, ["check", "a.urdf", "--strict"]).exit_code == 1
+    data = json.loads(run(app, ["check", "a.urdf", "--json", "--states", "4"]).stdout)
+    assert (
+        [x["kind"] for x in data["findings"]] == ["limits"] and data["findings"][0]["fixable"] and data["checks"]
+    )
+    done = run(app, ["check", "a.urdf", "--fix", "--strict", "--states", "4"])
+    assert done.exit_code == 0 and "saved a-fixed.urdf" in done.stdout and "2 -> 1.25" in done.stdout
+    assert run(app, ["check", "a-fixed.urdf", "--strict", "--states", "4"]).exit_code == 0
+    Path("b.urdf").write_text(text.replace('<mass value="', '<mass value="-', 1))
+    assert run(app, ["check", "b.urdf"]).exit_code == 1
