@@ -177,7 +177,10 @@ BALL = '<geom size="0.1" pos="1 0 0"/>'
 
 def test_mjcf_notes_what_it_does_not_model() -> None:
     model = read(scene("<joint/>" + BALL, "<actuator><motor/><motor/></actuator><contact><pair/></contact>"))
-    assert model.notes == ("actuator not read: motor (2)", "contact not read: pair (1)")
+    assert model.notes == (
+        "actuator not read: motor (2)",
+        "left out of contact: pairs of geoms that are not read '-'",
+    )
     assert [j.name for j in model.joints] == ["a_joint"] and [k.name for k in model.links] == ["world", "a"]
 
 

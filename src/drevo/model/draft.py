@@ -55,6 +55,7 @@ class Draft:
     problems: list[str] = field(default_factory=list)
     standing: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=dict)  # of contact: what -> whose
     unread: dict[str, list[str]] = field(default_factory=dict)  # what -> where it stands
     source: str = ""
     noun: str = "link"  # what the user calls a link
@@ -71,6 +72,10 @@ class Draft:
     def ignore(self, what: str, label: str) -> None:
         """Enter something that acts on the motion and is not read."""
         self.unread.setdefault(what, []).append(label)
+
+    def leave_out(self, what: str, label: str) -> None:
+        """Enter something that touches in the file and does not here."""
+        self.left_out.setdefault(what, []).append(label)
 
     def take_as_kinematic(self) -> None:
         """A robot without any inertia is one for kinematics, unless it is one bare joint, which is a slip."""

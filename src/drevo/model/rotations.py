@@ -85,6 +85,11 @@ def matrix_of_quaternion(x: float, y: float, z: float, w: float) -> Mat3:
     )
 
 
+def pose_of_quaternion(q: tuple[float, ...]) -> FramePose:
+    """The pose of a free body at x y z and a quaternion x y z w."""
+    return (q[0], q[1], q[2]), matrix_of_quaternion(*q[3:])
+
+
 def quaternion_of(r: Mat3) -> tuple[float, float, float, float]:
     """The unit quaternion x, y, z, w of a rotation, by its largest part: Shepperd 1978."""
     trace = r[0][0] + r[1][1] + r[2][2]

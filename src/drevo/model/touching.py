@@ -50,6 +50,7 @@ def check_touching(draft: Draft) -> None:
     for sensor in draft.sensors:
         _say(draft, f"sensor {sensor.name!r}", _sensor(draft, sensor, links, joints))
     _check_stepping(draft)
+    draft.notes += [f"left out of contact: {what} {listed(labels)}" for what, labels in draft.left_out.items()]
     for loop in draft.loops:
         _say(
             draft, f"the {loop.kind} loop of {loop.link_a!r} and {loop.link_b!r}", _soft(loop.solref, loop.solimp)

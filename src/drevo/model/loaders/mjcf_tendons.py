@@ -10,17 +10,22 @@ from drevo.model.loaders.mjcf.equality import shifted
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.tendons import AUTOMATIC
 from drevo.model.loaders.writing import TextValue, element
-from drevo.model.rotations import HERE
+from drevo.model.rotations import HERE, pose_of_quaternion
 from drevo.model.values import UNBOUNDED
 
 
 class TendonLines:
     """<tendon> and <equality><tendon> of a model; adds the sites by which they run to those of the links."""
 
-    def __init__(self, model: Model, sites: dict[str, list[str]]) -> None:
+    def __init__(self, model: Model, sites: dict[str, list[str]], stands: dict[str, tuple[float, ...]]) -> None:
+        """stands: q of joints as the file stands, where it is not neutral."""
         self.sites, self.count = sites, 0
-        free = {joint.child: HERE for joint in model.joints if joint.kind == "free"}
-        self.posture = Posture(model, {}, free)
+        free = {
+            joint.child: pose_of_quaternion(stands[joint.name]) if joint.name in stands else HERE
+            for joint in model.joints
+            if joint.kind == "free"
+        }
+        self.posture = Posture(model, {name: q[0] for name, q in stands.items() if len(q) == 1}, free)
         self.lines = [self._tendon(tendon) for tendon in model.tendons]
         tendons = {tendon.name: tendon for tendon in model.tendons}
         self.equalities = []

@@ -13,22 +13,36 @@ from dataclasses import replace
 import numpy as np
 
 from drevo.model.carriers import WORLD, moving_without_mass, with_carriers, with_chains, with_world
+from drevo.model.contact import Geom, JointSoftness
 from drevo.model.description import (
     IDENTITY,
+    ORIGIN,
     Inertial,
     Joint,
     JointDynamics,
     Limit,
     Loop,
     Model,
-    Shape,
     Tendon,
     TendonCoupling,
     TendonSegment,
     Vec3,
 )
 from drevo.model.loaders.mjcf import CONTACT
-from drevo.model.loaders.mjcf.equality import MIMIC
+from drevo.model.loaders.mjcf.equality import MIMIC, shifted
+from drevo.model.loaders.mjcf_contact import (
+    actuator_of,
+    geoms_of,
+    joint_softness,
+    option_of,
+    pair_of,
+    place_of,
+    plain_solid,
+    sensor_of,
+    sensor_site,
+    softness_of,
+    unless,
+)
 from drevo.model.loaders.mjcf_tendons import TendonLines
 from drevo.model.loaders.writing import TextValue, Written, begin, element
 from drevo.model.messages import listed
@@ -38,9 +52,9 @@ from drevo.model.rotations import (
     add_vectors,
     apply,
     compose,
+    from_axis_angle,
     inverse_pose,
-    matrix_of_quaternion,
-    transpose,
+    pose_of_quaternion,
 )
 from drevo.model.values import UNBOUNDED
 
@@ -58,38 +72,68 @@ def to_mjcf(robot: Model) -> Written:
     out.lost += _lost(model, {run[-1].child for run in runs})
     out.left_out += _left_out(model)
     links = {link.name: link for link in model.links}
-    sites: defaultdict[str, list[str]] = defaultdict(list)
-    for k, contact in enumerate(model.contacts):
-        sites[contact.link] += element("site", name=f"{CONTACT}{k}", pos=contact.point)
-    for k, loop in enumerate(model.loops):
-        sites[loop.link_a] += element("site", name=f"loop_{k}_a", **_at((loop.point_a, loop.rotation or IDENTITY)))
-        sites[loop.link_b] += element("site", name=f"loop_{k}_b", **_at((loop.point_b, IDENTITY)))
-    tendons = TendonLines(model, sites)
+    sites = _sites(model)
+    stands, softness = _stands(model), {soft.joint: soft for soft in model.softness}
+    tendons = TendonLines(model, sites, stands)
+    geoms: defaultdict[str, list[Geom]] = defaultdict(list)
+    for geom in model.geoms:
+        geoms[geom.link].append(geom)
     below: defaultdict[str, list[list[str]]] = defaultdict(list)
     for run in reversed(runs):
         link = links[run[-1].child]
-        pose, joints = _placed(run)
-        inside = (*joints, _inertial(link.inertial), *map(_geom, link.shapes), sites[link.name])
+        pose, joints = _placed(run, stands, softness)
+        inside = (*joints, _inertial(link.inertial), *geoms_of(link, geoms[link.name]), sites[link.name])
         lifted = {"gravcomp": link.gravcomp or None}
-        body = element("body", *inside, *reversed(below[link.name]), name=link.name, **_at(pose), **lifted)
+        body = element("body", *inside, *reversed(below[link.name]), name=link.name, **place_of(pose), **lifted)
         below[_holder(model, run[0])].append(body)
-    world = (*map(_geom, model.links[0].shapes), sites[WORLD], *reversed(below[WORLD]))
+    world = (*geoms_of(model.links[0], geoms[WORLD]), sites[WORLD], *reversed(below[WORLD]))
     out.lines = element(
         "mujoco",
         element("compiler", angle="radian"),
-        element("option", gravity=model.gravity),
+        option_of(model.gravity, model.stepping),
         element("worldbody", *world),
         *(
             element(tag, *held) if held else ()
             for tag, held in (
                 ("tendon", tendons.lines),
-                ("equality", [*_equalities(model), *tendons.equalities]),
-                ("contact", [element("exclude", body1=x.link_a, body2=x.link_b) for x in model.exclusions]),
+                ("equality", [*_equalities(model, stands), *tendons.equalities]),
+                ("contact", [*_excluded(model), *map(pair_of, model.pairs)]),
+                ("actuator", list(map(actuator_of, model.actuators))),
+                ("sensor", [sensor_of(k, sensor) for k, sensor in enumerate(model.sensors)]),
             )
         ),
         model=model.name,
     )
     return out
+
+
+def _sites(model: Model) -> defaultdict[str, list[str]]:
+    """Contact points, ends of loops and sensors, by their links."""
+    sites: defaultdict[str, list[str]] = defaultdict(list)
+    for k, contact in enumerate(model.contacts):
+        sites[contact.link] += element("site", name=f"{CONTACT}{k}", pos=contact.point)
+    for k, loop in enumerate(model.loops):
+        sites[loop.link_a] += element(
+            "site", name=f"loop_{k}_a", **place_of((loop.point_a, loop.rotation or IDENTITY))
+        )
+        sites[loop.link_b] += element("site", name=f"loop_{k}_b", **place_of((loop.point_b, IDENTITY)))
+    for k, sensor in enumerate(model.sensors):
+        if sensor.link:
+            sites[sensor.link] += sensor_site(k, sensor)
+    return sites
+
+
+def _excluded(model: Model) -> Iterator[list[str]]:
+    for pair in model.exclusions:
+        yield element("exclude", body1=pair.link_a, body2=pair.link_b)
+
+
+def _stands(model: Model) -> dict[str, tuple[float, ...]]:
+    """q of every joint as the file stands, where that is not its neutral one."""
+    if not model.initial:
+        return {}
+    found = {joint.name: model.initial[part] for joint, part, _ in model.slices()}
+    return {name: q for name, q in found.items() if any(q[:-1] or q)}
 
 
 def _with_points(model: Model) -> Model:
@@ -117,6 +161,7 @@ def _runs(model: Model) -> list[list[Joint]]:
     kept |= {name for loop in model.loops for name in (loop.link_a, loop.link_b)}
     kept |= {name for t in model.tendons for x in t.segments for name in (x.link_a, x.link_b)}
     kept |= {name for pair in model.exclusions for name in (pair.link_a, pair.link_b)}
+    kept |= {geom.link for geom in model.geoms} | {sensor.link for sensor in model.sensors}
     children = Counter(joint.parent for joint in model.joints)
     open_runs: dict[str, list[Joint]] = {}
     runs: list[list[Joint]] = []
@@ -166,38 +211,39 @@ def _left_out(model: Model) -> Iterator[str]:
     limits = [(joint.name, joint.limit) for joint in model.joints if joint.limit]
     if found := [name for name, limit in limits if limit.velocity]:
         yield f"the velocity limits of {listed(found)}"
-    if found := [link.name for link in model.links if any(not _drawn(shape) for shape in link.shapes)]:
+    if found := [link.name for link in model.links if any(not plain_solid(shape) for shape in link.shapes)]:
         yield f"the meshes of {listed(found)}"
 
 
 # --- bodies ----------------------------------------------------------------
 
 
-def _at(pose: FramePose) -> dict[str, tuple[float, ...]]:
-    place, turn = pose
-    given: dict[str, tuple[float, ...]] = {}
-    if place != HERE[0]:
-        given["pos"] = place
-    if turn != IDENTITY:
-        x, y, _ = transpose(turn)
-        given["xyaxes"] = (*x, *y)
-    return given
-
-
-def _placed(run: list[Joint]) -> tuple[FramePose, list[list[str]]]:
-    """The body's pose in the body that holds it, and its joints."""
+def _placed(
+    run: list[Joint], stands: dict[str, tuple[float, ...]], softness: dict[str, JointSoftness]
+) -> tuple[FramePose, list[list[str]]]:
+    """The body's pose in the body that holds it as the file stands, and its joints."""
     pose, frames = HERE, []
     for joint in run:
         frames.append(pose := compose(pose, (joint.origin, joint.rotation)))
+        if joint.name in stands and joint.kind in ("revolute", "continuous", "prismatic"):
+            pose = compose(pose, _moved(joint, stands[joint.name][0]))
         pose = compose(pose, (joint.child_origin, joint.child_rotation))
     back = inverse_pose(pose)
-    if run[0].kind == "free" and run[0].dynamics and run[0].dynamics.rest:  # where the file puts the body
-        pose = _pose_of(run[0].dynamics.rest)
-    return pose, [_joint(joint, compose(back, frame)) for joint, frame in zip(run, frames, strict=True)]
+    if run[0].kind == "free":  # where the file puts the body
+        rest = stands.get(run[0].name) or (run[0].dynamics or JointDynamics()).rest
+        pose = pose_of_quaternion(rest) if rest else pose
+    return pose, [
+        _joint(joint, compose(back, frame), stands.get(joint.name, (0.0,))[0], softness.get(joint.name))
+        for joint, frame in zip(run, frames, strict=True)
+    ]
 
 
-def _pose_of(rest: tuple[float, ...]) -> FramePose:
-    return (rest[0], rest[1], rest[2]), matrix_of_quaternion(*rest[3:])
+def _moved(joint: Joint, q: float) -> FramePose:
+    """What a hinge or a slide does to its frame."""
+    if joint.kind == "prismatic":
+        x, y, z = joint.axis
+        return (q * x, q * y, q * z), IDENTITY
+    return ORIGIN, from_axis_angle(joint.axis, q)
 
 
 def _powers(*sizes: float) -> TextValue:
@@ -207,7 +253,7 @@ def _powers(*sizes: float) -> TextValue:
     return sizes if len(sizes) > 1 else sizes[0]
 
 
-def _joint(joint: Joint, frame: FramePose) -> list[str]:
+def _joint(joint: Joint, frame: FramePose, ref: float, soft: JointSoftness | None) -> list[str]:
     if joint.kind == "fixed":
         return []
     d, line = joint.dynamics or JointDynamics(), joint.kind not in ("spherical", "free")
@@ -220,7 +266,9 @@ def _joint(joint: Joint, frame: FramePose) -> list[str]:
         type=KINDS.get(joint.kind, joint.kind),
         pos=frame[0] if frame[0] != HERE[0] and joint.kind != "free" else None,
         axis=apply(frame[1], joint.axis) if line else None,
+        ref=ref or None if line else None,
         **(_limits(joint.limit or Limit()) if line else {}),
+        **joint_softness(soft),
         **{name: value or None for name, value in acts.items()},
     )
 
@@ -264,33 +312,24 @@ def _inertial(body: Inertial | None) -> list[str]:
     return element("inertial", pos=body.com, mass=body.mass, fullinertia=(*moments, xy, xz, yz))
 
 
-def _drawn(shape: Shape) -> bool:
-    return shape.kind != "mesh" and min(shape.size) > 0.0
-
-
-def _geom(shape: Shape) -> list[str]:
-    """A shape as a geom without mass, with half lengths for whole ones."""
-    if not _drawn(shape):
-        return []
-    radii = 0 if shape.kind == "box" else 1
-    size = tuple(x if k < radii else x / 2 for k, x in enumerate(shape.size))
-    touches = None if shape.role == "collision" else 0.0
-    return element(
-        "geom", type=shape.kind, size=size, mass=0.0, contype=touches, conaffinity=touches,
-        **_at((shape.origin, shape.rotation)),
-    )  # fmt: skip
-
-
-def _equalities(model: Model) -> Iterator[list[str]]:
+def _equalities(model: Model, stands: dict[str, tuple[float, ...]]) -> Iterator[list[str]]:
     """Loops by their sites, couplings, and mimic joints as couplings with a name of their own."""
+
+    def moved(coefficients: tuple[float, ...], joint: str, driver: str) -> tuple[float, ...]:
+        y, x = (stands.get(name, (0.0,))[0] for name in (joint, driver))
+        return (*shifted(coefficients, -y, -x if driver else None), 0.0, 0.0, 0.0, 0.0, 0.0)[:5]
+
     for k, loop in enumerate(model.loops):
-        yield element("connect" if loop.kind == "point" else "weld", site1=f"loop_{k}_a", site2=f"loop_{k}_b")
+        soft = softness_of(loop.solref, loop.solimp) | {"torquescale": unless(loop.torquescale, 1.0)}
+        tag = "connect" if loop.kind == "point" else "weld"
+        yield element(tag, site1=f"loop_{k}_a", site2=f"loop_{k}_b", **soft)
     for c in model.couplings:
-        polynomial = (*c.coefficients, 0.0, 0.0, 0.0, 0.0, 0.0)[:5]
-        yield element("joint", joint1=c.joint, joint2=c.driver or None, polycoef=polynomial)
+        polynomial = moved(c.coefficients, c.joint, c.driver)
+        soft = softness_of(c.solref, c.solimp)
+        yield element("joint", joint1=c.joint, joint2=c.driver or None, polycoef=polynomial, **soft)
     for joint in model.joints:
         if mimic := joint.mimic:
-            line = (mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0)
+            line = moved((mimic.offset, mimic.multiplier), joint.name, mimic.joint)
             yield element(
                 "joint", name=f"{MIMIC}{joint.name}", joint1=joint.name, joint2=mimic.joint, polycoef=line
             )

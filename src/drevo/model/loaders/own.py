@@ -14,6 +14,7 @@ from drevo.model.description import ORIGIN, ContactPoint, Model
 from drevo.model.draft import GRAVITY as USUAL
 from drevo.model.draft import Draft
 from drevo.model.loaders import native
+from drevo.model.loaders.primitives import geoms_of_shapes
 from drevo.model.loaders.writing import element, text_element
 
 NAMESPACE = "drevo"
@@ -31,7 +32,10 @@ def own_elements(model: Model, gravity: bool) -> list[str]:
     lines = element(GRAVITY, xyz=model.gravity) if gravity and model.gravity != USUAL else []
     for contact in model.contacts:
         lines += element(CONTACT, link=contact.link, xyz=contact.point)
+    implied = list(model.geoms) == geoms_of_shapes(model.links, {})
     for key in LISTS:
+        if key == "geoms" and implied:
+            continue
         lines += [line for x in getattr(model, key) for line in text_element(f"drevo:{key}", native.as_json(x))]
     return lines
 

@@ -87,7 +87,7 @@ class Flags:
             if value == "disable"
         }
         if "constraint" in self.off:
-            self.off |= {"equality", "frictionloss", "limit"}
+            self.off |= {"contact", "equality", "frictionloss", "limit"}
         if "passive" in self.off:  # older files: springs and dampers at once
             self.off |= {"spring", "damper"}
         self.passive = not {"spring", "damper"} <= self.off  # else no passive force of any kind

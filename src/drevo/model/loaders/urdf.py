@@ -8,6 +8,7 @@ first one carries). `floating` is Drevo's free joint.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from drevo.errors import ModelError
 from drevo.io import xml
@@ -31,6 +32,7 @@ from drevo.model.description import (
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import own, unread
+from drevo.model.loaders.primitives import enter_geoms
 from drevo.model.loaders.urdf_loops import TAGS, read_loops
 from drevo.model.messages import list_counts, shorten
 from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
@@ -76,12 +78,34 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
     own.read_own(draft, root)
     read_loops(draft, root)
+    enter_geoms(draft, dict(_friction(root)))
     _put_in_world(draft)
     draft.take_as_kinematic()
     _doubt_stray(draft, root)
     _note_unused(draft, root)
     _warn_unread(draft, root)
     return draft
+
+
+def _friction(root: Element) -> Iterator[tuple[str, float]]:
+    """Sliding friction by link: Bullet's <contact><lateral_friction>, Gazebo's <mu1>."""
+    for link in root.all("link"):
+        contact = link.first("contact")
+        if (given := contact and contact.first("lateral_friction")) and (mu := _positive(given.get("value"))):
+            yield link.get("name"), mu
+    for extension in root.all("gazebo"):
+        for tag in ("mu1", "mu"):
+            if (given := extension.first(tag)) and (mu := _positive(given.get("value") or given.text)):
+                yield extension.get("reference"), mu
+
+
+def _positive(text: str) -> float | None:
+    """A number above zero; nothing for anything else: it is no part of the standard."""
+    try:
+        value = xml.parse_number(text.strip())
+    except ValueError:
+        return None
+    return value if 0.0 < value < xml.MAX_LENGTH else None
 
 
 def _doubt_stray(draft: Draft, root: Element) -> None:

@@ -51,7 +51,9 @@ def begin(
     closes: the format has words for loops, couplings and tendons; says: for these fields of what acts in a joint.
     """
     bad = re.compile(f"{_NOT_XML.pattern}{reserved and '|'}{reserved}")
-    for name in (model.name, *(link.name for link in model.links), *(joint.name for joint in model.joints)):
+    names = [x.name for part in (model.links, model.joints) for x in part]
+    names += [x.name for part in (model.geoms, model.actuators, model.sensors) for x in part]
+    for name in (model.name, *names):
         if bad.search(name):
             raise ModelError(
                 f"the name {name!r} has characters that the format cannot hold; save the robot as TOML or JSON"

@@ -18,6 +18,7 @@ from drevo.model.loaders.mjcf.inertials import scale_to_total
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.sections import read_keyframes, read_sections
 from drevo.model.loaders.mjcf.settings import read_file
+from drevo.model.loaders.mjcf.touching import read_initial
 
 CONTACT = "contact_point_"  # how the names of sites begin that are the robot's contact points
 
@@ -36,6 +37,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     stands = Posture(draft, layout.at, layout.bodies)
     read_sections(file, layout, stands)
     tune_springs(file, stands)
+    read_initial(file, layout)
     draft.contacts += [
         ContactPoint(body, at) for name, (body, (at, _)) in layout.sites.items() if name.startswith(CONTACT)
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 from drevo.io import xml
@@ -27,6 +26,8 @@ from drevo.model.loaders.mjcf.file import (
 from drevo.model.loaders.mjcf.geoms import geom_of, shape_of
 from drevo.model.loaders.mjcf.inertials import inertial_of
 from drevo.model.loaders.mjcf.posture import Posture
+from drevo.model.loaders.mjcf.softness import read_softness
+from drevo.model.loaders.mjcf.touching import read_geoms, read_world
 from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, quaternion_of, unit
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
@@ -36,9 +37,10 @@ ACTING = {"armature": "", "damping": "damper", "frictionloss": "frictionloss", "
 
 def read_bodies(file: File) -> Layout:
     """Every body below every <worldbody>, in file order; where they stand."""
-    layout = Layout({"world": HERE}, {}, {})
+    layout = Layout({"world": HERE}, {}, {}, {})
     worlds = [(held, "world") for world in file.root.all("worldbody") for held in _held(file, world)]
-    layout.sites.update(_sites("world", [held for held, _ in worlds]))
+    _read_sites(layout, "world", [held for held, _ in worlds])
+    read_world(file, [held for held, _ in worlds])
     stack = [(held, parent, True) for held, parent in reversed(worlds) if held.element.tag == "body"]
     while stack:
         held, parent, stands = stack.pop()
@@ -47,19 +49,22 @@ def read_bodies(file: File) -> Layout:
         stands = stands and not any(held.element.tag in JOINTED for held in inside)
         place = _read_body(held, name, parent, inside, stands, layout.at)
         layout.bodies[name] = placed_in(layout.bodies[parent], place)
-        layout.sites.update(_sites(name, inside))
+        _read_sites(layout, name, inside)
         stack += [(held, name, stands) for held in reversed(inside) if held.element.tag == "body"]
     return layout
 
 
-def _sites(body: str, inside: list[Held]) -> Iterator[tuple[str, tuple[str, FramePose]]]:
-    """The named sites of a body."""
+def _read_sites(layout: Layout, body: str, inside: list[Held]) -> None:
+    """The named sites of a body, with their sizes."""
     for own, element, childclass, frame in inside:
         if element.tag == "site" and element.get("name"):
             faults: list[str] = []
             reader, site = Reader(faults.append, "site"), own.attributes(element, childclass)
             pose = read_vector(reader, site, "pos", ORIGIN), rotation_of(own, reader, site)
-            yield element.get("name"), (body, placed_in(frame, pose))
+            name = element.get("name")
+            layout.sites[name] = body, placed_in(frame, pose)
+            size = read_some(reader, site, "size", (0.005, 0.0, 0.0))
+            layout.sizes[name] = (size[0], size[1], size[2])
 
 
 def _held(file: File, element: Element, childclass: str = "") -> list[Held]:
@@ -93,6 +98,7 @@ def _read_body(
     lack = file.draft.standing.append if stands else reader.report
     inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
+    read_geoms(name, geoms)
     compensated = file.flags.passive and "gravity" not in file.flags.off
     gravcomp = reader.scalar(element, "gravcomp", 0.0, xml.ANY) if compensated else 0.0
     file.draft.links.append(Link(name, inertial, shapes, element.line, gravcomp))
@@ -170,6 +176,7 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
         axis = apply(frame[1], axis)
     limit = _limit(file, reader, element, kind) if moving else None
     dynamics = _dynamics(file, reader, element, kind, name) if element.tag == "joint" else None
+    file.draft.softness += filter(None, [read_softness(reader, element, name)])
     return Joint(
         name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line, dynamics=dynamics
     ), anchor

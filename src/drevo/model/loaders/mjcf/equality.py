@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drevo.io.xml import Element, Reader
 from drevo.model.description import ORIGIN, JointCoupling, Loop, Mimic, Vec3
 from drevo.model.loaders.mjcf.file import File, FramePose, minus, placed_in, read_some, read_vector
+from drevo.model.loaders.mjcf.softness import read_solimp, read_solref
 from drevo.model.rotations import apply, matmul, matrix_of_quaternion, transpose
 
 NO_POSE = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # of relpose: the orientation is that of the file
@@ -21,11 +22,15 @@ MIMIC = "mimic_"  # how the names of couplings begin that leave the first joint 
 
 
 class Layout(NamedTuple):
-    """Where the bodies stand in the file, in the world; sites with their bodies, in these; q there by joint."""
+    """Where the bodies stand in the file, in the world; sites with their bodies, in these; q there by joint.
+
+    sizes: of the sites.
+    """
 
     bodies: dict[str, FramePose]
     sites: dict[str, tuple[str, FramePose]]
     at: dict[str, float]
+    sizes: dict[str, Vec3]
 
 
 def read_equality(file: File, element: Element, label: str, layout: Layout) -> None:
@@ -37,21 +42,28 @@ def read_equality(file: File, element: Element, label: str, layout: Layout) -> N
     ends = _ends(reader, element, layout.sites if "site1" in element.attributes else layout.bodies)
     if ends is None:
         return
+    soft = _softness(reader, element)
     if "site1" in element.attributes:
         (a, (at_a, R_a)), (b, (at_b, R_b)) = (layout.sites[x] for x in ends)
         turn = matmul(R_a, transpose(R_b)) if element.tag == "weld" else None
-        file.draft.loops.append(Loop(_KIND[element.tag], a, at_a, b, at_b, turn))
+        file.draft.loops.append(Loop(_KIND[element.tag], a, at_a, b, at_b, turn, **soft))
         return
     between = _relative(layout.bodies[ends[0]], layout.bodies[ends[1]])  # b in a
     anchor = read_vector(reader, element, "anchor", ORIGIN)
     if element.tag == "connect":
-        file.draft.loops.append(Loop("point", ends[0], anchor, ends[1], _seen_from(between, anchor)))
+        file.draft.loops.append(Loop("point", ends[0], anchor, ends[1], _seen_from(between, anchor), **soft))
         return
     held, turn = placed_in(between, (anchor, between[1]))[0], between[1]
     x = reader.vector(element, "relpose", NO_POSE)
     if any(x[3:]):  # its place is that of the anchor itself
         held, turn = (x[0], x[1], x[2]), matrix_of_quaternion(x[4], x[5], x[6], x[3])
-    file.draft.loops.append(Loop("weld", ends[0], held, ends[1], anchor, turn))
+    file.draft.loops.append(Loop("weld", ends[0], held, ends[1], anchor, turn, **soft))
+
+
+def _softness(reader: Reader, element: Element) -> dict[str, Any]:
+    """How softly it holds in MuJoCo; of a weld also what a radian counts for."""
+    held = {"torquescale": reader.scalar(element, "torquescale", 1.0)} if element.tag == "weld" else {}
+    return {"solref": read_solref(reader, element), "solimp": read_solimp(reader, element), **held}
 
 
 _KIND = {"connect": "point", "weld": "weld"}
@@ -93,7 +105,8 @@ def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, f
         k = next(k for k, joint in enumerate(joints) if joint.name == y)
         joints[k] = replace(joints[k], mimic=Mimic(x, moved[1], moved[0]))
     else:
-        file.draft.couplings.append(JointCoupling(y, x, moved))
+        soft = _softness(reader, element)
+        file.draft.couplings.append(JointCoupling(y, x, moved, soft["solref"], soft["solimp"]))
 
 
 def shifted(c: tuple[float, ...], y: float, x: float | None) -> tuple[float, ...]:

@@ -26,17 +26,27 @@ from drevo.model.rotations import (
 )
 
 TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
+TOUCHING = ("condim", "friction", "solref", "solimp", "margin", "gap")
+PARTIAL = ("friction", "solref", "solimp", *(f"sol{x}{y}" for x in ("ref", "imp") for y in ("limit", "friction")))
+SHARED = ("gear", "ctrlrange", "ctrllimited", "forcerange", "forcelimited")  # by actuators of all kinds
 DEFAULTED = {  # what we read of an element that has defaults
     **unread.DEFAULTED,
     "joint": (
         *("type", "pos", "axis", "range", "limited", "ref", *unread.DEFAULTED["joint"]),
-        *("armature", "damping", "frictionloss", "stiffness", "springref", "actuatorfrcrange"),
+        *("armature", "damping", "frictionloss", "stiffness", "springref", "actuatorfrcrange", "margin"),
+        *("solreflimit", "solimplimit", "solreffriction", "solimpfriction"),
     ),
     "geom": (
         *("type", "pos", *TURNS, "fromto", "size", "mass", "density", "group", "mesh", "shellinertia", "fitscale"),
-        *("contype", "conaffinity", *unread.DEFAULTED["geom"]),
+        *("contype", "conaffinity", *TOUCHING, "priority", "solmix", *unread.DEFAULTED["geom"]),
     ),
     "mesh": ("scale", "inertia", "maxhullvert"),
+    "pair": (*TOUCHING, "solreffriction"),
+    "equality": (*unread.DEFAULTED["equality"], "solref", "solimp", "torquescale"),
+    **{
+        tag: (*unread.DEFAULTED[tag], *SHARED, "gaintype", "gainprm", "dyntype", "timeconst", "inheritrange")
+        for tag in unread.ACTUATORS
+    },
     "tendon": (*unread.DEFAULTED["tendon"], "springlength", "solreflimit"),
 }
 MOST_CLASSES = 10_000
@@ -57,6 +67,7 @@ class File:
     flags: unread.Flags
     classes: Classes = field(default_factory=lambda: {"main": {}})
     names: set[str] = field(default_factory=set)
+    geom_names: set[str] = field(default_factory=set)
     taken: Counter[str] = field(default_factory=Counter)
     groups: tuple[float, ...] = (0.0, 5.0)  # of geoms that count for inertias
     medium: bool = False  # it has a density or a viscosity
@@ -95,7 +106,7 @@ class File:
             return element
         if any(turn in element.attributes for turn in TURNS):  # its own orientation is the one that holds
             usual = {key: value for key, value in usual.items() if key not in TURNS}
-        return Element(element.tag, {**usual, **element.attributes}, element.line)
+        return Element(element.tag, _laid_over(usual, element.attributes), element.line)
 
 
 def read_defaults(file: File, top: Element) -> None:
@@ -107,13 +118,26 @@ def read_defaults(file: File, top: Element) -> None:
         for child in element.children:
             read = DEFAULTED.get(child.tag, ())
             if given := {a: child.attributes[a] for a in read if a in child.attributes}:
-                own[child.tag] = {**own.get(child.tag, {}), **given}
+                own[child.tag] = _laid_over(own.get(child.tag, {}), given)
+            if child.tag in unread.ACTUATORS:  # MuJoCo has one default for them all
+                shared = {a: x for a, x in given.items() if a in SHARED}
+                own |= {tag: {**own.get(tag, {}), **shared} for tag in unread.ACTUATORS if shared}
         file.classes[name] = own
         if len(file.classes) > MOST_CLASSES:
             raise ModelError(f"line {element.line}: the file has more than {MOST_CLASSES} default classes")
         if element is top:
             file.classes["main"] = own
         stack += [(child, child.get("class"), own) for child in element.all("default")]
+
+
+def _laid_over(usual: dict[str, str], own: dict[str, str]) -> dict[str, str]:
+    """Attributes over those of a default class: of some numbers those that are not given stay as they were."""
+    laid = {**usual, **own}
+    for key in PARTIAL:
+        if key in own and key in usual:
+            given = own[key].split()
+            laid[key] = " ".join([*given, *usual[key].split()[len(given) :]])
+    return laid
 
 
 def limited(file: File, element: Element) -> bool:

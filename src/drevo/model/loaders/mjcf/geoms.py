@@ -47,12 +47,9 @@ def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -
     reader = Reader(faults.append, owner)
     if kind in SIZES:
         place, turn, size = _placed(file, reader, element, kind)
-    elif kind == "mesh":
-        place, turn, size = (
-            read_vector(reader, element, "pos", ORIGIN),
-            rotation_of(file, reader, element),
-            (1.0, 1.0, 1.0),
-        )
+    elif kind in ("mesh", "plane"):
+        place, turn = read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)
+        size = (1.0, 1.0, 1.0) if kind == "mesh" else ()
     else:
         return SolidGeom(file, element, kind)
     return SolidGeom(file, element, kind, *placed_in(frame, (place, turn)), size, tuple(faults), fitted)

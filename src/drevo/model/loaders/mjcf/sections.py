@@ -9,14 +9,17 @@ from itertools import accumulate
 from drevo.io.xml import ANY, Element, Reader
 from drevo.model.description import JOINT_SIZES, ContactExclusion, Keyframe
 from drevo.model.loaders import unread
+from drevo.model.loaders.mjcf.actuators import read_actuator, read_sensor
 from drevo.model.loaders.mjcf.equality import LOOPS, Layout, read_equality
 from drevo.model.loaders.mjcf.file import File
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.tendons import TENDONS, read_tendon_equality, read_tendons
+from drevo.model.loaders.mjcf.touching import read_pair
 from drevo.model.messages import list_counts
 
-NOTED = ("equality", "tendon", "actuator", "contact", "deformable", "plugin")
-READ = {"equality": (*LOOPS, "tendon"), "tendon": TENDONS, "contact": ("exclude",)}
+NOTED = ("equality", "tendon", "actuator", "contact", "sensor", "deformable", "plugin")
+READ = {"equality": (*LOOPS, "tendon"), "tendon": TENDONS, "contact": ("exclude", "pair")}
+LATE = ("actuator", "sensor")  # sections of which some elements of a kind are read and others are not
 DEFAULTS_OF = {**dict.fromkeys(TENDONS, "tendon"), **dict.fromkeys(unread.EQUALITIES, "equality")}
 
 
@@ -25,13 +28,22 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
     lengths = read_tendons(file, layout, stands)
     for section in NOTED:
         held = [child for element in file.root.all(section) for child in element.children]
-        unread_here = [child for child in held if child.tag not in READ.get(section, ())]
-        if unread_here:
-            counts = list_counts(Counter(child.tag for child in unread_here))
-            file.draft.notes.append(f"{section} not read: {counts}")
+        left: Counter[str] = Counter()
         for child in held:
-            found = file.attributes(child, "", DEFAULTS_OF.get(child.tag, "") if section != "actuator" else "")
+            found = file.attributes(child, "", DEFAULTS_OF.get(child.tag, "") if section not in LATE else "")
             _read(file, section, found, layout, lengths)
+            left[child.tag] += not (
+                _driven(file, found, layout) if section in LATE else child.tag in READ.get(section, ())
+            )
+        if left := +left:
+            file.draft.notes.append(f"{section} not read: {list_counts(left)}")
+
+
+def _driven(file: File, found: Element, layout: Layout) -> bool:
+    """An actuator or a sensor is read."""
+    if found.tag in unread.ACTUATORS:
+        return read_actuator(file, found, _label(found))
+    return read_sensor(file, found, layout)
 
 
 def _read(file: File, section: str, found: Element, layout: Layout, lengths: Mapping[str, float]) -> None:
@@ -46,6 +58,8 @@ def _read(file: File, section: str, found: Element, layout: Layout, lengths: Map
             draft.ignore(f"equality {found.tag}", label)
     elif section == "contact" and found.tag == "exclude":
         draft.exclusions.append(ContactExclusion(found.get("body1"), found.get("body2")))
+    elif section == "contact" and found.tag == "pair":
+        read_pair(file, found, label)
     elif section == "deformable" and found.tag in unread.ELASTIC and flags.passive:
         draft.ignore(found.tag, label)
     elif section == "tendon":

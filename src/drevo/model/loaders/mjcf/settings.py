@@ -16,6 +16,7 @@ from drevo.model.loaders.mjcf.expand import expand
 from drevo.model.loaders.mjcf.file import File, from_euler, read_defaults, read_vector
 from drevo.model.loaders.mjcf.include import include
 from drevo.model.loaders.mjcf.meshes import Meshes
+from drevo.model.loaders.mjcf.softness import read_stepping
 
 WORDS = {  # of <compiler>, each one of a few
     "angle": ("degree", "radian"),
@@ -37,6 +38,7 @@ def read_file(draft: Draft, root: Element, files: Files, source: str, outer: Fil
     file = File(draft, root, _merged(root, "compiler"), flags, budget=budget, depth=depth)
     if outer:
         file.names, file.taken, file.medium = outer.names, outer.taken, outer.medium
+        file.geom_names = outer.geom_names
         file.springdampers = outer.springdampers
     else:
         _read_options(file)
@@ -55,6 +57,8 @@ def read_file(draft: Draft, root: Element, files: Files, source: str, outer: Fil
             )
         elif not outer and element.tag in ("body", "joint", "freejoint") and element.get("name"):
             file.names.add(element.get("name"))  # they come before names that we make up
+        elif not outer and element.tag == "geom":
+            file.geom_names.add(element.get("name"))
     return file
 
 
@@ -100,6 +104,7 @@ def _read_options(file: File) -> None:
         draft.gravity = read_vector(Reader(draft.problems.append, "option"), option, "gravity", GRAVITY)
     else:
         draft.gravity = ORIGIN
+    read_stepping(file, option)
     label, before = f"<option> (line {option.line})", len(draft.unread)
     if file.flags.passive:
         file.flags.note(draft, "option", option.attributes, label)

@@ -18,6 +18,7 @@ from drevo.model.description import Link
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import own, unread
 from drevo.model.loaders.closures import split_loops
+from drevo.model.loaders.primitives import enter_geoms
 from drevo.model.loaders.sdf.frames import (
     JOINTS,
     MODEL,
@@ -66,6 +67,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
     if top.first(own.KINEMATIC):
         draft.links = [replace(link, inertial=None) for link in draft.links]
         draft.take_as_kinematic()
+    enter_geoms(draft, scene.friction)
     _stand(scene)
     _note_unread(draft, top, world)
     return draft

@@ -30,6 +30,7 @@ class Scene:
     held: dict[str, str] = field(default_factory=dict)  # name -> what it is attached to
     placed: dict[str, FramePose] = field(default_factory=lambda: {MODEL: HERE})
     gearboxes: list[Element] = field(default_factory=list)
+    friction: dict[str, float] = field(default_factory=dict)  # of sliding, by the names of geoms
 
     def where(self, name: str) -> FramePose:
         """The pose of a frame in the model: up the chain of frames it is relative to, without recursion."""

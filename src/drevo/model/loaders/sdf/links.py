@@ -19,6 +19,7 @@ from drevo.model.rotations import add_vectors, apply, turn_tensor
 SIZES = {**SHAPE_SIZES, "ellipsoid": ("radii",)}
 TRIPLES = ("size", "radii")
 HALVED = {"box": (0, 1, 2), "cylinder": (1,), "capsule": (1,)}  # sizes that `solids` takes by half
+FRICTION = (("surface", "friction", "bullet", "friction"), ("surface", "friction", "ode", "mu"))
 WATER = 1000.0  # kg/m^3, of shapes that do not say
 
 
@@ -26,7 +27,7 @@ def read_link(scene: Scene, element: Element) -> Link:
     name = given_name(scene, element)
     owner = f"link {name!r} (line {element.line})"
     inertial = element.first("inertial")
-    shapes = tuple(shape for child in element.children if (shape := _shape(child)))
+    shapes = _shapes(scene, element, name)
     if inertial is None:
         scene.draft.doubts.append(
             f"{owner} has no <inertial>, taken as 1 kg with moments of 1 kg m^2, as SDFormat means it; give it one"
@@ -116,6 +117,24 @@ def _weighed(scene: Scene, reader: Reader, solid: Element) -> MassProperties:
 def _sizes(reader: Reader, solid: Element) -> tuple[float, ...]:
     none = {tag: (0.0, 0.0, 0.0) if tag in TRIPLES else (0.0,) for tag in SIZES[solid.tag]}
     return tuple(x for tag, zero in none.items() for x in read_numbers(reader, solid.first(tag), zero))
+
+
+def _shapes(scene: Scene, link: Element, name: str) -> tuple[Shape, ...]:
+    """What the link shows and collides with; notes how rough it is there."""
+    shapes: list[Shape] = []
+    for child in link.children:
+        shape = _shape(child)
+        if shape is None:
+            continue
+        for path in FRICTION if shape.role == "collision" else ():
+            found: Element | None = child
+            for tag in path:
+                found = found and found.first(tag)
+            mu = read_numbers(Reader(lambda fault: None, ""), found, (-1.0,))[0]
+            if mu >= 0.0:
+                scene.friction[f"{name}_collision{len(shapes)}"] = mu
+        shapes.append(shape)
+    return tuple(shapes)
 
 
 def _shape(element: Element) -> Shape | None:

@@ -1,0 +1,112 @@
+"""<actuator> and <sensor> of an MJCF file: gains and biases of what drives joints, and what is measured."""
+
+from __future__ import annotations
+
+from drevo.io import xml
+from drevo.io.xml import Element, Reader
+from drevo.model.contact import JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
+from drevo.model.description import ORIGIN, Limit, Vec3
+from drevo.model.loaders.mjcf.equality import Layout
+from drevo.model.loaders.mjcf.file import File, read_some
+from drevo.model.rotations import HERE
+
+ACTUATORS = ("general", "motor", "position", "velocity", "damper")
+TRANSMISSIONS = ("joint", "jointinparent")
+STATEFUL = ("dyntype", "timeconst", "actdim")  # attributes of actuators with a state of their own
+OBJECTS = {"body": "body", "xbody": "body", "site": "site"}  # what a frame sensor measures
+
+
+def read_actuator(file: File, element: Element, label: str) -> bool:
+    """Enter what acts on one hinge or slide by gains without a state; False for the rest, which is not read."""
+    reader = Reader(file.draft.problems.append, label)
+    get = element.get
+    target = next((get(key) for key in TRANSMISSIONS if get(key)), "")
+    joint = next((joint for joint in file.draft.joints if joint.name == target), None)
+    odd = get("dyntype", "none") != "none" or any(key in element.attributes for key in STATEFUL[1:])
+    if element.tag not in ACTUATORS or joint is None or joint.kind not in ("revolute", "prismatic") or odd:
+        return False
+    laws = _law(reader, element)
+    if laws is None:
+        return False
+    gear = read_some(reader, element, "gear", (1.0,) + (0.0,) * 5, xml.ANY)[0]
+    name = element.get("name") or _unused(file, f"{joint.name}_{element.tag}")
+    control, force = (_range(file, reader, element, key) for key in ("ctrl", "force"))
+    inherit = reader.scalar(element, "inheritrange", 0.0)
+    if inherit > 0.0 and element.tag == "position":
+        control = _inherited(joint.limit or Limit(), inherit)
+    file.draft.actuators.append(Actuator(name, joint.name, gear, *laws, control, force))
+    return True
+
+
+def _law(reader: Reader, element: Element) -> tuple[Vec3, Vec3] | None:
+    """Gain and bias, each of 1, length and velocity; None where they are of another kind."""
+    number = reader.scalar
+    if element.tag == "motor":
+        return (1.0, 0.0, 0.0), ORIGIN
+    if element.tag == "position":
+        if "dampratio" in element.attributes:
+            return None
+        stiffness, damping = number(element, "kp", 1.0, xml.ANY), number(element, "kv", 0.0, xml.ANY)
+        return (stiffness, 0.0, 0.0), (0.0, -stiffness, -damping)
+    if element.tag in ("velocity", "damper"):
+        damping = number(element, "kv", 1.0, xml.ANY)
+        law = ((damping, 0.0, 0.0), (0.0, 0.0, -damping)), ((0.0, 0.0, -damping), ORIGIN)
+        return law[element.tag == "damper"]
+    kinds = element.get("gaintype", "fixed"), element.get("biastype", "none")
+    if kinds[0] not in ("fixed", "affine") or kinds[1] not in ("none", "affine"):
+        return None
+    a, b, c = read_some(reader, _first(element, "gainprm"), "gainprm", (1.0, 0.0, 0.0), xml.ANY)
+    d, e, f = read_some(reader, _first(element, "biasprm"), "biasprm", ORIGIN, xml.ANY)
+    return (a, b, c) if kinds[0] == "affine" else (a, 0.0, 0.0), (d, e, f) if kinds[1] == "affine" else ORIGIN
+
+
+def _first(element: Element, attribute: str) -> Element:
+    """The element with three numbers of an attribute at most; others are of other kinds of gains."""
+    text = " ".join(element.get(attribute).split()[:3])
+    return Element(element.tag, {attribute: text} if text else {}, element.line)
+
+
+def _range(file: File, reader: Reader, element: Element, what: str) -> tuple[float, float] | None:
+    limited, key = element.get(f"{what}limited", "auto"), f"{what}range"
+    if limited == "auto":
+        limited = "true" if key in element.attributes and file.compiler.get("autolimits") != "false" else "false"
+    if limited == "false":
+        return None
+    low, high = reader.vector(element, key, (0.0, 0.0), xml.ANY)
+    return low, high
+
+
+def _inherited(limit: Limit, share: float) -> tuple[float, float] | None:
+    if limit.lower is None or limit.upper is None:
+        return None
+    middle, half = (limit.lower + limit.upper) / 2.0, (limit.upper - limit.lower) / 2.0 * share
+    return middle - half, middle + half
+
+
+def _unused(file: File, name: str) -> str:
+    taken = {actuator.name for actuator in file.draft.actuators}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def read_sensor(file: File, element: Element, layout: Layout) -> bool:
+    """Enter what is measured at a joint, at a site or in the frame of a body; False for the rest."""
+    tag, get = element.tag, element.get
+    name = get("name") or f"{tag}_{len(file.draft.sensors)}"
+    if tag in JOINT_SENSORS:
+        if get("joint") not in {joint.name for joint in file.draft.joints}:
+            return False
+        file.draft.sensors.append(Sensor(name, tag, get("joint")))
+        return True
+    if tag not in LINK_SENSORS or get("reftype"):
+        return False
+    kind, target = OBJECTS.get(get("objtype", "site")), get("site") or get("objname")
+    if kind == "site" and target in layout.sites:
+        body, (place, turn) = layout.sites[target]
+    elif kind == "body" and target in layout.bodies and get("objtype") == "xbody":
+        body, (place, turn) = target, HERE
+    else:
+        return False
+    file.draft.sensors.append(Sensor(name, tag, "", body, place, turn, layout.sizes.get(target, ORIGIN)))
+    return True

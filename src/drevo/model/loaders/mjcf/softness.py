@@ -1,0 +1,55 @@
+"""Numbers of MJCF that say how softly something holds: friction, solref, solimp; of joints, and the steps."""
+
+from __future__ import annotations
+
+from drevo.io import xml
+from drevo.io.xml import Element, Reader
+from drevo.model.contact import FRICTION, SOLIMP, SOLREF, JointSoftness, Solimp, Solref, Stepping
+from drevo.model.loaders.mjcf.file import File, read_some
+
+# of <flag>: what the laws of contact heed
+FLAGS = ("contact", "limit", "frictionloss", "equality", "filterparent", "refsafe", "eulerdamp", "clampctrl")
+
+
+def read_whole(reader: Reader, element: Element, attribute: str, default: int) -> int:
+    return int(reader.scalar(element, attribute, float(default), 2.0**31))
+
+
+def read_friction(reader: Reader, element: Element) -> tuple[float, float, float]:
+    a, b, c = read_some(reader, element, "friction", FRICTION)
+    return a, b, c
+
+
+def read_solref(reader: Reader, element: Element, name: str = "solref", usual: Solref = SOLREF) -> Solref:
+    a, b = read_some(reader, element, name, usual, xml.ANY)
+    return a, b
+
+
+def read_solimp(reader: Reader, element: Element, name: str = "solimp") -> Solimp:
+    a, b, c, d, e = read_some(reader, element, name, SOLIMP, xml.ANY)
+    return a, b, c, d, e
+
+
+def read_softness(reader: Reader, element: Element, name: str) -> JointSoftness | None:
+    """How softly a joint's limits and dry friction hold; None where it is as usual."""
+    found = JointSoftness(
+        name,
+        read_solref(reader, element, "solreflimit"),
+        read_solimp(reader, element, "solimplimit"),
+        reader.scalar(element, "margin", 0.0),
+        read_solref(reader, element, "solreffriction"),
+        read_solimp(reader, element, "solimpfriction"),
+    )
+    return None if found == JointSoftness(name) else found
+
+
+def read_stepping(file: File, option: Element) -> None:
+    """<option>: the step, the integrator, the cone, and the flags that are off."""
+    reader = Reader(file.draft.problems.append, "option")
+    file.draft.stepping = Stepping(
+        reader.scalar(option, "timestep", 0.002),
+        option.get("integrator", "Euler"),
+        option.get("cone", "pyramidal"),
+        reader.scalar(option, "impratio", 1.0),
+        tuple(flag for flag in FLAGS if flag in file.flags.off),
+    )

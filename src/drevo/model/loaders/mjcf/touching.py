@@ -1,0 +1,107 @@
+"""What touches in an MJCF file, and how it steps: geoms, explicit pairs, softness of limits, <option>."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from drevo.io import xml
+from drevo.io.xml import Element, Reader
+from drevo.model.contact import ContactPair, Geom
+from drevo.model.loaders.mjcf.equality import Layout
+from drevo.model.loaders.mjcf.file import File, Held, read_some
+from drevo.model.loaders.mjcf.geoms import SolidGeom, geom_of
+from drevo.model.loaders.mjcf.softness import read_friction, read_solimp, read_solref, read_whole
+from drevo.model.rotations import quaternion_of
+
+READ = ("plane", "sphere", "capsule", "cylinder", "box")
+ENDS = ("geom1", "geom2")
+
+
+def read_world(file: File, inside: list[Held]) -> None:
+    """The geoms that stand in the world itself."""
+    read_geoms(
+        "world",
+        [
+            geom_of(own, f"the world (line {geom.line})", own.attributes(geom, childclass), within)
+            for own, geom, childclass, within in inside
+            if geom.tag == "geom"
+        ],
+    )
+
+
+def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
+    """Those of a body that may touch; what has no collider here is listed by its kind."""
+    for k, geom in enumerate(geoms):
+        file, element = geom.file, geom.element
+        own = element.get("name")
+        faults = list(geom.faults)
+        reader = Reader(faults.append, f"geom on line {element.line} of body {body!r}")
+        bits = [read_whole(reader, element, key, 1) for key in ("contype", "conaffinity")]
+        if not any(bits) and own not in _paired(file):
+            continue
+        if geom.kind not in READ or faults:
+            file.draft.leave_out(f"{geom.kind} geoms", own or body)
+            continue
+        name = own if own else _unused(file, f"{body}_geom{k}")
+        file.draft.geoms.append(
+            Geom(
+                name, body, geom.kind, geom.size, geom.place, geom.turn,
+                read_friction(reader, element), read_whole(reader, element, "condim", 3),
+                read_solref(reader, element), read_solimp(reader, element),
+                reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
+                read_whole(reader, element, "priority", 0), reader.scalar(element, "solmix", 1.0, xml.ANY),
+                bits[0], bits[1],
+            )
+        )  # fmt: skip
+        file.draft.problems += faults
+
+
+def _paired(file: File) -> set[str]:
+    """The names of geoms in explicit pairs."""
+    pairs = (pair for section in file.root.all("contact") for pair in section.all("pair"))
+    return {pair.get(end) for pair in pairs for end in ENDS}
+
+
+def _unused(file: File, name: str) -> str:
+    while name in file.geom_names:
+        name += "_"
+    file.geom_names.add(name)
+    return name
+
+
+def read_pair(file: File, element: Element, label: str) -> None:
+    """An explicit pair; what it does not say is combined from its geoms."""
+    reader = Reader(file.draft.problems.append, label)
+    known = {geom.name for geom in file.draft.geoms}
+    ends = [element.get(end) for end in ENDS]
+    if not set(ends) <= known:
+        file.draft.leave_out("pairs of geoms that are not read", "-".join(ends))
+        return
+    given = element.attributes
+    friction = read_some(reader, element, "friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
+    file.draft.pairs.append(
+        ContactPair(
+            ends[0], ends[1],
+            read_whole(reader, element, "condim", 3) if "condim" in given else None,
+            friction if "friction" in given else None,
+            read_solref(reader, element) if "solref" in given else None,
+            read_solimp(reader, element) if "solimp" in given else None,
+            reader.optional(element, "margin"), reader.optional(element, "gap"),
+            read_solref(reader, element, "solreffriction", (0.0, 0.0)),
+        )
+    )  # fmt: skip
+
+
+def read_initial(file: File, layout: Layout) -> None:
+    """q as the file puts the robot: hinges and slides at `ref`, free bodies where they stand."""
+    parts: list[tuple[float, ...]] = []
+    for joint in file.draft.joints:
+        if joint.kind in ("revolute", "prismatic") and not joint.mimic:
+            parts.append((layout.at.get(joint.name, 0.0),))
+        elif joint.kind == "spherical":
+            parts.append((0.0, 0.0, 0.0, 1.0))
+        elif joint.kind == "free":
+            place, turn = layout.bodies[joint.child]
+            parts.append((*place, *quaternion_of(turn)))
+    neutral = [(0.0,) if len(part) == 1 else (0.0,) * (len(part) - 1) + (1.0,) for part in parts]
+    file.draft.initial = tuple(chain(*parts)) if parts != neutral else ()

@@ -1,0 +1,148 @@
+"""What touches, drives and measures as MJCF, and how the file steps; what is as usual is not written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from drevo.model.contact import (
+    FRICTION,
+    JOINT_SENSORS,
+    SOLIMP,
+    SOLREF,
+    Actuator,
+    ContactPair,
+    Geom,
+    JointSoftness,
+    Sensor,
+    Solimp,
+    Solref,
+    Stepping,
+)
+from drevo.model.description import IDENTITY, ORIGIN, Link, Shape
+from drevo.model.loaders.primitives import half_lengths
+from drevo.model.loaders.writing import TextValue, element
+from drevo.model.rotations import FramePose, transpose
+
+SITE = "sensor_"  # how the names of sites begin at which something is measured
+
+
+def place_of(pose: FramePose) -> dict[str, tuple[float, ...]]:
+    """The attributes pos and xyaxes, where they say something."""
+    place, turn = pose
+    given: dict[str, tuple[float, ...]] = {}
+    if place != ORIGIN:
+        given["pos"] = place
+    if turn != IDENTITY:
+        x, y, _ = transpose(turn)
+        given["xyaxes"] = (*x, *y)
+    return given
+
+
+def unless(value: TextValue | None, usual: object) -> TextValue | None:
+    """None, which is not written, for what is as usual."""
+    return None if value == usual else value
+
+
+def softness_of(solref: Solref, solimp: Solimp, what: str = "") -> dict[str, TextValue | None]:
+    """solref and solimp, of limits or friction with that at the end of their names."""
+    return {f"solref{what}": unless(solref, SOLREF), f"solimp{what}": unless(solimp, SOLIMP)}
+
+
+def geoms_of(link: Link, geoms: Iterable[Geom]) -> Iterator[list[str]]:
+    """The shapes of a link in their order, those that touch as the geoms that they are, then other geoms."""
+    left = {(geom.kind, geom.size, geom.origin, geom.rotation): geom for geom in geoms if geom.kind != "hull"}
+    whole = not left
+    for shape in filter(plain_solid, link.shapes):
+        size = half_lengths(shape)
+        touching = (
+            left.pop((shape.kind, size, shape.origin, shape.rotation), None) if shape.role == "collision" else None
+        )
+        if touching:
+            yield _geom(touching)
+        else:
+            touches = None if shape.role == "collision" and whole else 0.0
+            yield element(
+                "geom", type=shape.kind, size=size, mass=0.0, contype=touches, conaffinity=touches,
+                **place_of((shape.origin, shape.rotation)),
+            )  # fmt: skip
+    yield from map(_geom, left.values())
+
+
+def plain_solid(shape: Shape) -> bool:
+    """It is written: meshes are not."""
+    return shape.kind != "mesh" and min(shape.size) > 0.0
+
+
+def _geom(geom: Geom) -> list[str]:
+    given: dict[str, TextValue | None] = {
+        key: unless(float(getattr(geom, key)), usual)
+        for key, usual in (
+            ("condim", 3),
+            ("margin", 0),
+            ("gap", 0),
+            ("priority", 0),
+            ("solmix", 1),
+            ("contype", 1),
+        )
+    }
+    given |= {"conaffinity": unless(float(geom.conaffinity), 1), "friction": unless(geom.friction, FRICTION)}
+    given["size"] = (0.0, 0.0, 1.0) if geom.kind == "plane" else geom.size
+    place = place_of((geom.origin, geom.rotation))
+    soft = softness_of(geom.solref, geom.solimp)
+    return element("geom", name=geom.name, type=geom.kind, mass=0.0, **given, **soft, **place)
+
+
+def pair_of(pair: ContactPair) -> list[str]:
+    """<pair>, with what it does not leave to its geoms."""
+    given: dict[str, TextValue | None] = {
+        key: getattr(pair, key) for key in ("friction", "solref", "solimp", "margin", "gap")
+    }
+    given["condim"] = None if pair.condim is None else float(pair.condim)
+    given["solreffriction"] = unless(pair.solref_friction, (0.0, 0.0))
+    return element("pair", geom1=pair.geom_a, geom2=pair.geom_b, **given)
+
+
+def joint_softness(soft: JointSoftness | None) -> dict[str, TextValue | None]:
+    """Attributes of <joint>."""
+    if soft is None:
+        return {}
+    limit = softness_of(soft.limit_solref, soft.limit_solimp, "limit")
+    friction = softness_of(soft.friction_solref, soft.friction_solimp, "friction")
+    return {**limit, **friction, "margin": soft.limit_margin or None}
+
+
+def actuator_of(actuator: Actuator) -> list[str]:
+    """Any actuator as <general>."""
+    gain, bias = actuator.gain, actuator.bias
+    affine = any(gain[1:])
+    return element(
+        "general", name=actuator.name, joint=actuator.joint, gear=unless(actuator.gear, 1.0),
+        gaintype="affine" if affine else None, gainprm=unless(gain if affine else gain[0], 1.0),
+        biastype="affine" if any(bias) else None, biasprm=unless(bias, ORIGIN),
+        ctrlrange=actuator.control_range, forcerange=actuator.force_range,
+    )  # fmt: skip
+
+
+def sensor_site(k: int, sensor: Sensor) -> list[str]:
+    """Where a sensor of a link is."""
+    size = sensor.size if any(sensor.size) else None
+    return element("site", name=f"{SITE}{k}", size=size, **place_of((sensor.origin, sensor.rotation)))
+
+
+def sensor_of(k: int, sensor: Sensor) -> list[str]:
+    """The sensor with its joint or its site."""
+    if sensor.kind in JOINT_SENSORS:
+        return element(sensor.kind, name=sensor.name, joint=sensor.joint)
+    if sensor.kind.startswith("frame"):
+        return element(sensor.kind, name=sensor.name, objtype="site", objname=f"{SITE}{k}")
+    return element(sensor.kind, name=sensor.name, site=f"{SITE}{k}")
+
+
+def option_of(gravity: tuple[float, ...], stepping: Stepping) -> list[str]:
+    """<option>."""
+    flags = element("flag", **dict.fromkeys(stepping.disabled, "disable")) if stepping.disabled else []
+    return element(
+        "option", flags, gravity=gravity, timestep=unless(stepping.timestep, 0.002),
+        integrator=unless(stepping.integrator, "Euler"), cone=unless(stepping.cone, "pyramidal"),
+        impratio=unless(stepping.impratio, 1.0),
+    )  # fmt: skip
