@@ -53,17 +53,18 @@ class Demand:
     row: SparseRow
     wholly: bool = False  # the element must vanish, its constant term too
 
-    @property
-    def what(self) -> str:
+    def what(self, parameters: Parameters) -> str:
         """The coefficient in words."""
-        return f"the coefficient of {monomial_text(self.monomial)} in {self.element}"
+        return f"the coefficient of {monomial_text(parameters, self.monomial)} in {self.element}"
 
 
-def monomial_text(m: Monomial) -> str:
-    """c_2^2*s_3 as cos(q_2)^2*sin(q_3)."""
+def monomial_text(parameters: Parameters, m: Monomial) -> str:
+    """c_2^2*s_3 as cos(q_2)^2*sin(q_3); of a slide q_2^2."""
+    turns = {b.q for b in parameters.tree.bodies if b.kind == "revolute"}
     parts = []
     for k, a, b in m:
-        parts += [f"cos(q_{k + 1})" + (f"^{a}" if a > 1 else "")] if a else []
+        name = f"cos(q_{k + 1})" if k in turns else f"q_{k + 1}"
+        parts += [name + (f"^{a}" if a > 1 else "")] if a else []
         parts += [f"sin(q_{k + 1})"] if b else []
     return "*".join(parts) or "1 (the constant term)"
 
@@ -339,7 +340,9 @@ def _possible(parameters: Parameters, demands: Sequence[Demand]) -> None:
         if all(p.kind in tuple("xyzm") for p in known) and len({x > 0 for x in d.row.values()}) == 1:
             names = ", ".join(p.name for p in known)
             how = "vanish" if d.wholly else "be constant"
-            why = d.what if d.monomial != ONE or d.wholly else "a sum that the conditions ask to vanish"
+            why = (
+                d.what(parameters) if d.monomial != ONE or d.wholly else "a sum that the conditions ask to vanish"
+            )
             raise TraceError(
                 f"{d.element} cannot {how}: {why} is made of masses and moments of inertia with one sign "
                 f"({names}), which no bodies bring to zero"
@@ -372,7 +375,7 @@ def _solve(parameters: Parameters, demands: Sequence[Demand], free: frozenset[in
             size = sum(abs(float(x) * values[k]) for k, x in row.items())
             if abs(sum(float(x) * values[k] for k, x in row.items())) > CLOSE * size:
                 raise TraceError(
-                    f"no choice of the free parameters makes {d.what} vanish, with "
+                    f"no choice of the free parameters makes {d.what(parameters)} vanish, with "
                     f"{', '.join(parameters.all[k].name for k in row)} as the robot has them"
                 )
             fixed.add(row)

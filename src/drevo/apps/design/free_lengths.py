@@ -24,14 +24,14 @@ Unknown = tuple[Monomial, int]  # powers of lengths, parameter
 
 
 def lengths_of(model: Model, names: Sequence[str]) -> frozenset[int]:
-    """The bodies of lengths "L_2"; each must be along a coordinate axis of the parent."""
+    """The bodies of lengths "L_2", which keep the direction that their offset has."""
     bodies = {b.number: (i, b) for i, b in enumerate(build_tree(model, snap=SNAP).bodies)}
     out = set()
     for name in names:
         i, b = bodies.get(name[2:], (-1, None))
-        if b is None or b.parent < 0 or sum(1 for x in b.p if x) != 1:
+        if b is None or b.parent < 0 or not any(b.p):
             raise InputError(
-                f"free: {name!r} is no length that can be solved for: its offset must lie along one axis of its "
+                f"free: {name!r} is no length that can be solved for: it must be the offset of a body from its "
                 "parent and not be zero"
             )
         out.add(i)

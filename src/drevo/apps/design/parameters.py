@@ -24,6 +24,7 @@ from .polynomial import NUMBER, ONE, Angle, Poly, exact, forms, rational, slide
 
 KINDS = ("xy", "xz", "yz", "dx", "dy", "dz", "y", "x", "z", "m")  # a condition is solved for the first of these
 LENGTH = {"m": 0, "dx": 1, "dy": 1, "dz": 1}  # power of a length in each; 2 for the rest
+LONG = 10**6  # a denominator that tells a reader nothing
 SNAP = 1e-9  # rad, as in write_out
 
 
@@ -86,8 +87,7 @@ class Parameters:
     def _offset(self, i: int, p: Vec, symbol: bool) -> Vec:
         if not symbol:
             return Vec(*(exact(x) for x in p))
-        letter = slide(self.tree.nq + i)
-        return Vec(*(0.0 if not x else letter if x > 0 else -letter for x in p))
+        return Vec(*(slide(self.tree.nq + i) * _fraction(x) if x else 0.0 for x in unit_vector(p)))
 
     def symbol(self, i: int, kind: str) -> Poly:
         return Poly.parameter(self.at[i, kind])
@@ -135,8 +135,9 @@ class Parameters:
             return rational(_size(self.tree.bodies[self.by_number[whole[1]]].p))
         part = re.fullmatch(r"([xyz])_(\d+?),?(\d+?)\^e", name) or re.fullmatch(r"([xyz])_(\d),?(\d+)\^e", name)
         if part and part[3] in self.by_number:
-            p = self.tree.bodies[self.by_number[part[3]]].p
-            return rational(p["xyz".index(part[1])] / (_size(p) or 1.0))
+            i, axis = self.by_number[part[3]], "xyz".index(part[1])
+            p = self.tree.bodies[i].p
+            return unit_vector(p)[axis] if i in self.letters else rational(p[axis] / (_size(p) or 1.0))
         return None
 
     def element(self, label: object) -> tuple[int, int]:
@@ -167,6 +168,20 @@ class Parameters:
 
 def _size(p: Vec) -> float:
     return max(map(abs, p)) if sum(1 for x in p if x) == 1 else math.hypot(*p)
+
+
+def unit_vector(p: Vec) -> list[Fraction]:
+    """The direction of an offset: the nearest with rational components whose squares sum up to one exactly.
+
+    By stereographic projection from the pole that is farthest from it.
+    """
+    size = _size(p)
+    last = max(range(3), key=lambda k: abs(p[k]))
+    sign = 1 if p[last] > 0 else -1
+    flat = [Fraction(x / (size + abs(p[last]))).limit_denominator(10**7) if k != last else Fraction(0)
+            for k, x in enumerate(p)]  # fmt: skip
+    square = sum((x * x for x in flat), Fraction(0))
+    return [2 * x / (1 + square) if k != last else sign * (1 - square) / (1 + square) for k, x in enumerate(flat)]
 
 
 def exact_rotation(R: Mat) -> Mat:
@@ -226,6 +241,20 @@ def lengths(parameters: Parameters) -> list[Length]:
     return out
 
 
+def directions(parameters: Parameters) -> list[tuple[str, Fraction]]:
+    """x_23^e, y_23^e of the free lengths' offsets that lie along no axis."""
+    out = []
+    for j in sorted(parameters.letters):
+        b = parameters.tree.bodies[j]
+        u, up = unit_vector(b.p), parameters.tree.bodies[b.parent].number
+        out += [(f"{a}_{up}{b.number}^e", x) for a, x in zip("xyz", u) if x and abs(x) != 1]
+    return out
+
+
+def _product(l: Length, r: Length) -> Length:
+    return Length(f"{l.name}^2" if l is r and "*" not in l.name else f"{l.name}*{r.name}", l.value * r.value, 0)
+
+
 class Coefficients:
     """Numbers as people write them: products of the robot's lengths where they are that; not of free lengths."""
 
@@ -233,13 +262,20 @@ class Coefficients:
         self.known = [x for x in lengths(parameters) if x.body not in parameters.letters]
         bodies = [b for i, b in enumerate(parameters.tree.bodies) if b.parent >= 0 and i not in parameters.letters]
         self.squares = [(sum(rational(x) ** 2 for x in b.p), f"L_{b.number}^2") for b in bodies if any(b.p)]
+        single = [Length(name, x, 0) for name, x in directions(parameters)]
+        pairs = [_product(l, r) for k, l in enumerate(single) for r in single[k:]]
+        self.directions = [Length("", Fraction(1), 0), *single, *pairs]
 
     def text(self, x: Fraction, power: int, body: int) -> str:
         """`power` lengths are expected in it; those of the parameter's own body are tried first."""
-        for factor, name in self._candidates(power, body):
-            ratio = x / factor
-            if ratio.denominator <= 2 and abs(ratio.numerator) <= 4:
-                return "*".join(t for t in ("" if ratio == 1 else str(ratio), name) if t) or "1"
+        for along in self.directions:
+            for factor, name in self._candidates(power, body):
+                ratio = x / (factor * along.value)
+                if ratio.denominator <= 2 and abs(ratio.numerator) <= 4:
+                    times = "" if abs(ratio) == 1 else str(abs(ratio))
+                    return ("-" if ratio < 0 else "") + (
+                        "*".join(t for t in (times, name, along.name) if t) or "1"
+                    )
         return str(x) if x.denominator == 1 else _decimal(x)
 
     def _candidates(self, power: int, body: int) -> list[tuple[Fraction, str]]:
@@ -250,12 +286,11 @@ class Coefficients:
             pairs = [(l, r) for k, l in enumerate(ordered) for r in ordered[k:]]
             pairs.sort(key=lambda t: (t[0].body != body) + (t[1].body != body))
             whole = [(Fraction(x), name) for x, name in self.squares]
-            return [(l.value * r.value, f"{l.name}^2" if l is r and "*" not in l.name else f"{l.name}*{r.name}")
-                    for l, r in pairs] + whole  # fmt: skip
+            return [(t.value, t.name) for t in (_product(l, r) for l, r in pairs)] + whole
         return [(Fraction(1), "")]
 
 
 def _decimal(x: Fraction) -> str:
-    """A finite decimal where there is a short one, else the fraction."""
+    """A finite decimal where there is a short one, or where the fraction is long; else the fraction."""
     short = repr(float(x))
-    return short if Fraction(short) == x else f"{x.numerator}/{x.denominator}"
+    return short if Fraction(short) == x or x.denominator > LONG else f"{x.numerator}/{x.denominator}"
