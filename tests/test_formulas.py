@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 import pytest
 from telegin_cases import case, model_of
 
@@ -173,3 +177,66 @@ def test_what_is_no_formula_of_this_robot(text: object, words: str) -> None:
 def test_own_names_stay_allowed() -> None:
     judged = drevo.check_formulas(drevo.load("three-link"), "a = d_x3; R_9 = 2*a; H_32 = 0")
     assert judged.defined == ("a", "R_9")
+
+
+RIGHT = {
+    "links": (LINKS, """
+        m_33^e = d_x3*(x_23^e*c_3 + y_23^e*s_3); m_32^e = d_x3*s_23; m_22^e = d_x2*s_2 + d_y2*c_2 + m_32^e
+        H_22 = I_2^d + H_33 + 2*L_3*m_33^e; H_11 = I_1^d + H_22 + 2*L_2*m_22^e; H_32 = H_33 + L_3*m_33^e
+        H_31 = H_32 + L_2*m_32^e; H_21 = H_22 + L_2*m_22^e; I_2^d = I_2^q + m_3*L_3^2"""),
+    "arms": (ARMS, """
+        m_33^e = d_x3*c_3; H_22 = I_2^d + H_33 + 2*L_3*m_33^e; m_32^e = d_x3*(x_14^e*c_23 - y_14^e*s_23)
+        m_22^e = d_x2*(x_14^e*c_2 - y_14^e*s_2) + m_32^e; H_32 = H_33 + L_3*m_33^e; H_31 = H_32 + L_2*m_32^e
+        H_44 = I_4^d + H_55 + 2*L_5*m_55^e; m_44^e = d_x4*(x_14^e*c_4 + y_14^e*s_4) + m_54^e
+        H_51 = H_54 + L_4*m_54^e; H_41 = H_44 + L_4*m_44^e"""),
+}  # fmt: skip
+
+
+def slips(node: expressions.FormulaNode, bodies: int) -> Iterator[expressions.FormulaNode]:
+    """A wrong sign, number, index, a dropped term or factor, a sine for a cosine: one at a time."""
+    for x in expressions.nodes(node):
+        if len(x.parts) == 2:
+            yield from (expressions.replaced(node, x, part) for part in x.parts)
+        if x.kind in "+-" and len(x.parts) == 2:
+            other = "-" if x.kind == "+" else "+"
+            yield expressions.replaced(node, x, expressions.FormulaNode(other, None, x.parts))
+        if x.kind == "number":
+            yield expressions.replaced(node, x, expressions.FormulaNode("number", "3"))
+        if x.kind == "name":
+            at = next(i for i, letter in enumerate(x.value) if letter.isdigit())
+            names = [x.value[:at] + str(int(x.value[at]) % bodies + 1) + x.value[at + 1 :]]
+            names += [{"c": "s", "s": "c"}[x.value[0]] + x.value[1:]] if x.value[:2] in ("c_", "s_") else []
+            yield from (expressions.replaced(node, x, expressions.FormulaNode("name", n)) for n in names)
+
+
+@pytest.mark.parametrize("robot", RIGHT)
+def test_a_battery_of_slips(robot: str) -> None:
+    """No right formula is called wrong, no wrong one right; every mend holds, and nearly all are as printed."""
+    sympy = pytest.importorskip("sympy")
+
+    def expanded(text: str) -> Any:
+        node = expressions.read_formula(text.split(" = ")[1])[0]
+        return sympy.expand(expressions.value(node, lambda n: sympy.Symbol(n.replace("^", "u")), sympy.Rational))
+
+    model, text = RIGHT[robot]
+    lines = [x.strip() for x in text.replace("\n", ";").split(";") if x.strip()]
+    assert not check_formulas(model, text).wrong
+    bad = []
+    for line in lines:
+        name, right = line.split(" = ")
+        changed = slips(expressions.read_formula(right)[0], len(model.joints))
+        bad += [(line, f"{name} = {expressions.formula_text(x)}") for x in changed]
+    bad = [bad[i] for i in np.random.default_rng(0).permutation(len(bad))[:60]]
+    judged = check_formulas(model, "\n".join(x for _, x in bad))
+    assert [w.printed for w in judged.wrong] == [x for _, x in bad]
+    assert not check_formulas(model, "\n".join(w.suggestion for w in judged.wrong)).wrong
+    same = [expanded(w.suggestion) == expanded(line) for w, (line, _) in zip(judged.wrong, bad)]
+    assert np.mean(same) >= 0.85 and not any("*1" in w.suggestion for w in judged.wrong)
+
+
+def test_latex_is_read() -> None:
+    text = r"m_{32}^{e} = d_{x3} \sin q_{2} \cos q_{3} + d_{x3} \cos q_2 \cdot \sin q_3"
+    text += r"; d_{x3} = \frac{2 m_{o3}}{2} x_{c3}"
+    assert check_formulas(LINKS, text).right == ("m_32^e", "d_x3")
+    with pytest.raises(InputError, match="frac takes two groups in braces"):
+        check_formulas(LINKS, r"H_33 = \frac{1}")

@@ -13,26 +13,86 @@ from .formula_values import LETTERS, Array, Values, split_name
 
 Judge = Callable[[FormulaNode], bool]  # whether an expression has the true value
 COSINES = 24  # names tried as constants of a*c + b*s
+Powers = tuple[tuple[str, int], ...]  # names with their powers
 
 
 def suggestion_for(values: Values, own: Mapping[str, Array], name: str, node: FormulaNode, right: Judge) -> str:
-    """The mended right side, or an empty text."""
+    """The mended right side, or an empty text. The likeliest slips first: a sign, a term, an index."""
     leaves = [x for x in expressions.leaves(node) if x.kind == "name"]
     others = [n for n in (*own, *_symbols(values)) if n != name]
+    true = statement(values, name)
     stages: list[Iterator[FormulaNode]] = [
+        _signs(node),
+        _one_term(node, true),
         (_exchanged(node, x, n) for x in leaves for n in _indices(values, x.value) if n != name),
         (_exchanged(node, x, n) for x in leaves for n in _letters(values, x.value) if n != name),
-        _signs(node),
         _numbers(node),
-        _projections(values, own, name, node, leaves),
+        _without(node, node),
         (FormulaNode(op, None, (node, _leaf(n))) for n in others for op in "+-"),
+        _factors(node, sorted((n for n in others if _nonzero(values, n, own)), key=_rarity)),
+        _projections(values, own, name, node, leaves),
         (_exchanged(node, x, n) for x in leaves for n in others),
     ]
     for stage in stages:
         for candidate in stage:
             if right(candidate):
-                return expressions.formula_text(candidate)
+                return expressions.formula_text(expressions.simplified(candidate))
     return _by_statement(values, own, name, right)
+
+
+def _one_term(node: FormulaNode, true: str) -> Iterator[FormulaNode]:
+    """The formula with the one term of the statement that it lacks, instead of one that is not in it."""
+    listed, wanted = _terms_of(node), _terms_of(expressions.read_formula(true)[0]) if true else []
+    missing = [t for t in wanted if not _among(t, listed)]
+    if len(wanted) < 2 or len(missing) != 1 or any(split_name(n)[0] in "xyzqe" for n, _ in missing[0][0]):
+        return  # a cosine is for the author to write out
+    (_, sign, term) = missing[0]
+    for _, old, x in (t for t in listed if not _among(t, wanted)):
+        yield expressions.replaced(node, x, term if sign == old else FormulaNode("neg", None, (term,)))
+    yield FormulaNode("+" if sign > 0 else "-", None, (node, term))
+
+
+def _terms_of(node: FormulaNode, sign: int = 1) -> list[tuple[Powers, int, FormulaNode]]:
+    """The summands with their signs, and their factors in one order."""
+    if node.kind in "+-" and len(node.parts) == 2:
+        second = sign if node.kind == "+" else -sign
+        return [*_terms_of(node.parts[0], sign), *_terms_of(node.parts[1], second)]
+    if node.kind == "neg":
+        return _terms_of(node.parts[0], -sign)
+    return [(_factors_of(node), sign, node)]
+
+
+def _factors_of(node: FormulaNode) -> Powers:
+    if node.kind == "*":
+        return tuple(sorted((*_factors_of(node.parts[0]), *_factors_of(node.parts[1]))))
+    if node.kind == "^":
+        return ((expressions.formula_text(node.parts[0]), int(node.value)),)
+    return ((expressions.formula_text(node), 1),)
+
+
+def _among(term: tuple[Powers, int, FormulaNode], listed: list[tuple[Powers, int, FormulaNode]]) -> bool:
+    return any(term[:2] == x[:2] for x in listed)
+
+
+def _without(node: FormulaNode, top: FormulaNode) -> Iterator[FormulaNode]:
+    """One summand or factor less."""
+    for x in expressions.nodes(node):
+        if len(x.parts) == 2 and x.kind in "+-*":
+            yield expressions.replaced(top, x, x.parts[0])
+            second = FormulaNode("neg", None, (x.parts[1],)) if x.kind == "-" else x.parts[1]
+            yield expressions.replaced(top, x, second)
+
+
+def _rarity(name: str) -> int:
+    """Sines and cosines are what is left out most, direction cosines least."""
+    base, _, sup = split_name(name)
+    return 0 if base in ("s", "c") else 2 if base in LETTERS and sup else 1
+
+
+def _factors(node: FormulaNode, names: Sequence[str]) -> Iterator[FormulaNode]:
+    """One factor more."""
+    for x in expressions.leaves(node):
+        yield from (expressions.replaced(node, x, FormulaNode("*", None, (x, _leaf(n)))) for n in names)
 
 
 def _by_statement(values: Values, own: Mapping[str, Array], name: str, right: Judge) -> str:
@@ -44,7 +104,7 @@ def _by_statement(values: Values, own: Mapping[str, Array], name: str, right: Ju
     leaves = [x for x in expressions.leaves(node) if x.kind == "name" and split_name(x.value)[0] in "xyz"]
     for candidate in _projections(values, own, name, node, leaves):
         if right(candidate):
-            return expressions.formula_text(candidate)
+            return expressions.formula_text(expressions.simplified(candidate))
     return found if right(node) else ""
 
 
@@ -143,12 +203,13 @@ def _projections(
         up = values.tree.bodies[i].parent
         if up >= 0:
             constants += [f"{a}_{_sub(values, [up, i])}^e" for a in "xyz"]
+    constants = [n for n in dict.fromkeys(constants) if _nonzero(values, n, own)][:COSINES]
     for x in leaves:
         base, sub, _ = split_name(x.value)
         if base not in ("s", "c", "x", "y", "z"):
             continue
         for index in sorted(_chains(values), key=lambda c: c != sub):
-            for (a, b), sign, turned in product(product(constants[:COSINES], repeat=2), "+-", (False, True)):
+            for (a, b), sign, turned in product(product(constants, repeat=2), "+-", (False, True)):
                 first, second = (f"c_{index}", f"s_{index}") if not turned else (f"s_{index}", f"c_{index}")
                 yield expressions.replaced(node, x, FormulaNode(sign, None, (_times(a, first), _times(b, second))))
 
@@ -194,8 +255,8 @@ def statement(values: Values, name: str) -> str:
     return ""
 
 
-def _nonzero(values: Values, name: str) -> bool:
-    x = values(name)
+def _nonzero(values: Values, name: str, own: Mapping[str, Array] | None = None) -> bool:
+    x = own[name] if own and name in own else values(name)
     return x is not None and float(np.max(np.abs(x))) > 1e-13
 
 

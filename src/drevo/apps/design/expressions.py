@@ -37,7 +37,7 @@ class FormulaNode:
 
 def formula_tokens(text: str) -> list[tuple[str, str]]:
     """(kind, text) of every token."""
-    text = re.sub(r"\\(?=sin|cos)", "", text)
+    text = re.sub(r"\\(?=sin|cos)", "", fractions_in_line(text))
     text = re.sub(r"\\(left|right|mathbf|mathrm|quad|;|!)", "", text).replace("−", "-").replace("\\cdot", "*")
     text = text.replace("·", "*").replace("$", "").replace("\\,", " ").replace("\\times", "*")
     out: list[tuple[str, str]] = []
@@ -56,6 +56,19 @@ def formula_tokens(text: str) -> list[tuple[str, str]]:
                 f"formula {text.strip()[:40]!r}...: more than {MOST} symbols in one line; name its parts"
             )
     return out
+
+
+def fractions_in_line(text: str) -> str:
+    """LaTeX's \\frac{a}{b} as ((a)/(b)), one in another too."""
+    while (at := text.rfind("\\frac")) >= 0:
+        rest = re.match(
+            r"\\d?frac\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})", text[at:]
+        )
+        if rest is None:
+            raise InputError(f"formula {text.strip()!r}: \\frac takes two groups in braces")
+        above, below = rest[1][1:-1], rest[2][1:-1]
+        text = f"{text[:at]}(({above})/({below})){text[at + rest.end() :]}"
+    return text
 
 
 def _named(text: str) -> list[tuple[str, str]]:
@@ -136,7 +149,7 @@ class _Reader:
             return FormulaNode("number", text, at=self.take() and self.at)
         if text in FUNCTIONS:
             self.take()
-            if self.peek()[1] != "(":
+            if self.peek()[1] != "(" and (self.peek()[0] != "name" or self.peek()[1] in FUNCTIONS):
                 raise self.wrong()
             return FormulaNode(text, parts=(self.atom(),))
         if kind == "name":
@@ -205,6 +218,36 @@ def replaced(node: FormulaNode, old: FormulaNode, new: FormulaNode) -> FormulaNo
     if node is old:
         return new
     return FormulaNode(node.kind, node.value, tuple(replaced(p, old, new) for p in node.parts), node.at)
+
+
+def simplified(node: FormulaNode) -> FormulaNode:
+    """Without factors one, summands zero, double signs."""
+    parts = tuple(simplified(p) for p in node.parts)
+    node = FormulaNode(node.kind, node.value, parts, node.at)
+    if node.kind == "neg":
+        (x,) = parts
+        return x.parts[0] if x.kind == "neg" else x if _is(x, 0) else node
+    if node.kind == "^":
+        return parts[0] if node.value == 1 else node
+    return _simplified_pair(node, *parts) if len(parts) == 2 else node
+
+
+def _simplified_pair(node: FormulaNode, a: FormulaNode, b: FormulaNode) -> FormulaNode:
+    if node.kind in "+-":
+        if b.kind == "neg":
+            return FormulaNode("-" if node.kind == "+" else "+", None, (a, b.parts[0]))
+        if _is(a, 0):
+            return b if node.kind == "+" else FormulaNode("neg", None, (b,))
+        return a if _is(b, 0) else node
+    if node.kind == "*" and (_is(a, 0) or _is(b, 0)):
+        return FormulaNode("number", "0")
+    if _is(b, 1):
+        return a
+    return b if node.kind == "*" and _is(a, 1) else node
+
+
+def _is(node: FormulaNode, number: int) -> bool:
+    return node.kind == "number" and float(node.value) == number
 
 
 _RANK = {"+": 1, "-": 1, "neg": 1, "*": 2, "/": 2, "^": 3}
