@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
 from ..errors import DrevoError, InputError, NumericsError
-from ..io.given import Array, number
+from ..io.given import Array, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
@@ -36,6 +36,7 @@ from .checks import (
     square,
 )
 from .constraint import Constraint
+from .passive import acting_in
 from .prepared import NOW, PreparedSet, last_set, prepared_set
 from .prepared import Contacts as Contacts
 from .results import ConstrainedEfforts as ConstrainedEfforts
@@ -61,8 +62,9 @@ def constrained_dynamics(
     f_ext: Mapping[str, ArrayLike] | None = None,
     t: ArrayLike = START,
     stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    passive: bool = False,
 ) -> ConstrainedMotion:
-    """Accelerations and reactions under contacts and constraints; gravity is in.
+    """Accelerations and reactions under contacts and constraints; gravity is in (`passive`: joint forces too).
 
     contacts: {"link", "point", "rows": 3 | 6}; rows 6 are force and moment about the point, world axes.
     stabilise (gamma1, gamma0): gamma + gamma1 f' + gamma0 f in place of gamma (Baumgarte), each a number, one
@@ -71,7 +73,7 @@ def constrained_dynamics(
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
     expect_robot(robot, "constrained_dynamics")
-    motion: ConstrainedMotion = dynamics_of(robot)(q, v, tau, contacts, constraints, f_ext, t, stabilise)
+    motion: ConstrainedMotion = dynamics_of(robot)(q, v, tau, contacts, constraints, f_ext, t, stabilise, passive)
     return motion
 
 
@@ -88,16 +90,18 @@ def dynamics_of(robot: Dynamics) -> Callable[..., ConstrainedMotion]:
         f_ext: Mapping[str, ArrayLike] | None = None,
         t: ArrayLike = START,
         stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+        passive: bool = False,
     ) -> ConstrainedMotion:
         mine, others, s, motion, _, now = last
         try:
-            if mine == contacts and others == constraints and t is START and f_ext is None and stabilise is None:
+            plain = t is START and f_ext is None and stabilise is None and passive is False
+            if plain and mine == contacts and others == constraints:
                 found = new(ConstrainedMotion)
                 found._set, found._motion, found._time = s, motion(q, v, tau, *now), NOW
                 return found
         except (ValueError, DrevoError):
             pass  # said below
-        return _dynamics(robot, q, v, tau, contacts, constraints, f_ext, t, stabilise)
+        return _dynamics(robot, q, v, tau, contacts, constraints, f_ext, t, stabilise, passive)
 
     return constrained_dynamics
 
@@ -112,10 +116,12 @@ def _dynamics(
     f_ext: Mapping[str, ArrayLike] | None,
     t: ArrayLike,
     stabilise: tuple[ArrayLike, ArrayLike] | None,
+    passive: bool,
 ) -> ConstrainedMotion:
     """The same, everything checked before."""
     given, (x, v, tau, time) = _asked(robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t)
     refuse_gimbal_lock(robot.model, x)
+    tau = tau + acting_in(robot, x, v, flag("constrained_dynamics: passive", passive))
     gains = None if stabilise is None else feedback(stabilise, given.size)
     try:
         if given.kernels is not None:
@@ -201,8 +207,9 @@ def constrained_inverse_dynamics(
     actuated: Sequence[str] | None = None,
     t: ArrayLike = 0.0,
     f_ext: Mapping[str, ArrayLike] | None = None,
+    passive: bool = False,
 ) -> ConstrainedEfforts:
-    """Efforts and reactions of a motion that keeps the constraints; gravity is in.
+    """Efforts and reactions of a motion that keeps the constraints; gravity is in (`passive`: joint forces too).
 
     actuated: names of the driven joints; by default all but a floating base or trunk. Where drives and
     constraints share the load in many ways, the efforts are the least (2-norm), and among equal ones N is.
@@ -214,6 +221,7 @@ def constrained_inverse_dynamics(
     c = constraint_terms(robot, given.found, x, v, time)
     refuse_violation(matvec(c.jacobian, a), c.gamma, given.names)
     b = robot.inverse_dynamics(x, v, a, **_pushed(f_ext))
+    b = b - acting_in(robot, x, v, flag(f"{name}: passive", passive))
     GT = np.swapaxes(c.jacobian, -1, -2)
     idle, free = GT[..., ~driven, :], GT[..., driven, :]
     size = np.linalg.norm(GT, axis=(-1, -2))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..constrained.passive import acting_in
 from ..errors import InputError
 from ..io.given import Array, finite, leading, number, seconds
 from ..io.reprs import result
-from ..mechanics.algorithms.passive import passive_on_arrays
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .linearise import linearise
@@ -107,7 +107,7 @@ def track(
     for name, given, size in (("q", x, robot.nq), ("v", u, robot.nv), ("a", w, robot.nv)):
         if given.ndim != 2 or given.shape != (len(x), size) or len(x) < 2:
             raise InputError(f"track: {name} has shape {given.shape}; it must be (N, {size}) with N at least 2")
-    tau = np.asarray(robot.inverse_dynamics(x, u, w)) - passive_on_arrays(robot.model)(x, u)
+    tau = np.asarray(robot.inverse_dynamics(x, u, w)) - acting_in(robot, x, u)
     models = linearise(robot, x[:-1], u[:-1], tau[:-1], actuated=actuated)
     driven = models.driven
     idle, most = np.abs(tau[:, ~driven]).max(initial=0.0), np.abs(tau).max(initial=0.0)

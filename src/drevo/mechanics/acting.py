@@ -184,7 +184,7 @@ def without_passive(model: Model) -> Model:
     """The same robot without passive forces; its rotors stay."""
     if not has_passive(model):
         return model
-    joints = (replace(j, dynamics=JointDynamics(j.dynamics.armature)) if j.dynamics else j for j in model.joints)
+    joints = (replace(j, dynamics=j.dynamics.rotors) if j.dynamics else j for j in model.joints)
     links = (replace(link, gravcomp=0.0) if link.gravcomp else link for link in model.links)
     return replace(model, joints=tuple(joints), links=tuple(links), tendons=())
 

@@ -102,6 +102,11 @@ class JointDynamics:
         return self.armature + self.gear * self.gear * self.rotor
 
     @property
+    def rotors(self) -> JointDynamics:
+        """The same without what is passive."""
+        return JointDynamics(self.armature, rotor=self.rotor, gear=self.gear, rotor_axis=self.rotor_axis)
+
+    @property
     def springy(self) -> bool:
         """There is a spring."""
         return any((self.stiffness, self.stiffness2, self.stiffness3))

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from ..codegen.runtime.memo import memoised
 from ..compiler.rolled import is_large
+from ..constrained.passive import acting_in
 from ..errors import InputError, NumericsError
 from ..io.given import Array, leading, numbers
 from ..mechanics.acting import has_passive, without_passive
-from ..mechanics.algorithms.passive import passive_on_arrays
 from ..mechanics.configuration import require_unit_quaternions
 from ..model.dynamics import Dynamics
 from .checks import require_memory
@@ -159,10 +159,12 @@ def checked_law(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Num
 
 def _numeric(robot: Dynamics, law: NumericLaw, under: HeldConstraints | None, passive: bool) -> StateRates:
     """The right-hand side with a law of Python's."""
-    if passive and has_passive(robot.model):
-        law = _with_passive(robot, law)
+
+    def efforts(t: float, q: Array, v: Array) -> Array:
+        return law(t, q, v) + acting_in(robot, q, v, passive)
+
     if under is not None:
-        return numeric_rates(robot.model, law, under.accelerations)
+        return numeric_rates(robot.model, efforts, under.accelerations)
     forward = robot.forward_dynamics
 
     def accelerations(t: float, q: Array, v: Array, tau: Array) -> Array:
@@ -174,9 +176,4 @@ def _numeric(robot: Dynamics, law: NumericLaw, under: HeldConstraints | None, pa
             rows = [slice(k, k + 1) for k in range(len(v))]
             return np.concatenate([accelerations(t, q[r], v[r], tau[r]) for r in rows])
 
-    return numeric_rates(robot.model, law, accelerations)
-
-
-def _with_passive(robot: Dynamics, law: NumericLaw) -> NumericLaw:
-    acts = passive_on_arrays(robot.model)
-    return lambda t, q, v: law(t, q, v) + acts(q, v)
+    return numeric_rates(robot.model, efforts, accelerations)

@@ -142,13 +142,15 @@ class _Run:
     progress: Callable[[float], None] | None
     rhs: RightHandSide = field(init=False)
     under: HeldConstraints | None = None
+    passive: bool = True
     found: list[Occurrence] = field(default_factory=list)
 
     def prepare(self, under: HeldConstraints | None, tau: Any, passive: bool) -> None:
         """The right-hand side, and the state put on its constraints."""
         if under is not None:
             under, self.q, self.v = under.start(self.q, self.v)
-        self.under, self.rhs = under, right_hand_side(self.robot, tau, self.lead, under, passive)
+        self.under, self.passive = under, passive
+        self.rhs = right_hand_side(self.robot, tau, self.lead, under, passive)
 
     def state(self, rows: slice, step: float) -> EngineState:
         """The state of some rows at the start."""
@@ -304,7 +306,7 @@ class _Run:
         shape = (len(t), *self.lead)
         return Table(
             self.robot, t, q.reshape(*shape, self.robot.nq), v.reshape(*shape, self.robot.nv), self.method.name,
-            steps, rejected, tuple(self.found), self.under, self.efforts, dense,
+            steps, rejected, tuple(self.found), self.under, self.passive, self.efforts, dense,
         )  # fmt: skip
 
     # -- between records ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..constrained.passive import acting_in
 from ..errors import InputError
 from ..io.given import Array, number
 from ..io.reprs import result
@@ -35,7 +36,7 @@ class Occurrence:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """t (n,) s; q (n, ..., nq) and v (n, ..., nv); method and steps say how they came about.
+    """t (n,) s; q (n, ..., nq) and v (n, ..., nv); method, steps and passive say how they came about.
 
     energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
     """
@@ -49,6 +50,7 @@ class Table:
     rejected: int = 0
     events: tuple[Occurrence, ...] = ()
     under: HeldConstraints | None = field(default=None, repr=False)
+    passive: bool = False
     efforts: NumericLaw | None = field(default=None, repr=False)
     dense: Dense | None = field(default=None, repr=False)
 
@@ -113,6 +115,7 @@ class Table:
             raise InputError("this table was read back from a pickle and its reactions were not kept")
         q, v = self._flat()
         tau = np.stack([self.efforts(float(t), *state) for t, *state in zip(self.t, q, v)])
+        tau = tau + acting_in(self.robot, q, v, self.passive)
         parts = []
         step = max(1, MANY // q.shape[1])
         for k in range(0, len(q), step):

@@ -70,7 +70,11 @@ def _state(
     rates = np.zeros(robot.nv) if v is None else np.array(numbers_in("--v", v, robot.nv))
     force = numbers_in("--tau", tau, None if tau is None or "," not in tau else robot.nv)
     if force is None:
-        return at, rates, robot.constrained_inverse_dynamics(at, rates, np.zeros(robot.nv), actuated=driven).tau
+        return (
+            at,
+            rates,
+            robot.constrained_inverse_dynamics(at, rates, np.zeros(robot.nv), actuated=driven, passive=True).tau,
+        )
     return at, rates, np.array(force * robot.nv if len(force) == 1 else force)
 
 

@@ -13,7 +13,7 @@ from ...codegen.emit.plot import Curve, Panel, plot
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...errors import InputError, shown
-from ...io.given import Array, number
+from ...io.given import Array, flag, number
 from ...io.reprs import result
 from ...io.saving import saving
 from ...model.messages import expect_robot
@@ -228,13 +228,16 @@ def drives(
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     actuated: Sequence[str] | None = None,
+    passive: bool = True,
 ) -> Drives:
     """Efforts and powers of the drives over a trajectory; under constraints those of constrained_inverse_dynamics.
 
+    passive: the drives work against dampers, dry friction, springs and tendons too; False: with the links alone.
     Raises InputError where the trajectory violates contacts, constraints or loops by more than 1e-6.
     """
     _require_same(robot, trajectory)
-    x, around = trajectory, Surroundings(f_ext, contacts, constraints, actuated)
+    x = trajectory
+    around = Surroundings(f_ext, contacts, constraints, actuated, flag("drives: passive", passive))
     around.require_kept(robot, x.q, x.v, x.t)
     still = np.zeros_like(x.v)
     names = tuple(joint + i for joint, i in robot.model.freedoms())

@@ -21,9 +21,11 @@ from ...constrained.constraint import (
     Weld,
 )
 from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics
+from ...constrained.passive import acting_in
 from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError
 from ...io.given import Array, finite
+from ...model.description import Inertial, Link
 from ...model.rotations import plane_axes
 from ...robot.face import Robot
 from .masses import named
@@ -37,13 +39,15 @@ class Surroundings:
     """What acts on a robot from outside, and which joints drive it.
 
     f_ext: {link: (..., 6)} force and moment on the link at its origin, world axes. contacts, constraints,
-    actuated: as `constrained_inverse_dynamics` takes them; the robot's own loops are always among them.
+    actuated: as `constrained_inverse_dynamics` takes them; the robot's own loops are always among them. passive:
+    with the dampers, dry friction and springs in the joints, the tendons, the weights that are compensated.
     """
 
     f_ext: Forces | None = None
     contacts: Contacts = None
     constraints: Sequence[Constraint] | None = None
     actuated: Sequence[str] | None = None
+    passive: bool = True
 
     def found(self, robot: Robot) -> tuple[Constraint, ...]:
         """Contacts, constraints and loops, every name checked."""
@@ -53,12 +57,13 @@ class Surroundings:
         """Drive efforts (..., nv) of a motion."""
         if self.found(robot):
             return np.asarray(self._constrained(robot, q, v, a, t).tau)
-        tau: Array = robot.inverse_dynamics(q, v, a, f_ext=self.f_ext)
+        tau: Array = robot.inverse_dynamics(q, v, a, f_ext=self.f_ext) - acting_in(robot, q, v, self.passive)
         return tau
 
     def wrenches(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike = 0.0) -> list[AppliedWrench]:
         """Every force on a link, with where it enters (None where that was not said)."""
         out = [AppliedWrench(link, None, _wrench(robot, link, w)) for link, w in (self.f_ext or {}).items()]
+        out += [_lifted(robot, link, q) for link in robot.model.links if link.gravcomp and self.passive]
         found = self.found(robot)
         if not found:
             return out
@@ -84,7 +89,7 @@ class Surroundings:
                 )
 
     def _constrained(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike) -> ConstrainedEfforts:
-        given = (self.contacts, self.constraints, self.actuated, t, self.f_ext)
+        given = (self.contacts, self.constraints, self.actuated, t, self.f_ext, self.passive)
         try:
             return constrained_inverse_dynamics(robot, q, v, a, *given)
         except NumericsError as error:
@@ -105,6 +110,13 @@ class AppliedWrench:
 def _wrench(robot: Robot, link: str, w: ArrayLike) -> Array:
     named(robot.model, link)
     return finite(f"f_ext of link {link!r}", w, (..., 6))
+
+
+def _lifted(robot: Robot, link: Link, q: Array) -> AppliedWrench:
+    """What takes a part of a link's weight away, at its centre of mass."""
+    body = link.inertial or Inertial()
+    force = -link.gravcomp * body.mass * np.array(robot.model.gravity)
+    return _entry(robot, link.name, body.com, q, np.broadcast_to(force, (*q.shape[:-1], 3)), np.zeros(3))
 
 
 def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iterator[AppliedWrench]:

@@ -12,6 +12,7 @@ outboard one.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,12 +23,12 @@ from numpy.typing import ArrayLike
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...constrained.solve import matvec
-from ...errors import NumericsError
+from ...errors import DrevoWarning, NumericsError
 from ...io.given import Array, finite
 from ...io.reprs import result
 from ...mechanics.configuration import state
 from ...model.description import Model
-from ...model.messages import expect_robot
+from ...model.messages import expect_robot, listed
 from ...robot.face import Robot
 from .displacements import cross_matrix
 from .external import AppliedWrench, Surroundings
@@ -85,6 +86,9 @@ def section_motion(
     (1.9) with a = C (v* + omega x v + eps x c + omega x (omega x c)): the section's centre c, classical.
     """
     q, v, a = _states(robot, q, v, a)
+    if pulling := [tendon.name for tendon in robot.model.tendons if tendon.segments and tendon.pulls]:
+        without = f"loads in sections are without the pull of the tendons {listed(pulling)} on the links"
+        warnings.warn(DrevoWarning(without), stacklevel=2)
     cut = _cut(robot.model, link, [s], span, distribution)
     T, V, A = _motion(robot, link)(q, v, a)
     R, c = T[..., :3, :3], cut.span.points(cut.s)[0]
@@ -121,7 +125,8 @@ def section_loads(
     distribution: where its mass is, see `drevo.loads.distribution`. f_ext: {link: (..., 6)} force and moment on a
     link at its origin, world axes; on this very link it enters at `entry` (link axes), by default at the span's
     end. contacts, constraints, actuated, t: as constrained_inverse_dynamics; reactions act where constraints do.
-    A child's joint, or a point mass, that lies in a section counts as outboard.
+    A child's joint, or a point mass, that lies in a section counts as outboard. Springs and dampers in joints turn
+    links as drives do; the pull of spatial tendons on links is not in, and is warned about.
     Raises InputError (unknown link, a section outside it, no distribution), NumericsError.
     """
     q, v, a = _states(robot, q, v, a)

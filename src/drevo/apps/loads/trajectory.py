@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...constrained.dynamics import constrained_dynamics
+from ...constrained.passive import acting_in
 from ...errors import InputError, shown
 from ...io.given import Array, finite, flag, numbers, whole
 from ...io.reprs import result
@@ -137,12 +138,11 @@ class Trajectory:
         force = np.zeros(robot.nv) if tau is None else finite("tau", tau, (..., robot.nv))
         if force.shape not in ((robot.nv,), v.shape):
             raise InputError(f"tau has shape {force.shape}; it is ({robot.nv},), or {v.shape}, one row a record")
-        force = np.broadcast_to(force, v.shape)
+        force = np.broadcast_to(force, v.shape) + acting_in(robot, q, v, table.passive)
         if under is None:
             return Trajectory(robot, t, q, v, robot.forward_dynamics(q, v, force))
-        return Trajectory(
-            robot, t, q, v, constrained_dynamics(robot, q, v, force, under.contacts, under.constraints, t=t).a
-        )
+        terms = partial(under.terms, t[:, None])
+        return Trajectory(robot, t, q, v, under.solved(terms, q[:, None], v[:, None], force[:, None]).a[:, 0])
 
     # -- and where it goes --------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from ...constrained.constraint import Contact, contact
 from ...constrained.terms import constraint_terms
-from ...errors import InputError, NumericsError, shown
+from ...errors import DrevoWarning, InputError, NumericsError, shown
 from ...io.given import Array, finite
 from ...io.reprs import result
 from ...model.description import Joint, Model
@@ -75,6 +76,8 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
         raise InputError(f"robot {robot.name!r} has no free base to walk with; load it with base='floating'")
     if any(model.gravity[:2]) or not model.gravity[2] < 0.0:
         raise InputError(f"gravity is {model.gravity}; a walk on the ground z = 0 needs it along -z")
+    if outside := _pushing(model):
+        warnings.warn(DrevoWarning(f"walking: robot {robot.name!r} walks without {outside}"), stacklevel=4)
     given = soles(robot, feet)
     for link in given:
         if link not in robot.link_names:
@@ -82,6 +85,15 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
                 f"foot {link!r} is not a link of robot {robot.name!r}{did_you_mean(link, robot.link_names)}"
             )
     return tuple(_leg(robot, link, _corners(link, corners)) for link, corners in given.items())
+
+
+def _pushing(model: Model) -> str:
+    """Passive forces from outside, which the ground would have to take up."""
+    base, world = model.joints[0], model.joints[0].parent
+    held = [t.name for t in model.tendons if t.pulls and any(world in (s.link_a, s.link_b) for s in t.segments)]
+    found = ["what acts in its free joint"] if base.dynamics and base.dynamics.passive else []
+    found += ["the compensation of its weight"] if any(link.gravcomp for link in model.links) else []
+    return " and ".join(found + [f"the pull of the tendon {name!r}" for name in held[:3]])
 
 
 def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[str, Corners]:

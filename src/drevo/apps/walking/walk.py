@@ -8,12 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ...constrained.passive import acting_in
 from ...errors import InputError, NumericsError, one_of, shown
 from ...io.given import Array, callable_given, number
 from ...io.reprs import result
 from ...robot.face import Robot
 from .control import computed_torque, leaning
-from .feet import Corners, Leg, margin
+from .feet import BASE, Corners, Leg, margin
 from .friction import most_friction
 from .gait import DYNAMIC, Gait
 from .ground import Support, total_wrench, zero_moment_point
@@ -261,6 +262,8 @@ def _stage(
     robot = stepper.robot
     tau = stepper.law(t, q, v)
     reactions = stepper.motion(tau, q, v).reactions.reshape(len(q), -1, 6)
+    tau = tau - acting_in(robot, q, v)  # what dampers and springs do the drives need not, or must undo
+    tau[:, BASE] = 0.0
     zmp, inside, slip = np.full((len(q), 2), np.nan), np.full(len(q), np.nan), np.zeros(len(q))
     if stands:
         zmp, inside = zero_moment_point(total_wrench(reactions, support.middles)), support.margin(reactions)
