@@ -26,6 +26,7 @@ from .of_link import OfLink
 
 if TYPE_CHECKING:
     from os import PathLike
+    from pathlib import Path
 
     from ..codegen.runtime.function import Function
     from ..constrained.dynamics import ConstrainedEfforts, ConstrainedMotion, Impact
@@ -200,6 +201,28 @@ class Robot(Methods, JointArrays):
             self.__dict__["_topology"] = Topology.of(self.model)
         found: Topology = self.__dict__["_topology"]
         return found
+
+    # -- to look at -------------------------------------------------------------------------------------------
+
+    def view(
+        self,
+        export: str | PathLike[str],
+        quantity: str = "inverse_dynamics",
+        q: ArrayLike | None = None,
+        **options: Any,
+    ) -> Path:
+        """Writes a live page of the robot, one file that needs no network, and returns its path.
+
+        It draws the robot, with a slider for every joint; beside stand the pose of a link, the mass matrix,
+        gravity torques and energies, the motion of the robot let go, and the equations of `quantity` (options:
+        link, frame, kind, as in `write_out`) with the value of every line, computed by WebAssembly of the same
+        programs.
+        export: the page, .html. q: where it stands at first, (nq,); neutral without it, moved inside the limits.
+        Warns about meshes that cannot be drawn. Raises InputError, TraceError, EmitError.
+        """
+        from .view.page import export_page
+
+        return export_page(self, export, quantity, q, **options)
 
     # -- as files ---------------------------------------------------------------------------------------------
 

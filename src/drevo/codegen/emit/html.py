@@ -1,9 +1,10 @@
-"""Sequence -> one HTML page that needs no network: MathML, a little CSS, the code in tabs."""
+"""Sequence -> one HTML page that needs no network: MathML, a little CSS, the code in tabs; and its live parts."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from html import escape
+from typing import NamedTuple
 
 from . import document
 from .about import WORDS, About
@@ -11,6 +12,7 @@ from .c import c
 from .drawing import svg
 from .expression import Style, write_terms
 from .html_style import CSS, SCRIPT
+from .live import LiveInput, slider
 from .names import mathml_name, plain
 from .python import python
 from .sequence import Result, Section, Sequence, Statement
@@ -18,6 +20,15 @@ from .sequence import Result, Section, Sequence, Statement
 _SPACE = '<mspace width=".17em"/>'
 PagePart = tuple[str, str, str]  # anchor, title, body
 
+
+class Live(NamedTuple):
+    """What makes a page live: where the value of a name stands, and the inputs that have sliders on the page."""
+
+    slots: Mapping[str, int]
+    sliders: Mapping[str, LiveInput]
+
+
+STILL = Live({}, {})
 _WORDS = WORDS | {"trig": "sines, cosines", "hoisted": "on parameters alone"}
 
 
@@ -66,28 +77,36 @@ def _number(text: str) -> str:
 
 def html(sequence: Sequence, facts: About) -> str:
     """The whole page, with the Python and C texts."""
-    parts = _parts(sequence, facts)
-    parts.append(("code", "Code", _code({"Python": python(sequence, facts), "C": c(sequence, facts)})))
+    parts = [*page_parts(sequence, facts), code_part(sequence, facts)]
     title = escape(facts.title)
     contents = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head>\n'
-        f'<body class="drevo"><nav>{contents}</nav>\n<main>{_head(facts)}\n'
-        f"{_body(parts)}</main>\n<script>{SCRIPT}</script></body></html>\n"
+        f'<body class="drevo"><nav>{contents}</nav>\n<main>{page_head(facts)}\n'
+        f"{page_body(parts)}</main>\n<script>{SCRIPT}</script></body></html>\n"
     )
 
 
 def fragment(sequence: Sequence, facts: About) -> str:
     """What a notebook shows: the same without navigation, code and script."""
-    return f'<style>{CSS}</style><div class="drevo">{_head(facts)}{_body(_parts(sequence, facts))}</div>'
+    return (
+        f'<style>{CSS}</style><div class="drevo">{page_head(facts)}{page_body(page_parts(sequence, facts))}</div>'
+    )
 
 
-def _body(parts: list[PagePart]) -> str:
+def code_part(sequence: Sequence, facts: About) -> PagePart:
+    """The Python and C texts in tabs."""
+    return "code", "Code", _code({"Python": python(sequence, facts), "C": c(sequence, facts)})
+
+
+def page_body(parts: list[PagePart]) -> str:
+    """The parts one after another."""
     return "\n".join(f'<section id="{anchor}"><h2>{title}</h2>{body}</section>' for anchor, title, body in parts)
 
 
-def _head(facts: About) -> str:
+def page_head(facts: About) -> str:
+    """What the page is about, and its counts."""
     shown = facts.shown
     cards = "".join(f"<div><b>{shown[k]}</b><span>{word}</span></div>" for k, word in _WORDS.items() if k in shown)
     by = f"<p>Formalism: {escape(facts.book)}</p>" if facts.formalism else ""
@@ -96,11 +115,12 @@ def _head(facts: About) -> str:
     return f'<header><h1>{what}<small>{robot}</small></h1>{by}<div class="counts">{cards}</div>{note}</header>'
 
 
-def _parts(sequence: Sequence, facts: About) -> list[PagePart]:
+def page_parts(sequence: Sequence, facts: About, live: Live = STILL) -> list[PagePart]:
+    """Everything but the code."""
     style = html_style(facts.digits)
     parts: list[PagePart] = [("symbols", "Symbols", _symbols(sequence, facts))]
     if facts.coordinates:
-        parts.append(("inputs", "Inputs", _inputs(sequence, facts)))
+        parts.append(("inputs", "Inputs", _inputs(sequence, facts, live)))
     if facts.drawing is not None:
         parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
     for k, (section, values) in enumerate(document.input_sections(facts)):
@@ -108,12 +128,12 @@ def _parts(sequence: Sequence, facts: About) -> list[PagePart]:
             (f"i{k}", _title(section), _table([_defined(s, x, style) for s, x in zip(section.statements, values)]))
         )
     if sequence.symbols:
-        parts.append(("parameters", "Parameters", _parameters(sequence)))
+        parts.append(("parameters", "Parameters", _parameters(sequence, live)))
     for k, s in enumerate(sequence.prologue):
-        parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style, facts)))
-    parts += [(f"s{k}", _title(s), _equations(s, style, facts)) for k, s in enumerate(sequence.main)]
+        parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style, facts, live)))
+    parts += [(f"s{k}", _title(s), _equations(s, style, facts, live)) for k, s in enumerate(sequence.main)]
     for k, r in enumerate(sequence.results):
-        body = _result(r, style, facts)
+        body = _result(r, style, facts, live)
         parts += [(f"r{k}", f"Result {_math(mathml_name(r.name))}", body)] if body else []
     if facts.checks:
         parts.append(("checks", "Checks", _checks(facts)))
@@ -143,19 +163,30 @@ def _symbols(sequence: Sequence, facts: About) -> str:
     return _legend((_math(names.replace(", ", "<mo>,</mo>")), escape(said)) for names, said in listed)
 
 
-def _inputs(sequence: Sequence, facts: About) -> str:
-    rows = [(_math(mathml_name(s)), *map(escape, c)) for s, c in document.input_rows(sequence, facts)]
-    return _legend(rows, ("symbol", "joint", "number", "kind", "unit"))
+def _inputs(sequence: Sequence, facts: About, live: Live) -> str:
+    """Every scalar of the arguments; live with a slider."""
+    places = {name: (p.source, k) for p in sequence.inputs for k, name in enumerate(p.scalars)}
+    rows = []
+    for symbol, about in document.input_rows(sequence, facts):
+        source, k = places[symbol]
+        moved = [slider(source, k, live.sliders[source])] if source in live.sliders else []
+        rows.append((_math(mathml_name(symbol)), *map(escape, about), *moved))
+    return _legend(rows, ("symbol", "joint", "number", "kind", "unit", *(["value"] if live.sliders else [])))
 
 
-def _parameters(sequence: Sequence) -> str:
-    used = (s for s, read in zip(sequence.symbols, sequence.used) if read)
-    rows = ((s.name, escape(plain(s.meaning)), f"{s.parameter.value:.10g}", s.unit) for s in used)
-    return _legend(((_math(mathml_name(name)), *row) for name, *row in rows), numbers=(2,))
+def _parameters(sequence: Sequence, live: Live) -> str:
+    given = live.sliders.get("parameters")
+    rows = []
+    for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used)):
+        value = slider("parameters", k, given) if given else f"{s.parameter.value:.10g}"
+        rows += [(_math(mathml_name(s.name)), escape(plain(s.meaning)), value, s.unit)] if used else []
+    return _legend(rows, numbers=(2,))
 
 
-def _equations(section: Section, style: Style, facts: About) -> str:
-    return _table([_equation(s, style, document.note_of(facts, (s.name, *s.also))) for s in section.statements])
+def _equations(section: Section, style: Style, facts: About, live: Live) -> str:
+    return _table(
+        [_equation(s, style, document.note_of(facts, (s.name, *s.also)), live) for s in section.statements]
+    )
 
 
 def _defined(s: Statement, value: float | None, style: Style) -> str:
@@ -168,30 +199,32 @@ def _table(rows: list[str], kind: str = "eq") -> str:
     return f'<div class="wide"><table class="{kind}">{"".join(rows)}</table></div>'
 
 
-def _equation(s: Statement, style: Style, said: str) -> str:
+def _equation(s: Statement, style: Style, said: str, live: Live) -> str:
     also = "<mo>,</mo>".join(map(mathml_name, s.also))
     notes = [f"<i>also</i> {_math(also)}"] if also else []
-    return _row(mathml_name(s.name), write_terms(s.terms, style), "; ".join([*notes, *_said(said)]))
+    return _row(
+        mathml_name(s.name), write_terms(s.terms, style), "; ".join([*notes, *_said(said)]), live.slots.get(s.name)
+    )
 
 
 def _said(note: str) -> list[str]:
     return [f"<i>{escape(note)}</i>"] if note else []
 
 
-def _row(left: str, right: str, note: str = "") -> str:
+def _row(left: str, right: str, note: str = "", slot: int | None = None) -> str:
     last = f"<td>{note}</td>" if note else ""
-    return f"<tr><td>{_math(left)}</td><td>{_math(f'<mo>=</mo><mrow>{right}</mrow>')}</td>{last}</tr>"
+    value = "" if slot is None else f'<td class="v" data-slot="{slot}"></td>'
+    return f"<tr><td>{_math(left)}</td><td>{_math(f'<mo>=</mo><mrow>{right}</mrow>')}</td>{value}{last}</tr>"
 
 
-def _result(result: Result, style: Style, facts: About) -> str:
-    note = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if document.is_symmetric(result) else ""
+def _result(result: Result, style: Style, facts: About, live: Live) -> str:
+    symmetric = f"<p>{_math(mathml_name(result.name))} is symmetric.</p>" if document.is_symmetric(result) else ""
     rows = []
     for same in document.equal_entries(result):
         left = "<mo>=</mo>".join(map(mathml_name, same.names))
-        rows.append(
-            _row(left, write_terms((same.value,), style), "".join(_said(document.note_of(facts, same.names))))
-        )
-    return note + (_table(rows, "eq same") if rows else "")
+        note = "".join(_said(document.note_of(facts, same.names)))
+        rows.append(_row(left, write_terms((same.value,), style), note, live.slots.get(same.names[0])))
+    return symmetric + (_table(rows, "eq same") if rows else "")
 
 
 def _checks(facts: About) -> str:

@@ -20,8 +20,8 @@ CALLED = " nounwind"  # without it objects for ARM ask for an unwinder, others c
 THREAD = "llvm.nvvm.read.ptx.sreg"
 
 
-def portable_text(low: Lowered, target: Target, name: str, index: str = I64) -> str:
-    """LLVM text. index: the type of n and of step."""
+def portable_text(low: Lowered, target: Target, name: str, index: str = I64, alone: bool = False) -> str:
+    """LLVM text. index: the type of n and of step. alone: NAME without the others."""
     m, one = Module("alwaysinline"), target.of(1)
     split = split_functions(low, WHOLE)
     Kernel(low, target._replace(lanes=1), split, sample_ports(low, one)).add(m)
@@ -29,6 +29,8 @@ def portable_text(low: Lowered, target: Target, name: str, index: str = I64) -> 
     f = m.function(name, VOID, ports, public=True, attributes=CALLED)
     f.call(VOID, "one", *f.arguments.values(), f.zero(PTR), f.zero(PTR))
     f.ret()
+    if alone:
+        return m.text()
     f = m.function(f"{name}_batch", VOID, ports | {"n": index}, public=True, attributes=CALLED)
     with f.loop(_wide(f.n)) as s:
         rows = (f.arguments[x].at(s.i * p.size, one.type) for x, p in zip(ports, (*low.inputs, *low.outputs)))

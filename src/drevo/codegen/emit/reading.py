@@ -16,12 +16,33 @@ def read_sequence(
     functions: Mapping[str, Callable[..., Any]],
     number: Callable[[float], Any] | None = None,
 ) -> list[list[Any]]:
-    """The entries of every result, row-major.
+    """The entries of every result, row-major; the arguments are those of `read_statements`."""
+    reader = _read(sequence, arguments, parameters, functions, number)
+    return [[reader.total((entry,)) for entry in r.entries] for r in sequence.results]
+
+
+def read_statements(
+    sequence: Sequence,
+    arguments: Iterable[Iterable[Any]],
+    parameters: Iterable[Any],
+    functions: Mapping[str, Callable[..., Any]],
+) -> Mapping[str, Any]:
+    """The value of every name.
 
     arguments: per state argument its scalars; parameters: a value per symbol; functions: sin, cos, sqrt, atan2;
     "turned" for numbers, of an angle and its factor: the angle less whole turns.
-    number: what a constant becomes; itself by default.
     """
+    return _read(sequence, arguments, parameters, functions, None).known
+
+
+def _read(
+    sequence: Sequence,
+    arguments: Iterable[Iterable[Any]],
+    parameters: Iterable[Any],
+    functions: Mapping[str, Callable[..., Any]],
+    number: Callable[[float], Any] | None,
+) -> _Reader:
+    """number: what a constant becomes; itself by default."""
     known: dict[str, Any] = {}
     for port, scalars in zip(sequence.inputs, arguments):
         known.update(zip(port.scalars, scalars))
@@ -31,7 +52,7 @@ def read_sequence(
     reader = _Reader(known, functions, number)
     for s in sequence.statements():
         known[s.name] = reader.total(s.terms)
-    return [[reader.total((entry,)) for entry in r.entries] for r in sequence.results]
+    return reader
 
 
 class _Reader:

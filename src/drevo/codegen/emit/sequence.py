@@ -89,6 +89,14 @@ def write_sequence(program: Program, longest: int = LONGEST) -> Sequence:
     return _Writer(program, longest).sequence()
 
 
+def write_sequence_with_edges(program: Program, longest: int = LONGEST) -> tuple[Sequence, dict[str, int]]:
+    """The same, and the edge that every statement stands for, by its name."""
+    writer = _Writer(program, longest)
+    sequence = writer.sequence()
+    edges = {name: 2 * n ^ writer.flip.get(n, False) for n, name in writer.name.items()}
+    return sequence, {s.name: edges[s.name] for s in sequence.statements()}
+
+
 class _Writer:
     """State of the one pass that names and writes every node in the order of its making."""
 

@@ -78,14 +78,16 @@ class Compiled(NamedTuple):
     cycles: int
 
 
-def compiled_for(machine: Machine, low: Lowered, scalar: str, fused: bool, name: str) -> Compiled:
-    """The lowered program as a file of that machine."""
-    lanes = max(1, machine.wide // (8 if scalar == "double" else 4))
+def compiled_for(
+    machine: Machine, low: Lowered, scalar: str, fused: bool, name: str, alone: bool = False
+) -> Compiled:
+    """The lowered program as a file of that machine. alone: the function of one sample, without those of many."""
+    lanes = 1 if alone else max(1, machine.wide // (8 if scalar == "double" else 4))
     target = Target(scalar, lanes, fused, splat=True, check=False, prefetch=False)
     if machine.ending == ".ptx":
         text = ptx_text(low, target, name)
     else:
-        text = portable_text(low, target, name, machine.integer)
+        text = portable_text(low, target, name, machine.integer, alone)
     with LOCK:
         native.keep_order()
         listing, obj = _built(machine, text)
@@ -95,7 +97,7 @@ def compiled_for(machine: Machine, low: Lowered, scalar: str, fused: bool, name:
     known = machine.cycles if "bl" not in found else None  # a library's functions have branches
     cycles = sum(known.get(x, 1) for x in found) if known else 0
     if machine.ending == ".wasm":
-        names = [name, f"{name}_batch", *([f"{name}_columns"] if lanes > 1 else [])]
+        names = [name, *([] if alone else [f"{name}_batch"]), *([f"{name}_columns"] if lanes > 1 else [])]
         obj = wasm_module(obj, names)
         return Compiled(obj, len(obj), 0, 0)
     return Compiled(with_any_floats(obj), loaded_size(obj), len(found), cycles)
@@ -117,7 +119,8 @@ def _built(machine: Machine, text: str) -> tuple[str, bytes]:
         passes.add_always_inliner_pass()
         passes.add_global_dead_code_eliminate_pass()
         passes.run(module, llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0)))
-        listing = str(made.emit_assembly(module))
+        wanted = machine.ending != ".wasm"  # of which nobody counts instructions
+        listing = str(made.emit_assembly(module)) if wanted else ""
         return listing, b"" if machine.ending == ".ptx" else bytes(made.emit_object(module))
     except RuntimeError as error:
         raise EmitError(f"LLVM refused the code for {machine.triple}: {error}") from error

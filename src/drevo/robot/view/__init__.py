@@ -1,0 +1,1 @@
+"""Robots to look at: pages that are alive, and a window in the browser."""

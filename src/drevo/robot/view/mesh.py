@@ -1,0 +1,106 @@
+"""Meshes of a description as triangles to draw: found where a description may look, coarse enough for a page."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import DrevoError
+from ...io.files import Files
+from ...io.given import Array
+from ...io.meshes import MAX_BYTES, hull_faces, read_mesh, weight
+from ...model.description import Link, Model, Shape
+from ...model.loaders.sdf.include import located
+from ...model.messages import shorten
+
+FACES = 24_000  # of all meshes on a page: some hundred kilobytes
+FINEST = 96  # cells along the longest side of a mesh that is made coarser
+COARSEST = 6
+STEPS = 32767  # of an int16
+
+
+@dataclass
+class MeshFiles:
+    """Where the meshes of a model are, and which of them cannot be drawn, and why."""
+
+    model: Model
+    files: Files = field(init=False)
+    known: dict[str, tuple[Array, Array] | None] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.files = Files(self.model.source)
+
+    def triangles(self, shape: Shape) -> tuple[Array, Array] | None:
+        """Points (n, 3), scaled, and faces (m, 3), in axes of the shape; None where the file cannot be read."""
+        if shape.uri not in self.known:
+            try:
+                self.known[shape.uri] = self._read(shape.uri)
+            except DrevoError as error:
+                self.known[shape.uri], self.faults[shape.uri] = None, str(error)
+        found = self.known[shape.uri]
+        return None if found is None else (found[0] * shape.size, found[1])
+
+    def _read(self, uri: str) -> tuple[Array, Array]:
+        path = located(uri, self.files, self.files.folder)
+        data = self.files.read(path, MAX_BYTES, weight(path))
+        points, faces = read_mesh(data, os.path.splitext(path)[1][1:].lower())
+        return points, hull_faces(points) if faces is None else faces
+
+    def drawn(self, link: Link) -> list[Shape]:
+        """The shapes that are shown, else, where none can be drawn, those that collide."""
+        for role in ("visual", "collision"):
+            given = [s for s in link.shapes if s.role == role]
+            if found := [s for s in given if s.kind != "mesh" or self.triangles(s) is not None]:
+                return found
+        return []
+
+    def told(self) -> str:
+        """One sentence on what is not drawn, nor another shape in its place; "" where all is."""
+        missing = {}
+        for link in self.model.links:
+            role = next((s.role for s in self.drawn(link)), None)
+            lost = [s.uri for s in link.shapes if s.uri in self.faults and s.role in (role or s.role,)]
+            missing.update({uri: self.faults[uri] for uri in lost})
+        if not missing:
+            return ""
+        why = shorten([f"{os.path.basename(uri) or uri!r} ({text})" for uri, text in missing.items()], 2, "; ")
+        return f"meshes of {self.model.name!r} that are not drawn: {why}"
+
+
+def coarser(points: Array, faces: Array, most: int) -> tuple[Array, Array]:
+    """About the same surface in at most so many triangles, if that can be: points of a cell become their mean."""
+    points, faces = _merged(points, faces, np.unique(points, axis=0, return_inverse=True)[1])
+    cells, low = FINEST, points.min(0)
+    size = float(np.ptp(points, axis=0).max()) or 1.0
+    p, f = points, faces
+    while len(f) > most and cells >= COARSEST:
+        place = np.floor((points - low) * (cells / size)).astype(np.int64)
+        p, f = _merged(points, faces, np.unique(place, axis=0, return_inverse=True)[1])
+        cells = int(cells * 0.85)
+    return p, f
+
+
+def _merged(points: Array, faces: Array, of: Array) -> tuple[Array, Array]:
+    """Points by their groups, and the triangles that are left."""
+    of = of.ravel()
+    count = np.bincount(of)
+    means = np.stack([np.bincount(of, points[:, k]) / count for k in range(3)], axis=1)
+    f = of[faces]
+    f = f[(f[:, 0] != f[:, 1]) & (f[:, 1] != f[:, 2]) & (f[:, 2] != f[:, 0])]
+    return means, f[np.unique(np.sort(f, axis=1), axis=0, return_index=True)[1]] if len(f) else f
+
+
+def in_steps(points: Array, faces: Array) -> dict[str, Any]:
+    """Points as whole steps about their middle, and faces, as base64 of little-endian int16 and uint16."""
+    low, high = points.min(0), points.max(0)
+    middle, unit = (low + high) / 2, (float((high - low).max()) or 1.0) / 2 / STEPS
+    whole = np.rint((points - middle) / unit).astype("<i2")
+    return {
+        "middle": middle.tolist(), "unit": unit, "points": base64.b64encode(whole.tobytes()).decode(),
+        "faces": base64.b64encode(faces.astype("<u2").tobytes()).decode(),
+    }  # fmt: skip

@@ -1,0 +1,207 @@
+"""A robot as one page that computes by itself: drawn, with sliders, panels, a motion and equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+from numpy.typing import ArrayLike
+
+from ...codegen.emit.html import Live, code_part, page_body, page_head, page_parts
+from ...codegen.emit.html_style import SCRIPT
+from ...codegen.emit.live import LiveFunction, LiveInput, data_of, document, scripts, slider
+from ...compiler.compile import make_program, recipe_of
+from ...compiler.live import configuration_input, live_function, live_inputs, live_units, live_values
+from ...compiler.manifold import program as motion_on
+from ...compiler.write_out import quantity_equations
+from ...errors import DrevoError, DrevoWarning, InputError
+from ...io.saving import saving
+from ...mechanics.configuration import neutral, state
+from ...model.description import Model
+from ...model.dynamics import Described
+from ...model.messages import model_of
+from .figure import figure_of
+from .mesh import MeshFiles
+
+STATE = ("poses", "mass_matrix", "gravity", "kinetic_energy", "potential_energy", "center_of_mass")
+LAYERS = {
+    "shapes": ("geometry", True),
+    "figure": ("joints and links", True),
+    "frames": ("frames", False),
+    "masses": ("centres of mass", True),
+    "ellipsoids": ("inertia ellipsoids", False),
+    "contacts": ("contact points", True),
+}
+
+
+def export_page(
+    robot: Described | Model,
+    path: str | PathLike[str],
+    quantity: str = "inverse_dynamics",
+    q: ArrayLike | None = None,
+    **options: Any,
+) -> Path:
+    """Writes the live page of a robot: see `drevo.Robot.view`."""
+    model = model_of(robot, "view")
+    with saving("a live page", path, (".html", ".htm")) as file:
+        file.write_text(live_robot(model, quantity, q, **options), encoding="utf-8", newline="\n")
+    return file
+
+
+def live_robot(
+    model: Model, quantity: str = "inverse_dynamics", q: ArrayLike | None = None, **options: Any
+) -> str:
+    """The text of the page."""
+    start = neutral(model) if q is None else state(model, "view", q=q)[0]
+    if start.ndim != 1:
+        raise InputError(f"view: q must be one configuration, ({model.nq},), not {start.shape}")
+    derivation = quantity_equations(model, quantity, **options)
+    sequence, values, slots = live_values(derivation.program)
+    functions, notes = _functions(model)
+    meshes = MeshFiles(model)
+    inputs = live_inputs(derivation.program, model)
+    inputs["q"] = configuration_input(model, start.tolist())
+    for name in ("v", "a"):
+        zeros = [0.0] * model.nv
+        inputs.setdefault(name, LiveInput(zeros, [-1.0] * model.nv, [1.0] * model.nv))
+    moving = [p.name for p in derivation.program.inputs]
+    facts = derivation.about
+    data = data_of(
+        {"values": values, **functions}, inputs, live_units(derivation.program),
+        robot=model.name, figure=figure_of(model, meshes), coordinates=_plotted(model),
+        passive=any(j.dynamics and j.dynamics.passive for j in model.joints), walls=_walls(model),
+    )  # fmt: skip
+    if missing := meshes.told():
+        warn(missing, DrevoWarning, stacklevel=4)
+    parts = [x for x in page_parts(sequence, facts, Live(slots, {})) if x[0] not in ("inputs", "mechanism")]
+    body = (
+        f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{_settings()}"
+        f"{_panels(model, functions, notes)}{page_body([*parts, code_part(sequence, facts)])}</main>"
+    )
+    tail = f"{scripts(data, {'values': values, **functions}, True)}<script>{SCRIPT}</script>"
+    return document(f"{model.name}: {facts.quantity.replace('_', ' ')}", body, tail, "robot")
+
+
+def _functions(model: Model) -> tuple[dict[str, LiveFunction], list[str]]:
+    """What the panels compute, and why some of them are not there."""
+    notes = []
+    try:
+        found = {"state": live_function(_program(model, STATE))}
+    except DrevoError as error:
+        program = _program(model, ("poses",))
+        poses = program.outputs[0]._replace(name="poses")
+        return {"state": live_function(replace(program, outputs=(poses,)))}, [f"No dynamics here: {error}."]
+    if model.closed:
+        return found, ["The closed loops of this robot are open here: its links move as those of the tree."]
+    try:
+        found["motion"] = live_function(_program(model, ("forward_dynamics",), passive=True))
+        if any(j.turns for j in model.moving_joints):
+            found["integrate"] = live_function(motion_on(model, "integrate"))
+    except DrevoError as error:
+        found.pop("motion", None)
+        notes.append(f"No motion here: {error}.")
+    return found, notes
+
+
+def _program(model: Model, quantities: Sequence[str], passive: bool = False) -> Any:
+    return make_program(model, **recipe_of(model, quantities, (), "auto", (), passive, (), {}))
+
+
+def _plotted(model: Model) -> list[dict[str, Any]]:
+    """Coordinates that are drawn over time: not those of a quaternion."""
+    found = []
+    for j, sq, _ in model.slices():
+        plain = range(sq.start, sq.stop - 4 * j.turns)
+        found += [{"name": j.name if j.nq == 1 else f"{j.name}[{k - sq.start}]", "q": k} for k in plain]
+    return found
+
+
+def _walls(model: Model) -> list[tuple[int, int, float, float]]:
+    """Place in q and in v of what has limits, and these."""
+    found = []
+    for j, sq, sv in model.slices():
+        if j.nq == 1 and j.limit and j.limit.lower is not None and j.limit.upper is not None:
+            found.append((sq.start, sv.start, j.limit.lower, j.limit.upper))
+    return found
+
+
+def _figure() -> str:
+    boxes = "".join(
+        f'<label><input type="checkbox" id="show-{name}"{" checked" * on}>{said}</label>'
+        for name, (said, on) in LAYERS.items()
+    )
+    return (
+        '<canvas id="figure" role="img" aria-label="the robot; drag to turn, wheel to go nearer, shift to shift">'
+        f'</canvas><div class="bar">{boxes}<button id="picture">Picture</button></div>'
+    )
+
+
+def _sliders(model: Model, inputs: dict[str, LiveInput], moving: Sequence[str]) -> str:
+    """A slider for every number of q, then of v and a where the formulas take them."""
+    tables = []
+    for name in [x for x in ("q", "v", "a", "tau") if x in moving or x == "q"]:
+        joints = model.freedoms("q" if name == "q" else "v")
+        rows = "".join(
+            f"<tr><td><math><msub><mi>{'τ' if name == 'tau' else name}</mi><mn>{k + 1}</mn></msub></math></td>"
+            f"<td>{escape(joint)}{escape(index)}</td><td>{slider(name, k, inputs[name])}</td></tr>"
+            for k, (joint, index) in enumerate(joints)
+        )
+        tables.append(f"<table>{rows}</table>")
+    return (
+        '<div class="bar"><button id="reset">Reset</button><button id="random">Random</button></div>'
+        f'<div class="sliders">{"<hr>".join(tables)}</div>'
+    )
+
+
+def _settings() -> str:
+    return '<div class="bar"><label><input type="checkbox" id="digits">all 17 digits</label></div>'
+
+
+def _panels(model: Model, functions: dict[str, LiveFunction], notes: Sequence[str]) -> str:
+    last = len(model.links) - 1
+    links = "".join(
+        f'<option value="{k}"{" selected" * (k == last)}>{escape(link.name)}</option>'
+        for k, link in enumerate(model.links)
+    )
+    panels = [
+        f'<section><h2>Pose</h2><div class="bar"><select id="link" aria-label="link">{links}</select></div>'
+        '<table id="pose"></table><p class="note">R | p, world from link, m</p></section>'
+    ]
+    if len(functions["state"].low.outputs) > 1:
+        panels += [
+            '<section><h2>Mass matrix</h2><canvas id="heat"></canvas>'
+            '<p class="note" id="entry">six decades by depth of colour; red is negative</p></section>',
+            f'<section id="gravity"><h2>Gravity</h2>{_bars(model)}'
+            '<p class="note">N m or N, what holds it at rest</p>'
+            '<p class="note">Energies: <span id="energy"></span><br>'
+            'Centre of mass, m: <span id="mass"></span></p></section>',
+        ]
+    said = "".join(f'<p class="note">{escape(x)}</p>' for x in notes)
+    return f'{said}<div class="panels">{"".join(panels)}</div>{_swing() if "motion" in functions else ""}'
+
+
+def _bars(model: Model) -> str:
+    rows = "".join(
+        f'<tr><td title="{escape(joint)}">{escape(joint)}{escape(index)}</td>'
+        '<td class="lane"><div data-bar></div></td><td class="n"></td></tr>'
+        for joint, index in model.freedoms()
+    )
+    return f'<div class="rows"><table>{rows}</table></div>'
+
+
+def _swing() -> str:
+    return (
+        '<section><h2>Motion</h2><div class="bar"><button id="swing">Let go</button>'
+        '<button id="play">Play</button><input type="range" id="time" min="0" max="0" value="0" aria-label="time">'
+        '<label>for <input type="number" id="seconds" value="3" min="0.1" max="20" step="any"> s</label>'
+        '<label><input type="checkbox" id="walls" checked>walls at the limits</label>'
+        '<span class="note" id="drift"></span></div>'
+        '<canvas class="plot" id="angles"></canvas><canvas class="plot" id="energies"></canvas>'
+        '<p class="note">From rest where it stands, without efforts, with what acts in the joints; a wall is a '
+        "damped spring of 10 Hz, whose energy is not drawn; steps of 1 ms, fourth order.</p></section>"
+    )

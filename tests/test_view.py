@@ -1,0 +1,309 @@
+"""Live pages: their numbers under node and in a browser, what is drawn, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tolerances as tol
+from reference import largest
+
+import drevo
+from drevo.codegen.emit.live import PLACE
+from drevo.codegen.emit.reading import read_statements
+from drevo.compiler.derivation import NUMERIC
+from drevo.compiler.live import live_values
+from drevo.errors import DrevoWarning, InputError, TraceError
+from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
+from drevo.robot.view.mesh import MeshFiles, coarser
+
+Array = np.ndarray[Any, Any]
+ROOT = Path(__file__).parent.parent
+EXACT = 1e-12  # of the largest value: two orders of the same operations
+
+
+def panda() -> drevo.Robot:
+    found = [f for f in metadata.files("example-robot-data") or () if f.name == "panda.urdf"]
+    return drevo.load(str(found[0].locate()))
+
+
+def script_of(page: Path, name: str) -> str:
+    found = re.search(rf'<script[^>]* id="{name}">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found
+    return found[1]
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(script_of(page, "data"))
+    return found
+
+
+def in_node(page: Path, code: str) -> Any:
+    """What the code prints of what a page computes with, `core`."""
+    program = page.with_suffix(".mjs")
+    start = f"const core = await openCore({script_of(page, 'data')});"
+    program.write_text(
+        f"{script_of(page, 'core')}\n{start}\nconst say = x => console.log(JSON.stringify(x));\n{code}"
+    )
+    done = subprocess.run(["node", str(program)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def hinged_ball() -> drevo.Robot:
+    """A ball joint and a hinge with a damper on a free base: every kind of coordinate."""
+    b = drevo.Builder("ball")
+    b.body("base", joint="free", mass=3.0, com=(0.1, 0.0, 0.0), inertia=np.diag([0.2, 0.3, 0.4]))
+    b.body("arm", parent="base", joint="spherical", origin=(0, 0, 0.2), mass=1.0, com=(0, 0.1, 0.3),
+           inertia=np.diag([0.05, 0.06, 0.02]))  # fmt: skip
+    b.body("hand", parent="arm", joint="revolute", axis=(0, 1, 0), origin=(0, 0, 0.5), mass=0.5, com=(0, 0, 0.1),
+           inertia=np.diag([0.01, 0.01, 0.005]))  # fmt: skip
+    return b.robot()
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize(
+    "name, quantity", [("puma560", "inverse_dynamics"), ("biped", "bias"), ("ball", "mass_matrix")]
+)
+def test_all_values_of_a_page_are_those_of_the_equations(name: str, quantity: str, tmp_path: Path) -> None:
+    robot = hinged_ball() if name == "ball" else drevo.load(name, base="floating" if name == "biped" else "fixed")
+    page = robot.view(tmp_path / "page.html", quantity)
+    rng = np.random.default_rng(1)
+    state = {"q": robot.random(rng), "v": rng.normal(size=robot.nv), "a": rng.normal(size=robot.nv)}
+    derivation = drevo.write_out(robot, quantity)
+    sequence, _, slots = live_values(derivation.program)
+    given = json.dumps({k: x.tolist() for k, x in state.items()})
+    values, seen = in_node(
+        page,
+        f"""
+        const x = {given}, s = core.functions.state(x);
+        const plain = Object.fromEntries(Object.entries(s).map(([k, y]) => [k, [...y]]));
+        say([[...core.functions.values(x).values], plain]);""",
+    )
+    statements = [s.name for s in sequence.statements()]
+    assert set(statements) <= set(slots) and len(values) == len(slots)
+    own = {p.source: state[p.source] for p in sequence.inputs}
+    result = derivation.evaluate(*own.values())
+    shown = {n: values[k] for n, k in slots.items()}
+    entries = {n: x for n, x in np.ndenumerate(result)}
+    found = [(shown[key], x) for (index), x in entries.items()
+             if (key := f"{sequence.results[0].name}_{'_'.join(str(i + 1) for i in index)}") in shown
+             or (key := f"{sequence.results[0].name}_{''.join(str(i + 1) for i in index)}") in shown]  # fmt: skip
+    assert found
+    assert largest(np.array([a - b for a, b in found])) <= EXACT * largest(result)
+    for key, wanted in {
+        "poses": robot.poses(state["q"]), "M": robot.mass_matrix(state["q"]), "g": robot.gravity(state["q"]),
+        "kinetic_energy": robot.kinetic_energy(state["q"], state["v"]), "V": robot.potential_energy(state["q"]),
+        "c": robot.center_of_mass(state["q"]),
+    }.items():  # fmt: skip
+        assert largest(np.ravel(seen[key]) - np.ravel(wanted)) <= EXACT * max(1.0, largest(wanted)), key
+
+
+@pytest.mark.needs("node")
+def test_the_statements_are_computed_one_by_one(tmp_path: Path) -> None:
+    """Every value beside a formula against the formula read as it stands."""
+    robot = drevo.load("three-link")
+    page = robot.view(tmp_path / "page.html")
+    sequence, _, slots = live_values(drevo.write_out(robot, "inverse_dynamics").program)
+    rng = np.random.default_rng(2)
+    x = {k: rng.normal(size=3) for k in ("q", "v", "a")}
+    given = json.dumps({k: y.tolist() for k, y in x.items()})
+    (values,) = in_node(page, f"say([[...core.functions.values({given}).values]])")
+    known = read_statements(sequence, [x[p.source] for p in sequence.inputs], (), NUMERIC)
+    names = [s.name for s in sequence.statements()]
+    assert len(names) > 30
+    for name in names:
+        assert values[slots[name]] == pytest.approx(known[name], rel=1e-11, abs=1e-13), name
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize("name", ["three-link", "ball"])
+def test_a_motion_is_that_of_simulate(name: str, tmp_path: Path) -> None:
+    """Steps of fourth order: of numbers the same as Drevo's, of quaternions another of the same order."""
+    robot = hinged_ball() if name == "ball" else drevo.load(name)
+    page = robot.view(tmp_path / "page.html")
+    assert data_of(page)["walls"] == []
+    q0 = robot.random(np.random.default_rng(3))
+    rows = in_node(page, f"say(core.swing(Float64Array.from({q0.tolist()}), 0.5, 0.001, 100)"
+                   ".map(r => [r.t, [...r.q], [...r.v], r.T + r.V]))")  # fmt: skip
+    table = robot.simulate(q0, duration=0.5, step=1e-3, every=100)
+    assert len(rows) == len(table.t) == 6
+    limit = 1e-9 if name == "ball" else 1e-11
+    for (t, q, v, _), *other in zip(rows, table.t, table.q, table.v):
+        assert t == pytest.approx(other[0])
+        assert largest(np.array(q) - other[1]) <= limit * max(1.0, largest(other[1]))
+        assert largest(np.array(v) - other[2]) <= limit * max(1.0, largest(other[2]))
+    if name == "three-link":
+        energy = [r[3] for r in rows]
+        assert max(energy) - min(energy) <= 1e-9 * max(1.0, abs(energy[0]))
+
+
+def test_a_page_needs_nothing_else(tmp_path: Path) -> None:
+    """No address is fetched, whatever the names in the robot are."""
+    b = drevo.Builder("</script><script>alert(1)</script>")
+    b.body("<b>&\"'", joint="revolute", axis=(0, 1, 0), mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3) * 0.01)
+    text = b.robot().view(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "alert(1)</script>" not in text and "<b>&" not in text
+    assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//|@import|url\((?!data:)""", text)
+    json.loads(script_of(tmp_path / "page.html", "data"))
+
+
+def test_what_is_taken_from_others_is_named_with_version_and_licence() -> None:
+    pinned = json.loads((ROOT / "tools/web/package.json").read_text())["dependencies"]["three"]
+    text = (PLACE / "three.min.js").read_text(encoding="utf-8")
+    assert text.startswith(f"/* three.js {pinned}, MIT") and len(text) < 700_000
+    assert "MIT License" in (PLACE / "three.LICENSE").read_text()
+    assert "SIL Open Font License" in (PLACE / "math.LICENSE").read_text()
+    assert (PLACE / "math.woff2").read_bytes()[:4] == b"wOF2"
+
+
+def test_links_stand_where_their_poses_are() -> None:
+    """Welded links too, by what they are welded to."""
+    robot = panda()
+    rows, offsets = link_rows(robot.model)
+    q = robot.random(np.random.default_rng(4))
+    poses = robot.poses(q)
+    for name in robot.link_names:
+        carrier = np.eye(4)
+        if rows[name] >= 0:
+            carrier[:3] = poses[rows[name]]
+        assert largest(carrier @ offsets[name] - robot.pose(q, link=name)) <= tol.SAME
+
+
+def test_the_ellipsoid_of_inertia_is_the_uniform_one() -> None:
+    half, R = np.array([0.1, 0.2, 0.4]), np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
+    tensor = R @ np.diag(2.0 / 5.0 * (half @ half - half**2)) @ R.T  # of mass 2: m/5 (b^2 + c^2)
+    found, axes = ellipsoid(drevo.model.description.Inertial(2.0, (0, 0, 0), tuple(map(tuple, tensor))))
+    assert np.allclose(np.sort(found), half) and np.linalg.det(axes) == pytest.approx(1.0)
+    assert np.allclose(axes @ np.diag(found**2) @ axes.T, R @ np.diag(half**2) @ R.T)
+
+
+def test_meshes_are_made_coarser_near_what_they_were() -> None:
+    u = np.linspace(0, 2 * np.pi, 80, endpoint=False)
+    ring = np.stack(np.meshgrid(u, np.linspace(-1, 1, 60), indexing="ij"), -1).reshape(-1, 2)
+    points = np.stack([np.cos(ring[:, 0]), np.sin(ring[:, 0]), ring[:, 1]], 1)
+    grid = np.arange(4800).reshape(80, 60)
+    a, b, c, d = grid[:, :-1], np.roll(grid, -1, 0)[:, :-1], np.roll(grid, -1, 0)[:, 1:], grid[:, 1:]
+    faces = np.concatenate([np.stack(x, -1).reshape(-1, 3) for x in ((a, b, c), (a, c, d))])
+    p, f = coarser(points, faces, 2000)
+    assert 500 < len(f) <= 2000 and f.max() < len(p)
+    assert largest(np.hypot(p[:, 0], p[:, 1]) - 1.0) < 0.05  # still the tube
+    assert largest(p.max(0) - points.max(0)) < 0.1
+
+
+def test_a_robot_of_meshes_and_one_without_any() -> None:
+    drawn = figure_of(panda().model, MeshFiles(panda().model))["links"]
+    assert sum(bool(link["shapes"]) for link in drawn) == 11  # the frames of the flange and of the tool have none
+    bare = figure_of(hinged_ball().model, MeshFiles(hinged_ball().model))
+    assert not any(link["shapes"] for link in bare["links"]) and len(bare["bones"]) == 2
+    assert [len(link["joints"]) for link in bare["links"]] == [0, 1, 1, 1]
+
+
+URDF = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><origin xyz="0 0 1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+<visual><geometry><mesh filename="{}"/></geometry></visual></link>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/></joint></robot>"""
+
+
+FRAMES = """<robot name="frames"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="i" type="continuous"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/></joint>
+<joint name="j" type="continuous"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("file, why", [("no.stl", "does not exist"), ("bad.stl", "STL"), ("x.step", "type")])
+def test_meshes_that_cannot_be_drawn_are_one_warning(file: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.stl").write_bytes(b"solid nothing")
+    (tmp_path / "x.step").write_bytes(b"ISO")
+    (tmp_path / "r.urdf").write_text(URDF.format(file))
+    with pytest.warns(DrevoWarning, match="not drawn") as caught:
+        page = drevo.load(str(tmp_path / "r.urdf")).view(tmp_path / "page.html")
+    assert [why in str(w.message) for w in caught] == [True] and page.stat().st_size > 1000
+
+
+def test_what_cannot_be_written_or_shown_is_one_sentence(tmp_path: Path) -> None:
+    robot = drevo.load("three-link")
+    for path in (tmp_path / "none" / "x.html", tmp_path / "x.txt", "", tmp_path):
+        with pytest.raises(InputError, match="live page") as caught:
+            robot.view(path)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="view: q"):
+        robot.view(tmp_path / "x.html", q=[0.0])
+    with pytest.raises(InputError, match="one configuration"):
+        robot.view(tmp_path / "x.html", q=np.zeros((2, 3)))
+    with pytest.raises(TraceError, match="quantity"):
+        robot.view(tmp_path / "x.html", "speed")
+    assert not list(tmp_path.iterdir())
+
+
+def test_robots_with_loops_and_without_mass(tmp_path: Path) -> None:
+    loops = drevo.load("four-bar").view(tmp_path / "loops.html")
+    assert "closed loops" in loops.read_text(encoding="utf-8") and "motion" not in data_of(loops)["functions"]
+    (tmp_path / "frames.urdf").write_text(FRAMES)
+    bare = drevo.load(str(tmp_path / "frames.urdf")).view(tmp_path / "bare.html", "pose", link="c")
+    assert "No dynamics here" in bare.read_text(encoding="utf-8")
+    assert [name for name, _ in data_of(bare)["functions"]["state"]["outputs"]] == ["poses"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Any:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        flags = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        found = p.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        yield found
+        found.close()
+
+
+def shown_number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+@pytest.mark.needs("playwright", "chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser_without_a_network(browser: Any, scheme: str, tmp_path: Path) -> None:
+    """A slider is dragged; what then stands on the page is what Drevo computes there, all digits of it."""
+    robot = panda()
+    file = robot.view(tmp_path / "panda.html")
+    context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": 1400, "height": 900})
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_function("window.drevo?.ready")
+    page.check("#digits")
+    slider = page.locator('input[type=range][data-input=q][data-place="1"]')
+    box = slider.bounding_box()
+    slider.click(position={"x": 0.7 * box["width"], "y": box["height"] / 2})
+    page.locator('input.box[aria-label="v 3"]').fill("0.75")
+    page.locator('input.box[aria-label="v 3"]').press("Enter")
+    page.wait_for_function("window.drevo.core.x.v[2] === 0.75")
+    state = {k: np.array(page.evaluate(f"[...drevo.core.x.{k}]")) for k in ("q", "v", "a")}
+    assert state["q"][1] > 0.5
+    _, _, slots = live_values(drevo.write_out(robot, "inverse_dynamics").program)
+    tau = robot.inverse_dynamics(*state.values())
+    found = []
+    for k in range(7):
+        cell = page.locator(f'[data-slot="{slots[f"tau_{k + 1}"]}"]')
+        cell.scroll_into_view_if_needed()
+        page.wait_for_function("e => e.textContent", arg=cell.element_handle())
+        found.append(shown_number(cell.text_content()))
+    assert largest(np.array(found) - tau[:7]) <= EXACT * largest(tau)
+    link = robot.link_names[-1]
+    pose = [shown_number(x) for x in page.locator("#pose td").all_text_contents()]
+    assert largest(np.reshape(pose, (3, 4)) - robot.pose(state["q"], link=link)[:3]) <= EXACT
+    g = [shown_number(x) for x in page.locator("#gravity td.n").all_text_contents()]
+    assert largest(np.array(g) - robot.gravity(state["q"])) <= EXACT * largest(np.array(g))
+    page.click("#swing")
+    page.wait_for_function("drevo.core.x.q[3] !== " + repr(float(state["q"][3])))
+    page.click("#play")
+    for name in ("frames", "ellipsoids"):
+        page.check(f"#show-{name}")
+    assert said == []
+    context.close()
