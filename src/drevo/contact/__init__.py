@@ -1,0 +1,1 @@
+"""Contact: what touches, and the laws by which it holds."""

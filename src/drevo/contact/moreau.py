@@ -1,0 +1,117 @@
+"""A step under Signorini's and Coulomb's laws, on arrays: the reference of compiled steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..mechanics.acting import offsets_of
+from ..mechanics.algorithms.delassus import (
+    Approach,
+    ContactSlot,
+    FreeMotion,
+    JointBounds,
+    MoreauStep,
+    free_motion,
+    moved,
+)
+from ..mechanics.algorithms.kinematics import Pose
+from ..mechanics.algorithms.passive import passive_tree
+from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.spatial import UNIT, Vec
+from ..mechanics.tree import Tree
+from ..model.description import Model
+from .solve import TOLERANCE, Impulses, impulses
+
+Array = np.ndarray[Any, Any]
+GROUND = (UNIT[2], UNIT[1], -UNIT[0])  # normal and tangents of the plane z = 0
+
+
+@dataclass(frozen=True)
+class TouchingRobot:
+    """What a step is made for."""
+
+    model: Model
+    slots: tuple[ContactSlot, ...]
+    joints: tuple[JointBounds, ...]
+    stepping: MoreauStep
+
+
+class StepResult(NamedTuple):
+    """q1, v1; forces (B, slots, 3) N on the second body of each slot, in world axes; residual (B,) m/s; gaps."""
+
+    q: Array
+    v: Array
+    forces: Array
+    residual: Array
+    gaps: Array
+    solution: Impulses
+
+
+def touching_robot(
+    model: Model, slots: Sequence[ContactSlot], stepping: MoreauStep, limits: bool = True
+) -> TouchingRobot:
+    """With the limits and the dry friction of its joints."""
+    return TouchingRobot(model, tuple(slots), joint_rows(model, limits), stepping)
+
+
+def on_plane(tree: Tree, link: str, point: Vector, mu: Scalar, radius: Scalar = 0.0) -> ContactSlot:
+    """A sphere about a point of a link, which may touch the plane z = 0; a point where it has no radius."""
+    frame = tree.frames[link]
+    at = frame.p + frame.R @ Vec(*point)
+    return ContactSlot((-1, frame.body), partial(_approach, frame.body, at, radius), mu)
+
+
+def _approach(body: int, at: Vec, radius: Scalar, poses: Mapping[int, Pose]) -> Approach:
+    here = poses[body]
+    centre = here.p + here.R @ at
+    gap = centre.z - radius
+    return Approach(gap, Vec(centre.x, centre.y, 0.5 * gap), GROUND)
+
+
+def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:
+    """Limits of joints of one coordinate each, and dry friction, of a mimic joint as its driver feels it."""
+    offsets, out = offsets_of(model), dict[int, JointBounds]()
+    for j in model.joints:
+        (iq, iv), d, ratio = offsets[j.name], j.dynamics, abs(j.mimic.multiplier) if j.mimic else 1.0
+        low, high = -math.inf, math.inf
+        if limits and j.limit and not j.mimic and not j.turns and not j.formula:
+            low = -math.inf if j.limit.lower is None else j.limit.lower
+            high = math.inf if j.limit.upper is None else j.limit.upper
+        eta = ratio * d.friction if d else 0.0
+        for k in range(j.sizes[1]):
+            before = out.get(iv + k, JointBounds(iv + k, iq + k, -math.inf, math.inf, 0.0))
+            out[iv + k] = before._replace(
+                lower=max(low, before.lower), upper=min(high, before.upper), friction=before.friction + eta
+            )
+    return tuple(x for x in out.values() if x.friction or x.lower > -math.inf or x.upper < math.inf)
+
+
+def step(m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = TOLERANCE) -> StepResult:
+    """One step of states (B, nq), (B, nv) under efforts (B, nv)."""
+    count, h = len(q), m.stepping.h
+    free = step_problem(m, q, v, tau)
+    found = impulses(free.problem, tolerance)
+    q1, v1 = (_stacked(x, count) for x in moved(passive_tree(m.model), list(q.T), free.pushed(list(found.lam)), h))
+    forces = np.zeros((count, len(m.slots), 3))
+    for k, a in enumerate(free.approaches):
+        n, s, t = (found.lam[3 * k + i] / h for i in range(3))
+        forces[:, k] = _stacked([n * x + s * y + t * z for x, y, z in zip(*a.frame)], count)
+    gaps = _stacked([a.dist for a in free.approaches], count)
+    return StepResult(q1, v1, forces, found.residual, gaps, found)
+
+
+def step_problem(m: TouchingRobot, q: Array, v: Array, tau: Array) -> FreeMotion:
+    """The problem of a step, on arrays."""
+    tree = passive_tree(m.model)
+    return free_motion(tree, list(q.T), list(v.T), list(tau.T), m.slots, m.joints, m.stepping)
+
+
+def _stacked(values: Sequence[Scalar], count: int) -> Array:
+    """(count, n) of n scalars."""
+    return np.stack([np.broadcast_to(x, (count,)) for x in values], -1) if values else np.zeros((count, 0))

@@ -1,0 +1,222 @@
+"""Signorini's law and Coulomb's, exactly: one block, a sweep over all, the residual.
+
+Of blocks i with impulses lam and velocities u = G lam + b, the normal first and then two tangents:
+
+    K_mu  contains  lam   _|_   u + mu |u_t| n   in  the dual of K_mu            De Saxce and Feng 1998
+    joints: lower <= u <= upper, and dry friction, one row each
+
+A block alone is solved exactly; one after another they are Gauss and Seidel's sweeps: Jean 1999, "The non-smooth
+contact dynamics method"; Acary and Brogliato 2008, 13.4, 13.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+from ..scalar import Matrix, Scalar, Vector, clip, dot, maximum, sqrt, where
+
+FLOOR = 1e-14  # of the trace of a block: what is less stiff is no direction in which it moves
+LEAST = 1e-30  # is added where nothing may be divided by 0
+INNER = 2  # Newton's steps of a block in each sweep; more of them save no sweep
+
+
+class ContactLaw(NamedTuple):
+    """Three rows from `at` on: normal, tangent, tangent; bound: the friction mu."""
+
+    at: int
+    bound: Scalar
+
+    @property
+    def rows(self) -> range:
+        return range(self.at, self.at + 3)
+
+
+class JointLaw(NamedTuple):
+    """One row: the bound of the impulse of dry friction, and bounds of the velocity."""
+
+    at: int
+    bound: Scalar
+    lower: Scalar = -inf
+    upper: Scalar = inf
+
+    @property
+    def rows(self) -> range:
+        return range(self.at, self.at + 1)
+
+
+RowLaw = ContactLaw | JointLaw
+
+
+class ImpulseProblem(NamedTuple):
+    """u = G lam + b, G symmetric, and the law of every row."""
+
+    G: Matrix
+    b: Vector
+    laws: Sequence[RowLaw]
+
+    def velocity(self, lam: Vector, rows: Sequence[int]) -> list[Scalar]:
+        """u of some rows."""
+        return [self.b[r] + dot(self.G[r], lam) for r in rows]
+
+    def trace(self, law: RowLaw) -> Scalar:
+        """Mean of the diagonal of a block: what an impulse changes."""
+        total: Scalar = LEAST
+        for r in law.rows:
+            total = total + self.G[r][r]
+        return total * (1.0 / len(law.rows))
+
+
+class ContactBlock(NamedTuple):
+    """What of G_ii is prepared once: S = G_tt - g_tn g_tn' / G_nn by its axes, Q = [[c, -s], [s, c]].
+
+    over: 1 / G_nn; stiff: the eigenvalues of S; across: Q' g_tn.
+    """
+
+    over: Scalar
+    c: Scalar
+    s: Scalar
+    stiff: tuple[Scalar, Scalar]
+    across: tuple[Scalar, Scalar]
+    scale: Scalar
+
+    @classmethod
+    def of(cls, G: Matrix, at: int) -> ContactBlock:
+        n, t, o = at, at + 1, at + 2
+        floor = FLOOR * (G[n][n] + G[t][t] + G[o][o] + LEAST)
+        over = 1.0 / maximum(G[n][n], floor)
+        x, y = G[t][n], G[o][n]
+        a, d, e = G[t][t] - x * x * over, G[o][o] - y * y * over, G[o][t] - x * y * over
+        mean, half = 0.5 * (a + d), 0.5 * (a - d)
+        size = sqrt(half * half + e * e + floor * floor * LEAST)
+        cosine = clip(half / size, -1.0, 1.0)  # of twice the angle
+        long = sqrt(0.5 + 0.5 * abs(cosine))
+        short = 0.5 * (e / size) / long
+        side = where(e < 0.0, -1.0, 1.0)
+        c, s = where(cosine < 0.0, abs(short), long), where(cosine < 0.0, side * long, short)
+        stiff = maximum(mean + size, floor), maximum(mean - size, floor)
+        return cls(over, c, s, stiff, (c * x + s * y, c * y - s * x), maximum(mean, floor))
+
+    def impulse(self, w: Vector, law: RowLaw, y: Scalar) -> tuple[list[Scalar], Scalar]:
+        """lam with u = G_ii lam + w under the law, and y, where its search ended; y: where it begins, in (0, 1).
+
+        Sliding is lam_t = -(S + g)^-1 r with g = scale y / (1 - y); y is where |lam_t| = mu lam_n.
+        """
+        mu = law.bound
+        t, o = self.c * w[1] + self.s * w[2], self.c * w[2] - self.s * w[1]
+        r = t - self.across[0] * w[0] * self.over, o - self.across[1] * w[0] * self.over
+        stuck = self._at(w[0], r, 0.0)
+        sticks = stuck[2] <= mu * stuck[3]
+        low: Scalar = 0.0
+        high: Scalar = 1.0
+        for _ in range(INNER):
+            value, slope = self._excess(w[0], r, mu, y)
+            low, high = where(value > 0.0, y, low), where(value > 0.0, high, y)
+            step = y - value / where(abs(slope) > LEAST, slope, LEAST)
+            y = where(step < low, 0.5 * (low + high), where(step > high, 0.5 * (low + high), step))
+        x, z, size, normal = self._at(w[0], r, y)
+        normal = maximum(normal, 0.0)
+        onto = mu * normal / maximum(size, LEAST)
+        found = [where(sticks, a, b) for a, b in zip(stuck[:2], (x * onto, z * onto))]
+        normal = where(sticks, stuck[3], normal)
+        lam = [normal, self.c * found[0] - self.s * found[1], self.s * found[0] + self.c * found[1]]
+        return [where(w[0] < 0.0, part, 0.0) for part in lam], y
+
+    def _at(self, w: Scalar, r: Sequence[Scalar], y: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """lam_t along the axes of S, its size, and lam_n, at y."""
+        x, z = (-(a * (1.0 - y)) / (s * (1.0 - y) + self.scale * y) for a, s in zip(r, self.stiff))
+        normal = -((w + self.across[0] * x + self.across[1] * z) * self.over)
+        return x, z, sqrt(x * x + z * z), normal
+
+    def _excess(self, w: Scalar, r: Sequence[Scalar], mu: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+        """|lam_t| - mu lam_n and its slope by y."""
+        x, z, size, normal = self._at(w, r, y)
+        below = [s * (1.0 - y) + self.scale * y for s in self.stiff]
+        dx, dz = (a * self.scale / (d * d) for a, d in zip(r, below))
+        along = (x * dx + z * dz) / maximum(size, LEAST)
+        return size - mu * normal, along + mu * (self.across[0] * dx + self.across[1] * dz) * self.over
+
+
+class JointBlock(NamedTuple):
+    """1 / G_ii and G_ii of a joint's row."""
+
+    over: Scalar
+    G: Scalar
+
+    @classmethod
+    def of(cls, G: Matrix, at: int) -> JointBlock:
+        return cls(1.0 / (G[at][at] + LEAST), G[at][at])
+
+    def impulse(self, w: Vector, law: RowLaw, y: Scalar = 0.0) -> tuple[list[Scalar], Scalar]:
+        """By what friction leaves of w, and what its bounds leave of that; y is not needed."""
+        assert isinstance(law, JointLaw)
+        held = self.G * law.bound
+        u = clip(w[0] - clip(w[0], -held, held), law.lower, law.upper)
+        return [(u - w[0]) * self.over], y
+
+
+Block = ContactBlock | JointBlock
+
+
+def blocks(p: ImpulseProblem) -> list[Block]:
+    """What is prepared of every block."""
+    return [(ContactBlock if isinstance(x, ContactLaw) else JointBlock).of(p.G, x.at) for x in p.laws]
+
+
+def gauss_seidel(
+    p: ImpulseProblem, prepared: Sequence[Block], lam: Vector, search: Vector
+) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    """Every block once, each with what those before it have become: lam, where the search of every block ended,
+    and the most that an impulse has changed a velocity, m/s."""
+    lam, search, change = list(lam), list(search), 0.0
+    for k, (law, block) in enumerate(zip(p.laws, prepared)):
+        at, after = law.rows.start, law.rows.stop
+        w = [p.b[r] + dot(p.G[r][:at], lam[:at]) + dot(p.G[r][after:], lam[after:]) for r in law.rows]
+        found, search[k] = block.impulse(w, law, search[k])
+        for r, x in zip(law.rows, found):
+            change = maximum(change, abs(x - lam[r]) * p.trace(law))
+            lam[r] = x
+    return lam, search, change
+
+
+# -- how far from the law ---------------------------------------------------------------------------------------
+
+
+def onto_cone(x: Vector, mu: Scalar) -> list[Scalar]:
+    """The point of K_mu next to x."""
+    size = sqrt(x[1] * x[1] + x[2] * x[2])
+    inside, outside = size <= mu * x[0], mu * size <= -x[0]
+    normal = (x[0] + mu * size) / (1.0 + mu * mu)
+    share = mu * normal / maximum(size, LEAST)
+    near = [normal, x[1] * share, x[2] * share]
+    return [where(inside, a, where(outside, 0.0, b)) for a, b in zip(x, near)]
+
+
+def natural_map(p: ImpulseProblem, lam: Vector) -> list[Scalar]:
+    """(lam - P(lam - rho u^)) / rho of all rows, m/s, rho one over the mean diagonal of the block.
+
+    It is 0 where all laws hold. P is the projection on the cone, u^ = u + mu |u_t| n; a joint takes what its block
+    says.
+    """
+    out: list[Scalar] = []
+    for law in p.laws:
+        u, mean = p.velocity(lam, law.rows), p.trace(law)
+        rho = 1.0 / mean
+        own = [lam[r] for r in law.rows]
+        if isinstance(law, ContactLaw):
+            u[0] = u[0] + law.bound * sqrt(u[1] * u[1] + u[2] * u[2])
+            kept = onto_cone([x - rho * y for x, y in zip(own, u)], law.bound)
+        else:
+            kept, _ = JointBlock(rho, mean).impulse([u[0] - mean * own[0]], law)
+        out += [(x - y) * mean for x, y in zip(own, kept)]
+    return out
+
+
+def residual(p: ImpulseProblem, lam: Vector) -> Scalar:
+    """The largest |natural map| of a block, m/s."""
+    found, most = natural_map(p, lam), 0.0
+    for law in p.laws:
+        x = found[law.at : law.rows.stop]
+        most = maximum(most, sqrt(dot(x, x)))
+    return most

@@ -1,0 +1,128 @@
+"""What sweeps leave: Newton's method on the natural map of the laws, damped as Levenberg and Marquardt do.
+
+Where rows depend on each other (two points of one rigid foot) the impulses are not unique and sweeps may go on for
+ever; the least squares of the natural map have neither trouble. Facchinei and Pang 2003, "Finite-dimensional
+variational inequalities and complementarity problems", 8.3; Yamashita and Fukushima 2001, of what lacks rank;
+Acary, Bremond and Huber 2018, "On solving contact problems with Coulomb friction", which compares formulations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..scalar import Matrix, Scalar, Vector, dot, is_zero, maximum, sqrt, where
+from .coulomb import LEAST, ContactLaw, ImpulseProblem, JointBlock, JointLaw, natural_map
+
+DAMPING = 1e-3  # of the scale of J' J, times the residual over the largest |b|
+FLOOR = 1e-14  # of the same scale
+ENOUGH = 0.1  # of the decrease of |F|^2 by a whole step along a straight line
+GOLDEN = 0.6180339887498949
+
+
+def linearised(p: ImpulseProblem, lam: Vector) -> tuple[list[Scalar], Matrix]:
+    """The natural map F and a generalised Jacobian of it by lam."""
+    J: Matrix = []
+    for law in p.laws:
+        J += _contact_rows(p, law, lam) if isinstance(law, ContactLaw) else [_joint_row(p, law, lam)]
+    return natural_map(p, lam), J
+
+
+def _contact_rows(p: ImpulseProblem, law: ContactLaw, lam: Vector) -> Matrix:
+    """m (1 - D) e + D W G, D the slope of the projection, W that of u^ by u, m the mean diagonal."""
+    u, m = p.velocity(lam, law.rows), p.trace(law)
+    speed = sqrt(u[1] * u[1] + u[2] * u[2])
+    away = law.bound / maximum(speed, LEAST)
+    turned = [1.0, u[1] * away, u[2] * away]  # the first row of W
+    shifted = [u[0] + law.bound * speed, u[1], u[2]]
+    D = _projection_slope([lam[r] - x / m for r, x in zip(law.rows, shifted)], law.bound)
+    out: Matrix = []
+    for i, d in enumerate(D):
+        dW = [d[0] * turned[0], d[0] * turned[1] + d[1], d[0] * turned[2] + d[2]]
+        row = [dot(dW, [p.G[r][k] for r in law.rows]) for k in range(len(lam))]
+        for k, r in enumerate(law.rows):
+            row[r] = row[r] + m * ((1.0 if i == k else 0.0) - d[k])
+        out.append(row)
+    return out
+
+
+def _projection_slope(x: Vector, mu: Scalar) -> Matrix:
+    """The slope of the projection on the cone, one of those at its edges."""
+    size = sqrt(x[1] * x[1] + x[2] * x[2])
+    inside, outside = size <= mu * x[0], mu * size <= -x[0]
+    share = 1.0 / (1.0 + mu * mu)
+    t = [y / maximum(size, LEAST) for y in x[1:]]
+    normal, across = share * mu, mu * share * (x[0] + mu * size) / maximum(size, LEAST)
+    along = mu * normal - across
+    middle = [
+        [share, normal * t[0], normal * t[1]],
+        [normal * t[0], across + along * (t[0] * t[0]), along * (t[0] * t[1])],
+        [normal * t[1], along * (t[0] * t[1]), across + along * (t[1] * t[1])],
+    ]
+    return [
+        [where(inside, 1.0 if i == j else 0.0, where(outside, 0.0, y)) for j, y in enumerate(row)]
+        for i, row in enumerate(middle)
+    ]
+
+
+def _joint_row(p: ImpulseProblem, law: JointLaw, lam: Vector) -> list[Scalar]:
+    """G where friction or a bound holds the joint, m e where it moves freely."""
+    (u,), m, r = p.velocity(lam, law.rows), p.trace(law), law.at
+    w = u - m * lam[r]
+    after = w + m * JointBlock(1.0 / m, m).impulse([w], law)[0][0]
+    free = where(abs(w) > m * law.bound, where(after > law.lower, where(after < law.upper, 1.0, 0.0), 0.0), 0.0)
+    return [(1.0 - free) * x + (free * m if k == r else 0.0) for k, x in enumerate(p.G[r])]
+
+
+def newton_step(p: ImpulseProblem, lam: Vector, damping: Scalar) -> tuple[list[Scalar], Scalar]:
+    """The way from lam by least squares, and |F|^2 at lam. damping: times what `DAMPING` says."""
+    F, J = linearised(p, lam)
+    square, scale = dot(F, F), mean_diagonal(p)
+    more = scale * scale * (DAMPING * damping * sqrt(square) / largest_speed(p) + FLOOR)
+    columns = [list(c) for c in zip(*J)]
+    A = [[dot(c, columns[j]) + (more if i == j else 0.0) for j in range(i + 1)] for i, c in enumerate(columns)]
+    return _solved(A, [-dot(c, F) for c in columns]), square
+
+
+def largest_speed(p: ImpulseProblem) -> Scalar:
+    """The largest velocity that impulses have to deal with; parting contacts do not count."""
+    most: Scalar = LEAST
+    for law in p.laws:
+        for r in law.rows:
+            most = maximum(most, -p.b[r] if isinstance(law, ContactLaw) and r == law.at else abs(p.b[r]))
+    return most
+
+
+def mean_diagonal(p: ImpulseProblem) -> Scalar:
+    """What an impulse changes, on average."""
+    total: Scalar = LEAST
+    for r in range(len(p.b)):
+        total = total + p.G[r][r]
+    return total * (1.0 / len(p.b))
+
+
+def _solved(A: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
+    """x of A x = b by Cholesky's square-root-free factors; A (lower triangle) is overwritten."""
+    n, x = len(b), list(b)
+    for k in range(n):
+        over, column = 1.0 / A[k][k], [row[k] if k < len(row) else 0.0 for row in A]
+        for i in range(k + 1, n):
+            if is_zero(column[i]):
+                continue
+            factor = column[i] * over
+            for j in range(k + 1, i + 1):
+                A[i][j] = A[i][j] - factor * column[j]
+            x[i] = x[i] - factor * x[k]
+            A[i][k] = factor
+        x[k] = x[k] * over
+    for k in range(n - 1, -1, -1):
+        for i in range(k + 1, n):
+            x[k] = x[k] - A[i][k] * x[i]
+    return x
+
+
+def another_start(p: ImpulseProblem, attempt: int) -> list[Scalar]:
+    """Another place to begin: normal impulses that would stop the contacts, in changing shares."""
+    size, lam = largest_speed(p) / mean_diagonal(p), [0.0 * x for x in p.b]
+    for k, law in enumerate(x for x in p.laws if isinstance(x, ContactLaw)):
+        lam[law.at] = size * ((attempt * GOLDEN * (k + 1)) % 1.0)
+    return lam

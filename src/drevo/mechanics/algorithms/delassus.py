@@ -1,0 +1,208 @@
+"""What impulses at places that touch, and in joints, do to the velocities there: u = G lam + b.
+
+    v+ = vf + M^-1 J' lam,   vf = v + h M^-1 (tau + p - bias),   G = J M^-1 J',   b = J vf + closing speeds
+
+with M that of the robot and h times its linear damping, so that dampers act at the step's end. With M = L' D L and
+Y = J L^-1 it is G = Y D^-1 Y': every row is solved half, over the branch it touches. Delassus 1917; Moreau 1988,
+"Unilateral contact and dry friction in finite freedom dynamics"; Jean 1999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+from ..manifold import RotationVector, multiply
+from ..rotation import from_quaternion
+from ..scalar import Matrix, Scalar, Vector, accumulate, dot, maximum, minimum, sqrt, where
+from ..spatial import Vec
+from ..tree import Tree
+from ..tree_indices import ancestors
+from .coulomb import ContactLaw, ImpulseProblem, JointLaw, RowLaw
+from .inertia_matrix import Factors, elimination_order, guard_pivots, mass_matrix_rows
+from .inverse_dynamics import inverse_dynamics
+from .kinematics import WORLD, Pose, body_poses
+from .passive import passive
+
+APART = 1e9  # m/s: how fast a contact that is open seems to part
+
+
+class Approach(NamedTuple):
+    """Two surfaces near each other: distance, the point midway, normal (from a to b) and tangents as rows."""
+
+    dist: Scalar
+    point: Vec
+    frame: tuple[Vec, Vec, Vec]
+
+
+class ContactSlot(NamedTuple):
+    """A place where bodies a and b (-1 the ground) may touch. approach: from the poses of all bodies."""
+
+    bodies: tuple[int, int]
+    approach: Callable[[Mapping[int, Pose]], Approach]
+    mu: Scalar
+
+
+class JointBounds(NamedTuple):
+    """A rate with bounds of its coordinate, or dry friction, N m or N."""
+
+    rate: int
+    q: int
+    lower: float
+    upper: float
+    friction: Scalar
+
+
+@dataclass(frozen=True)
+class MoreauStep:
+    """h: the step, s. restitution: of normal velocities. A penetration beyond `slop` (m) goes by the part `pull` a
+    step, where nothing bounces."""
+
+    h: Scalar
+    restitution: Scalar = 0.0
+    pull: float = 0.2
+    slop: float = 1e-4
+
+
+class FreeMotion(NamedTuple):
+    """The velocities of a step without impulses, and what impulses change of them.
+
+    rows: Y = J L^-1, over the order of elimination. approaches: of the slots.
+    """
+
+    problem: ImpulseProblem
+    vf: list[Scalar]
+    factors: Factors
+    rows: Matrix
+    approaches: list[Approach]
+
+    def pushed(self, lam: Vector) -> list[Scalar]:
+        """v+ = vf + M^-1 J' lam."""
+        y = [dot(column, lam) for column in zip(*self.rows)] if self.rows else [0.0 * x for x in self.vf]
+        return [a + b for a, b in zip(self.vf, self.factors.solve_lower(y))]
+
+
+def free_motion(
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    slots: Sequence[ContactSlot],
+    joints: Sequence[JointBounds],
+    s: MoreauStep,
+) -> FreeMotion:
+    """The problem of a step."""
+    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+    f = _damped_factors(tree, q, s.h)
+    force = [t - x + p for t, x, p in zip(tau, fixed_axes_bias(tree, q, v), without_friction(tree, q, v))]
+    half = f.solve_transposed([s.h * x for x in force])
+    vf = [a + b for a, b in zip(v, f.solve_lower(half))]
+    approaches = [x.approach(poses) for x in slots]
+    J: Matrix = []
+    for slot, a in zip(slots, approaches):
+        J += contact_rows(tree, poses, slot.bodies, a)
+    J += [[1.0 if k == x.rate else 0.0 for k in range(tree.nv)] for x in joints]
+    Y = [f.solve_transposed(row) for row in J]
+    weighed = [[y * e for y, e in zip(row, f.inverse)] for row in Y]
+    lower = [[dot(weighed[i], Y[j]) for j in range(i + 1)] for i in range(len(Y))]
+    G = [[lower[max(i, j)][min(i, j)] for j in range(len(Y))] for i in range(len(Y))]
+    before = [dot(row, v) for row in J]
+    b = [dot(row, vf) for row in J]
+    laws: list[RowLaw] = []
+    for slot, a in zip(slots, approaches):
+        at = 3 * len(laws)
+        b[at] = b[at] + closing_speed(a.dist, before[at], s)
+        laws.append(ContactLaw(at, slot.mu))
+    laws += [joint_law(x, 3 * len(slots) + k, q[x.q], v[x.rate], s) for k, x in enumerate(joints)]
+    return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, approaches)
+
+
+def _damped_factors(tree: Tree, q: Vector, h: Scalar) -> Factors:
+    M = mass_matrix_rows(tree, q)
+    for a in tree.acting:
+        for k in range(a.v, a.v + a.n):
+            accumulate(M[k], k, h * (a.ratio * a.ratio * a.damping))
+    f = Factors(M, elimination_order(tree))
+    guard_pivots(tree, f, f.order, f.diagonal, [0.0] * len(f.order))
+    return f
+
+
+def fixed_axes_bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """What M a lacks of the efforts, where the rates of a free joint's origin are along axes that stand still.
+
+    So a step changes the velocity of the body, and its turning alone the axes: see `moved`. Rotors feel M a only.
+    """
+    return inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in _carried(tree, v)])
+
+
+def _carried(tree: Tree, v: Vector) -> list[Scalar]:
+    """w x v of free joints: what accelerations in their axes lack to be those along fixed ones."""
+    out: list[Scalar] = [0.0] * tree.nv
+    for o in tree.owners():
+        if o.kind == "free":
+            out[o.v : o.v + 3] = Vec(*v[o.v + 3 : o.v + 6]).cross(Vec(*v[o.v : o.v + 3]))
+    return out
+
+
+def moved(tree: Tree, q: Vector, v: Vector, h: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+    """q and v after a step at the rates v, which are along the axes before it."""
+    q1: list[Scalar] = [0.0] * tree.nq
+    v1 = list(v)
+    for o in tree.owners():
+        if o.nq == o.nv:
+            for k in range(o.nq):
+                q1[o.q + k] = q[o.q + k] + h * v[o.v + k]
+            continue
+        at, w = o.q + o.nq - 4, Vec(*v[o.v + o.nv - 3 : o.v + o.nv])
+        q1[at : at + 4] = turned(q[at : at + 4], w * h)
+        if o.kind == "free":
+            along = from_quaternion(*q[at : at + 4]) @ Vec(*v[o.v : o.v + 3])
+            q1[o.q : o.q + 3] = Vec(*q[o.q : o.q + 3]) + along * h
+            v1[o.v : o.v + 3] = from_quaternion(*q1[at : at + 4]).T @ along
+    return q1, v1
+
+
+def turned(x: Vector, w: Vec) -> list[Scalar]:
+    """A quaternion turned by a rotation vector in its own axes, made unit."""
+    new = multiply(x, RotationVector.of(w).quaternion)
+    over = 1.0 / sqrt(dot(new, new))
+    return [y * over for y in new]
+
+
+def without_friction(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """What acts in the joints, less their dry friction, which is a law."""
+    return passive(tree.replace(acting=tuple(a._replace(friction=0.0) for a in tree.acting)), q, v)
+
+
+def contact_rows(tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], a: Approach) -> Matrix:
+    """The velocity of the second body less that of the first at the point, along normal and tangents, by v."""
+    rows: Matrix = [[0.0] * tree.nv for _ in range(3)]
+    for body, sign in zip(bodies, (-1.0, 1.0)):
+        for i in ancestors(tree.parents, body):
+            b, here = tree.bodies[i], poses[i]
+            for k, column in enumerate(tree.motion_subspace(b), b.v):
+                rate = here.R @ column.v + (here.R @ column.w).cross(a.point - here.p)
+                for row, axis in zip(rows, a.frame):
+                    row[k] = row[k] + (sign * b.factor) * axis.dot(rate)
+    return rows
+
+
+def closing_speed(gap: Scalar, before: Scalar, s: MoreauStep) -> Scalar:
+    """What is added to a normal velocity that is then not to be negative: the gap may close, a penetration goes.
+
+    With restitution a contact is open until its gap would close in this step.
+    """
+    if s.restitution == 0.0:
+        over = 1.0 / s.h
+        return where(gap > 0.0, gap * over, minimum(gap + s.slop, 0.0) * (s.pull * over))
+    closes = gap + s.h * minimum(before, 0.0)
+    return where(closes > 0.0, APART, s.restitution * minimum(before, 0.0))
+
+
+def joint_law(x: JointBounds, at: int, q: Scalar, v: Scalar, s: MoreauStep) -> JointLaw:
+    """Bounds of the velocity, from those of the coordinate."""
+    lower = -closing_speed(q - x.lower, v, s) if x.lower > -inf else x.lower
+    upper = closing_speed(x.upper - q, -v, s) if x.upper < inf else x.upper
+    return JointLaw(at, s.h * x.friction, lower, maximum(lower, upper) if x.lower > -inf else upper)
