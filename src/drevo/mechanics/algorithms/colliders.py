@@ -1,0 +1,222 @@
+"""How near solids are: distance, point and frame of each place where two may touch, over any scalar.
+
+Every pair of kinds has a fixed number of places; one that is none at the moment is at the distance FAR. The rules,
+and what stands first of a pair, are those of MuJoCo: a plane, then spheres, capsules, cylinders, boxes, hulls.
+
+  Ericson 2004, Real-Time Collision Detection, ch. 5 (nearest points); MuJoCo's documentation, "Computation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..scalar import Scalar, clip, maximum, sqrt, where
+from ..spatial import Mat, Vec
+
+FAR = 1e10  # m: the distance of a place that is none
+TINY = 1e-15  # of lengths and determinants: below it a direction is chosen
+ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")
+X = Vec(1.0, 0.0, 0.0)
+Ground = Callable[[Scalar, Scalar], tuple[Scalar, Vec]]  # of x, y: the height, and the unit normal
+
+
+class PlacedGeom(NamedTuple):
+    """A geom in the world: R turns its axes into the world's. size as in `model.contact.Geom`."""
+
+    kind: str
+    size: tuple[Scalar, ...]
+    R: Mat
+    p: Vec
+    points: tuple[Vec, ...] = ()  # of a hull, in its axes
+
+    @property
+    def axis(self) -> Vec:
+        return Vec(self.R.x.z, self.R.y.z, self.R.z.z)
+
+
+class Proximity(NamedTuple):
+    """The distance (negative: how deep), the point midway, and as rows the normal from 1 to 2 and two tangents."""
+
+    dist: Scalar
+    point: Vec
+    frame: Mat
+
+
+def against_plane(plane: PlacedGeom, solid: PlacedGeom) -> list[Proximity]:
+    """A solid on a plane."""
+    n = plane.axis
+    frame = frame_of(n, solid.axis if solid.kind == "capsule" else None)
+    return [_on_plane(plane.p, frame, at, radius) for at, radius in supports(solid, n)]
+
+
+def on_ground(ground: Ground, solid: PlacedGeom) -> list[Proximity]:
+    """A solid on uneven ground, which is taken by its tangent plane under each support of the solid."""
+    n = ground(solid.p.x, solid.p.y)[1]
+    found = []
+    for at, radius in supports(solid, n):
+        height, normal = ground(at.x, at.y)
+        frame = frame_of(normal, solid.axis if solid.kind == "capsule" else None)
+        found.append(_on_plane(Vec(at.x, at.y, height), frame, at, radius))
+    return found
+
+
+def supports(solid: PlacedGeom, n: Vec) -> list[tuple[Vec, Scalar]]:
+    """The spheres by which a solid stands on a plane of normal n: centres and radii."""
+    if solid.kind == "sphere":
+        return [(solid.p, solid.size[0])]
+    if solid.kind == "capsule":
+        arm = solid.axis * solid.size[1]
+        return [(solid.p + arm, solid.size[0]), (solid.p - arm, solid.size[0])]
+    if solid.kind == "box":
+        return [(solid.p + corner, 0.0) for corner in _lower_corners(solid, n)]
+    if solid.kind == "cylinder":
+        return [(at, 0.0) for at in _rim(solid, n)]
+    return [(solid.p + solid.R @ point, 0.0) for point in solid.points]
+
+
+def _on_plane(origin: Vec, frame: Mat, at: Vec, radius: Scalar) -> Proximity:
+    dist = (at - origin).dot(frame.x) - radius
+    return Proximity(dist, at - frame.x * (0.5 * dist + radius), frame)
+
+
+def _lower_corners(box: PlacedGeom, n: Vec) -> list[Vec]:
+    """Of each of four pairs of opposite corners the one that is lower."""
+    a, b, c = (axis * half for axis, half in zip(box.R.T, box.size))
+    found = []
+    for corner in (a + b + c, a + b - c, a - b + c, a - b - c):
+        over = corner.dot(n) > 0.0
+        found.append(Vec(*(where(over, -x, x) for x in corner)))
+    return found
+
+
+def _rim(cylinder: PlacedGeom, n: Vec) -> list[Vec]:
+    """The lowest point of the lower end, that of the upper one, and two beside the first, at equal angles."""
+    radius, half = cylinder.size
+    a = cylinder.axis
+    along = a.dot(n)
+    up = along > 0.0
+    a = Vec(*(where(up, -x, x) for x in a))
+    w = a * a.dot(n) - n
+    length = _norm(w)
+    upright = length < TINY
+    scale = radius / where(upright, 1.0, length)
+    local = cylinder.R.T.x
+    w = Vec(*(where(upright, radius * x, scale * y) for x, y in zip(local, w)))
+    side = w.cross(a)
+    side = side * (radius * 0.5 * 3.0**0.5 / _norm(side))
+    end, base = a * half, cylinder.p
+    return [base + w + end, base + w - end, base - w * 0.5 + side + end, base - w * 0.5 - side + end]
+
+
+# --- between two solids -----------------------------------------------------------------------------------------
+
+
+def between(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    """Two solids, of which a comes first in ORDER. KeyError for a pair that has no rule."""
+    return PAIRS[a.kind, b.kind](a, b)
+
+
+def _sphere_sphere(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    return [_balls(a.p, a.size[0], b.p, b.size[0])]
+
+
+def _sphere_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    axis, half = b.axis, b.size[1]
+    t = clip(axis.dot(a.p - b.p), -half, half)
+    return [_balls(a.p, a.size[0], b.p + axis * t, b.size[0])]
+
+
+def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    """By the side, an end or the rim, wherever the centre is; inside, by the nearer of side and end."""
+    (radius, half), axis = b.size, b.axis
+    way = a.p - b.p
+    x = axis.dot(way)
+    off = way - axis * x
+    far, height = _norm(off), _absolute(x)
+    sign = where(x < 0.0, -1.0, 1.0)
+    nearer_end = half - height < radius - far
+    beside, over = height < half, far < radius  # past no end, past no side
+    by_side = where(beside, where(over, where(nearer_end, 0.0, 1.0), 1.0), 0.0)
+    by_end = where(over, where(beside, where(nearer_end, 1.0, 0.0), 1.0), 0.0)
+    rim = off * (radius / maximum(far, TINY)) + axis * (sign * half)
+    target = Vec(*(where(by_side > 0.5, s, r) for s, r in zip(axis * x, rim)))
+    ball = _balls(a.p, a.size[0], b.p + target, where(by_side > 0.5, radius, 0.0))
+    end = height - half - a.size[0]
+    n = Vec(*(where(by_end > 0.5, -sign * s, y) for s, y in zip(axis, ball.frame.x)))
+    dist = where(by_end > 0.5, end, ball.dist)
+    return [Proximity(dist, a.p + n * (a.size[0] + 0.5 * dist), frame_of(n))]
+
+
+def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    """The nearest points of the axes; where these are parallel, the ends of their overlap, or twice the one."""
+    u, w, (ra, la), (rb, lb) = a.axis, b.axis, a.size, b.size
+    way = b.p - a.p
+    c, p, q = u.dot(w), u.dot(way), w.dot(way)
+    det = 1.0 - c * c
+    parallel = la * la * lb * lb * det < TINY
+    s = clip((p - c * q) / where(parallel, 1.0, det), -la, la)
+    t = c * s - q
+    past = _absolute(t) > lb
+    t = clip(t, -lb, lb)
+    s = where(past, clip(c * t + p, -la, la), s)
+    sign = where(c < 0.0, -1.0, 1.0)
+    ends = [clip(end, -la, la) for end in (p - lb, p + lb)]
+    across = [(end, clip(sign * (end - p), -lb, lb)) for end in ends]
+    s, t = where(parallel, across[0][0], s), where(parallel, across[0][1], t)
+    one = _balls(a.p + u * s, ra, b.p + w * t, rb)
+    two = _balls(a.p + u * across[1][0], ra, b.p + w * across[1][1], rb)
+    return [one, Proximity(where(parallel, two.dist, FAR), two.point, two.frame)]
+
+
+def _balls(p: Vec, r: Scalar, q: Vec, s: Scalar) -> Proximity:
+    """Two spheres; of one centre, along x."""
+    way = q - p
+    length = _norm(way)
+    same = length < TINY
+    n = Vec(*(where(same, x, y / where(same, 1.0, length)) for x, y in zip(X, way)))
+    dist = length - r - s
+    return Proximity(dist, p + n * (r + 0.5 * dist), frame_of(n))
+
+
+PairRule = Callable[[PlacedGeom, PlacedGeom], list[Proximity]]
+PAIRS: dict[tuple[str, str], PairRule] = {
+    **{("plane", kind): against_plane for kind in ORDER[1:]},
+    ("sphere", "sphere"): _sphere_sphere,
+    ("sphere", "capsule"): _sphere_capsule,
+    ("sphere", "cylinder"): _sphere_cylinder,
+    ("capsule", "capsule"): _capsule_capsule,
+}
+
+
+def places(kinds: Sequence[str], points: int = 0) -> int:
+    """How many places a pair of kinds has; 0 where it has no rule. points: of a hull."""
+    if tuple(kinds) not in PAIRS:
+        return 0
+    if kinds[0] != "plane":
+        return 2 if tuple(kinds) == ("capsule", "capsule") else 1
+    return {"sphere": 1, "capsule": 2, "cylinder": 4, "box": 4}.get(kinds[1], points)
+
+
+# --- frames -----------------------------------------------------------------------------------------------------
+
+
+def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
+    """Rows: the unit normal, a tangent towards the hint, or else towards y or z, and the third."""
+    flat = n.y * n.y < 0.25
+    y = Vec(0.0, where(flat, 1.0, 0.0), where(flat, 0.0, 1.0))
+    if hint is not None:
+        y = hint
+    y = y - n * n.dot(y)
+    length = _norm(y)
+    along = length < TINY
+    y = Vec(*(where(along, e, part / where(along, 1.0, length)) for e, part in zip(X, y)))
+    return Mat(n, y, n.cross(y))
+
+
+def _norm(v: Vec) -> Scalar:
+    return sqrt(v.dot(v))
+
+
+def _absolute(x: Scalar) -> Scalar:
+    return where(x < 0.0, -x, x)
