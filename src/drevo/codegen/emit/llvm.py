@@ -11,6 +11,7 @@ from .llvm_across_forward import add_across
 from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
 from .llvm_ports import column_ports, sample_ports, tile_ports
+from .llvm_stages import emit_stages
 from .llvm_tail import NO_ROOM, Tail, add_with_tail
 from .llvm_target import Arena as Arena
 from .llvm_target import Target as Target
@@ -37,6 +38,8 @@ Entry = Callable[[Module, Lowered, Target, Arena, int], None]
 def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None, tail: Tail | None = None) -> Text:
     """The whole module. `entry` adds what calls the kernels, given the arena and the scalar scratch; `tail` goes
     on where the steps end."""
+    if low.stages is not None and entry is not None:
+        return Text(*emit_stages(low, target, layout, entry, add_driver), 0)
     m, one, many = Module(), target.of(1), target.of(target.lanes)
     seen = low if tail is None else tail.seen(low)
     split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())

@@ -33,6 +33,7 @@ class Kernel:
         self.low, self.target, self.l, self.split, self.ports = low, target, ports.l, split, ports
         self.sinks = sinks_of(low)
         self.ends = ends(low)
+        self.early: Sequence[int] = ()  # inputs that outputs are stored over: read before all else
 
     @property
     def name(self) -> str:
@@ -104,6 +105,8 @@ class FunctionBody:
     def first(self) -> None:
         """What has no step of its own: quaternion checks, outputs that are inputs or (one sample) constants."""
         k = self.k
+        for v in k.early:
+            self.operand(2 * v)
         if k.target.check:
             for unit in k.low.units:
                 self.unit(unit)

@@ -57,7 +57,7 @@ class Lowered(NamedTuple):
 
     `where`: input value -> (port, position). `units`: values of quaternions to check.
     `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
-    the sections that the algorithm opened. `across`: another way for one sample.
+    the sections that the algorithm opened. `across`: another way for one sample. `stages`: see `llvm_stages`.
     """
 
     steps: tuple[Step, ...]
@@ -71,6 +71,7 @@ class Lowered(NamedTuple):
     live: tuple[int, float]
     sections: tuple[int, ...] = ()
     across: Any = None
+    stages: Any = None
 
 
 def lower(
@@ -87,9 +88,9 @@ def lower(
     kept = [_kept(o, constants, packed) for o in program.outputs]
     stores = tuple(tuple(o.edges[k] for k in ks) for o, ks in zip(program.outputs, kept))
     roots = [e for port in stores for e in port]
-    guards = _guards(program, roots, constants)
+    guards = _guards(program, roots, constants, where)
     tested = [e for g in guards for e in g[2:4]]
-    steps = _steps(program.graph, roots + tested, constants, fma)
+    steps = _steps(program.graph, roots + tested, constants, where, fma)
     steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
     columns = _by_column(program.outputs, kept)
     steps = _guarded(scheduled(steps, roots + tested, columns and columns + tested, order), guards)
@@ -186,9 +187,11 @@ def _unravel(k: int, shape: Sequence[int]) -> tuple[int, ...]:
 # -- steps --------------------------------------------------------------------------------------------------
 
 
-def _steps(g: Graph, roots: Sequence[int], constants: dict[int, float], fma: bool) -> list[Step]:
+def _steps(
+    g: Graph, roots: Sequence[int], constants: dict[int, float], given: Container[int], fma: bool
+) -> list[Step]:
     """Live operations in create order: multiply-adds fused, sin and cos paired, 2 x as x + x."""
-    nodes = _reached(g, roots, constants)
+    nodes = _reached(g, roots, constants, given)
     fused = _fuse(g, nodes, roots) if fma and "fma" not in levers.off() else {}
     gone = {n for n, _ in fused.values()}
     chosen = _chosen(g, nodes, roots)
@@ -207,11 +210,13 @@ def _steps(g: Graph, roots: Sequence[int], constants: dict[int, float], fma: boo
     return steps
 
 
-def _guards(program: Program, roots: Sequence[int], constants: dict[int, float]) -> list[Step]:
+def _guards(
+    program: Program, roots: Sequence[int], constants: dict[int, float], given: Container[int]
+) -> list[Step]:
     """Tests of the pivots that the outputs need, each in the section of its pivot."""
     if not program.guards:
         return []
-    reached = set(_reached(program.graph, roots, constants))
+    reached = set(_reached(program.graph, roots, constants, given))
     return [(GUARD, p >> 1, p, s, 0) for p, s, _ in program.guards if p >> 1 in reached]
 
 
@@ -261,12 +266,12 @@ def _turned(
     return [(TURN, to, 2 * x, by, 0) for (x, by), to in made.items()] + out
 
 
-def _reached(g: Graph, roots: Sequence[int], constants: dict[int, float]) -> list[int]:
-    """Operations that the roots need, in the order of their making; folded values end the search."""
+def _reached(g: Graph, roots: Sequence[int], constants: Container[int], given: Container[int]) -> list[int]:
+    """Operations that the roots need, in the order of their making; folded and given values end the search."""
     mark, stack = set(), [e >> 1 for e in roots]
     while stack:
         n = stack.pop()
-        if n not in mark and n not in constants and g.op[n] > INPUT:
+        if n not in mark and n not in constants and n not in given and g.op[n] > INPUT:
             mark.add(n)
             stack += [e >> 1 for e in g.operands(n)]
     return sorted(mark)

@@ -78,7 +78,8 @@ class Program:
     tests beside its outputs; they are no operations of the quantity.
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
     where a sequence writes 2x as a product and counts it so. `across`: gives the way in which machine code
-    computes one sample if these equations are too long for that, see `emit.llvm_across`.
+    computes one sample if these equations are too long for that, see `emit.llvm_across`. `stages`: how machine
+    code computes what has loops, see `emit.llvm_stages`; the outputs are then but names.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Program:
     meta: Mapping[str, object] = field(default_factory=dict)
     across: Callable[[], Any] | None = None
     tail: Any = None  # of machine code, what goes on where the steps end: see `emit.llvm_tail`
+    stages: Any = None
 
     def __repr__(self) -> str:
         sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]

@@ -154,7 +154,9 @@ def build(
 
     mine = target or target_of(spec)
     low = _lowered(program, spec, mine.fma)
-    if target is None:
+    if program.stages is not None:
+        low, mine = low._replace(stages=program.stages), mine._replace(single=False)
+    elif target is None:
         short = spec.single and len(low.steps) <= llvm.SINGLE
         plain = spec.single and spec.layout == "rows" and not (entry or spec.packed or spec.parameters)
         if program.across and plain and not short:

@@ -21,6 +21,9 @@ def fill(
     outputs: Sequence[Array],
 ) -> None:
     """Fills the outputs, all arrays (B, n): one array operation per node."""
+    if program.stages is not None:
+        program.stages.fill(inputs, outputs)
+        return
     given = {x.name: a.reshape(len(a), *x.shape) for x, a in zip(program.inputs, inputs)}
     values: Any = {x.name: inputs[-1][:, k] for k, x in enumerate(program.parameters)} if parameters else None
     with np.errstate(all="ignore"):  # the caller tests for finiteness

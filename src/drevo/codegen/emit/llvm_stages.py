@@ -1,0 +1,179 @@
+"""A tile computed in stages: straight-line functions over one working memory, and what calls them.
+
+A stage is a Program whose inputs and outputs are blocks of that memory, or arguments and results of the whole, by
+name. What calls them is written with the builder: loops until every lane has what it wants, branches round what no
+lane needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.program import Program
+from .ir import I8, VOID, IRFunction, Module, Value
+from .llvm_kernel import Kernel
+from .llvm_math import Lanes
+from .llvm_ports import ALONE, Address, Ports, tile_ports
+from .llvm_target import Arena, Target, arena_of
+from .lower import Lowered, lower
+from .split import SplitSteps, split_functions
+from .steps import operands, step_results
+
+Array = np.ndarray[Any, Any]
+
+
+class Stages(NamedTuple):
+    """blocks: sizes of the working memory's parts, in values. parts: the stages by name. drive: writes the calls.
+    fill: the same on arrays (B, n), arguments and results, where there is no machine code.
+
+    Ports of a stage are named "block" or "block[3]", what begins at its value 3; "here" is a block that each call
+    chooses.
+    """
+
+    blocks: Mapping[str, int]
+    parts: Mapping[str, Program]
+    drive: Callable[[StageCalls], None]
+    fill: Callable[[Sequence[Array], Sequence[Array]], None]
+
+
+class StageCalls:
+    """The function of a tile under construction, or a routine of it. `f`: its builder, `l`: lanes of a value."""
+
+    def __init__(self, f: IRFunction, l: Lanes, places: Mapping[str, tuple[str, int]], work: Value) -> None:
+        self.f, self.l, self.places, self.work = f, l, places, work
+
+    def _given(self) -> list[Value]:
+        f = self.f
+        return [f.arguments["in"], f.arguments["out"], self.work]
+
+    def call(self, stage: str, here: str = "") -> None:
+        """A stage; here: the block that it calls so."""
+        f = self.f
+        f.call(VOID, f"stage_{stage}", *self._given(), self.at(here) if here else self.work, f.scratch, f.status)
+
+    def routine(self, name: str, write: Callable[[StageCalls], None]) -> None:
+        """Calls of their own, to be made by `run` from several places."""
+        f = self.f.module.function(f"routine_{name}", VOID, {x: y.type for x, y in self.f.arguments.items()})
+        write(StageCalls(f, self.l, self.places, f.scratch))
+        f.ret()
+
+    def run(self, name: str) -> None:
+        self.f.call(VOID, f"routine_{name}", *self.f.arguments.values())
+
+    def at(self, block: str, k: int = 0) -> Value:
+        """The address of a value of a block, or of an argument or result of the whole."""
+        name, offset = self.places[block]
+        base = self.work if name == "work" else self.f.arguments[name]
+        return base.at(offset + k * self.l.bytes, I8)
+
+    def load(self, block: str, k: int = 0) -> Value:
+        return self.at(block, k).load(self.l.type, self.l.bytes)
+
+    def fill(self, x: float, block: str, first: int, count: int) -> None:
+        """The same number in some values."""
+        for k in range(first, first + count):
+            self.at(block, k).store(self.f.const(self.l.type, x), self.l.bytes)
+
+    def any(self, where: Value) -> Value:
+        """Whether a condition holds in some lane."""
+        if self.l.lanes == 1:
+            return where
+        return where.cast("bitcast", f"i{self.l.lanes}").differs(0)
+
+    def some_below(self, block: str, k: int = 0) -> Value:
+        """Whether a value is negative in some lane."""
+        return self.any(self.load(block, k) < 0.0)
+
+    def some_above(self, block: str, k: int = 0) -> Value:
+        return self.any(self.load(block, k) > 0.0)
+
+
+def emit_stages(
+    low: Lowered, target: Target, layout: str, entry: Callable[..., None], driver: Callable[..., None]
+) -> tuple[str, Arena]:
+    """The module of a program in stages, of tiles alone; and its memory."""
+    stages: Stages = low.stages
+    m, l = Module(), target.of(target.lanes)
+    made = {name: _lowered(part, target) for name, part in stages.parts.items()}
+    room, at = max(split.slots for _, split in made.values()), {"here": ("here", 0)}
+    for name, size in stages.blocks.items():
+        at[name] = ("work", room * l.bytes)
+        room += size
+    arena = arena_of(low, target, room, layout)
+    whole = tile_ports(l, arena)
+    for ports, found in ((low.inputs, whole.inputs), (low.outputs, whole.outputs)):
+        at |= {p.name: (x.base[1:], x.offset) for p, x in zip(ports, found)}
+    for name, (part, split) in made.items():
+        _add_stage(m, name, part, split, target._replace(prefetch=False), l, at)
+    f = m.function(
+        "many", VOID, whole.arguments | {"scratch": ALONE, "status": ALONE}, attributes=' "stackrealign"'
+    )
+    stages.drive(StageCalls(f, l, at, f.scratch))
+    f.ret()
+    driver(m, low, target, arena, layout)
+    entry(m, low, target, arena, 0)
+    return m.text(), arena
+
+
+def _lowered(part: Program, target: Target) -> tuple[Lowered, SplitSteps]:
+    """One function where it writes over what it reads, for then a value is read but once."""
+    low = lower(part, fma=target.fma)
+    return low, split_functions(low, max(1, len(low.steps)) if _in_place(low) else target.chunk)
+
+
+def _place(port: str, k: int) -> tuple[str, int]:
+    """The block and the value in it that entry k of a port is: "g[3]" is the part of g from 3 on."""
+    block, _, first = port.rstrip("]").partition("[")
+    return block, int(first or 0) + k
+
+
+def _in_place(low: Lowered) -> dict[int, int]:
+    """Inputs that outputs are stored over, each with the value that is."""
+    over = {_place(p.name, k): e >> 1 for p, edges in zip(low.outputs, low.stores) for k, e in enumerate(edges)}
+    read = {e >> 1 for step in low.steps for e in operands(step)} | set(over.values())
+    at = {v: _place(low.inputs[i].name, k) for v, (i, k) in low.where.items() if v in read}
+    return {v: over[x] for v, x in at.items() if x in over}
+
+
+def _early(low: Lowered) -> list[int]:
+    """Those of them that need not have been read when they are stored over."""
+    makers = {v: step for step in low.steps for v in step_results(step)}
+    out = []
+    for v, new in _in_place(low).items():
+        seen, stack = set[int](), [new]
+        while stack:
+            x = stack.pop()
+            if x not in seen and x in makers:
+                stack += (e >> 1 for e in operands(makers[x]))
+            seen.add(x)
+        if v not in seen:
+            out.append(v)
+    return out
+
+
+def _add_stage(
+    m: Module,
+    name: str,
+    low: Lowered,
+    split: SplitSteps,
+    target: Target,
+    l: Lanes,
+    at: Mapping[str, tuple[str, int]],
+) -> None:
+    def address(port: str) -> Address:
+        block, k = _place(port, 0)
+        base, offset = at[block]
+        return Address(f"%{base}", offset + k * l.bytes)
+
+    checked = any(at[_place(p.name, 0)[0]][0] == "out" for p in low.outputs) or low.units
+    target = target._replace(check=target.check and bool(checked))
+    arguments = dict.fromkeys(("in", "out", "work", "here"), "ptr")
+    ports = Ports(
+        l, [address(p.name) for p in low.inputs], [address(p.name) for p in low.outputs], arguments, l.bytes, True
+    )
+    kernel = Kernel(low, target, split, ports)
+    kernel.early = _early(low)
+    kernel.add(m, f"stage_{name}")

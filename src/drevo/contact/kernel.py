@@ -1,0 +1,121 @@
+"""A step under the soft law as one compiled function of a tile: the loops that call the stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from ..codegen.emit.ir import I1, Value
+from ..codegen.emit.llvm_stages import StageCalls, Stages
+from ..codegen.graph.program import Program
+from ..compiler.tracer import Tracer
+from . import reference
+from .integrate import Steps
+from .newton import ITERATIONS, TRIALS, Newton
+from .stages import Evaluation, SoftProblem, StageTracer
+
+
+def step_program(problem: SoftProblem) -> Program:
+    """(q, v, tau) -> (q1, v1, forces, residual)."""
+    e = evaluation(problem)
+    t = Tracer("step", problem.model)
+    t.state("q", "v", "tau")
+    n = len(problem.slots)
+    sizes = {"q1": e.tree.nq, "v1": e.nv, "forces": 3 * n, "residual": 1}
+    for name, size in sizes.items():
+        t.output(name, [0.0] * size, (n, 3) if name == "forces" else () if name == "residual" else None)
+    own = {"q", "v", "tau", *sizes}
+    blocks = {name: size for name, size in e.sizes.items() if name not in own}
+    return replace(t.program(), stages=Stages(blocks, e.parts, Loops(e).write, partial(reference.fill_step, e)))
+
+
+def evaluation(problem: SoftProblem) -> Evaluation:
+    """All stages of a step."""
+    e = Evaluation(problem)
+    Newton(e)
+    Steps(e)
+    s = StageTracer("move", e.sizes)
+    s.write(a=[x + s.number("alpha") * y for x, y in zip(s.read("a"), s.read("p"))])
+    e.parts["move"] = s.t.program()
+    return e
+
+
+class Loops:
+    """The calls of a tile."""
+
+    def __init__(self, e: Evaluation) -> None:
+        self.e, self.slots = e, range(len(e.contacts))
+
+    def write(self, c: StageCalls) -> None:
+        c.routine("forward", self.forward)
+        c.fill(0.0, "residual", 0, 1)
+        c.fill(0.0, "warm", 0, 1)
+        c.call("begin")
+        if self.e.problem.method == "rk4":
+            for k in range(4):
+                c.run("forward")
+                c.call(f"stage_{k}")
+                c.fill(1.0, "warm", 0, 1)
+            return
+        c.run("forward")
+        c.call("end")
+
+    def forward(self, c: StageCalls) -> None:
+        """Accelerations at Q, V."""
+        f = c.f
+        c.call("dynamics")
+        touching = [self.touching(c, k) for k in self.slots]
+        with f.when(~c.some_above("warm")):
+            c.call("start")
+        c.fill(-1.0, "pieces", 0, self.e.sizes["pieces"])
+        c.fill(1.0, "live", 0, 1)
+        c.fill(1.0, "alpha", 0, 1)
+        self.newton(c, touching)
+        self.forces(c, touching)
+        c.call("judge")
+
+    def touching(self, c: StageCalls, k: int) -> Value:
+        """Room for whether a slot touches in some lane; where it may, its rows are made."""
+        f, at, near = c.f, self.e.records[k], self.e.problem.slots[k].near
+        flag = f.alloca(I1)
+        some = c.some_below("gap", k)
+        flag.store(some)
+        with f.when(some):
+            c.call(f"slot_{k}", f"slot_{k}")
+            c.fill(-1.0, f"slot_{k}", at.piece, 1)
+            if near is not None:
+                flag.store(c.some_below(f"slot_{k}", at.gap))
+        return flag
+
+    def each(self, c: StageCalls, stage: str, touching: list[Value]) -> None:
+        for k, flag in enumerate(touching):
+            with c.f.when(flag.load(I1)):
+                c.call(f"{stage}_{self.e.records[k].kind}", f"slot_{k}")
+
+    def newton(self, c: StageCalls, touching: list[Value]) -> None:
+        f = c.f
+        with f.loop(ITERATIONS, some=True) as loop:
+            c.call("gradient")
+            self.each(c, "touch", touching)
+            c.call("finish")
+            loop.leave(~c.some_above("live"))
+            c.call("inertia")
+            self.each(c, "hessian", touching)
+            c.call("solve")
+            self.each(c, "along", touching)
+            with f.loop(TRIALS, some=True) as search:
+                c.call("slope")
+                self.each(c, "bend", touching)
+                c.call("trial")
+                search.leave(~c.some_above("open"))
+            c.call("move")
+
+    def forces(self, c: StageCalls, touching: list[Value]) -> None:
+        for k, flag in enumerate(touching):
+            here = flag.load(I1)
+            with c.f.when(here):
+                c.call(f"force_{self.e.records[k].kind}", f"slot_{k}")
+                for j in range(3):
+                    c.at("forces", 3 * k + j).store(c.load(f"slot_{k}", self.e.records[k].size + j), c.l.bytes)
+            with c.f.when(~here):
+                c.fill(0.0, "forces", 3 * k, 3)

@@ -1,0 +1,323 @@
+"""The stages of a step under the soft law that are run once an evaluation: dynamics, distances, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ..codegen.graph.node import Expr, Graph
+from ..codegen.graph.ops import INPUT
+from ..codegen.graph.program import Input, Output, Program
+from ..compiler.tracer import Tracer
+from ..mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
+from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
+from ..mechanics.algorithms.kinematics import WORLD, Pose, body_poses
+from ..mechanics.algorithms.passive import passive
+from ..mechanics.joints import Motion
+from ..mechanics.scalar import Scalar, Vector, dot, where
+from ..mechanics.spatial import Vec
+from ..mechanics.tree import Tree
+from ..mechanics.tree_indices import ancestors
+from ..model.description import Joint, Model
+from .packing import Pack, Packed, of
+from .soft import RowGroup, Softness
+
+HERE = "here"  # the block of the slot that a stage is called for
+
+
+class Touch(NamedTuple):
+    """Two surfaces near each other: distance, the point midway, normal (from 1 to 2) and tangents as rows."""
+
+    dist: Scalar
+    point: Vec
+    frame: tuple[Vec, Vec, Vec]
+
+
+Poses = Mapping[int, Pose]
+
+
+class Slot(NamedTuple):
+    """A place where two bodies may touch, -1 the ground.
+
+    weight: inverse, of both bodies: of translations, of rotations. near: less than the distance, and cheaper.
+    """
+
+    bodies: tuple[int, int]
+    touch: Callable[[Poses], Touch]
+    group: RowGroup
+    soft: Softness
+    weight: tuple[float, float]
+    near: Callable[[Poses], Scalar] | None = None
+
+
+class JointRow(NamedTuple):
+    """Of a limit the distance is sign (q - at); dry friction has a rate alone."""
+
+    rate: int
+    q: int
+    group: RowGroup
+    soft: Softness
+    weight: float
+    sign: float = 1.0
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class SoftProblem:
+    """What a step is made for. step: s. method: "euler" or "rk4"."""
+
+    model: Model
+    step: float
+    slots: tuple[Slot, ...]
+    rows: tuple[JointRow, ...] = ()
+    impratio: float = 1.0
+    method: str = "euler"
+
+
+class PackedRows(NamedTuple):
+    """A group packed: the rates that move it, its rows B over them, what they want, D, the axes of a contact."""
+
+    group: RowGroup
+    rates: tuple[int, ...]
+    B: list[list[Packed]]
+    ref: list[Packed]
+    D: list[Packed]
+    axes: list[Packed] = []
+
+
+class SlotLayout(NamedTuple):
+    """Where the parts of a slot's block begin; kind: of the stages that it shares with slots alike."""
+
+    kind: int
+    S: int
+    f: int
+    y: int
+    z: int
+    piece: int
+    gap: int
+    size: int
+
+
+def slot_layout(kind: int, pack: int, m: int) -> SlotLayout:
+    """The layout of a block that begins with so many values, of a group of m rows."""
+    S = pack
+    f = S + m * (m + 1) // 2
+    return SlotLayout(kind, S, f, f + m, f + 2 * m, f + 3 * m, f + 3 * m + 1, f + 3 * m + 2)
+
+
+def without_dry_friction(model: Model) -> Model:
+    """The same robot; the law has rows for it."""
+
+    def slippery(joint: Joint) -> Joint:
+        d = joint.dynamics
+        return replace(joint, dynamics=replace(d, friction=0.0)) if d and d.friction else joint
+
+    return replace(model, joints=tuple(map(slippery, model.joints)))
+
+
+# -- free joints: their rates are those of body axes, those of the law are of the world's ------------------
+
+
+def free_joints(tree: Tree) -> list[tuple[int, int]]:
+    """First coordinate and rate of free joints."""
+    return [(o.q, o.v) for o in tree.owners() if o.kind == "free"]
+
+
+def carried_rates(tree: Tree, v: Vector) -> list[Scalar]:
+    """w x v of free joints: what accelerations in body axes lack to be those along the world's."""
+    out: list[Scalar] = [0.0] * tree.nv
+    for _, at in free_joints(tree):
+        out[at : at + 3] = Vec(*v[at + 3 : at + 6]).cross(Vec(*v[at : at + 3]))
+    return out
+
+
+# -- rows --------------------------------------------------------------------------------------------------
+
+
+class Columns:
+    """How every rate moves points, in world axes."""
+
+    def __init__(self, tree: Tree, poses: Poses) -> None:
+        self.tree = tree
+        self.parts: list[list[tuple[int, Motion, Vec]]] = []
+        for i, b in enumerate(tree.bodies):
+            R, p = poses[i]
+            subspace = enumerate(tree.motion_subspace(b), b.v)
+            self.parts.append([(k, Motion(R @ (s.w * b.factor), R @ (s.v * b.factor)), p) for k, s in subspace])
+
+    def chain(self, body: int) -> set[int]:
+        return set(ancestors(self.tree.parents, body)) if body >= 0 else set()
+
+    def relative(self, first: int, second: int, point: Vec) -> dict[int, Motion]:
+        """By rate, how it turns and moves the second body at a point as the first one sees it."""
+        out: dict[int, Motion] = {}
+        a, b = self.chain(first), self.chain(second)
+        for i in sorted(a ^ b):
+            for rate, s, p in self.parts[i]:
+                moved = Motion(s.w, s.v if s.w.zero else s.v + s.w.cross(point - p))
+                moved = moved if i in b else moved * -1.0
+                out[rate] = out[rate] + moved if rate in out else moved
+        return out
+
+
+def basis(s: Slot, touch: Touch, columns: Columns) -> tuple[tuple[int, ...], list[list[Scalar]]]:
+    """The rates that move a contact, and its rows over them: normal, tangents, spin, rolling."""
+    found = columns.relative(*s.bodies, touch.point)
+    directions = [(f, part) for part in ("v", "w") for f in touch.frame][: s.group.size]
+    return tuple(sorted(found)), [
+        [f.dot(getattr(found[r], part)) for r in sorted(found)] for f, part in directions
+    ]
+
+
+class StageTracer:
+    """A program in the making over blocks."""
+
+    def __init__(self, name: str, sizes: Mapping[str, int]) -> None:
+        self.t, self.sizes, self.blocks = Tracer(name), sizes, dict[str, list[Expr]]()
+
+    def read(self, block: str) -> list[Expr]:
+        if block not in self.blocks:
+            self.blocks[block] = self.t.input(block, self.sizes[block])
+        return self.blocks[block]
+
+    def here(self, first: int, count: int) -> list[Expr]:
+        """Some values of the slot's block."""
+        name = f"{HERE}[{first}]"
+        if name not in self.blocks:
+            self.blocks[name] = self.t.input(name, count)
+        return self.blocks[name]
+
+    def number(self, block: str) -> Expr:
+        return self.read(block)[0]
+
+    def write(self, **values: Any) -> None:
+        for block, x in values.items():
+            self.t.output(block, x if isinstance(x, (list, tuple)) else [x])
+
+    def write_some(self, block: str, values: Mapping[int, Scalar]) -> None:
+        """Some values of a block, by their places."""
+        for k, x in values.items():
+            self.t.output(f"{block}[{k}]", [x])
+
+
+class Evaluation:
+    """The first stages of a problem: `parts` by name and `sizes` of the blocks between them, which others add to.
+
+    "main" holds M, the efforts that are left and the rows of joints; "gap" by slot what must be negative for it to
+    be looked at; a slot's own block its rows.
+    """
+
+    def __init__(self, problem: SoftProblem) -> None:
+        self.problem = problem
+        self.parts: dict[str, Program] = {}
+        t = self.t = Tracer("dynamics", without_dry_friction(problem.model), acting=True)
+        tree = self.tree = t.tree
+        self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
+        self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
+        q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
+        self._dynamics(q, v, tau)
+        self.rows = [self._joint_row(r, q, v) for r in problem.rows]
+        self._slots(dict(enumerate(body_poses(tree, q))) | {-1: WORLD}, v)
+
+    def _dynamics(self, q: Vector, v: Vector, tau: Vector) -> None:
+        """M a = rhs without contact, a of free joints along the world's axes as the body sees them."""
+        tree = self.tree
+        M = mass_matrix_rows(tree, q)
+        h = inverse_dynamics(tree, q, v, [-x for x in carried_rates(tree, v)])
+        self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
+        self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
+
+    def _joint_row(self, r: JointRow, q: Vector, v: Vector) -> PackedRows:
+        K, B = r.soft.gains(self.problem.step)
+        put = self.main.put
+        if r.group.kind == "friction":
+            D = r.group.stiffness(r.soft.impedance(0.0), (r.weight, 0.0), 1.0)[0]
+            return PackedRows(r.group, (r.rate,), [[1.0]], [put(-B * v[r.rate])], [put(D)])
+        gap = r.sign * (q[r.q] - r.at) - r.soft.margin
+        d = r.soft.impedance(gap)
+        D = where(gap < 0.0, r.group.stiffness(d, (r.weight, 0.0), 1.0)[0], 0.0)
+        ref = -(B * (r.sign * v[r.rate])) - K * (d * gap)
+        return PackedRows(r.group, (r.rate,), [[r.sign]], [put(ref)], [put(D)])
+
+    # -- slots ----------------------------------------------------------------------------------------------
+
+    def _slots(self, poses: Poses, v: Vector) -> None:
+        slots, graph = self.problem.slots, self.t.graph
+        columns = Columns(self.tree, poses)
+        touches = [s.touch(poses) for s in slots]
+        gaps = [x.dist - s.soft.margin for x, s in zip(touches, slots)]
+        near = [s.near(poses) - s.soft.margin if s.near else gap for s, gap in zip(slots, gaps)]
+        self.contacts: list[PackedRows] = []
+        self.records: list[SlotLayout] = []
+        self.kinds: list[int] = []  # a slot of each kind
+        packs = [self._slot(s, x, gap, columns, v) for s, x, gap in zip(slots, touches, gaps)]
+        firsts = [*self.main.edges(), *(graph.edge(x) for x in near)]
+        handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
+        self._declare(packs, gaps, [graph.edge(x) for x in near], handed)
+
+    def _slot(self, s: Slot, touch: Touch, gap: Scalar, columns: Columns, v: Vector) -> Pack:
+        rates, B = basis(s, touch, columns)
+        step, pack = self.problem.step, Pack()
+        (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)
+        u = [dot(row, [v[r] for r in rates]) for row in B]
+        tangent = s.soft.gains(step, True)[1] if s.group.kind == "elliptic" else damp
+        ref = [-(damp * u[0]) - K * (d * gap), *(-(tangent * x) for x in u[1:])]
+        D = [where(gap < 0.0, x, 0.0) for x in s.group.stiffness(d, s.weight, self.problem.impratio)]
+        put = pack.put_all
+        axes = put(x for f in touch.frame for x in f)
+        self.contacts.append(PackedRows(s.group, rates, [put(row) for row in B], put(ref), put(D), axes))
+        alike = (k for k in self.kinds if self.contacts[k] == self.contacts[-1])
+        first = next(alike, None)
+        if first is None:
+            first = len(self.contacts) - 1
+            self.kinds.append(first)
+        self.records.append(slot_layout(first, len(pack), s.group.size))
+        return pack
+
+    def _declare(self, packs: Sequence[Pack], gaps: Sequence[Scalar], near: Sequence[int], handed: Pack) -> None:
+        """The programs of the dynamics and of every slot, over one graph."""
+        graph, inputs, zero = self.t.graph, tuple(self.t.inputs), [self.t.graph.edge(0.0)]
+        results = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
+        self.sizes |= {name: len(edges) for name, edges in results.items()}
+        self.parts["dynamics"] = _part("dynamics", graph, inputs, results)
+        given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
+        for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
+            mine = {f"{HERE}[0]": pack.edges(), f"{HERE}[{at.gap}]": [graph.edge(gap)]}
+            self.parts[f"slot_{k}"] = _part(f"slot_{k}", graph, given, mine)
+            self.sizes[f"slot_{k}"] = at.size + 3  # with the force along the world
+
+    # -- what later stages read -----------------------------------------------------------------------------
+
+    def inertia(self, s: StageTracer) -> SparseRows:
+        return [{c: of(s.read("main"), x) for c, x in row.items()} for row in self.M]
+
+    def efforts(self, s: StageTracer) -> list[Scalar]:
+        return [of(s.read("main"), x) for x in self.rhs]
+
+    def times(self, M: SparseRows, x: Vector) -> list[Scalar]:
+        """M x."""
+        out: list[Scalar] = [0.0] * self.nv
+        for r, row in enumerate(M):
+            for c, m in row.items():
+                out[r] = out[r] + m * x[c]
+                if c != r:
+                    out[c] = out[c] + m * x[r]
+        return out
+
+
+def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence[int]) -> Pack:
+    """What slots need of the first stage."""
+    out = Pack()
+    for pack, gap in zip(packs, gaps):
+        ends = [*pack.edges(), gap]
+        read = [e for n in graph.live(ends) if n not in first for e in graph.operands(n)]
+        for e in (*read, *ends):
+            if e >> 1 in first and graph.op[e >> 1] > INPUT:
+                out.places.setdefault(e >> 1, len(out))
+    return out
+
+
+def _part(name: str, graph: Graph, inputs: tuple[Input, ...], results: Mapping[str, Iterable[int]]) -> Program:
+    outputs = tuple(Output(block, (len(tuple(edges)),), tuple(edges)) for block, edges in results.items())
+    return Program(name, graph, inputs, (), outputs)

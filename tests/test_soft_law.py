@@ -1,0 +1,163 @@
+"""The soft law against MuJoCo's own C, its solver exact: contacts, accelerations, forces, steps, motions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from contact_cases import CRAWLER, HOPPER, as_ours, case, states
+
+from drevo.codegen.runtime.function import Function, Spec, obtain
+from drevo.contact.kernel import evaluation, step_program
+from drevo.contact.reference import Reference
+from drevo.contact.soft import RowGroup, Softness
+
+pytestmark = pytest.mark.needs("mujoco")
+DIGITS = 2e-11  # of a step: what a few hundred roundings leave of rates up to 100
+CASES = {
+    "hopper": (HOPPER, 'integrator="Euler"', 3, ""),
+    "hopper rk4": (HOPPER, 'integrator="RK4"', 3, ""),
+    "hopper elliptic": (HOPPER, 'cone="elliptic" impratio="3"', 3, ""),
+    "crawler": (CRAWLER, "", 3, ""),
+    "crawler rk4": (CRAWLER, 'integrator="RK4"', 3, 'euler="3 5 0"'),
+    "crawler frictionless": (CRAWLER, "", 1, 'euler="0 8 0"'),
+    "crawler torsion": (CRAWLER, 'impratio="2"', 4, 'solref="-3000 -40"'),
+    "crawler rolling": (CRAWLER, "", 6, 'solimp=".7 .9 .02 .3 3"'),
+    "crawler elliptic": (CRAWLER, 'cone="elliptic" impratio="4"', 3, 'euler="3 5 0"'),
+    "crawler elliptic rolling": (CRAWLER, 'cone="elliptic" integrator="RK4"', 6, ""),
+}
+
+
+def compiled(problem: Any) -> Function:
+    return obtain(repr(problem), lambda: step_program(problem), Spec(), cache=False)
+
+
+def batch(m: Any, count: int) -> tuple[list[np.ndarray[Any, Any]], list[Any]]:
+    """q, v, tau of our own, and of each state MuJoCo's data after one step of it."""
+    import mujoco
+
+    given, ends = [], []
+    for q, v, effort in states(m, count):
+        d = mujoco.MjData(m)
+        d.qpos[:], d.qvel[:], d.qfrc_applied[:] = q, v, effort
+        mujoco.mj_step(m, d)
+        given.append(as_ours(m, q, v, effort))
+        ends.append(d)
+    return [np.array(x) for x in zip(*given)], ends
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_are_those_of_mujoco(name: str) -> None:
+    """The minimiser is unique, so any two solvers that have converged agree."""
+    m, problem = case(*CASES[name])
+    given, ends = batch(m, 80)
+    assert sum(d.ncon > 0 for d in ends) > 20
+    q1, v1, _, residual = compiled(problem)(*given)
+    told = [as_ours(m, d.qpos, d.qvel) for d in ends]
+    assert np.abs(q1 - [q for q, _ in told]).max() < DIGITS
+    assert np.abs(v1 - [v for _, v in told]).max() < DIGITS * (1.0 + np.abs(v1).max())
+    assert residual.max() < 1e-10
+
+
+@pytest.mark.parametrize("name", ["hopper", "crawler", "crawler elliptic"])
+def test_contacts_and_forces_are_those_of_mujoco(name: str) -> None:
+    """As many contacts in every state, and the same force in each."""
+    import mujoco
+
+    m, problem = case(*CASES[name])
+    given, ends = batch(m, 40)
+    forces = compiled(problem)(*given)[2]
+    e = evaluation(problem)
+    seen = Reference(e, len(ends))
+    seen.step(dict(zip(("q", "v", "tau"), given)))
+    gaps = np.array([seen.blocks[f"slot_{k}"][at.gap] for k, at in enumerate(e.records)])
+    for k, d in enumerate(ends):
+        assert (gaps[:, k] < 0.0).sum() == d.ncon
+        total, one = np.zeros(3), np.zeros(6)
+        ours = sum((forces[k, i] for i, s in enumerate(problem.slots) if s.bodies[0] == -1), np.zeros(3))
+        for i, contact in enumerate(d.contact):
+            mujoco.mj_contactForce(m, d, i, one)
+            if m.geom_bodyid[contact.geom[0]] == 0:
+                total += contact.frame.reshape(3, 3).T @ one[:3]
+        assert np.abs(ours - total).max() < 1e-9 * max(1.0, np.abs(total).max())
+
+
+@pytest.mark.parametrize("name", ["hopper rk4", "crawler elliptic"])
+def test_stages_on_arrays_are_the_compiled_ones(name: str) -> None:
+    m, problem = case(*CASES[name])
+    given, _ = batch(m, 24)
+    found = Reference(evaluation(problem), 24).step(dict(zip(("q", "v", "tau"), given)))
+    for x, y in zip(("q1", "v1", "forces", "residual"), compiled(problem)(*given)):
+        assert np.allclose(found[x].reshape(y.shape), y, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["hopper", "hopper rk4", "crawler", "crawler rk4"])
+def test_motions_are_those_of_mujoco(name: str) -> None:
+    """150 steps, falls and impacts among them."""
+    import mujoco
+
+    m, problem = case(*CASES[name])
+    step, d = compiled(problem), mujoco.MjData(m)
+    d.qpos[:], d.qvel[:], _ = states(m, 2)[1]  # not where a limit or a contact just begins
+    q, v, still = as_ours(m, d.qpos, d.qvel, np.zeros(m.nv))
+    touched = 0
+    for _ in range(150):
+        mujoco.mj_step(m, d)
+        touched += d.ncon > 0
+        q, v, *_ = step(q, v, still)
+    assert touched > 20
+    assert np.abs(q - as_ours(m, d.qpos)[0]).max() < 1e-8
+
+
+def test_lanes_do_not_touch_each_other() -> None:
+    """States of a batch are as they are alone, whoever stands beside them."""
+    m, problem = case(*CASES["crawler"])
+    (q, v, tau), _ = batch(m, 19)
+    step = compiled(problem)
+    together = step(q, v, tau)
+    for k in (0, 7, 18):
+        for x, y in zip(together, step(q[k], v[k], tau[k])):
+            assert np.abs(x[k] - y).max() <= 1e-11 * max(1.0, np.abs(y).max())
+
+
+def test_what_is_not_finite_is_refused() -> None:
+    """One state that is no state: the row is named, and nothing else is returned."""
+    import drevo
+
+    m, problem = case(*CASES["hopper"])
+    (q, v, tau), _ = batch(m, 10)
+    v[3, 2] = math.inf
+    with pytest.raises(drevo.DrevoError, match="3"):
+        compiled(problem)(q, v, tau)
+
+
+@pytest.mark.parametrize("group", [
+    RowGroup("limit"), RowGroup("friction", bound=2.0), RowGroup("equality"),
+    RowGroup("pyramid", 4, (0.7, 0.7, 0.1), 0.7), RowGroup("elliptic", 3, (0.9, 0.9), 0.6),
+    RowGroup("elliptic", 6, (0.9, 0.9, 0.1, 0.2, 0.2), 0.9),
+], ids=lambda g: f"{g.kind} {g.size}")  # fmt: skip
+def test_forces_are_minus_the_slope_of_a_convex_function(group: RowGroup) -> None:
+    """The Hessian is the derivative of the forces, symmetric and not negative."""
+    rng = np.random.default_rng(3)
+    D = [float(x) for x in group.stiffness(0.9, (2.0, 0.5), 1.7)]
+    for y in rng.normal(0.0, 0.3, (60, group.size)):
+        answer = group.answer([float(x) for x in y], D)
+        n = group.size
+        S = np.array([[answer.hessian[max(r, c)][min(r, c)] for c in range(n)] for r in range(n)])
+        assert np.linalg.eigvalsh(S).min() >= -1e-9 * np.abs(S).max()
+        for k in range(n):
+            ends = [group.answer([float(x) for x in y + s * 1e-7 * np.eye(n)[k]], D).force for s in (1, -1)]
+            rate = -(np.array(ends[0]) - ends[1]) / 2e-7
+            assert np.abs(rate - S[:, k]).max() < 1e-5 * max(1.0, np.abs(S).max())
+
+
+def test_impedance_is_mujocos_curve() -> None:
+    """Ends, middle and width of solimp; one power and another."""
+    soft = Softness((0.02, 1.0), (0.5, 0.9, 0.01, 0.4, 3.0))
+    assert soft.impedance(0.0) == pytest.approx(0.5)
+    assert soft.impedance(-0.02) == 0.9
+    assert soft.impedance(-0.004) == pytest.approx(0.5 + 0.4 * 0.4)
+    assert Softness((0.02, 1.0), (0.5, 0.9, 0.01, 0.5, 1.0)).impedance(0.0025) == pytest.approx(0.6)
+    assert soft.gains(0.05)[1] == pytest.approx(2.0 / (0.9 * 0.1))  # two steps at least
