@@ -105,7 +105,11 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module(f".{_MODULES[name]}", __name__)
     else:
-        raise AttributeError(f"module 'drevo' has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, [*_LAZY, *_MODULES], 1)
+        hint = f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
+        raise AttributeError(f"module 'drevo' has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
+from html import escape
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.emit.picture import Figure, Pictured
 from ..codegen.graph.program import Program
 from ..compiler.derivation import Derivation, write_out_program
 from ..errors import InputError, NumericsError, shown
@@ -30,7 +32,13 @@ from .responses import (
 )
 
 AnyLinearModel = TypeVar("AnyLinearModel", bound="LinearModel")
+MOST_SHOWN = 16  # rows and columns of a matrix that is written out
 STILL = 1e-13  # of the largest number of A: a pole nearer to the edge than that is on it
+
+
+def _latex(x: Array) -> str:
+    rows = [" & ".join(f"{v:.4g}" for v in row) for row in x.tolist()]
+    return r"\begin{bmatrix}" + r" \\ ".join(rows) + r"\end{bmatrix}"
 
 
 @result
@@ -43,7 +51,7 @@ class Modes:
 
 
 @result
-class LinearModel:
+class LinearModel(Pictured):
     """x' = A x + B u, y = C x + D u; with a step dt: x(k + 1) = A x(k) + B u(k).
 
     A (n, n), B (n, m); C (p, n), by default the state itself, D (p, m), by default zero; leading dimensions are a
@@ -140,6 +148,22 @@ class LinearModel:
         damping[size == 0.0] = 0.0
         order = np.argsort(size, kind="stable")
         return Modes(size[order], damping[order], vectors[:, order])
+
+    def figure(self) -> Figure:
+        """Poles, and transmission zeros where there are as many outputs as inputs; of one model."""
+        p, m = single("a picture", self).D.shape
+        zeros = self.zeros() if p == m else np.zeros(0)
+        return PoleZeroMap(self.poles(), zeros, self.dt).figure()
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>" + (self.svg() if not self.lead else "")
+
+    def _repr_latex_(self) -> str | None:
+        """x' = A x + B u with the matrices, as far as they fit on a page; of one model."""
+        if self.lead or max(self.A.shape + self.B.shape) > MOST_SHOWN:
+            return None
+        following = r"x_{k+1}" if self.dt else r"\dot x"
+        return f"$${following} = {_latex(self.A)} x + {_latex(self.B)} u$$"
 
     # -- poles, zeros, responses ------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.emit.plot import Curve, Panel, plot
+from ..codegen.emit.picture import Figure, Pictured
+from ..codegen.emit.plot import Curve, Panel
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds, whole
 from ..io.packages import package
@@ -35,10 +36,7 @@ class Matrices(NamedTuple):
     outputs: tuple[str, ...]
 
 
-class _Picture:
-    def svg(self) -> str:
-        raise NotImplementedError
-
+class _Picture(Pictured):
     def save(self, path: str | Path) -> None:
         """The picture, as .svg."""
         with saving("a response", path, (".svg",)) as file:
@@ -64,15 +62,20 @@ class FrequencyResponse(_Picture):
         """Radians, without jumps along the frequencies."""
         return np.unwrap(np.angle(self.values), axis=0)
 
-    def svg(self) -> str:
+    def figure(self) -> Figure:
         """Bode's diagram: a column for each input, magnitudes above phases, over log10 of the frequency."""
         x = np.log10(self.frequencies)
         panels = [
-            Panel(f"{name} of {u}{unit}", [Curve(o, x, y[:, i, j]) for i, o in enumerate(self.outputs)], log=log)
+            Panel(
+                f"{name} of {u}{unit}",
+                [Curve(o, x, y[:, i, j]) for i, o in enumerate(self.outputs)],
+                log=log,
+                unit=unit[2:],
+            )
             for name, y, unit, log in (("size", self.magnitude, "", True), ("phase", self.phase, ", rad", False))
             for j, u in enumerate(self.inputs)
         ]
-        return plot("frequency response", panels, across=len(self.inputs), abscissa="log10 of rad/s")
+        return Figure("frequency response", panels, across=len(self.inputs), abscissa="log10 of rad/s")
 
 
 @result
@@ -84,13 +87,13 @@ class StepResponse(_Picture):
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
-    def svg(self) -> str:
+    def figure(self) -> Figure:
         """A panel for each input, over time."""
         panels = [
             Panel(f"step of {u}", [Curve(o, self.times, self.values[:, i, j]) for i, o in enumerate(self.outputs)])
             for j, u in enumerate(self.inputs)
         ]
-        return plot("step response", panels, across=min(3, len(panels)), abscissa="t, s")
+        return Figure("step response", panels, across=min(3, len(panels)), abscissa="t, s")
 
 
 @result
@@ -101,7 +104,7 @@ class PoleZeroMap(_Picture):
     zeros: Array
     dt: float | None
 
-    def svg(self) -> str:
+    def figure(self) -> Figure:
         """Crosses and rings; the axis, or the circle, within which motions decay."""
         every = np.concatenate([self.poles, self.zeros, [0.0]])
         wide = max(1.0 if self.dt else 0.0, float(np.abs(every).max())) or 1.0
@@ -113,7 +116,8 @@ class PoleZeroMap(_Picture):
             "limit of decay": list(edge),
         }
         curves = [Curve(name, np.real(x), np.imag(x)) for name, x in drawn.items() if len(x)]
-        return plot("poles and zeros", [Panel("z" if self.dt else "s, 1/s", curves, equal=True)])
+        plane = "z" if self.dt else "s, 1/s"
+        return Figure("poles and zeros", [Panel(plane, curves, equal=True, unit=f"imaginary part of {plane}")])
 
 
 def _crosses(places: Array, size: float) -> Iterator[complex]:

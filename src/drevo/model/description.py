@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..io.reprs import brief, concise
@@ -412,6 +412,15 @@ class Model:
         sizes = [(j.name, j.nq if kind == "q" else j.nv) for j in self.moving_joints]
         return [(name, f"[{k}]" if n > 1 else "") for name, n in sizes for k in range(n)]
 
+    def units_of(self, rotary: str, linear: str, kind: str = "v") -> list[str]:
+        """A unit for each rate ("v") or coordinate ("q"): `linear` of what slides, else `rotary`."""
+        out = []
+        for joint in self.moving_joints:
+            size = joint.nq if kind == "q" else joint.nv
+            slides = {"prismatic": size, "cylindrical": 1, "planar": 2, "free": 3}.get(joint.kind, 0)
+            out += [linear] * slides + [rotary] * (size - slides)
+        return out
+
     @cached_property
     def nq(self) -> int:
         return sum(j.nq for j in self.joints)
@@ -419,3 +428,14 @@ class Model:
     @cached_property
     def nv(self) -> int:
         return sum(j.nv for j in self.joints)
+
+
+def same_description(a: Model, b: Model) -> bool:
+    """All names, numbers and orders are equal, wherever they were read: not the lines, the source, the notes."""
+    return a is b or _placeless(a) == _placeless(b)
+
+
+def _placeless(model: Model) -> Model:
+    links = tuple(replace(link, line=0) for link in model.links)
+    joints = tuple(replace(joint, line=0) for joint in model.joints)
+    return replace(model, links=links, joints=joints, source="", notes=())

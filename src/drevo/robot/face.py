@@ -17,12 +17,14 @@ from ..errors import InputError, shown
 from ..io.given import Array, generator
 from ..mechanics import configuration
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
-from ..model.description import Model
+from ..model.description import Model, same_description
 from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
+from .by_name import ByName
 from .joints import JointArrays
 from .methods import Methods
 from .of_link import OfLink
+from .tree_text import page_of, tree_of
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
         ddv_dq1: Array
 
 
-class Robot(Methods, JointArrays):
+class Robot(Methods, JointArrays, ByName):
     """A robot ready to compute.
 
     Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading
@@ -65,7 +67,22 @@ class Robot(Methods, JointArrays):
         self.notes = model.notes
 
     def __repr__(self) -> str:
-        return f"<Robot {self.name!r}: {len(self.link_names)} links, nq {self.nq}, nv {self.nv}>"
+        head = f"<Robot {self.name!r}: {len(self.link_names)} links, nq {self.nq}, nv {self.nv}>"
+        return f"{head}\n{tree_of(self.model)}"
+
+    def _repr_html_(self) -> str:
+        from ..compiler.drawing import draw
+
+        return page_of(self.model, draw(self.model))
+
+    def __eq__(self, other: object) -> bool:
+        """The same description: names, numbers and their order, wherever it was read."""
+        if not isinstance(other, Robot):
+            return NotImplemented
+        return self is other or same_description(self.model, other.model)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.nq, self.nv, self.link_names))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model,)

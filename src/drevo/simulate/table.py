@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.emit.picture import Figure, Pictured
+from ..codegen.emit.plot import Curve, Panel
 from ..constrained.passive import acting_in
 from ..errors import InputError
 from ..io.given import Array, number
 from ..io.reprs import result
 from ..io.saving import saving
+from ..io.tables import frame
+from ..model.description import Model
 from ..model.dynamics import Dynamics
 from .constraints import HeldConstraints
 
@@ -35,7 +39,7 @@ class Occurrence:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Pictured):
     """t (n,) s; q (n, ..., nq) and v (n, ..., nv); method, steps and passive say how they came about.
 
     energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
@@ -159,6 +163,25 @@ class Table:
         out |= {"energy": self.energy, "drift": self.drift}
         return out | {f"N:{name}": self.reactions[:, k] for k, name in enumerate(self.rows)}
 
+    def to_pandas(self) -> Any:
+        """`columns` as a pandas.DataFrame, a row for every record of one motion; needs pandas."""
+        return frame(self.columns())
+
+    def figure(self) -> Figure:
+        """Coordinates, rates, energy, and reactions where something holds; of one motion."""
+        columns = self.columns()
+        panels = [
+            panel
+            for kind, what, units in (("q", "coordinates", ("rad", "m")), ("v", "rates", ("rad/s", "m/s")))
+            for panel in over_time(self.robot.model, kind, what, units, self.t, columns)
+        ]
+        energy = [Curve("T + V", self.t, self.energy), Curve("its change", self.t, self.drift)]
+        panels.append(Panel("energy", energy, unit="J"))
+        if self.rows:
+            curves = [Curve(name, self.t, columns[f"N:{name}"]) for name in self.rows]
+            panels.append(Panel("reactions", curves, unit="N or N m"))
+        return Figure(repr(self)[1:-1], panels, abscissa="t, s")
+
     def save(self, path: str | Path) -> None:
         """By the ending: .npz (any shape), .csv or .parquet (one motion; Parquet needs pyarrow)."""
         writers = {".npz": self._npz, ".csv": self._csv, ".parquet": self._parquet}
@@ -182,6 +205,16 @@ class Table:
         except ImportError:
             raise InputError("Parquet needs pyarrow: pip install pyarrow, or save as .npz or .csv") from None
         parquet.write_table(arrow.table(self.columns()), path)
+
+
+def over_time(
+    model: Model, kind: str, what: str, units: tuple[str, str], t: Array, columns: Mapping[str, Array]
+) -> list[Panel]:
+    """Panels of the columns kind:JOINT, one for what turns and one for what slides."""
+    names = [joint + i for joint, i in model.freedoms(kind)]
+    of = model.units_of(*units, kind="q" if kind == "q" else "v")
+    found = {u: [Curve(n, t, columns[f"{kind}:{n}"]) for n, x in zip(names, of) if x == u] for u in units}
+    return [Panel(f"{what}, {unit}", curves, unit=unit) for unit, curves in found.items() if curves]
 
 
 def _quoted(name: str) -> str:

@@ -8,6 +8,8 @@ import json
 import os
 import re
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,10 +35,24 @@ def option(about: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=about, **more)
 
 
+def _robots(begun: str) -> list[str]:
+    """Names of robots and files that begin so, for the shell's completion."""
+    from ...io.installed import names
+    from ...model.loaders import SUFFIXES
+    from ...robot.embedded import EMBEDDED
+
+    folder = Path(begun).parent if os.sep in begun else Path(".")
+    here = [x for x in folder.iterdir() if x.is_dir() or x.suffix.lower() in SUFFIXES] if folder.is_dir() else []
+    files = [f"{x}{os.sep}" if x.is_dir() else str(x) for x in here]
+    return sorted(x for x in {*EMBEDDED, *names(), *files} if x.startswith(begun))
+
+
 RobotName = Annotated[
     str,
     typer.Argument(
-        metavar="ROBOT", help="A robot file (.urdf, .xml, .sdf, .toml, .json) or an embedded robot's name."
+        metavar="ROBOT",
+        help="A robot file (.urdf, .xml, .sdf, .toml, .json) or an embedded robot's name.",
+        autocompletion=_robots,
     ),
 ]
 Base = Annotated[str, option("What the robot stands on: fixed, floating or trunk.")]
@@ -51,7 +67,7 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
         from ...errors import DrevoError
 
         try:
-            with _warnings_as_lines():
+            with _patience(), _warnings_as_lines():
                 result = verb(*args, **kwargs)
                 sys.stdout.flush()  # a reader that has gone is met here
                 return result
@@ -66,6 +82,54 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
         raise typer.Exit(REFUSED)
 
     return run
+
+
+class _Until:
+    """A stream that tells before something is first written to it."""
+
+    def __init__(self, stream: Any, tell: Callable[[], None]) -> None:
+        self._stream, self._tell = stream, tell
+
+    def write(self, text: str) -> int:
+        self._tell()
+        return int(self._stream.write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Where a person looks: after a second without a word, the time on stderr until the first word."""
+    if not (sys.stderr.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    out, err, done, start = sys.stdout, sys.stderr, threading.Event(), time.monotonic()
+
+    def wait() -> None:
+        shown = False
+        while not done.wait(1.0):
+            shown = True
+            err.write(f"\rworking, {time.monotonic() - start:.0f} s")
+            err.flush()
+        if shown:
+            err.write("\r\x1b[K")
+            err.flush()
+
+    waiting = threading.Thread(target=wait, daemon=True)
+
+    def end() -> None:
+        done.set()
+        if threading.current_thread() is not waiting:
+            waiting.join()
+
+    sys.stdout, sys.stderr = _Until(out, end), _Until(err, end)
+    waiting.start()
+    try:
+        yield
+    finally:
+        end()
+        sys.stdout, sys.stderr = out, err
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Base, RobotName, guarded, load_robot, option
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json
 
 
 @guarded
@@ -18,6 +18,7 @@ def convert(
     ],
     lossy: Annotated[bool, option("Leave out what the format cannot say, and list it.", "--lossy")] = False,
     base: Base = "fixed",
+    as_json: Json = False,
 ) -> None:
     """Write a robot as another file, with the same dynamics.
 
@@ -26,4 +27,7 @@ def convert(
     """
     loaded = load_robot(robot, base)
     loaded.save(to, lossy=lossy)
+    if as_json:
+        print_json({"file": str(to), "robot": loaded.name, "nq": loaded.nq, "nv": loaded.nv})
+        return
     print(f"{to}: {loaded.name}, nq {loaded.nq}, nv {loaded.nv}")

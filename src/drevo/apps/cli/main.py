@@ -78,7 +78,6 @@ app = typer.Typer(
     cls=Verbs,
     help="Compiles the dynamics of tree-structured robots: equations to read, functions at machine speed.",
     epilog="Each command explains itself: drevo COMMAND --help",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

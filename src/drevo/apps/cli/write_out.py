@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...codegen.emit.languages import BY_ENDING, LANGUAGES
-from .common import Base, RobotName, guarded, load_robot, option, progress
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, progress
 
 TARGETS = (*LANGUAGES, "sympy")
 
@@ -32,6 +32,7 @@ def write_out(
     mode: Annotated[str, option("Approximation in Alyushin's kinetic energy: A, B or C (not exact).")] = "",
     wrt: Annotated[str, option("A derivative by q, v, a, tau or t, such as q or q,v.")] = "",
     base: Base = "fixed",
+    as_json: Json = False,
 ) -> None:
     """Write out the equations of a quantity, with operation counts and a numeric check."""
     from ...io.saving import ready, saving
@@ -50,12 +51,22 @@ def write_out(
         d = derive(load_robot(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)
         step(target)
         text = str(getattr(d, target)())
-    if output is None:
+    if output is not None:
+        with saving("a derivation", output, endings) as file:
+            file.write_text(text, encoding="utf-8", newline="\n")
+    about = {"robot": robot, "quantity": quantity, "format": target, "formalism": d.formalism, "counts": d.counts}
+    _tell(about, text, output, as_json)
+
+
+def _tell(about: dict[str, Any], text: str, output: Path | None, as_json: bool) -> None:
+    """The text itself, or what was saved where; as JSON all that is known of it."""
+    if as_json:
+        print_json({**about, **({"text": text} if output is None else {"file": str(output)})})
+    elif output is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        return
-    with saving("a derivation", output, endings) as file:
-        file.write_text(text, encoding="utf-8", newline="\n")
-    print(f"{output}: {target}, {d.counts['mul']} mul, {d.counts['add']} add, by {d.formalism}", file=sys.stderr)
+    else:
+        cost = f"{about['counts']['mul']} mul, {about['counts']['add']} add"
+        print(f"{output}: {about['format']}, {cost}, by {about['formalism']}", file=sys.stderr)
 
 
 def _symbols(given: str) -> str | list[str] | None:

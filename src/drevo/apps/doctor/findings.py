@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from ...io.packages import package
+from ...io.tables import frame
 
 if TYPE_CHECKING:
     from ...model.description import Joint, Link
@@ -108,11 +109,15 @@ class Findings:
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame, a row for every finding; needs pandas."""
-        return package("pandas", "a table of findings").DataFrame(self.rows())
+        return frame(self.rows())
 
     def __repr__(self) -> str:
         counts = [f"{sum(f.severity == s for f in self.found)} {s}s" for s in SEVERITIES]
         return f"<Findings of {self.robot!r}: {', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
+        return f"<p>{escape(repr(self))}</p><ul>{lines}</ul>"
 
     def __str__(self) -> str:
         return "\n".join(self.lines()) or f"{self.robot}: nothing to complain about"

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...codegen.emit.plot import Curve, Panel, plot
+from ...codegen.emit.picture import Figure, Pictured
+from ...codegen.emit.plot import Curve, Panel
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...errors import InputError, shown
 from ...io.given import Array, flag, number
 from ...io.reprs import result
 from ...io.saving import saving
+from ...io.tables import frame
 from ...model.messages import expect_robot
 from ...robot.face import Robot
 from .external import Surroundings
@@ -26,7 +28,7 @@ from .trajectory import Trajectory, write_csv
 
 
 @result
-class Envelope:
+class Envelope(Pictured):
     """Loads (n, k, 6) at n times in k sections of a link, and their extremes."""
 
     trajectory: Trajectory
@@ -59,6 +61,10 @@ class Envelope:
                 out.append({"component": name, "extreme": word, **where, **six})
         return out
 
+    def to_pandas(self) -> Any:
+        """`cases` as a pandas.DataFrame; needs pandas."""
+        return frame(self.cases())
+
     def at(self, t: float) -> Array:
         """The diagram (k, 6) of the row nearest to the time t."""
         first, last = self.trajectory.t[[0, -1]]
@@ -86,7 +92,7 @@ class Envelope:
         with saving("a history of loads", path, (".csv",)) as file:
             write_csv(file, ["t", "s", *COMPONENTS], rows)
 
-    def svg(self) -> str:
+    def figure(self) -> Figure:
         """Six panels over the link: the band between least and largest, and the band of what is static."""
         static = self.loads.static
         panels = [
@@ -96,12 +102,13 @@ class Envelope:
                     Curve("total", self.s, self.low[:, i], self.high[:, i]),
                     Curve("static", self.s, static[..., i].min(axis=0), static[..., i].max(axis=0)),
                 ),
+                unit="N" if i < 3 else "N m",
             )
             for i, name in enumerate(COMPONENTS)
         ]
         robot, link = self.trajectory.robot.name, self.loads.link
         seconds = self.trajectory.t[-1] - self.trajectory.t[0]
-        return plot(f"{robot}, {link}: loads in its sections, {seconds:g} s", panels, across=3, abscissa="s, m")
+        return Figure(f"{robot}, {link}: loads in its sections, {seconds:g} s", panels, across=3, abscissa="s, m")
 
 
 def envelope(
@@ -144,7 +151,7 @@ def _sections(
 
 
 @result
-class Drives:
+class Drives(Pictured):
     """What each rate of the robot is driven with over a motion: effort (n, nv) N m or N, its static part, power W.
 
     names: of the rates. limit: the largest effort that the description allows, inf where it says nothing.
@@ -188,6 +195,10 @@ class Drives:
         given = [_mean(self.trajectory.t, np.clip(self.power, *side)) * T for side in ((0.0, None), (None, 0.0))]
         return np.stack(given, axis=-1)
 
+    def to_pandas(self) -> Any:
+        """`rows` as a pandas.DataFrame; needs pandas."""
+        return frame(self.rows())
+
     def rows(self) -> list[dict[str, Any]]:
         """A row for each rate: peak, rms, power, energy, the largest speed and the effort's limit."""
         speed = np.abs(self.trajectory.v).max(axis=0)
@@ -210,14 +221,19 @@ class Drives:
             heads = ["t", *(f"{kind}:{name}" for kind in ("effort", "power") for name in self.names)]
             write_csv(file, heads, np.column_stack([self.trajectory.t, self.effort, self.power]))
 
-    def svg(self) -> str:
+    def figure(self) -> Figure:
         """A panel for each drive: effort and its static part over time."""
         x = self.trajectory
+        units = x.robot.model.units_of("N m", "N")
         panels = [
-            Panel(name, (Curve("effort", x.t, self.effort[:, k]), Curve("static", x.t, self.static[:, k])))
+            Panel(
+                name,
+                (Curve("effort", x.t, self.effort[:, k]), Curve("static", x.t, self.static[:, k])),
+                unit=units[k],
+            )
             for k, name in enumerate(self.names)
         ]
-        return plot(f"{x.robot.name}: efforts of the drives, N m or N", panels, across=3, abscissa="t, s")
+        return Figure(f"{x.robot.name}: efforts of the drives, N m or N", panels, across=3, abscissa="t, s")
 
 
 def drives(

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...codegen.emit.picture import Figure, Pictured
+from ...codegen.emit.plot import Curve, Panel
 from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...constrained.solve import matvec
@@ -51,7 +53,7 @@ class SectionMotion:
 
 
 @result
-class SectionLoads:
+class SectionLoads(Pictured):
     """What the inboard piece exerts on the outboard one at each section, (..., k, 6) N and N m, in section axes:
     axial force along x (negative is tension), shear forces along y and z, torsion about x, bending about y and z.
 
@@ -69,6 +71,19 @@ class SectionLoads:
     def dynamic(self) -> Array:
         """The part that motion adds."""
         return np.asarray(self.total - self.static)
+
+    def figure(self) -> Figure:
+        """Six panels over the link: what is carried at rest and in motion; of a batch the band of all."""
+        panels = []
+        for i, name in enumerate(COMPONENTS):
+            rows = {
+                what: x[..., i].reshape(-1, len(self.s))
+                for what, x in (("total", self.total), ("static", self.static))
+            }
+            curves = [Curve(w, self.s, x.min(0), x.max(0) if len(x) > 1 else None) for w, x in rows.items()]
+            unit = "N" if i < 3 else "N m"
+            panels.append(Panel(f"{name.replace('_', ' ')}, {unit}", curves, unit=unit))
+        return Figure(f"{self.link}: loads in its sections", panels, across=3, abscissa="s, m")
 
 
 def section_motion(

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...codegen.emit.picture import Figure, Pictured
+from ...codegen.emit.plot import Curve, Panel, bars
 from ...errors import InputError, NumericsError, shown
 from ...io.given import Array, finite, generator, number, numbers, whole
 from ...io.reprs import result
@@ -50,7 +52,7 @@ class Spring:
 
 
 @result
-class Accuracy:
+class Accuracy(Pictured):
     """Errors of a tool point (..., 6): linear m, angular rad, world axes.
 
     sources: names of the columns of jacobian (..., 6, m). tolerance and sigma (m,): half-width and standard
@@ -94,6 +96,21 @@ class Accuracy:
         order = np.argsort(-part.mean(axis=tuple(range(part.ndim - 1))))
         return {self.sources[k]: part[..., k][()] for k in order}
 
+    def figure(self) -> Figure:
+        """Worst case and deviation of every component, and the sources of the variance; of one configuration."""
+        if self.sag.ndim != 1:
+            raise InputError("a picture is of one configuration, and this accuracy of a batch: take one row")
+        shares = list(self.shares().items())[:12]
+        panels = [
+            Panel(f"{what}, {unit}: worst case, deviation", [
+                bars("worst case", self.worst[part]), bars("deviation", self.deviation[part])], unit=unit)
+            for what, unit, part in (("position", "m", slice(3)), ("orientation", "rad", slice(3, 6)))
+        ]  # fmt: skip
+        sources = [bars(name, [100.0 * float(x)], first=k) for k, (name, x) in enumerate(shares)]
+        if sources:
+            panels.append(Panel("where the position's variance comes from, %", sources, unit="%"))
+        return Figure(f"{self.link}: accuracy of the tool", panels, abscissa="x, y, z; sources")
+
     def monte_carlo(self, count: int = 10_000, rng: np.random.Generator | None = None) -> MonteCarlo:
         """The same without linearising: `count` robots with drawn errors, each one's kinematics in full.
 
@@ -113,10 +130,21 @@ class Accuracy:
 
 
 @result
-class MonteCarlo:
+class MonteCarlo(Pictured):
     """Errors (count, 6) of drawn robots: position, and rotation vector from the wanted orientation; world axes."""
 
     errors: Array
+
+    def figure(self) -> Figure:
+        """How the errors of every component are distributed."""
+        panels = []
+        for k, name in enumerate(("x", "y", "z", "rx", "ry", "rz")):
+            counts, edges = np.histogram(self.errors[:, k], bins=min(60, max(5, len(self.errors) // 50)))
+            x, y = np.repeat(edges, 2)[1:-1], np.repeat(counts, 2)
+            panels.append(
+                Panel(f"{name}, {'m' if k < 3 else 'rad'}", [Curve("drawn", x, 0.0 * y, y)], unit="robots")
+            )
+        return Figure(f"errors of {len(self.errors)} drawn robots", panels, across=3, abscissa="error, m or rad")
 
     @property
     def mean(self) -> Array:

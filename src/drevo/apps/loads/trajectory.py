@@ -14,15 +14,18 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...codegen.emit.picture import Figure, Pictured
 from ...constrained.passive import acting_in
 from ...errors import InputError, shown
 from ...io.given import Array, finite, flag, numbers, whole
 from ...io.reprs import result
 from ...io.saving import saving
+from ...io.tables import frame
 from ...mechanics.configuration import require_unit_quaternions
 from ...model.messages import expect_robot
 from ...robot.face import Robot
 from ...simulate.arguments import checked_law
+from ...simulate.table import over_time
 
 STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
 MOST = 1_000_000  # rows of one leg between waypoints
@@ -31,7 +34,7 @@ IGNORED = ("energy", "drift")  # columns of a simulation's table that are no sta
 
 
 @result
-class Trajectory:
+class Trajectory(Pictured):
     """t (n,) s rising, q (n, nq), v and a (n, nv) of a robot; InputError says what is wrong with them."""
 
     robot: Robot
@@ -143,6 +146,27 @@ class Trajectory:
             return Trajectory(robot, t, q, v, robot.forward_dynamics(q, v, force))
         terms = partial(under.terms, t[:, None])
         return Trajectory(robot, t, q, v, under.solved(terms, q[:, None], v[:, None], force[:, None]).a[:, 0])
+
+    def to_pandas(self) -> Any:
+        """t, q, v and a by joint as a pandas.DataFrame, a row for every time; needs pandas."""
+        return frame(self._columns())
+
+    def _columns(self) -> dict[str, Array]:
+        found = {"t": self.t}
+        for kind, x in (("q", self.q), ("v", self.v), ("a", self.a)):
+            found |= dict(zip(columns(self.robot, kind), x.T))
+        return found
+
+    def figure(self) -> Figure:
+        """Coordinates, rates and accelerations over time."""
+        kinds = (("q", "coordinates", ""), ("v", "rates", "/s"), ("a", "accelerations", "/s^2"))
+        found = self._columns()
+        panels = [
+            panel
+            for kind, what, per in kinds
+            for panel in over_time(self.robot.model, kind, what, (f"rad{per}", f"m{per}"), self.t, found)
+        ]
+        return Figure(f"{self.robot.name}: a trajectory", panels, abscissa="t, s")
 
     # -- and where it goes --------------------------------------------------------------------------------------
 

@@ -4,8 +4,7 @@ from .feet import soles
 from .gait import DYNAMIC, GAITS, STATIC, Gait
 from .hop import hop
 from .plan import plan
-from .plots import draw
-from .walk import Landing, Stage, Walk, follow, walk
+from .walk import Landing, Stage, Walk, draw, follow, walk
 
 __all__ = [
     "DYNAMIC",

@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ...codegen.emit.picture import Figure, Pictured
+from ...codegen.emit.plot import plot
 from ...constrained.passive import acting_in
 from ...errors import InputError, NumericsError, one_of, shown
 from ...io.given import Array, callable_given, number
@@ -21,6 +23,7 @@ from .ground import Support, total_wrench, zero_moment_point
 from .limits import refuse_limits
 from .phase import GaitPlan, Phase
 from .plan import plan
+from .plots import walk_figure
 from .stepper import Stepper
 
 GAIN, STIFFEST = 20.0, 1e6  # 1/s
@@ -64,7 +67,7 @@ class Stage:
 
 
 @result
-class Walk:
+class Walk(Pictured):
     """What a walk gave: stages one after the other, landings between them."""
 
     robot: Robot
@@ -75,6 +78,10 @@ class Walk:
     @property
     def legs(self) -> tuple[Leg, ...]:
         return self.plan.legs
+
+    def figure(self) -> Figure:
+        """Normal forces, the zero-moment point in its polygon of support, drives of each leg, footprints."""
+        return walk_figure(self, f"{self.robot.name}: {len(self.landings)} landings")
 
     def series(self, name: str) -> Array:
         """A field of all stages, one after the other; reactions are (n, legs, 6), zero of a foot in the air."""
@@ -273,3 +280,11 @@ def _stage(
         ]
         slip = np.max(moved, axis=0)
     return Stage(stands, support, start + t, q, v, tau, reactions, zmp, inside, slip)
+
+
+def draw(walk: Walk, title: str) -> str:
+    """SVG of a walk under a title: `Walk.figure`. Raises InputError."""
+    if not isinstance(walk, Walk) or not isinstance(title, str):
+        raise InputError(f"draw takes a walk and a title, not {shown(walk)} and {shown(title)}")
+    f = walk_figure(walk, title)
+    return plot(f.title, f.panels)

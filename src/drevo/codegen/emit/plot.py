@@ -59,11 +59,18 @@ class Curve:
         return (rows[0], *(_powers(y) if log else y for y in rows[1:]))
 
 
+def bars(name: str, heights: ArrayLike, first: float = 0.0) -> Curve:
+    """Bars beside each other from `first` on, as a band that is broken between them."""
+    y = np.repeat(np.asarray(heights, float), 3)
+    x = np.concatenate([[first + k - 0.4, first + k + 0.4, np.nan] for k in range(len(y) // 3)])
+    return Curve(name, x, 0.0 * y, y)
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Curves in a frame. areas: polygons (n, 2) shaded behind them. equal: one scale for both axes.
 
-    log: powers of ten upwards. An ordinate that is neither equal nor log includes zero.
+    log: powers of ten upwards. An ordinate that is neither equal nor log includes zero. unit: of the ordinate.
     """
 
     title: str
@@ -71,6 +78,7 @@ class Panel:
     areas: Sequence[ArrayLike] = ()
     equal: bool = False
     log: bool = False
+    unit: str = ""
 
     def limits(self) -> tuple[Limits, Limits]:
         """What it shows of x and of y."""

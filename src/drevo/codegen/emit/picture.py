@@ -1,0 +1,87 @@
+"""Pictures of results: said once as panels of curves, drawn as SVG without a library, or by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drevo.io.packages import package
+
+from .plot import COLOURS, Curve, Panel, plot
+
+HIGH, WIDE = 2.4, 4.6  # inches of a frame, one across and several
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Panels in rows of `across`, with a title and what stands along their abscissas."""
+
+    title: str
+    panels: Sequence[Panel]
+    across: int = 1
+    abscissa: str = ""
+    shared: bool = False
+
+
+class Pictured:
+    """A result that has a picture: gives `figure`, and has it as SVG, in notebooks, and from matplotlib."""
+
+    def figure(self) -> Figure:
+        """What the picture shows."""
+        raise NotImplementedError
+
+    def svg(self) -> str:
+        """The picture as SVG."""
+        f = self.figure()
+        return plot(f.title, f.panels, f.across, f.abscissa, f.shared)
+
+    def plot(self) -> Any:
+        """The picture as a matplotlib.figure.Figure, to change and to save; needs matplotlib (drevo[view])."""
+        return in_matplotlib(self.figure())
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+
+def in_matplotlib(f: Figure) -> Any:
+    """A matplotlib figure, of no backend: notebooks show it, and savefig writes it."""
+    figures = package("matplotlib.figure", "plot", "matplotlib")
+    rows = -(-len(f.panels) // f.across)
+    size = (max(8.0, WIDE * f.across), HIGH * rows + 0.6)
+    made = figures.Figure(figsize=size, layout="constrained")
+    made.suptitle(f.title)
+    grid = made.subplots(rows, f.across, squeeze=False, sharey=f.shared).ravel()
+    for axes, panel in zip(grid, f.panels):
+        _panel(axes, panel)
+    for axes in grid[len(f.panels) :]:
+        axes.remove()
+    for axes in grid[: len(f.panels)][-f.across :]:
+        axes.set_xlabel(f.abscissa)
+    return made
+
+
+def _panel(axes: Any, panel: Panel) -> None:
+    axes.set_title(panel.title, fontsize="medium")
+    axes.set_ylabel(panel.unit)
+    for area in panel.areas:
+        axes.fill(*np.asarray(area, float).T, color="0.5", alpha=0.15)
+    for k, curve in enumerate(panel.curves):
+        _curve(axes, curve, COLOURS[k % len(COLOURS)])
+    if panel.log:
+        axes.set_yscale("log")
+    if panel.equal:
+        axes.set_aspect("equal", adjustable="datalim")
+    axes.grid(alpha=0.3)
+    if len(panel.curves) > 1:
+        axes.legend(fontsize="x-small", loc="best")
+
+
+def _curve(axes: Any, curve: Curve, colour: str) -> None:
+    x, y = np.asarray(curve.x, float), np.asarray(curve.y, float)
+    if curve.high is None:
+        axes.plot(x, y, color=colour, label=curve.name, marker="." if len(x) == 1 else None)
+    else:
+        axes.fill_between(x, y, np.asarray(curve.high, float), color=colour, alpha=0.25, label=curve.name)

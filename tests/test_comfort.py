@@ -1,0 +1,235 @@
+"""Comfort: numbers by the names of joints, equality, pickles, pictures, tables, completion."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import drevo
+from drevo.apps import loads, walking
+from drevo.apps.cli import common
+from drevo.apps.cli.main import app
+from drevo.codegen.emit.picture import Pictured
+from drevo.errors import DrevoError, InputError
+from drevo.mechanics.configuration import random
+
+ROBOTS = [("scara", "fixed"), ("biped", "floating"), ("four-bar", "fixed")]
+
+
+# --- by name --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "base"), ROBOTS)
+def test_names_there_and_back(name: str, base: str) -> None:
+    robot, rng = drevo.load(name, base=base), np.random.default_rng(0)
+    for shape in ((), (3,), (2, 4)):
+        q = random(robot.model, rng, shape)
+        v = rng.normal(size=(*shape, robot.nv))
+        assert (robot.state(robot.by_name(q)) == q).all()
+        assert (robot.rates(robot.by_name(v)) == v).all()
+    assert (robot.state() == robot.neutral()).all() and not robot.rates().any()
+    assert list(robot.by_name(robot.neutral())) == list(robot.joint_names)
+
+
+def test_a_state_by_keywords() -> None:
+    robot = drevo.load("scara")
+    first, second = robot.joint_names[:2]
+    q = robot.state(**{first: 0.3, second: [1.0, 2.0]})
+    assert q.shape == (2, robot.nq) and q[:, 0].tolist() == [0.3, 0.3] and q[:, 1].tolist() == [1.0, 2.0]
+    q[:] = 0.0  # its own memory
+    assert robot.neutral()[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"joint_1": 0.3}, "did you mean 'joint1'"),
+        ({"joint1": "x"}, "joint1"),
+        ({"joint1": np.nan}, "not finite"),
+        ({"joint1": [1.0, 2.0], "joint2": [1.0, 2.0, 3.0]}, "do not broadcast"),
+    ],
+)
+def test_wrong_states_are_one_sentence(given: dict[str, Any], sentence: str) -> None:
+    robot = drevo.load("puma560")
+    with pytest.raises(DrevoError, match=sentence):
+        robot.state(given)
+    with pytest.raises(InputError, match="takes"):
+        robot.by_name(np.zeros(robot.nq + 1))
+    with pytest.raises(InputError, match="values by joint"):
+        robot.state([0.3])  # type: ignore[arg-type]
+
+
+# --- robots ---------------------------------------------------------------------------------------------------
+
+
+def test_robots_are_equal_where_their_descriptions_are(tmp_path: Path) -> None:
+    robot = drevo.load("puma560")
+    robot.to_toml(tmp_path / "p.toml")
+    again = drevo.load(tmp_path / "p.toml")
+    assert robot == again and hash(robot) == hash(again) and robot != drevo.load("scara") and robot != 3
+    heavier = (tmp_path / "p.toml").read_text().replace("mass = 17.4", "mass = 17.5")
+    (tmp_path / "h.toml").write_text(heavier)
+    assert robot != drevo.load(tmp_path / "h.toml")
+    assert robot == pickle.loads(pickle.dumps(robot))  # noqa: S301
+
+
+def test_the_tree_is_its_repr() -> None:
+    text = repr(drevo.load("biped", base="floating"))
+    assert text.startswith("<Robot 'biped'") and all(link in text for link in drevo.load("biped").link_names)
+    long = repr(drevo.robots.rod_chain(100))
+    assert "more links" in long and len(long.splitlines()) < 50
+    page = drevo.load("scara")._repr_html_()
+    assert "<svg" in page and all(joint in page for joint in drevo.load("scara").joint_names)
+
+
+def test_a_name_that_the_package_lacks() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'load'"):
+        drevo.laod  # type: ignore[attr-defined]  # noqa: B018
+
+
+# --- results --------------------------------------------------------------------------------------------------
+
+
+def swing() -> Any:
+    robot = drevo.load("three-link")
+    return robot.simulate(np.full(robot.nq, 0.3), duration=0.05)
+
+
+def closed() -> Any:
+    robot = drevo.load("four-bar")
+    return robot.simulate(robot.assemble(robot.neutral()), duration=0.05)
+
+
+def moved() -> loads.Trajectory:
+    robot = drevo.load("scara")
+    t = np.linspace(0.0, 1.0, 20)
+    q = 0.1 * np.sin(t)[:, None] * np.ones(robot.nq)
+    v, a = 0.1 * np.cos(t)[:, None] * np.ones(robot.nq), -0.1 * np.sin(t)[:, None] * np.ones(robot.nq)
+    return loads.Trajectory(robot, t, q, v, a)
+
+
+def linear() -> Any:
+    robot = drevo.load("three-link")
+    q, zero = robot.state(), robot.rates()
+    return robot.linearise(q, zero, robot.gravity(q))
+
+
+def tool() -> Any:
+    robot = drevo.load("scara")
+    return loads.accuracy(robot, robot.neutral(), robot.link_names[-1], joint_errors=1e-3)
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "motion": swing,
+    "motion of a closed loop": closed,
+    "trajectory": moved,
+    "drives": lambda: loads.drives(moved().robot, moved()),
+    "envelope": lambda: loads.envelope(moved().robot, moved(), moved().robot.link_names[1]),
+    "loads of sections": lambda: loads.envelope(moved().robot, moved(), moved().robot.link_names[1]).loads,
+    "accuracy": tool,
+    "drawn errors": lambda: tool().monte_carlo(200, np.random.default_rng(0)),
+    "linear model": linear,
+    "frequency response": lambda: linear().frequency_response([1.0, 2.0, 5.0]),
+    "walk": lambda: walking.walk(drevo.load("biped", base="floating"), steps=1),
+}
+
+
+@pytest.mark.needs("matplotlib")
+@pytest.mark.parametrize("what", RESULTS)
+def test_every_result_has_a_picture(what: str) -> None:
+    result = RESULTS[what]()
+    assert isinstance(result, Pictured)
+    ET.fromstring(result.svg())
+    assert "<svg" in result._repr_html_()
+    made = result.plot()
+    assert made.axes and all(axes.get_title() for axes in made.axes)
+    labels = [axes.get_ylabel() for axes in made.axes]
+    assert all(labels) or what == "frequency response", labels
+    made.savefig(io.BytesIO(), format="png")
+
+
+def test_matrices_are_written_for_notebooks() -> None:
+    text = linear()._repr_latex_()
+    assert text.startswith("$$") and text.count("bmatrix") == 4 and "&" in text
+
+
+@pytest.mark.needs("pandas")
+@pytest.mark.parametrize("what", ["motion", "trajectory", "drives", "envelope"])
+def test_results_are_tables_of_pandas(what: str) -> None:
+    table = RESULTS[what]().to_pandas()
+    assert len(table) and len(table.columns) > 1
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("matplotlib.figure", "pandas"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match="pip install matplotlib"):
+        moved().plot()
+    with pytest.raises(InputError, match="pip install pandas"):
+        moved().to_pandas()
+
+
+@pytest.mark.parametrize("what", [*RESULTS, "findings", "derivation", "conditions"])
+def test_results_are_pickled(what: str) -> None:
+    more: dict[str, Callable[[], Any]] = {
+        "findings": lambda: drevo.check("scara"),
+        "derivation": lambda: drevo.write_out(drevo.load("three-link"), "gravity"),
+        "conditions": lambda: drevo.conditions(drevo.load("three-link"), constant="mass_matrix"),
+    }
+    result = {**RESULTS, **more}[what]()
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301
+    assert repr(again) == repr(result)
+
+
+# --- the command line -----------------------------------------------------------------------------------------
+
+
+def test_the_shell_completes_robots_and_commands(tmp_path: Path) -> None:
+    (tmp_path / "pupil.urdf").touch()
+
+    def completed(words: str) -> str:
+        env = {**os.environ, "_DREVO_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        env["COMP_CWORD"] = str(len(words.split(" ")) - 1)
+        command = [sys.executable, "-m", "drevo"]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True).stdout
+
+    assert {"puma560", "pupil.urdf"} <= set(completed("drevo info pu").split())
+    assert "simulate" in completed("drevo sim").split()
+
+
+def test_commands_that_write_files_tell_it_as_json(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    found = json.loads(run(app, ["convert", "scara", str(tmp_path / "s.urdf"), "--json"]).stdout)
+    assert found["nq"] == 4 and Path(found["file"]).exists()
+    found = json.loads(run(app, ["write-out", "three-link", "gravity", "--json"]).stdout)
+    assert found["counts"]["mul"] > 0 and found["text"]
+
+
+def test_patience_is_shown_to_people_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for screens in (True, False):
+        out, err = (Screen(), Screen()) if screens else (io.StringIO(), io.StringIO())
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        with common._patience():
+            time.sleep(1.2)
+            print("found")
+            time.sleep(1.2)
+        assert sys.stdout is out and out.getvalue() == "found\n"
+        assert err.getvalue() == ("\rworking, 1 s\r\x1b[K" if screens else "")
