@@ -12,6 +12,7 @@ from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.mechanics.algorithms.colliders import FAR, PAIRS, PlacedGeom, Proximity, between, on_ground, places
 from drevo.mechanics.spatial import Mat, Vec
+from drevo.model.pairing import RULES
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -19,6 +20,10 @@ SIZES = {"plane": (1.0, 1.0, 1.0), "sphere": (0.2,), "capsule": (0.1, 0.3), "cyl
 SIZES["box"] = (0.1, 0.2, 0.3)
 TOUCHING = [pair for pair in PAIRS if "hull" not in pair]
 MARGIN = 0.3
+
+
+def test_every_rule_is_written() -> None:
+    assert set(PAIRS) == set(RULES)
 
 
 def scene(a: str, b: str) -> Any:

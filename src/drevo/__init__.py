@@ -54,6 +54,7 @@ _MODULES = {
     "design": "apps.design",
     "dh": "robot.dh",
     "doctor": "apps.doctor",
+    "ground": "contact.ground",
     "jax": "apps.bridges.jax_functions",
     "loads": "apps.loads",
     "robots": "robot.embedded",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from .compiler.compile import compile
     from .compiler.derivation import Derivation
     from .constrained import constraint
+    from .contact import ground as ground
     from .mechanics.formalisms.alyushin import rigid_body_energy
     from .mechanics.scalar import clip, cos, maximum, minimum, sin, sqrt, where
     from .robot import Robot, dh

@@ -31,6 +31,7 @@ from drevo.model.description import (
 from drevo.model.draft import Draft
 from drevo.model.joint_parts import SMALLEST_AXIS, check_formula, checked_dynamics
 from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
+from drevo.model.pairing import without_rule
 from drevo.model.references import check_closures, check_keyframes, check_tendons
 from drevo.model.rotations import add_vectors, apply, matmul, unit
 from drevo.model.touching import check_touching
@@ -61,6 +62,8 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
         draft.problems += draft.standing
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base, draft.kinematic)
+    if kinds := without_rule(model):
+        model = replace(model, notes=(*model.notes, f"left out of contact: pairs of the kinds {kinds}"))
     if draft.doubts or draft.unread:
         warnings.warn(_doubtful(draft), stacklevel=4)
     return model

@@ -1,7 +1,7 @@
 """How near solids are: distance, point and frame of each place where two may touch, over any scalar.
 
-Every pair of kinds has a fixed number of places; one that is none at the moment is at the distance FAR. The rules,
-and what stands first of a pair, are those of MuJoCo: a plane, then spheres, capsules, cylinders, boxes, hulls.
+Every pair of kinds has a fixed number of places; one that is none at the moment is at the distance FAR. The rules
+are those of MuJoCo; which of a pair stands first, `model.pairing.ORDER` says.
 
   Ericson 2004, Real-Time Collision Detection, ch. 5 (nearest points); MuJoCo's documentation, "Computation".
 """
@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ...model.pairing import RULES
 from ..scalar import Scalar, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
 
 FAR = 1e10  # m: the distance of a place that is none
 TINY = 1e-15  # of lengths and determinants: below it a direction is chosen
-ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")
 X = Vec(1.0, 0.0, 0.0)
 Ground = Callable[[Scalar, Scalar], tuple[Scalar, Vec]]  # of x, y: the height, and the unit normal
 
@@ -113,7 +113,7 @@ def _rim(cylinder: PlacedGeom, n: Vec) -> list[Vec]:
 
 
 def between(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
-    """Two solids, of which a comes first in ORDER. KeyError for a pair that has no rule."""
+    """Two solids, of which a stands first. KeyError for a pair that has no rule."""
     return PAIRS[a.kind, b.kind](a, b)
 
 
@@ -181,7 +181,7 @@ def _balls(p: Vec, r: Scalar, q: Vec, s: Scalar) -> Proximity:
 
 PairRule = Callable[[PlacedGeom, PlacedGeom], list[Proximity]]
 PAIRS: dict[tuple[str, str], PairRule] = {
-    **{("plane", kind): against_plane for kind in ORDER[1:]},
+    **{pair: against_plane for pair in RULES if pair[0] == "plane"},
     ("sphere", "sphere"): _sphere_sphere,
     ("sphere", "capsule"): _sphere_capsule,
     ("sphere", "cylinder"): _sphere_cylinder,

@@ -1,0 +1,161 @@
+"""Ground that is no plane: height grids and functions z(x, y), with their normals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.graph.node import Expr, Graph
+from ..errors import DrevoError, InputError, shown
+from ..io.given import Array
+from ..mechanics.jet import Jet, jet
+from ..mechanics.scalar import Scalar, clip, sqrt, where
+from ..mechanics.spatial import Vec
+
+Height = Callable[[Scalar, Scalar], Scalar]
+MOST_NODES = 1024  # of a grid in compiled code, which holds every height
+
+
+class Uneven:
+    """Ground z(x, y) in the world, m; what is below it is solid. `key` tells it from others in keys of code."""
+
+    key: str
+
+    def surface(self, x: Scalar, y: Scalar) -> tuple[Scalar, Vec]:
+        """The height and the unit normal, upward."""
+        z, along, across = self.slopes(x, y)
+        over = 1.0 / sqrt(along * along + across * across + 1.0)
+        return z, Vec(-along * over, -across * over, over)
+
+    def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """The height and what the normal is made of: its slopes along x and y."""
+        raise NotImplementedError
+
+
+class FunctionGround(Uneven):
+    """Ground by a function over scalars, with its own slopes."""
+
+    def __init__(self, height: Height) -> None:
+        self.height = height
+        graph = Graph()
+        try:
+            found = self.slopes(graph.input("x"), graph.input("y"))
+            here = [float(x) for x in self.slopes(0.0, 0.0)]
+        except DrevoError:
+            raise
+        except Exception as error:  # of the user's own function
+            raise InputError(f"the ground z(x, y) fails: {error or type(error).__name__}") from None
+        if not np.isfinite(here).all():
+            raise InputError(f"the ground z(x, y) is {here[0]} at the origin; give a height that is finite")
+        edges = [x.edge if isinstance(x, Expr) else x for x in found]
+        text = repr((list(graph.op), list(graph.a), list(graph.b), list(graph.constants), edges))
+        self.key = hashlib.sha256(text.encode()).hexdigest()
+
+    def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        z = jet(self.height(Jet(x, 1.0), Jet(y)))
+        return z.x, z.d, jet(self.height(Jet(x), Jet(y, 1.0))).d
+
+
+class GridGround(Uneven):
+    """Heights at the nodes of a grid, bilinear between them; slopes too, so that normals have no edges.
+
+    Beyond its border it goes on as the border is.
+    """
+
+    def __init__(self, heights: Array, spacing: tuple[float, float], origin: tuple[float, float]) -> None:
+        self.heights, self.spacing, self.origin = heights, spacing, origin
+        rows = [np.gradient(heights, step, axis=k) for k, step in enumerate(spacing)]
+        self.tables = (heights, *rows)
+        self.key = hashlib.sha256(heights.tobytes() + repr((heights.shape, spacing, origin)).encode()).hexdigest()
+
+    def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """In compiled code by choices among all nodes, of which there may not be many."""
+        last = [size - 1.0 for size in self.heights.shape]
+        u = clip((x - self.origin[0]) * (1.0 / self.spacing[0]), 0.0, last[0])
+        w = clip((y - self.origin[1]) * (1.0 / self.spacing[1]), 0.0, last[1])
+        if not any(isinstance(at, Expr) for at in (u, w)):
+            i, j = (int(min(at, end - 1.0)) for at, end in zip((u, w), last))
+            z, along, across = (self._between(table[i : i + 2, j : j + 2], u - i, w - j) for table in self.tables)
+            return z, along, across
+        if self.heights.size > MOST_NODES:
+            raise InputError(
+                f"a height grid of {self.heights.size} nodes is beyond {MOST_NODES}, the most that is compiled; "
+                "give a coarser one, or a function"
+            )
+        z, along, across = (self._chosen(table, u, w) for table in self.tables)
+        return z, along, across
+
+    @staticmethod
+    def _between(corners: Array, u: Scalar, w: Scalar) -> Scalar:
+        (a, b), (c, d) = corners.tolist()
+        return (a + (b - a) * w) * (1.0 - u) + (c + (d - c) * w) * u
+
+    def _chosen(self, table: Array, u: Scalar, w: Scalar) -> Scalar:
+        """The rows interpolated along w, then their column along u."""
+        rows = [_piecewise(row.tolist(), w) for row in table]
+        return _piecewise(rows, u)
+
+
+def _piecewise(values: list[Scalar], u: Scalar) -> Scalar:
+    """Linear between values at 0, 1, 2, ..; u within them."""
+    pieces = [a + (b - a) * (u - float(k)) for k, (a, b) in enumerate(pairwise(values))]
+    first = 0
+    while len(pieces) > 1:  # neighbours in pairs: as deep as the logarithm of their number
+        width = 1 << first
+        joined = [
+            where(u < float((2 * k + 1) * width), pieces[2 * k], pieces[2 * k + 1])
+            for k in range(len(pieces) // 2)
+        ]
+        pieces = joined + pieces[2 * len(joined) :]
+        first += 1
+    return pieces[0]
+
+
+def function(height: Height) -> FunctionGround:
+    """Ground z(x, y), m: a function over scalars, of + - * / and `drevo.sin`, `drevo.where` and their like.
+
+    InputError where it fails, or is not finite at the origin.
+    """
+    if not callable(height):
+        raise InputError(f"the ground is a function z(x, y), not {shown(height)}")
+    return FunctionGround(height)
+
+
+def grid(
+    heights: ArrayLike, spacing: float | tuple[float, float], origin: tuple[float, float] | None = None
+) -> GridGround:
+    """Ground by heights (along x, along y), m, at nodes so far apart, m; the grid is about the world's origin.
+
+    origin: x, y of its first node instead. InputError for heights that are not finite or fewer than 2 x 2, and a
+    spacing that is not positive.
+    """
+    try:
+        found = np.array(heights, float)
+    except (ValueError, TypeError):
+        raise InputError(f"the heights of a grid are a matrix of numbers, not {shown(heights)}") from None
+    if found.ndim != 2 or min(found.shape) < 2:
+        raise InputError(f"the heights of a grid have the shape {found.shape}; give at least 2 x 2 nodes")
+    if not np.isfinite(found).all():
+        i, j = np.argwhere(~np.isfinite(found))[0]
+        raise InputError(f"the height at node ({i}, {j}) of the grid is {found[i, j]}; heights are finite")
+    step = np.broadcast_to(np.asarray(spacing, float), 2)
+    if not ((step > 0.0) & np.isfinite(step)).all():
+        raise InputError(f"the spacing of a height grid is {spacing}; it is positive, m")
+    dx, dy = step.tolist()
+    first = origin or (-0.5 * dx * (found.shape[0] - 1), -0.5 * dy * (found.shape[1] - 1))
+    return GridGround(found, (dx, dy), (float(first[0]), float(first[1])))
+
+
+def ground_of(given: object) -> Uneven | str | None:
+    """What was given as ground: None, "plane", or one that is not even."""
+    if given is None or isinstance(given, Uneven):
+        return given
+    if isinstance(given, str) and given == "plane":
+        return given
+    raise InputError(
+        f"the ground is 'plane', drevo.ground.grid(..) or drevo.ground.function(..), not {shown(given)}"
+    )

@@ -1,0 +1,227 @@
+"""Which places of a robot may touch what, and by which parameters: the candidates of contact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import ModelError, NumericsError
+from ..mechanics.algorithms.colliders import PlacedGeom, Proximity, between, on_ground, places
+from ..mechanics.algorithms.inertia_matrix import mass_matrix
+from ..mechanics.algorithms.kinematics import WORLD, Pose, jacobian
+from ..mechanics.configuration import neutral
+from ..mechanics.scalar import Scalar, sqrt
+from ..mechanics.spatial import Mat, Vec
+from ..mechanics.tree import Tree, build_tree
+from ..model.contact import ContactPair, Geom, Solimp, Solref
+from ..model.description import IDENTITY, ORIGIN, Model
+from ..model.pairing import RULES, as_ruled, touching_pairs, weld_bodies
+from .ground import Uneven, ground_of
+
+Poses = Mapping[int, Pose]
+LEAST_FRICTION = 1e-5
+EVEN = 1e-15  # of solmix: below it a geom has none
+FLOOR = "ground"
+ALL = 2**31 - 1  # bits of what touches everything
+
+
+class Interaction(NamedTuple):
+    """What holds where two geoms touch. friction: of two tangents, of spin, of rolling about two axes."""
+
+    condim: int
+    friction: tuple[float, float, float, float, float]
+    solref: Solref
+    solimp: Solimp
+    margin: float
+    gap: float
+    solref_friction: Solref = (0.0, 0.0)
+
+
+class ContactCandidate(NamedTuple):
+    """A place where two bodies of a tree may touch; -1 is the ground. The normal goes from first to second.
+
+    weight: the inverse weights of both bodies together, of translation and of rotation. touch: distance, point and
+    frame, near: a cheaper lower bound of the distance, both from the poses of the bodies.
+    """
+
+    geoms: tuple[Geom, Geom]
+    place: int  # among those of the pair
+    bodies: tuple[int, int]
+    interaction: Interaction
+    weight: tuple[float, float]
+    solids: tuple[_Held, _Held]
+    ground: Uneven | None = None
+
+    def touch(self, poses: Poses) -> Proximity:
+        a, b = (solid.at(poses) for solid in self.solids)
+        found = on_ground(self.ground.surface, b) if self.ground else between(a, b)
+        return found[self.place]
+
+    def near(self, poses: Poses) -> Scalar | None:
+        """By spheres about both; None against uneven ground."""
+        a, b = self.solids
+        if self.ground:
+            return None
+        p, q = a.centre(poses), b.centre(poses)
+        if a.geom.kind == "plane":
+            return (q - p).dot(a.at(poses).axis) - b.radius
+        way = q - p
+        return sqrt(way.dot(way)) - (a.radius + b.radius)
+
+
+class _Held(NamedTuple):
+    """A geom in the body of a tree that has it."""
+
+    geom: Geom
+    body: int
+    R: Mat
+    p: Vec
+
+    def at(self, poses: Poses) -> PlacedGeom:
+        pose = (poses[self.body] if self.body >= 0 else WORLD).compose(self.R, self.p)
+        return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, tuple(Vec(*x) for x in self.geom.points))
+
+    def centre(self, poses: Poses) -> Vec:
+        pose = poses[self.body] if self.body >= 0 else WORLD
+        return pose.p + pose.R @ self.p
+
+    @property
+    def radius(self) -> float:
+        """Of a sphere about the geom."""
+        size = self.geom.size
+        if self.geom.kind == "capsule":
+            return sum(size)
+        return hypot(*size) if size else max((hypot(*x) for x in self.geom.points), default=0.0)
+
+
+def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCandidate, ...]:
+    """All places where the robot may touch itself, what stands beside it, and the ground.
+
+    ground: None for the planes of the model itself; "plane" for z = 0 where it has none; `drevo.ground.grid` or
+    `drevo.ground.function` in their place. ModelError where the robot has nothing that could touch.
+    """
+    floor = ground_of(ground)
+    model = with_ground(model, floor)
+    tree, weights = build_tree(model), inverse_weights(model).bodies
+    placed = {geom.name: _place(tree, geom) for geom in model.geoms}
+    found = []
+    for a, b, interaction in interactions(model):
+        ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
+        weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
+        uneven = floor if a.name == FLOOR and isinstance(floor, Uneven) else None
+        for k in range(places((a.kind, b.kind), len(b.points))):
+            found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven))
+    return tuple(found)
+
+
+def _place(tree: Tree, geom: Geom) -> _Held:
+    frame = tree.frames[geom.link]
+    R, p = Mat.of(geom.rotation), Vec(*geom.origin)
+    return _Held(geom, frame.body, frame.R.mul(R), frame.p + frame.R @ p)
+
+
+def with_ground(model: Model, ground: Uneven | str | None) -> Model:
+    """The model with what touches as geoms: contact points where it has no other, and the ground given."""
+    geoms = model.geoms or tuple(
+        Geom(f"point_{k}", point.link, "sphere", (0.0,), point.point, conaffinity=0)
+        for k, point in enumerate(model.contacts)
+    )
+    if all(geom.kind == "plane" for geom in geoms):
+        raise ModelError(
+            f"robot {model.name!r} has no contact geometry: give its links collision shapes, geoms or "
+            "contact points"
+        )
+    welded = weld_bodies(model)
+    planes = [geom for geom in geoms if geom.kind == "plane" and welded[geom.link] == model.root]
+    if isinstance(ground, Uneven) or (ground and not planes):
+        usual = planes[0] if planes else Geom(FLOOR, model.root, "plane", contype=ALL, conaffinity=ALL)
+        floor = replace(usual, name=FLOOR, link=model.root, origin=ORIGIN, rotation=IDENTITY)
+        geoms = (floor, *(geom for geom in geoms if geom not in planes and geom.name != FLOOR))
+        kept = {geom.name for geom in geoms}
+        pairs = tuple(x for x in model.pairs if {x.geom_a, x.geom_b} <= kept)
+        return replace(model, geoms=geoms, pairs=pairs)
+    return replace(model, geoms=geoms)
+
+
+def interactions(model: Model) -> Iterator[tuple[Geom, Geom, Interaction]]:
+    """Pairs of geoms that may touch and have a rule, in its order, with their parameters."""
+    if "contact" in model.stepping.disabled:
+        return
+    for a, b, pair in touching_pairs(model):
+        first, second = as_ruled(a, b)
+        if (first.kind, second.kind) in RULES:
+            yield first, second, interaction_of(a, b, pair)
+
+
+def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interaction:
+    """What holds between two geoms: of the one of higher priority, else of both; what a pair says goes first."""
+    if a.priority != b.priority:
+        over = a if a.priority > b.priority else b
+        friction, condim, solref, solimp = over.friction, over.condim, over.solref, over.solimp
+    else:
+        friction = tuple(map(max, a.friction, b.friction))  # type: ignore[assignment]
+        condim, share = max(a.condim, b.condim), _share(a.solmix, b.solmix)
+        solimp = tuple(share * x + (1.0 - share) * y for x, y in zip(a.solimp, b.solimp))  # type: ignore[assignment]
+        timed = a.solref[0] > 0.0 and b.solref[0] > 0.0
+        mixed = (share * x + (1.0 - share) * y if timed else min(x, y) for x, y in zip(a.solref, b.solref))
+        solref = tuple(mixed)  # type: ignore[assignment]
+    slide, spin, roll = friction
+    five: Sequence[float] = (slide, slide, spin, roll, roll)
+    margin, gap = a.margin + b.margin, a.gap + b.gap
+    if pair:
+        condim, five = pair.condim or condim, pair.friction or five
+        solref, solimp = pair.solref or solref, pair.solimp or solimp
+        margin = margin if pair.margin is None else pair.margin
+        gap = gap if pair.gap is None else pair.gap
+    u, w, spin, roll, roll2 = (max(LEAST_FRICTION, x) for x in five)
+    tangents = pair.solref_friction if pair else (0.0, 0.0)
+    return Interaction(condim, (u, w, spin, roll, roll2), solref, solimp, margin, gap, tangents)
+
+
+def _share(a: float, b: float) -> float:
+    """Of the first in a mixture."""
+    if a < EVEN or b < EVEN:
+        return 0.5 if a < EVEN and b < EVEN else float(a >= EVEN)
+    return a / (a + b)
+
+
+class Weights(NamedTuple):
+    """Inverse weights at the initial configuration: of links by translation and rotation, of rates."""
+
+    bodies: dict[str, tuple[float, float]]
+    rates: tuple[float, ...]
+
+
+def inverse_weights(model: Model) -> Weights:
+    """MuJoCo's invweight0: the means of J M^-1 J^T at the centre of mass of every link, and of M^-1 over rates.
+
+    Links that cannot move have none. NumericsError where M is singular there.
+    """
+    tree = build_tree(model)
+    q = np.array(model.initial) if model.initial else neutral(model)
+    M = np.array(mass_matrix(tree, q.tolist()), float).reshape(model.nv, model.nv)
+    try:
+        A = np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        A = np.full_like(M, np.nan)
+    if not np.isfinite(A).all():
+        raise NumericsError(
+            f"robot {model.name!r} has a singular mass matrix where it begins, so that contacts have no weight "
+            "there; give its moving links mass, or set another initial configuration"
+        )
+    bodies = {link.name: (0.0, 0.0) for link in model.links}
+    for link in model.links:
+        if tree.frames[link.name].body >= 0:
+            J = np.array(jacobian(tree, q.tolist(), link.name, "local"), float)
+            com = link.inertial.com if link.inertial else ORIGIN
+            J[:3] -= np.cross(com, J[3:], axis=0)
+            bodies[link.name] = tuple(float(np.trace(part @ A @ part.T)) / 3.0 for part in (J[:3], J[3:]))  # type: ignore[assignment]
+    rates = A.diagonal().copy()
+    for joint, _, at in model.slices():
+        for part in (slice(at.start, at.start + 3), slice(at.start + 3, at.stop)) if joint.turns else ():
+            rates[part] = rates[part].mean() if part.stop > part.start else 0.0
+    return Weights(bodies, tuple(rates.tolist()))

@@ -1,0 +1,78 @@
+"""Which geoms of a robot may touch each other, by MuJoCo's rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+
+from .contact import ContactPair, Geom
+from .description import Model
+from .messages import list_counts
+
+ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")  # what stands first of a pair
+# kinds of geoms whose distance is known, in that order
+RULES = (
+    *(("plane", kind) for kind in ORDER[1:]),
+    *(("sphere", kind) for kind in ("sphere", "capsule", "cylinder")),
+    ("capsule", "capsule"),
+)
+MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded
+
+
+def touching_pairs(model: Model) -> Iterator[tuple[Geom, Geom, ContactPair | None]]:
+    """Geoms whose bits meet, on bodies that move against each other and of which none hangs on the other.
+
+    Links welded together are one body. What hangs on the ground itself may touch it. Explicit pairs come last.
+    """
+    welded = weld_bodies(model)
+    above = _carriers(model, welded)
+    excluded = {frozenset((x.link_a, x.link_b)) for x in model.exclusions}
+    explicit = {frozenset((pair.geom_a, pair.geom_b)) for pair in model.pairs}
+    nested = "filterparent" not in model.stepping.disabled
+    for a, b in combinations(model.geoms, 2):
+        if not (a.contype & b.conaffinity or b.contype & a.conaffinity):
+            continue
+        one, two = welded[a.link], welded[b.link]
+        if one == two or frozenset((a.link, b.link)) in excluded or frozenset((a.name, b.name)) in explicit:
+            continue
+        if nested and model.root not in (one, two) and (above[one] == two or above[two] == one):
+            continue
+        yield a, b, None
+    named = {geom.name: geom for geom in model.geoms}
+    for pair in model.pairs:
+        yield named[pair.geom_a], named[pair.geom_b], pair
+
+
+def weld_bodies(model: Model) -> dict[str, str]:
+    """By link, the first of those that it is welded to."""
+    found = {model.root: model.root}
+    for joint in model.joints:
+        found[joint.child] = found[joint.parent] if joint.kind == "fixed" else joint.child
+    return found
+
+
+def _carriers(model: Model, welded: dict[str, str]) -> dict[str, str]:
+    """By welded body, the one that it hangs on; what neither weighs nor touches is between joints of one body."""
+    real = {geom.link for geom in model.geoms} | {model.root}
+    real |= {link.name for link in model.links if link.inertial or link.shapes}
+    real = {welded[link] for link in real}
+    above = {model.root: model.root}
+    for joint in model.joints:
+        if joint.kind != "fixed":
+            parent = welded[joint.parent]
+            above[joint.child] = parent if parent in real else above[parent]
+    return above
+
+
+def as_ruled(a: Geom, b: Geom) -> tuple[Geom, Geom]:
+    """Two geoms as their rule takes them."""
+    return (a, b) if ORDER.index(a.kind) <= ORDER.index(b.kind) else (b, a)
+
+
+def without_rule(model: Model) -> str:
+    """What may touch and has no rule, as kinds of pairs with their numbers; nothing where there is none."""
+    if len(model.geoms) > MOST_GEOMS:
+        return ""
+    kinds = [tuple(geom.kind for geom in as_ruled(a, b)) for a, b, _ in touching_pairs(model)]
+    return list_counts(Counter("-".join(pair) for pair in kinds if pair not in RULES))
