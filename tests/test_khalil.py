@@ -13,7 +13,11 @@ import work
 from strategies import inertial, robot, seeds, state
 from tolerances import solving
 
+import drevo
+from drevo.codegen.emit.lower import lower
+from drevo.codegen.emit.steps import FMA
 from drevo.codegen.graph.evaluate import evaluate
+from drevo.codegen.graph.ops import ADD, DIV, MUL
 from drevo.codegen.graph.program import Program
 from drevo.compiler.compete import compete
 from drevo.compiler.formalisms import candidates, common_algorithm, searched_recursion
@@ -123,7 +127,7 @@ def arm(title: str) -> Model:
 
 
 def operations(program: Program) -> int:
-    return OBJECTIVES["add+mul"](program.counts)
+    return OBJECTIVES["add+mul"](program)
 
 
 def states(model: Model, count: int) -> dict[str, np.ndarray]:
@@ -202,8 +206,8 @@ def test_published_robots_reach_their_counts(name: str, base: str) -> None:
 def test_objectives_choose_by_their_own_price() -> None:
     """Fewest products where these are dear, no sums of angles where sines are."""
     model = arm("puma560")
-    by = {o: compete(model, "inverse_dynamics", o).program.counts for o in OBJECTIVES}
-    assert by["mul"]["mul"] <= by["add+mul"]["mul"]
+    by = {o: compete(model, "inverse_dynamics", o).program for o in OBJECTIVES}
+    assert by["mul"].counts["mul"] <= by["add+mul"].counts["mul"]
     assert all(OBJECTIVES[o](by[o]) <= OBJECTIVES[o](by[p]) for o in OBJECTIVES for p in OBJECTIVES)
     with pytest.raises(TraceError, match="objective"):
         compete(model, "inverse_dynamics", "div")
@@ -342,6 +346,21 @@ def test_ranking_names_winner_and_runners_up() -> None:
     prices = [price for _, price, _ in result.ranking]
     assert result.winner == names[0] == "planar" and {"khalil", "newton_euler"} <= set(names)
     assert prices == sorted(prices) and result.program.meta["formalism"] == "planar"
+
+
+def test_what_does_less_in_all_is_named() -> None:
+    """Telegin's sequence has the fewest sums and products of two arms' matrix, and twice the sines of others."""
+    program = compete(drevo.load("two-arm-spatial").model, "mass_matrix").program
+    assert program.meta["formalism"] == "telegin"
+    assert "12 sines and cosines and 2 sums of angles: less in all" in program.meta["less_in_all"]
+    assert not compete(arm("puma560"), "bias", formalism="khalil").program.meta["less_in_all"]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_instructions_are_those_of_the_emitter(objective: str) -> None:
+    program = compete(arm("puma560"), "inverse_dynamics", objective).program
+    steps = [s for s in lower(program).steps if s[0] in (ADD, MUL, DIV, FMA)]
+    assert program.instructions == len(steps) - program.counts["angle_sums"]
 
 
 def test_refusals_name_joint_and_formalisms() -> None:

@@ -17,19 +17,20 @@ from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.quantities import names_of
 from .formalisms import Candidate, candidates
-from .search import OBJECTIVES, Counts
+from .search import OBJECTIVES, Price
 from .trace import trace
 
-Price = Callable[[Counts], int]
 REGROUPED = ("auto", "khalil")  # the formalisms of the papers are written out as they are
 REGROUP = 40_000  # nodes: beyond it regrouping takes longer than all the rest, for one operation in a hundred
+MUCH = 1.1  # times less, what is worth a word
 CLOSE = 1.05  # times the best price: what may win by regrouping
 
 
 class RankedProgram(NamedTuple):
-    """A program that competes: its price, and its place among those tried, which decides between equals."""
+    """A program that competes: its price; between equals its sines and sums of angles, then its place, decide."""
 
     price: int
+    angles: int
     at: int
     formalism: str
     program: Program
@@ -77,12 +78,24 @@ def compete(
     if formalism in REGROUPED:
         near = CLOSE * min(t.price for t in tried)
         tried = [_tightened(t, price) if t.price <= near else t for t in tried]
-    tried.sort(key=lambda t: t[:2])
-    best = {f: (f, p, program.counts) for p, _, f, program in reversed(tried)}
-    ranking = tuple(sorted(best.values(), key=lambda r: r[1]))
-    _, _, winner, program = tried[0]
-    about = {**program.meta, "objective": objective, "ranking": tuple((f, p) for f, p, _ in ranking)}
-    return Competition(winner, replace(program, meta=about), ranking)
+    tried.sort(key=lambda t: t[:3])
+    best = {t.formalism: t for t in reversed(tried)}
+    ranking = tuple((t.formalism, t.price, t.program.counts) for t in sorted(best.values(), key=lambda t: t[:3]))
+    about = {**tried[0].program.meta, "objective": objective, "less_in_all": _less_in_all([*best.values()])}
+    return Competition(tried[0].formalism, replace(tried[0].program, meta=about), ranking)
+
+
+def _less_in_all(best: Sequence[RankedProgram]) -> str:
+    """In words, the formalism that does less than the winner where sines and sums of angles count."""
+    price = OBJECTIVES["add+mul+trig"]
+    winner, rival = min(best, key=lambda t: t[:3]), min(best, key=lambda t: (price(t.program), *t[:3]))
+    if MUCH * price(rival.program) >= price(winner.program):
+        return ""
+    c = rival.program.counts
+    return (
+        f"{rival.formalism} takes {c['add']} additions and {c['mul']} multiplications, but {c['trig']} sines and "
+        f'cosines and {c["angle_sums"]} sums of angles: less in all; objective="add+mul+trig" chooses by that'
+    )
 
 
 def _tried(
@@ -99,7 +112,8 @@ def _tried(
                 raise
             refused = error
             continue
-        tried.append(RankedProgram(price(program.counts), len(tried), candidate.formalism, program))
+        angles = program.counts["trig"] + program.counts["angle_sums"]
+        tried.append(RankedProgram(price(program), angles, len(tried), candidate.formalism, program))
     if refused and not tried:
         raise refused
     return tried
@@ -110,7 +124,7 @@ def _tightened(entry: RankedProgram, price: Price) -> RankedProgram:
     for names in (True, False):
         while len(entry.program.order()) <= REGROUP:
             program = regroup.regrouped(entry.program, names=names)
-            now = price(program.counts)
+            now = price(program)
             if now >= entry.price:
                 break
             entry = entry._replace(price=now, program=program)

@@ -27,18 +27,34 @@ from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ..mechanics.wheels import locked, restricted, with_wheels, without_last_wheels
 from .tracer import Tracer
 
-Counts = Mapping[str, int]
 Compute = Callable[..., Any]
 LIMB = 14  # bodies: larger subtrees are not searched move by move
 NODES = 150_000  # traced in one search
 
-OBJECTIVES: dict[str, Callable[[Counts], int]] = {
-    "mul": lambda c: 1000 * (c["mul"] + c["div"]) + c["add"],  # additions break ties
-    "add+mul": lambda c: c["add"] + c["mul"] + c["div"],
-    "fma": lambda c: max(c["mul"], c["add"]) + c["div"],
-    "add+mul+trig": lambda c: (
-        c["add"] + c["mul"] + c["div"] + 20 * c["trig"]
-    ),  # a sin/cos pair is some 40 operations
+Price = Callable[[Program], int]
+
+
+def _sums_and_products(program: Program) -> int:
+    counts = program.counts
+    return counts["add"] + counts["mul"] + counts["div"]
+
+
+def _products(program: Program) -> int:
+    """Additions break ties."""
+    counts = program.counts
+    return 1000 * (counts["mul"] + counts["div"]) + counts["add"]
+
+
+def _with_sines(program: Program) -> int:
+    """A pair of sine and cosine is some 40 operations."""
+    return _sums_and_products(program) + program.counts["angle_sums"] + 20 * program.counts["trig"]
+
+
+OBJECTIVES: dict[str, Price] = {
+    "mul": _products,
+    "add+mul": _sums_and_products,
+    "fma": lambda program: program.instructions,
+    "add+mul+trig": _with_sines,
 }
 
 
@@ -227,7 +243,7 @@ class Search:
 
     tree: Tree
     run: SearchedRecursion
-    price: Callable[[Counts], int]
+    price: Price
     start: Preparation  # what every plan has: wheels, loads, and a unit of length or none
     budget: int = NODES
     trig: int | None = None  # no plan may call more
@@ -315,8 +331,7 @@ class Search:
         """The price of a plan on a framed tree, or on a limb of it."""
         program = traced_alone(plan.reduced(framed), self.run, plan.options(self.run.switches))
         self.budget -= len(program.graph)
-        counts = program.counts
-        return self.price(counts) + (10**9 if self.trig is not None and counts["trig"] > self.trig else 0)
+        return self.price(program) + (10**9 if self.trig is not None and program.counts["trig"] > self.trig else 0)
 
     def limbs(self, tree: Tree) -> Iterator[Limb]:
         """For every body with a small subtree, while the budget lasts."""

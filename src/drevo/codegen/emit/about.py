@@ -111,6 +111,7 @@ class About:
     inputs: Inputs | None = None
     drawing: Drawing | None = None
     coordinates: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    less_in_all: str = ""  # the formalism that does less where sines and sums of angles count
 
     @property
     def title(self) -> str:
@@ -152,6 +153,7 @@ def about_program(program: Program, checks: tuple[Check, ...], digits: int) -> A
         notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
         inputs=inputs if isinstance(inputs, Inputs) else None,
         drawing=drawing if isinstance(drawing, Drawing) else None,
+        less_in_all=plain(str(meta.get("less_in_all", ""))),
         coordinates={str(k): tuple(Coordinate(*map(plain, x)) for x in rows) for k, rows in given.items()},
     )
 
@@ -187,6 +189,7 @@ def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> lis
         lines += [f"  {name[s]}: {c.description}" for s, c in known]
     lines += [f"-> {name[r.name]}: {r.shape} {meaning(facts, r.source)}" for r in sequence.results]
     lines += [layout, "", f"Operations: {facts.totals}.", *textwrap.wrap(CONVENTION, 100)]
+    lines += textwrap.wrap(facts.less_in_all + ".", 100) if facts.less_in_all else []
     if sequence.symbols:
         lines += ["", "Parameters, in this order:"]
         for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used), first):

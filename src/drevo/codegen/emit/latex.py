@@ -57,6 +57,7 @@ def latex(sequence: Sequence, facts: About) -> str:
     if facts.formalism:
         lines.append(rf"Formalism: {latex_text(facts.book)}.")
     lines += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(document.COUNTED), ""]
+    lines += [latex_text(facts.less_in_all) + ".", ""] if facts.less_in_all else []
     marks = Marks(latex_text, lambda x: f"${_value(x, style)}$", _heading, _table, _aligned, lambda text: [text])
     lines += tex_body(sequence, facts, marks)
     lines += [

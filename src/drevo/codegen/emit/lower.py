@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ...errors import EmitError
 from ..graph import levers
+from ..graph.fusion import fused_products
 from ..graph.node import Graph
 from ..graph.ops import (
     ADD,
@@ -192,7 +193,7 @@ def _steps(
 ) -> list[Step]:
     """Live operations in create order: multiply-adds fused, sin and cos paired, 2 x as x + x."""
     nodes = _reached(g, roots, constants, given)
-    fused = _fuse(g, nodes, roots) if fma and "fma" not in levers.off() else {}
+    fused = _multiply_adds(g, nodes, roots) if fma and "fma" not in levers.off() else {}
     gone = {n for n, _ in fused.values()}
     chosen = _chosen(g, nodes, roots)
     gone.update(n for parts, _ in chosen.values() for n in parts)
@@ -277,21 +278,13 @@ def _reached(g: Graph, roots: Sequence[int], constants: Container[int], given: C
     return sorted(mark)
 
 
-def _fuse(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, tuple[int, Step]]:
-    """Sum -> (the product that disappears, the multiply-add): left operand first, each product once."""
-    uses = Counter(e >> 1 for n in nodes for e in g.operands(n)) + Counter(e >> 1 for e in roots)
-    free = {n for n in nodes if g.op[n] == MUL and uses[n] == 1}
-    fused: dict[int, tuple[int, Step]] = {}
-    for n in nodes:
-        if g.op[n] != ADD:
-            continue
-        for s, other in ((g.a[n], g.b[n]), (g.b[n], g.a[n])):
-            m = s >> 1
-            if m in free:
-                free.remove(m)
-                fused[n] = (m, (FMA, n, g.a[m] ^ (s & 1), g.b[m], other))
-                break
-    return fused
+def _multiply_adds(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, tuple[int, Step]]:
+    """Sum -> (the product that disappears, the multiply-add)."""
+    out = {}
+    for n, s in fused_products(g, nodes, roots).items():
+        other = g.b[n] if s == g.a[n] else g.a[n]
+        out[n] = (s >> 1, (FMA, n, g.a[s >> 1] ^ (s & 1), g.b[s >> 1], other))
+    return out
 
 
 def _chosen(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, tuple[tuple[int, int], Step]]:

@@ -16,6 +16,7 @@ def markdown(sequence: Sequence, facts: About) -> str:
     """A document of its own."""
     by = f"Formalism: {escaped(facts.book)}. " if facts.formalism else ""
     head = [f"# {escaped(facts.title)}", "", f"{by}Operations: **{facts.totals}**.", "", escaped(COUNTED), ""]
+    head += [escaped(facts.less_in_all) + ".", ""] if facts.less_in_all else []
     marks = Marks(escaped, "{:.10g}".format, _heading, _table, _aligned, lambda text: [text, ""])
     lines = [*head, *tex_body(sequence, facts, marks)]
     lines += [*_heading(0, "Assumptions"), *(f"* {escaped(a)}" for a in facts.assumptions), ""]

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
+from .fusion import fused_products
 from .node import Graph
 from .ops import ADD, ATAN2, CHOICE, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
 
@@ -139,6 +140,13 @@ class Program:
         rare = {name: of[k] for k, name in (FUNCTIONS | {ATAN2: "atan2"}).items()}
         rare["choices"] = sum(of[k] for k in CHOICE)
         return total | {name: n for name, n in rare.items() if n}
+
+    @property
+    def instructions(self) -> int:
+        """Sums, products and quotients where a product that one sum reads is one multiply-add with it."""
+        counts, moving = self.counts, [n for n in self.order() if self.graph.level[n] == 2]
+        fused = fused_products(self.graph, moving, self.output_edges)
+        return counts["add"] + counts["mul"] + counts["div"] - len(fused.keys() - self.angle_sums)
 
     def _doubled(self, nodes: Sequence[int]) -> set[int]:
         """Products 2 x that are written as x + x."""
