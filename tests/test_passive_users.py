@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import strategies
 
 import drevo
 from drevo import DrevoWarning, Robot, loads, walking
+from drevo.mechanics.algorithms.passive import passive_on_arrays
 from drevo.model.description import JointDynamics
 
 Array = np.ndarray
@@ -81,17 +83,78 @@ def test_a_trajectory_that_was_simulated(passive: bool) -> None:
     assert np.abs(loads.drives(robot, x, passive=passive).effort).max() < 1e-9
 
 
+@pytest.mark.nightly
 def test_a_walk_counts_them() -> None:
-    """The same steps, by drives that give what dampers and springs do not; a damped base is warned about."""
+    """The same steps, by drives that give what dampers and springs do not."""
     bare = drevo.load("biped", base="floating")
-    model = bare.model
     robot = equipped(bare, JointDynamics(damping=0.5, stiffness=4.0))
     one, two = (walking.walk(r, steps=1) for r in (bare, robot))
     assert np.abs(one.series("q") - two.series("q")).max() < 1e-9
     q, v = two.series("q"), two.series("v")
     apart = one.series("tau") - two.series("tau") - robot.passive(q, v)
     assert np.abs(apart).max() < 1e-6
+
+
+def test_a_damped_base_does_not_walk_in_silence() -> None:
+    model = drevo.load("biped", base="floating").model
     damped = replace(model.joints[0], dynamics=JointDynamics(damping=1.0))
     held = Robot(replace(model, joints=(damped, *model.joints[1:])))
     with pytest.warns(DrevoWarning, match="walks without what acts in its free joint"):
         walking.feet.legs(held)
+
+
+# -- large trees ------------------------------------------------------------------------------------------------
+
+SORTS = (
+    JointDynamics(armature=0.1, damping=0.3, stiffness=2.0, friction=0.05, reference=0.1),
+    JointDynamics(quadratic=0.2, cubic=0.1, offset=0.3),
+    None,
+    JointDynamics(stiffness=1.0, stiffness2=0.2, stiffness3=0.1),
+)
+
+
+def large(kinds: tuple[str, ...], base: str = "fixed") -> Robot:
+    model = strategies.robot(0, kinds, 90, base, welds=0.1, mimics=0.0)
+    joints: list[Any] = [replace(j, dynamics=SORTS[i % 4]) for i, j in enumerate(model.joints)]
+    rest = (0.1, 0.2, 0.3, 0.0, 0.6, 0.0, 0.8)
+    if base == "floating":
+        joints[0] = replace(joints[0], dynamics=JointDynamics(damping=0.3, stiffness=1.5, rest=rest))
+    fixed = (replace(j, dynamics=None) if j.kind == "fixed" else j for j in joints)
+    return Robot(replace(model, joints=tuple(fixed)))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "base"),
+    [(("revolute", "prismatic"), "floating"), (strategies.EVERY, "fixed")],
+    ids=["axes", "every"],
+)
+def test_loops_over_bodies_have_what_acts_in_joints(kinds: tuple[str, ...], base: str) -> None:
+    robot, rng = large(kinds, base), np.random.default_rng(0)
+    q, v, a = np.stack([robot.random(rng=rng) for _ in range(9)]), *rng.normal(size=(2, 9, robot.nv))
+    p = passive_on_arrays(robot.model)(q, v)
+
+    def off(found: Array, wanted: Array) -> float:
+        return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+    assert robot.function("passive").meta["form"] == "rolled"
+    assert off(robot.passive(q, v), p) < 1e-14
+    tau = robot.inverse_dynamics(q, v, a, passive=True)
+    assert off(tau, robot.inverse_dynamics(q, v, a) - p) < 1e-14
+    assert off(robot.bias(q, v, passive=True), robot.bias(q, v) - p) < 1e-14
+    assert off(robot.forward_dynamics(q, v, tau, passive=True), a) < 1e-10
+
+
+def test_a_long_chain_comes_to_rest() -> None:
+    """Thousands of joints with springs and dampers, in the compiled engine: energy goes, and not into nothing."""
+    n, b = 1500, drevo.Builder("chain")
+    for k in range(n):
+        b.body(f"l{k}", f"l{k - 1}" if k else "world", axis=np.eye(3)[k % 2], origin=(0, 0, -0.1), mass=1.0,
+               com=(0, 0, -0.05), inertia=np.eye(3) * 0.01, damping=5.0, stiffness=20.0)  # fmt: skip
+    robot = b.robot()
+    q = np.random.default_rng(0).normal(size=n) * 1e-3
+    table = robot.simulate(q, duration=0.02, step=2e-4, every=20)
+    total = table.energy + 10.0 * (table.q**2).sum(-1)
+    assert (np.diff(total) < 0.0).all()
+    braked = 5.0 * (table.v**2).sum(-1)  # the power that dampers take
+    spent = float(((braked[1:] + braked[:-1]) / 2 * np.diff(table.t)).sum())
+    assert abs(total[0] - total[-1] - spent) < 0.1 * spent

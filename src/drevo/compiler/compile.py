@@ -128,6 +128,7 @@ def _taken(model: Model, symmetric: Any) -> tuple[Model, dict[str, Any]]:
 
 TANGENTS = ("joints", "numbers")
 PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
+PUSHED = ("inverse_dynamics", "bias", "forward_dynamics")  # with passive forces in the loops, too
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
 REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
 SHORT = 24_000  # operations of M: below it up to 80 bodies written out are a fifth faster, and compile in 3 s
@@ -143,7 +144,8 @@ def _rolled(
         len(model.joints) <= LARGE
         or len(recipe["quantity"]) != 1
         or not plain
-        or recipe.keys() & {"passive", "product"}
+        or "product" in recipe
+        or ("passive" in recipe and recipe["quantity"][0] not in PUSHED)
     ):
         return None
     from .compile_cost import operations
@@ -162,6 +164,7 @@ def _rolled(
         extra=hook,
         cache=cache,
         smallest=smallest,
+        passive="passive" in recipe,
     )
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.runtime.memo import memoised
-from ..compiler.rolled import is_large
+from ..compiler.rolled import forces_by_joint, is_large
 from ..constrained.passive import acting_in
 from ..errors import InputError, NumericsError
 from ..io.given import Array, leading, numbers
-from ..mechanics.acting import has_passive, without_passive
+from ..mechanics.acting import without_passive
 from ..mechanics.configuration import require_unit_quaternions
 from ..model.dynamics import Dynamics
 from .checks import require_memory
@@ -115,7 +115,7 @@ def machine_motion(
     if under is not None and rule is None:
         return None
     model = robot.model if passive else without_passive(robot.model)
-    if (control is not None or rule is not None or has_passive(model)) and is_large(model):
+    if (control is not None or rule is not None or not forces_by_joint(model)) and is_large(model):
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
     key = ("motion", law_digest(model, control), driven, rule, model is robot.model)
     return memoised(robot, key, lambda: compile_motion(model, control, driven, rule))

@@ -13,9 +13,8 @@ from ..codegen.graph.program import Program
 from ..codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
 from ..codegen.runtime.key import request
 from ..compiler.pivots import require_regular
-from ..compiler.rolled import is_large
+from ..compiler.rolled import forces_by_joint, is_large
 from ..errors import DrevoWarning
-from ..mechanics.acting import has_passive
 from ..model.description import Model
 from .control import Control, law_digest
 from .engine import add_engine
@@ -32,7 +31,7 @@ class CompiledMotion:
 
     def __init__(self, model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> None:
         self.model, self.rule = model, rule
-        self.large = control is None and rule is None and is_large(model) and not has_passive(model)
+        self.large = control is None and rule is None and is_large(model) and forces_by_joint(model)
         if self.large:
             from .rolled_motion import rolled_motion
 

@@ -21,7 +21,7 @@ _TAKEN = (0, 1, 2, 4, 5)
 def rolled_motion(model: Model) -> tuple[native.Code, int]:
     """The engine with the loops that it calls, and the bytes of the arena. Efforts are always an input."""
     require_regular_rolled(model)
-    spec, tables = Spec(), Tables.of(model)
+    spec, tables = Spec(), Tables.acting(model)
     sizes, request, data = prepare(tables, "motion", (), {})
     loops = loops_of(request, lambda: rolled_program("motion", tables.kinds), spec, True)
     text = persisted(key("engine over loops", spec), True, lambda: native.compile_text(_text(spec)))

@@ -20,13 +20,13 @@ from ...codegen.runtime.rolled import Sizes, function_of
 from ...errors import TraceError
 from ...io.memory import lent
 from ...mechanics.algorithms.operational import immobile
-from ...mechanics.body_table import MORE, WIDTH, BodyTable, body_table
+from ...mechanics.body_table import BodyTable, body_table
 from ...model.description import Joint, Model
 from ...model.quantities import CATALOGUE
 from ..pivots import SINGULAR, TRIES, refuse_singular
 from . import dynamics, inverses, kinematics, matrices
 from .dynamics import SweepShape
-from .step import TURNING, WORLD, Kind
+from .step import TURNING, WORLD, Kind, table_width
 from .tables import Tables, kinds_of, quaternions_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def rolled_program(
     fixed = tuple(_size(s) for _, s in results)
     return Rolled(
         _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.first + loaded * WORLD,
-        MORE if any(k[3] or k[4] for k in kinds) else WIDTH,
+        max(map(table_width, kinds)),
         any(k[0] in TURNING for k in kinds), loaded, shape.tiled, fixed, shape.zeroed,
     )  # fmt: skip
 
@@ -86,6 +86,8 @@ def _loops(quantity: str, kinds: Sequence[Kind], loaded: bool, options: Mapping[
         return dynamics.forward(kinds, loaded, quantity == "motion")
     if quantity == "joint_wrenches":
         return dynamics.wrenches(kinds, loaded, options["frame"])
+    if quantity == "passive":
+        return dynamics.joint_forces(kinds)
     if quantity in dynamics.SHAPES:
         return dynamics.inverse(kinds, quantity, loaded)
     if quantity in kinematics.ORDERS:
@@ -134,6 +136,11 @@ def _unlooped(j: Joint) -> bool:
     return bool(j.mimic or j.formula or (d and (d.rotor or (j.kind == "free" and d.armature))))
 
 
+def forces_by_joint(model: Model) -> bool:
+    """Passive forces act in single joints only, not along tendons or against weights."""
+    return not any(t.pulls for t in model.tendons) and not any(link.gravcomp for link in model.links)
+
+
 def rolled_function(
     model: Model,
     quantity: str,
@@ -144,11 +151,13 @@ def rolled_function(
     extra: Extra | None = None,
     cache: bool = True,
     smallest: int = SMALLEST,
+    passive: bool = False,
 ) -> Function | None:
     """The rolled Function of a model, or None where straight-line code is the right form.
 
     None: up to `smallest` bodies, mimic joints, another quantity, layout or option than this form has.
     The code is kept under the kinds of joints. external: links that take a wrench.
+    passive: with what acts in the joints.
     Raises ModelError where M is found singular.
     """
     if not _has_form(quantity, spec) or (external and not _takes_wrenches(model, quantity, external)):
@@ -156,7 +165,10 @@ def rolled_function(
     wide = quantity in (*matrices.SHAPES, *inverses.SHAPES) and model.nv > WIDE
     if not is_large(model, 0 if wide else smallest):
         return None
-    tables = Tables.of(model)
+    acts = passive or quantity == "passive"
+    if acts and not forces_by_joint(model):
+        return None
+    tables = Tables.acting(model) if acts else Tables.of(model)
     if _inverts(quantity):
         require_regular_rolled(model, cache)
     if quantity == "center_of_mass" and not tables.columns.numbers[:, 12].any():
@@ -193,7 +205,7 @@ def _made(
     units = tuple((0, tuple(range(at, at + 4))) for at in quaternions_of(columns))
 
     def weakest(ins: Sequence[Array]) -> Pivot | None:
-        return _weakest(model, tables, ins[0], cache) if _inverts(quantity) else None
+        return _weakest(model, ins[0], cache) if _inverts(quantity) else None
 
     return function_of(
         sizes, lambda: rolled_program(quantity, kinds, bool(loads), options), data, spec, request=request,
@@ -270,11 +282,11 @@ def require_regular_rolled(model: Model, cache: bool = True) -> None:
     refuse_singular(model, best, name)
 
 
-def _weakest(model: Model, tables: Tables, q: Array, cache: bool) -> Pivot | None:
+def _weakest(model: Model, q: Array, cache: bool) -> Pivot | None:
     """After a failed check: the pivot that is nearest to none, the joints from the last to the first."""
     from ...codegen.runtime.diagnose import first_lost
 
-    pivots = _made(model, tables, "pivots", Spec(check=False), (), {}, None, cache)
+    pivots = _made(model, Tables.of(model), "pivots", Spec(check=False), (), {}, None, cache)
     joints = [j.name for j in model.moving_joints for _ in range(j.nv)]
     return None if pivots is None else first_lost(pivots(q.astype(float))[:, ::-1].astype(q.dtype), joints[::-1])
 
@@ -288,6 +300,6 @@ def _anywhere(columns: BodyTable, rng: np.random.Generator) -> Array:
 
 
 __all__ = [
-    "QUANTITIES", "SMALLEST", "Tables", "body_table", "is_large", "kinds_of", "prepare", "require_regular_rolled",
-    "rolled_function", "rolled_program",
+    "QUANTITIES", "SMALLEST", "Tables", "body_table", "forces_by_joint", "is_large", "kinds_of", "prepare",
+    "require_regular_rolled", "rolled_function", "rolled_program",
 ]  # fmt: skip

@@ -28,13 +28,14 @@ from .step import (
     pose_of,
 )
 
-LOAD: Kind = ("revolute", 0, True, False, 0)  # a load reads nothing of its joint
+LOAD: Kind = ("revolute", 0, True, False, 0, ())  # a load reads nothing of its joint
 LINK: Kind = (
     "revolute",
     0,
     False,
     False,
     0,
+    (),
 )  # a link's frame in its body: R and p of the table, nothing of a joint
 
 # what the loops hand on, in the slot of each body; with external wrenches after the world's rotation
@@ -77,6 +78,8 @@ def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> BodyStep:
         tau = [t.body.factor * column.dot(f) for column in t.tree.motion_subspace(t.body)]
         state = CATALOGUE[quantity].state
         geared = kind[3] and state[-1] in ("a", "x")
+        if kind[5] and quantity in ("inverse_dynamics", "bias"):
+            tau = [x - p for x, p in zip(tau, t.passive())]
         t.write("result", t.tree.with_rotors(tau, t.argument(len(state) - 1)) if geared else tau)
     total = force_of(t.parent(6, _INVERSE_FORCE)) + X.force_to_parent(f)
     t.write("parent", flat_of(total), _INVERSE_FORCE)
@@ -144,6 +147,7 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool, gains: Place) -> Bo
     """Articulated inertia and bias force on to the parent; the joint keeps W = U D^-1 and x = D^-1 u."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
+    tau = [x + p for x, p in zip(tau, t.passive())] if kind[5] else tau
     inertia, p = articulated_from(t.own(21, _INERTIA)), force_of(t.own(6, _BIAS))
     c = motion_of(t.own(6, _MOTION)).cross(rate)
     joint = joint_of(t.tree, 0, inertia, p, tau, c, t.lost(_GAIN, 7))
@@ -196,6 +200,20 @@ def forward(
         for step in (_forward_back, _forward_accelerate)
     )
     return (out, _loads(_BIAS, 3), back, accelerate) if loaded else (out, back, accelerate)
+
+
+# -- passive forces -----------------------------------------------------------------------------------------
+
+
+def joint_forces(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
+    """What acts in each joint, which no other has a part in."""
+    return (BodyLoop(False, tuple(map(_joint_forces, kinds))),)
+
+
+def _joint_forces(kind: Kind) -> BodyStep:
+    t = StepTracer(kind)
+    t.write("result", t.passive() if kind[5] else [0.0] * t.body.nv)
+    return t.step(t.quaternions())
 
 
 # -- whether M is regular -----------------------------------------------------------------------------------
@@ -269,5 +287,6 @@ SHAPES = {
     "inertia_product": SweepShape(_INVERSE_SLOT),
     "joint_wrenches": SweepShape(_POSE + 12, gravity=_MOTION + 6, pose=_POSE),
     **dict.fromkeys(("forward_dynamics", "motion"), SweepShape(_GAIN, 7, _INERTIA + 3)),
+    "passive": SweepShape(1),
     "pivots": SweepShape(_PIVOT_SLOT, tiled=False),
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...codegen.emit.llvm_steps import BodyStep, Place
 from ...codegen.emit.lower import lower
 from ...codegen.graph.node import Expr
+from ...mechanics.acting import FORCES, Acting, force_in
 from ...mechanics.algorithms.kinematics import Pose
 from ...mechanics.body_table import MORE, WIDTH
 from ...mechanics.joints import NO_FORCE, Force, Motion, Placement, place
@@ -16,9 +18,11 @@ from ...mechanics.tree import Loose, Tree, TreeBody
 from ..tracer import Tracer
 
 # of joint, its axis, whether its frame stands parallel to the parent's, whether joints may have rotors; of a body
-# in a run of loose rates 1 and the parent's freedoms, where it is in the run too, else 0
-Kind = tuple[str, int, bool, bool, int]
+# in a run of loose rates 1 and the parent's freedoms, where it is in the run too, else 0; which passive forces act
+Kind = tuple[str, int, bool, bool, int, tuple[str, ...]]
 LOST = 6  # numbers behind those of the freedoms: the right-hand side that tests the pivots, see `guard_pivots`
+RESTS = 7  # numbers of the rest of a free joint's spring
+ALL = MORE + len(FORCES) + RESTS  # with what acts in the joint
 TURNING = ("revolute", "helical")
 WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
 
@@ -32,8 +36,9 @@ class StepTracer(Tracer):
         self.kind, self.loaded, self.united = kind, loaded, united
         self.given: list[tuple[Place, list[Expr]]] = []
         self.written: list[Place] = []
-        name, axis, parallel, geared, run = kind
-        x = self.read("table", MORE if geared or run else WIDTH)
+        name, axis, parallel, geared, run, acts = kind
+        x = self.read("table", table_width(kind))
+        self.forces = dict(zip((*FORCES, *range(RESTS)), x[MORE:])) if acts else {}
         inertia = RigidInertia(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
         R = IDENTITY if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
         self.body = TreeBody(
@@ -66,6 +71,18 @@ class StepTracer(Tracer):
         return BodyStep(lower(self.program()), tuple(place for place, _ in self.given), tuple(self.written))
 
     # -- what several steps need ------------------------------------------------------------------------
+
+    def passive(self) -> list[Scalar]:
+        """What dampers, friction and springs exert on the joint."""
+        acts, b = self.kind[5], self.body
+        springy = any(a.startswith("stiff") for a in acts)
+        x: Vector = [0.0] * b.nq
+        if springy:
+            read = self.argument(0)
+            x = self.unit(read) if b.nq > 1 else read
+        found: dict[str, Any] = {a: self.forces[a] if a in acts else 0.0 for a in FORCES}
+        rest = tuple(self.forces[k] for k in range(b.nq if b.nq > 1 else 0))
+        return force_in(Acting(b.kind, 0, 0, b.nv, 1.0, 0.0, rest, **found), x, self.argument(1))
 
     def own(self, count: int, offset: int) -> list[Expr]:
         return self.read("own", count, offset)
@@ -116,6 +133,11 @@ class StepTracer(Tracer):
     def quaternions(self) -> list[list[Expr]]:
         """Of q, which the first step checks."""
         return [x[-4:] for (base, _), x in self.given if base == "arg0" and self.body.nq >= 4]
+
+
+def table_width(kind: Kind) -> int:
+    """Numbers of a body in the table."""
+    return ALL if kind[5] else MORE if kind[3] or kind[4] else WIDTH
 
 
 def motion_of(x: Vector) -> Motion:

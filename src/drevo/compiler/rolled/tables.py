@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 from ...codegen.emit.llvm_rolled import BLOCK
 from ...codegen.emit.llvm_steps import INTEGERS
 from ...codegen.runtime.rolled import Data
+from ...mechanics.acting import FORCES, Acting, acting
 from ...mechanics.body_table import KINDS, MORE, WIDTH, BodyTable, along_z, body_table
 from ...mechanics.loose import loose_rates
 from ...mechanics.spatial import IDENTITY
-from ...model.description import Model
+from ...model.description import QUATERNIONS, Model
 from .dynamics import SweepShape
-from .step import LOST, WORLD, Kind
+from .step import ALL, LOST, RESTS, WORLD, Kind
 
 Array = np.ndarray[Any, Any]
 _ONE = [x for row in IDENTITY for x in row]
@@ -40,6 +42,7 @@ class Tables:
         self.links = [j.child for j in model.moving_joints]
         self.moving = self.links
         self._integers: dict[Any, tuple[Array, int]] = {}
+        self._acting: Tables | None = None
 
     @staticmethod
     def known(model: Model) -> Tables | None:
@@ -54,6 +57,18 @@ class Tables:
             found = Tables(model)
             _LATEST[:] = [(model, found)]
         return found
+
+    @staticmethod
+    def acting(model: Model) -> Tables:
+        """Those of the model with its passive forces, where it has any."""
+        plain = Tables.of(model)
+        if plain._acting is None:
+            plain._acting, forces = copy(plain), acting(model)
+            acts = tuple(a for a in FORCES if any(getattr(f, a) for f in forces))
+            plain._acting.kinds = [(*kind[:5], acts) for kind in plain.kinds]
+            if acts:
+                plain._acting.columns = with_joint_forces(plain.columns, forces)
+        return plain._acting
 
     def data(self, quantity: str, shape: SweepShape, loads: Sequence[str], link: str | None) -> Data:
         """Of one function. loads: links that take a wrench; link: where a walk begins."""
@@ -157,7 +172,9 @@ def kinds_of(columns: BodyTable) -> tuple[list[Kind], Array]:
     codes, number = np.unique(
         36 * run + 6 * columns.kind + 2 * columns.axis + columns.parallel, return_inverse=True
     )
-    kinds = [(KINDS[c % 36 // 6], int(c % 6 // 2), bool(c % 2), columns.geared, int(c // 36)) for c in codes]
+    kinds: list[Kind] = [
+        (KINDS[c % 36 // 6], int(c % 6 // 2), bool(c % 2), columns.geared, int(c // 36), ()) for c in codes
+    ]
     return kinds, number
 
 
@@ -173,6 +190,16 @@ def with_runs(c: BodyTable) -> BodyTable:
             if v + k in found:
                 loose[i], numbers[i, WIDTH + 1 + k] = True, found[v + k].weight
     return replace(c, numbers=numbers, loose=loose)
+
+
+def with_joint_forces(c: BodyTable, forces: Sequence[Acting]) -> BodyTable:
+    """The table with what acts in the joints of the bodies."""
+    rates = np.zeros((c.nv, ALL - MORE))
+    for f in forces:
+        rest = f.rest if f.kind in QUATERNIONS else ()
+        rates[f.v : f.v + f.n] = [*(getattr(f, a) for a in FORCES), *rest, *[0.0] * (RESTS - len(rest))]
+    held = np.hstack([c.numbers, np.zeros((len(c), MORE - c.numbers.shape[1])), rates[c.v]])
+    return replace(c, numbers=np.ascontiguousarray(held))
 
 
 def quaternions_of(columns: BodyTable) -> list[int]:
