@@ -6,6 +6,9 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+import urllib.error
+import urllib.request
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,8 +24,11 @@ from drevo.codegen.emit.reading import read_statements
 from drevo.compiler.derivation import NUMERIC
 from drevo.compiler.live import live_values
 from drevo.errors import DrevoWarning, InputError, TraceError
+from drevo.model.description import Shape
 from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
 from drevo.robot.view.mesh import MeshFiles, coarser
+from drevo.robot.view.panels import heat, manipulability
+from drevo.robot.view.triangles import triangles_of
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).parent.parent
@@ -261,6 +267,92 @@ def browser() -> Any:
         found.close()
 
 
+@pytest.mark.needs("viser")
+def test_a_window_answers_its_token_only() -> None:
+    """On the loopback; nothing is said to whoever does not know the address, sockets included."""
+    import websockets.sync.client
+    from websockets.exceptions import InvalidStatus
+
+    window = drevo.load("three-link").view(q=[0.1, 0.2, 0.3])
+    try:
+        base = window.address.rpartition("/")[0]
+        assert base.startswith("http://127.0.0.1:") and len(window.address) > len(base) + 20
+        assert b"<html" in urllib.request.urlopen(window.address, timeout=10).read()
+        for path in ("/", "/index.html", window.address.removeprefix(base)[:-1], "/x" * 20):
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                urllib.request.urlopen(base + path, timeout=10)
+        with pytest.raises(InvalidStatus, match="403"):
+            websockets.sync.client.connect(base.replace("http", "ws"), subprotocols=["viser-v1"])
+        port = int(base.rpartition(":")[2])
+        with pytest.raises(InputError, match=f"port {port} is in use") as caught:
+            drevo.load("three-link").view(port=port)
+        assert "\n" not in str(caught.value)
+    finally:
+        window.close()
+
+
+@pytest.mark.needs("viser")
+def test_a_window_shows_where_the_robot_is() -> None:
+    robot = hinged_ball()
+    window = robot.view()
+    try:
+        assert "iframe" in window._repr_html_() and window.address in repr(window)
+        q = robot.random(np.random.default_rng(6))
+        window.q = q
+        T = robot.pose(q, link="hand")
+        node = window.scene.nodes["hand"]
+        assert largest(np.array(node.position) - T[:3, 3]) <= tol.SAME
+        assert largest(window.heat.image.astype(float) - heat(robot.mass_matrix(q))) == 0.0
+        assert [s.value for s in window.sliders][-1] == pytest.approx(float(np.clip(q[-1], -np.pi, np.pi)))
+        window._slid(len(q) - 2, 0.9)  # one number of a quaternion: all of it stays unit
+        assert np.linalg.norm(window.q[-5:-1]) == pytest.approx(1.0)
+        window.play(robot.simulate(window.q, duration=0.2, step=1e-3, every=10), speed=4.0)
+        assert len(window.plots) == 2
+        for wrong in (None, [1, 2], drevo.load("three-link").simulate([0.0, 0.0, 0.0], duration=0.01)):
+            with pytest.raises(InputError, match="a motion has"):
+                window.play(wrong)
+        with pytest.raises(InputError, match="view: q"):
+            window.q = [0.0]
+    finally:
+        window.close()
+
+
+@pytest.mark.parametrize("port", [-1, 70000, True, "80"])
+@pytest.mark.needs("viser")
+def test_ports_that_are_none(port: Any) -> None:
+    with pytest.raises(InputError, match="port must be"):
+        drevo.load("three-link").view(port=port)
+
+
+def test_without_viser_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(InputError, match="pip install viser"):
+        drevo.load("three-link").view()
+
+
+def test_triangles_enclose_what_they_are_of() -> None:
+    """By the divergence theorem, to what so many corners cut off."""
+    for kind, size, wanted in (
+        ("box", (0.1, 0.2, 0.3), 0.006),
+        ("sphere", (0.5,), 4 / 3 * np.pi * 0.125),
+        ("cylinder", (0.2, 0.7), np.pi * 0.04 * 0.7),
+        ("capsule", (0.2, 0.7), np.pi * 0.04 * 0.7 + 4 / 3 * np.pi * 0.008),
+    ):
+        p, f = triangles_of(Shape(kind, size), MeshFiles(hinged_ball().model))
+        a, b, c = (p[f[:, k]] for k in range(3))
+        volume = float((a * np.cross(b, c)).sum() / 6)
+        assert 0.97 * wanted < volume <= wanted * (1 + 1e-12), kind
+
+
+def test_manipulability_is_what_unit_rates_reach() -> None:
+    J = np.random.default_rng(7).normal(size=(3, 6))
+    value, half, axes = manipulability(J)
+    assert value == pytest.approx(np.sqrt(np.linalg.det(J @ J.T)))
+    u, s, _ = np.linalg.svd(J)
+    assert np.allclose(np.sort(half), np.sort(s)) and np.linalg.det(axes) == pytest.approx(1.0)
+    assert np.allclose(np.abs(axes.T @ u[:, ::-1]), np.eye(3), atol=1e-9)
+
+
 def shown_number(text: str) -> float:
     return float(text.replace("−", "-"))
 
@@ -307,3 +399,37 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, tmp_path: Pat
         page.check(f"#show-{name}")
     assert said == []
     context.close()
+
+
+@pytest.mark.needs("viser", "playwright", "chromium")
+def test_the_window_in_a_browser(browser: Any, tmp_path: Path) -> None:
+    """A slider is moved and the numbers follow; a motion is played; a picture is taken."""
+    robot = panda()
+    window = robot.view()
+    try:
+        page, said = browser.new_page(viewport={"width": 1300, "height": 900}), []
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(window.address)
+        page.get_by_text("panda_joint2", exact=True).wait_for()
+        before = window.q
+        box = page.locator("input[type=text], input[inputmode]").nth(1)
+        box.fill("0.4")
+        box.press("Enter")
+        page.wait_for_timeout(500)
+        assert window.q[1] == pytest.approx(0.4, abs=0.01) and before[1] != window.q[1]
+        page.get_by_text("Numbers", exact=True).click()
+        wanted = f"{robot.gravity(window.q)[1]:.4g}"
+        page.get_by_text(wanted, exact=True).first.wait_for()
+        shown = page.get_by_text(f"{robot.pose(window.q, link=robot.link_names[-1])[2, 3]:.4f}", exact=True)
+        shown.first.wait_for()
+        page.get_by_text("Motion", exact=True).click()
+        page.get_by_role("button", name="Let go").click()
+        page.get_by_text("energies, J").wait_for()
+        image = window.picture(tmp_path / "panda.png", 400, 300)
+        assert (
+            image.shape == (300, 400, 3) and image.std() > 5.0 and (tmp_path / "panda.png").stat().st_size > 5000
+        )
+        assert said == []
+    finally:
+        window.close()

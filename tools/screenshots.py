@@ -1,6 +1,6 @@
-"""Pictures of live pages for the docs, taken by Chromium without a network, and how long they take to open.
+"""Pictures of live pages and of the window for the docs, taken by Chromium, and how long pages take to open.
 
-Needs chromium and pip install playwright. python tools/screenshots.py
+Needs chromium and pip install playwright viser. python tools/screenshots.py
 """
 
 from __future__ import annotations
@@ -38,6 +38,21 @@ def opened(browser: Any, file: Path, scheme: str = "light") -> Any:
     return page
 
 
+def window(browser: Any) -> None:
+    """The window on a Panda, with its numbers."""
+    from PIL import Image
+
+    shown = loaded("panda.urdf", "fixed").view(q=POSTURE)
+    page = browser.new_page(viewport={"width": 1200, "height": 760})
+    page.goto(shown.address)
+    page.get_by_text("Numbers", exact=True).click()
+    page.get_by_text("manipulability ellipsoid").click()
+    page.wait_for_timeout(3000)
+    page.screenshot(path=DOCS / "view-window.png")
+    Image.open(DOCS / "view-window.png").quantize(96).save(DOCS / "view-window.png", optimize=True)
+    shown.close()
+
+
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
@@ -60,6 +75,7 @@ def main() -> None:
                 dark.mouse.wheel(0, 700)
                 dark.wait_for_timeout(700)
                 dark.screenshot(path=DOCS / "view-motion.png")
+        window(browser)
         browser.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
+    from .view.window import Window
 
     class IntegrateDerivatives(NamedTuple):
         dq1_dq: Array
@@ -221,22 +222,41 @@ class Robot(Methods, JointArrays, ByName):
 
     # -- to look at -------------------------------------------------------------------------------------------
 
+    @overload
+    def view(self, export: None = None, *, q: ArrayLike | None = None, port: int = 0) -> Window: ...
+
+    @overload
     def view(
         self,
         export: str | PathLike[str],
         quantity: str = "inverse_dynamics",
+        *,
         q: ArrayLike | None = None,
         **options: Any,
-    ) -> Path:
-        """Writes a live page of the robot, one file that needs no network, and returns its path.
+    ) -> Path: ...
 
-        It draws the robot, with a slider for every joint; beside stand the pose of a link, the mass matrix,
-        gravity torques and energies, the motion of the robot let go, and the equations of `quantity` (options:
-        link, frame, kind, as in `write_out`) with the value of every line, computed by WebAssembly of the same
-        programs.
-        export: the page, .html. q: where it stands at first, (nq,); neutral without it, moved inside the limits.
+    def view(
+        self,
+        export: str | PathLike[str] | None = None,
+        quantity: str = "inverse_dynamics",
+        *,
+        q: ArrayLike | None = None,
+        **options: Any,
+    ) -> Window | Path:
+        """A window in the browser of this machine, which needs viser; or a live page, one file without a network.
+
+        Both draw the robot, with a slider for every joint, the pose of a link, the mass matrix, gravity torques,
+        energies and motions. The Window that is returned moves with its `q`, plays motions and takes pictures; a
+        notebook shows it. port: 0 is any that is free.
+        export: the page, .html, whose path is returned; it has the equations of `quantity` too (options: link,
+        frame, kind, as in `write_out`) with the value of every line, by WebAssembly of the same programs.
+        q: where it stands at first, (nq,); neutral without it, moved inside the limits.
         Warns about meshes that cannot be drawn. Raises InputError, TraceError, EmitError.
         """
+        if export is None:
+            from .view.window import Window
+
+            return Window(self, q, **options)
         from .view.page import export_page
 
         return export_page(self, export, quantity, q, **options)

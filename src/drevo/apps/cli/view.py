@@ -1,7 +1,8 @@
-"""drevo view: a robot to look at, as a live page."""
+"""drevo view: a robot to look at, in a window or as a live page."""
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +13,27 @@ from .common import Base, RobotName, guarded, load_robot, numbers_in, option
 def view(
     robot: RobotName,
     export: Annotated[
-        Path, option("The live page to write, .html: one file that needs no network.", "-e", "--export")
-    ],
+        Path | None,
+        option("A live page to write instead, .html: one file that needs no network.", "-e", "--export"),
+    ] = None,
     quantity: Annotated[str, option("Whose equations stand on the page.")] = "inverse_dynamics",
     link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
     q: Annotated[str | None, option("Where the robot stands at first: numbers with commas between them.")] = None,
+    port: Annotated[int, option("The port of the window; 0 is any that is free.")] = 0,
+    browser: Annotated[bool, option("Open the browser too.", "--open")] = False,
     base: Base = "fixed",
 ) -> None:
-    """Draw a robot on a page with sliders, its matrices, a motion and equations that show their values."""
+    """Show a robot: sliders, matrices, motions, in the browser of this machine; or a page with its equations."""
     found = load_robot(robot, base)
+    start = numbers_in("--q", q, found.nq)
+    if export is None:
+        window = found.view(q=start, port=port)
+        print(f"{found.name} is shown at {window.address}\nCtrl+C ends it", flush=True)
+        if browser:
+            webbrowser.open(window.address)
+        return window.wait()
     options: dict[str, Any] = {"link": link} if link else {}
-    page = found.view(export, quantity, numbers_in("--q", q, found.nq), **options)
+    page = found.view(export, quantity, q=start, **options)
     print(f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in a browser")
+    if browser:
+        webbrowser.open(page.resolve().as_uri())
