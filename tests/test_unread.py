@@ -15,7 +15,7 @@ from drevo.model.loaders import unread
 BALL = '<geom size="0.1" pos="0.3 0.1 0.2"/>'
 
 
-def mjcf(joints: str = "<joint/>", more: str = "", body: str = "") -> str:
+def mjcf(joints: str = '<joint name="j"/>', more: str = "", body: str = "") -> str:
     return f'<mujoco>{more}<worldbody><body name="a" {body}>{joints}{BALL}</body></worldbody></mujoco>'
 
 
@@ -201,7 +201,7 @@ def test_mjcf_physics_that_is_not_read_is_named(tmp_path: Path, text: str, words
 
 
 NOTHING = [
-    mjcf('<joint armature="0" damping="0.0" frictionloss="-0" stiffness="0e5" springref="3" ref="0"/>'),
+    mjcf('<joint armature="0" damping="0.0" frictionloss="0" stiffness="-0e5" springref="3" ref="0"/>'),
     mjcf("<freejoint/>", '<default><joint armature="1" damping="1"/></default>'),  # has no defaults, as in MuJoCo
     mjcf("<freejoint/>", '<compiler alignfree="false"/>'),
     mjcf('<freejoint align="true"/>').replace(

@@ -72,10 +72,14 @@ def checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) ->
         )
     d = _checked_rotor(draft, joint, d, kind)
     for what in ("damping", "quadratic", "cubic", "friction"):
-        if getattr(d, what) < 0.0:
+        value = getattr(d, what)
+        if value < 0.0:
             draft.doubts.append(
-                f"{draft.at(joint)} has the negative {what} {getattr(d, what):g}, which drives it; correct it"
+                f"{draft.at(joint)} has the negative {what} {value:g}, which drives it; correct it"
             )
+        elif math.copysign(1.0, value) < 0.0:
+            draft.doubts.append(f"{draft.at(joint)} has the {what} -0, taken as 0; correct it")
+            d = replace(d, **{what: 0.0})
     if not d.springy:
         d = replace(d, reference=0.0, rest=())
     return None if kind == "fixed" or d == JointDynamics() else d

@@ -131,14 +131,16 @@ def _read_rotors(draft: Draft, element: Element) -> None:
         rotor = reader.scalar(actuator.first("drake:rotor_inertia"), "value", 0.0, xml.MAX_INERTIA)
         gear, reduction = actuator.first("drake:gear_ratio"), actuator.first("mechanicalReduction")
         ratio = reader.scalar(gear, "value", 1.0)
-        if gear is None and reduction is not None and rotor:
+        if gear is None and reduction is not None and (rotor or reduction.text.strip("+-0.") == ""):
             ratio = reader.scalar(
                 Element("mechanicalReduction", {"value": reduction.text}, reduction.line), "value", 1.0
             )
-        if rotor and ratio == 0.0:
-            reader.report(
-                f"{reader.owner}: the gear ratio is 0; give the turns of the rotor per turn of the joint"
-            )
+        if ratio == 0.0:
+            report = reader.report if rotor else draft.doubts.append
+            report(f"{reader.owner}: the gear ratio is 0; give the turns of the rotor per turn of the joint")
+        lost = [name for name in names if name not in {joint.name for joint in draft.joints}]
+        if rotor and lost:
+            reader.report(f"{reader.owner}: the joint {lost[0]!r} does not exist; correct the name")
         for k, joint in enumerate(draft.joints):
             if rotor and joint.name in names:
                 d = joint.dynamics or JointDynamics()

@@ -23,12 +23,16 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     target = next((get(key) for key in TRANSMISSIONS if get(key)), "")
     joint = next((joint for joint in file.draft.joints if joint.name == target), None)
     odd = get("dyntype", "none") != "none" or any(key in element.attributes for key in STATEFUL[1:])
+    if target and joint is None:
+        file.draft.doubts.append(f"{_at(element)}: the joint {target!r} does not exist; correct the name")
     if element.tag not in ACTUATORS or joint is None or joint.kind not in ("revolute", "prismatic") or odd:
         return False
     laws = _law(reader, element)
     if laws is None:
         return False
     gear = read_some(reader, element, "gear", (1.0,) + (0.0,) * 5, xml.ANY)[0]
+    if gear == 0.0:
+        file.draft.doubts.append(f"{_at(element)} has the gear 0 and drives nothing; correct it")
     name = element.get("name") or _unused(file, f"{joint.name}_{element.tag}")
     control, force = (_range(file, reader, element, key) for key in ("ctrl", "force"))
     inherit = reader.scalar(element, "inheritrange", 0.0)
@@ -36,6 +40,11 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
         control = _inherited(joint.limit or Limit(), inherit)
     file.draft.actuators.append(Actuator(name, joint.name, gear, *laws, control, force))
     return True
+
+
+def _at(element: Element) -> str:
+    name = element.get("name")
+    return f"{element.tag} {name!r} (line {element.line})" if name else f"{element.tag} on line {element.line}"
 
 
 def _law(reader: Reader, element: Element) -> tuple[Vec3, Vec3] | None:

@@ -135,10 +135,13 @@ def _dynamics(reader: Reader, joint: Element, axis: Element | None) -> JointDyna
     )
     rotor, ratio = (read_numbers(reader, joint.first(f"drake:{tag}"), (x,), xml.MAX_INERTIA)[0]
                     for tag, x in (("rotor_inertia", 0.0), ("gear_ratio", 1.0)))  # fmt: skip
-    found = JointDynamics(
+    if rotor and ratio == 0.0:
+        reader.report(f"{reader.owner}: the gear ratio is 0; give the turns of the rotor per turn of the joint")
+    if dynamics is None and not rotor:
+        return None
+    return JointDynamics(
         rotor * ratio * ratio, damping, friction=friction, stiffness=stiffness, reference=reference
     )
-    return found if found.armature or found.passive else None
 
 
 def _mimic(reader: Reader, axis: Element | None) -> Mimic | None:
@@ -164,6 +167,10 @@ def read_gearboxes(scene: Scene) -> None:
             read_numbers(reader, element.first("gearbox_ratio"), (1.0,))[0],
             scene.where(element.get("name")),
         )
+        if ratio == 0.0:
+            reader.report(
+                f"{reader.owner}: gearbox_ratio is 0; give the turns of the parent per turn of the child"
+            )
         ends = [_hinge(scene, reader, element, here, body, *x) for x in (("parent", "axis"), ("child", "axis2"))]
         if None in ends:
             continue
