@@ -79,7 +79,7 @@ def checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) ->
             )
         elif math.copysign(1.0, value) < 0.0:
             draft.doubts.append(f"{draft.at(joint)} has the {what} -0, taken as 0; correct it")
-            d = replace(d, **{what: 0.0})
+            d = replace(d, **dict.fromkeys((what,), 0.0))  # type: ignore[arg-type]
     if not d.springy:
         d = replace(d, reference=0.0, rest=())
     return None if kind == "fixed" or d == JointDynamics() else d

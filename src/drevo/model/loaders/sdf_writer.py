@@ -50,7 +50,9 @@ def to_sdf(robot: Model) -> Written:
         name=model.name,
     )
     if model.gravity != GRAVITY:
-        held = element("world", text_element("gravity", model.gravity), held, name=WORLD)
+        held = element(
+            "world", text_element("gravity", model.gravity), held, name="default"
+        )  # "world" is reserved
     out.lines = element(
         "sdf", held, version="1.11", **{"xmlns:drevo": own.NAMESPACE, "xmlns:drake": "drake.mit.edu"}
     )
