@@ -46,7 +46,7 @@ def test_a_robot_goes_with_all_that_was_made_for_it() -> None:
 
 
 def test_a_linear_model_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later robot of the same description takes the derivatives of its constraints from the cache."""
+    """A later robot of the same description takes it from the cache, wherever the constraints' points are."""
     monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
 
     def model_at(x: float) -> np.ndarray:
@@ -57,6 +57,6 @@ def test_a_linear_model_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.Monk
 
     first = model_at(0.1)
     with monkeypatch.context() as patch:
-        patch.setattr(import_module("drevo.control.linearise"), "curvature_program", None)
+        patch.setattr(import_module("drevo.control.linear_kernels"), "held_program", None)
         np.testing.assert_array_equal(model_at(0.1), first)
-    assert not np.array_equal(model_at(0.2), first)
+        assert not np.array_equal(model_at(0.2), first)

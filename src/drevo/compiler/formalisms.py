@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from ..errors import TraceError, one_of
 from ..mechanics.algorithms.explicit import NEEDS, explicit
-from ..mechanics.algorithms.inertia_matrix import factorised
+from ..mechanics.algorithms.inertia_matrix import Factors, factorised, lower_rows
 from ..mechanics.algorithms.inverse_dynamics import External
 from ..mechanics.algorithms.passive import COASTING, coasts, with_forces
-from ..mechanics.formalisms import khalil_forward, khalil_matrix
+from ..mechanics.formalisms import khalil_derivatives, khalil_forward, khalil_matrix
 from ..mechanics.reduce import gauged, linear_rates
-from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.scalar import Matrix, Scalar, Vector
 from ..mechanics.tree import Tree
 from ..model.quantities import CATALOGUE
 from .search import (
@@ -376,6 +376,21 @@ def _from_bias(
     h = khalil_forward.bias(tree, q, v, external, parallel=False)
     factors = factorised(tree, khalil_matrix.mass_matrix_rows(tree, q, **how))
     return factors.solve([t - x for t, x in zip(tau, h)])
+
+
+def unsolved_derivatives(
+    tree: Tree, q: Vector, v: Vector, tau: Vector
+) -> tuple[list[Scalar], Matrix, Matrix, Factors]:
+    """a, dtau/dq and dtau/dv at it, and the factors of M, for code that solves for many columns at once."""
+    name = "forward_dynamics_derivatives"
+    if not tree.formulas and not coasts(tree):
+        row = TABLE["khalil", name]
+        plan = row.plan(tree, ())._replace(parallel=False, sums=False, hoisted=False)
+        return khalil_derivatives.before_solving(plan.prepare(tree), q, v, tau)
+    compute = fastest(tree, ["forward_dynamics", "inverse_dynamics_derivatives"])
+    a = compute["forward_dynamics"](tree, q, v, tau)
+    dq, dv, M = compute["inverse_dynamics_derivatives"](tree, q, v, a)
+    return a, dq, dv, factorised(tree, lower_rows(M))
 
 
 def _operational(compute: Compute, rows: Compute, tree: Tree, q: Vector, link: str, frame: str) -> Any:

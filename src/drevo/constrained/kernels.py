@@ -12,7 +12,7 @@ from ..compiler.tracer import Tracer
 from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, lower_rows
 from ..mechanics.algorithms.kinematics import body_poses
-from ..mechanics.algorithms.passive import coasts
+from ..mechanics.algorithms.passive import coasts, passive
 from ..mechanics.formalisms import khalil_forward, khalil_matrix
 from ..mechanics.formalisms.khalil_points import RecursionKinematics
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero
@@ -95,7 +95,7 @@ class MotionTerms:
         sides = [side for side in sides if not all(map(is_zero, side))]
         turned = self._turned_rows()
         tail = SolveTail(
-            order, lower, _touched(columns, lower), m, tuple(found), len(sides), agree, turned, self.tree.loose
+            order, lower, touched_rows(columns, lower), m, tuple(found), len(sides), agree, turned, self.tree.loose
         )
         t.output("motion", [*[0.0] * (n + m + 1), *self.q, *self.v])
         t.output("force", [force[v] for v in order])
@@ -172,7 +172,7 @@ class FramedTerms(MotionTerms):
         return seen
 
 
-def _touched(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+def touched_rows(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     """By rate, from the first to the last row that it moves, or that a half solve hands to it."""
     found = [{r for r, x in enumerate(column) if not is_zero(x)} for column in columns]
     for i in range(len(found) - 1, -1, -1):
@@ -182,17 +182,29 @@ def _touched(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> tuple
 
 
 def _terms(
-    name: str, model: Model, pattern: tuple[Constraint, ...], *state: str, turning: bool = True
+    name: str,
+    model: Model,
+    pattern: tuple[Constraint, ...],
+    *state: str,
+    turning: bool = True,
+    acting: bool = False,
 ) -> MotionTerms:
-    t = Tracer(name, model)
+    t = Tracer(name, model, acting=acting)
     kind = MotionTerms if t.tree.formulas or coasts(t.tree) else FramedTerms
     return kind(t, pattern, *state, turning=turning)
 
 
 def accelerations_program(model: Model, pattern: tuple[Constraint, ...], fed: str = "") -> Program:
-    """Accelerations under constraints; fed: "rows" or "matrices" where gains of a feedback are inputs too."""
-    x = _terms("constrained_dynamics", model, pattern, "tau", turning=not fed)  # gains are those of given rows
-    force, start = x.efforts_left(x.given["tau"])
+    """Accelerations under constraints; fed: "rows" or "matrices" where gains of a feedback are inputs too, or
+    "passive" where the forces that act in the joints do."""
+    acting = fed == "passive"
+    fed = "" if acting else fed
+    # gains are those of given rows
+    x = _terms("constrained_dynamics", model, pattern, "tau", turning=not fed, acting=acting)
+    tau = x.given["tau"]
+    if acting:
+        tau = [y + p for y, p in zip(tau, passive(x.t.tree, x.q, x.v))]
+    force, start = x.efforts_left(tau)
     rows = x.rows(start)
     gamma, sides = list(rows.bias), [rows.value, x.explicit()]
     if fed:

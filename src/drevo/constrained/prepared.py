@@ -57,7 +57,7 @@ class Kernels:
         return self._made("impact", kernels.impact_program)
 
     def fed(self, how: str) -> Function:
-        """Motion with gains of a feedback, "rows" or "matrices"."""
+        """Motion with gains of a feedback, "rows" or "matrices", or with "passive" forces of the joints."""
         return self._made("constrained_dynamics", kernels.accelerations_program, how)
 
 
@@ -133,7 +133,7 @@ def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSe
     recent = memoised(robot, ("recent sets",), list[PreparedSet])
     found = next((s for s in recent if _equal(s.contacts, contacts) and _equal(s.constraints, constraints)), None)
     if found is None:
-        copies = _copy(contacts), _copy(constraints)  # before anything takes their members
+        copies = copy_of(contacts), copy_of(constraints)  # before anything takes their members
         found = PreparedSet(robot, collect(robot.model, contacts, constraints))
         found.contacts, found.constraints = copies
         recent.insert(0, found)
@@ -159,14 +159,14 @@ def _equal(mine: Any, given: Any) -> bool:
         return False
 
 
-def _copy(x: Any) -> Any:
+def copy_of(x: Any) -> Any:
     """A copy that nobody else can change; of what may change unseen, something that equals nothing."""
     if x is None or isinstance(x, (str, int, float, *KINDS)):
         return x
     if type(x) in (tuple, list):
-        copies = [_copy(y) for y in x]
+        copies = [copy_of(y) for y in x]
         same = type(x) is tuple and all(map(is_, copies, x))
         return x if same else type(x)(copies)
     if type(x) is dict:
-        return {k: _copy(y) for k, y in x.items()}
+        return {k: copy_of(y) for k, y in x.items()}
     return NOTHING

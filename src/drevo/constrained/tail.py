@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class SolveTail(Tail):
     loose: rates by whose runs pivots are tested, see `guard_pivots`.
     """
 
+    first: ClassVar[tuple[str, ...]] = FIRST
     order: tuple[int, ...]
     lower: tuple[tuple[int, ...], ...]
     touched: tuple[tuple[int, int], ...]
@@ -78,7 +79,7 @@ class SolveTail(Tail):
 
     @cached_property
     def hidden(self) -> int:  # type: ignore[override]
-        return len(FIRST) + len(self.blocks) + len(self.moving)
+        return len(self.first) + len(self.blocks) + len(self.moving)
 
     def width(self, l: Lanes) -> int:
         """RowParts side by side."""
@@ -93,13 +94,20 @@ class SolveTail(Tail):
         for first, last in self.spans():
             parts.append(at + first % w)
             at += (-(-last // w) - first // w) * w
-        for port in low.outputs[-self.hidden :][: len(FIRST)]:
+        for port in low.outputs[-self.hidden :][: len(self.first)]:
             starts.append(at)
             at += port.size
-        stays = frozenset(range(len(FIRST), self.hidden)) if w > 1 else frozenset()
         n, m = len(self.order), self.rows
         own = (2 * n + m) * padded(m) + n * padded(n) if w > 1 else 0
-        return Room((*starts, *parts), at, own + self.told * l.lanes + _Weak.room(self), stays)
+        return Room((*starts, *parts), at, own + self.beside(l), self.stays(l))
+
+    def stays(self, l: Lanes) -> frozenset[int]:
+        """Hidden outputs that are wanted in memory."""
+        return frozenset(range(len(self.first), self.hidden)) if self.width(l) > 1 else frozenset()
+
+    def beside(self, l: Lanes) -> int:
+        """Scalars for samples that are decomposed one by one."""
+        return self.told * l.lanes + _Weak.room(self)
 
     @cached_property
     def told(self) -> int:
@@ -123,7 +131,7 @@ class SolveTail(Tail):
             place.room.at(k * SIDE).store(f.zero(_MANY), 8)  # what is beside the entries of a part
 
     def write(self, f: IRFunction, place: TailPlace) -> None:
-        _Solve(self, f, place).write()
+        TailSolve(self, f, place).write()
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
         force, gamma, start, turn, sides, *parts = hidden
@@ -154,13 +162,13 @@ def _factors(tail: SolveTail, L: Sequence[Any], E: Sequence[Any]) -> Factors:
     return Factors.known([{j: next(entries) for j in row} for row in tail.lower], E, range(len(tail.order)))
 
 
-class _Solve:
+class TailSolve:
     """The solve of one sample or of a tile."""
 
     def __init__(self, tail: SolveTail, f: IRFunction, place: TailPlace) -> None:
         self.tail, self.f, self.place, self.l, self.width = tail, f, place, place.l, tail.width(place.l)
         self.n, self.m = len(tail.order), tail.rows
-        self.hidden = dict(zip([*FIRST, *tail.blocks, *tail.moving], place.hidden))
+        self.hidden = dict(zip([*tail.first, *tail.blocks, *tail.moving], place.hidden))
         self.by = RowParts() if self.width == 1 else _SideBySide(self)
         self.used = 0  # scalars of the work
 
@@ -262,7 +270,7 @@ class _Solve:
 class _Guards:
     """Pivots that hold, of all samples. loose: as of the tree."""
 
-    def __init__(self, solve: _Solve, loose: Mapping[int, Loose]) -> None:
+    def __init__(self, solve: TailSolve, loose: Mapping[int, Loose]) -> None:
         self.solve, self.loose, self.good = solve, loose, solve.f.const(solve.l.many(I1), -1)
 
     def guard(self, pivot: Scalar, scale: Scalar, v: int) -> None:
@@ -276,7 +284,7 @@ class _SideBySide(RowParts):
 
     width = SIDE
 
-    def __init__(self, solve: _Solve) -> None:
+    def __init__(self, solve: TailSolve) -> None:
         self.solve, self.fma = solve, solve.place.fma
 
     def spread(self, parts: list[Any], first: int, last: int) -> list[Any]:

@@ -9,104 +9,45 @@ the printed (4.1) leaves out. dq is on the tangent space.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import accumulate
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.graph.derivative import partial
-from ..codegen.graph.program import Program
 from ..codegen.runtime.memo import memoised
 from ..compiler.compile import compile
 from ..compiler.compile_cost import require_linearisable
-from ..compiler.differentiate import at_zero
-from ..compiler.request import requested
 from ..compiler.rolled import is_large
-from ..compiler.tracer import Tracer, unknowns
 from ..constrained.checks import CONSISTENT, driven_rates, feedback, square
-from ..constrained.collection import all_rows, collect, is_lasting, labels
+from ..constrained.collection import labels
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
+from ..constrained.dynamics import START, ConstrainedMotion, Contacts, constrained_dynamics
+from ..constrained.prepared import NOW, PreparedSet, copy_of, prepared_set
 from ..constrained.solve import RANK
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, flag, leading
-from ..io.reprs import result
 from ..mechanics.acting import has_passive
-from ..mechanics.algorithms.constraints import Kinematics
-from ..mechanics.algorithms.displacements import displaced, variables
 from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.passive import passive_slopes, passive_tree
-from ..mechanics.scalar import dot
-from ..mechanics.spatial import Vec, skew
-from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
-from .model import LinearModel, real_matrix
+from .linear_kernels import LinearKernels, carried, constraint_derivatives
+from .linearisation import Linearisation as Linearisation
+from .linearisation import Reduced as Reduced
+from .linearisation import rate_names
+from .model import real_matrix, units_named
 from .outputs import Outputs, external_wrenches
 
 _Given = tuple[Array, Array, Array]  # q, v, tau
+STATE = ("q", "v")
+KEPT = 4  # of what was asked
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
-
-
-@result
-class Reduced(LinearModel):
-    """The model on the motions that the constraints leave: dx = basis z, which is also its output. About rest it
-    is exact; in motion the basis itself turns, and its rate is not in A."""
-
-    basis: Array = field(kw_only=True)
-
-
-@result
-class Linearisation(LinearModel):
-    """A (2 nv, 2 nv) and B (2 nv, driven rates) of the state (dq, dv); about q, v, tau, with accelerations a and
-    reactions N there. A batch of states has leading dimensions in all of them.
-
-    rank, condition: of the constraints, how many motions they take, and how well. reactions_state,
-    reactions_input: dN = reactions_state dx + reactions_input dtau. driven: which rates the columns of B belong
-    to, (nv,) of bool. basis: see `reduced`. off: why the state is none of the constraints' own, or "".
-    """
-
-    robot: Dynamics = field(kw_only=True, repr=False)
-    q: Array = field(kw_only=True)
-    v: Array = field(kw_only=True)
-    tau: Array = field(kw_only=True)
-    a: Array = field(kw_only=True)
-    reactions: Array = field(kw_only=True)
-    reactions_state: Array = field(kw_only=True)
-    reactions_input: Array = field(kw_only=True)
-    driven: Array = field(kw_only=True)
-    rank: Any = field(kw_only=True)
-    condition: Any = field(kw_only=True)
-    basis: Array = field(kw_only=True)
-    off: str = field(default="", kw_only=True, repr=False)
-
-    shared: ClassVar[tuple[str, ...]] = ("driven",)
-
-    @cached_property
-    def reduced(self) -> Reduced:
-        """The same on the motions that the constraints leave; without constraints its basis is the identity.
-
-        Raises NumericsError where the state does not keep the constraints.
-        """
-        if self.off:
-            raise NumericsError(f"reduced: {self.off}")
-        T, back = self.basis, np.linalg.pinv(self.basis)
-        names = _named([(f"motion{i + 1}", "") for i in range(T.shape[-1] // 2)], "qv")
-        return Reduced(
-            back @ self.A @ T,
-            back @ self.B,
-            self.C @ T,
-            self.D,
-            self.dt,
-            names,
-            self.inputs,
-            self.outputs,
-            self.units,
-            basis=T,
-        )
 
 
 def linearise(
@@ -117,11 +58,11 @@ def linearise(
     constraints: Sequence[Constraint] | None = None,
     contacts: Contacts = None,
     actuated: Sequence[str] | None = None,
-    t: ArrayLike = 0.0,
+    t: ArrayLike = START,
     passive: bool = True,
     f_ext: Mapping[str, ArrayLike] | None = None,
     stabilise: tuple[ArrayLike, ArrayLike] | None = None,
-    outputs: Sequence[str] = ("q", "v"),
+    outputs: Sequence[str] = STATE,
 ) -> Linearisation:
     """The dynamics about a state, to first order: (dq, dv)' = A (dq, dv) + B dtau, y = C (dq, dv) + D dtau.
 
@@ -137,27 +78,92 @@ def linearise(
     constraints lose rank.
     """
     expect_robot(robot, "linearise")
-    sizes = (("q", q, (..., robot.nq)), ("v", v, (..., robot.nv)), ("tau", tau, (..., robot.nv)))
-    x, u, force = (real_matrix(f"linearise: {name}", given, shape) for name, given, shape in sizes)
-    time = finite("linearise: t", t)
+    of_robot = memoised(robot, ("linearise",), lambda: linearise_of(robot))
+    found: Linearisation = of_robot(
+        q, v, tau, constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
+    )
+    return found
+
+
+def linearise_of(robot: Dynamics) -> Callable[..., Linearisation]:
+    """The same for one robot: it looks first whether all but the state is that of an earlier call."""
+    recent: list[Any] = []  # what was asked, passive, the numbers of states, the problem
+
+    def linearise(
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        constraints: Sequence[Constraint] | None = None,
+        contacts: Contacts = None,
+        actuated: Sequence[str] | None = None,
+        t: ArrayLike = START,
+        passive: bool = True,
+        f_ext: Mapping[str, ArrayLike] | None = None,
+        stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+        outputs: Sequence[str] = STATE,
+    ) -> Linearisation:
+        try:
+            if t is START and f_ext is None and stabilise is None:
+                for asked, acts, entry, problem in recent:
+                    if asked == (constraints, contacts, actuated, outputs) and passive is acts:
+                        return Linearisation.later(StateNumbers(problem, entry(q, v, tau), NOW))
+        except (ValueError, DrevoError):
+            pass  # said below
+        return _linearise(
+            robot, recent, q, v, tau, constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
+        )
+
+    return linearise
+
+
+def _linearise(
+    robot: Dynamics,
+    recent: list[Any],
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    constraints: Sequence[Constraint] | None,
+    contacts: Contacts,
+    actuated: Sequence[str] | None,
+    t: ArrayLike,
+    passive: bool,
+    f_ext: Mapping[str, ArrayLike] | None,
+    stabilise: tuple[ArrayLike, ArrayLike] | None,
+    outputs: Sequence[str],
+) -> Linearisation:
+    """The same, everything checked before."""
+    x, u, force, time = _state(robot, q, v, tau, t)
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
-    found = collect(robot.model, contacts, constraints)
+    given = prepared_set(robot, contacts, constraints)
     pushed, wrenches = external_wrenches(robot.model, "linearise", f_ext)
-    require_linearisable(robot.model, [link for c in (*found, *pushed) for link in c.links])
+    require_linearisable(robot.model, [link for c in (*given.found, *pushed) for link in c.links])
     problem = Problem(
         robot,
-        found,
+        given.found,
         pushed,
         wrenches,
         driven_rates(robot.model, actuated),
         flag("linearise: passive", passive),
-        _feedback(stabilise, sum(c.size for c in found)),
-        Outputs.of(robot.model, outputs, labels(found)),
+        _feedback(stabilise, given.size),
+        Outputs.of(robot.model, outputs, labels(given.found)),
     )
+    kernels = problem.kernels(given)
+    if kernels is not None and 0 not in lead:
+        with suppress(NumericsError):  # which is said below
+            if kernels.certain(x, u, force, time[..., None]):
+                numbers = kernels.entry(x, u, force, time[..., None])
+                asked = copy_of((constraints, contacts, actuated, outputs))
+                recent[:] = [(asked, passive, kernels.entry, problem), *recent[: KEPT - 1]]
+                return Linearisation.later(StateNumbers(problem, numbers, time))
     if not lead:
         return problem.at(x, u, force, time)
     rows = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, force)]
     return problem.batch(lead, *rows, np.broadcast_to(time, lead).ravel())
+
+
+def _state(robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: ArrayLike) -> tuple[Array, ...]:
+    sizes = (("q", q, (..., robot.nq)), ("v", v, (..., robot.nv)), ("tau", tau, (..., robot.nv)))
+    return *(real_matrix(f"linearise: {name}", x, shape) for name, x, shape in sizes), finite("linearise: t", t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,14 +180,42 @@ class Problem:
     feedback: tuple[Array, Array] | None
     outputs: Outputs
 
+    def kernels(self, given: PreparedSet) -> LinearKernels | None:
+        """What computes the models of all states, if anything does."""
+        if self.pushed or self.feedback is not None or not given.plain:
+            return None
+        key = ("linear kernels", given.found, self.driven.tobytes(), self.passive)
+        return memoised(self.robot, key, lambda: LinearKernels.of(given, self.driven, self.passive))
+
+    @cached_property
+    def layout(self) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+        """Where arrays stand in what kernels give: from where to where, and their shapes."""
+        n, m, k = self.robot.nv, sum(c.size for c in self.found), int(self.driven.sum())
+        shapes = {
+            "A": (2 * n, 2 * n), "B": (2 * n, k), "reactions_state": (m, 2 * n), "reactions_input": (m, k),
+            "a": (n,), "reactions": (m,), "q": (self.robot.nq,), "v": (n,), "tau": (n,),
+        }  # fmt: skip
+        ends = list(accumulate(map(prod, shapes.values()), initial=0))
+        return {name: (at, end, x) for (name, x), at, end in zip(shapes.items(), ends, ends[1:])}
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """Of the model's states, inputs and outputs, with their units."""
+        model = self.robot.model
+        names = model.freedoms()
+        inputs = rate_names([name for name, driven in zip(names, self.driven) if driven], ["tau"])
+        states, outputs = rate_names(names, "qv"), self.outputs.names
+        units = units_named(self.outputs.units_with(model), {*states, *inputs, *outputs})
+        return {"states": states, "inputs": inputs, "outputs": outputs, "units": units}
+
     def at(self, x: Array, u: Array, force: Array, time: Array) -> Linearisation:
         """The linear model about one state."""
-        robot, n, names = self.robot, self.robot.nv, self.robot.model.freedoms()
+        robot, n = self.robot, self.robot.nv
         push, push_q, push_v = _passive(robot, x, u, self.passive)
         now = self.motion(x, u, force + push, time)
 
         def terms(found: tuple[Constraint, ...], N: Array) -> tuple[Array, ...]:
-            return _constraint_derivatives(robot, found, x, u, now.a, N, time)
+            return constraint_derivatives(robot, found, x, u, now.a, N, time)
 
         hessian, second_q, second_v, rate_q = terms(self.found, now.reactions)
         if self.pushed:
@@ -192,18 +226,13 @@ class Problem:
             second_q, second_v = second_q + g1 @ rate_q + g0 @ G, second_v + g1 @ G
         forces, motions = (hessian + push_q, push_v), np.hstack([second_q, second_v])
         da, dN = _responses(robot, (x, u, force + push), now, self.driven, forces, motions)
-        states = _named(names, "qv")
-        inputs = _named([name for name, driven in zip(names, self.driven) if driven], ["tau"])
         C, D = self.outputs.rows(robot, (x, u), da, dN)
         return Linearisation(
-            np.block([[carried(robot.model, u), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
+            np.block([[np.array(carried(robot.model, u.tolist())), np.eye(n)], [da[:, :n], da[:, n : 2 * n]]]),
             np.vstack([np.zeros_like(da[:, 2 * n :]), da[:, 2 * n :]]),
             C,
             D,
-            states=states,
-            inputs=inputs,
-            outputs=self.outputs.names,
-            units=self.outputs.units_with(robot.model),
+            **self.names,
             robot=robot,
             q=x,
             v=u,
@@ -254,6 +283,59 @@ class Problem:
         return len(self.found) - self.robot.model.closures
 
 
+class StateNumbers(NamedTuple):
+    """What `LinearKernels` found of some states, as the fields of their models."""
+
+    problem: Problem
+    numbers: Array
+    time: Array
+
+    def fields_with(self, name: str) -> dict[str, Any]:
+        """One of them; basis, condition and off ask for more than the kernels give."""
+        p, x, lead = self.problem, self.numbers, self.numbers.shape[:-1]
+        if name in p.layout:
+            x.setflags(write=False)
+            at, end, shape = p.layout[name]
+            return {name: x[..., at:end].reshape(lead + shape)}
+        if name in ("C", "D"):
+            return self._outputs()
+        if name == "rank":
+            rank = sum(c.size for c in p.found)
+            return {name: np.full(lead, rank) if lead else rank}
+        fixed = {"robot": p.robot, "driven": p.driven, "dt": None, **p.names}
+        return fixed if name in fixed else self._about_rows()
+
+    def _arrays(self, *names: str) -> list[Array]:
+        return [self.fields_with(name)[name] for name in names]
+
+    def _outputs(self) -> dict[str, Any]:
+        """C and D."""
+        lead, (A, B) = self.numbers.shape[:-1], self._arrays("A", "B")
+        n = A.shape[-1] // 2
+        if self.problem.outputs.parts == STATE:
+            plain = np.eye(2 * n), np.zeros((2 * n, B.shape[-1]))
+            return {name: np.broadcast_to(y, (*lead, *y.shape)) for name, y in zip("CD", plain)}
+        da = np.concatenate([A, B], -1)[..., n:, :]
+        dN = np.concatenate(self._arrays("reactions_state", "reactions_input"), -1)
+        parts = [x.reshape(prod(lead), *x.shape[len(lead) :]) for x in (*self._arrays("q", "v"), da, dN)]
+        rows = [self.problem.outputs.rows(self.problem.robot, (q, v), x, y) for q, v, x, y in zip(*parts)]
+        out = {name: np.stack(x).reshape(*lead, *x[0].shape) for name, x in zip("CD", zip(*rows))}
+        for y in out.values():
+            y.setflags(write=False)
+        return out
+
+    def _about_rows(self) -> dict[str, Any]:
+        p, lead = self.problem, self.numbers.shape[:-1]
+        if not p.found:
+            basis, ones = np.eye(2 * p.robot.nv), np.ones(lead)
+            return {"basis": np.broadcast_to(basis, (*lead, *basis.shape)), "condition": ones if lead else 1.0,
+                    "off": ""}  # fmt: skip
+        q, v, tau = (x.reshape(prod(lead), x.shape[-1]) for x in self._arrays("q", "v", "tau"))
+        times = np.broadcast_to(self.time, lead or (1,)).ravel()
+        whole = p.batch(lead, q, v, tau, times) if lead else p.at(q[0], v[0], tau[0], times[0])
+        return {x: getattr(whole, x) for x in ("basis", "condition", "off")}
+
+
 def _feedback(stabilise: Any, rows: int) -> tuple[Array, Array] | None:
     """(gamma1, gamma0) as matrices."""
     if stabilise is None:
@@ -273,10 +355,6 @@ def _passive(robot: Dynamics, q: Array, v: Array, wanted: bool) -> tuple[Array, 
         by_q[i, k] += slope_q
         by_v[i, k] += slope_v
     return np.array(passive_forces(tree, q.tolist(), v.tolist()), float), by_q, by_v
-
-
-def _named(freedoms: Sequence[tuple[str, str]], parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{joint}.{part}{index}" for part in parts for joint, index in freedoms)
 
 
 def motions_left(now: ConstrainedMotion, hessians: Array) -> tuple[Array, float]:
@@ -365,52 +443,3 @@ def _basis(Z: Array, G: Array, rate_q: Array) -> Array:
         return np.eye(2 * len(Z))
     W = -pseudo_inverse(G) @ rate_q @ Z
     return np.block([[Z, np.zeros_like(Z)], [W, Z]])
-
-
-def carried(model: Model, v: Array) -> Array:
-    """d(dq')/dq at fixed dv: -v x on ball and free joints, else 0."""
-    out = np.zeros((model.nv, model.nv))
-    for j, _, sv in model.slices():
-        if j.turns:
-            w: Array = np.array(skew(Vec(*v[sv][-3:])))
-            out[sv, sv][-3:, -3:] = -w
-            if j.nq == 7:
-                out[sv, sv][:3, :3], out[sv, sv][:3, 3:] = -w, -np.array(skew(Vec(*v[sv][:3])))
-    return out
-
-
-# -- derivatives of the constraints, compiled --------------------------------------------------------------
-
-
-def _constraint_derivatives(
-    robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
-) -> tuple[Array, Array, Array, Array]:
-    """d(Gamma^T N)/dq, d(Gamma a + gamma)/dq, dgamma/dv and df'/dq."""
-    n = robot.nv
-    if not found:
-        return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
-    asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
-    f = requested(robot, asked, lambda: curvature_program(robot.model, found), lasting=lasting)
-    result: Mapping[int, Array] = f(q, v, a, N, np.reshape(t, 1))
-    return result[0], result[1], result[2], result[3]
-
-
-def curvature_program(model: Model, found: tuple[Constraint, ...]) -> Program:
-    """The derivatives that (4.1) and the linearised (2.18) need, with inputs q, v, a, N, t."""
-    t, n, m = Tracer("constraint_derivatives", model), model.nv, sum(c.size for c in found)
-    q, v, a = t.state("q", "v", "a")
-    N, (time,) = t.input("N", m), t.input("t", 1)
-    d = unknowns(t.graph, "d", n)
-    rows = all_rows(found, Kinematics(t.tree, displaced(t.tree, q, d, 1), v), time)
-    by = variables(t.tree, q, d)
-    load = [dot(column, N) for column in zip(*rows.jacobian)]
-    second = [dot(row, a) + b for row, b in zip(rows.jacobian, rows.bias)]
-    parts = (
-        ("hessian", n, partial(load, by)),
-        ("second_q", m, partial(second, by)),
-        ("second_v", m, partial(rows.bias, v)),
-        ("rate_q", m, partial(rows.rate, by)),
-    )
-    for name, k, block in parts:
-        t.output(name, at_zero([x for row in block for x in row], d), (k, n))
-    return t.program(quantity="constraint derivatives", formalism="graph")

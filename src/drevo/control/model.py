@@ -85,7 +85,7 @@ class LinearModel(Pictured):
         given["inputs"] = _names("inputs", self.inputs, m, [f"u{i}" for i in range(m)])
         own = given["states"] if self.C is None else [f"y{i}" for i in range(p)]
         given["outputs"] = _names("outputs", self.outputs, p, own)
-        given["units"] = _units(self.units, {*given["states"], *given["inputs"], *given["outputs"]})
+        given["units"] = units_named(self.units, {*given["states"], *given["inputs"], *given["outputs"]})
         for name, x in given.items():
             object.__setattr__(self, name, x)
 
@@ -277,7 +277,7 @@ def _over(lead: tuple[int, ...], name: str, x: ArrayLike, shape: tuple[int, int]
         ) from None
 
 
-def _units(given: Any, names: set[str]) -> dict[str, str]:
+def units_named(given: Any, names: set[str]) -> dict[str, str]:
     """The units of names that there are."""
     if not isinstance(given, Mapping) or not all(isinstance(x, str) for item in given.items() for x in item):
         raise InputError(f"linear model: units must be {{name: unit}}, not {shown(given)}")

@@ -167,9 +167,10 @@ class Robot(Methods, JointArrays, ByName):
 
     def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
         """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise`."""
-        from ..control.linearise import linearise
+        from ..control.linearise import linearise_of
 
-        return linearise(self, q, v, tau, **given)
+        entry = self.__dict__["linearise"] = linearise_of(self)
+        return entry(q, v, tau, **given)
 
     def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
         """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`."""

@@ -264,6 +264,13 @@ class Inverse:
         return out
 
 
+def before_solving(tree: Tree, q: Vector, v: Vector, tau: Vector) -> tuple[list[Scalar], Matrix, Matrix, Factors]:
+    """a, dtau/dq and dtau/dv at it, and the factors of M, by which the derivatives of a follow."""
+    a = forward_dynamics(tree, q, v, tau, parallel=False, sums=False)
+    dq, dv, _ = inverse_dynamics_derivatives(tree, q, v, a)
+    return a, dq, dv, factorised(tree, mass_matrix_rows(tree, q, sums=False))
+
+
 def forward_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, tau: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """da/dq = -M^-1 dtau/dq, da/dv = -M^-1 dtau/dv, and M^-1; each (nv, nv).
 

@@ -1,0 +1,255 @@
+"""Linear models of a robot's motion as compiled functions: all their numbers in one array.
+
+    [A (2 n, 2 n), B (2 n, k), R (m, 2 n), S (m, k), a (n), N (m), q, v, tau, ..]
+
+R and S are the changes of the reactions N; without constraints there are none of them. Under constraints the
+motion at the state comes first, from the function of constrained dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.graph.derivative import partial as derivatives
+from ..codegen.graph.program import FLOOR, Program
+from ..codegen.runtime.function import Function
+from ..compiler.differentiate import at_zero
+from ..compiler.formalisms import fastest, unsolved_derivatives
+from ..compiler.request import requested
+from ..compiler.tracer import Tracer, unknowns
+from ..constrained.collection import all_rows, is_lasting
+from ..constrained.constraint import Constraint
+from ..constrained.kernels import touched_rows
+from ..constrained.numbers import Numbered, with_numbers
+from ..constrained.prepared import NOW, PreparedSet
+from ..mechanics.acting import has_passive
+from ..mechanics.algorithms.constraints import Kinematics
+from ..mechanics.algorithms.displacements import displaced, variables
+from ..mechanics.algorithms.inertia_matrix import Factors, SingularError, factorised, lower_rows
+from ..mechanics.algorithms.passive import passive, passive_slopes
+from ..mechanics.scalar import Matrix, Scalar, Vector, dot, is_zero
+from ..mechanics.spatial import Vec, skew
+from ..model.description import Model
+from ..model.dynamics import Dynamics
+from .columns import ColumnsTail
+
+Array = np.ndarray[Any, Any]
+CERTAIN = 1e8  # of the square of the rows' condition: a bound below it leaves no doubt of their rank
+
+
+def carried(model: Model, v: Vector) -> Matrix:
+    """d(dq')/dq at fixed dv: -v x on ball and free joints, else 0."""
+    out: Matrix = [[0.0] * model.nv for _ in range(model.nv)]
+    for j, _, sv in model.slices():
+        if not j.turns:
+            continue
+        blocks = [(sv.stop - 3, sv.stop - 3, v[sv.stop - 3 : sv.stop])]
+        if j.nq == 7:
+            blocks += [(sv.start, sv.start, v[sv.stop - 3 : sv.stop]), (sv.start, sv.start + 3, v[sv][:3])]
+        for r, c, w in blocks:
+            for i, row in enumerate(skew(Vec(*w))):
+                out[r + i][c : c + 3] = [-x for x in row]
+    return out
+
+
+class _Columns:
+    """A linear model in the making, from its state on."""
+
+    def __init__(self, t: Tracer, driven: Sequence[int]) -> None:
+        self.t, self.driven, self.n = t, driven, t.tree.nv
+
+    def program(
+        self,
+        model: Model,
+        v: Vector,
+        slopes: tuple[Matrix, Matrix],
+        f: Factors,
+        point: Vector,
+        rows: Sequence[Vector] = (),
+        motions: Sequence[Vector] = (),
+    ) -> Program:
+        """slopes: of what acts in the joints, by dq and dv; rows: Gamma; motions: of Gamma a + gamma, by both."""
+        t, n, m, k = self.t, self.n, len(rows), len(self.driven)
+        one = [[float(i == j) for j in range(n)] for i in range(n)]
+        top = [[*x, *y] for x, y in zip(carried(model, v), one)]
+        rest = [0.0] * (2 * n * n + 2 * n * k + m * (2 * n + k))
+        lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
+        columns = [[row[i] for row in rows] for i in f.order]
+        tail = ColumnsTail(tuple(f.order), lower, touched_rows(columns, lower), m, (), 0, False, (), {}, driven)
+        t.output("model", [top, rest, point])
+        t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
+        t.output("E", f.inverse)
+        t.output("F", [[*x, *y] for x, y in ([part[i] for part in slopes] for i in f.order)])
+        t.output("g", motions)
+        for i in tail.moving:
+            t.output(f"rows_{i}", columns[i][slice(*tail.touched[i])])
+        return t.program(tail=tail, quantity="linear_model")
+
+
+def _acting_slopes(t: Tracer, q: Vector, v: Vector, dq: Matrix, dv: Matrix, acts: bool) -> tuple[Matrix, Matrix]:
+    """Of what acts in the joints less the efforts that the motion takes."""
+    out = [[-x for x in row] for row in dq], [[-x for x in row] for row in dv]
+    for r, c, *by in passive_slopes(t.tree, q, v) if acts else ():
+        for rows, x in zip(out, by):
+            rows[r][c] = rows[r][c] + x
+    return out
+
+
+def free_program(model: Model, driven: Sequence[int], acts: bool) -> Program:
+    """Of a robot without constraints, with inputs q, v, tau; acts: with the passive forces of its joints."""
+    t = Tracer("linearise", model, acting=acts)
+    q, v, tau = t.state("q", "v", "tau")
+    force = [x + p for x, p in zip(tau, passive(t.tree, q, v))] if acts else tau
+    a, dq, dv, f = unsolved_derivatives(t.tree, q, v, force)
+    return _Columns(t, driven).program(model, v, _acting_slopes(t, q, v, dq, dv, acts), f, [*a, *q, *v, *tau])
+
+
+def held_program(model: Model, pattern: tuple[Constraint, ...], driven: Sequence[int], acts: bool) -> Program:
+    """Under constraints, with inputs tau and [a, N, rank, q, v] of constrained dynamics, the time, the numbers."""
+    t = Tracer("linearise", model, acting=acts)
+    tree, n, m = t.tree, model.nv, sum(c.size for c in pattern)
+    given = t.input("motion", 2 * n + m + 1 + model.nq)
+    a, N, q, v = given[:n], given[n : n + m], given[n + m + 1 : -n], given[-n:]
+    (tau, (time,)), count = (t.input("tau", n), t.input("t", 1)), len(Numbered.of(pattern).numbers)
+    found = with_numbers(pattern, t.input("numbers", count) if count else [])
+    d = unknowns(t.graph, "d", n)
+    by = variables(tree, q, d)
+    rows = all_rows(found, Kinematics(tree, displaced(tree, q, d, 1), v), time)
+
+    def at_state(block: Sequence[Vector]) -> Matrix:
+        flat = at_zero([x for row in block for x in row], d)
+        return [flat[k : k + n] for k in range(0, len(flat), n)]
+
+    jacobian = at_state(rows.jacobian)
+    hessians = [at_state(derivatives(row, by)) for row in rows.jacobian]
+    second = at_state(derivatives([dot(row, a) + b for row, b in zip(rows.jacobian, rows.bias)], by))
+    motions = [[*x, *y] for x, y in zip(second, at_state(derivatives(rows.bias, v)))]
+    dq, dv, M = fastest(tree, ["inverse_dynamics_derivatives"])["inverse_dynamics_derivatives"](tree, q, v, a)
+    slopes = _acting_slopes(t, q, v, dq, dv, acts)
+    for k, push in enumerate(N):
+        for row, more in zip(slopes[0], hessians[k]):
+            row[:] = [x + push * y for x, y in zip(row, more)]
+    f, bound = factorised(tree, lower_rows(M)), _condition(jacobian, hessians)
+    t.tree.guard(1.0 / bound, 1.0 / (CERTAIN * FLOOR[8]), 0)
+    return _Columns(t, driven).program(model, v, slopes, f, [*a, *N, *q, *v, *tau, 1.0 / bound], jacobian, motions)
+
+
+def _condition(jacobian: Matrix, hessians: Sequence[Matrix]) -> Scalar:
+    """No less than the square of the condition of the rows, each in its own unit.
+
+    With K = Gamma Gamma^T and s_r the norm of row r with its second derivatives, S^-1 K S^-1 has a trace of at
+    most m, and its inverse that of S^2 K^-1.
+    """
+    squares = [dot(row, row) + sum(dot(x, x) for x in more) for row, more in zip(jacobian, hessians)]
+    K = [{c: x for c in range(r + 1) if not is_zero(x := dot(row, jacobian[c]))} for r, row in enumerate(jacobian)]
+    f = Factors(K, range(len(K)))
+    bound: Scalar = 0.0
+    for r, size in enumerate(squares):
+        half = f.solve_transposed([float(r == k) for k in range(len(K))])
+        bound = bound + size * dot([x * x for x in half], f.inverse)
+    return bound * len(K)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearKernels:
+    """How the linear model of a robot under a set of constraints is computed; raises NumericsError for states that
+    it is not certain of."""
+
+    given: PreparedSet
+    driven: tuple[int, ...]
+    acts: bool
+
+    @staticmethod
+    def of(s: PreparedSet, driven: Array, acts: bool) -> LinearKernels:
+        return LinearKernels(s, tuple(np.flatnonzero(driven).tolist()), acts and has_passive(s.robot.model))
+
+    def _made(self, name: str, program: Callable[..., Program], *what: Any) -> Callable[..., Array]:
+        model, how = self.given.robot.model, (*what, self.driven, self.acts)
+        lasting = all(is_lasting(c) for pattern in what for c in pattern)
+        f: Function = requested(self.given.robot, (name, *how), partial(program, model, *how), lasting=lasting)
+        return f.fast or f
+
+    @cached_property
+    def free(self) -> Callable[..., Array]:
+        return self._made("linearise", free_program)
+
+    @property
+    def motion(self) -> Callable[..., Array]:
+        assert self.given.kernels is not None
+        if not self.acts:
+            return self.given.motion
+        f = self.given.kernels.fed("passive")
+        return f.fast or f
+
+    @cached_property
+    def held(self) -> Callable[..., Array]:
+        assert self.given.kernels is not None
+        return self._made("linearise held", held_program, self.given.kernels.pattern)
+
+    @cached_property
+    def possible(self) -> bool:
+        """Whether there is such a function: not where rows depend on each other wherever the robot is."""
+        try:
+            return bool(self.held)
+        except SingularError:
+            return False
+
+    def certain(self, q: Array, v: Array, tau: Array, time: Array) -> bool:
+        """Whether the rows are independent at these states."""
+        if not self.given.found:
+            return True
+        n, m = self.given.nv, self.given.size
+        rank = self.motion(q, v, tau, time, *self.given.numbers)[..., n + m]
+        return bool(np.all(rank == m)) and self.possible
+
+    @cached_property
+    def entry(self) -> Callable[..., Array]:
+        """The numbers, of (q, v, tau) and at will the time (1,)."""
+        if not self.given.found:
+            free = self.free
+            return lambda q, v, tau, time=NOW: free(q, v, tau)
+        motion, held, numbers = self.motion, self.held, self.given.numbers
+        return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time, *numbers), tau, time, *numbers)
+
+
+# -- derivatives of the constraints, compiled --------------------------------------------------------------
+
+
+def constraint_derivatives(
+    robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    """d(Gamma^T N)/dq, d(Gamma a + gamma)/dq, dgamma/dv and df'/dq."""
+    n = robot.nv
+    if not found:
+        return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
+    asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
+    f = requested(robot, asked, partial(curvature_program, robot.model, found), lasting=lasting)
+    result: Mapping[int, Array] = f(q, v, a, N, np.reshape(t, 1))
+    return result[0], result[1], result[2], result[3]
+
+
+def curvature_program(model: Model, found: tuple[Constraint, ...]) -> Program:
+    """The derivatives that (4.1) and the linearised (2.18) need, with inputs q, v, a, N, t."""
+    t, n, m = Tracer("constraint_derivatives", model), model.nv, sum(c.size for c in found)
+    q, v, a = t.state("q", "v", "a")
+    N, (time,) = t.input("N", m), t.input("t", 1)
+    d = unknowns(t.graph, "d", n)
+    rows = all_rows(found, Kinematics(t.tree, displaced(t.tree, q, d, 1), v), time)
+    by = variables(t.tree, q, d)
+    load = [dot(column, N) for column in zip(*rows.jacobian)]
+    second = [dot(row, a) + b for row, b in zip(rows.jacobian, rows.bias)]
+    parts = (
+        ("hessian", n, derivatives(load, by)),
+        ("second_q", m, derivatives(second, by)),
+        ("second_v", m, derivatives(rows.bias, v)),
+        ("rate_q", m, derivatives(rows.rate, by)),
+    )
+    for name, k, block in parts:
+        t.output(name, at_zero([x for row in block for x in row], d), (k, n))
+    return t.program(quantity="constraint derivatives", formalism="graph")

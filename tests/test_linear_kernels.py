@@ -1,0 +1,124 @@
+"""Linear models in machine code beside the same solved on arrays: joints of every kind, contacts, batches."""
+
+from __future__ import annotations
+
+import pickle
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import all_kinds, state
+from test_constraints import every_constraint
+from tolerances import DYNAMICS
+
+import drevo
+import drevo.control.linear_kernels as programs
+from drevo.codegen.runtime.build import Built, Spec, manifest_of
+from drevo.codegen.runtime.function import Function
+from drevo.constrained.prepared import prepared_set
+from drevo.robot.face import Robot
+
+Array = np.ndarray[Any, Any]
+module = import_module("drevo.control.linearise")
+FIELDS = ("A", "B", "C", "D", "a", "reactions", "reactions_state", "reactions_input", "rank", "q", "v", "tau")
+RARE = ("basis", "condition", "off", "states", "inputs", "outputs", "units", "driven")
+
+
+def on_arrays(r: Robot, *state: Array, **given: Any) -> Any:
+    """The same without the kernels."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module.Problem, "kernels", lambda *_: None)
+        return module.linearise(Robot(r.model), *state, **given)
+
+
+def assert_same(mine: Any, right: Any) -> None:
+    assert "_found" in vars(mine) and "_found" not in vars(right)
+    for name in FIELDS:
+        x, y = (np.asarray(getattr(z, name)) for z in (mine, right))
+        assert x.shape == y.shape and x.dtype == y.dtype, name
+        assert np.abs(x - y).max(initial=0.0) <= DYNAMICS * max(1.0, np.abs(y).max(initial=0.0)), name
+        assert isinstance(getattr(mine, name), np.ndarray) == isinstance(getattr(right, name), np.ndarray)
+    for name in RARE:
+        np.testing.assert_equal(getattr(mine, name), getattr(right, name))
+
+
+def feet(r: Robot) -> list[dict[str, Any]]:
+    return [{"link": r.link_names[-3], "point": (0.1, 0.2, 0.3)}]
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("base", ["floating", "fixed"])
+def test_as_on_arrays(base: str, held: bool) -> None:
+    """One state, and a batch of 11, which is more than a tile."""
+    r = Robot(all_kinds(base))
+    given: dict[str, Any] = {"outputs": ["q", "a", f"velocity:{r.link_names[-1]}"]}
+    if held:
+        given |= {"contacts": feet(r), "constraints": [every_constraint(r)[k] for k in (1, 2)], "t": 0.4}
+    x = [np.array(y) for y in zip(*(state(r.model, k) for k in range(11)))]
+    right = on_arrays(r, *x, **given)
+    for _ in range(2):
+        mine = r.linearise(*x, **given)
+        assert_same(mine, right)
+    one = r.linearise(*(y[9] for y in x), **given)
+    assert_same(one, on_arrays(r, *(y[9] for y in x), **given))
+
+
+def test_driven_rates_and_passive_forces() -> None:
+    r = drevo.load("puma560")
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 3, 6))
+    for given in ({"actuated": list(r.joint_names[1::2])}, {"passive": False}, {}):
+        assert_same(r.linearise(q, v, tau, **given), on_arrays(r, q, v, tau, **given))
+        assert_same(r.linearise(q[0], v[0], tau[0], **given), on_arrays(r, q[0], v[0], tau[0], **given))
+
+
+def test_arguments_may_change_between_calls() -> None:
+    """Arrays of a state that are written to afterwards, contacts that change, what is refused."""
+    r = drevo.load("biped", base="floating")
+    q, v, tau = r.neutral(), np.zeros(r.nv), np.zeros(r.nv)
+    contacts = [{"link": "right_foot", "point": (0, 0, 0)}]
+    first, before = r.linearise(q, v, tau, contacts=contacts), on_arrays(r, q, v, tau, contacts=contacts)
+    q[2] += 1.0
+    q[7:] += 0.3
+    assert_same(first, before)
+    contacts[0]["link"] = "left_foot"
+    for _ in range(2):
+        assert_same(r.linearise(q, v, tau, contacts=contacts), on_arrays(r, q, v, tau, contacts=contacts))
+    again = pickle.loads(pickle.dumps(first))  # noqa: S301
+    assert np.array_equal(again.A, first.A) and again.states == first.states
+    with pytest.raises(ValueError, match="read-only"):
+        first.A[0, 0] = 1.0
+    with pytest.raises(drevo.InputError, match="linearise: q"):
+        r.linearise(q[1:], v, tau, contacts=contacts)
+    with pytest.raises(drevo.InputError, match="passive"):
+        r.linearise(q, v, tau, contacts=contacts, passive=1)
+    with pytest.raises(drevo.NumericsError, match="quaternion"):
+        r.linearise(2.0 * q, v, tau, contacts=contacts)
+
+
+def test_without_machine_code() -> None:
+    """The programs and their tails on arrays."""
+    r = drevo.load("biped", base="floating")
+    rng = np.random.default_rng(2)
+    q, (v, tau) = r.random(rng, 3), rng.normal(size=(2, 3, r.nv))
+    for contacts in (None, [{"link": "right_foot", "point": (0, 0.1, 0)}]):
+        k = programs.LinearKernels(prepared_set(r, contacts, None), (6, 8, 9), False)
+        if contacts is None:
+            program, given = programs.free_program(r.model, k.driven, False), [q, v, tau]
+        else:
+            assert k.given.kernels is not None
+            program = programs.held_program(r.model, k.given.kernels.pattern, k.driven, False)
+            time = np.zeros(1)
+            given = [k.motion(q, v, tau, time, *k.given.numbers), tau, time, *k.given.numbers]
+        found = Function(Built(manifest_of(program, Spec()), None, program), Spec())(*given)
+        right = k.entry(q, v, tau)
+        assert np.abs(found - right).max() <= 1e-9 * np.abs(right).max()
+
+
+def test_rows_that_depend_are_solved_on_arrays() -> None:
+    """Four corners of a foot: the model is that of before, and says how many rows count."""
+    r = drevo.load("biped", base="floating")
+    q, v, tau = r.neutral(), np.zeros(r.nv), np.zeros(r.nv)
+    contacts = [{"link": "right_foot", "point": (x, y, 0)} for x in (-0.1, 0.1) for y in (-0.05, 0.05)]
+    found = r.linearise(q, v, tau, contacts=contacts)
+    assert found.rank == 6 and np.array_equal(found.A, on_arrays(r, q, v, tau, contacts=contacts).A)
