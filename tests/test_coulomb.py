@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.contact.moreau import StepResult, TouchingRobot, on_plane, step, step_problem, touching_robot
+from drevo.contact.moreau import GROUND, StepResult, TouchingRobot, on_plane, step, step_problem, touching_robot
 from drevo.contact.solve import TOLERANCE, impulses, problem_of
+from drevo.mechanics.algorithms.colliders import Proximity
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
-from drevo.mechanics.algorithms.delassus import Approach, ContactSlot, MoreauStep
-from drevo.mechanics.spatial import UNIT, Vec
+from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
+from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import build_tree
 
 Array = np.ndarray[Any, Any]
@@ -45,13 +46,13 @@ def test_impulses_of_known_problems(robot: str) -> None:
     """Made by another implementation, by sweeps; the impulses of a foot's several points are not unique."""
     cases = HARD[robot]
     delassus, b, mu = stacked(cases)
-    found = impulses(problem_of(delassus, b, mu), tolerance=1e-12, first=1500 if robot == "talos" else 6)
+    found = impulses(problem_of(delassus, b, mu), tolerance=1e-12, first=1500 if robot == "talos" else 8)
     assert found.residual.max() <= 1e-12
     u = np.einsum("kij,jk->ki", delassus, found.lam) + b
     assert np.abs(u - [c["u"] for c in cases]).max() < 1e-9
     if robot != "talos":
         assert np.abs(found.lam.T - [c["lam"] for c in cases]).max() < 1e-9
-    assert found.steps.max() == 0
+    assert found.steps.max() <= 1
 
 
 def random_blocks(count: int, seed: int) -> tuple[Array, Array, Array]:
@@ -243,12 +244,12 @@ def boxes(count: int, half: float) -> tuple[drevo.Robot, list[ContactSlot]]:
     return b.robot(), slots
 
 
-def corner(poses: Any, k: int, at: Vec) -> Approach:
+def corner(poses: Any, k: int, at: Vec) -> Proximity:
     """Of a box on the top of the one below, or on the ground."""
     low, x = poses[k - 1], poses[k].p + poses[k].R @ at
     n, t, o = (low.R @ e for e in (UNIT[2], UNIT[0], UNIT[1]))
     top = -at.z if k else 0.0
-    return Approach(n.dot(x - low.p) - top, x, (n, t, o))
+    return Proximity(n.dot(x - low.p) - top, x, Mat(n, t, o))
 
 
 def test_three_boxes_stay_where_they_are() -> None:
@@ -299,7 +300,7 @@ def test_the_problem_of_a_quadruped_is_that_of_pinocchio() -> None:
     pin.computeJointJacobians(model, data, q)
     pin.updateFramePlacements(model, data)
     J = np.vstack([midway(pin, model, data, model.getFrameId(f)) for f in feet])
-    gaps = np.array([float(a.dist[0]) for a in free.approaches])
+    gaps = np.array([float(a.dist[0]) for a in free.touches])
     shift = np.where(gaps > 0.0, gaps * 1e3, 0.2e3 * np.minimum(gaps + 1e-4, 0.0))
     b = J @ vf
     b[::3] += shift
@@ -332,9 +333,9 @@ def test_feet_on_several_points_each_converge_by_newtons_method() -> None:
     assert (np.hypot(lam[:, 1], lam[:, 2]) <= mu * lam[:, 0] + 1e-8 * size).all()
 
 
-def closed(body: int, at: Vec, poses: Any) -> Approach:
+def closed(body: int, at: Vec, poses: Any) -> Proximity:
     """A point of a body that touches a level ground wherever it is."""
-    return Approach(0.0, poses[body].p + poses[body].R @ at, (UNIT[2], UNIT[1], -UNIT[0]))
+    return Proximity(0.0, poses[body].p + poses[body].R @ at, GROUND)
 
 
 def midway(pin: Any, model: Any, data: Any, foot: int) -> Array:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..mechanics.acting import offsets_of
+from ..mechanics.algorithms.colliders import Proximity
 from ..mechanics.algorithms.delassus import (
-    Approach,
     ContactSlot,
     FreeMotion,
     JointBounds,
@@ -23,23 +23,24 @@ from ..mechanics.algorithms.delassus import (
 from ..mechanics.algorithms.kinematics import Pose
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.scalar import Scalar, Vector
-from ..mechanics.spatial import UNIT, Vec
+from ..mechanics.spatial import UNIT, Mat, Vec
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from .solve import TOLERANCE, Impulses, impulses
 
 Array = np.ndarray[Any, Any]
-GROUND = (UNIT[2], UNIT[1], -UNIT[0])  # normal and tangents of the plane z = 0
+GROUND = Mat(UNIT[2], UNIT[1], -UNIT[0])  # normal and tangents of the plane z = 0
 
 
 @dataclass(frozen=True)
 class TouchingRobot:
-    """What a step is made for."""
+    """What a step is made for. checked: joints whose bounds are looked at in the end, and have no rows."""
 
     model: Model
     slots: tuple[ContactSlot, ...]
     joints: tuple[JointBounds, ...]
     stepping: MoreauStep
+    checked: tuple[JointBounds, ...] = ()
 
 
 class StepResult(NamedTuple):
@@ -64,14 +65,14 @@ def on_plane(tree: Tree, link: str, point: Vector, mu: Scalar, radius: Scalar = 
     """A sphere about a point of a link, which may touch the plane z = 0; a point where it has no radius."""
     frame = tree.frames[link]
     at = frame.p + frame.R @ Vec(*point)
-    return ContactSlot((-1, frame.body), partial(_approach, frame.body, at, radius), mu)
+    return ContactSlot((-1, frame.body), partial(_above, frame.body, at, radius), mu)
 
 
-def _approach(body: int, at: Vec, radius: Scalar, poses: Mapping[int, Pose]) -> Approach:
+def _above(body: int, at: Vec, radius: Scalar, poses: Mapping[int, Pose]) -> Proximity:
     here = poses[body]
     centre = here.p + here.R @ at
     gap = centre.z - radius
-    return Approach(gap, Vec(centre.x, centre.y, 0.5 * gap), GROUND)
+    return Proximity(gap, Vec(centre.x, centre.y, 0.5 * gap), GROUND)
 
 
 def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:
@@ -99,10 +100,10 @@ def step(m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = TO
     found = impulses(free.problem, tolerance)
     q1, v1 = (_stacked(x, count) for x in moved(passive_tree(m.model), list(q.T), free.pushed(list(found.lam)), h))
     forces = np.zeros((count, len(m.slots), 3))
-    for k, a in enumerate(free.approaches):
+    for k, a in enumerate(free.touches):
         n, s, t = (found.lam[3 * k + i] / h for i in range(3))
         forces[:, k] = _stacked([n * x + s * y + t * z for x, y, z in zip(*a.frame)], count)
-    gaps = _stacked([a.dist for a in free.approaches], count)
+    gaps = _stacked([a.dist for a in free.touches], count)
     return StepResult(q1, v1, forces, found.residual, gaps, found)
 
 

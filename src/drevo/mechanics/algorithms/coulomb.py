@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..scalar import Matrix, Scalar, Vector, clip, dot, maximum, sqrt, where
 
@@ -71,13 +71,14 @@ class ImpulseProblem(NamedTuple):
 class ContactBlock(NamedTuple):
     """What of G_ii is prepared once: S = G_tt - g_tn g_tn' / G_nn by its axes, Q = [[c, -s], [s, c]].
 
-    over: 1 / G_nn; stiff: the eigenvalues of S; across: Q' g_tn.
+    over: 1 / G_nn; stiff, soft: the eigenvalues of S, and one over each; across: Q' g_tn.
     """
 
     over: Scalar
     c: Scalar
     s: Scalar
     stiff: tuple[Scalar, Scalar]
+    soft: tuple[Scalar, Scalar]
     across: tuple[Scalar, Scalar]
     scale: Scalar
 
@@ -96,7 +97,8 @@ class ContactBlock(NamedTuple):
         side = where(e < 0.0, -1.0, 1.0)
         c, s = where(cosine < 0.0, abs(short), long), where(cosine < 0.0, side * long, short)
         stiff = maximum(mean + size, floor), maximum(mean - size, floor)
-        return cls(over, c, s, stiff, (c * x + s * y, c * y - s * x), maximum(mean, floor))
+        soft = 1.0 / stiff[0], 1.0 / stiff[1]
+        return cls(over, c, s, stiff, soft, (c * x + s * y, c * y - s * x), maximum(mean, floor))
 
     def impulse(self, w: Vector, law: RowLaw, y: Scalar) -> tuple[list[Scalar], Scalar]:
         """lam with u = G_ii lam + w under the law, and y, where its search ended; y: where it begins, in (0, 1).
@@ -106,36 +108,50 @@ class ContactBlock(NamedTuple):
         mu = law.bound
         t, o = self.c * w[1] + self.s * w[2], self.c * w[2] - self.s * w[1]
         r = t - self.across[0] * w[0] * self.over, o - self.across[1] * w[0] * self.over
-        stuck = self._at(w[0], r, 0.0)
-        sticks = stuck[2] <= mu * stuck[3]
+        stuck = -(r[0] * self.soft[0]), -(r[1] * self.soft[1])
+        held = self._normal(w[0], stuck)
+        room = mu * held
+        sticks = where(room < 0.0, -1.0, room * room - stuck[0] * stuck[0] - stuck[1] * stuck[1])
         low: Scalar = 0.0
         high: Scalar = 1.0
         for _ in range(INNER):
-            value, slope = self._excess(w[0], r, mu, y)
-            low, high = where(value > 0.0, y, low), where(value > 0.0, high, y)
-            step = y - value / where(abs(slope) > LEAST, slope, LEAST)
-            y = where(step < low, 0.5 * (low + high), where(step > high, 0.5 * (low + high), step))
-        x, z, size, normal = self._at(w[0], r, y)
-        normal = maximum(normal, 0.0)
-        onto = mu * normal / maximum(size, LEAST)
-        found = [where(sticks, a, b) for a, b in zip(stuck[:2], (x * onto, z * onto))]
-        normal = where(sticks, stuck[3], normal)
-        lam = [normal, self.c * found[0] - self.s * found[1], self.s * found[0] + self.c * found[1]]
+            slides, step = self._newton(w[0], r, mu, y)
+            low, high = where(slides, y, low), where(slides, high, y)
+            middle = 0.5 * (low + high)
+            y = where(step < low, middle, where(step > high, middle, step))
+        x, z = self._tangents(r, y)[:2]
+        normal = maximum(self._normal(w[0], (x, z)), 0.0)
+        onto = mu * normal / maximum(sqrt(x * x + z * z), LEAST)
+        stays = sticks < 0.0
+        x, z, normal = (
+            where(stays, x * onto, stuck[0]),
+            where(stays, z * onto, stuck[1]),
+            where(stays, normal, held),
+        )
+        lam = [normal, self.c * x - self.s * z, self.s * x + self.c * z]
         return [where(w[0] < 0.0, part, 0.0) for part in lam], y
 
-    def _at(self, w: Scalar, r: Sequence[Scalar], y: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """lam_t along the axes of S, its size, and lam_n, at y."""
-        x, z = (-(a * (1.0 - y)) / (s * (1.0 - y) + self.scale * y) for a, s in zip(r, self.stiff))
-        normal = -((w + self.across[0] * x + self.across[1] * z) * self.over)
-        return x, z, sqrt(x * x + z * z), normal
+    def _normal(self, w: Scalar, tangents: Sequence[Scalar]) -> Scalar:
+        """lam_n by which nothing moves along the normal."""
+        return -((w + self.across[0] * tangents[0] + self.across[1] * tangents[1]) * self.over)
 
-    def _excess(self, w: Scalar, r: Sequence[Scalar], mu: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
-        """|lam_t| - mu lam_n and its slope by y."""
-        x, z, size, normal = self._at(w, r, y)
-        below = [s * (1.0 - y) + self.scale * y for s in self.stiff]
-        dx, dz = (a * self.scale / (d * d) for a, d in zip(r, below))
-        along = (x * dx + z * dz) / maximum(size, LEAST)
-        return size - mu * normal, along + mu * (self.across[0] * dx + self.across[1] * dz) * self.over
+    def _tangents(self, r: Sequence[Scalar], y: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """lam_t at y along the axes of S, and one over each of (1 - y) S + y scale."""
+        a, part = 1.0 - y, self.scale * y
+        d, e = self.stiff[0] * a + part, self.stiff[1] * a + part
+        both = 1.0 / (d * e)
+        d, e = e * both, d * both
+        return -(r[0] * a * d), -(r[1] * a * e), d, e
+
+    def _newton(self, w: Scalar, r: Sequence[Scalar], mu: Scalar, y: Scalar) -> tuple[Any, Scalar]:
+        """Whether |lam_t| is above mu lam_n at y, and where its tangent has no more of it."""
+        x, z, d, e = self._tangents(r, y)
+        square, k = x * x + z * z, self.across
+        size, room = sqrt(square), mu * self._normal(w, (x, z))
+        dx, dz = r[0] * self.scale * (d * d), r[1] * self.scale * (e * e)
+        slope = x * dx + z * dz + mu * ((k[0] * dx + k[1] * dz) * self.over) * size
+        excess = square - room * size  # one number for both, or the bracket would lose a root by its rounding
+        return excess > 0.0, y - excess / where(abs(slope) > LEAST, slope, LEAST)
 
 
 class JointBlock(NamedTuple):
@@ -193,15 +209,15 @@ def onto_cone(x: Vector, mu: Scalar) -> list[Scalar]:
     return [where(inside, a, where(outside, 0.0, b)) for a, b in zip(x, near)]
 
 
-def natural_map(p: ImpulseProblem, lam: Vector) -> list[Scalar]:
-    """(lam - P(lam - rho u^)) / rho of all rows, m/s, rho one over the mean diagonal of the block.
+def natural_map(p: ImpulseProblem, lam: Vector, stiff: Scalar = 1.0) -> list[Scalar]:
+    """(lam - P(lam - rho u^)) / rho of all rows, m/s, 1 / rho the mean diagonal of the block times `stiff`.
 
     It is 0 where all laws hold. P is the projection on the cone, u^ = u + mu |u_t| n; a joint takes what its block
     says.
     """
     out: list[Scalar] = []
     for law in p.laws:
-        u, mean = p.velocity(lam, law.rows), p.trace(law)
+        u, mean = p.velocity(lam, law.rows), p.trace(law) * stiff
         rho = 1.0 / mean
         own = [lam[r] for r in law.rows]
         if isinstance(law, ContactLaw):

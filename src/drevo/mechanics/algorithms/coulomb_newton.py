@@ -16,20 +16,19 @@ from .coulomb import LEAST, ContactLaw, ImpulseProblem, JointBlock, JointLaw, na
 DAMPING = 1e-3  # of the scale of J' J, times the residual over the largest |b|
 FLOOR = 1e-14  # of the same scale
 ENOUGH = 0.1  # of the decrease of |F|^2 by a whole step along a straight line
-GOLDEN = 0.6180339887498949
 
 
-def linearised(p: ImpulseProblem, lam: Vector) -> tuple[list[Scalar], Matrix]:
+def linearised(p: ImpulseProblem, lam: Vector, stiff: Scalar = 1.0) -> tuple[list[Scalar], Matrix]:
     """The natural map F and a generalised Jacobian of it by lam."""
     J: Matrix = []
     for law in p.laws:
-        J += _contact_rows(p, law, lam) if isinstance(law, ContactLaw) else [_joint_row(p, law, lam)]
-    return natural_map(p, lam), J
+        J += _contact_rows(p, law, lam, stiff) if isinstance(law, ContactLaw) else [_joint_row(p, law, lam, stiff)]
+    return natural_map(p, lam, stiff), J
 
 
-def _contact_rows(p: ImpulseProblem, law: ContactLaw, lam: Vector) -> Matrix:
+def _contact_rows(p: ImpulseProblem, law: ContactLaw, lam: Vector, stiff: Scalar) -> Matrix:
     """m (1 - D) e + D W G, D the slope of the projection, W that of u^ by u, m the mean diagonal."""
-    u, m = p.velocity(lam, law.rows), p.trace(law)
+    u, m = p.velocity(lam, law.rows), p.trace(law) * stiff
     speed = sqrt(u[1] * u[1] + u[2] * u[2])
     away = law.bound / maximum(speed, LEAST)
     turned = [1.0, u[1] * away, u[2] * away]  # the first row of W
@@ -64,23 +63,35 @@ def _projection_slope(x: Vector, mu: Scalar) -> Matrix:
     ]
 
 
-def _joint_row(p: ImpulseProblem, law: JointLaw, lam: Vector) -> list[Scalar]:
+def _joint_row(p: ImpulseProblem, law: JointLaw, lam: Vector, stiff: Scalar) -> list[Scalar]:
     """G where friction or a bound holds the joint, m e where it moves freely."""
-    (u,), m, r = p.velocity(lam, law.rows), p.trace(law), law.at
+    (u,), m, r = p.velocity(lam, law.rows), p.trace(law) * stiff, law.at
     w = u - m * lam[r]
     after = w + m * JointBlock(1.0 / m, m).impulse([w], law)[0][0]
     free = where(abs(w) > m * law.bound, where(after > law.lower, where(after < law.upper, 1.0, 0.0), 0.0), 0.0)
     return [(1.0 - free) * x + (free * m if k == r else 0.0) for k, x in enumerate(p.G[r])]
 
 
-def newton_step(p: ImpulseProblem, lam: Vector, damping: Scalar) -> tuple[list[Scalar], Scalar]:
+def newton_step(
+    p: ImpulseProblem, lam: Vector, damping: Scalar, stiff: Scalar = 1.0
+) -> tuple[list[Scalar], Scalar]:
     """The way from lam by least squares, and |F|^2 at lam. damping: times what `DAMPING` says."""
-    F, J = linearised(p, lam)
-    square, scale = dot(F, F), mean_diagonal(p)
-    more = scale * scale * (DAMPING * damping * sqrt(square) / largest_speed(p) + FLOOR)
+    F, J = linearised(p, lam, stiff)
+    square = dot(F, F)
+    more = stabiliser(p, damping, square)
     columns = [list(c) for c in zip(*J)]
-    A = [[dot(c, columns[j]) + (more if i == j else 0.0) for j in range(i + 1)] for i, c in enumerate(columns)]
+    A = [[dot(c, columns[j]) + (more[i] if i == j else 0.0) for j in range(i + 1)] for i, c in enumerate(columns)]
     return _solved(A, [-dot(c, F) for c in columns]), square
+
+
+def stabiliser(p: ImpulseProblem, damping: Scalar, square: Scalar) -> list[Scalar]:
+    """What is added to the diagonal of J' J, by |F|^2: of every row by its own scale."""
+    part = DAMPING * damping * sqrt(square) / largest_speed(p) + FLOOR
+    out: list[Scalar] = []
+    for law in p.laws:
+        size = p.trace(law)
+        out += [size * size * part] * len(law.rows)
+    return out
 
 
 def largest_speed(p: ImpulseProblem) -> Scalar:
@@ -90,14 +101,6 @@ def largest_speed(p: ImpulseProblem) -> Scalar:
         for r in law.rows:
             most = maximum(most, -p.b[r] if isinstance(law, ContactLaw) and r == law.at else abs(p.b[r]))
     return most
-
-
-def mean_diagonal(p: ImpulseProblem) -> Scalar:
-    """What an impulse changes, on average."""
-    total: Scalar = LEAST
-    for r in range(len(p.b)):
-        total = total + p.G[r][r]
-    return total * (1.0 / len(p.b))
 
 
 def _solved(A: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
@@ -118,11 +121,3 @@ def _solved(A: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
         for i in range(k + 1, n):
             x[k] = x[k] - A[i][k] * x[i]
     return x
-
-
-def another_start(p: ImpulseProblem, attempt: int) -> list[Scalar]:
-    """Another place to begin: normal impulses that would stop the contacts, in changing shares."""
-    size, lam = largest_speed(p) / mean_diagonal(p), [0.0 * x for x in p.b]
-    for k, law in enumerate(x for x in p.laws if isinstance(x, ContactLaw)):
-        lam[law.at] = size * ((attempt * GOLDEN * (k + 1)) % 1.0)
-    return lam

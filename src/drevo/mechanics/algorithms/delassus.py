@@ -20,6 +20,7 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, dot, maximum, minimum, 
 from ..spatial import Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
+from .colliders import Proximity
 from .coulomb import ContactLaw, ImpulseProblem, JointLaw, RowLaw
 from .inertia_matrix import Factors, elimination_order, guard_pivots, mass_matrix_rows
 from .inverse_dynamics import inverse_dynamics
@@ -29,19 +30,11 @@ from .passive import passive
 APART = 1e9  # m/s: how fast a contact that is open seems to part
 
 
-class Approach(NamedTuple):
-    """Two surfaces near each other: distance, the point midway, normal (from a to b) and tangents as rows."""
-
-    dist: Scalar
-    point: Vec
-    frame: tuple[Vec, Vec, Vec]
-
-
 class ContactSlot(NamedTuple):
-    """A place where bodies a and b (-1 the ground) may touch. approach: from the poses of all bodies."""
+    """A place where bodies a and b (-1 the ground) may touch. touch: from the poses of all bodies."""
 
     bodies: tuple[int, int]
-    approach: Callable[[Mapping[int, Pose]], Approach]
+    touch: Callable[[Mapping[int, Pose]], Proximity]
     mu: Scalar
 
 
@@ -69,14 +62,16 @@ class MoreauStep:
 class FreeMotion(NamedTuple):
     """The velocities of a step without impulses, and what impulses change of them.
 
-    rows: Y = J L^-1, over the order of elimination. approaches: of the slots.
+    rows: Y = J L^-1, over the order of elimination. touches: of the slots. bounds: of the rates of joints that
+    have no row, lower and upper.
     """
 
     problem: ImpulseProblem
     vf: list[Scalar]
     factors: Factors
     rows: Matrix
-    approaches: list[Approach]
+    touches: list[Proximity]
+    bounds: list[tuple[Scalar, Scalar]]
 
     def pushed(self, lam: Vector) -> list[Scalar]:
         """v+ = vf + M^-1 J' lam."""
@@ -92,16 +87,17 @@ def free_motion(
     slots: Sequence[ContactSlot],
     joints: Sequence[JointBounds],
     s: MoreauStep,
+    checked: Sequence[JointBounds] = (),
 ) -> FreeMotion:
-    """The problem of a step."""
+    """The problem of a step. checked: joints whose bounds have no rows, but are told."""
     poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
     f = _damped_factors(tree, q, s.h)
     force = [t - x + p for t, x, p in zip(tau, fixed_axes_bias(tree, q, v), without_friction(tree, q, v))]
     half = f.solve_transposed([s.h * x for x in force])
     vf = [a + b for a, b in zip(v, f.solve_lower(half))]
-    approaches = [x.approach(poses) for x in slots]
+    touches = [x.touch(poses) for x in slots]
     J: Matrix = []
-    for slot, a in zip(slots, approaches):
+    for slot, a in zip(slots, touches):
         J += contact_rows(tree, poses, slot.bodies, a)
     J += [[1.0 if k == x.rate else 0.0 for k in range(tree.nv)] for x in joints]
     Y = [f.solve_transposed(row) for row in J]
@@ -111,12 +107,13 @@ def free_motion(
     before = [dot(row, v) for row in J]
     b = [dot(row, vf) for row in J]
     laws: list[RowLaw] = []
-    for slot, a in zip(slots, approaches):
+    for slot, a in zip(slots, touches):
         at = 3 * len(laws)
         b[at] = b[at] + closing_speed(a.dist, before[at], s)
         laws.append(ContactLaw(at, slot.mu))
     laws += [joint_law(x, 3 * len(slots) + k, q[x.q], v[x.rate], s) for k, x in enumerate(joints)]
-    return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, approaches)
+    told = [joint_law(x, 0, q[x.q], v[x.rate], s) for x in checked]
+    return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, touches, [(x.lower, x.upper) for x in told])
 
 
 def _damped_factors(tree: Tree, q: Vector, h: Scalar) -> Factors:
@@ -176,7 +173,7 @@ def without_friction(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     return passive(tree.replace(acting=tuple(a._replace(friction=0.0) for a in tree.acting)), q, v)
 
 
-def contact_rows(tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], a: Approach) -> Matrix:
+def contact_rows(tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], a: Proximity) -> Matrix:
     """The velocity of the second body less that of the first at the point, along normal and tangents, by v."""
     rows: Matrix = [[0.0] * tree.nv for _ in range(3)]
     for body, sign in zip(bodies, (-1.0, 1.0)):

@@ -1,0 +1,202 @@
+"""The stages of a step under the exact law: its problem, a sweep, the residual, Newton's method, the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..codegen.graph.node import Expr
+from ..codegen.graph.program import Program
+from ..compiler.tracer import Tracer
+from ..mechanics.algorithms.coulomb import (
+    Block,
+    ContactLaw,
+    ImpulseProblem,
+    RowLaw,
+    blocks,
+    gauss_seidel,
+    natural_map,
+    residual,
+)
+from ..mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
+from ..mechanics.algorithms.delassus import free_motion, moved
+from ..mechanics.algorithms.inertia_matrix import Factors
+from ..mechanics.scalar import Scalar, dot, maximum, where
+from .moreau import TouchingRobot
+from .packing import Pack, of
+from .solve import EASE, STIFFEN
+from .stages import StageTracer
+
+PackedBlock = tuple[type[Any], list[Any]]
+NUMBERS = ("left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff")
+
+
+class MoreauStages:
+    """`parts` by name and `sizes` of the blocks between them; of several sets in one function by a prefix.
+
+    "free": the problem and what the end needs of the dynamics; "lam": impulses, "best": the best of them so far.
+    only: the end writes those rows of the batch alone for which a set before this one has found joints beyond the
+    bounds that it looks at in the end; the name of that number.
+    """
+
+    def __init__(self, robot: TouchingRobot, tolerance: float, prefix: str = "", only: str = "") -> None:
+        self.robot, self.tolerance, self.prefix, self.only = robot, tolerance, prefix, only
+        self.parts: dict[str, Program] = {}
+        self.sizes: dict[str, int] = {}
+        t = Tracer("free", robot.model, acting=True)
+        q, v, tau = t.state("q", "v", "tau")
+        if prefix:
+            t.units.clear()
+        self.tree = t.tree
+        self._declare_free(t, q, v, tau)
+        n, laws = len(self.b), len(self.laws)
+        self.rows, self.padded = n, -(-n // 4) * 4
+        own = {"lam": n, "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
+               "A": self.padded * self.padded, "inverse": n, "changes": n} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
+        self.sizes |= {self.named(k): max(1, size) for k, size in own.items()}
+        self.sizes |= {"q": self.tree.nq, "v": self.tree.nv, "tau": self.tree.nv}
+        self.sizes |= {only: 1} if only else {}
+        self.sizes |= {"q1": self.tree.nq, "v1": self.tree.nv, "forces": 3 * len(robot.slots), "residual": 1}
+        for write in (self.sweep, self.judge, self.linear, self.trial, self.advance, self.keep, self.end):
+            self._add(write.__name__, write)
+
+    def named(self, block: str) -> str:
+        return self.prefix + block
+
+    def _add(self, name: str, write: Any) -> None:
+        s = StageTracer(name, self.sizes)
+        write(s)
+        self.parts[self.named(name)] = s.t.program()
+
+    # -- the problem ----------------------------------------------------------------------------------------
+
+    def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
+        r, pack = self.robot, Pack()
+        found = free_motion(t.tree, q, v, tau, r.slots, r.joints, r.stepping, r.checked)
+        put, p = pack.put_all, found.problem
+        self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
+        self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
+        self.prepared = [_packed(x, pack) for x in blocks(p)]
+        self.vf, self.Y = put(found.vf), [put(row) for row in found.rows]
+        self.inverse = put(found.factors.inverse)
+        self.L = [{j: pack.put(x) for j, x in row.items()} for row in found.factors.L]
+        self.order = found.factors.order
+        self.frames = [put(x for axis in a.frame for x in axis) for a in found.touches]
+        self.checked = [(x, put(bounds)) for x, bounds in zip(r.checked, found.bounds)]
+        t.output(self.named("free"), pack.values(t.graph))
+        self.sizes[self.named("free")] = len(pack)
+        self.parts[self.named("free")] = t.program()
+
+    def read(self, s: StageTracer, block: str) -> list[Expr]:
+        return s.read(self.named(block))
+
+    def number(self, s: StageTracer, block: str) -> Expr:
+        return self.read(s, block)[0]
+
+    def write(self, s: StageTracer, **values: Any) -> None:
+        s.write(**{self.named(k): x for k, x in values.items()})
+
+    def problem(self, s: StageTracer) -> ImpulseProblem:
+        free = self.read(s, "free")
+        n = range(len(self.b))
+        G = [[of(free, self.G[max(i, j)][min(i, j)]) for j in n] for i in n]
+        laws: list[RowLaw] = [type(x)(x.at, *(of(free, y) for y in x[1:])) for x in self.laws]
+        return ImpulseProblem(G, [of(free, x) for x in self.b], laws)
+
+    # -- the solver -----------------------------------------------------------------------------------------
+
+    def sweep(self, s: StageTracer) -> None:
+        """Of the lanes that go on."""
+        free, lam, search = self.read(s, "free"), self.read(s, "lam"), self.read(s, "search")
+        going = self.number(s, "going") > 0.0
+        prepared = [_unpacked(x, free) for x in self.prepared]
+        new, after, change = gauss_seidel(self.problem(s), prepared, lam, search)
+        self.write(s, lam=[where(going, x, y) for x, y in zip(new, lam)])
+        kept = [
+            where(going, x, y) if isinstance(law, ContactLaw) else y for x, y, law in zip(after, search, self.laws)
+        ]
+        self.write(s, search=kept, going=where(going, where(change > self.tolerance, 1.0, 0.0), 0.0))
+
+    def judge(self, s: StageTracer) -> None:
+        """The residual; going: lanes for which it is too large, and was in all attempts."""
+        left, least = residual(self.problem(s), self.read(s, "lam")), self.number(s, "least")
+        going = where(least > self.tolerance, where(left > self.tolerance, 1.0, 0.0), 0.0)
+        self.write(s, left=left, going=going)
+
+    def linear(self, s: StageTracer) -> None:
+        """F, its Jacobian by columns, what is added to the diagonal, and which lanes want a step."""
+        p, lam = self.problem(s), self.read(s, "lam")
+        F, J = linearised(p, lam, self.number(s, "stiff"))
+        square = dot(F, F)
+        columns = [row[k] for k in range(self.rows) for row in J]
+        columns += [0.0] * ((self.padded - self.rows) * self.rows)
+        self.write(s, F=F, J=columns, square=square, changes=stabiliser(p, self.number(s, "damping"), square))
+        self.write(s, open=self.number(s, "going"), share=1.0, taken=0.0)
+
+    def trial(self, s: StageTracer) -> None:
+        """Whether the present share of a step lowers |F|^2 enough; then half of it."""
+        lam, way = self.read(s, "lam"), self.read(s, "way")
+        share, opened = self.number(s, "share"), self.number(s, "open")
+        found = natural_map(self.problem(s), [x + share * y for x, y in zip(lam, way)], self.number(s, "stiff"))
+        enough = dot(found, found) < self.number(s, "square") * (1.0 - ENOUGH * share)
+        good = where(opened > 0.0, where(enough, 1.0, 0.0), 0.0)
+        self.write(
+            s, taken=where(good > 0.0, share, self.number(s, "taken")), open=opened - good, share=0.5 * share
+        )
+
+    def advance(self, s: StageTracer) -> None:
+        lam, way, taken = self.read(s, "lam"), self.read(s, "way"), self.number(s, "taken")
+        damping = self.number(s, "damping")
+        whole = where(taken < 1.0, where(taken > 0.0, 1.0, STIFFEN), EASE)
+        self.write(s, damping=damping * whole, lam=[x + taken * y for x, y in zip(lam, way)])
+
+    def keep(self, s: StageTracer) -> None:
+        """The best so far, where lanes go on from; going: those that have not yet converged."""
+        lam, best, left, least = (self.read(s, k) for k in ("lam", "best", "left", "least"))
+        better = where(least[0] > self.tolerance, where(left[0] < least[0], 1.0, 0.0), 0.0) > 0.0
+        kept = [where(better, x, y) for x, y in zip(lam, best)]
+        now = where(better, left[0], least[0])
+        self.write(s, best=kept, lam=kept, least=now, going=where(now > self.tolerance, 1.0, 0.0))
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def end(self, s: StageTracer) -> None:
+        """q1, v1, the forces and the residual."""
+        free, lam, left = self.read(s, "free"), self.read(s, "best"), self.number(s, "least")
+        M, h = self._factors(free), self.robot.stepping.h
+        y = [dot([of(free, row[k]) for row in self.Y], lam) for k in range(self.tree.nv)]
+        u = [of(free, a) + b for a, b in zip(self.vf, M.solve_lower(y))]
+        q1, v1 = moved(self.tree, s.read("q"), u, h)
+        over, forces = 1.0 / h, list[Scalar]()
+        for k, frame in enumerate(self.frames):
+            axes = [of(free, x) for x in frame]
+            forces += [over * dot(axes[i::3], lam[3 * k : 3 * k + 3]) for i in range(3)]
+        beyond: Scalar = -1.0
+        for x, bounds in self.checked:
+            low, high = (of(free, b) for b in bounds)
+            beyond = maximum(beyond, maximum(low - u[x.rate], u[x.rate] - high))
+        made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "residual": [left]}
+        if self.only:
+            flagged = s.number(self.only) > 0.0
+            made = {k: [where(flagged, a, b) for a, b in zip(x, s.read(k))] for k, x in made.items() if x}
+        else:
+            self.write(s, beyond=beyond)
+        s.write(**{k: x for k, x in made.items() if x})
+
+    def _factors(self, free: Sequence[Expr]) -> Factors:
+        """Those of M, to be solved with."""
+        out = object.__new__(Factors)
+        out.order, out.size = self.order, len(self.order)
+        out.inverse = [of(free, x) for x in self.inverse]
+        out.L = [{j: of(free, x) for j, x in row.items()} for row in self.L]
+        return out
+
+
+def _packed(x: Block, pack: Pack) -> PackedBlock:
+    return type(x), [pack.put_all(y) if isinstance(y, tuple) else pack.put(y) for y in x]
+
+
+def _unpacked(x: PackedBlock, block: Sequence[Expr]) -> Block:
+    kind, parts = x
+    found: Block = kind(*(tuple(of(block, z) for z in y) if isinstance(y, list) else of(block, y) for y in parts))
+    return found

@@ -1,0 +1,168 @@
+"""Compiled steps under Coulomb's law: as the reference on arrays, and over times that it is too slow for."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from test_coulomb import G, ball, block, boxes, closed, resting
+
+import drevo
+from drevo.codegen.runtime.function import Function
+from drevo.compiler.request import requested
+from drevo.contact.exact import exact_step
+from drevo.contact.moreau import TouchingRobot, on_plane, step, touching_robot
+from drevo.contact.moreau_kernel import moreau_program
+from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
+from drevo.mechanics.spatial import Vec
+from drevo.mechanics.tree import build_tree
+
+Array = np.ndarray[Any, Any]
+
+
+def compiled(m: TouchingRobot, tolerance: float = 1e-9) -> Function:
+    """Not kept on disk: its slots have functions that no key tells apart."""
+    return requested(m.model, ("test",), lambda: moreau_program(m, tolerance), lasting=False)
+
+
+def run(f: Function, q: Array, v: Array, steps: int) -> tuple[Array, Array, list[Array]]:
+    """The last state, and the residuals of all steps."""
+    worst = []
+    tau = np.zeros_like(v)
+    for _ in range(steps):
+        q, v, _, r = f(q, v, tau)
+        worst.append(r)
+    return q, v, worst
+
+
+def standing(name: str, feet: tuple[str, ...], limits: bool) -> tuple[drevo.Robot, TouchingRobot]:
+    robot = drevo.load(name, base="floating")
+    tree = build_tree(robot.model)
+    slots = [on_plane(tree, f, (0.0, 0.0, 0.0), 0.6) for f in feet]
+    return robot, touching_robot(robot.model, slots, MoreauStep(1e-3), limits)
+
+
+FEET = ("FL_foot", "FR_foot", "RL_foot", "RR_foot")
+
+
+def states(robot: drevo.Robot, home: list[float], count: int, knees: float = 0.0) -> tuple[Array, Array, Array]:
+    """Feet near the ground, knees partly near their limits."""
+    rng = np.random.default_rng(5)
+    q0 = robot.neutral()
+    q0[7:] = home
+    dq = rng.uniform(-0.1, 0.1, (count, robot.nv))
+    dq[:, :3] = 0.0
+    q = robot.integrate(q0, dq)
+    low = np.sort([robot.pose(q, link=f)[:, 2, 3] for f in FEET], 0)
+    q[:, 2] -= low[rng.integers(0, 4, count), np.arange(count)]
+    if knees:
+        q[::3, 9::3] = knees + rng.uniform(0.0, 1e-3, (len(q[::3]), 4))
+    tau = rng.normal(size=(count, robot.nv)) * 3.0 * (np.arange(robot.nv) > 5)
+    return q, 0.5 * rng.normal(size=(count, robot.nv)), tau
+
+
+@pytest.mark.parametrize(("name", "limits"), [("go2", True), ("go1", False)])
+def test_a_compiled_step_is_the_reference(name: str, limits: bool) -> None:
+    """Go2 with its limits, some of them reached; Go1 with dry friction in every joint."""
+    robot, m = standing(name, FEET, limits)
+    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 61, -2.7227 if limits else 0.0)
+    found, wanted = compiled(m)(q, v, tau), step(m, q, v, tau)
+    for x, y, scale in zip(found, (wanted.q, wanted.v, wanted.forces, wanted.residual), (1.0, 10.0, 1e4, 1.0)):
+        assert np.abs(x - y).max() < 3e-8 * scale
+    assert found[3].max() <= 1e-9
+    touching = (found[2][:, :, 2] > 0.0).sum(1)
+    assert touching.min() < 2 and touching.max() == 4
+    if limits:
+        held = np.abs(np.asarray(wanted.solution.lam)[12:]).max(0) > 0.0
+        assert 5 < held.sum() < 61
+
+
+def test_the_rows_of_a_batch_do_not_know_each_other() -> None:
+    robot, m = standing("go2", FEET, True)
+    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 24, -2.7227)
+    f = compiled(m)
+    every = f(q, v, tau)
+    for k in (0, 5, 21):
+        for x, y in zip(f(q[k], v[k], tau[k]), every):
+            assert np.array_equal(x, y[k])
+
+
+def test_three_boxes_stand_for_ten_seconds() -> None:
+    robot, slots = boxes(3, 0.1)
+    f = compiled(touching_robot(robot.model, slots, MoreauStep(2e-3)))
+    q = np.concatenate([[0.0, 0.0, 0.1 + 0.2 * k, 0.0, 0.0, 0.0, 1.0] for k in range(3)])
+    last, _, residuals = run(f, q, np.zeros(18), 5000)
+    assert np.abs(last - q).max() < 1e-6 and max(residuals) <= 1e-9
+
+
+@pytest.mark.parametrize(("excess", "speed"), [(-1e-9, 8.774330595e-9), (1e-9, 0.0), (-0.2, 1.7548661487418353)])
+def test_a_block_slides_at_exactly_the_tangent_for_a_second(excess: float, speed: float) -> None:
+    a = math.atan(0.5)
+    robot = block((G * math.sin(a), 0.0, -G * math.cos(a)))
+    f = compiled(resting(robot, 0.5 + excess, 0.0, MoreauStep(1e-3)), 1e-15)
+    _, v, _ = run(f, np.zeros(2), np.zeros(2), 1000)
+    assert abs(v[0] - speed) < 1e-12 and abs(v[1]) < 1e-15
+
+
+def test_a_bouncing_ball_comes_nearer_with_the_step() -> None:
+    """The heights of its first two returns, 0.64 and 0.4096 m, to first order."""
+    errors = []
+    for h in (1e-3, 1e-4):
+        f = compiled(resting(block((0.0, 0.0, -G)), 0.5, 0.0, MoreauStep(h, restitution=0.8)))
+        q, v, z = np.array([0.0, 1.0]), np.zeros(2), [1.0]
+        for _ in range(round(1.6 / h)):
+            q, v, _, _ = f(q, v, np.zeros(2))
+            z.append(q[1])
+        up = np.array(z)
+        errors.append(np.abs(up[1:-1][(up[1:-1] > up[:-2]) & (up[1:-1] >= up[2:])][:2] - [0.64, 0.4096]))
+    assert (errors[0] < 2e-3).all() and (errors[1] < 2e-4).all()
+
+
+def test_feet_of_four_points_each_by_newtons_method() -> None:
+    """Talos on eight points, rank 12 of 24: 1000 wild states, all points on the ground."""
+    robot = drevo.load("talos", base="floating")
+    tree = build_tree(robot.model)
+    soles = [tree.frames[f"{side}_sole_link"] for side in ("left", "right")]
+    corners = [(f.body, f.p + f.R @ Vec(x, y, 0.0)) for f in soles for x in (0.1, -0.1) for y in (0.06, -0.06)]
+    slots = [ContactSlot((-1, at[0]), partial(closed, *at), 0.6) for at in corners]
+    f = compiled(TouchingRobot(robot.model, tuple(slots), (), MoreauStep(1e-3)))
+    rng = np.random.default_rng(6)
+    dq = rng.uniform(-0.3, 0.3, (1000, robot.nv))
+    tau = 20.0 * rng.normal(size=(1000, robot.nv)) * (np.arange(robot.nv) > 5)
+    *_, forces, residual = f(robot.integrate(robot.neutral(), dq), rng.normal(size=(1000, robot.nv)), tau)
+    assert ((forces[:, :, 2] > 0.0).sum(1) >= 3).mean() > 0.3
+    assert (residual <= 1e-9).mean() >= 0.999
+    assert (np.hypot(forces[..., 0], forces[..., 1]) <= 0.6 * forces[..., 2] * (1.0 + 1e-6) + 1e-5).all()
+
+
+def test_steps_of_a_model_by_its_own_geoms() -> None:
+    """A ball of 0.1 m with a sphere as collision shape, on the plane, in MJCF's words."""
+    xml = """<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/>
+      <geom type="sphere" size="0.1" mass="1" friction="0.2 0 0"/></body></worldbody></mujoco>"""
+    robot = drevo.load(xml)
+    f = exact_step(robot, 1e-3, "plane")
+    q, v, residuals = run(f, np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0]), np.eye(6)[0], 200)
+    assert abs(np.linalg.norm(v[:3]) - 5.0 / 7.0) < 1e-9 and max(residuals) <= 1e-9
+    bounced = exact_step(robot, 1e-3, "plane", restitution=0.5)
+    assert bounced(np.array([0.0, 0.0, 0.0999, 0.0, 0.0, 0.0, 1.0]), -np.eye(6)[2], np.zeros(6))[1][2] == 0.5
+    sloped = (
+        exact_step(robot, 1e-3, drevo.ground.function(lambda x, y: 0.1 * x)) if hasattr(drevo, "ground") else f
+    )
+    assert np.isfinite(sloped(q, v, np.zeros(6))[3])
+
+
+def test_bad_input_is_one_sentence() -> None:
+    with pytest.raises(drevo.DrevoError, match="no contact geometry"):
+        exact_step(ball(), 1e-3, "plane")
+    robot = drevo.load("go1", base="floating")
+    for given, part in (
+        ({"friction": -0.1}, "friction is -0.1"),
+        ({"restitution": 1.5}, "restitution is 1.5"),
+        ({"dt": 0.0}, "dt is 0.0"),
+        ({"ground": "floor"}, "the ground is 'plane'"),
+    ):
+        with pytest.raises(drevo.DrevoError, match=part):
+            exact_step(robot, **{"dt": 1e-3, "ground": "plane", **given})
