@@ -9,7 +9,7 @@ WORKERS ?= auto
 # tests of a file share what they compile; a worker each, and no threads of BLAS that wait for each other
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
+.PHONY: demo test docs links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
@@ -70,6 +70,19 @@ matrix:                        ## the tests on every Python that is found, each 
 	  if command -v $$python; then $(MAKE) test PYTHON=$$python VENV=build/$$(basename $$python) || exit 1; \
 	  else echo "$$python is not installed: left out"; fi; done
 
+docs: $(VENV)/.docs            ## the pages and the reference as HTML, into build/docs; a warning fails
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
+	@echo build/docs/index.html
+
+links: $(VENV)/.docs           ## whether the links of the docs lead somewhere; needs the network
+	$(BIN)/python -m sphinx -q -b linkcheck -d build/doctrees docs build/links
+
+spelling: $(VENV)/.docs        ## misspelt words in pages, sources and tests
+	$(BIN)/codespell --config tools/codespell.cfg
+
+dist: $(VENV)/.dev             ## the sdist and the wheel, each tried in an environment of its own
+	$(BIN)/python tools/dist.py
+
 BASE ?= HEAD
 replay: $(VENV)/.test          ## what the working tree makes of fifty robots against what BASE made, to the bit
 	rm -rf build/replay && mkdir -p build/replay && git archive $(BASE) src | tar -x -C build/replay
@@ -103,6 +116,10 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install -e '.[test,dev]'
 	@touch $@ $(VENV)/.test $(VENV)/.core
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e '.[design,view,docs]'
+	@touch $@ $(VENV)/.core
 
 clean:                         ## forgets the environment and what was made
 	rm -rf $(VENV) demo build

@@ -43,6 +43,7 @@ class Statistics:
 
     @property
     def mean(self) -> Array:
+        """The mean of every number of the result, in its shape."""
         return np.asarray(self.sum / self.samples)
 
     @property

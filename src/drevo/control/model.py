@@ -176,7 +176,7 @@ class LinearModel(Pictured):
         return np.asarray(np.linalg.eigvals(self.A))
 
     def zeros(self, output: str | None = None, input: str | None = None) -> Array:
-        """Transmission zeros, of as many outputs as inputs, or of one channel by its names."""
+        """Transmission zeros (n,), 1/s or z, of as many outputs as inputs, or of one channel by its names."""
         return transmission_zeros(self._matrices("zeros"), output, input)
 
     def pole_zero_map(self, output: str | None = None, input: str | None = None) -> PoleZeroMap:
@@ -234,7 +234,7 @@ class LinearModel(Pictured):
         return self.write_out().latex()
 
     def decays(self, poles: Array) -> bool:
-        """Whether motions with these poles die out, by more than rounding."""
+        """Whether motions with these poles (n,) die out, by more than rounding."""
         edge = STILL * np.abs(self.A).max(initial=1.0)
         if self.dt is None:
             return bool(np.max(poles.real, initial=-math.inf) < -edge)

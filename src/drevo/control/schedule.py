@@ -143,7 +143,7 @@ def schedule(
     dt: float | None = None,
     **given: Any,
 ) -> Schedule:
-    """Regulators about the equilibria of a grid {joint: rising values}.
+    """Regulators about the equilibria of a grid {joint: rising values, rad or m}.
 
     At every node the joints of the grid have their values and the others go to the equilibrium near q0 (by default
     neutral), as trim finds it; given: its constraints, contacts, f_ext, passive. Q, R: see lqr; dt: gains for a

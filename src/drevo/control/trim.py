@@ -57,7 +57,7 @@ def trim(
     tolerance: float = 1e-9,
     steps: int = 100,
 ) -> Trim:
-    """An equilibrium near q0 that the drives can hold, found by Gauss and Newton's steps along the constraints.
+    """An equilibrium near q0 (nq,) that the drives can hold, by Gauss and Newton's steps along the constraints.
 
     actuated: names of the driven joints, by default all but a floating base or trunk; keep: of joints that stay
     where they are. Contacts keep their places at q0 and hold both ways: `reactions` says whether they would pull.

@@ -37,7 +37,7 @@ class OfLink:
         return entry
 
     def pose(self: Any, q: ArrayLike, link: str | None = None, out: Array | None = None) -> Array:
-        """World from link, (..., 4, 4)."""
+        """World from link, homogeneous, (..., 4, 4): rotation and position, m."""
         try:
             entry = self.known[link]
         except UNKNOWN:
@@ -47,7 +47,7 @@ class OfLink:
     def jacobian(
         self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
     ) -> Array:
-        """J with J v = velocity of the link's frame, (..., 6, nv), linear first.
+        """J with J v = velocity of the link's frame, (..., 6, nv), linear first: m/s, rad/s.
 
         frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
         """
@@ -73,7 +73,7 @@ class OfLink:
     def inverse_operational_inertia(
         self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
     ) -> Array:
-        """J M^-1 J^T of the link, (..., 6, 6), linear first; there at singular tasks too."""
+        """J M^-1 J^T of the link, (..., 6, 6), linear first: 1/kg, 1/(kg m^2); there at singular tasks too."""
         try:
             entry = self.framed[frame][link]
         except UNKNOWN:
@@ -88,7 +88,7 @@ class OfLink:
         frame: str = FRAME,
         out: Array | None = None,
     ) -> Array:
-        """Velocity of the link's frame, (..., 6), linear first."""
+        """Velocity of the link's frame, (..., 6), linear first, m/s and rad/s."""
         try:
             entry = self.framed[frame][link]
         except UNKNOWN:
@@ -105,7 +105,7 @@ class OfLink:
         kind: str = "classical",
         out: Array | None = None,
     ) -> Array:
-        """Acceleration of the link's frame, (..., 6), linear first, gravity not in.
+        """Acceleration of the link's frame, (..., 6), linear first, m/s^2 and rad/s^2, gravity not in.
 
         kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
         """
@@ -125,9 +125,9 @@ class OfLink:
         frame: str = FRAME,
         out: Array | None = None,
     ) -> Array:
-        """What the parent exerts on each moving link, (..., moving links, 6): force, then moment about the
-        origin of the link's own (moved) frame; gravity is in. Rows as in `moving_links`: in the order of q, mimic
-        joints last.
+        """What the parent exerts on each moving link, (..., moving links, 6), N and N m: force, then moment about
+        the origin of the link's own (moved) frame; gravity is in. Rows as in `moving_links`: in the order of q,
+        mimic joints last.
 
         frame: "local" (the link's axes), "local_world_aligned" (world axes) or "world" (about the world's origin).
         """

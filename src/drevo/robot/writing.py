@@ -98,8 +98,8 @@ def export(
 ) -> Exported:
     """Writes a quantity for another processor into a folder: nothing else has to be installed for it.
 
-    what: a robot, and quantity, wrt, contacts, ... as `write_out` takes them; or a linear model, an observer's
-    estimator, a law of `drevo.control` or a schedule, and quantity is the name of the function.
+    what: a robot, and quantity, wrt, contacts, at (nq,), ... as `write_out` takes them; or a linear model, an
+    observer's estimator, a law of `drevo.control` or a schedule, and quantity is the name of the function.
     target: "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
     example in C), "wasm" (a module, with a loader and an example in JavaScript), "ptx" (for NVIDIA's driver).
     name: of the function; by default robot_quantity. given: the other options of `drevo.compile`.

@@ -50,6 +50,7 @@ class Integrator:
 
     @property
     def stages(self) -> int:
+        """How many slopes a step takes."""
         return len(self.weights)
 
     @property
@@ -64,6 +65,7 @@ class Integrator:
 
     @property
     def adaptive(self) -> bool:
+        """Whether it estimates its error and chooses its step."""
         return bool(self.errors)
 
 

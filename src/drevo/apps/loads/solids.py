@@ -83,12 +83,12 @@ NOT_NEGATIVE = "finite and not negative", lambda x: 0.0 <= x < np.inf
 
 
 def point(mass: float, at: ArrayLike) -> Solid:
-    """A point mass."""
+    """A point mass, kg, at a point (3,) m."""
     return Solid("ball", _mass(mass), _placed(at, None, (0.0, 0.0, 0.0)))
 
 
 def rod(mass: float, start: ArrayLike, end: ArrayLike) -> Solid:
-    """A uniform thin rod from one point to another."""
+    """A uniform thin rod, kg, from one point (3,) m to another."""
     a, b = finite("start of a rod", start, (3,)), finite("end of a rod", end, (3,))
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = np.outer(b - a, (1.0, 0.0, 0.0)), (a + b) / 2
@@ -96,26 +96,26 @@ def rod(mass: float, start: ArrayLike, end: ArrayLike) -> Solid:
 
 
 def box(mass: float, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None) -> Solid:
-    """A box of the sizes x, y, z about its centre."""
+    """A box, kg, of the sizes x, y, z (3,) m about its centre `at` (3,) m; rotation (3, 3): its axes."""
     return Solid("cube", _mass(mass), _placed(at, rotation, finite("size of a solid", size, (3,))))
 
 
 def sphere(mass: float, radius: float, at: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
-    """A ball."""
+    """A ball, kg, about its centre `at` (3,) m."""
     return Solid("ball", _mass(mass), _placed(at, None, (radius,) * 3))
 
 
 def cylinder(
     mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
 ) -> Solid:
-    """A cylinder along its own z."""
+    """A cylinder, kg, along its own z about its centre `at` (3,) m; rotation (3, 3): its axes."""
     return Solid("cylinder", _mass(mass), _placed(at, rotation, (radius, radius, length)))
 
 
 def capsule(
     mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
 ) -> Solid:
-    """A cylinder of `length` along its own z with a half ball on each end."""
+    """A cylinder of `length`, m, along its own z with a half ball on each end; the rest as in `cylinder`."""
     radius = number("the radius of a capsule", radius, *NOT_NEGATIVE)
     length = number("the length of a capsule", length, *NOT_NEGATIVE)
     if radius <= THIN * length:

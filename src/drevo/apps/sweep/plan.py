@@ -79,6 +79,7 @@ class Plan:
 
     @property
     def shards(self) -> int:
+        """How many parts the samples are computed in."""
         return -(-self.samples // self.shard)
 
     @property

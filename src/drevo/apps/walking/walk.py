@@ -77,6 +77,7 @@ class Walk(Pictured):
 
     @property
     def legs(self) -> tuple[Leg, ...]:
+        """The legs, in the order of the feet in `series`."""
         return self.plan.legs
 
     def figure(self) -> Figure:

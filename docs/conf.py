@@ -1,0 +1,39 @@
+"""Sphinx: the pages of this folder, and the reference of the API from its docstrings (`make docs`)."""
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tools")]
+
+import api_pages  # noqa: E402
+
+from drevo import __version__  # noqa: E402
+
+project, author, copyright = "Drevo", "the authors of Drevo", "the authors of Drevo, Apache-2.0"
+version = release = __version__
+extensions = ["myst_parser", "sphinx.ext.mathjax"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["package.md", "_build"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
+myst_heading_anchors = 3
+myst_url_schemes = {"https": None, "http": None, "mailto": None}
+html_theme = "furo"
+html_title = f"Drevo {release}"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+suppress_warnings = ["ref.python"]  # two modules have a Table each
+linkcheck_timeout = 20
+BESIDE = re.compile(r"\[([^\]]*)\]\(\.\./([^)#]*)[^)]*\)")
+
+
+def beside(app, page, source):  # type: ignore[no-untyped-def]
+    """Files outside of this folder are no pages: a link to one names it."""
+    source[0] = BESIDE.sub(r"\1 (`\2`)", source[0])
+
+
+def setup(app):  # type: ignore[no-untyped-def]
+    """The reference is written anew for every build."""
+    api_pages.write(HERE / "reference")
+    app.connect("source-read", beside)
