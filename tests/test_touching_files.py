@@ -13,10 +13,12 @@ import pytest
 import drevo
 from drevo.model.contact import FRICTION, Geom, JointSoftness
 from drevo.model.description import Model
+from drevo.model.loaders.hulls import support_points
 from drevo.model.loaders.writers import text_of, write_model
 from drevo.model.rotations import matrix_of_quaternion
 
 mujoco = pytest.importorskip("mujoco")
+ConvexHull = pytest.importorskip("scipy.spatial").ConvexHull
 
 FILE = """
 <mujoco model="all">
@@ -203,3 +205,56 @@ def test_geoms_go_round_through_urdf_and_sdf(suffix: str, tmp_path: Path) -> Non
 def test_a_geom_of_negative_friction_is_refused() -> None:
     with pytest.raises(drevo.ModelError, match="friction is zero or positive"):
         drevo.load(FILE.replace('friction="0.3"', 'friction="-0.3"'))
+
+
+def bunch(count: int) -> np.ndarray[Any, Any]:
+    """Points on an ellipsoid, and some inside."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((count, 3))
+    x *= np.array([0.3, 0.2, 0.1]) / np.linalg.norm(x, axis=1, keepdims=True)
+    return np.concatenate((x, 0.5 * x))
+
+
+def test_hulls_have_the_corners_that_stand_out_most() -> None:
+    """More corners come nearer; all of them are the hull; what is said to stand out does, and no more."""
+    points, left = bunch(200), []
+    for most in (4, 8, 16, 64, 300):
+        found, corners, out = support_points(points, most)
+        assert corners == 200 and len(found) == min(most, 200)
+        planes = ConvexHull(np.array(found)).equations
+        assert abs((points @ planes[:, :3].T + planes[:, 3]).max() - out) < 1e-9
+        left.append(out)
+    assert left == sorted(left, reverse=True) and left[-1] == 0.0 and left[2] < 0.04
+
+
+def test_meshes_touch_where_they_are_asked_to(tmp_path: Path) -> None:
+    vertices = " ".join(f"{x:.6f}" for x in bunch(60).ravel())
+    text = f"""<mujoco><asset><mesh name="egg" vertex="{vertices}" scale="2 2 2"/></asset><worldbody>
+    <body name="a"><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+    <geom name="g" type="mesh" mesh="egg" pos="0 0 1"/></body></worldbody></mujoco>"""
+    plain, touching = drevo.load(text), drevo.load(text, hulls=12)
+    assert plain.model.geoms == () and "left out of contact: mesh geoms 'g'" in plain.notes
+    (geom,) = touching.model.geoms
+    assert geom.kind == "hull" and len(geom.points) == 12 and geom.origin == (0.0, 0.0, 1.0)
+    assert 0.5 < max(x for x, _, _ in geom.points) <= 0.6
+    assert any("g touches by 12 of the 60 corners" in note for note in touching.notes)
+    for wrong in (3, -1, True, "all"):
+        with pytest.raises(drevo.ModelError, match="hulls is 0, or from 4"):
+            drevo.load(text, hulls=wrong)  # type: ignore[arg-type]
+
+
+def test_hulls_of_urdf_come_from_their_files(tmp_path: Path) -> None:
+    """A binary STL beside the file, scaled; one that is missing is told."""
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], "<f4")
+    faces = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6), (0, 2, 6),
+             (0, 6, 4), (1, 5, 7), (1, 7, 3)]  # fmt: skip
+    rows = b"".join(np.zeros(3, "<f4").tobytes() + corners[list(f)].tobytes() + b"\0\0" for f in faces)
+    (tmp_path / "cube.stl").write_bytes(bytes(80) + np.array([12], "<u4").tobytes() + rows)
+    text = URDF.replace('filename="x.stl"', 'filename="cube.stl" scale="0.1 0.2 0.3"')
+    (tmp_path / "r.urdf").write_text(text)
+    found = drevo.load(tmp_path / "r.urdf", base="floating", hulls=8).model.geoms
+    assert [geom.kind for geom in found] == ["box", "hull"] and found[1].friction[0] == 0.4
+    assert np.ptp(np.array(found[1].points), axis=0) == pytest.approx([0.1, 0.2, 0.3])
+    (tmp_path / "cube.stl").unlink()
+    missing = drevo.load(tmp_path / "r.urdf", base="floating", hulls=8)
+    assert len(missing.model.geoms) == 1 and any("cube.stl' does not exist" in note for note in missing.notes)

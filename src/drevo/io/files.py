@@ -45,7 +45,9 @@ class Files:
     Links are followed first: what counts is where a file stands in the end.
     """
 
-    def __init__(self, source: str = "", roots: Iterable[str] = ()) -> None:
+    def __init__(self, source: str = "", roots: Iterable[str] = (), hulls: int = 0) -> None:
+        """hulls: how many support points a mesh has that touches; 0: it does not, and is not opened for that."""
+        self.hulls = hulls
         self.folder = os.path.dirname(os.path.abspath(source)) if source else ""
         self.roots = [os.path.realpath(root) for root in roots]
         self.beside = ""  # folders in this one may be read

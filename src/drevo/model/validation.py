@@ -63,7 +63,8 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base, draft.kinematic)
     if kinds := without_rule(model):
-        model = replace(model, notes=(*model.notes, f"left out of contact: pairs of the kinds {kinds}"))
+        told = f"left out of contact: pairs of the kinds {kinds}"
+        model = replace(model, notes=(*(note for note in model.notes if note != told), told))
     if draft.doubts or draft.unread:
         warnings.warn(_doubtful(draft), stacklevel=4)
     return model

@@ -21,6 +21,7 @@ def load(
     strict: bool = False,
     roots: Sequence[str | os.PathLike[str]] = (),
     model: str = "",
+    hulls: int = 0,
 ) -> Robot:
     """A Robot from a description (.urdf .xml .mjcf .sdf .world .toml .json) or by name.
 
@@ -32,10 +33,19 @@ def load(
     roots: folders whose files the description may name (<include>, meshes that weigh); by default the package or
     project that its file is part of, else its own folder and the folders beside it. Links do not lead out.
     model: the name of one of several models in a file.
+    hulls: meshes that collide touch by at most so many corners of their convex hulls (extra `design` or scipy); by
+    default they do not touch, which the notes say.
     What cannot be computed is refused with ModelError; what is doubtful, or acts on the motion and is not read,
     loads with one DrevoWarning per file, and is refused with strict=True.
     """
-    given: dict[str, Any] = {"base": base, "gravity": gravity, "strict": strict, "roots": roots, "model": model}
+    given: dict[str, Any] = {
+        "base": base,
+        "gravity": gravity,
+        "strict": strict,
+        "roots": roots,
+        "model": model,
+        "hulls": hulls,
+    }
     if not is_path(source):
         return Robot(load_model(source, **given))
     found = file_or_model(source, base, gravity)

@@ -16,6 +16,7 @@ from drevo.io.packages import package
 from drevo.model import values
 from drevo.model.description import Model
 from drevo.model.draft import Draft
+from drevo.model.loaders.hulls import check_hulls
 from drevo.model.messages import listed
 from drevo.model.validation import finish
 
@@ -39,11 +40,12 @@ def load_model(
     strict: bool = False,
     roots: Iterable[str | os.PathLike[str]] = (),
     model: str = "",
+    hulls: int = 0,
 ) -> Model:
     """The Model that a source describes, on a base: "fixed", "floating" or "trunk".
 
     source: the path of a file, XML as text, an open file, a mujoco.MjSpec or MjModel, a pinocchio.Model. `model`
-    names one of several in a file.
+    names one of several in a file. `hulls`: meshes touch by so many support points.
     What cannot be computed or is ambiguous is refused with a ModelError that holds every problem; what is
     doubtful, or acts on the motion and is not read, gives one DrevoWarning, or with `strict` a ModelError.
     `gravity` is the file's, (0, 0, -9.81) where it has none, unless another is given. Of other files only those
@@ -52,7 +54,7 @@ def load_model(
     where = source_name(source)
     down = None if gravity is None else values.gravity_vector(gravity)
     try:
-        draft = read_draft(source, where, [values.path(root) for root in roots], model)
+        draft = read_draft(source, where, [values.path(root) for root in roots], model, check_hulls(hulls))
         draft.gravity = draft.gravity if down is None else down
         return finish(draft, base, strict)
     except ModelError as error:
@@ -85,7 +87,7 @@ def source_name(source: object) -> str:
     return "the text" if _is_xml(source) else f"the {type(source).__name__}"
 
 
-def read_draft(source: object, where: str, roots: list[str], model: str) -> Draft:
+def read_draft(source: object, where: str, roots: list[str], model: str, hulls: int = 0) -> Draft:
     """The draft of a source of any kind, not judged; `where` is what `source_name` calls it."""
     name = ""
     if is_path(source):
@@ -101,7 +103,7 @@ def read_draft(source: object, where: str, roots: list[str], model: str) -> Draf
         suffix = suffix if suffix in SUFFIXES else _guess(data)
     else:
         return _of_name(_in_memory(source), model)
-    return _of_name(_draft(data, suffix, where if name else "", Files(name, roots), model), model)
+    return _of_name(_draft(data, suffix, where if name else "", Files(name, roots, hulls), model), model)
 
 
 def _held(source: Any) -> bytes:

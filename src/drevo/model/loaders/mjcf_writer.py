@@ -213,6 +213,8 @@ def _left_out(model: Model) -> Iterator[str]:
         yield f"the velocity limits of {listed(found)}"
     if found := [link.name for link in model.links if any(not plain_solid(shape) for shape in link.shapes)]:
         yield f"the meshes of {listed(found)}"
+    if found := [geom.name for geom in model.geoms if geom.kind == "hull"]:
+        yield f"the hulls {listed(found)}, which touch"
 
 
 # --- bodies ----------------------------------------------------------------

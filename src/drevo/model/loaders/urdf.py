@@ -33,6 +33,7 @@ from drevo.model.description import (
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.loaders import own, unread
 from drevo.model.loaders.primitives import enter_geoms
+from drevo.model.loaders.sdf.include import located
 from drevo.model.loaders.urdf_loops import TAGS, read_loops
 from drevo.model.messages import list_counts, shorten
 from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
@@ -78,7 +79,8 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
     own.read_own(draft, root)
     read_loops(draft, root)
-    enter_geoms(draft, dict(_friction(root)))
+    files = files or Files(source)
+    enter_geoms(draft, dict(_friction(root)), files, lambda uri: located(uri, files, files.folder))
     _put_in_world(draft)
     draft.take_as_kinematic()
     _doubt_stray(draft, root)

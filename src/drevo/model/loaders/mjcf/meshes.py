@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from drevo.model.loaders.solids import MassProperties
 from drevo.model.rotations import matrix_of_quaternion
 
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 RULES = ("legacy", "exact", "convex", "shell")
 NEEDED = "give the body an <inertial>"
 
@@ -30,23 +31,47 @@ class Meshes:
         self.assets = {_name(element): element for element in assets}
         self.files, self.folder, self.strip = files or Files(), folder, strip  # of paths only the name
         self.solids: dict[str, MassProperties] = {}
+        self.shapes: dict[str, tuple[Array, Array | None]] = {}
 
     def solid(self, name: str) -> MassProperties:
         """Volume (area of a shell), centre and tensor at density one. ModelError says what is in the way."""
         if name not in self.solids:
-            if name not in self.assets:
-                raise ModelError(f"the mesh {name!r}, which no <asset> has; correct its name")
-            try:
-                self.solids[name] = self._made(self.assets[name])
-            except DrevoError as error:
-                raise ModelError(f"the mesh {name!r} (line {self.assets[name].line}): {error}") from None
+            self.solids[name] = self._of(name, self._made)
         return self.solids[name]
 
+    def points(self, name: str) -> Array:
+        """The points (n, 3) of a mesh as it stands in its geom. ModelError says what is in the way."""
+        return self._of(name, self._shape)[0]
+
+    def _of(self, name: str, make: Callable[[Element], T]) -> T:
+        if name not in self.assets:
+            raise ModelError(f"the mesh {name!r}, which no <asset> has; correct its name")
+        try:
+            return make(self.assets[name])
+        except DrevoError as error:
+            raise ModelError(f"the mesh {name!r} (line {self.assets[name].line}): {error}") from None
+
     def _made(self, element: Element) -> MassProperties:
-        faults: list[str] = []
-        reader, rule = Reader(faults.append, "it"), element.get("inertia", "legacy")
+        rule = element.get("inertia", "legacy")
         if rule not in RULES:
             raise ModelError(f"its inertia={rule!r} is none of {', '.join(RULES)}")
+        points, faces = self._shape(element)
+        if faces is None or rule == "convex":
+            if element.get("maxhullvert"):
+                raise ModelError(f"it is a convex hull cut by maxhullvert, which is not read; {NEEDED}")
+            faces = meshes.hull_faces(points)
+        return solids.of_triangles(points[faces], rule)
+
+    def _shape(self, element: Element) -> tuple[Array, Array | None]:
+        """Points and faces in their places, of the right side out."""
+        name = _name(element)
+        if name not in self.shapes:
+            self.shapes[name] = self._placed(element)
+        return self.shapes[name]
+
+    def _placed(self, element: Element) -> tuple[Array, Array | None]:
+        faults: list[str] = []
+        reader = Reader(faults.append, "it")
         for other in ("builtin", "plugin"):
             if element.get(other) or element.first(other):
                 raise ModelError(f"it is made by {other}, which is not read; {NEEDED}")
@@ -59,13 +84,7 @@ class Meshes:
         points = points * scale
         if faults:
             raise ModelError(faults[0].removeprefix("it: "))
-        if faces is None or rule == "convex":
-            if element.get("maxhullvert"):
-                raise ModelError(f"it is a convex hull cut by maxhullvert, which is not read; {NEEDED}")
-            faces = meshes.hull_faces(points)
-        elif np.prod(scale) < 0.0:
-            faces = faces[:, [0, 2, 1]]
-        return solids.of_triangles(points[faces], rule)
+        return points, faces[:, [0, 2, 1]] if faces is not None and np.prod(scale) < 0.0 else faces
 
     def _data(self, element: Element, reader: Reader) -> tuple[Array, Array | None]:
         """Points and faces, from the file or written out."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from itertools import chain
 
+from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.contact import ContactPair, Geom
+from drevo.model.description import Vec3
+from drevo.model.loaders.hulls import hull_of
 from drevo.model.loaders.mjcf.equality import Layout
 from drevo.model.loaders.mjcf.file import File, Held, read_some
 from drevo.model.loaders.mjcf.geoms import SolidGeom, geom_of
@@ -39,21 +42,35 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
         bits = [read_whole(reader, element, key, 1) for key in ("contype", "conaffinity")]
         if not any(bits) and own not in _paired(file):
             continue
-        if geom.kind not in READ or faults:
+        points = _hull(geom, own or f"a geom of {body!r}") if geom.kind == "mesh" and not faults else ()
+        if (geom.kind not in READ and not points) or faults:
             file.draft.leave_out(f"{geom.kind} geoms", own or body)
             continue
         name = own if own else _unused(file, f"{body}_geom{k}")
         file.draft.geoms.append(
             Geom(
-                name, body, geom.kind, geom.size, geom.place, geom.turn,
+                name, body, "hull" if points else geom.kind, () if points else geom.size, geom.place, geom.turn,
                 read_friction(reader, element), read_whole(reader, element, "condim", 3),
                 read_solref(reader, element), read_solimp(reader, element),
                 reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
                 read_whole(reader, element, "priority", 0), reader.scalar(element, "solmix", 1.0, xml.ANY),
-                bits[0], bits[1],
+                bits[0], bits[1], points,
             )
         )  # fmt: skip
         file.draft.problems += faults
+
+
+def _hull(geom: SolidGeom, label: str) -> tuple[Vec3, ...]:
+    """The support points of a mesh; none where meshes do not touch, or a plain solid stands for it."""
+    file = geom.file
+    if geom.fitted or not file.meshes.files.hulls:
+        return ()
+    try:
+        points = file.meshes.points(geom.element.get("mesh"))
+    except ModelError as error:
+        file.draft.notes.append(f"{label}: {error}")
+        return ()
+    return hull_of(file.draft, file.meshes.files, label, points)
 
 
 def _paired(file: File) -> set[str]:

@@ -29,7 +29,7 @@ from drevo.model.loaders.sdf.frames import (
     enter_frames,
     read_numbers,
 )
-from drevo.model.loaders.sdf.include import flattened, included
+from drevo.model.loaders.sdf.include import flattened, included, located
 from drevo.model.loaders.sdf.joints import read_gearboxes, read_joint
 from drevo.model.loaders.sdf.links import read_link
 from drevo.model.messages import list_counts, listed
@@ -67,7 +67,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
     if top.first(own.KINEMATIC):
         draft.links = [replace(link, inertial=None) for link in draft.links]
         draft.take_as_kinematic()
-    enter_geoms(draft, scene.friction)
+    enter_geoms(draft, scene.friction, files, lambda uri: located(uri, files, files.folder))
     _stand(scene)
     _note_unread(draft, top, world)
     return draft
