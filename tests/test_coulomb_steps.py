@@ -13,7 +13,8 @@ from test_coulomb import G, ball, block, boxes, closed, resting
 import drevo
 from drevo.codegen.runtime.function import Function
 from drevo.compiler.request import requested
-from drevo.contact.exact import exact_step
+from drevo.contact.derivatives import step_derivatives
+from drevo.contact.exact import exact_step, exact_step_derivatives
 from drevo.contact.moreau import TouchingRobot, on_plane, step, touching_robot
 from drevo.contact.moreau_kernel import moreau_program
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
@@ -166,3 +167,39 @@ def test_bad_input_is_one_sentence() -> None:
     ):
         with pytest.raises(drevo.DrevoError, match=part):
             exact_step(robot, **{"dt": 1e-3, "ground": "plane", **given})
+
+
+# -- derivatives ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "limits"), [("go2", True), ("go1", False)])
+def test_derivatives_of_a_step_are_those_of_differences(name: str, limits: bool) -> None:
+    """Feet a little above the ground, where no contact changes what it does: errors of differences alone."""
+    robot, m = standing(name, FEET, limits)
+    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 4)
+    q[:, 2] += 3e-5
+    found, eps, nv = step_derivatives(m, q, v, tau), 1e-6, robot.nv
+    count, unit = len(q), eps * np.eye(nv)
+    for k, exact in enumerate(found[:3]):
+        ends = []
+        for side in (unit, -unit):
+            given = [np.repeat(x, nv, 0) for x in (q, v, tau)]
+            way = np.tile(side, (count, 1))
+            given[k] = robot.integrate(given[k], way) if k == 0 else given[k] + way
+            ends.append(step(m, *given, tolerance=1e-14))
+        rates = np.concatenate([robot.difference(ends[1].q, ends[0].q), ends[0].v - ends[1].v], -1) / (2.0 * eps)
+        wanted = rates.reshape(count, nv, 2 * nv).transpose(0, 2, 1)
+        size = np.maximum(np.abs(wanted).max((1, 2)), 1.0)
+        assert (np.abs(exact - wanted).max((1, 2)) < 1e-6 * size).all()
+    assert (found.impulses.lam[:12:3] > 0.0).any() and (found.impulses.lam[:12:3] == 0.0).any()
+
+
+def test_derivatives_of_a_step_by_its_public_name() -> None:
+    """A push on a ball at rest lets it roll."""
+    xml = """<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/>
+      <geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>"""
+    q, v = np.array([0.0, 0.0, 0.1 - 1e-9, 0.0, 0.0, 0.0, 1.0]), np.zeros(6)
+    found = exact_step_derivatives(drevo.load(xml), q, v, np.zeros(6), 1e-3, "plane")
+    assert found.by_q.shape == (12, 6)
+    assert math.isclose(found.by_tau[1 + 6, 1], 1e-3 / 1.4, rel_tol=1e-7)  # M + I / r^2
+    assert np.abs(found.by_tau[:, 2]).max() == 0.0  # the ground takes it

@@ -5,13 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from ..codegen.runtime.function import Function
 from ..compiler.request import requested
 from ..errors import InputError
-from ..io.given import number, positive, seconds
+from ..io.given import finite, leading, number, positive, seconds
 from ..mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from ..model.description import Model
 from ..model.dynamics import Described
+from .derivatives import StepDerivatives, step_derivatives
 from .ground import Uneven, ground_of
 from .moreau import TouchingRobot, joint_rows
 from .moreau_kernel import moreau_program
@@ -68,3 +72,28 @@ def exact_step(
     surface = ground.key if isinstance(ground, Uneven) else ground
     asked: tuple[Any, ...] = ("step", "coulomb", float(dt), surface, friction, float(restitution), least)
     return requested(robot, asked, partial(moreau_program, what, least))
+
+
+def exact_step_derivatives(
+    robot: Described | Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    dt: float,
+    ground: object,
+    friction: float | None = None,
+    restitution: float = 0.0,
+) -> StepDerivatives:
+    """Of q1 and v1 of such a step by q, v and tau, (..., 2 nv, nv) each; of q1 and by q tangents.
+
+    Open, sticking and sliding contacts, free, held and bounded joints stay so: `contact.derivatives` says what is
+    taken where they just change.
+    """
+    model = robot if isinstance(robot, Model) else robot.model
+    what = exact_robot(model, dt, ground, friction, restitution)
+    x, u, w = finite("q", q, (..., model.nq)), finite("v", v, (..., model.nv)), finite("tau", tau, (..., model.nv))
+    lead = leading("derivatives of a step", q=x, v=u, tau=w)
+    rows = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, w)]
+    found = step_derivatives(what, rows[0], rows[1], rows[2])
+    by_q, by_v, by_tau = (y.reshape(*lead, *y.shape[1:]) for y in found[:3])
+    return StepDerivatives(by_q, by_v, by_tau, found.impulses)

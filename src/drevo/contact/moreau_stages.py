@@ -20,7 +20,6 @@ from ..mechanics.algorithms.coulomb import (
 )
 from ..mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
 from ..mechanics.algorithms.delassus import free_motion, moved
-from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.scalar import Scalar, dot, maximum, where
 from .moreau import TouchingRobot
 from .packing import Pack, of
@@ -78,9 +77,7 @@ class MoreauStages:
         self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
         self.prepared = [_packed(x, pack) for x in blocks(p)]
         self.vf, self.Y = put(found.vf), [put(row) for row in found.rows]
-        self.inverse = put(found.factors.inverse)
-        self.L = [{j: pack.put(x) for j, x in row.items()} for row in found.factors.L]
-        self.order = found.factors.order
+        self.factors = found.factors.mapped(pack.put)
         self.frames = [put(x for axis in a.frame for x in axis) for a in found.touches]
         self.checked = [(x, put(bounds)) for x, bounds in zip(r.checked, found.bounds)]
         t.output(self.named("free"), pack.values(t.graph))
@@ -163,7 +160,7 @@ class MoreauStages:
     def end(self, s: StageTracer) -> None:
         """q1, v1, the forces and the residual."""
         free, lam, left = self.read(s, "free"), self.read(s, "best"), self.number(s, "least")
-        M, h = self._factors(free), self.robot.stepping.h
+        M, h = self.factors.mapped(lambda x: of(free, x)), self.robot.stepping.h
         y = [dot([of(free, row[k]) for row in self.Y], lam) for k in range(self.tree.nv)]
         u = [of(free, a) + b for a, b in zip(self.vf, M.solve_lower(y))]
         q1, v1 = moved(self.tree, s.read("q"), u, h)
@@ -182,14 +179,6 @@ class MoreauStages:
         else:
             self.write(s, beyond=beyond)
         s.write(**{k: x for k, x in made.items() if x})
-
-    def _factors(self, free: Sequence[Expr]) -> Factors:
-        """Those of M, to be solved with."""
-        out = object.__new__(Factors)
-        out.order, out.size = self.order, len(self.order)
-        out.inverse = [of(free, x) for x in self.inverse]
-        out.L = [{j: of(free, x) for j, x in row.items()} for row in self.L]
-        return out
 
 
 def _packed(x: Block, pack: Pack) -> PackedBlock:

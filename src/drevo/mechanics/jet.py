@@ -18,6 +18,7 @@ class Jet:
     """A scalar with its first and second derivative along a path."""
 
     __slots__ = ("d", "dd", "x")
+    __array_priority__ = 1.0  # an array times a jet is a jet
 
     def __init__(self, x: Scalar, d: Scalar = 0.0, dd: Scalar = 0.0) -> None:
         self.x, self.d, self.dd = x, d, dd

@@ -5,7 +5,7 @@ Walker and Orin 1982, method 3; Featherstone 2008, sections 6.2 and 6.5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ...errors import TraceError
@@ -158,6 +158,13 @@ class Factors:
         found.pivots = list(pivots)
         found.order, found.size, found.L, found.inverse = order, len(L), L, list(inverse)
         return found
+
+    def mapped(self, f: Callable[[Scalar], Scalar]) -> Factors:
+        """The same with other values, to be solved with."""
+        out = Factors([], [])
+        out.order, out.size, out.inverse = self.order, self.size, [f(x) for x in self.inverse]
+        out.L = [{j: f(x) for j, x in row.items()} for row in self.L]
+        return out
 
     def dense_inverse(self) -> Matrix:
         """M^-1, column by column; symmetric."""
