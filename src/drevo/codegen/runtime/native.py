@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import EmitError
 from ..emit.objects import TABLE, ObjectLayout, names_after
-from . import image
+from . import image, processor
 from .lock import LOCK
 
 _FASTCALL_KEYWORDS = 0x82
@@ -42,12 +42,12 @@ class Host(NamedTuple):
 
     @property
     def key(self) -> str:
-        return "|".join([self.triple, self.cpu, self.features, self.version])
+        return "|".join([self.triple, self.cpu, self.features, self.version, processor.asked_level()])
 
 
 @lru_cache(maxsize=1)
 def host() -> Host:
-    """The present machine; its features decide width and arithmetic."""
+    """The present machine; its features decide width and arithmetic, or the level that is asked for."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -63,7 +63,12 @@ def host() -> Host:
     )
     version = f"llvmlite {llvmlite.__version__} llvm {llvm.llvm_version_info}"
     splat = llvm.llvm_version_info[0] >= 19
-    return Host(triple, llvm.get_host_cpu_name(), features, size, fma, splat, version, control)
+    own = Host(triple, llvm.get_host_cpu_name(), features, size, fma, splat, version, control)
+    level = processor.chosen_level(arm, has)
+    if level is None:
+        return own
+    made = own._replace(bytes=level.bytes, fma=level.fma)
+    return made._replace(cpu=level.cpu, features="") if level.cpu else made
 
 
 @lru_cache(maxsize=1)
@@ -77,7 +82,8 @@ def machine() -> str:
         first = file.read(8192).split("\n\n")[0].splitlines()
     wanted = ("vendor_id", "cpu family", "model", "model name", "flags")
     told = [line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted]
-    return "|".join([f"llvmlite {llvmlite.__version__}", *told]) if len(told) == len(wanted) else host().key
+    told_with = [f"llvmlite {llvmlite.__version__}", processor.asked_level(), *told]
+    return "|".join(told_with) if len(told) == len(wanted) else host().key
 
 
 # -- LLVM ---------------------------------------------------------------------------------------------------
