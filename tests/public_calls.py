@@ -15,6 +15,7 @@ from drevo import control
 from drevo.apps import loads, streaming, walking
 from drevo.constrained import constraint
 from drevo.constrained.dynamics import hold
+from drevo.model.description import JointDynamics, Shape
 from drevo.model.quantities import CATALOGUE
 from drevo.robot import dh
 from drevo.robot.topology import Topology
@@ -135,8 +136,14 @@ def descriptions(rng: Rng) -> Iterator[Call]:
         body, "e", joint="helical", lead=0.1, limit=(-1.0, 1.0), mimic=("a_joint", 2.0, 0.1), mass=1.0,
         inertia=np.eye(3), axis2=(0, 1, 0),
         child_origin=(0.1, 0.0, 0.0), child_rotation=np.eye(3), joint_name="e_joint", rotation=np.eye(3),
+        armature=0.1, damping=0.1, friction=0.1, stiffness=1.0, reference=0.1, gravcomp=0.5,
     )  # fmt: skip
     yield call(two.robot, strict=False)
+    solid |= {"com": (0.1, 0.0, 0.0)}
+    yield call(body, "f", rotor=(0.1, 50.0, (0, 0, 1)), elastic=(100.0, 0.1), **solid)
+    yield call(body, "g", dynamics=JointDynamics(armature=0.1), **solid)
+    crank = {"x": "0.1 * sin(q)", "yaw": "q"}
+    yield call(body, "h", joint="custom", pose=crank, coordinates=1, **solid)
     r = robot("three-link")
     for ending in ("urdf", "xml", "sdf", "json", "toml"):
         yield call(r.save, folder() / f"r.{ending}", lossy=True)
@@ -410,6 +417,65 @@ def walked() -> walking.Walk:
     return walking.walk(robot("walker"), 1, quick)
 
 
-ROOMS = (quantities, descriptions, constraints, motions, controllers, documents, wing, gaits)
+def two_links() -> drevo.Builder:
+    """A builder that no call before has written to."""
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": np.eye(3)}
+    return drevo.Builder("two").body("a", **solid).body("b", parent="a", origin=(1.0, 0.0, 0.0), **solid)
+
+
+def described(method: str) -> Callable[..., Any]:
+    """A method of a builder, and the robot that comes of it."""
+
+    def made(*args: Any, **given: Any) -> Any:
+        return getattr(two_links(), method)(*args, **given).model()
+
+    made.__name__ = method
+    return made
+
+
+def swept(plan: Any, **given: Any) -> Any:
+    """A sweep into a folder of its own."""
+    return drevo.sweep.run(plan, tempfile.mkdtemp(), **given)
+
+
+def tails(rng: Rng) -> Iterator[Call]:
+    """What couples, what is compiled in other forms, what leaves."""
+    r, now = robot("tumbler"), state(robot("tumbler"), rng, bool(rng.integers(2)))
+    q, v, a = now["q"], now["v"], now["a"]
+    ends = ["a", (0.0, 0.1, 0.0)], ["world", (0.4, 0.0, 0.0)]
+    yield call(described("couple"), "b_joint", "a_joint", (0.1, 2.0))
+    yield call(described("shaped"), "a", [Shape("box", (0.1, 0.2, 0.3))])
+    yield call(
+        described("tendon"), "t", [tuple(x) for x in ends], rest=0.3, stiffness=10.0, damping=0.1, lower=0.1
+    )
+    yield call(described("tendon"), "t", joints={"a_joint": 0.1, "b_joint": -0.2}, rest=(0.0, 0.1), friction=0.1)
+    yield call(described("loop"), "revolute", "b", (1.0, 0.0, 0.0), "world", (0.0, 0.0, 0.0), axis_a=(0, 0, 1))
+    yield call(constraint.joint_closure, "universal", "rod", (0, 0, 0), (1, 0, 0), "base", (0, 0, 1), (0, 1, 0))
+    yield call(r.integrate_derivatives, q, v)
+    yield call(r.difference_derivatives, q, q)
+    yield call(r.neutral)
+    yield call(r.rnea, q, v, a)
+    arm = robot("puma560")
+    yield call(arm.operational_inertia, np.array([0.1, -0.8, 0.3, 0.4, 0.7, 0.2]), link="link6", frame="local")
+    for way, ending in ((r.to_json, "json"), (r.to_toml, "toml"), (robot("three-link").to_urdf, "urdf")):
+        yield call(way, folder() / f"r.{ending}")
+    yield call(written().text, "c")
+    for name in ("biped", "four_bar", "rx90", "scara", "screw_arm", "three_link", "two_arm"):
+        yield call(getattr(drevo.robots, name))
+    back = drevo.compile(robot("three-link"), "gravity", product="value_and_vjp", tangents="joints")
+    yield call(drevo.compile, robot("three-link"), "gravity", product="jvp", tangents="numbers", symmetric=False)
+    yield Call("Function of products", back, (np.array([0.1, 0.2, 0.3]), rng.normal(size=3)), {})
+    bent = drevo.compile(r, "forward_dynamics", passive=True, external=["rod"], packed=True)
+    yield Call("Function of wrenches", bent, (q, v, now["tau"], rng.normal(size=(*q.shape[:-1], 6))), {})
+    plan = {"robot": "three-link", "quantity": "gravity", "samples": 50, "shard": 20, "measure": "absolute"}
+    yield call(drevo.sweep.read_plan, plan)
+    yield call(swept, plan, pool="serial", workers=1)
+    if rng.random() < 0.3:
+        yield call(
+            drevo.export, robot("three-link"), "gravity", "cortex-m4f", dtype="float32", folder=folder(), name="g"
+        )
+
+
+ROOMS = (quantities, descriptions, constraints, motions, controllers, documents, wing, gaits, tails)
 
 __all__ = ["ROOMS", "SCALAR", "Call", "Rng"]

@@ -289,6 +289,17 @@ def test_weak_directions() -> None:
     assert np.abs(tau).max() < 1e4 and np.abs(np.diff(tau, axis=0)).max() < 0.1 * np.abs(tau).max()
 
 
+def test_efforts_that_are_no_numbers_are_refused_in_a_batch_too() -> None:
+    law = stabilise(
+        drevo.load("three-link"), constraint.point_on_plane("link3", (0.1, 0.2, 0), (1, 0, 0)), 4.0, 5.0
+    )
+    q, v = np.full((5, 3), 0.3), np.zeros((5, 3))
+    v[2, 2] = 1e200
+    for state in ((q, v), (q[2], v[2])):
+        with pytest.raises(drevo.NumericsError, match=r"as large as 1e.200, and what is computed from it"):
+            law(0.0, *state)
+
+
 def test_a_function_without_a_value() -> None:
     """A root of what is negative: the row, by the law on arrays and in the motion."""
     r = two_bars()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -202,6 +204,28 @@ def test_filters_under_constraints() -> None:
 
 
 # -- what is lost, by joint ----------------------------------------------------------------------------------
+
+
+def test_weights_too_far_apart_have_one_sentence() -> None:
+    """Where Riccati's equation or recursion has no digits left: no traceback, no warning of SciPy's."""
+    r, q = drevo.load("three-link"), np.full(3, 0.3)
+    plain = r.linearise(q, 0 * q, r.gravity(q))
+    model = plain.discretised(0.01)
+    for seed in range(20):
+        q = r.random(np.random.default_rng(seed))
+        with warnings.catch_warnings(), suppress(drevo.NumericsError):
+            warnings.simplefilter("error")
+            found = kalman(r.linearise(q, 0 * q, r.gravity(q)).discretised(0.01), 1e300, 1.0)
+            assert np.isfinite(found.L).all() and np.abs(found.poles).max() < 1.0
+    for call in (
+        lambda: lqr(model, 1e300, 1.0),
+        lambda: lqr(plain, 1e300, 1.0),
+        lambda: lqr(LinearModel([[1.0]], [[1.0, 1.0]], dt=0.1), 1.0, 1.0, horizon=5, final=1e200),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(drevo.NumericsError, match=r"closer together|nearer to one another"):
+                call()
 
 
 def apart() -> Robot:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import strategies
@@ -14,9 +16,10 @@ from tolerances import DYNAMICS
 
 import drevo
 import drevo.compiler.rolled as module
-from drevo.codegen.emit.llvm_kernel import Kernel
+from drevo.codegen.emit.llvm_kernel import TURNS, Kernel
 from drevo.codegen.emit.llvm_rolled import BLOCK, LONG
 from drevo.codegen.emit.llvm_target import BEYOND
+from drevo.codegen.runtime import native
 from drevo.codegen.runtime.build import Spec
 from drevo.compiler import rolled as rolled_loops
 from drevo.compiler.compile_cost import AFFORDABLE, operations
@@ -261,6 +264,21 @@ def test_motion_of_a_large_tree(method: str, unrolled: list[str]) -> None:
     assert np.abs(batch.q[:, 4] - moved.q).max() <= 1e-12 and np.array_equal(batch.q[:, 4], batch.q[:, 8])
     free = simulate(robot, q, v, **given)
     assert free.energy_drift <= 1e-6 * abs(free.energy[0]) and not unrolled
+
+
+def test_sines_of_many_sums_are_reduced_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Registers hold few: one test of 3,000 angles takes LLVM seconds. Large angles are right in each."""
+    texts: list[str] = []
+    compiled = native.compile_text
+    monkeypatch.setattr(native, "compile_text", lambda ir: texts.append(ir) or compiled(ir))
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
+    law = law_function(chain(300), Control(lambda t, q, v: [drevo.sin(x + 2.0 * t) for x in q]))
+    q = np.linspace(-1e9, 1e9, 300)
+    found = law(np.array([1e3]), q, np.zeros(300))
+    exact = [float(mpmath.sin(mpmath.mpf(x) + 2000)) for x in q.tolist()]
+    assert np.abs(found - exact).max() < 1e-15
+    blocks = re.split(r"\n\S+:\n|\ndefine ", "\n".join(texts))
+    assert 0 < max(len(re.findall(r"= phi <", x)) for x in blocks) <= TURNS
 
 
 def test_laws_and_constraints_of_a_large_tree(unrolled: list[str]) -> None:

@@ -376,6 +376,8 @@ def test_an_impossible_inertia_is_refused() -> None:
 
 
 ZERO = np.zeros(6)
+ALONG = [(0, 0, 0), (1, 0, 0)]
+SPUN = np.zeros(3), np.array([0.0, 0.0, 1e200]), np.zeros(3), "link3", 0.1
 
 
 @pytest.mark.parametrize(("ask", "words"), [
@@ -393,6 +395,7 @@ ZERO = np.zeros(6)
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness="x"), "stiffness must hold real numbers"),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness=1e-200), "stiffness holds 1e-200; a drive's"),
     (lambda r: drevo.loads.inertial_loads(r, ZERO, ZERO + 1e200, ZERO), "accelerates by more than 1e.150"),
+    (lambda r: drevo.loads.section_motion(drevo.load("three-link"), *SPUN, span=ALONG), "v is as large as 1e.200"),
     (lambda r: drevo.loads.beam(r, "link2", count=0), "count is 0; it must be a whole number"),
     (lambda r: drevo.loads.Trajectory(5, [0.0], ZERO[None], ZERO[None], ZERO[None]), "takes a robot"),
     (lambda r: drevo.loads.Trajectory(r, ["a"], ZERO[None], ZERO[None], ZERO[None]), "t must hold real numbers"),

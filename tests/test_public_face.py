@@ -26,12 +26,16 @@ def complaint(c: Call, right: bool = False) -> str | None:
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", DrevoWarning)
             result = c()
+            shown = repr(result)  # what a shell shows next
     except DrevoError as error:
         text = str(error)
         unclear = "\n" in text or " at 0x" in text or not text or len(text) > LONGEST
         return f"says {text[:120]!r}" if unclear or right else None
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:80]}"
+    ours = type(result).__module__.startswith("drevo") and not isinstance(result, tuple)  # of arrays
+    if ours and len(shown.splitlines()[0]) > LONGEST:
+        return f"shows itself in {len(shown)} characters"
     bad = c.name != SCALAR and any(not np.isfinite(x).all() for x in numbers(result))
     return f"gives {type(result).__name__} that is not finite" if bad else None
 

@@ -131,7 +131,7 @@ def test_singularities_that_multiply(words: str, dtype: str) -> None:
                 got = f(*args)
             except NumericsError as error:
                 refused.append(angle)
-                assert "singular" in str(error) and (", beside '" in str(error) or ": 0.0e+00 of" in str(error))
+                assert "singular" in str(error) and ", beside '" in str(error)
                 continue
             precise = {n: x.astype(np.longdouble) for (n, _), x in zip(f.inputs, args)}
             (right,) = evaluate(plain, precise, dtype=np.longdouble).values()

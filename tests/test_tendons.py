@@ -14,6 +14,7 @@ import drevo
 from drevo.mechanics.algorithms.constraints import Kinematics
 from drevo.mechanics.algorithms.tendons import tendon_length
 from drevo.mechanics.tree import build_tree
+from drevo.model.description import Shape
 from drevo.robot.saving import forces_at_states
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
@@ -267,6 +268,10 @@ def test_wrapping_is_told_where_it_acts() -> None:
         ({"joints": {"x": 1.0}}, "the tendon 't' names the joint 'x', which does not exist"),
         ({"rest": (1, 2, 3)}, "3 numbers, 2 needed"),
         ({"stiffness": float("nan")}, "nan is not finite"),
+        ({"path": 3}, r"path is a list of \(body, point\) and numbers, not 3"),
+        ({"joints": ["a_joint"]}, "joints is a mapping of names"),
+        ({"joints": {3: 1.0}}, "joint 3 is not a name"),
+        ({"rest": None}, "None is not a number"),
     ],
 )
 def test_builders_tendons_that_are_refused(given: dict[str, object], says: str) -> None:
@@ -281,3 +286,25 @@ def test_a_coupling_of_tendons_that_do_not_exist() -> None:
         b.couple("t", "x", [0, 1]).robot()
     with pytest.raises(drevo.ModelError, match="tendon 't' already exists"):
         b.tendon("t")
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "says"),
+    [
+        ("couple", ({"a": 1}, "a_joint", [0, 1]), "name {'a': 1} is not a name"),
+        ("couple", ("a_joint", np.eye(2), [0, 1]), "driver array.* is not a name"),
+        ("couple", ("a_joint", None, [0, 1]), "driver None is not a name"),
+        ("shaped", (True, []), "body True does not exist"),
+        ("shaped", ("a", print), "shapes is a list of Shape"),
+        ("shaped", ("a", [1.0]), "a shape is a drevo.model.description.Shape, not 1.0"),
+        ("shaped", ("a", [Shape("box", (float("nan"), 1.0, 1.0))]), "size of a shape nan is not finite"),
+        ("tendon", (None,), "tendon None: name None is not a name"),
+        ("tendon", ("t", [], {"a_joint": 1.0}, {"damping": None}), "damping None is not a number"),
+        ("body", ("c", {"dynamics": [0.1]}), r"dynamics is a drevo.model.description.JointDynamics, not \[0.1\]"),
+    ],
+)
+def test_what_builders_cannot_take(method: str, given: tuple[object, ...], says: str) -> None:
+    b = drevo.Builder("r").body("a", mass=1, com=(1, 0, 0))
+    *given, options = given if isinstance(given[-1], dict) and len(given) > 1 else (*given, {})
+    with pytest.raises(drevo.ModelError, match=says):
+        getattr(b, method)(*given, **options)

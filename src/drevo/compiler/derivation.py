@@ -46,7 +46,8 @@ class Derivation:
 
     def __repr__(self) -> str:
         by = f" by {self.formalism}" if self.formalism else ""
-        return f"<Derivation of {self.about.title}{by}: {self.about.totals}>"
+        title = self.about.title if len(self.about.title) <= 80 else self.about.title[:77] + "..."
+        return f"<Derivation of {title}{by}: {self.about.totals}>"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Derivation):

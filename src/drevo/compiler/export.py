@@ -14,7 +14,7 @@ from ..codegen.emit.names import identifier
 from ..codegen.graph.program import Program
 from ..codegen.runtime.build import DTYPES
 from ..codegen.runtime.targets import MACHINES, Compiled, Machine, compiled_for
-from ..errors import EmitError, InputError, one_of
+from ..errors import EmitError, InputError, one_of, shown
 from ..io.version import VERSION
 from ..mechanics.configuration import neutral
 from ..model.description import Model
@@ -67,7 +67,7 @@ def export_quantity(
     model = model_of(robot, "export")
     _machine(target)
     recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options)
-    called = name or "_".join([model.name, *recipe["quantity"]])
+    called = _name(name) or "_".join([model.name, *recipe["quantity"]])
     last = bool(recipe["parameters"]) and "product" not in recipe
     program = make_program(model, **recipe)
     return export_program(program, target, called, model, dtype=dtype, folder=folder, parameters=last)
@@ -90,7 +90,7 @@ def export_program(
     """The same of a program. model: the robot that it is about, if any; parameters: are they an argument?"""
     machine, place = _machine(target), _folder(folder)
     scalar = DTYPES[one_of("export: dtype", dtype, DTYPES, InputError)]
-    called = identifier(name).lower()
+    called = identifier(_name(name)).lower()
     low = lower(program, parameters=parameters, order="auto", fma=machine.fused)
     if len(low.steps) > LONGEST:
         raise EmitError(
@@ -104,6 +104,12 @@ def export_program(
     files = _written(place, {f"{called}{machine.ending}": made.data, **texts})
     link = machine.link.format(object=f"{called}{machine.ending}")
     return Exported(called, target, dtype, files, made.size, made.instructions, made.cycles, link)
+
+
+def _name(given: object) -> str:
+    if not isinstance(given, str):
+        raise InputError(f"export: name must be text, not {shown(given)}")
+    return given
 
 
 def _folder(given: str | Path) -> Path:

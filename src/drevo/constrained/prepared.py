@@ -122,7 +122,7 @@ class PreparedSet:
             lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
             none = np.zeros((*lead, 0))
             return ConstraintTerms(none, none, np.zeros((*lead, 0, self.nv)), none)
-        return ConstraintTerms(*self.kernels.terms(q, v, t, *self.numbers))
+        return ConstraintTerms(*self.kernels.terms(q, v, t, *(self.numbers or [np.zeros(0)])))
 
 
 # -- what was asked before ----------------------------------------------------------------------------------

@@ -97,6 +97,9 @@ class LinearModel(Pictured):
     def __len__(self) -> int:
         return len(one_axis(self).A)
 
+    def __bool__(self) -> bool:
+        return True  # of a single one too, which has no length
+
     def __iter__(self: AnyLinearModel) -> Iterator[AnyLinearModel]:
         return (self[k] for k in range(len(self)))
 

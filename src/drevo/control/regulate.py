@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
@@ -135,7 +136,7 @@ def _horizon(model: LinearModel, Q: Array, R: Array, final: Array, steps: Any) -
 def riccati_steps(models: Sequence[LinearModel], Q: Array, R: Array, final: Array) -> tuple[Array, Array]:
     """Riccati's recursion from the end back: gains (steps, inputs, states), costs (steps + 1, states, states)."""
     P, gains, costs = final, list[Array](), [final]
-    with np.errstate(all="ignore"):  # what is not finite is refused below
+    with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
         for m in reversed(models):
             BP = m.B.T @ P
             K = np.linalg.solve(R + BP @ m.B, BP @ m.A)
@@ -143,14 +144,22 @@ def riccati_steps(models: Sequence[LinearModel], Q: Array, R: Array, final: Arra
             P = 0.5 * (P + P.T)
             gains.append(K)
             costs.append(P)
-    return finite("Riccati's recursion", gains[::-1]), finite("Riccati's recursion", costs[::-1])
+        if np.isfinite(gains).all() and np.isfinite(costs).all():
+            return np.array(gains[::-1]), np.array(costs[::-1])
+    largest = max(float(np.abs(x).max(initial=0.0)) for x in (Q, R, final))
+    raise NumericsError(
+        f"Riccati's recursion has lost all digits after {len(gains)} of {len(models)} steps from the end: the "
+        f"weights reach up to {largest:.3g}; bring Q, R and final nearer to one another"
+    )
 
 
 def riccati(model: LinearModel, Q: Array, R: Array) -> tuple[Array, Array]:
     """K and P of the algebraic Riccati equation of the model's own time; zero where it has no answer."""
     linalg = package("scipy.linalg", "a linear-quadratic regulator")
     A, B = model.A, model.B
-    with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError, ValueError):
+    unsolved = np.linalg.LinAlgError, linalg.LinAlgWarning, ValueError
+    with np.errstate(all="ignore"), warnings.catch_warnings(), suppress(*unsolved):
+        warnings.simplefilter("error", linalg.LinAlgWarning)
         if model.dt is None:
             P = linalg.solve_continuous_are(A, B, Q, R)
             K = np.linalg.solve(R, B.T @ P)

@@ -26,7 +26,7 @@ from ..constrained.constraint import Constraint, Weld
 from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
-from ..io.given import Array, finite, leading, number
+from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
@@ -74,7 +74,9 @@ class Stabiliser(Law):
         except NumericsError:
             constraint_terms(self.robot, self.constraints, x, u, time)  # has a better sentence
             raise
-        thin = ~np.all(pivots > THIN * diagonal, axis=-1) if not self.damping else np.zeros(lead, bool)
+        thin = ~np.isfinite(tau).all(axis=-1)
+        if not self.damping:
+            thin |= ~np.all(pivots > THIN * diagonal, axis=-1)
         if np.any(thin):
             tau[thin] = self.by_singular_values(time, x[thin], u[thin], w[thin])
         return np.asarray(tau)
@@ -95,9 +97,11 @@ class Stabiliser(Law):
     def by_singular_values(self, t: float, q: Array, v: Array, w: Array) -> Array:
         """tau where Gamma may have any rank."""
         c = constraint_terms(self.robot, self.constraints, q, v, t)
-        feedback = c.gamma + matvec(self.gamma1, c.rate) + matvec(self.gamma0, c.value)
         back = self._inverse(c.jacobian)
-        a = w - matvec(back, feedback + matvec(c.jacobian, w))  # (3.3)
+        with np.errstate(all="ignore"):
+            feedback = c.gamma + matvec(self.gamma1, c.rate) + matvec(self.gamma0, c.value)
+            a = w - matvec(back, feedback + matvec(c.jacobian, w))  # (3.3)
+        within_reach("stabilise", a, v=v, w=w)
         return np.asarray(self.robot.inverse_dynamics(q, v, a))
 
     def _inverse(self, G: Array) -> Array:

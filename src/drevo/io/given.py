@@ -58,6 +58,18 @@ def finite(what: str, x: Any, shape: ShapePattern | None = None, error: type[Dre
     return found
 
 
+def within_reach(who: str, found: Array, **given: Array) -> Array:
+    """What was found; NumericsError with the largest of what it was computed from where that is not finite."""
+    if not np.isfinite(found).all():
+        sizes = {name: float(np.abs(x).max(initial=0.0)) for name, x in given.items()}
+        name = max(sizes, key=sizes.__getitem__)
+        raise NumericsError(
+            f"{who}: {name} is as large as {sizes[name]:.3g}, and what is computed from it is beyond the largest "
+            "number"
+        )
+    return found
+
+
 def _fits(found: tuple[int, ...], wanted: tuple[Any, ...]) -> bool:
     if wanted[:1] == (...,):
         wanted = wanted[1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -67,7 +67,7 @@ def brief_list(what: str, texts: Sequence[str], shown: int = 3) -> str:
 
 
 def _empty(x: Any) -> bool:
-    return x is None or (isinstance(x, Sized) and not hasattr(x, "shape") and not len(x))
+    return x is None or (isinstance(x, Collection) and not hasattr(x, "shape") and not len(x))
 
 
 def _one(name: str, x: Any) -> str:
@@ -81,4 +81,4 @@ def _one(name: str, x: Any) -> str:
         return f"{name}={text}"
     if isinstance(x, str):
         return f"{name}={x[: LONGEST - 3]!r}..."
-    return f"{name}[{len(x)}]" if isinstance(x, Sized) else f"{name}={type(x).__name__}"
+    return f"{name}[{len(x)}]" if isinstance(x, Collection) else f"{name}={type(x).__name__}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,46 +10,51 @@ from typing import Any
 import numpy as np
 
 from drevo.errors import ModelError, one_of, shown
-from drevo.io.xml import ANY, MAX_MASS
+from drevo.io.xml import ANY
 from drevo.model import values
 from drevo.model.description import (
     IDENTITY,
-    JOINT_SIZES,
     LOOPS,
     ORIGIN,
     ContactPoint,
-    Inertial,
     Joint,
     JointCoupling,
     JointDynamics,
     Limit,
     Link,
     Loop,
-    Mat3,
     Mimic,
     Model,
     Shape,
     Tendon,
     TendonCoupling,
-    TendonJoint,
-    Vec3,
 )
 from drevo.model.draft import GRAVITY, Draft
 from drevo.model.messages import did_you_mean
-from drevo.model.rotations import from_rpy, shift_tensor
 from drevo.model.tendons import Waypoint, segments_along
-from drevo.model.validation import KINDS, finish
+from drevo.model.validation import finish
 from drevo.robot.face import Robot
 from drevo.robot.formula import GivenPose, formula_of
+from drevo.robot.parts import (
+    Numbers,
+    check_shape,
+    given_dynamics,
+    given_kind,
+    given_lead,
+    given_limit,
+    given_link,
+    given_mimic,
+    given_placement,
+    given_rotation,
+    given_shares,
+)
 
 _checked = partial(values.checked, ModelError)
-Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 
 WORLD = "world"
 TENDON_ACTS = (
     *("stiffness", "damping", "quadratic", "friction", "lower", "upper", "limit_stiffness", "limit_damping"),
 )
-ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
 
 class Builder:
@@ -137,16 +141,16 @@ class Builder:
         the deflection. Of the motor's motion only its own turning counts: Spong 1987, Modeling and control of
         elastic joint robots.
         """
-        who = f"body {name!r}"
-        parent, joint_name = self._new_names(who, name, parent, joint_name)
-        self._links[name] = _link(who, name, mass, com, inertia, inertia_at, gravcomp)
+        who, parent, joint_name = self._new_names(name, parent, joint_name)
+        place = given_placement(who, origin, rotation, rpy, axis, axis2)
         made = Joint(
-            joint_name, _kind(who, joint), parent, name, *_placed(who, origin, rotation, rpy, axis, axis2),
-            _lead(who, joint, lead), _limit(who, limit), _mimic(who, mimic),
-            formula=formula_of(who, pose, coordinates), child_rotation=_rotation(who, child_rotation, None),
-            dynamics=_dynamics(who, dynamics, rotor, armature, damping, friction, stiffness, reference),
+            joint_name, given_kind(who, joint), parent, name, *place,
+            given_lead(who, joint, lead), given_limit(who, limit), given_mimic(who, mimic),
+            formula=formula_of(who, pose, coordinates), child_rotation=given_rotation(who, child_rotation, None),
+            dynamics=given_dynamics(who, dynamics, rotor, armature, damping, friction, stiffness, reference),
             child_origin=_checked(who, "child_origin", values.vector, child_origin),
         )  # fmt: skip
+        self._links[name] = given_link(who, name, mass, com, inertia, inertia_at, gravcomp)
         self._joints[joint_name] = made if elastic is None else self._after_motor(who, made, elastic)
         return self
 
@@ -201,7 +205,11 @@ class Builder:
 
         Of a tendon its length, x the length of another (driver "": c0 alone, a cable that does not stretch).
         """
-        found = _checked(f"coupling of {joint!r}", "coefficients", values.sequence, coefficients)
+        who = f"coupling of {shown(joint)}"
+        found = _checked(who, "coefficients", values.sequence, coefficients)
+        _checked(who, "name", values.name, joint)
+        if not isinstance(driver, str) or driver:
+            _checked(who, "driver", values.name, driver)
         if joint in self._tendons and joint not in self._joints:
             self._tendon_couplings.append(TendonCoupling(joint, driver, found))
             return self
@@ -224,31 +232,42 @@ class Builder:
         length, or two between which it is slack), `damping`, `quadratic`, `friction`, and where the length is
         below `lower` or above `upper` `limit_stiffness` and `limit_damping`; N, m, s of a path.
         """
-        who = f"tendon {name!r}"
+        who = f"tendon {shown(name)}"
         _checked(who, "name", values.name, name)
         if name in self._tendons:
             raise ModelError(f"{who} already exists; names must be unique")
+        for what, given in acts.items():
+            one_of(who, what, TENDON_ACTS, ModelError)
+            if given is not None or what not in ("lower", "upper"):
+                acts[what] = _checked(who, what, values.scalar, given)
+        slack = rest if isinstance(rest, (Sequence, np.ndarray)) else (rest, rest)
+        self._tendons[name] = Tendon(
+            name, given_shares(who, joints), segments_along(self._waypoints(who, path)),
+            rest=_checked(who, "rest", values.pair, slack), **acts,
+        )  # fmt: skip
+        return self
+
+    def _waypoints(self, who: str, path: Sequence[tuple[str, Numbers] | float]) -> list[Waypoint | float]:
+        if not isinstance(path, (tuple, list)):
+            raise ModelError(f"{who}: path is a list of (body, point) and numbers, not {shown(path)}")
         places: list[Waypoint | float] = []
         for step in path:
-            if isinstance(step, tuple) and len(step) == 2:
+            if isinstance(step, (tuple, list)) and len(step) == 2:
                 places.append((self._known(step[0]), _checked(who, "point", values.vector, step[1])))
             elif (divisor := _checked(who, "pulley", values.scalar, step)) > 0.0:
                 places.append(divisor)
             else:
                 raise ModelError(f"{who}: a pulley divides the length by {divisor:g}; give a positive number")
-        for what, given in acts.items():
-            one_of(who, what, TENDON_ACTS, ModelError)
-            acts[what] = None if given is None else _checked(who, what, values.scalar, given)
-        ends = [TendonJoint(j, _checked(who, "coefficient", values.scalar, c)) for j, c in (joints or {}).items()]
-        slack = (rest, rest) if np.ndim(rest) == 0 else rest
-        self._tendons[name] = Tendon(
-            name, tuple(ends), segments_along(places), rest=_checked(who, "rest", values.pair, slack), **acts
-        )
-        return self
+        return places
 
     def shaped(self, link: str, shapes: Sequence[Shape]) -> Builder:
         """What a body looks like; nothing is computed from it."""
-        self._links[self._known(link)] = replace(self._links[link], shapes=tuple(shapes))
+        name = self._known(link)
+        if not isinstance(shapes, (tuple, list)):
+            raise ModelError(f"body {name!r}: shapes is a list of Shape, not {shown(shapes)}")
+        for shape in shapes:
+            check_shape(f"body {name!r}", shape)
+        self._links[name] = replace(self._links[name], shapes=tuple(shapes))
         return self
 
     def contact(self, link: str, point: Numbers) -> Builder:
@@ -280,11 +299,13 @@ class Builder:
 
     def _known(self, name: str) -> str:
         if not isinstance(name, str) or name not in self._links:
-            raise ModelError(f"body {name!r} does not exist{did_you_mean(str(name), self._links)}; add it first")
+            hint = did_you_mean(str(name), self._links)
+            raise ModelError(f"body {shown(name)} does not exist{hint}; add it first")
         return name
 
-    def _new_names(self, who: str, name: str, parent: str | None, joint: str | None) -> tuple[str, str]:
-        """The parent, and a name for the joint, once all three are known to be right."""
+    def _new_names(self, name: str, parent: str | None, joint: str | None) -> tuple[str, str, str]:
+        """What sentences call the body, its parent, and the name of its joint, once all are known to be right."""
+        who = f"body {name!r}"
         parent = next(iter(self._links)) if parent is None else parent
         _checked(who, "name", values.name, name)
         joint = _checked(who, "joint_name", values.name, f"{name}_joint" if joint is None else joint)
@@ -292,7 +313,7 @@ class Builder:
         if not isinstance(parent, str) or parent not in self._links:
             hint = did_you_mean(str(parent), self._links)
             raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
-        return parent, joint
+        return who, parent, joint
 
     def _check_new(self, name: str, joint: str) -> None:
         if name in self._links:
@@ -300,113 +321,3 @@ class Builder:
         if joint in self._joints:
             owner = self._joints[joint].child
             raise ModelError(f"body {name!r}: a joint {joint!r} already carries {owner!r}; give joint_name=...")
-
-
-def _kind(who: str, kind: str) -> str:
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ModelError(
-            f"{who}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KINDS)}; known are {_kinds()}"
-        )
-    return KINDS[kind]
-
-
-def _kinds() -> str:
-    return ", ".join(JOINT_SIZES)
-
-
-def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at: str) -> Inertial | None:
-    one_of(f"{who}: inertia_at", inertia_at, ("com", "joint"), ModelError)
-    m = _checked(who, "mass", lambda value: values.scalar(value, MAX_MASS), mass)
-    c = _checked(who, "com", values.vector, com)
-    tensor = ZERO if inertia is None else _checked(who, "inertia", values.tensor, inertia)
-    if inertia_at == "joint" and inertia is not None:
-        tensor = shift_tensor(tensor, -m, c)
-    return Inertial(m, c, tensor) if m or any(map(any, tensor)) else None
-
-
-def _link(who: str, name: str, *given: Any) -> Link:
-    """mass, com, inertia, inertia_at, gravcomp."""
-    *body, gravcomp = given
-    part = _checked(who, "gravcomp", lambda x: values.scalar(x, ANY), gravcomp)
-    return Link(name, _inertial(who, *body), gravcomp=part)
-
-
-def _rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat3:
-    if rotation is not None and rpy is not None:
-        raise ModelError(f"{who}: both rotation and rpy are given; give one of them")
-    if rpy is not None:
-        angles: Vec3 = _checked(who, "rpy", values.vector, rpy)
-        return from_rpy(*angles) if any(angles) else IDENTITY
-    return IDENTITY if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-
-
-def _placed(
-    who: str, origin: Numbers, rotation: Numbers, rpy: Numbers, axis: Numbers, axis2: Numbers
-) -> tuple[Vec3, Mat3, Vec3, Vec3 | None]:
-    return (
-        _checked(who, "origin", values.vector, origin),
-        _rotation(who, rotation, rpy),
-        _checked(who, "axis", values.vector, axis),
-        None if axis2 is None else _checked(who, "axis2", values.vector, axis2),
-    )
-
-
-def _lead(who: str, kind: str, lead: float | None) -> float:
-    if KINDS[kind] != "helical":
-        return 0.0
-    if lead is None:
-        raise ModelError(
-            f"{who}: a helical joint needs its lead, the advance in metres per revolution: give lead=..."
-        )
-    return _checked(who, "lead", values.scalar, lead)
-
-
-def _limit(who: str, limit: Limit | Sequence[float] | None) -> Limit | None:
-    """Bounds; an infinite one is none."""
-    if limit is None:
-        return None
-    if isinstance(limit, Limit):
-        return Limit(*(_bound(who, x) for x in (limit.lower, limit.upper, limit.velocity, limit.effort)))
-    bounds = limit.tolist() if hasattr(limit, "tolist") else limit
-    if not isinstance(bounds, (tuple, list)):
-        raise ModelError(f"{who}: limit {shown(limit)} is not a list of numbers; give (lower, upper), or a Limit")
-    if len(bounds) != 2:
-        raise ModelError(f"{who}: limit has {len(bounds)} numbers; give (lower, upper), or a Limit")
-    return Limit(_bound(who, bounds[0]), _bound(who, bounds[1]))
-
-
-def _bound(who: str, value: object) -> float | None:
-    if value is None or (isinstance(value, float) and math.isinf(value)):
-        return None
-    return _checked(who, "limit", lambda x: values.scalar(x, ANY), value)
-
-
-def _dynamics(who: str, whole: JointDynamics | None, rotor: Any, *given: float) -> JointDynamics | None:
-    """What acts in the joint; None for nothing."""
-    names = ("armature", "damping", "friction", "stiffness", "reference")
-    parts: dict[str, Any] = {n: _checked(who, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)}
-    if rotor is not None:
-        parts |= _rotor(who, rotor)
-    if whole is not None and any(parts.values()):
-        raise ModelError(f"{who}: both dynamics and {', '.join(n for n in parts if parts[n])} are given; give one")
-    found = JointDynamics(**parts) if whole is None else whole
-    return None if found == JointDynamics() else found
-
-
-def _rotor(who: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-        raise ModelError(f"{who}: rotor is (inertia, gear ratio), or with an axis besides, not {shown(given)}")
-    numbers = [_checked(who, "rotor", lambda x: values.scalar(x, ANY), x) for x in given[:2]]
-    axis = _checked(who, "the rotor's axis", values.vector, given[2]) if len(given) == 3 else None
-    return {"rotor": numbers[0], "gear": numbers[1], "rotor_axis": axis}
-
-
-def _mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:
-    if mimic is None or isinstance(mimic, Mimic):
-        return mimic
-    given = (mimic,) if isinstance(mimic, str) else tuple(mimic) if isinstance(mimic, (tuple, list)) else ()
-    joint, *ratio = given or ("",)
-    if not given or len(ratio) > 2:
-        raise ModelError(f"{who}: mimic is a joint's name, or (name, multiplier, offset)")
-    numbers = [_checked(who, "mimic", values.scalar, part) for part in ratio]
-    return Mimic(_checked(who, "mimic", values.name, joint), *numbers)

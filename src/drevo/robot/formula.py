@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral
 from typing import Any
 
 from ..codegen.graph.node import Expr, Graph
@@ -12,7 +13,7 @@ from ..constrained.functions import call_traced
 from ..errors import InputError, ModelError, shown
 from ..model.description import PoseFormula
 from ..model.formula import MOST, STEPS, coordinate_names
-from ..model.values import scalar
+from ..model.values import checked, scalar
 
 GivenPose = Mapping[str, Any] | Callable[[list[Any]], Mapping[str, Any]]
 LONG = 60  # characters: what is used once and is shorter stands where it is used
@@ -22,13 +23,18 @@ def formula_of(who: str, pose: GivenPose | None, coordinates: int) -> PoseFormul
     """The formula of a custom joint, or None where no pose is given."""
     if pose is None:
         return None
-    if type(coordinates) is not int or not 1 <= coordinates <= MOST:
-        raise ModelError(f"{who}: coordinates is a whole number from 1 to {MOST}, not {shown(coordinates)}")
+    coordinates = checked(ModelError, who, "coordinates", _count, coordinates)
     if callable(pose):
         return _traced(who, pose, coordinates)
     if not isinstance(pose, Mapping):
         raise ModelError(f"{who}: pose is {{name: formula}} with names such as x and pitch, or a function of q")
     return PoseFormula(coordinates, tuple((str(name), _text(who, name, x)) for name, x in pose.items()))
+
+
+def _count(given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= int(given) <= MOST:
+        raise ValueError(f"is a whole number from 1 to {MOST}, not {shown(given)}")
+    return int(given)
 
 
 def _text(who: str, name: Any, x: Any) -> str:

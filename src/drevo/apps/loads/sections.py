@@ -26,7 +26,7 @@ from ...constrained.constraint import Constraint
 from ...constrained.dynamics import Contacts
 from ...constrained.solve import matvec
 from ...errors import DrevoWarning, NumericsError
-from ...io.given import Array, finite
+from ...io.given import Array, finite, within_reach
 from ...io.reprs import result
 from ...mechanics.configuration import state
 from ...model.description import Model
@@ -108,13 +108,14 @@ def section_motion(
     T, V, A = _motion(robot, link)(q, v, a)
     R, c = T[..., :3, :3], cut.span.points(cut.s)[0]
     w, eps = V[..., 3:], A[..., 3:]
-    arm = np.cross(w, c)
     pose = np.zeros((*q.shape[:-1], 4, 4))
     pose[..., :3, :3], pose[..., :3, 3], pose[..., 3, 3] = R @ cut.span.rotation, T[..., :3, 3] + R @ c, 1.0
-    velocity = (V[..., :3] + arm, w)
-    acceleration = (A[..., :3] + np.cross(eps, c) + np.cross(w, arm), eps)
-    turned = (np.concatenate([matvec(R, x) for x in parts], axis=-1) for parts in (velocity, acceleration))
-    return SectionMotion(pose, *turned)
+    with np.errstate(all="ignore"):
+        arm = np.cross(w, c)
+        velocity = (V[..., :3] + arm, w)
+        acceleration = (A[..., :3] + np.cross(eps, c) + np.cross(w, arm), eps)
+        turned = [np.concatenate([matvec(R, x) for x in parts], axis=-1) for parts in (velocity, acceleration)]
+    return SectionMotion(pose, *(within_reach("section_motion", x, q=q, v=v, a=a) for x in turned))
 
 
 def section_loads(

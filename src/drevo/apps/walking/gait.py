@@ -11,6 +11,7 @@ from ...io.given import Array, positive, whole
 
 MOST = 10_000  # steps
 LONGEST = 100_000  # ticks of one duration
+LONG = 100  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Gait:
     tick: float = 0.01
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            raise InputError(f"gait: name is {shown(self.name)}; it must be text")
+        if not isinstance(self.name, str) or len(self.name) > LONG:
+            raise InputError(f"gait: name is {shown(self.name)}; it must be text of at most {LONG} characters")
         for f in fields(self):
             x = getattr(self, f.name)
             if f.name != "name":

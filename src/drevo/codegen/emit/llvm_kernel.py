@@ -21,6 +21,7 @@ from .split import SplitSteps, StepRun
 from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, operands, step_results
 
 TESTS = 8  # of results in a row, before their sum goes to the status
+TURNS = 64  # of angles with one test: each lives until the last is turned
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
 UNIT_TOLERANCE = 2e-6  # of |q|^2, which is 1e-6 of |q|
 _NAME = {ADD: "fadd", MUL: "fmul", DIV: "fdiv"}
@@ -92,7 +93,9 @@ class FunctionBody:
     def write(self, run: Sequence[Step]) -> None:
         if self.index == 0:
             self.first()
-        self.turns([s for s in run if s[0] == TURN])
+        turns = [s for s in run if s[0] == TURN]
+        for k in range(0, len(turns), TURNS):
+            self.turns(turns[k : k + TURNS])
         run = [s for s in run if s[0] != TURN]
         alone = self.l.lanes == 1 < self.k.target.lanes
         for step in self.sines(run) if alone else self.paired(run):
@@ -189,7 +192,7 @@ class FunctionBody:
         return self.fresh(f"fneg {self.l.type} {self.value}{v}") if edge & 1 else f"{self.value}{v}"
 
     def turns(self, steps: Sequence[Step]) -> None:
-        """Angles less whole turns, one test for all of them: that any is large is rare."""
+        """Angles less whole turns, one test for many of them: that any is large is rare."""
         t, l, f = self.l.type, self.l, self.f
         square, plain, lost = l.const(0.0), list[str](), list[str]()
         for _, _, a, b, _ in steps:
@@ -198,8 +201,6 @@ class FunctionBody:
             plain.append(x if one else self.fresh(f"fmul {t} {x}, {factor}"))
             lost.append(l.const(0.0) if one else self.rest(x, factor, plain[-1]))
             square = self.multiply_add(plain[-1], plain[-1], square)
-        if not steps:
-            return
         near = Value(f, t, square) <= NEAR**2
         if l.lanes > 1:
             near = f.call(I1, f"llvm.vector.reduce.and.v{l.lanes}i1", near)

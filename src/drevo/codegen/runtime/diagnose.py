@@ -64,28 +64,44 @@ def report(
 def weakest(program: Program, ins: Sequence[Array]) -> Pivot | None:
     """The first guard that fails, or the one nearest to it; of a row the outermost joint. None without guards."""
     found: list[Pivot] = []
-    kind = ins[0].dtype.type
+    joints = [g.joint for g in program.guards]
     for start in range(0, len(ins[0]), ROWS) if program.guards else ():
-        part = [x[start : start + ROWS] for x in ins]
-        given = len(part) > len(program.inputs)
-        leaves = {p.node: part[-1][:, k] if given else kind(p.value) for k, p in enumerate(program.parameters)}
-        leaves |= {n: x[:, k] for port, x in zip(program.inputs, part) for k, n in enumerate(port.nodes)}
-        values = evaluate_edges(program.graph, [e for g in program.guards for e in g[:2]], leaves, kind)
-        ratio = np.stack([np.broadcast_to(p / s, len(part[0])) for p, s in zip(values[::2], values[1::2])], 1)
-        found.append(first_lost(ratio, [g.joint for g in program.guards], start))
-        if found[-1].lost:
+        ratio = _ratios(program, [x[start : start + ROWS] for x in ins])
+        pivot = first_lost(ratio, joints, start)
+        if (
+            pivot.lost and np.isnan(ratio[pivot.row - start]).any()
+        ):  # a pivot of 0: only more digits show what is behind
+            precise = _ratios(program, [x[pivot.row, None].astype(np.longdouble) for x in ins])[0]
+            pivot = pivot._replace(beside=_near(precise, joints, pivot.joint, ratio.dtype))
+        found.append(pivot)
+        if pivot.lost:
             break
     return min(found, key=lambda p: (not p.lost, p.ratio), default=None)
 
 
+def _ratios(program: Program, ins: Sequence[Array]) -> Array:
+    """Pivots relative to their scales, (B, guards), in the precision of the inputs."""
+    kind = ins[0].dtype.type
+    given = len(ins) > len(program.inputs)
+    leaves = {p.node: ins[-1][:, k] if given else kind(p.value) for k, p in enumerate(program.parameters)}
+    leaves |= {n: x[:, k] for port, x in zip(program.inputs, ins) for k, n in enumerate(port.nodes)}
+    values = evaluate_edges(program.graph, [e for g in program.guards for e in g[:2]], leaves, kind)
+    return np.stack([np.broadcast_to(p / s, len(ins[0])) for p, s in zip(values[::2], values[1::2])], 1)
+
+
 def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
     """Of pivots relative to their scales, (B, n), the first that is lost, or the least."""
-    floor = FLOOR[ratio.dtype.itemsize]
-    lost = ~(ratio > floor)
+    lost = ~(ratio > FLOOR[ratio.dtype.itemsize])
     at = int(lost.argmax()) if lost.any() else int(ratio.argmin())
     r, k = divmod(at, len(joints))
-    near = dict.fromkeys(joint for joint, x in zip(joints, ratio[r]) if x < np.sqrt(floor) and joint != joints[k])
-    return Pivot(start + r, joints[k], float(ratio[r, k]), bool(lost[r, k]), tuple(near))
+    near = _near(ratio[r], joints, joints[k], ratio.dtype)
+    return Pivot(start + r, joints[k], float(ratio[r, k]), bool(lost[r, k]), near)
+
+
+def _near(ratio: Array, joints: Sequence[str], but: str, dtype: Any) -> tuple[str, ...]:
+    """The other joints whose pivots have lost half of the digits of dtype or more."""
+    few = np.sqrt(FLOOR[np.dtype(dtype).itemsize])
+    return tuple(dict.fromkeys(joint for joint, x in zip(joints, ratio) if x < few and joint != but))
 
 
 def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
