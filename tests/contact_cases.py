@@ -1,21 +1,15 @@
-"""Robots that touch, and what the soft law is made for out of MuJoCo's compiled models."""
+"""Robots that touch, as MuJoCo and as Drevo have them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import drevo
-from drevo.contact.soft import RowGroup, Softness
-from drevo.contact.stages import JointRow, Slot, SoftProblem, Touch
-from drevo.mechanics.scalar import clip, sqrt, where
-from drevo.mechanics.spatial import Mat, Vec
-from drevo.mechanics.tree import build_tree
+from drevo import Robot
 
 Array = np.ndarray[Any, Any]
-PLANE, SPHERE, CAPSULE = 0, 2, 3
 
 HOPPER = """<mujoco><option timestep="0.002" {option}/><default>
  <joint armature="1" damping="1" limited="true"/>
@@ -51,138 +45,15 @@ CRAWLER = """<mujoco><option timestep="0.005" {option}/><default>
  </worldbody></mujoco>"""
 
 
-def case(text: str, option: str = "", condim: int = 3, floor: str = "") -> tuple[Any, SoftProblem]:
-    """MuJoCo's model, its solver exact, and the problem of its steps; condim and floor go into the text."""
+def case(text: str, option: str = "", condim: int = 3, floor: str = "") -> tuple[Any, Robot, dict[str, Any]]:
+    """MuJoCo's model, its solver exact, the robot, and how it steps; condim and floor go into the text."""
     import mujoco
 
     xml = text.format(option=option, condim=condim, floor=floor)
     m: Any = mujoco.MjModel.from_xml_string(xml)
     m.opt.solver, m.opt.tolerance, m.opt.iterations, m.opt.ls_iterations = 2, 0.0, 100, 100
-    model = drevo.load(xml).model
-    method = {0: "euler", 1: "rk4"}[int(m.opt.integrator)]
-    slots = [s for a in range(m.ngeom) for b in range(a + 1, m.ngeom) for s in _slots(m, build_tree(model), a, b)]
-    rows = [row for j in range(m.njnt) for row in _rows(m, j)]
-    return m, SoftProblem(model, m.opt.timestep, tuple(slots), tuple(rows), m.opt.impratio, method)
-
-
-def _rows(m: Any, j: int) -> list[JointRow]:
-    v, out = int(m.jnt_dofadr[j]), []
-    loss, weight = float(m.dof_frictionloss[v]), float(m.dof_invweight0[v])
-    if loss:
-        soft = Softness(_floats(m.dof_solref[v]), _floats(m.dof_solimp[v]))
-        out.append(JointRow(v, 0, RowGroup("friction", bound=loss), soft, weight))
-    if m.jnt_limited[j]:
-        soft = Softness(_floats(m.jnt_solref[j]), _floats(m.jnt_solimp[j]), float(m.jnt_margin[j]))
-        for sign, at in zip((1.0, -1.0), m.jnt_range[j]):
-            out.append(JointRow(v, int(m.jnt_qposadr[j]), RowGroup("limit"), soft, weight, sign, float(at)))
-    return out
-
-
-def _floats(x: Any) -> Any:
-    return tuple(map(float, x))
-
-
-# -- geoms -------------------------------------------------------------------------------------------------
-
-
-class Placed:
-    """A geom in the body that has it."""
-
-    def __init__(self, m: Any, tree: Any, g: int) -> None:
-        import mujoco
-
-        name, turn = m.body(m.geom_bodyid[g]).name, np.zeros(9)
-        mujoco.mju_quat2Mat(turn, m.geom_quat[g])
-        frame = tree.frames.get(name)
-        R = (
-            Mat.of(map(list, turn.reshape(3, 3).round(15)))
-            if frame is None
-            else frame.R.mul(Mat.of(turn.reshape(3, 3)))
-        )
-        at = Vec(*_floats(m.geom_pos[g]))
-        self.body = -1 if m.geom_bodyid[g] == 0 else frame.body
-        self.R, self.p = R, at if frame is None or self.body < 0 else frame.p + frame.R @ at
-        self.kind, self.radius, self.half = int(m.geom_type[g]), *_floats(m.geom_size[g][:2])
-
-    def at(self, poses: Any) -> tuple[Vec, Vec]:
-        """Its centre and its axis."""
-        pose = poses[self.body].compose(self.R, self.p)
-        return pose.p, Vec(*(row.z for row in pose.R))
-
-
-def _slots(m: Any, tree: Any, a: int, b: int) -> list[Slot]:
-    first, second = (int(m.body_weldid[m.geom_bodyid[g]]) for g in (a, b))
-    parents = [int(m.body_weldid[m.body_parentid[x]]) for x in (first, second)]
-    if first == second or (first and second and (parents[0] == second or parents[1] == first)):
-        return []
-    a, b = (b, a) if m.geom_type[a] > m.geom_type[b] else (a, b)
-    A, B = Placed(m, tree, a), Placed(m, tree, b)
-    T, Q = m.body_invweight0[m.geom_bodyid[a]] + m.body_invweight0[m.geom_bodyid[b]]
-    soft = Softness(*_softness(m, a, b), float(m.geom_margin[a] + m.geom_margin[b]))
-    group = _group(m, a, b)
-    if A.kind == PLANE:
-        ends = (1.0, -1.0) if B.kind == CAPSULE else (0.0,)
-        return [Slot((A.body, B.body), _on_plane(A, B, e), group, soft, (float(T), float(Q))) for e in ends]
-    reach = A.radius + A.half + B.radius + B.half + soft.margin
-
-    def near(poses: Any) -> Any:
-        way = A.at(poses)[0] - B.at(poses)[0]
-        return way.dot(way) - reach * reach
-
-    return [Slot((A.body, B.body), _of_capsules(A, B), group, soft, (float(T), float(Q)), near)]
-
-
-def _softness(m: Any, a: int, b: int) -> tuple[Any, Any]:
-    mix = m.geom_solmix[a] / (m.geom_solmix[a] + m.geom_solmix[b])
-    standard = min(m.geom_solref[a][0], m.geom_solref[b][0]) > 0
-    mixed = mix * m.geom_solref[a] + (1 - mix) * m.geom_solref[b]
-    least = np.minimum(m.geom_solref[a], m.geom_solref[b])
-    return _floats(mixed if standard else least), _floats(mix * m.geom_solimp[a] + (1 - mix) * m.geom_solimp[b])
-
-
-def _group(m: Any, a: int, b: int) -> RowGroup:
-    size = int(max(m.geom_condim[a], m.geom_condim[b]))
-    f = np.maximum(np.maximum(m.geom_friction[a], m.geom_friction[b]), 1e-5)
-    mu = _floats((f[0], f[0], f[1], f[2], f[2])[: size - 1])
-    kind = "limit" if size == 1 else "elliptic" if m.opt.cone else "pyramid"
-    return RowGroup(kind, size, mu, mu[0] / m.opt.impratio**0.5 if mu else 0.0)
-
-
-def _on_plane(A: Placed, B: Placed, end: float) -> Callable[[Any], Touch]:
-    def touch(poses: Any) -> Touch:
-        (origin, n), (centre, axis) = A.at(poses), B.at(poses)
-        c = centre + axis * (end * B.half)
-        dist = (c - origin).dot(n) - B.radius
-        return Touch(dist, c - n * (0.5 * dist + B.radius), _frame(n, axis if B.kind == CAPSULE else None))
-
-    return touch
-
-
-def _of_capsules(A: Placed, B: Placed) -> Callable[[Any], Touch]:
-    """Nearest points of two segments that are not parallel; a sphere is a short one."""
-
-    def touch(poses: Any) -> Touch:
-        (p, u), (r, w) = A.at(poses), B.at(poses)
-        b, x, y = -u.dot(w), u.dot(r - p), w.dot(p - r)
-        s = clip((x - b * y) / (1.0 - b * b + 1e-300), -A.half, A.half)
-        t = clip(y - b * s, -B.half, B.half)
-        s = clip(x - b * t, -A.half, A.half)
-        way = (r + w * t) - (p + u * s)
-        size = sqrt(way.dot(way))
-        n = way * (1.0 / size)
-        dist = size - A.radius - B.radius
-        return Touch(dist, p + u * s + n * (A.radius + 0.5 * dist), _frame(n, None))
-
-    return touch
-
-
-def _frame(n: Vec, y: Vec | None) -> tuple[Vec, Vec, Vec]:
-    if y is None:
-        up = where(n.y * n.y < 0.25, 1.0, 0.0)
-        y = Vec(0.0, up, 1.0 - up)
-    y = y - n * n.dot(y)
-    y = y * (1.0 / sqrt(y.dot(y)))
-    return n, y, n.cross(y)
+    method = {0: "euler", 1: "rk4", 3: "implicitfast"}[int(m.opt.integrator)]
+    return m, drevo.load(xml), {"dt": m.opt.timestep, "method": method}
 
 
 # -- states ------------------------------------------------------------------------------------------------

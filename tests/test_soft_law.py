@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from contact_cases import CRAWLER, HOPPER, as_ours, case, states
 
-from drevo.codegen.runtime.function import Function, Spec, obtain
-from drevo.contact.kernel import evaluation, step_program
+import drevo
+from drevo.contact.kernel import evaluation
+from drevo.contact.problem import soft_problem
 from drevo.contact.reference import Reference
 from drevo.contact.soft import RowGroup, Softness
 
@@ -25,13 +26,10 @@ CASES = {
     "crawler frictionless": (CRAWLER, "", 1, 'euler="0 8 0"'),
     "crawler torsion": (CRAWLER, 'impratio="2"', 4, 'solref="-3000 -40"'),
     "crawler rolling": (CRAWLER, "", 6, 'solimp=".7 .9 .02 .3 3"'),
+    "crawler implicitfast": (CRAWLER, 'integrator="implicitfast"', 3, ""),
     "crawler elliptic": (CRAWLER, 'cone="elliptic" impratio="4"', 3, 'euler="3 5 0"'),
     "crawler elliptic rolling": (CRAWLER, 'cone="elliptic" integrator="RK4"', 6, ""),
 }
-
-
-def compiled(problem: Any) -> Function:
-    return obtain(repr(problem), lambda: step_program(problem), Spec(), cache=False)
 
 
 def batch(m: Any, count: int) -> tuple[list[np.ndarray[Any, Any]], list[Any]]:
@@ -51,10 +49,10 @@ def batch(m: Any, count: int) -> tuple[list[np.ndarray[Any, Any]], list[Any]]:
 @pytest.mark.parametrize("name", CASES)
 def test_steps_are_those_of_mujoco(name: str) -> None:
     """The minimiser is unique, so any two solvers that have converged agree."""
-    m, problem = case(*CASES[name])
+    m, robot, how = case(*CASES[name])
     given, ends = batch(m, 80)
     assert sum(d.ncon > 0 for d in ends) > 20
-    q1, v1, _, residual = compiled(problem)(*given)
+    q1, v1, _, residual = drevo.compile(robot, "step", **how)(*given)
     told = [as_ours(m, d.qpos, d.qvel) for d in ends]
     assert np.abs(q1 - [q for q, _ in told]).max() < DIGITS
     assert np.abs(v1 - [v for _, v in told]).max() < DIGITS * (1.0 + np.abs(v1).max())
@@ -66,17 +64,17 @@ def test_contacts_and_forces_are_those_of_mujoco(name: str) -> None:
     """As many contacts in every state, and the same force in each."""
     import mujoco
 
-    m, problem = case(*CASES[name])
+    m, robot, how = case(*CASES[name])
     given, ends = batch(m, 40)
-    forces = compiled(problem)(*given)[2]
-    e = evaluation(problem)
+    forces = drevo.compile(robot, "step", **how)(*given)[2]
+    e = evaluation(soft_problem(robot.model, None, how["dt"], "euler"))
     seen = Reference(e, len(ends))
     seen.step(dict(zip(("q", "v", "tau"), given)))
     gaps = np.array([seen.blocks[f"slot_{k}"][at.gap] for k, at in enumerate(e.records)])
     for k, d in enumerate(ends):
         assert (gaps[:, k] < 0.0).sum() == d.ncon
         total, one = np.zeros(3), np.zeros(6)
-        ours = sum((forces[k, i] for i, s in enumerate(problem.slots) if s.bodies[0] == -1), np.zeros(3))
+        ours = sum((forces[k, i] for i, s in enumerate(e.problem.slots) if s.bodies[0] == -1), np.zeros(3))
         for i, contact in enumerate(d.contact):
             mujoco.mj_contactForce(m, d, i, one)
             if m.geom_bodyid[contact.geom[0]] == 0:
@@ -86,20 +84,22 @@ def test_contacts_and_forces_are_those_of_mujoco(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hopper rk4", "crawler elliptic"])
 def test_stages_on_arrays_are_the_compiled_ones(name: str) -> None:
-    m, problem = case(*CASES[name])
+    m, robot, how = case(*CASES[name])
     given, _ = batch(m, 24)
-    found = Reference(evaluation(problem), 24).step(dict(zip(("q", "v", "tau"), given)))
-    for x, y in zip(("q1", "v1", "forces", "residual"), compiled(problem)(*given)):
+    found = Reference(evaluation(soft_problem(robot.model, None, how["dt"], how["method"])), 24).step(
+        dict(zip(("q", "v", "tau"), given))
+    )
+    for x, y in zip(("q1", "v1", "forces", "residual"), drevo.compile(robot, "step", **how)(*given)):
         assert np.allclose(found[x].reshape(y.shape), y, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["hopper", "hopper rk4", "crawler", "crawler rk4"])
+@pytest.mark.parametrize("name", ["hopper", "hopper rk4", "crawler", "crawler rk4", "crawler implicitfast"])
 def test_motions_are_those_of_mujoco(name: str) -> None:
     """150 steps, falls and impacts among them."""
     import mujoco
 
-    m, problem = case(*CASES[name])
-    step, d = compiled(problem), mujoco.MjData(m)
+    m, robot, how = case(*CASES[name])
+    step, d = drevo.compile(robot, "step", **how), mujoco.MjData(m)
     d.qpos[:], d.qvel[:], _ = states(m, 2)[1]  # not where a limit or a contact just begins
     q, v, still = as_ours(m, d.qpos, d.qvel, np.zeros(m.nv))
     touched = 0
@@ -113,9 +113,9 @@ def test_motions_are_those_of_mujoco(name: str) -> None:
 
 def test_lanes_do_not_touch_each_other() -> None:
     """States of a batch are as they are alone, whoever stands beside them."""
-    m, problem = case(*CASES["crawler"])
+    m, robot, how = case(*CASES["crawler"])
     (q, v, tau), _ = batch(m, 19)
-    step = compiled(problem)
+    step = drevo.compile(robot, "step", **how)
     together = step(q, v, tau)
     for k in (0, 7, 18):
         for x, y in zip(together, step(q[k], v[k], tau[k])):
@@ -124,13 +124,11 @@ def test_lanes_do_not_touch_each_other() -> None:
 
 def test_what_is_not_finite_is_refused() -> None:
     """One state that is no state: the row is named, and nothing else is returned."""
-    import drevo
-
-    m, problem = case(*CASES["hopper"])
+    m, robot, how = case(*CASES["hopper"])
     (q, v, tau), _ = batch(m, 10)
     v[3, 2] = math.inf
     with pytest.raises(drevo.DrevoError, match="3"):
-        compiled(problem)(q, v, tau)
+        drevo.compile(robot, "step", **how)(q, v, tau)
 
 
 @pytest.mark.parametrize("group", [

@@ -61,9 +61,14 @@ def compile(
     that are to rounding; False, none; names of links, an asymmetry, or True for 1e-6,
     take others for it and warn of what that changes.
     options: link, frame, kind, where the quantity takes them.
+    "step" is no quantity but a step of a Robot on a ground, with options of its own: see
+    `drevo.contact.step.compile_step`.
     Raises TraceError, EmitError, InputError.
     """
     own = model_of(robot, "compile")
+    if isinstance(quantity, str) and quantity == "step":
+        plain = (dtype, target, parameters, layout, packed, formalism, external, passive, product) == PLAIN
+        return _step(robot, plain, Spec(check=check), options)
     model, more = (own, {}) if isinstance(symmetric, str) and symmetric == "auto" else _taken(own, symmetric)
     robot = robot if model is own else model
     if target != "cpu":
@@ -82,6 +87,19 @@ def compile(
     made: dict[str, Any] = {"dtype": dtype, "layout": layout, "packed": spec.packed, "check": spec.check}
     function.recipe = partial(compile, model, **_again(recipe), **made)
     return function
+
+
+PLAIN = ("float64", "cpu", (), "rows", False, "auto", (), False, ())  # what a step is compiled with
+
+
+def _step(robot: Any, plain: bool, spec: Spec, options: Mapping[str, Any]) -> Function:
+    """The robot knows the way, for contact stands upon this room."""
+    if not hasattr(robot, "step_function"):
+        raise InputError("compile: a step is one of a Robot: give what drevo.load returns")
+    if not plain:
+        raise InputError("compile: a step takes dt, ground, law, method, repeat, friction and check, nothing else")
+    found: Function = robot.step_function(spec=spec, **options)
+    return found
 
 
 def _again(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,14 +8,16 @@ Quaternions move by exponentials; the stages of Runge and Kutta's method are rat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..mechanics.algorithms.inertia_matrix import Factors
+from ..mechanics.algorithms.inertia_matrix import Factors, SparseRows
+from ..mechanics.algorithms.passive import passive_slopes
 from ..mechanics.manifold import RotationVector, multiply
 from ..mechanics.rotation import from_quaternion
-from ..mechanics.scalar import Scalar, Vector, cos, dot, is_zero, maximum, sin, sqrt, where
-from ..mechanics.spatial import Vec
-from ..mechanics.tree import Tree
+from ..mechanics.scalar import Scalar, Vector, accumulate, cos, dot, maximum, sin, sqrt, where
+from ..mechanics.spatial import UNIT, Mat, Vec, skew
+from ..mechanics.tree import Tree, TreeBody
 from .packing import of
 from .stages import HERE, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
 
@@ -81,15 +83,60 @@ def _inverse_exponential(u: Vec, w: Vec) -> Vec:
     return out
 
 
-def dampers(tree: Tree) -> dict[int, Scalar]:
+DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
+
+
+def dampers(tree: Tree) -> DampingSlopes:
     """Linear damping by rate."""
-    out: dict[int, Scalar] = {}
+    out: DampingSlopes = {}
     for f in tree.acting:
         for k in range(f.v, f.v + f.n):
-            b = f.ratio * f.ratio * f.damping
-            if not is_zero(b):
-                out[k] = out[k] + b if k in out else b
+            accumulate(out, (k, k), f.ratio * f.ratio * f.damping)
     return out
+
+
+def damping_slopes(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
+    """The symmetric part of -dp/dv of the passive forces p."""
+    out: DampingSlopes = {}
+    for r, c, _, slope in passive_slopes(tree, q, v):
+        accumulate(out, (max(r, c), min(r, c)), -slope if r == c else -0.5 * slope)
+    return out
+
+
+def lone_bodies(tree: Tree) -> list[TreeBody]:
+    """Free bodies that carry no other."""
+    return [b for i, b in enumerate(tree.bodies) if b.kind == "free" and b.parent < 0 and i not in tree.parents]
+
+
+def _with_gyroscopic(b: TreeBody, M: SparseRows, v: Vector, efforts: Vector, h: float) -> list[Scalar]:
+    """Accelerations of a lone body, with the rate of its gyroscopic forces by v in the matrix, in its own axes."""
+    k, w = b.v, Vec(*v[b.v + 3 : b.v + 6])
+    A = [[M[k + max(i, j)].get(k + min(i, j), 0.0) for j in range(6)] for i in range(6)]
+    spin, inertia = skew(w), b.inertia
+    J = Mat.of([list(inertia.J @ e) for e in UNIT])
+    linear = [skew(w.cross(inertia.h)), spin.mul(skew(inertia.h))]
+    turning, carried = spin.mul(J), skew(J @ w)
+    for i in range(3):
+        for j in range(3):
+            A[i][3 + j] = A[i][3 + j] - h * (linear[0][i][j] + linear[1][i][j])
+            A[3 + i][3 + j] = A[3 + i][3 + j] + h * (turning[i][j] - carried[i][j])
+    return _eliminated(A, efforts[k : k + 6])
+
+
+def _eliminated(A: Sequence[list[Scalar]], b: Vector) -> list[Scalar]:
+    """x with A x = b, of a matrix near a positive one, so that no pivot is lost."""
+    rows = [[*row, y] for row, y in zip(A, b)]
+    n = len(rows)
+    for k, pivot in enumerate(rows):
+        over = 1.0 / pivot[k]
+        for row in rows[k + 1 :]:
+            part = row[k] * over
+            row[k:] = [x - part * y for x, y in zip(row[k:], pivot[k:])]
+    x: list[Scalar] = [0.0] * n
+    for k in reversed(range(n)):
+        rest = dot(rows[k][k + 1 : n], x[k + 1 :])
+        x[k] = (rows[k][n] - rest) / rows[k][k]
+    return x
 
 
 class Steps:
@@ -98,13 +145,16 @@ class Steps:
     def __init__(self, e: Evaluation) -> None:
         self.e, self.tree, self.h = e, e.tree, e.problem.step
         n = e.nv
-        e.sizes |= {"q": self.tree.nq, "v": n, "warm": 1, "residual": 1}
+        e.sizes |= {"q": self.tree.nq, "v": n, "q1": self.tree.nq, "v1": n, "warm": 1, "residual": 1}
         self.add("begin", self._begin)
+        self.add("again", lambda s: s.write(Q=s.read("q1"), V=s.read("v1"), **self._first(s.read("q1"))))
         self.add("judge", self._judge)
+        e.stages = ["end"]
         if e.problem.method == "rk4":
-            e.sizes |= {"W": n, "K": n, "sum_k": n, "sum_a": n}
-            for k in range(4):
-                self.add(f"stage_{k}", lambda s, k=k: self._stage(s, k))
+            e.stages = [f"stage_{k}" for k in range(4)]
+            e.sizes |= {"Q0": self.tree.nq, "W": n, "K": n, "sum_k": n, "sum_a": n}
+            for k, name in enumerate(e.stages):
+                self.add(name, lambda s, k=k: self._stage(s, k))
         else:
             self.add("end", self._euler)
         for k in e.kinds:
@@ -120,7 +170,11 @@ class Steps:
         for o in self.tree.owners():
             if o.nq > o.nv:
                 s.t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
-        s.write(Q=q, V=v)
+        s.write(Q=q, V=v, **self._first(q))
+
+    def _first(self, q: Vector) -> dict[str, Any]:
+        """What the stages of Runge and Kutta begin from."""
+        return {"Q0": q} if self.e.problem.method == "rk4" else {}
 
     def _judge(self, s: StageTracer) -> None:
         """The largest |g|, of the largest effort or of 1."""
@@ -133,13 +187,17 @@ class Steps:
 
     def _euler(self, s: StageTracer) -> None:
         q, v, a, h = s.read("Q"), s.read("V"), s.read("a"), self.h
-        damping = dampers(self.tree)
-        if damping:
+        fast = self.e.problem.method == "implicitfast"
+        slopes = damping_slopes(self.tree, q, v) if fast else dampers(self.tree)
+        lone = lone_bodies(self.tree) if fast else []
+        if slopes or lone:
             M = self.e.inertia(s)
-            for k, b in damping.items():
-                M[k][k] = M[k][k] + h * b
+            for (r, c), b in slopes.items():
+                M[r][c] = M[r][c] + h * b
             efforts = [x + y - z for x, y, z in zip(self.e.efforts(s), s.read("r"), s.read("g"))]
             a = Factors(M, self.e.order).solve(efforts)
+            for b in lone:
+                a[b.v : b.v + 6] = _with_gyroscopic(b, M, v, efforts, h)
         w = in_world(self.tree, q, [x + h * y for x, y in zip(v, a)])
         q1 = moved_along(self.tree, q, [h * x for x in w])
         s.write(q1=q1, v1=in_body(self.tree, q1, w))
@@ -147,8 +205,8 @@ class Steps:
     def _stage(self, s: StageTracer, k: int) -> None:
         """What follows evaluation k: the sums, and where the next one is, or the end."""
         tree, h, (b, c) = self.tree, self.h, WEIGHTS[k]
-        q0, a = s.read("q"), in_world(self.tree, s.read("Q"), s.read("a"))
-        w0 = s.read("W") if k else in_world(tree, q0, s.read("v"))
+        q0, a = s.read("Q0"), in_world(self.tree, s.read("Q"), s.read("a"))
+        w0 = s.read("W") if k else in_world(tree, q0, s.read("V"))
         rate = s.read("K") if k else w0
         sum_k, sum_a = [b * x for x in rate], [b * x for x in a]
         if k:

@@ -51,25 +51,24 @@ class Loops:
         c.fill(0.0, "residual", 0, 1)
         c.fill(0.0, "warm", 0, 1)
         c.call("begin")
-        if self.e.problem.method == "rk4":
-            for k in range(4):
+        with c.f.loop(self.e.problem.repeat, some=True):
+            for stage in self.e.stages:
                 c.run("forward")
-                c.call(f"stage_{k}")
+                c.call(stage)
                 c.fill(1.0, "warm", 0, 1)
-            return
-        c.run("forward")
-        c.call("end")
+            c.call("again")
 
     def forward(self, c: StageCalls) -> None:
         """Accelerations at Q, V."""
         f = c.f
         c.call("dynamics")
         touching = [self.touching(c, k) for k in self.slots]
-        with f.when(~c.some_above("warm")):
+        c.fill(0.0, "alpha", 0, 1)
+        with f.when(~c.some_above("warm")):  # else one step at least, for nothing may hold
             c.call("start")
+            c.fill(1.0, "alpha", 0, 1)
         c.fill(-1.0, "pieces", 0, self.e.sizes["pieces"])
         c.fill(1.0, "live", 0, 1)
-        c.fill(1.0, "alpha", 0, 1)
         self.newton(c, touching)
         self.forces(c, touching)
         c.call("judge")

@@ -31,7 +31,8 @@ class Reference:
         for port in part.inputs:
             block, first = places[port.name]
             leaves |= {n: self.blocks[block][first + k] for k, n in enumerate(port.nodes)}
-        values = iter(evaluate_edges(part.graph, part.output_edges, leaves))
+        made = evaluate_edges(part.graph, part.output_edges, leaves)
+        values = iter([np.array(x) for x in made])  # of what is handed on the block may change
         done = [(*places[o.name], [next(values) for _ in o.edges]) for o in part.outputs]
         for block, first, found in done:
             for k, x in enumerate(found, first):
@@ -52,7 +53,7 @@ class Reference:
             self.blocks[f"slot_{k}"][self.e.records[k].piece] = -1.0
         if not warm:
             self.call("start")
-        for name, x in (("pieces", -1.0), ("live", 1.0), ("alpha", 1.0)):
+        for name, x in (("pieces", -1.0), ("live", 1.0), ("alpha", 0.0 if warm else 1.0)):
             self.blocks[name][:] = x
         for _ in range(ITERATIONS):
             self.call("gradient")
@@ -80,13 +81,11 @@ class Reference:
             self.blocks[name] = np.array(x.T, float)
         with np.errstate(all="ignore"):
             self.call("begin")
-            if self.e.problem.method == "rk4":
-                for k in range(4):
-                    self.forward(k > 0)
-                    self.call(f"stage_{k}")
-            else:
-                self.forward(False)
-                self.call("end")
+            for n in range(self.e.problem.repeat):
+                for k, stage in enumerate(self.e.stages):
+                    self.forward(n + k > 0)
+                    self.call(stage)
+                self.call("again")
         at = [(f"slot_{k}", self.e.records[k].size) for k in self.slots]
         forces = [self.blocks[block][i : i + 3] for block, i in at]
         out = {name: self.blocks[name].T for name in ("q1", "v1", "residual")}

@@ -10,6 +10,7 @@ from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import INPUT
 from ..codegen.graph.program import Input, Output, Program
 from ..compiler.tracer import Tracer
+from ..mechanics.algorithms.colliders import Proximity
 from ..mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
 from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.algorithms.kinematics import WORLD, Pose, body_poses
@@ -26,25 +27,18 @@ from .soft import RowGroup, Softness
 HERE = "here"  # the block of the slot that a stage is called for
 
 
-class Touch(NamedTuple):
-    """Two surfaces near each other: distance, the point midway, normal (from 1 to 2) and tangents as rows."""
-
-    dist: Scalar
-    point: Vec
-    frame: tuple[Vec, Vec, Vec]
-
-
 Poses = Mapping[int, Pose]
 
 
 class Slot(NamedTuple):
     """A place where two bodies may touch, -1 the ground.
 
-    weight: inverse, of both bodies: of translations, of rotations. near: less than the distance, and cheaper.
+    weight: inverse, of both bodies: of translations, of rotations. near: negative where they may touch, and
+    cheaper than the distance.
     """
 
     bodies: tuple[int, int]
-    touch: Callable[[Poses], Touch]
+    touch: Callable[[Poses], Proximity]
     group: RowGroup
     soft: Softness
     weight: tuple[float, float]
@@ -65,7 +59,8 @@ class JointRow(NamedTuple):
 
 @dataclass(frozen=True)
 class SoftProblem:
-    """What a step is made for. step: s. method: "euler" or "rk4"."""
+    """What a step is made for. step: s. method: "euler", "implicitfast" or "rk4". repeat: steps of one call, the
+    efforts held."""
 
     model: Model
     step: float
@@ -73,6 +68,7 @@ class SoftProblem:
     rows: tuple[JointRow, ...] = ()
     impratio: float = 1.0
     method: str = "euler"
+    repeat: int = 1
 
 
 class PackedRows(NamedTuple):
@@ -161,7 +157,7 @@ class Columns:
         return out
 
 
-def basis(s: Slot, touch: Touch, columns: Columns) -> tuple[tuple[int, ...], list[list[Scalar]]]:
+def basis(s: Slot, touch: Proximity, columns: Columns) -> tuple[tuple[int, ...], list[list[Scalar]]]:
     """The rates that move a contact, and its rows over them: normal, tangents, spin, rolling."""
     found = columns.relative(*s.bodies, touch.point)
     directions = [(f, part) for part in ("v", "w") for f in touch.frame][: s.group.size]
@@ -211,6 +207,7 @@ class Evaluation:
     def __init__(self, problem: SoftProblem) -> None:
         self.problem = problem
         self.parts: dict[str, Program] = {}
+        self.stages: list[str] = []  # what follows each evaluation of a step
         t = self.t = Tracer("dynamics", without_dry_friction(problem.model), acting=True)
         tree = self.tree = t.tree
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
@@ -247,7 +244,7 @@ class Evaluation:
         columns = Columns(self.tree, poses)
         touches = [s.touch(poses) for s in slots]
         gaps = [x.dist - s.soft.margin for x, s in zip(touches, slots)]
-        near = [s.near(poses) - s.soft.margin if s.near else gap for s, gap in zip(slots, gaps)]
+        near = [s.near(poses) if s.near else gap for s, gap in zip(slots, gaps)]
         self.contacts: list[PackedRows] = []
         self.records: list[SlotLayout] = []
         self.kinds: list[int] = []  # a slot of each kind
@@ -256,7 +253,7 @@ class Evaluation:
         handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
         self._declare(packs, gaps, [graph.edge(x) for x in near], handed)
 
-    def _slot(self, s: Slot, touch: Touch, gap: Scalar, columns: Columns, v: Vector) -> Pack:
+    def _slot(self, s: Slot, touch: Proximity, gap: Scalar, columns: Columns, v: Vector) -> Pack:
         rates, B = basis(s, touch, columns)
         step, pack = self.problem.step, Pack()
         (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)

@@ -173,10 +173,23 @@ class Robot(Methods, JointArrays, ByName):
         return entry(q, v, tau, **given)
 
     def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
-        """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`."""
+        """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`.
+
+        With ground= or law=: under one-sided contact, `drevo.simulate.touching.simulate_touching`.
+        """
+        if given.keys() & {"ground", "law"}:
+            from ..simulate.touching import simulate_touching
+
+            return simulate_touching(self, q0, v0, tau, **given)
         from ..simulate.run import simulate
 
         return simulate(self, q0, v0, tau, **given)
+
+    def step_function(self, **given: Any) -> Function:
+        """The Function of a step on a ground, `drevo.compile(robot, "step")`: `contact.step.compile_step`."""
+        from ..contact.step import compile_step
+
+        return compile_step(self, **given)
 
     # -- constraints and contacts -----------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ class Occurrence:
 class Table(Pictured):
     """t (n,) s; q (n, ..., nq) and v (n, ..., nv); method, steps and passive say how they came about.
 
+    contact_forces (n, ..., places, 3) N and residual (n, ...): of a motion on a ground, see `simulate_touching`.
     energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
     """
 
@@ -57,6 +58,8 @@ class Table(Pictured):
     passive: bool = False
     efforts: NumericLaw | None = field(default=None, repr=False)
     dense: Dense | None = field(default=None, repr=False)
+    contact_forces: Array | None = field(default=None, repr=False)
+    residual: Array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.t)
@@ -75,7 +78,9 @@ class Table(Pictured):
     def at(self, t: float) -> tuple[Array, Array]:
         """(q, v) at any time of the motion, by a shorter step of its own method, so of the same order."""
         if self.dense is None:
-            raise InputError("this table was read back from a pickle and knows its records only")
+            raise InputError(
+                "this table is of a motion on a ground, or was read from a pickle: it knows its records only"
+            )
         first, last = self.t[[0, -1]]
         rule = f"a time of the motion, which goes from {first:g} to {last:g} s"
         q, v = self.dense(number("t", t, rule, lambda x: first <= x <= last))

@@ -38,6 +38,11 @@ class Stages(NamedTuple):
     drive: Callable[[StageCalls], None]
     fill: Callable[[Sequence[Array], Sequence[Array]], None]
 
+    @property
+    def steps(self) -> int:
+        """About how many one sample takes: every stage once."""
+        return sum(len(part.order()) for part in self.parts.values())
+
 
 class StageCalls:
     """The function of a tile under construction, or a routine of it. `f`: its builder, `l`: lanes of a value."""

@@ -192,7 +192,7 @@ def _manifest(program: Program, low: Lowered, arena: int, scratch: int, lanes: i
         units,
         dict(program.counts),
         low.live,
-        len(low.steps),
+        len(low.steps) if program.stages is None else program.stages.steps,
         arena,
         scratch,
         lanes,

@@ -1,0 +1,94 @@
+"""What a step under the soft law is made for, out of a Model: slots of its candidates, rows of its joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..errors import InputError
+from ..mechanics.acting import offsets_of
+from ..mechanics.scalar import Scalar
+from ..model.contact import JointSoftness
+from ..model.description import Joint, Model
+from .ground import ground_of
+from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
+from .soft import RowGroup, Softness
+from .stages import JointRow, Poses, Slot, SoftProblem
+
+ROUND = ("sphere", "capsule")
+
+
+def soft_problem(
+    model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None
+) -> SoftProblem:
+    """ModelError where nothing could touch; InputError where the law has no rule for what holds in the model."""
+    if model.closed:
+        raise InputError(
+            f"robot {model.name!r} has loops or couplings, which law='soft' does not know; take them out, or "
+            "simulate with constraints and without ground"
+        )
+    floor, stepping = ground_of(ground), model.stepping
+    standing = with_ground(model, "plane" if floor else None)
+    standing = standing if friction is None else with_friction(standing, friction)
+    places = contact_candidates(standing, floor)
+    slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in places)
+    rows = tuple(soft_joint_rows(model))
+    return SoftProblem(model, step, slots, rows, stepping.impratio, method, repeat)
+
+
+def _slot(x: ContactCandidate, cone: str, impratio: float) -> Slot:
+    holds = x.interaction
+    mu = holds.friction[: holds.condim - 1]
+    kind = "limit" if holds.condim == 1 else "elliptic" if cone == "elliptic" else "pyramid"
+    group = RowGroup(kind, holds.condim, mu, mu[0] / impratio**0.5 if mu else 0.0)
+    soft = Softness(holds.solref, holds.solimp, holds.margin, holds.solref_friction)
+    plane = x.geoms[0].kind == "plane"
+    cheap = x.ground is None and plane and x.geoms[1].kind in ROUND
+    return Slot(x.bodies, x.touch, group, soft, x.weight, None if cheap or x.ground else _near(x))
+
+
+def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
+    """Spheres about both, or one and a plane."""
+    a, b = x.solids
+    margin = x.interaction.margin
+
+    def spheres(poses: Poses) -> Scalar:
+        way, reach = b.centre(poses) - a.centre(poses), a.radius + b.radius + margin
+        return way.dot(way) - reach * reach
+
+    def plane(poses: Poses) -> Scalar:
+        return (b.centre(poses) - a.centre(poses)).dot(a.at(poses).axis) - (b.radius + margin)
+
+    return plane if a.geom.kind == "plane" else spheres
+
+
+def soft_joint_rows(model: Model) -> Iterator[JointRow]:
+    """Dry friction and limits, unless the model's steps leave them out."""
+    off, offsets = model.stepping.disabled, offsets_of(model)
+    weights, soft = inverse_weights(model).rates, {x.joint: x for x in model.softness}
+    for joint in model.joints:
+        if joint.mimic:
+            continue
+        q, v = offsets[joint.name]
+        told = soft.get(joint.name, JointSoftness(joint.name))
+        if joint.dynamics and joint.dynamics.friction and "frictionloss" not in off:
+            held = RowGroup("friction", bound=joint.dynamics.friction)
+            softness = Softness(told.friction_solref, told.friction_solimp)
+            for k in range(joint.nv):
+                yield JointRow(v + k, q + k, held, softness, weights[v + k])
+        if joint.nq == joint.nv == 1 and "limit" not in off:
+            yield from _limits(joint, told, q, v, weights[v])
+
+
+def _limits(joint: Joint, told: JointSoftness, q: int, v: int, weight: float) -> Iterator[JointRow]:
+    limit, softness = joint.limit, Softness(told.limit_solref, told.limit_solimp, told.limit_margin)
+    for sign, at in ((1.0, limit.lower), (-1.0, limit.upper)) if limit else ():
+        if at is not None:
+            yield JointRow(v, q, RowGroup("limit"), softness, weight, sign, at)
+
+
+def with_friction(model: Model, mu: float) -> Model:
+    """The model with one coefficient of sliding friction everywhere; of 0 its contacts are frictionless."""
+    changed = {"friction": None} if mu else {"friction": None, "condim": 1}
+    geoms = (replace(x, friction=(mu, *x.friction[1:]), condim=x.condim if mu else 1) for x in model.geoms)
+    return replace(model, geoms=tuple(geoms), pairs=tuple(replace(x, **changed) for x in model.pairs))

@@ -1,0 +1,75 @@
+"""One step of a robot that touches, as a Function: state in, state out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from ..codegen.graph.program import Program
+from ..codegen.runtime.function import Function, Spec
+from ..compiler.request import requested
+from ..errors import InputError, one_of
+from ..io.given import number, seconds, whole
+from ..model.description import Model
+from ..model.dynamics import Described
+from ..model.messages import model_of
+from ..model.regularity import require_masses
+from .ground import Uneven, ground_of
+from .kernel import step_program
+from .problem import soft_problem
+
+METHODS = ("euler", "implicitfast", "rk4")
+
+
+def compile_step(
+    robot: Described | Model,
+    *,
+    dt: float,
+    ground: object = "plane",
+    law: str = "soft",
+    method: str = "euler",
+    repeat: int = 1,
+    friction: float | None = None,
+    restitution: float = 0.0,
+    spec: Spec | None = None,
+) -> Function:
+    """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
+
+    ground: None for the planes of the model itself, "plane" for z = 0 where it has none, `drevo.ground.grid` or
+    `drevo.ground.function`. law: "soft" is MuJoCo's. method: "euler" with implicit damping, "implicitfast", "rk4".
+    repeat: so many steps of dt in one call, with the efforts held. friction: of sliding, in place of the model's.
+    forces: (places, 3) N, on the second body of each place where the robot may touch, in world axes, from the last
+    evaluation. residual: the largest |M a - efforts - J^T f| of all evaluations, of the largest effort or of 1.
+    Raises InputError, ModelError where nothing could touch; calls raise NumericsError.
+    """
+    model = model_of(robot, "step")
+    require_masses(model, "step")
+    one_of("step: law", law, LAWS, InputError)
+    floor = ground_of(ground)
+    step, times = seconds("step: dt", dt), whole("step: repeat", repeat, use=": steps of one call")
+    if friction is not None:
+        friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
+    bounce = number("step: restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    asked: tuple[Hashable, ...] = (
+        "step", law, method, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce,
+        model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
+    )  # fmt: skip
+    return LAWS[law](robot, model, floor, asked, spec or Spec())
+
+
+def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
+    _, _, method, step, times, friction, _, bounce, *_ = asked
+    one_of("step: method", method, METHODS, InputError)
+    if bounce:
+        raise InputError(
+            "step: the soft law has no restitution, but solref: give law='coulomb', or softer contacts"
+        )
+
+    def program() -> Program:
+        return step_program(soft_problem(model, floor, step, method, times, friction))
+
+    return requested(robot, asked, program, spec=spec)
+
+
+LAWS: dict[str, Callable[..., Function]] = {"soft": _soft}

@@ -1,0 +1,105 @@
+"""Motions of robots that touch: one compiled call from record to record."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..contact.step import compile_step
+from ..errors import InputError, NumericsError
+from ..io.given import Array, numbers, seconds, whole
+from ..model.dynamics import Dynamics
+from .arguments import checked_law, start
+from .checks import STEPS, bounded
+from .table import Table
+
+
+def simulate_touching(
+    robot: Dynamics,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    *,
+    duration: float,
+    step: float = 1e-3,
+    ground: object = "plane",
+    law: str = "soft",
+    method: str | None = None,
+    every: int = 1,
+    friction: float | None = None,
+    threads: int = 1,
+    **more: Any,
+) -> Table:
+    """The motion from (q0, v0) on a ground; leading dimensions are a batch.
+
+    tau: nothing, constant efforts (..., nv), or efforts held over each step (steps, ..., nv). ground, law, method,
+    friction: see `drevo.contact.step.compile_step`; more: what a law takes beside. step: s, with a record every
+    `every` steps. The table has `contact_forces` (n, ..., places, 3), N in world axes, and `residual` (n, ...): of
+    the steps up to a record the worst. Raises InputError, ModelError, NumericsError.
+    """
+    end, dt = seconds("duration", duration), seconds("step", step)
+    every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
+    bounded(end, dt, STEPS, "steps")
+    steps = max(1, math.ceil(end / dt - 1e-9))
+    records = -(-steps // every)
+    lead, q, v = start(robot, q0, v0, records + 1.0)
+    held = _efforts(robot, tau, lead, records * every)
+    repeat = every if len(held) == 1 else 1
+    named: dict[str, Any] = {"method": method} if method is not None else {}
+    f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, friction=friction, **named, **more)
+    out = _march(partial(f, threads=threads), q, v, held, records, every // repeat, dt * repeat)
+    shape = (records + 1, *lead)
+    qs, vs, forces, residual = (x.reshape(*shape, *x.shape[2:]) for x in out)
+    times = dt * every * np.arange(records + 1)
+    return Table(
+        robot, times, qs, vs, f"{method or 'euler'} under the {law} law", records * every, passive=True,
+        efforts=checked_law(robot, lambda t, *_: held[0].reshape(*lead, robot.nv), lead),
+        contact_forces=forces, residual=residual,
+    )  # fmt: skip
+
+
+def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Array:
+    """(1 or steps, count, nv)."""
+    if callable(tau):
+        raise InputError(
+            "simulate: on a ground tau is constant or an array by step; call a compiled step in a loop"
+        )
+    x = np.zeros(robot.nv) if tau is None else numbers("tau", tau, (..., robot.nv))
+    stepped = x.ndim == len(lead) + 2
+    if not np.isfinite(x).all():
+        raise NumericsError("simulate: tau is not finite")
+    try:
+        x = np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv))
+    except ValueError:
+        raise InputError(
+            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
+        ) from None
+    if stepped and len(x) < steps:
+        raise InputError(f"tau has {len(x)} steps; the motion takes {steps}")
+    return np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
+
+
+def _march(f: Any, q: Array, v: Array, held: Array, records: int, times: int, dt: float) -> tuple[Array, ...]:
+    """Records of q, v, forces and the residual, each (records + 1, count, ...); the first has no forces.
+
+    times: calls of f from record to record.
+    """
+    out: tuple[Array, ...] = ()
+    for k in range(records):
+        worst = np.zeros(len(q))
+        for n in range(k * times, (k + 1) * times):
+            try:
+                q1, v1, forces, residual = f(q, v, held[min(n, len(held) - 1)])
+            except NumericsError as error:
+                raise NumericsError(f"simulate: in the call from {n * dt:g} s on {error}") from error
+            out = out or tuple(np.zeros((records + 1, *x.shape)) for x in (q1, v1, forces, residual))
+            if n == 0:
+                out[0][0], out[1][0] = q, v
+            q, v, worst = q1, v1, np.maximum(worst, residual)
+        for x, y in zip(out, (q, v, forces, worst)):
+            x[k + 1] = y
+    return out

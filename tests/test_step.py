@@ -1,0 +1,164 @@
+"""A step on a ground as a Function, motions made of it, and what is refused: one sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from contact_cases import CRAWLER, HOPPER
+
+import drevo
+
+BALL = """<mujoco><option timestep="0.002"/><worldbody>
+ <body name="ball" pos="0 0 1"><freejoint/><geom type="sphere" size=".1" mass="2"/></body></worldbody></mujoco>"""
+CONTACTLESS = drevo.load("three-link")
+
+
+def robot(text: str = HOPPER) -> drevo.Robot:
+    return drevo.load(text.format(option="", condim=3, floor=""))
+
+
+@pytest.fixture(scope="module")
+def crawler() -> Any:
+    """A robot, its step, and states of it."""
+    r, rng = robot(CRAWLER), np.random.default_rng(5)
+    q = np.tile(r.neutral(), (40, 1))
+    q[:, 2], q[:, 16] = rng.uniform(0.15, 0.3, 40), 0.9
+    return r, drevo.compile(r, "step", dt=0.005), q, rng.normal(0.0, 0.5, (40, r.nv))
+
+
+def test_a_call_repeats_steps(crawler: Any) -> None:
+    """Five steps of one call are five calls, and the residual is the worst of them."""
+    r, step, q, v = crawler
+    tau = np.full(r.nv, 0.1)
+    at_once = drevo.compile(r, "step", dt=0.005, repeat=5)(q, v, tau)
+    worst = 0.0
+    for _ in range(5):
+        q, v, forces, residual = step(q, v, tau)
+        worst = np.maximum(worst, residual)
+    for x, y in zip(at_once, (q, v, forces)):
+        assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+    assert (at_once.residual <= 10.0 * worst + 1e-12).all()
+    assert np.abs(forces).max() > 1.0
+
+
+def test_repeated_steps_of_flight_are_those_of_gravity() -> None:
+    """Nothing holds, so nothing changes its mind: each step is solved all the same."""
+    r, n = drevo.load(BALL), 20
+    _, v, forces, residual = drevo.compile(r, "step", dt=0.01, repeat=n)(
+        [0, 0, 9, 0, 0, 0, 1], [0, 0, 1.0, 0, 0, 3.0], [0, 0, 1.0, 0, 0, 0]
+    )
+    assert v == pytest.approx([0, 0, 1.0 + (0.5 - 9.81) * 0.01 * n, 0, 0, 3.0])
+    assert not forces.any() and residual < 1e-12
+
+
+def test_threads_share_a_batch(crawler: Any) -> None:
+    r, step, q, v = crawler
+    many = np.tile(q, (100, 1)), np.tile(v, (100, 1)), np.zeros((4000, r.nv))
+    for x, y in zip(step(*many), step(*many, threads=2)):
+        assert np.array_equal(x, y)
+
+
+def test_a_motion_is_made_of_steps(crawler: Any) -> None:
+    """Records of simulate, of a batch, with forces and residuals."""
+    r, step, q, v = crawler
+    told = r.simulate(q, v, duration=0.1, step=0.005, ground="plane", law="soft", every=4)
+    assert told.q.shape == (6, 40, r.nq) and told.t[-1] == pytest.approx(0.1)
+    assert told.contact_forces.shape[:2] == (6, 40) and told.residual.shape == (6, 40)
+    for _ in range(20):
+        q, v, forces, _ = step(q, v, np.zeros(r.nv))
+    assert np.allclose(told.q[-1], q, atol=1e-9) and np.allclose(told.contact_forces[-1], forces, atol=1e-6)
+
+
+def test_efforts_by_step() -> None:
+    """Held over each step, and as many as there are steps."""
+    r = robot()
+    efforts = np.random.default_rng(0).normal(0.0, 3.0, (30, r.nv))
+    q, v = r.neutral(), np.zeros(r.nv)
+    told = r.simulate(q, v, efforts, duration=0.06, step=0.002, ground=None, every=3)
+    step = drevo.compile(r, "step", dt=0.002, ground=None)
+    for x in efforts:
+        q, v, *_ = step(q, v, x)
+    assert np.allclose(told.q[-1], q, atol=1e-10)
+    with pytest.raises(drevo.InputError, match="tau has 30 steps; the motion takes 60"):
+        r.simulate(r.neutral(), None, efforts, duration=0.12, step=0.002, ground=None)
+
+
+def test_a_ball_comes_to_rest_on_its_weight() -> None:
+    """It falls, and then the ground carries it."""
+    r = drevo.load(BALL)
+    told = r.simulate([0, 0, 0.3, 0, 0, 0, 1], duration=2.0, step=0.002, ground="plane", law="soft", every=50)
+    force = told.contact_forces[-1].sum(axis=0)
+    assert np.allclose(force, [0.0, 0.0, 2.0 * 9.81], atol=1e-6)
+    assert np.abs(told.v[-1]).max() < 1e-6 and 0.09 < told.q[-1, 2] < 0.1
+
+
+def test_friction_decides_whether_a_ball_rolls() -> None:
+    """By the option, in place of the model's: without friction it only slides."""
+    r = drevo.load(BALL)
+    start = ([0, 0, 0.0999, 0, 0, 0, 1], [1.0, 0, 0, 0, 0, 0])
+    slides, rolls = (
+        r.simulate(*start, duration=1.0, step=0.002, ground="plane", friction=mu, every=500) for mu in (0.0, 0.8)
+    )
+    assert np.abs(slides.v[-1, 3:]).max() < 1e-9 and slides.v[-1, 0] == pytest.approx(1.0)
+    speed = np.linalg.norm(rolls.v[-1, :3])
+    assert speed == pytest.approx(5.0 / 7.0, abs=5e-3)
+    assert np.linalg.norm(rolls.v[-1, 3:]) * 0.1 == pytest.approx(speed, abs=1e-2)
+
+
+def test_uneven_ground_carries_too() -> None:
+    """A slope as a function: without friction the ball gathers speed along it."""
+    r = drevo.load(BALL)
+    from drevo.contact.ground import function
+
+    told = r.simulate([0, 0, 0.0999, 0, 0, 0, 1], duration=0.4, step=0.002, ground=function(lambda x, y: 0.2 * x),
+                      law="soft", friction=0.0, every=200)  # fmt: skip
+    along = np.array([1.0, 0.0, 0.2]) / np.hypot(1.0, 0.2)
+    assert told.v[-1, :3] @ along == pytest.approx(-9.81 * along[2] * 0.4, rel=0.05)
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    ({"dt": -0.1}, "dt is -0.1; it must be a positive number of seconds"),
+    ({"law": "hard"}, "law 'hard' is not known; there are"),
+    ({"method": "leapfrog"}, "method 'leapfrog' is not known"),
+    ({"ground": 3}, "the ground is 'plane'"),
+    ({"friction": -1.0}, "friction is -1.0; it must be a coefficient, 0 or more"),
+    ({"friction": np.nan}, "friction is nan"),
+    ({"restitution": 0.5}, "the soft law has no restitution"),
+    ({"repeat": 0}, "repeat is 0; it must be a whole number from 1"),
+    ({"layout": "batch_last"}, "a step takes dt, ground, law"),
+    ({"parameters": "*.mass"}, "a step takes dt, ground, law"),
+])  # fmt: skip
+def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(drevo.DrevoError, match=told):
+        drevo.compile(robot(), "step", **({"dt": 0.002} | given))
+
+
+def test_refusals_of_robots_and_motions() -> None:
+    r = robot()
+    with pytest.raises(drevo.DrevoError, match="has no contact geometry"):
+        drevo.compile(CONTACTLESS, "step", dt=0.01)
+    with pytest.raises(drevo.DrevoError, match="a step is one of a Robot"):
+        drevo.compile(r.model, "step", dt=0.01)
+    with pytest.raises(drevo.DrevoError, match="on a ground tau is constant or an array by step"):
+        r.simulate(r.neutral(), None, lambda t, q, v: v, duration=0.1, ground="plane")
+    with pytest.raises(drevo.DrevoError, match="tau is not finite"):
+        r.simulate(r.neutral(), None, np.full(r.nv, np.nan), duration=0.1, ground="plane")
+    loops = '<equality><joint joint1="knee" joint2="ankle"/></equality></mujoco>'
+    closed = robot(HOPPER.replace("</mujoco>", loops))
+    with pytest.raises(drevo.DrevoError, match="has loops or couplings, which law='soft' does not know"):
+        drevo.compile(closed, "step", dt=0.01)
+
+
+def test_steps_that_are_too_long_end_in_a_sentence_or_a_number() -> None:
+    """Never in what is not finite."""
+    r = robot()
+    step = drevo.compile(r, "step", dt=50.0)
+    q, v = r.neutral(), np.full(r.nv, 1e5)
+    try:
+        for _ in range(20):
+            q, v, _, residual = step(q, v, np.zeros(r.nv))
+            assert np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(residual).all()
+    except drevo.NumericsError:
+        pass
