@@ -164,7 +164,8 @@ def test_demo_leaves_pages(tmp_path: Path) -> None:
     pages = [p.name for p in folder.glob("*.html") if p.name != "index.html"]
     assert len(pages) == 7
     assert all(f'href="{page}"' in index for page in pages)
-    assert "failed" not in index
+    assert "<b>failed" not in index and "openCore" in index
+    assert str(folder / "index.html") in result.stdout.splitlines()[-1]
     assert "throughput" in result.stdout or "million states" in result.stdout
 
 

@@ -134,6 +134,7 @@ def test_every_language_of_the_table_is_written_and_saved_by_its_ending(tmp_path
         text = d.text(language)
         assert text
         for ending in endings:
-            assert d.save(tmp_path / f"x{ending}").read_text(encoding="utf-8") == text
+            saved = d.html() if language == "html" else text  # live
+            assert d.save(tmp_path / f"x{ending}").read_text(encoding="utf-8") == saved
     with pytest.raises(drevo.EmitError, match="language 'cobol' is not known; there are latex"):
         d.text("cobol")

@@ -150,6 +150,42 @@ def test_a_motion_is_that_of_simulate(name: str, tmp_path: Path) -> None:
         assert max(energy) - min(energy) <= 1e-9 * max(1.0, abs(energy[0]))
 
 
+@pytest.mark.needs("node")
+def test_equations_are_alive_without_a_robot(tmp_path: Path) -> None:
+    """The page of write_out: every slot, its parameters too, which are sliders there."""
+    d = drevo.write_out(drevo.load("three-link"), "mass_matrix", symbols="all")
+    page = d.save(tmp_path / "page.html")
+    sequence, _, slots = live_values(d.program)
+    parameters = {s.parameter.name: s.parameter.value * 1.25 + 0.01 for s in sequence.symbols}
+    x = {"q": [0.3, -0.8, 1.1], "parameters": list(parameters.values())}
+    (values,) = in_node(page, f"say([[...core.functions.values({json.dumps(x)}).values]])")
+    known = read_statements(sequence, [x["q"]], x["parameters"], NUMERIC)
+    for s in sequence.statements():
+        assert values[slots[s.name]] == pytest.approx(known[s.name], rel=1e-11, abs=1e-13), s.name
+    M = d.evaluate(x["q"], parameters=parameters)
+    assert values[slots["M_21"]] == pytest.approx(M[1, 0], rel=1e-12)
+    text = page.read_text(encoding="utf-8")
+    assert text.count('data-input="parameters"') == sum(sequence.used) and text.count('data-input="q"') == 3
+
+
+def test_equations_too_long_to_be_alive_are_pages_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = drevo.write_out(drevo.load("three-link"), "gravity")
+    monkeypatch.setattr("drevo.compiler.live.PROMPT", 3)
+    assert d.html() == d.text("html")
+
+
+def test_a_drawing_is_saved_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    robot, opened = drevo.load("puma560"), []
+    drawn = robot.draw(q=[0.1] * 6)
+    assert "q_3 = 0.1 rad" in drawn.svg and drawn._repr_svg_() == drawn.save(tmp_path / "x.svg").read_text()
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert drawn.show().as_uri() == opened[0] and "SVG" in repr(robot.draw())
+    with pytest.raises(InputError, match="a drawing is saved as"):
+        drawn.save(tmp_path / "x.png")
+    with pytest.raises(InputError, match="draw: q"):
+        robot.draw(q=[0.0])
+
+
 def test_a_page_needs_nothing_else(tmp_path: Path) -> None:
     """No address is fetched, whatever the names in the robot are."""
     b = drevo.Builder("</script><script>alert(1)</script>")

@@ -91,8 +91,14 @@ class Derivation:
         return self.text("markdown")
 
     def html(self) -> str:
-        """An HTML page that needs no network, with the Python and C texts."""
-        return self.text("html")
+        """An HTML page that needs no network: sliders, every line with its value, the Python and C texts.
+
+        The values are WebAssembly of the same program; of more than some thousand operations they are left out, as
+        from text("html").
+        """
+        from .live import live_page
+
+        return live_page(self.program, self.about) or self.text("html")
 
     def python(self) -> str:
         """A Python module of straight-line scalar assignments."""
@@ -117,7 +123,9 @@ class Derivation:
     def save(self, path: str | Path) -> Path:
         """Writes the text that the ending names: .tex .md .html .htm .py .c .cu .m, ..."""
         with saving("a derivation", path, BY_ENDING) as file:
-            file.write_text(self.text(BY_ENDING[file.suffix.lower()]), encoding="utf-8", newline="\n")
+            language = BY_ENDING[file.suffix.lower()]
+            text = self.html() if language == "html" else self.text(language)
+            file.write_text(text, encoding="utf-8", newline="\n")
         return file
 
     def _repr_html_(self) -> str:

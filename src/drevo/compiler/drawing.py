@@ -21,16 +21,16 @@ ASIDE, ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and
 STRAIGHT = 1e-9
 
 
-def draw(robot: Described | Model) -> str:
-    """An SVG drawing of a robot."""
-    return svg(drawing_of(robot))
+def draw(robot: Described | Model, q: list[float] | None = None) -> str:
+    """An SVG drawing of a robot, slightly bent where no configuration is given."""
+    return svg(drawing_of(robot, q))
 
 
-def drawing_of(robot: Described | Model) -> Drawing:
+def drawing_of(robot: Described | Model, q: list[float] | None = None) -> Drawing:
     """The places that a drawing of a robot shows."""
     model = model_of(robot, "drawing")
     tree = build_tree(model, snap=SNAP)
-    q = _bent(tree, model)
+    q = _bent(tree, model) if q is None else q
     poses = body_poses(tree, q)
     axes = [_axis(tree, i, pose) for i, pose in enumerate(poses)]
     right, up = _view(tree, axes)

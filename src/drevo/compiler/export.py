@@ -13,7 +13,7 @@ from ..codegen.emit.lower import Lowered, lower
 from ..codegen.emit.names import identifier
 from ..codegen.graph.program import Program
 from ..codegen.runtime.build import DTYPES
-from ..codegen.runtime.targets import MACHINES, Compiled, Machine, compiled_for
+from ..codegen.runtime.targets import LONGEST, MACHINES, Compiled, Machine, compiled_for
 from ..errors import EmitError, InputError, one_of, shown
 from ..io.version import VERSION
 from ..mechanics.configuration import neutral
@@ -21,8 +21,6 @@ from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of
 from .compile import make_program, recipe_of
-
-LONGEST = 60_000  # steps in one function: register allocation takes a minute
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import pi
 
+from ..codegen.emit.about import About
 from ..codegen.emit.document import equal_entries
+from ..codegen.emit.html import Live, code_part, contents, page_body, page_head, page_parts
+from ..codegen.emit.html_style import SCRIPT
 from ..codegen.emit.layout import entry_name
-from ..codegen.emit.live import FUNCTION, LiveFunction, LiveInput
+from ..codegen.emit.live import FUNCTION, SETTINGS, LiveFunction, LiveInput, data_of, document, scripts
 from ..codegen.emit.lower import lower
 from ..codegen.emit.sequence import Sequence as Written
 from ..codegen.emit.sequence import write_sequence_with_edges
 from ..codegen.graph.program import Output, Program
-from ..codegen.runtime.targets import MACHINES, compiled_for
+from ..codegen.runtime.targets import LONGEST, MACHINES, compiled_for
 from ..errors import EmitError
 from ..mechanics.configuration import bounds
 from ..model.description import Model
-from .export import LONGEST
 
 RATE, ACCELERATION = 3.0, 10.0  # how far sliders of rates and accelerations go, in rad and m
 REACH = {"v": RATE, "a": ACCELERATION, "tau": 100.0, "f_ext": 100.0}
+PROMPT = 6_000  # steps that are compiled in about a second
+AT_FIRST = 0.5  # where sliders stand: at zero little is to be seen
 
 
 def live_function(program: Program) -> LiveFunction:
@@ -44,11 +49,24 @@ def live_values(program: Program) -> tuple[Written, LiveFunction, dict[str, int]
     return sequence, function, {name: k for k, name in enumerate(edges)}
 
 
+def live_page(program: Program, facts: About) -> str | None:
+    """A page of equations with sliders and the value of every line; None where that would take long."""
+    if len(program.order()) > PROMPT:
+        return None
+    sequence, values, slots = live_values(program)
+    inputs, functions = live_inputs(program), {"values": values}
+    parts = [*page_parts(sequence, facts, Live(slots, inputs)), code_part(sequence, facts)]
+    data = data_of(functions, inputs, live_units(program), robot=facts.robot)
+    body = f"{contents(parts)}\n<main>{page_head(facts)}{SETTINGS}\n{page_body(parts)}</main>"
+    return document(facts.title, body, f"{scripts(data, functions, False)}<script>{SCRIPT}</script>")
+
+
 def live_inputs(program: Program, model: Model | None = None) -> dict[str, LiveInput]:
     """Sliders for the arguments: q of a model inside its limits, else as far as such numbers mostly go."""
-    found = {p.name: _ranged(p.name, p.size) for p in program.inputs}
+    found = {p.name: _ranged(p.name, p.size, AT_FIRST * (model is None)) for p in program.inputs}
     for name, places in live_units(program):
-        found[name].value[places[3]] = 1.0
+        for k in places:
+            found[name].value[k] = float(k == places[3])
     if model is not None and "q" in found:
         found["q"] = configuration_input(model, found["q"].value)
     if program.parameters:
@@ -71,6 +89,6 @@ def configuration_input(model: Model, start: Sequence[float]) -> LiveInput:
     return LiveInput([min(max(x, a), b) for x, a, b in zip(start, low, high)], low, high)
 
 
-def _ranged(name: str, size: int) -> LiveInput:
-    far = REACH.get(name.partition(":")[0], 3.14159265)
-    return LiveInput([0.0] * size, [-far] * size, [far] * size)
+def _ranged(name: str, size: int, start: float) -> LiveInput:
+    far = REACH.get(name.partition(":")[0], pi)
+    return LiveInput([start] * size, [-far] * size, [far] * size)

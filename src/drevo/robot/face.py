@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
+    from .view.drawn import Drawn
     from .view.window import Window
 
     class IntegrateDerivatives(NamedTuple):
@@ -274,6 +275,16 @@ class Robot(Methods, JointArrays, ByName):
         from .view.page import export_page
 
         return export_page(self, export, quantity, q, **options)
+
+    def draw(self, q: ArrayLike | None = None) -> Drawn:
+        """A drawing of its poles, axes and centres of mass as SVG, which notebooks show.
+
+        q: one configuration, (nq,); slightly bent without it. Its `save` writes the file, `show` opens it in the
+        viewer of this machine. Raises InputError.
+        """
+        from .view.drawn import Drawn
+
+        return Drawn(self.model, q)
 
     # -- as files ---------------------------------------------------------------------------------------------
 

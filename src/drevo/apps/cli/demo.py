@@ -27,6 +27,7 @@ PAGES = (
     ("two-arm-planar", "inverse_dynamics"),
     ("puma560", "inverse_dynamics"),
 )
+POSTURE = (0.4, -0.9, 0.5, 0.3, 0.8, 0.0)  # in which the Puma 560 stands on its page
 FAST = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
 STATES = 100_000
 SAMPLES = 64  # states on which the machine code is compared with the plain recursion
@@ -63,10 +64,13 @@ def demo(
             step(f"{robot} {quantity}")
             _write_page(report, output, robot, quantity)
         _compile_puma(report, states, step)
-    (output / "index.html").write_text(index(report, states), encoding="utf-8")
+    (output / "index.html").write_text(_index(report, states), encoding="utf-8")
     _print(report, states)
     seconds = time.perf_counter() - start
-    print(f"\n{output / 'index.html'} links {len(PAGES)} pages of equations; {seconds:.1f} s in all")
+    print(
+        f"\nOpen {output / 'index.html'}: a Puma 560 with sliders, its motion and the value of every line of its "
+        f"equations, and {len(PAGES)} pages more; {seconds:.1f} s in all"
+    )
     if not report.good:
         raise typer.Exit(1)
 
@@ -143,31 +147,32 @@ def _print(report: Report, states: int) -> None:
     print_table(f"puma560, {states:,} random states, one of {os.cpu_count()} cores", columns, speeds)
 
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;margin:1rem 0}
-td,th{padding:.2rem .8rem;border-bottom:1px solid #ddd;text-align:right}
-td:first-child,th:first-child{text-align:left}h1{margin-bottom:0}.bad{color:#b00020;font-weight:bold}"""
+def _index(report: Report, states: int) -> str:
+    """The live page of the Puma 560, with what the demo found and links to the other pages."""
+    from ...robot.view.page import live_robot
+
+    return live_robot(load_robot("puma560").model, q=POSTURE, before=found(report, states))
 
 
-def index(report: Report, states: int) -> str:
-    """The page that links the others."""
+def found(report: Report, states: int) -> str:
+    """Tables of the pages, checks and speeds."""
     pages = [(f'<a href="{name}">{html.escape(robot)}: {quantity.replace("_", " ")}</a>', c["mul"], c["add"],
               c["trig"], c.get("hoisted", 0), html.escape(formalism))
              for robot, quantity, name, formalism, c in report.pages]  # fmt: skip
-    checks = [(html.escape(text), f"{worst:.1e}", f"{limit:.0e}",
-               "ok" if worst <= limit else '<span class="bad">failed</span>')
+    checks = [(html.escape(text), f"{worst:.1e}", f"{limit:.0e}", "ok" if worst <= limit else "<b>failed</b>")
               for text, worst, limit in report.checks]  # fmt: skip
     speeds = [(name.replace("_", " "), f"{rate / 1e6:.1f}", f"{1e9 / rate:.1f}", f"{call * 1e9:.0f}")
               for name, rate, call in report.speeds]  # fmt: skip
     parts = (
-        "<h1>Drevo</h1><p>Equations with the fewest operations, and functions at machine speed.</p>",
-        "<h2>Equations</h2>" + _grid(("quantity", "mul", "add", "trig", "hoisted", "formalism"), pages),
-        "<h2>Checks</h2>" + _grid(("difference relative to the largest value", "worst", "limit", ""), checks),
-        f"<h2>Speed</h2><p>Puma 560, {states:,} random states, one core of this machine.</p>"
-        + _grid(("quantity", "million states a second", "ns a state", "one call from Python, ns"), speeds),
+        ("Pages of equations", _grid(("quantity", "mul", "add", "trig", "hoisted", "formalism"), pages)),
+        ("Checks", _grid(("difference relative to the largest value", "worst", "limit", ""), checks)),
+        (f"Speed: Puma 560, {states:,} random states, one core of this machine",
+         _grid(("quantity", "million states a second", "ns a state", "one call from Python, ns"), speeds)),
+    )  # fmt: skip
+    opened = (" open", "", "")
+    return "".join(
+        f"<details{at}><summary>{title}</summary>{body}</details>" for at, (title, body) in zip(opened, parts)
     )
-    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Drevo demo</title>'
-    return f"{head}<style>{STYLE}</style>" + "\n".join(parts) + "</html>\n"
 
 
 def _grid(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:

@@ -14,7 +14,9 @@ def view(
     robot: RobotName,
     export: Annotated[
         Path | None,
-        option("A live page to write instead, .html: one file that needs no network.", "-e", "--export"),
+        option(
+            "A live page to write instead, .html, which needs no network; or a drawing, .svg.", "-e", "--export"
+        ),
     ] = None,
     quantity: Annotated[str, option("Whose equations stand on the page.")] = "inverse_dynamics",
     link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
@@ -32,6 +34,8 @@ def view(
         if browser:
             webbrowser.open(window.address)
         return window.wait()
+    if export.suffix.lower() == ".svg":
+        return print(found.draw(start).save(export))
     options: dict[str, Any] = {"link": link} if link else {}
     page = found.view(export, quantity, q=start, **options)
     print(f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in a browser")

@@ -79,11 +79,10 @@ def html(sequence: Sequence, facts: About) -> str:
     """The whole page, with the Python and C texts."""
     parts = [*page_parts(sequence, facts), code_part(sequence, facts)]
     title = escape(facts.title)
-    contents = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head>\n'
-        f'<body class="drevo"><nav>{contents}</nav>\n<main>{page_head(facts)}\n'
+        f'<body class="drevo">{contents(parts)}\n<main>{page_head(facts)}\n'
         f"{page_body(parts)}</main>\n<script>{SCRIPT}</script></body></html>\n"
     )
 
@@ -93,6 +92,11 @@ def fragment(sequence: Sequence, facts: About) -> str:
     return (
         f'<style>{CSS}</style><div class="drevo">{page_head(facts)}{page_body(page_parts(sequence, facts))}</div>'
     )
+
+
+def contents(parts: list[PagePart]) -> str:
+    """What links the parts."""
+    return "<nav>" + "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts) + "</nav>"
 
 
 def code_part(sequence: Sequence, facts: About) -> PagePart:
@@ -119,7 +123,7 @@ def page_parts(sequence: Sequence, facts: About, live: Live = STILL) -> list[Pag
     """Everything but the code."""
     style = html_style(facts.digits)
     parts: list[PagePart] = [("symbols", "Symbols", _symbols(sequence, facts))]
-    if facts.coordinates:
+    if facts.coordinates or live.sliders:
         parts.append(("inputs", "Inputs", _inputs(sequence, facts, live)))
     if facts.drawing is not None:
         parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
@@ -165,12 +169,13 @@ def _symbols(sequence: Sequence, facts: About) -> str:
 
 def _inputs(sequence: Sequence, facts: About, live: Live) -> str:
     """Every scalar of the arguments; live with a slider."""
-    places = {name: (p.source, k) for p in sequence.inputs for k, name in enumerate(p.scalars)}
-    rows = []
-    for symbol, about in document.input_rows(sequence, facts):
-        source, k = places[symbol]
-        moved = [slider(source, k, live.sliders[source])] if source in live.sliders else []
-        rows.append((_math(mathml_name(symbol)), *map(escape, about), *moved))
+    known, rows = dict(document.input_rows(sequence, facts)), []
+    for p in sequence.inputs:
+        for k, symbol in enumerate(p.scalars):
+            moved = [slider(p.source, k, live.sliders[p.source])] if p.source in live.sliders else []
+            if moved or symbol in known:
+                about = known.get(symbol, ("", "", "", ""))
+                rows.append((_math(mathml_name(symbol)), *map(escape, about), *moved))
     return _legend(rows, ("symbol", "joint", "number", "kind", "unit", *(["value"] if live.sliders else [])))
 
 

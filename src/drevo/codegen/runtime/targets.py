@@ -15,6 +15,7 @@ from ..emit.lower import Lowered
 from . import native
 from .lock import LOCK
 
+LONGEST = 60_000  # steps in one function: register allocation takes a minute
 _LINKED = MappingProxyType({"reloc": "pic", "codemodel": "small"})
 # cycles of the Cortex-M4, from its technical reference manual; without stalls. Others: 1
 _M4 = {"vfma": 3, "vfms": 3, "vfnma": 3, "vfnms": 3, "vldr": 2, "vstr": 2, "vdiv": 14, "vsqrt": 14}

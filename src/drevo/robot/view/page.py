@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...codegen.emit.html import Live, code_part, page_body, page_head, page_parts
 from ...codegen.emit.html_style import SCRIPT
-from ...codegen.emit.live import LiveFunction, LiveInput, data_of, document, scripts, slider
+from ...codegen.emit.live import SETTINGS, LiveFunction, LiveInput, data_of, document, scripts, slider
 from ...compiler.compile import make_program, recipe_of
 from ...compiler.live import configuration_input, live_function, live_inputs, live_units, live_values
 from ...compiler.manifold import program as motion_on
@@ -54,9 +54,13 @@ def export_page(
 
 
 def live_robot(
-    model: Model, quantity: str = "inverse_dynamics", q: ArrayLike | None = None, **options: Any
+    model: Model,
+    quantity: str = "inverse_dynamics",
+    q: ArrayLike | None = None,
+    before: str = "",
+    **options: Any,
 ) -> str:
-    """The text of the page."""
+    """The text of the page. before: HTML that stands above the panels."""
     start = neutral(model) if q is None else state(model, "view", q=q)[0]
     if start.ndim != 1:
         raise InputError(f"view: q must be one configuration, ({model.nq},), not {start.shape}")
@@ -80,7 +84,7 @@ def live_robot(
         warn(missing, DrevoWarning, stacklevel=4)
     parts = [x for x in page_parts(sequence, facts, Live(slots, {})) if x[0] not in ("inputs", "mechanism")]
     body = (
-        f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{_settings()}"
+        f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{SETTINGS}{before}"
         f"{_panels(model, functions, notes)}{page_body([*parts, code_part(sequence, facts)])}</main>"
     )
     tail = f"{scripts(data, {'values': values, **functions}, True)}<script>{SCRIPT}</script>"
@@ -152,14 +156,7 @@ def _sliders(model: Model, inputs: dict[str, LiveInput], moving: Sequence[str]) 
             for k, (joint, index) in enumerate(joints)
         )
         tables.append(f"<table>{rows}</table>")
-    return (
-        '<div class="bar"><button id="reset">Reset</button><button id="random">Random</button></div>'
-        f'<div class="sliders">{"<hr>".join(tables)}</div>'
-    )
-
-
-def _settings() -> str:
-    return '<div class="bar"><label><input type="checkbox" id="digits">all 17 digits</label></div>'
+    return f'<div class="sliders">{"<hr>".join(tables)}</div>'
 
 
 def _panels(model: Model, functions: dict[str, LiveFunction], notes: Sequence[str]) -> str:

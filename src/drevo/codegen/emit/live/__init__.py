@@ -36,6 +36,10 @@ class LiveInput(NamedTuple):
     high: Sequence[float]
 
 
+SETTINGS = (
+    '<div class="bar"><button id="reset">Reset</button><button id="random">Random</button>'
+    '<label><input type="checkbox" id="digits">all 17 digits</label></div>'
+)
 FUNCTION = "f"  # the name of the export of every module
 
 
