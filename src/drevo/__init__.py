@@ -54,6 +54,7 @@ _MODULES = {
     "design": "apps.design",
     "dh": "robot.dh",
     "doctor": "apps.doctor",
+    "envs": "apps.envs",
     "ground": "contact.ground",
     "jax": "apps.bridges.jax_functions",
     "loads": "apps.loads",
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from . import control, simulate
-    from .apps import design, doctor, loads, streaming, walking
+    from .apps import design, doctor, envs, loads, streaming, walking
     from .apps.cite import cite
     from .apps.design.conditions import conditions
     from .apps.design.formulas import check_formulas
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
     from .compiler.compile import compile
     from .compiler.derivation import Derivation
     from .constrained import constraint
-    from .contact import ground as ground
+    from .contact import ground
     from .mechanics.formalisms.alyushin import rigid_body_energy
     from .mechanics.scalar import clip, cos, maximum, minimum, sin, sqrt, where
     from .robot import Robot, dh
@@ -174,8 +175,10 @@ __all__ = [
     "design",
     "dh",
     "doctor",
+    "envs",
     "export",
     "from_dh",
+    "ground",
     "load",
     "loads",
     "maximum",

@@ -170,7 +170,7 @@ class Steps:
         for o in self.tree.owners():
             if o.nq > o.nv:
                 s.t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
-        s.write(Q=q, V=v, **self._first(q))
+        s.write(q1=q, v1=v)
 
     def _first(self, q: Vector) -> dict[str, Any]:
         """What the stages of Runge and Kutta begin from."""

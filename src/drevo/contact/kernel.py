@@ -14,14 +14,17 @@ from .integrate import Steps
 from .newton import ITERATIONS, TRIALS, Newton
 from .stages import Evaluation, SoftProblem, StageTracer
 
+LAST = ("Q", "V", "r")  # blocks that tell of the last evaluation
+
 
 def step_program(problem: SoftProblem) -> Program:
-    """(q, v, tau) -> (q1, v1, forces, residual)."""
+    """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
     e = evaluation(problem)
     t = Tracer("step", problem.model)
     t.state("q", "v", "tau")
     n = len(problem.slots)
     sizes = {"q1": e.tree.nq, "v1": e.nv, "forces": 3 * n, "residual": 1}
+    sizes |= {name: e.sizes[name] for name in LAST} if problem.last else {}
     for name, size in sizes.items():
         t.output(name, [0.0] * size, (n, 3) if name == "forces" else () if name == "residual" else None)
     own = {"q", "v", "tau", *sizes}
@@ -52,11 +55,11 @@ class Loops:
         c.fill(0.0, "warm", 0, 1)
         c.call("begin")
         with c.f.loop(self.e.problem.repeat, some=True):
+            c.call("again")
             for stage in self.e.stages:
                 c.run("forward")
                 c.call(stage)
                 c.fill(1.0, "warm", 0, 1)
-            c.call("again")
 
     def forward(self, c: StageCalls) -> None:
         """Accelerations at Q, V."""

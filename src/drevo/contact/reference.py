@@ -82,20 +82,20 @@ class Reference:
         with np.errstate(all="ignore"):
             self.call("begin")
             for n in range(self.e.problem.repeat):
+                self.call("again")
                 for k, stage in enumerate(self.e.stages):
                     self.forward(n + k > 0)
                     self.call(stage)
-                self.call("again")
         at = [(f"slot_{k}", self.e.records[k].size) for k in self.slots]
         forces = [self.blocks[block][i : i + 3] for block, i in at]
-        out = {name: self.blocks[name].T for name in ("q1", "v1", "residual")}
+        out = {name: self.blocks[name].T for name in ("q1", "v1", "residual", "Q", "V", "r")}
         return out | {"forces": np.concatenate([*forces, np.zeros((0, given["q"].shape[0]))]).T}
 
 
 def fill_step(e: Evaluation, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
     """Results (B, n) from arguments, by the order of both in a step."""
     found = Reference(e, len(inputs[0])).step(dict(zip(("q", "v", "tau"), inputs)))
-    for name, x in zip(("q1", "v1", "forces", "residual"), outputs):
+    for name, x in zip(("q1", "v1", "forces", "residual", "Q", "V", "r"), outputs):
         x[...] = found[name].reshape(x.shape)
 
 

@@ -69,6 +69,7 @@ class SoftProblem:
     impratio: float = 1.0
     method: str = "euler"
     repeat: int = 1
+    last: bool = False  # the results tell of the last evaluation too
 
 
 class PackedRows(NamedTuple):

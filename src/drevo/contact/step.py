@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Any
 
 from ..codegen.graph.program import Program
@@ -32,6 +33,7 @@ def compile_step(
     repeat: int = 1,
     friction: float | None = None,
     restitution: float = 0.0,
+    last: bool = False,
     spec: Spec | None = None,
 ) -> Function:
     """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
@@ -41,6 +43,7 @@ def compile_step(
     repeat: so many steps of dt in one call, with the efforts held. friction: of sliding, in place of the model's.
     forces: (places, 3) N, on the second body of each place where the robot may touch, in world axes, from the last
     evaluation. residual: the largest |M a - efforts - J^T f| of all evaluations, of the largest effort or of 1.
+    last: three results more, the state of the last evaluation and what constraints exert there: Q, V, r (nv,).
     Raises InputError, ModelError where nothing could touch; calls raise NumericsError.
     """
     model = model_of(robot, "step")
@@ -54,6 +57,7 @@ def compile_step(
     asked: tuple[Hashable, ...] = (
         "step", law, method, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce,
         model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
+        last,
     )  # fmt: skip
     return LAWS[law](robot, model, floor, asked, spec or Spec())
 
@@ -67,7 +71,9 @@ def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Sp
         )
 
     def program() -> Program:
-        return step_program(soft_problem(model, floor, step, method, times, friction))
+        return step_program(
+            replace(soft_problem(model, floor, step, method, times, friction), last=bool(asked[-1]))
+        )
 
     return requested(robot, asked, program, spec=spec)
 

@@ -1,0 +1,138 @@
+"""Tasks of our own: a quadruped that walks over hills, and Kovalchuk's biped that should not fall.
+
+Both are told by a Model alone: what touches, actuators, steps and where an episode begins are data of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ...contact.ground import Uneven, function
+from ...contact.pairs import contact_candidates
+from ...errors import DrevoWarning
+from ...mechanics.algorithms.kinematics import body_poses
+from ...mechanics.scalar import Scalar, sin
+from ...mechanics.tree import build_tree
+from ...model.contact import Actuator, Stepping
+from ...model.description import Model
+from ...robot.face import Robot
+from ...robot.loading import load
+from .tasks import Array, Moment, Outcome, Task, TaskNumbers
+
+FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
+STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
+HEIGHT, LENGTH = 0.04, 2.0  # m, of hills
+SPRING, DAMPER = 40.0, 1.0  # N m/rad and N m s/rad of the servos of a leg
+REACH = 0.5  # rad that an action of 1 moves a servo by
+CLEAR = 0.005  # m, between the lowest point and the ground where an episode begins
+
+
+def hills(x: Scalar, y: Scalar) -> Scalar:
+    """z(x, y), m; level at the origin."""
+    k = 2.0 * 3.141592653589793 / LENGTH
+    return HEIGHT * sin(k * x) * sin(0.7 * k * y + 1.0)
+
+
+def rough() -> Uneven:
+    """The ground of the quadruped."""
+    return function(hills)
+
+
+def quadruped() -> Robot:
+    """Unitree's Go1 of example-robot-data on its feet, with a servo at every joint."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DrevoWarning)  # a link of a milligram has an inertia that no body has
+        model = load("go1", base="floating").model
+    geoms = tuple(replace(x, friction=(0.8, *x.friction[1:])) for x in model.geoms if x.link in FEET)
+    servos = []
+    for k, joint in enumerate(j for j in model.moving_joints if j.kind == "revolute"):
+        rest, effort = STANCE[k % 3], (joint.limit and joint.limit.effort) or np.inf
+        law = (REACH * SPRING, 0.0, 0.0), (rest * SPRING, -SPRING, -DAMPER)
+        servos.append(Actuator(joint.name, joint.name, 1.0, *law, (-1.0, 1.0), (-effort, effort)))
+    made = replace(
+        model, geoms=geoms, pairs=(), actuators=tuple(servos), stepping=Stepping(0.005), notes=(),
+        initial=(0.0,) * 6 + (1.0, *STANCE * 4),
+    )  # fmt: skip
+    return Robot(_lowered(made, rough()))
+
+
+def driven_biped() -> Robot:
+    """Kovalchuk's biped with torques at its joints, on the corners of its soles."""
+    model = load("biped", base="floating").model
+    drives = tuple(
+        Actuator(joint.name, joint.name, 100.0, control_range=(-1.0, 1.0))
+        for joint in model.moving_joints
+        if joint.kind == "revolute"
+    )
+    q = (0.0,) * 6 + (1.0,) + (0.0,) * len(drives)
+    return Robot(_lowered(replace(model, actuators=drives, stepping=Stepping(0.004), initial=q), "plane"))
+
+
+def _lowered(model: Model, ground: object) -> Model:
+    """The same, its lowest point just above the ground at the beginning."""
+    poses = dict(enumerate(body_poses(build_tree(model), list(model.initial))))
+    lowest = min(float(x.touch(poses).dist) for x in contact_candidates(model, ground))
+    q = list(model.initial)
+    q[2] += CLEAR - lowest
+    return replace(model, initial=tuple(q))
+
+
+def _felt(m: Moment) -> tuple[Array, Array, Array]:
+    """Gravity's direction, rates and turning rates in the axes of the base."""
+    w, x, y, z = m.q[:, 3:7].T / np.linalg.norm(m.q[:, 3:7], axis=1)
+    down = -np.stack((2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)), 1)
+    rows = np.stack(
+        (
+            np.stack((1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)), 1),
+            np.stack((2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)), 1),
+            np.stack((2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)), 1),
+        ),
+        1,
+    )
+    return down, np.einsum("nij,nj->ni", rows, m.v[:, :3]), m.v[:, 3:6]
+
+
+def _observed(m: Moment) -> Array:
+    down, rates, turns = _felt(m)
+    return np.concatenate((down, rates, turns, m.q[:, 7:], m.v[:, 6:]), 1)
+
+
+def _walking(level: Any) -> Any:
+    """Reward of the forward rate that is wanted, less that of turning, effort and falling; an end where it falls.
+
+    level: the height of the ground at x, y.
+    """
+
+    def judge(m: Moment, n: TaskNumbers) -> Outcome:
+        down, rates, turns = _felt(m)
+        forward = np.exp(-((rates[:, 0] - n["speed"]) ** 2) / n["speed_width"] ** 2)
+        effort = n["ctrl_cost_weight"] * (m.action**2).sum(1)
+        restless = n["turn_cost_weight"] * (turns**2).sum(1)
+        height = m.q[:, 2] - level(m.q[:, 0], m.q[:, 1])
+        fallen = (down[:, 2] > -n["upright"]) | (height < n["least_height"])
+        infos = {"x_position": m.q[:, 0].copy(), "x_velocity": rates[:, 0], "reward_forward": forward}
+        return Outcome(forward + n["healthy_reward"] * ~fallen - effort - restless, fallen, infos)
+
+    return judge
+
+
+NUMBERS = {
+    "speed": 0.5, "speed_width": 0.5, "ctrl_cost_weight": 0.01, "turn_cost_weight": 0.02, "healthy_reward": 0.5,
+    "upright": sqrt(0.5), "least_height": 0.15, "reset_noise_scale": 0.02,
+}  # fmt: skip
+OURS: dict[str, Task] = {
+    "Go1Hills-v0": Task(
+        quadruped, 4, 1000, _observed, _walking(lambda x, y: HEIGHT * np.sin(2 * np.pi / LENGTH * x)
+                                               * np.sin(1.4 * np.pi / LENGTH * y + 1.0)),
+        NUMBERS, ground=rough,
+    ),
+    "Biped-v0": Task(
+        driven_biped, 5, 1000, _observed, _walking(lambda x, y: 0.0),
+        {**NUMBERS, "speed": 0.3, "least_height": 0.6}, ground=lambda: "plane",
+    ),
+}  # fmt: skip

@@ -1,0 +1,181 @@
+"""A robot in motion under its actuators: a compiled step, called with controls, for many states at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...contact.pairs import contact_candidates
+from ...contact.step import compile_step
+from ...errors import InputError
+from ...io.packages import package
+from ...model.contact import Actuator
+from ...model.description import Model
+from ...robot.loading import load
+from .features import features
+from .tasks import Seen, Task
+
+Array = np.ndarray[Any, Any]
+METHODS = {"Euler": "euler", "RK4": "rk4", "implicitfast": "implicitfast"}
+
+
+class Simulation:
+    """States of a task's robot; `advance` takes controls.
+
+    Inside, q and v are Drevo's; `given` and `told` turn them into MuJoCo's and back.
+    """
+
+    def __init__(self, task: Task, threads: int = 1) -> None:
+        skip, looks = task.skip, task.looks
+        self.robot = load(asset(task.source)) if isinstance(task.source, str) else task.source()
+        self.model: Model = self.robot.model
+        self.skip, self.threads = skip, threads
+        stepping = self.model.stepping
+        self.seconds = stepping.timestep * skip
+        self.drive = Drive(self.model)
+        self.once = skip if self.drive.constant else 1  # steps of a call: forces may follow the state
+        ground = task.ground() if task.ground else None
+        self.f = compile_step(
+            self.robot, dt=stepping.timestep, ground=ground, method=METHODS[stepping.integrator], repeat=self.once,
+            last=bool(looks),
+        )  # fmt: skip
+        self.sight = Sight(self, looks) if looks else None
+        initial = self.model.initial or tuple(self.robot.neutral().tolist())
+        self.initial = self.told(np.array([initial]), np.zeros((1, self.model.nv)))[0][0]
+
+    def advance(self, q: Array, v: Array, controls: Array) -> tuple[Array, Array, Seen | None]:
+        """q, v after the steps under one action, in Drevo's coordinates, and what is seen then."""
+        for _ in range(self.skip // self.once):
+            tau = self.drive.efforts(controls, q, v)
+            q, v, forces, _, *last = self.f(q, v, tau, threads=self.threads)
+        return q, v, self.sight.after(tau, forces, *last) if self.sight else None
+
+    # -- MuJoCo's order: quaternions w x y z, rates of free joints along the world's axes --------------------
+
+    def given(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """From MuJoCo's states; quaternions come to length one."""
+        return self._turned(q, v, out=True)
+
+    def told(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """To MuJoCo's states."""
+        return self._turned(q, v, out=False)
+
+    def _turned(self, q: Array, v: Array, out: bool) -> tuple[Array, Array]:
+        turning = [(j.kind, sq, sv) for j, sq, sv in self.model.slices() if j.turns]
+        if not turning:
+            return q, v
+        q, v = q.copy(), v.copy()
+        for kind, sq, sv in turning:
+            at = slice(sq.stop - 4, sq.stop)
+            quaternion = np.roll(q[:, at], -1 if out else 1, axis=1)
+            x = quaternion if out else np.roll(quaternion, -1, axis=1)
+            size = np.linalg.norm(x, axis=1, keepdims=True)
+            if kind == "free":
+                linear = v[:, sv.start : sv.start + 3]
+                v[:, sv.start : sv.start + 3] = _rotated(x / size, linear, back=out)
+            q[:, at] = quaternion / size if out else quaternion
+        return q, v
+
+
+def _rotated(quaternion: Array, vectors: Array, back: bool) -> Array:
+    """Vectors turned by quaternions x y z w, or back."""
+    u, w = quaternion[:, :3], quaternion[:, 3:]
+    twice = 2.0 * np.cross(u, vectors) * (-1.0 if back else 1.0)
+    found: Array = vectors + w * twice + np.cross(u, twice) * (-1.0 if back else 1.0)
+    return found
+
+
+class Sight:
+    """What is seen of evaluations: of the bodies of a file ("*"), or of links, "LINK" or "LINK x y z"."""
+
+    def __init__(self, sim: Simulation, looks: Sequence[str]) -> None:
+        model = sim.model
+        self.nv, self.threads = model.nv, sim.threads
+        named = [look.split() for look in looks]
+        links = (
+            [link.name for link in model.links[1:] if link.inertial] if looks == ("*",) else [x[0] for x in named]
+        )
+        self.links = links
+        self.offset = tuple(map(float, named[0][1:])) if len(named[0]) == 4 else None
+        self.f = features(sim.robot, links)
+        self.robot = sim.robot
+        self.ends = [[links.index(g.link) if g.link in links else -1 for g in x.geoms]
+                     for x in contact_candidates(model)]  # fmt: skip
+
+    def after(self, tau: Array, forces: Array, q: Array, v: Array, constraint: Array) -> Seen:
+        """At the state of the last evaluation, with the forces found there."""
+        bodies, centre, inertias, rates, points = self.f(q, v, threads=self.threads)
+        if self.offset:
+            bodies = self.robot.pose(q, self.links[0]) @ np.array([*self.offset, 1.0])
+            bodies = bodies[:, None, :3]
+        return Seen(bodies, centre, inertias, rates, self._wrenches(forces, points, centre), tau, constraint)
+
+    def begun(self, q: Array, v: Array) -> Seen:
+        """Where an episode begins: no control yet, and no contact counted."""
+        none = np.zeros((len(q), self.nv))
+        return self.after(none, np.zeros((len(q), len(self.ends), 3)), q, v, none)
+
+    def _wrenches(self, forces: Array, points: Array, centre: Array) -> Array:
+        """Torque about the centre of mass, and force, of contacts on every link, (n, links, 6)."""
+        found = np.zeros((len(forces), len(self.links), 6))
+        if forces.any():
+            both = np.concatenate((np.cross(points - centre[:, None], forces), forces), 2)
+            for k, (a, b) in enumerate(self.ends):
+                if b >= 0:
+                    found[:, b] += both[:, k]
+                if a >= 0:
+                    found[:, a] -= both[:, k]
+        return found
+
+
+class Drive:
+    """What controls exert on the rates of a model, by its actuators."""
+
+    def __init__(self, model: Model) -> None:
+        self.actuators: Sequence[Actuator] = model.actuators
+        rates = {joint.name: (sq.start, sv.start) for joint, sq, sv in model.slices()}
+        self.q = [rates[x.joint][0] for x in self.actuators]
+        self.v = [rates[x.joint][1] for x in self.actuators]
+        self.gear = np.array([x.gear for x in self.actuators])
+        self.gain = np.array([x.gain for x in self.actuators]).reshape(-1, 3).T
+        self.bias = np.array([x.bias for x in self.actuators]).reshape(-1, 3).T
+        self.controls = _bounds([x.control_range for x in self.actuators])
+        self.forces = _bounds([x.force_range for x in self.actuators])
+        self.constant = not (self.gain[1:].any() or self.bias[1:].any())
+        self.onto = np.zeros((len(self.actuators), model.nv))
+        for k, at in enumerate(self.v):
+            self.onto[k, at] = self.gear[k]
+        limits = [(sv.start, j.limit.effort) for j, _, sv in model.slices() if j.limit and j.limit.effort]
+        self.limits = [(at, effort) for at, effort in limits if at in self.v]
+
+    def efforts(self, controls: Array, q: Array, v: Array) -> Array:
+        """tau (n, nv): u and forces cut to their ranges, forces by gains and biases, along the joints by gears."""
+        u = np.clip(controls, *self.controls)
+        gain, bias = self.gain[0], self.bias[0]
+        if not self.constant:
+            length, rate = self.gear * q[:, self.q], self.gear * v[:, self.v]
+            gain = gain + self.gain[1] * length + self.gain[2] * rate
+            bias = bias + self.bias[1] * length + self.bias[2] * rate
+        tau: Array = np.clip(gain * u + bias, *self.forces) @ self.onto
+        for at, effort in self.limits:
+            np.clip(tau[:, at], -effort, effort, out=tau[:, at])
+        return tau
+
+
+def _bounds(ranges: Sequence[tuple[float, float] | None]) -> tuple[Array, Array]:
+    found = np.array([x or (-np.inf, np.inf) for x in ranges]).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def asset(name: str) -> Path:
+    """A file of gymnasium's own."""
+    gymnasium = package("gymnasium", "drevo.envs", "gymnasium[mujoco]")
+    path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / name
+    if not path.is_file():
+        raise InputError(
+            f"gymnasium {gymnasium.__version__} has no {name}; install gymnasium[mujoco] 1.0 or later"
+        )
+    return path

@@ -1,0 +1,150 @@
+"""Vector environments against gymnasium's own, step by step; skipped where gymnasium is not installed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo.apps.envs import TASKS, make
+from drevo.apps.envs.ours import hills
+from drevo.apps.envs.tasks import GYMNASIUM
+
+gymnasium = pytest.importorskip("gymnasium")
+mujoco = pytest.importorskip("mujoco")
+
+
+def theirs(name: str) -> Any:
+    """gymnasium's environment, its solver exact."""
+    env = gymnasium.make(name).unwrapped
+    option = env.model.opt
+    option.solver, option.tolerance, option.iterations, option.ls_iterations = 2, 0.0, 100, 100
+    return env
+
+
+@pytest.mark.parametrize("name", GYMNASIUM)
+def test_steps_are_those_of_gymnasium(name: str) -> None:
+    """Spaces, and from the same state under the same action: observation, reward and end, to 1e-9."""
+    env, own = theirs(name), make(name, num_envs=2)
+    assert own.single_observation_space == env.observation_space
+    assert own.single_action_space == env.action_space
+    rng = np.random.default_rng(0)
+    env.reset(seed=1)
+    own.reset(seed=0)
+    ends = touching = 0
+    fresh = True
+    for _ in range(min(80, TASKS[name].limit - 1)):
+        own.put(np.tile(env.data.qpos, (2, 1)), np.tile(env.data.qvel, (2, 1)), seen=fresh)
+        action = rng.uniform(env.action_space.low, env.action_space.high).astype(float)
+        seen, reward, ended, *_ = env.step(action)
+        observed, rewards, terminated, truncated, _ = own.step(np.tile(action, (2, 1)))
+        assert np.abs(observed - seen).max() < 1e-9 * max(1.0, np.abs(seen).max())
+        assert np.abs(rewards - reward).max() < 1e-9 * max(1.0, abs(reward))
+        assert (terminated == ended).all() and not truncated.any()
+        touching += env.data.ncon
+        fresh = bool(ended)
+        if ended:
+            ends += 1
+            env.reset(seed=ends + 1)
+    assert touching or name.startswith("Inverted") or name == "Reacher-v5"
+
+
+def test_observations_of_beginnings_are_their_states() -> None:
+    env = make("HalfCheetah-v5", num_envs=500)
+    first, _ = env.reset(seed=3)
+    again, _ = env.reset(seed=3)
+    assert (first == again).all()
+    assert np.abs(first[:, :8]).max() <= 0.1 and 0.09 < first[:, 8:].std() < 0.11
+    assert (first[:, :8] == env.q[:, 1:]).all()
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_episodes_begin_again_as_gymnasium_has_it(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the last step of an episode: the same flags, rewards and places of beginnings as SyncVectorEnv."""
+    name = "InvertedPendulum-v5"
+    monkeypatch.setitem(TASKS, name, replace(TASKS[name], limit=9))
+    own = make(name, num_envs=3, autoreset=mode)
+    single = [lambda: gymnasium.wrappers.TimeLimit(gymnasium.make(name).unwrapped, 9)] * 3
+    other = gymnasium.vector.SyncVectorEnv(single, autoreset_mode=gymnasium.vector.AutoresetMode(mode))
+    assert own.metadata["autoreset_mode"] == other.metadata["autoreset_mode"]
+    own.reset(seed=0)
+    other.reset(seed=0)
+    action = np.array([[2.0], [3.0], [-3.0]], np.float32)
+    begun = np.zeros((2, 3), int)
+    for _ in range(40):
+        for k, env in enumerate((own, other)):
+            seen, reward, ended, cut, infos = env.step(action)
+            fresh = np.abs(seen).max(1) <= 0.01
+            begun[k] += fresh
+            if mode == "NextStep":
+                assert (reward[fresh] == 0.0).all() and not (ended | cut)[fresh].any()
+            else:
+                assert (fresh <= (ended | cut)).all() and ("final_obs" in infos) == bool((ended | cut).any())
+    assert begun.min() >= 3 and np.abs(begun[0] - begun[1]).max() <= 2  # where it began is random
+
+
+def test_a_mask_begins_some_episodes_again() -> None:
+    env = make("Hopper-v5", num_envs=4)
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(np.zeros((4, 3)))
+    before = env.q.copy()
+    env.reset(options={"reset_mask": np.array([True, False, False, True])})
+    assert (env.q[1:3] == before[1:3]).all() and (env.q[[0, 3]] != before[[0, 3]]).any(1).all()
+    assert env.elapsed.tolist() == [0, 3, 3, 0]
+
+
+def test_arrays_of_a_step_stay_as_they_were() -> None:
+    env = make("Walker2d-v5", num_envs=2)
+    first, _ = env.reset(seed=0)
+    kept = first.copy()
+    second, reward, *_ = env.step(np.zeros((2, 6)))
+    held = second.copy(), reward.copy()
+    env.step(np.ones((2, 6)))
+    assert (first == kept).all() and (second == held[0]).all() and (reward == held[1]).all()
+
+
+def test_what_is_wrong_is_said() -> None:
+    with pytest.raises(drevo.InputError, match="there is no environment 'Chess-v5'"):
+        make("Chess-v5")
+    with pytest.raises(drevo.InputError, match="has no option 'speed'"):
+        make("Hopper-v5", speed=1.0)
+    with pytest.raises(drevo.InputError, match="num_envs is a whole number"):
+        make("Hopper-v5", num_envs=0)
+    with pytest.raises(drevo.InputError, match="autoreset is one of"):
+        make("Hopper-v5", autoreset="never")
+    env = make("Hopper-v5", num_envs=2)
+    with pytest.raises(drevo.InputError, match="the actions have the shape"):
+        env.step(np.zeros((3, 3)))
+
+
+@pytest.mark.needs("example_robot_data")
+def test_a_quadruped_stands_on_hills() -> None:
+    """Its servos hold it where no action asks for more; the feet carry its weight; actions move it."""
+    env = make("Go1Hills-v0", num_envs=8)
+    first, _ = env.reset(seed=0)
+    assert first.shape == (8, 33) and env.single_action_space.shape == (12,)
+    for _ in range(100):
+        seen, _, fallen, *_ = env.step(np.zeros((8, 12)))
+        assert np.isfinite(seen).all() and not fallen.any()
+    height = env.q[:, 2] - [hills(x, y) for x, y in env.q[:, :2].tolist()]
+    assert (height > 0.2).all() and (height < 0.35).all() and np.abs(env.v).max() < 0.5
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        env.step(rng.uniform(-1.0, 1.0, (8, 12)))
+    assert np.abs(env.v).max() > 0.5
+
+
+def test_a_biped_falls_without_torques() -> None:
+    env = make("Biped-v0", num_envs=3)
+    first, _ = env.reset(seed=0)
+    assert first.shape == (3, 9 + 26) and env.single_action_space.shape == (13,)
+    ended = np.zeros(3, bool)
+    for _ in range(150):
+        seen, _, fallen, *_ = env.step(np.zeros((3, 13)))
+        ended |= fallen
+        assert np.isfinite(seen).all()
+    assert ended.all()
