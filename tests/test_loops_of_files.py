@@ -295,3 +295,46 @@ def test_rotors_of_transmissions() -> None:
 def test_loops_that_are_refused(text: str, says: str) -> None:
     with pytest.raises(drevo.ModelError, match=says):
         quietly(drevo.load, f'<robot name="r" xmlns:drake="d">{LINKS}{JOINTS}{text}</robot>')
+
+
+BESIDE = """drevo = 1
+[[loops]]
+kind = "point"
+link_a = "a"
+point_a = [1.0, 0.0, 2.0]
+link_b = "c"
+point_b = [1.0, 0.0, 0.0]
+[[couplings]]
+joint = "bc"
+driver = "ab"
+coefficients = [0.0, 2.0]
+"""
+
+
+def test_loops_in_a_file_beside(tmp_path: Path) -> None:
+    urdf, beside = tmp_path / "r.urdf", tmp_path / "r.toml"
+    urdf.write_text(f'<robot name="r">{LINKS}{JOINTS}</robot>')
+    beside.write_text(BESIDE)
+    robot = drevo.load(urdf, loops=beside)
+    (loop,) = robot.model.loops
+    assert (loop.kind, loop.link_a, loop.point_b) == ("point", "a", (1.0, 0.0, 0.0))
+    assert robot.model.couplings[0].coefficients == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (BESIDE.replace('"a"', '"x"'), "names the link 'x', which does not exist"),
+        (BESIDE.replace("[[loops]]", "[[links]]"), "holds 'links'; beside a robot stand lists of loops"),
+        (BESIDE.replace("point_a = [1.0, 0.0, 2.0]", "point_a = [1.0]"), "loops of .*point_a"),
+        (BESIDE.replace("drevo = 1", ""), "loops: the file .*r.toml': the file is not a Drevo robot"),
+    ],
+)
+def test_files_beside_that_are_refused(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(drevo.ModelError, match=says):
+        drevo.load(f'<robot name="r">{LINKS}{JOINTS}</robot>', loops=tmp_path / "r.toml")
+    with pytest.raises(drevo.ModelError, match="loops stand beside a file, and 'three-link' is embedded"):
+        drevo.load("three-link", loops=tmp_path / "r.toml")
+    with pytest.raises(drevo.ModelError, match=r"ends in '.xml'; give .toml or .json"):
+        drevo.load(f'<robot name="r">{LINKS}{JOINTS}</robot>', loops=tmp_path / "r.xml")

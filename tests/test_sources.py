@@ -116,6 +116,21 @@ def test_xacro_is_expanded_by_xacrodoc(tmp_path: Path, monkeypatch: pytest.Monke
         drevo.load(path)
 
 
+def test_packages_of_ros_2_in_xacro(tmp_path: Path) -> None:
+    """By the name that ROS 2 has for finding them; includes and meshes."""
+    pytest.importorskip("xacrodoc")
+    (tmp_path / "package.xml").write_text("<package><name>arm</name></package>")
+    (tmp_path / "more.xacro").write_text(
+        '<robot xmlns:xacro="x"><xacro:property name="kind" value="continuous"/></robot>'
+    )
+    path = tmp_path / "urdf" / "r.urdf.xacro"
+    path.parent.mkdir()
+    include = '<xacro:include filename="$(find-pkg-share arm)/more.xacro"/>'
+    text = URDF.replace("continuous", "${kind}").replace(">", f' xmlns:xacro="x">{include}', 1)
+    path.write_text(text)
+    assert drevo.load(path).joint_names == ("j",)
+
+
 def test_one_of_several_models_by_name() -> None:
     inertia = "<inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia>"
     link = f'<link name="%s"><inertial><mass>1</mass>{inertia}</inertial></link>'

@@ -22,6 +22,7 @@ def load(
     roots: Sequence[str | os.PathLike[str]] = (),
     model: str = "",
     hulls: int = 0,
+    loops: str | os.PathLike[str] | None = None,
 ) -> Robot:
     """A Robot from a description (.urdf .xml .mjcf .sdf .world .toml .json) or by name.
 
@@ -35,6 +36,7 @@ def load(
     model: the name of one of several models in a file.
     hulls: meshes that collide touch by at most so many corners of their convex hulls (extra `design` or scipy); by
     default they do not touch, which the notes say.
+    loops: a .toml or .json file with the loops, couplings and tendons that the robot's own has no words for.
     What cannot be computed is refused with ModelError; what is doubtful, or acts on the motion and is not read,
     loads with one DrevoWarning per file, and is refused with strict=True.
     """
@@ -45,11 +47,14 @@ def load(
         "roots": roots,
         "model": model,
         "hulls": hulls,
+        "loops": loops,
     }
     if not is_path(source):
         return Robot(load_model(source, **given))
     found = file_or_model(source, base, gravity)
     if isinstance(found, Model):
+        if loops is not None:
+            raise ModelError(f"loops stand beside a file, and {source!r} is embedded; give Builder.loop or a file")
         return Robot(found)
     name = found
     try:

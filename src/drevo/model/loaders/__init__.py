@@ -41,11 +41,13 @@ def load_model(
     roots: Iterable[str | os.PathLike[str]] = (),
     model: str = "",
     hulls: int = 0,
+    loops: str | os.PathLike[str] | None = None,
 ) -> Model:
     """The Model that a source describes, on a base: "fixed", "floating" or "trunk".
 
     source: the path of a file, XML as text, an open file, a mujoco.MjSpec or MjModel, a pinocchio.Model. `model`
-    names one of several in a file. `hulls`: meshes touch by so many support points.
+    names one of several in a file. `hulls`: meshes touch by so many support points. `loops`: a file of closed loops,
+    couplings and tendons that stands beside it.
     What cannot be computed or is ambiguous is refused with a ModelError that holds every problem; what is
     doubtful, or acts on the motion and is not read, gives one DrevoWarning, or with `strict` a ModelError.
     `gravity` is the file's, (0, 0, -9.81) where it has none, unless another is given. Of other files only those
@@ -55,6 +57,8 @@ def load_model(
     down = None if gravity is None else values.gravity_vector(gravity)
     try:
         draft = read_draft(source, where, [values.path(root) for root in roots], model, check_hulls(hulls))
+        if loops is not None:
+            import_module("drevo.model.loaders.beside").read_beside(draft, values.path(loops))
         draft.gravity = draft.gravity if down is None else down
         return finish(draft, base, strict)
     except ModelError as error:
@@ -120,11 +124,17 @@ def _expanded(path: str, roots: list[str]) -> bytes:
 
     Packages are looked for in the roots and above the file.
     """
-    xacrodoc = package("xacrodoc", "a xacro file")
+    xacrodoc, given = package("xacrodoc", "a xacro file"), read_regular_file(path, xml.MAX_BYTES)
     try:
         if roots:
             xacrodoc.packages.look_in(list(roots))
-        text: str = xacrodoc.XacroDoc.from_file(path).to_urdf_string()
+        if b"$(find-pkg-share " in given:  # as ROS 2 calls it, which xacro knows by its old name only
+            xacrodoc.packages.walk_up_from(path)
+            told = given.decode("utf-8").replace("$(find-pkg-share ", "$(find ")
+            made = xacrodoc.XacroDoc.from_string(told, rootdir=Path(path).parent)
+        else:
+            made = xacrodoc.XacroDoc.from_file(path)
+        text: str = made.to_urdf_string()
     except Exception as error:  # whatever the program meets
         raise ModelError(f"xacro cannot expand it: {error or type(error).__name__}") from None
     return text.encode()
