@@ -37,6 +37,7 @@ from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.passive import passive_slopes, passive_tree
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
+from ..model.regularity import require_masses
 from .linear_kernels import LinearKernels, carried, constraint_derivatives
 from .linearisation import Linearisation as Linearisation
 from .linearisation import Reduced as Reduced
@@ -136,6 +137,7 @@ def _linearise(
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
     given = prepared_set(robot, contacts, constraints)
     pushed, wrenches = external_wrenches(robot.model, "linearise", f_ext)
+    require_masses(robot.model, "linearise")
     require_linearisable(robot.model, [link for c in (*given.found, *pushed) for link in c.links])
     problem = Problem(
         robot,

@@ -46,7 +46,7 @@ def load_model(
     """The Model that a source describes, on a base: "fixed", "floating" or "trunk".
 
     source: the path of a file, XML as text, an open file, a mujoco.MjSpec or MjModel, a pinocchio.Model. `model`
-    names one of several in a file. `hulls`: meshes touch by so many support points. `loops`: a file of closed loops,
+    names one of several in a file. `hulls`: meshes touch by so many support points. `loops`: a file of loops,
     couplings and tendons that stands beside it.
     What cannot be computed or is ambiguous is refused with a ModelError that holds every problem; what is
     doubtful, or acts on the motion and is not read, gives one DrevoWarning, or with `strict` a ModelError.
