@@ -96,14 +96,20 @@ class Loops:
 
     def newton(self, c: StageCalls, touching: list[Value]) -> None:
         f = c.f
+        crossed = f.alloca(I1)
+        crossed.store(f.const(I1, "false"))
+        for k in self.slots:
+            if self.e.crossing[k]:
+                with f.when(touching[k].load(I1)):
+                    crossed.store(f.const(I1, "true"))
         with f.loop(ITERATIONS, some=True) as loop:
             c.call("gradient")
             self.each(c, "touch", touching)
             c.call("finish")
             loop.leave(~c.some_above("live"))
-            c.call("inertia")
+            self.by_crossing(c, "inertia", crossed)
             self.each(c, "hessian", touching)
-            c.call("solve")
+            self.by_crossing(c, "solve", crossed)
             self.each(c, "along", touching)
             with f.loop(TRIALS, some=True) as search:
                 c.call("slope")
@@ -111,6 +117,17 @@ class Loops:
                 c.call("trial")
                 search.leave(~c.some_above("open"))
             c.call("move")
+
+    def by_crossing(self, c: StageCalls, stage: str, crossed: Value) -> None:
+        """The stage for few entries of H where no lane needs more."""
+        if not any(self.e.crossing):
+            c.call(stage)
+            return
+        found = crossed.load(I1)
+        with c.f.when(found):
+            c.call(f"{stage}_crossing")
+        with c.f.when(~found):
+            c.call(stage)
 
     def forces(self, c: StageCalls, touching: list[Value]) -> None:
         for k, flag in enumerate(touching):

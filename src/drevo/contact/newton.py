@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import count
 
 from ..mechanics.algorithms.inertia_matrix import Factors, SparseRows
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero, where
@@ -29,18 +31,15 @@ class Newton:
         e.sizes |= {"a": self.n, "r": self.n, "g": self.n, "p": self.n, **dict.fromkeys(SCALARS, 1)}
         e.sizes |= {"pieces": max(1, len(e.rows)), "stiff": max(1, sum(x.group.size**2 for x in e.rows))}
         self.place = {v: i for i, v in enumerate(e.order)}
-        self.pattern = self._fill()
-        e.sizes["H"] = sum(map(len, self.pattern))
-        for write in (
-            self._start,
-            self._gradient,
-            self._finish,
-            self._inertia,
-            self._solve,
-            self._slope,
-            self._trial,
-        ):
+        within, every = self._fill(()), self._fill(e.contacts)
+        e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
+        self.pattern = _numbered(every)
+        e.sizes["H"] = sum(map(len, every))
+        for write in (self._start, self._gradient, self._finish, self._slope, self._trial):
             self.add(write.__name__[1:], write)
+        for name, rows in [("", within), ("_crossing", every)][: 1 + any(e.crossing)]:
+            self.add(f"inertia{name}", partial(self._inertia, rows=rows))
+            self.add(f"solve{name}", partial(self._solve, rows=rows))
         for k in e.kinds:
             for write_slot in (self._touch, self._hessian, self._along, self._bend):
                 self.add(
@@ -53,22 +52,24 @@ class Newton:
         write(s)  # type: ignore[operator]
         self.e.parts[name] = s.t.program()
 
-    def _fill(self) -> list[dict[int, int]]:
-        """By row of H the places of its entries; where rates meet what is eliminated fills in."""
-        rows: list[set[int]] = [set() for _ in self.place]
-        meetings = [(r, c) for r, row in enumerate(self.e.M) for c in row]
-        meetings += [(r, c) for x in (*self.e.contacts, *self.e.rows) for r in x.rates for c in x.rates]
-        for r, c in meetings:
-            i, j = self.place[r], self.place[c]
-            rows[max(i, j)].add(min(i, j))
-        for i in range(len(rows) - 1, -1, -1):
+    def _pairs(self, x: PackedRows) -> set[tuple[int, int]]:
+        """The entries of H that a group has, by the order of elimination."""
+        at = sorted(self.place[r] for r in x.rates)
+        return {(i, j) for i in at for j in at if j <= i}
+
+    @staticmethod
+    def _all(rows: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
+        return {(i, j) for i, row in enumerate(rows) for j in row}
+
+    def _fill(self, contacts: Iterable[PackedRows]) -> list[list[int]]:
+        """By row of H where entries are: those of M, of rows of joints and of contacts, and what fills in."""
+        M = {(self.place[r], self.place[c]) for r, row in enumerate(self.e.M) for c in row}
+        met = {(max(pair), min(pair)) for pair in M}.union(*(self._pairs(x) for x in (*contacts, *self.e.rows)))
+        rows: list[set[int]] = [{j for i, j in met if i == k} for k in range(self.n)]
+        for i in range(self.n - 1, -1, -1):
             for j in rows[i] - {i}:
                 rows[j] |= {k for k in rows[i] if k <= j}
-        starts, out = 0, []
-        for row in rows:
-            out.append({j: starts + k for k, j in enumerate(sorted(row))})
-            starts += len(row)
-        return out
+        return [sorted(row) for row in rows]
 
     def entry(self, r: int, c: int) -> int:
         i, j = self.place[r], self.place[c]
@@ -116,18 +117,18 @@ class Newton:
         """Which lanes go on."""
         s.write(live=where(s.number("changed") > 0.0, s.number("live"), 0.0))
 
-    def _inertia(self, s: StageTracer) -> None:
-        """H of M and of the rows of joints."""
+    def _inertia(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
+        """H of M and of the rows of joints, in these entries."""
         H: list[Scalar] = [0.0] * self.e.sizes["H"]
         for r, row in enumerate(self.e.inertia(s)):
-            for c, x in row.items():
-                H[self.entry(r, c)] = x
+            for c, m in row.items():
+                H[self.entry(r, c)] = m
         stiff = iter(s.read("stiff"))
-        for rows in self.e.rows:
-            S = _symmetric(rows, stiff)
-            for at, y in self._squared(rows, s.read("main"), S).items():
+        for x in self.e.rows:
+            S = _symmetric(x, stiff)
+            for at, y in self._squared(x, s.read("main"), S).items():
                 H[at] = H[at] + y
-        s.write(H=H)
+        s.write_some("H", {k: H[k] for k in (self.pattern[i][j] for i, row in enumerate(rows) for j in row)})
 
     def _hessian(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """H += B^T S B."""
@@ -149,15 +150,15 @@ class Newton:
 
     # -- the step -------------------------------------------------------------------------------------------
 
-    def _solve(self, s: StageTracer) -> None:
-        """p = -H^-1 g, slopes along it, and whether it is the last."""
+    def _solve(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
+        """p = -H^-1 g, of these entries, slopes along it, and whether it is the last."""
         H, g, a, r, live = s.read("H"), s.read("g"), s.read("a"), s.read("r"), s.number("live")
-        rows: SparseRows = [{} for _ in range(self.n)]
-        for i, row in enumerate(self.pattern):
-            for j, at in row.items():
+        matrix: SparseRows = [{} for _ in range(self.n)]
+        for i, row in enumerate(rows):
+            for j in row:
                 x, y = self.e.order[i], self.e.order[j]
-                rows[max(x, y)][min(x, y)] = H[at]
-        p = [-x for x in Factors(rows, self.e.order).solve(g)]
+                matrix[max(x, y)][min(x, y)] = H[self.pattern[i][j]]
+        p = [-x for x in Factors(matrix, self.e.order).solve(g)]
         slope0, energy = dot(g, p), dot(a, [x + y for x, y in zip(r, self.e.efforts(s))])
         last = energy * (CLOSE * CLOSE) + slope0 > 0.0
         s.write(p=p, slope0=slope0, quad=dot(p, self.e.times(self.e.inertia(s), p)), lin=dot(r, p))
@@ -200,6 +201,12 @@ class Newton:
         inside = where(trial - low > 0.0, where(high - trial > 0.0, trial, middle), middle)
         on = where(live > 0.0, where(fits > 0.0, 0.0, 1.0), 0.0)
         s.write(alpha=where(on > 0.0, inside, alpha), low=low, high=high, open=on)
+
+
+def _numbered(rows: Sequence[Sequence[int]]) -> list[dict[int, int]]:
+    """The places of entries that stand one after another."""
+    place = count()
+    return [{j: next(place) for j in row} for row in rows]
 
 
 def _add_forces(

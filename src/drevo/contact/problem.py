@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ..errors import InputError
 from ..mechanics.acting import offsets_of
-from ..mechanics.scalar import Scalar
+from ..mechanics.algorithms.colliders import TINY
+from ..mechanics.scalar import Scalar, where
 from ..model.contact import JointSoftness
 from ..model.description import Joint, Model
 from .ground import ground_of
@@ -16,6 +17,7 @@ from .soft import RowGroup, Softness
 from .stages import JointRow, Poses, Slot, SoftProblem
 
 ROUND = ("sphere", "capsule")
+PARALLEL = 4.0 * TINY  # more than what a collider takes for parallel
 
 
 def soft_problem(
@@ -59,7 +61,15 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
     def plane(poses: Poses) -> Scalar:
         return (b.centre(poses) - a.centre(poses)).dot(a.at(poses).axis) - (b.radius + margin)
 
-    return plane if a.geom.kind == "plane" else spheres
+    def parallel(poses: Poses) -> Scalar:
+        """Of the second place of two capsules, which is none unless they are parallel."""
+        scale = (a.geom.size[1] * b.geom.size[1]) ** 2
+        along = a.at(poses).axis.dot(b.at(poses).axis)
+        return where((1.0 - along * along) * scale < PARALLEL, spheres(poses), 1.0)
+
+    if a.geom.kind == "plane":
+        return plane
+    return parallel if x.place else spheres
 
 
 def soft_joint_rows(model: Model) -> Iterator[JointRow]:

@@ -61,9 +61,10 @@ class Reference:
             self.call("finish")
             if not self.some("live"):
                 break
-            self.call("inertia")
+            wide = "_crossing" if any(self.e.crossing) else ""
+            self.call(f"inertia{wide}")
             self.each("hessian")
-            self.call("solve")
+            self.call(f"solve{wide}")
             self.each("along")
             for _ in range(TRIALS):
                 self.call("slope")

@@ -209,6 +209,7 @@ class Evaluation:
         self.problem = problem
         self.parts: dict[str, Program] = {}
         self.stages: list[str] = []  # what follows each evaluation of a step
+        self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer("dynamics", without_dry_friction(problem.model), acting=True)
         tree = self.tree = t.tree
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
