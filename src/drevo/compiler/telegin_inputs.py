@@ -5,6 +5,7 @@ Zeros are left out, as the paper leaves them out. In a plane only what moves in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -115,7 +116,7 @@ def inputs_of(tree: Tree) -> Inputs:
         ("merged constants, A cos + B sin = R cos(angle - phase), kg m²", found.merged()),
     ]
     made = [Section(title, tuple(rows)) for title, rows in sections]
-    return Inputs(tuple(s for s in made if s.statements), found.values)
+    return Inputs(tuple(s for s in made if s.statements), found.values, found.lengths())
 
 
 class _Inputs:
@@ -156,6 +157,17 @@ class _Inputs:
                 own = UNIT[b.axis] * (-1.0 if b.factor < 0 else 1.0)
                 yield Statement(f"q_{b.number}", _vector(own, b.number))
 
+    def lengths(self) -> dict[str, tuple[bool, tuple[str, ...]]]:
+        """Components of offsets as products: R_3x is L_3 x_23^e, or plus or minus L_3."""
+        out = {}
+        for j, b in enumerate(self.tree.bodies):
+            for a in range(3) if b.parent >= 0 else ():
+                if b.p[a]:
+                    negative, cosine = self._cosine(b.parent, j, a)
+                    names = tuple(f.text for f in cosine if isinstance(f, Name))
+                    out[f"R_{b.number}{AXES[a]}"] = (negative, (f"L_{b.number}", *names))
+        return out
+
     # -- bodies ---------------------------------------------------------------------------------------------
 
     def across(self, i: int) -> list[int]:
@@ -193,6 +205,16 @@ class _Inputs:
                 yield from self._defined(f"d_{AXES[a]}{n}", self._moment(i, a), self.d[i][a])
             if i in self.planar:
                 yield from self._augmented(i)
+            else:
+                yield from self._differences(i)
+
+    def _differences(self, i: int) -> Iterator[Statement]:
+        """I_zi^x = I_i^x - I_i^z and the like."""
+        n, J = self.n(i), self.tree.bodies[i].inertia.J
+        moments = dict(zip(AXES, (J.xx, J.yy, J.zz)))
+        for less, axis in (("x", "y"), ("z", "x"), ("z", "y")):
+            terms = Term(False, (Name(f"I_{n}^{axis}"),)), Term(True, (Name(f"I_{n}^{less}"),))
+            yield from self._defined(f"I_{less}{n}^{axis}", terms, moments[axis] - moments[less])
 
     def _moment(self, i: int, a: int) -> Terms:
         """m_oi x_ci + sum of m_j L_j x_ij^e over the children."""
@@ -232,12 +254,30 @@ class _Inputs:
     def merged(self) -> Iterator[Statement]:
         """A_ji and B_ji at the cosine and sine of the angles from i to j, and their amplitude; plain planes only.
 
-        L_i d_j . e_i = A_ji cos + B_ji sin, A = L_i (d_xj x^e + d_yj y^e), B = L_i (d_xj y^e - d_yj x^e).
+        L_i d_j . e_i = A_ji cos + B_ji sin, A = L_i (d_xj x^e + d_yj y^e), B = L_i (d_xj y^e - d_yj x^e), and of
+        one angle with the directions beta_i of e_i and delta_j of d_j: R_ji cos(angle + delta_j - beta_i).
         """
         for j in sorted(self.planar):
+            x, y = self._axes(j)
+            if self.tree.bodies[j].parent >= 0:
+                base, e = self.n(self.tree.bodies[j].parent), self.L[j][1]
+                below, above = (f"{AXES[a]}_{base}{self.n(j)}^e" for a in (x, y))
+                yield from self._direction(f"beta_{self.n(j)}", e[x], e[y], below, above)
+            d, names = self.d[j], [f"d_{AXES[a]}{self.n(j)}" for a in (x, y)]
+            yield from self._direction(f"delta_{self.n(j)}", d[x], d[y], *names)
             for i in ancestors(self.tree.parents, j):
                 if self.tree.bodies[i].parent >= 0 and self.L[i][0] and self._plain(i, j):
                     yield from self._pair(i, j)
+
+    def _axes(self, j: int) -> tuple[int, int]:
+        """The body's own axes in the plane."""
+        k = self.tree.bodies[j].axis
+        return (k + 1) % 3, (k + 2) % 3
+
+    def _direction(self, name: str, x: float, y: float, below: str, above: str) -> Iterator[Statement]:
+        if x and y:
+            call = FunctionCall("atan2", (Term(False, (Name(above),)),), (Term(False, (Name(below),)),))
+            yield from self._defined(name, (Term(False, (call,)),), math.atan2(y, x))
 
     def _plain(self, i: int, j: int) -> bool:
         """Frames parallel at q = 0 and axes alike, so that no constant turn enters."""
@@ -247,18 +287,26 @@ class _Inputs:
         return facing and not turned
 
     def _pair(self, i: int, j: int) -> Iterator[Statement]:
-        k, (L, e), d = self.tree.bodies[j].axis, self.L[i], self.d[j]
-        x, y = (k + 1) % 3, (k + 2) % 3
+        (L, e), d, (x, y) = self.L[i], self.d[j], self._axes(j)
         first = self._products(i, j, ((d, x, x, 1.0), (d, y, y, 1.0)))
         second = self._products(i, j, ((d, x, y, 1.0), (d, y, x, -1.0)))
         A, B, name = L * (d[x] * e[x] + d[y] * e[y]), L * (d[x] * e[y] - d[y] * e[x]), self.pair(j, i)
         yield from self._defined(f"A_{name}", first, A)
         yield from self._defined(f"B_{name}", second, B)
-        if first and second:
-            squares = tuple(Term(False, (Name(f"{c}_{name}"),) * 2) for c in "AB")
-            yield from self._defined(
-                f"R_{name}", (Term(False, (FunctionCall("sqrt", squares),)),), float((A * A + B * B) ** 0.5)
-            )
+        if (e[x] and e[y] and (d[x] or d[y])) or (d[x] and d[y]):
+            yield from self._amplitude(i, j, name)
+
+    def _amplitude(self, i: int, j: int, name: str) -> Iterator[Statement]:
+        """R_ji = L_i |d_j|, with the signs of what lies along one axis."""
+        (L, e), d, axes = self.L[i], self.d[j], self._axes(j)
+        along = [e[a] for a in axes if e[a]]
+        own = [(f"d_{AXES[a]}{self.n(j)}", d[a]) for a in axes if d[a]]
+        squares = tuple(Term(False, (Name(n),) * 2) for n, _ in own)
+        size = Name(own[0][0]) if len(own) == 1 else FunctionCall("sqrt", squares)
+        sign = -1.0 if len(along) == 1 and along[0] < 0 else 1.0
+        value = own[0][1] if len(own) == 1 else math.hypot(*(x for _, x in own))
+        made = Term(sign < 0, (Name(f"L_{self.n(i)}"), size))
+        yield from self._defined(f"R_{name}", (made,), sign * L * value)
 
     def _products(self, i: int, j: int, parts: tuple[tuple[Vec, int, int, float], ...]) -> Terms:
         """L_i times a sum of d_j e_i."""

@@ -19,6 +19,7 @@ Array = np.ndarray[Any, Any]
 
 POSES = 9
 LETTERS = "xyzqe"
+AXES = "xyz"
 
 
 def split_name(name: str) -> tuple[str, str, str]:
@@ -168,10 +169,10 @@ class Values:
         )
 
     def _inertia(self, sub: str, sup: str) -> Any:
-        """I_i^x, I_i^xy with the sign +, I_i^q, I_i^d; I_zi^x = I_i^x - I_i^z."""
-        if sub[:1] == "z" and sup in ("x", "y") and sup:
-            one, k = self.bodies(sub[1:]), "xy".index(sup)
-            return self.J[one[0], k, k] - self.J[one[0], 2, 2] if len(one) == 1 else None
+        """I_i^x, I_i^xy with the sign +, I_i^q, I_i^d; I_zi^x = I_i^x - I_i^z, I_xi^y = I_i^y - I_i^x."""
+        if sub[:1] in AXES and sub[1:] and sup in AXES and sup:
+            one, k, l = self.bodies(sub[1:]), AXES.index(sup), AXES.index(sub[0])
+            return self.J[one[0], k, k] - self.J[one[0], l, l] if len(one) == 1 else None
         b = self.bodies(sub)
         if len(b) != 1 or not sup:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ...io.reprs import brief
@@ -38,6 +39,7 @@ SYMBOLS = {
     "Lambdainv": "inverse of the operational-space inertia of the link, linear first",
 }
 _QUANTITY_SYMBOLS = {
+    ("mass_matrix", "H"): "mass matrix, kg m², kg m or kg",
     ("kinetic_energy", "T"): "kinetic energy, J",
     ("potential_energy", "V"): "potential energy, J, zero at the world origin",
     ("pose", "T"): "pose of the link, world from link",
@@ -85,10 +87,14 @@ class Coordinate(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a robot is given by, in the notation of a book; values: of the names that the sections define."""
+    """What a robot is given by, in the notation of a book; values: of the names that the sections define.
+
+    lengths: components of offsets, "R_3x", as L_3 x_23^e: whether minus stands before it, and the factors' names.
+    """
 
     sections: tuple[Section, ...]
     values: Mapping[str, float]
+    lengths: Mapping[str, tuple[bool, tuple[str, ...]]] = MappingProxyType({})
 
 
 @brief

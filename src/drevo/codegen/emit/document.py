@@ -9,7 +9,8 @@ from ..graph.program import CONVENTION
 from .about import About, Coordinate, meaning
 from .expression import Name, Number, Term
 from .layout import entry_name
-from .sequence import Result, Section, Sequence
+from .paper import ConstantsTable, constants_table, values_of
+from .sequence import Result, Section, Sequence, Statement
 
 CITE = "Written out by Drevo, a compiler of closed-form equations of motion for tree-structured robots."
 COUNTED = f"Counting: {CONVENTION}"
@@ -75,12 +76,12 @@ def note_of(facts: About, names: Iterable[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def input_sections(facts: About) -> list[tuple[Section, list[float | None]]]:
-    """The inputs of the robot, and the values of what they define."""
-    if facts.inputs is None:
-        return []
-    values = facts.inputs.values
-    return [(s, [values.get(x.name) for x in s.statements]) for s in facts.inputs.sections]
+def given(facts: About, section: Section) -> tuple[tuple[Statement, ...], ConstantsTable | None]:
+    """What a section of inputs defines, and its values as a table; all as equations where it is no table."""
+    values = facts.inputs.values if facts.inputs else {}
+    defined = tuple(s for s in section.statements if s.name in values)
+    table = constants_table(values_of(section, values) if defined else section)
+    return (defined, table) if table is not None else (section.statements, None)
 
 
 def is_symmetric(result: Result) -> bool:

@@ -14,6 +14,7 @@ from .expression import Style, write_terms
 from .html_style import CSS, SCRIPT
 from .live import LiveInput, slider
 from .names import mathml_name, plain
+from .paper import as_printed
 from .python import python
 from .sequence import Result, Section, Sequence, Statement
 
@@ -121,24 +122,25 @@ def page_head(facts: About) -> str:
 
 def page_parts(sequence: Sequence, facts: About, live: Live = STILL) -> list[PagePart]:
     """Everything but the code."""
+    if live is STILL:  # the values of a live page go by the program's own names
+        sequence, facts = as_printed(sequence, facts)
     style = html_style(facts.digits)
     parts: list[PagePart] = [("symbols", "Symbols", _symbols(sequence, facts))]
     if facts.coordinates or live.sliders:
         parts.append(("inputs", "Inputs", _inputs(sequence, facts, live)))
     if facts.drawing is not None:
         parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
-    for k, (section, values) in enumerate(document.input_sections(facts)):
-        parts.append(
-            (f"i{k}", _title(section), _table([_defined(s, x, style) for s, x in zip(section.statements, values)]))
-        )
-    if sequence.symbols:
-        parts.append(("parameters", "Parameters", _parameters(sequence, live)))
+    given = _given(facts, style)
+    if any(sequence.used):
+        given.append(("parameters", "Parameters", _parameters(sequence, live)))
+    parts += [] if facts.inputs else given
     for k, s in enumerate(sequence.prologue):
         parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style, facts, live)))
     parts += [(f"s{k}", _title(s), _equations(s, style, facts, live)) for k, s in enumerate(sequence.main)]
     for k, r in enumerate(sequence.results):
         body = _result(r, style, facts, live)
         parts += [(f"r{k}", f"Result {_math(mathml_name(r.name))}", body)] if body else []
+    parts += given if facts.inputs else []
     if facts.checks:
         parts.append(("checks", "Checks", _checks(facts)))
     parts.append(("assumptions", "Assumptions", _list(facts.assumptions)))
@@ -194,10 +196,18 @@ def _equations(section: Section, style: Style, facts: About, live: Live) -> str:
     )
 
 
-def _defined(s: Statement, value: float | None, style: Style) -> str:
-    sign = "<mo>−</mo>" if value is not None and value < 0 else ""
-    number = "" if value is None else f"<mo>=</mo><mrow>{sign}{style.number(abs(value))}</mrow>"
-    return _row(mathml_name(s.name), write_terms(s.terms, style) + number)
+def _given(facts: About, style: Style) -> list[PagePart]:
+    """What the robot is given by: definitions, and values in tables of bodies."""
+    parts: list[PagePart] = []
+    for k, section in enumerate(facts.inputs.sections if facts.inputs else ()):
+        defined, table = document.given(facts, section)
+        body = _table([_row(mathml_name(s.name), write_terms(s.terms, style)) for s in defined]) if defined else ""
+        if table is not None:
+            head = (table.first, *(_math(mathml_name(c)) for c in table.columns))
+            rows = ((n, *(_math(write_terms(x, style)) if x else "" for x in row)) for n, row in table.rows)
+            body += f'<div class="wide">{_legend(rows, head, numbers=range(1, len(head)))}</div>'
+        parts.append((f"i{k}", _title(section), body))
+    return parts
 
 
 def _table(rows: list[str], kind: str = "eq") -> str:

@@ -10,6 +10,7 @@ from . import document
 from .about import About
 from .expression import Style, signed_terms, write_terms
 from .names import latex_name, latex_text
+from .paper import as_printed
 from .sequence import Result, Section, Sequence, Statement
 
 Cells = tuple[str, ...]
@@ -75,7 +76,7 @@ def _heading(level: int, title: str) -> list[str]:
 
 def _table(head: Cells, rows: Iterable[Cells]) -> list[str]:
     """What is compared is prose, which breaks; that a symbol has a meaning goes without saying."""
-    columns = ("l" if head[0] == "symbol" else r"p{0.6\textwidth}") + "l" * (len(head) - 1)
+    columns = ("l" if head[0] in ("symbol", "body", "bodies") else r"p{0.6\textwidth}") + "l" * (len(head) - 1)
     titles = [rf"{' & '.join(head)} \\ \midrule \endhead"] if len(head) > 2 else []
     lines = [rf"{' & '.join(row)} \\" for row in rows]
     return [rf"\begin{{longtable}}[l]{{@{{}}{columns}@{{}}}}", *titles, *lines, r"\end{longtable}"]
@@ -98,6 +99,7 @@ class Marks(NamedTuple):
 
 def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
     """A document between its head and its assumptions, its mathematics in LaTeX."""
+    sequence, facts = as_printed(sequence, facts)
     style, text = latex_style(facts.digits), m.text
 
     def equations(sections: Iterable[Section]) -> Iterator[str]:
@@ -108,22 +110,40 @@ def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
     listed = document.legend(sequence, facts, latex_name, r"\dots")
     symbols = [(f"${names}$", text(said)) for names, said in listed]
     lines = [*m.heading(0, "Symbols"), *m.table(("symbol", "meaning"), symbols)]
-    if given := [(f"${latex_name(s)}$", *map(text, c)) for s, c in document.input_rows(sequence, facts)]:
-        lines += [*m.heading(0, "Inputs"), *m.table(("symbol", "joint", "number", "kind", "unit"), given)]
-    for section, values in document.input_sections(facts):
-        lines += m.heading(1, text(section.title))
-        lines += m.aligned([defined(x, v, style) for x, v in zip(section.statements, values)])
-    if used := [s for s, read in zip(sequence.symbols, sequence.used) if read]:
-        known = [(f"${latex_name(s.name)}$", *map(text, s[1:3]), m.value(s.parameter.value)) for s in used]
-        lines += [*m.heading(0, "Parameters"), *m.table(("symbol", "meaning", "unit", "value"), known)]
+    if rows := [(f"${latex_name(s)}$", *map(text, c)) for s, c in document.input_rows(sequence, facts)]:
+        lines += [*m.heading(0, "Inputs"), *m.table(("symbol", "joint", "number", "kind", "unit"), rows)]
+    given = [*_inputs(facts, style, m), *_parameters(sequence, m)]
+    lines += [] if facts.inputs else given
     if sequence.prologue:
         lines += [*m.heading(0, "Work on parameters alone"), *equations(sequence.prologue)]
     lines += [*m.heading(0, "Equations"), *equations(sequence.main)]
     for r in sequence.results:
         lines += _result(r, style, facts, m)
+    lines += given if facts.inputs else []
     if facts.checks:
         compared = [(text(what), f"{worst:.1e}", str(n)) for what, worst, n in facts.checks]
         lines += [*m.heading(0, "Checks"), *m.table(("compared with", "worst difference", "states"), compared)]
+    return lines
+
+
+def _parameters(sequence: Sequence, m: Marks) -> list[str]:
+    used = [s for s, read in zip(sequence.symbols, sequence.used) if read]
+    known = [(f"${latex_name(s.name)}$", *map(m.text, s[1:3]), m.value(s.parameter.value)) for s in used]
+    head = ("symbol", "meaning", "unit", "value")
+    return [*m.heading(0, "Parameters"), *m.table(head, known)] if known else []
+
+
+def _inputs(facts: About, style: Style, m: Marks) -> list[str]:
+    """What the robot is given by: definitions, and values in tables of bodies."""
+    lines: list[str] = []
+    for section in facts.inputs.sections if facts.inputs else ():
+        lines += m.heading(1, m.text(section.title))
+        defined, table = document.given(facts, section)
+        lines += m.aligned([_equation(s, style) for s in defined]) if defined else []
+        if table is not None:
+            head = (table.first, *(f"${latex_name(c)}$" for c in table.columns))
+            rows = ((n, *(f"${write_terms(x, style)}$" if x else "" for x in row)) for n, row in table.rows)
+            lines += m.table(head, rows)
     return lines
 
 
@@ -143,10 +163,6 @@ def _result(result: Result, style: Style, facts: About, m: Marks) -> list[str]:
 def noted(s: Statement, style: Style, facts: About) -> str:
     """An equation with what is said beside it."""
     return _equation(s, style) + _beside(document.note_of(facts, (s.name, *s.also)))
-
-
-def defined(s: Statement, value: float | None, style: Style) -> str:
-    return _equation(s, style) + ("" if value is None else f" = {_value(value, style)}")
 
 
 def _equation(s: Statement, style: Style) -> str:

@@ -109,9 +109,16 @@ def latex_text(text: str) -> str:
 
 
 @lru_cache(maxsize=65536)
+def carrier(pair: str) -> str:
+    """The second body of a pair of subscripts: 2 of 32, 3 of 10,3."""
+    return re.split(r"[,_]", pair)[-1] if re.search(r"[,_]", pair) else pair[len(pair) // 2 :]
+
+
 def latex_name(name: str) -> str:
-    """omega_3x -> \\omega_{3x}; m_22^e -> m_{22}^{e}."""
+    """omega_3x -> \\omega_{3x}; m_22^e -> m_{22}^{e}; Lm_32^e is the product of L_2 and m_32^e."""
     base, sub, sup = parts(name)
+    if base == "Lm" and sub:
+        return rf"{latex_name(f'L_{carrier(sub)}')}\,{latex_name(f'm_{sub}^{sup}')}"
     text = _latex_base(base)
     if sub:
         text += "_{" + _latex_script(sub) + "}"
@@ -152,6 +159,9 @@ def _latex_letter(c: str) -> str:
 def mathml_name(name: str) -> str:
     """The same as presentation MathML."""
     base, sub, sup = parts(name)
+    if base == "Lm" and sub:
+        factors = mathml_name(f"L_{carrier(sub)}") + mathml_name(f"m_{sub}^{sup}")
+        return f"<mrow>{factors}</mrow>"
     core = _mathml_base(base)
     lower, upper = f"<mi>{_mathml_script(sub)}</mi>", f"<mi>{_mathml_script(sup)}</mi>"
     if sub and sup:

@@ -78,11 +78,21 @@ class Elements:
                 self.see.define(_letter("v", k), i, i, column.v)
         for i in range(len(self.bodies) - 1, -1, -1):
             up = self.bodies[i].parent
+            self._name(i)
             for axis, x in zip("xyz", self.d[i]):
                 self.tree.named(x, f"d_{axis}{self.number(i)}")
             if up >= 0:
                 self.mass[up] = self.mass[up] + self.mass[i]
                 self.d[up] = self.d[up] + self.X[i].p * self.mass[i]  # (1)
+
+    def _name(self, i: int) -> None:
+        """The constants of a body whose subtree is complete."""
+        n, (J, S) = self.number(i), (self.bodies[i].inertia.J, self.bodies[i].inertia.S)
+        self.tree.named(self.mass[i], f"m_{n}")
+        for axes, x in zip(("x", "y", "z", "xy", "xz", "yz"), (J.xx, J.yy, J.zz, S.xy, S.xz, S.yz)):
+            self.tree.named(x, f"I_{n}^{axes}")
+        for label, x in ((f"I_x{n}^y", S.xx - S.yy), (f"I_z{n}^x", S.zz - S.xx), (f"I_z{n}^y", S.zz - S.yy)):
+            self.tree.named(x, label)
 
     # -- projections and direction cosines ------------------------------------------------------------------
 

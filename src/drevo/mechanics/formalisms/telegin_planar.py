@@ -42,6 +42,11 @@ def is_planar(tree: Tree, bodies: Sequence[int]) -> bool:
     return tree.bodies[root].kind == "revolute" and all(parallel(tree, i) for i in rest)
 
 
+def _side_by_side(a: str, b: str) -> str:
+    """Two subscripts, apart where one has two digits."""
+    return f"{a}{b}" if len(a + b) == 2 else f"{a}_{b}"
+
+
 def complex_product(a: Pair, b: Pair) -> Pair:
     """Product of complex numbers."""
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
@@ -119,13 +124,15 @@ class Plane:
         self.mass[i] = b.inertia.m
         x, y = self._flat(i, b.inertia.h)
         total = second[(k + 1) % 3][(k + 1) % 3] + second[(k + 2) % 3][(k + 2) % 3]
+        self.tree.named(total, f"I_{b.number}^q")
         for j in self.children[i]:
             px, py = self.offset[j]
             self.mass[i] = self.mass[i] + self.mass[j]
             x, y = x + self.mass[j] * px, y + self.mass[j] * py
             total = total + self.mass[j] * (px * px + py * py)
+        self.tree.named(self.mass[i], f"m_{b.number}")
         self.moment[i] = (self.tree.named(x, f"d_x{b.number}"), self.tree.named(y, f"d_y{b.number}"))
-        self.inertia[i] = self.tree.named(total, f"I_{b.number}^d")
+        self.inertia[i] = self.tree.named(total, f"I_{b.number}^d") if self.children[i] else total
 
     # -- products -------------------------------------------------------------------------------------------
 
@@ -157,7 +164,8 @@ class Plane:
         if number:
             self.tree.named(s, f"s_{number}")
             self.tree.named(c, f"c_{number}")
-        return z[0] * c - z[1] * s
+        pair = _side_by_side(self.name(j), self.name(i))
+        return self.tree.named(z[0], f"A_{pair}") * c + self.tree.named(-z[1], f"B_{pair}") * s
 
     def _number(self, i: int, j: int) -> str:
         """23 for q_2 + q_3; empty where some angle enters with another sign or factor."""
@@ -176,15 +184,22 @@ class Plane:
             amplitude = amplitude * Polar.of(self.turn[k]).amplitude  # 1, or -1 for a half turn
         if is_zero(amplitude):
             return 0.0
+        turned = not (is_zero(p.phase) and is_zero(d.phase))
+        pair = _side_by_side(self.name(j), self.name(i))
+        if turned:
+            self.tree.named(d.phase, f"delta_{self.name(j)}")
+            self.tree.named(amplitude, f"R_{pair}")
         angle = self._summed(j, i) + d.phase
-        sign = -1.0 if quarter % 4 in (1, 2) else 1.0
-        value = sin(angle) if quarter % 2 else cos(angle)
-        return (sign * amplitude) * value
+        signed = -amplitude if quarter % 4 in (1, 2) else amplitude
+        if not turned:
+            self.tree.named(signed, f"B_{pair}" if quarter % 2 else f"A_{pair}")
+        return signed * (sin(angle) if quarter % 2 else cos(angle))
 
     def _summed(self, j: int, i: int) -> Scalar:
         """q_i + ... + q_j less the phase of e_i, made from the top so that longer sums reuse shorter ones."""
         if (j, i) not in self._angle:
-            above = -Polar.of(self.offset[i]).phase if j == i else self._summed(self.tree.bodies[j].parent, i)
+            phase = self.tree.named(Polar.of(self.offset[i]).phase, f"beta_{self.name(i)}")
+            above = -phase if j == i else self._summed(self.tree.bodies[j].parent, i)
             self._angle[j, i] = above + Polar.of(self.turn[j]).phase + self.own_angle(j)
         return self._angle[j, i]
 
@@ -214,13 +229,18 @@ class Plane:
         """(10) on the diagonal, (11) from it to the root."""
         for i in reversed(self.bodies):
             self.tree.section(i)
-            total: Scalar = self.inertia[i]
+            constant, total = self.inertia[i], 0.0
             for j in self.children[i]:
-                total = total + self.H[j, j]
+                if self.children[j]:
+                    total = total + self.H[j, j]
+                else:
+                    constant = constant + self.H[j, j]
             twice: Scalar = 0.0
             for j in self.children[i]:
                 twice = twice + self.shift(j, j)
-            self.element(i, i, total + 2.0 * twice, "statement 4, (10)")
+            if self.children[i]:
+                self.tree.named(constant, f"I_{self.name(i)}")
+            self.element(i, i, total + 2.0 * twice + constant, "statement 4, (10)")
             for a, below in self.upwards(i):
                 self.element(i, a, self.H[i, below] + self.shift(i, below), "statement 4, (11)")
 
@@ -228,7 +248,7 @@ class Plane:
         """Every element on others: with p_i = I_i^d + sum L_j m_jj^e over the children,
 
         H_ii = sum H_ji + p_i, which spares the doubling of (10). Above leaves of leaves, where all H_jj of the
-        grandchildren j are constant, g_i = sum_j H_jr + u_ii gives H_ir = g_i + p_i and H_rr = 2 sum g_i + K.
+        grandchildren j are constant, g_i = sum_j H_jr + u_ii gives H_ir = g_i + p_i and H_rr = 2 sum g_i + I_r.
         """
         for i in reversed(self.bodies):
             self.tree.section(i)
@@ -255,23 +275,24 @@ class Plane:
         total = self.inertia[i]
         for j in self.children[i]:
             total = total + self.shift(j, j)
-        return total
+        return self.tree.named(total, f"p_{self.name(i)}")
 
     def _sum_above(self, i: int, r: int) -> Scalar:
         """g_i = sum of H_jr over the children of i, plus u_ii."""
         total = self.product(i, i)
         for j in self.children[i]:
             total = total + self.H[j, r]
-        return total
+        return self.tree.named(total, f"g_{self.name(i)}")
 
     def _by_doubling(self, r: int) -> None:
-        """H_rr = 2 sum g_i + K, K = I_r^d + sum (I_i^d - sum I_j^d)."""
+        """H_rr = 2 sum g_i + I_r, I_r = I_r^d + sum (I_i^d - sum I_j^d)."""
         constant, total = self.inertia[r], 0.0
         for i in self.children[r]:
             constant = constant + self.inertia[i]
             for j in self.children[i]:
                 constant = constant - self.inertia[j]
             total = total + self._sum_above(i, r)
+        self.tree.named(constant, f"I_{self.name(r)}")
         self.element(r, r, 2.0 * total + constant, "statement 4, (10) by reuse")
 
 
