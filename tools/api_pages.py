@@ -26,6 +26,8 @@ MODULES = {
     "drevo.doctor": "The doctor",
     "drevo.dh": "Denavit and Hartenberg",
     "drevo.robots": "Embedded robots",
+    "drevo.ground": "Uneven ground",
+    "drevo.envs": "Environments to learn in",
     "drevo.streaming": "Streams",
     "drevo.sweep": "Sweeps",
     "drevo.jax": "JAX",

@@ -16,6 +16,8 @@ from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, clip, sqrt, where
 from ..mechanics.spatial import Vec
 
+__all__ = ["function", "grid"]
+
 Height = Callable[[Scalar, Scalar], Scalar]
 MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 

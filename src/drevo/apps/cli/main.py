@@ -45,7 +45,7 @@ VERBS = (  # the name, what runs, and the example that its help shows
     ("accuracy", accuracy.accuracy, "drevo accuracy puma560 --link link6 --joint-error 1e-4"),
     ("sweep", sweep.sweep, "drevo sweep --example"),
     ("walk", walk.walk, "drevo walk biped --steps 1"),
-    ("envs", envs.envs, "drevo envs bench HalfCheetah-v5"),
+    ("envs", envs.envs, "drevo envs list"),
     ("conditions", conditions.conditions, "drevo conditions three-link --constant mass_matrix"),
     ("check-formulas", check_formulas.check_formulas, "drevo check-formulas three-link formulas.txt"),
     ("precompile", precompile.precompile, "drevo precompile puma560 --quantities inverse_dynamics"),

@@ -19,7 +19,7 @@ from ...mechanics.algorithms.kinematics import body_poses
 from ...mechanics.scalar import Scalar, sin
 from ...mechanics.tree import build_tree
 from ...model.contact import Actuator, Stepping
-from ...model.description import Model
+from ...model.description import JointDynamics, Model
 from ...robot.face import Robot
 from ...robot.loading import load
 from .tasks import Array, Moment, Outcome, Task, TaskNumbers
@@ -29,6 +29,7 @@ STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
 HEIGHT, LENGTH = 0.04, 2.0  # m, of hills
 SPRING, DAMPER = 40.0, 1.0  # N m/rad and N m s/rad of the servos of a leg
 REACH = 0.5  # rad that an action of 1 moves a servo by
+TORQUE, ROTOR, DRAG = 80.0, 0.1, 2.0  # N m, kg m^2 and N m s/rad of a biped's motors, as its joints feel them
 CLEAR = 0.005  # m, between the lowest point and the ground where an episode begins
 
 
@@ -62,15 +63,18 @@ def quadruped() -> Robot:
 
 
 def driven_biped() -> Robot:
-    """Kovalchuk's biped with torques at its joints, on the corners of its soles."""
+    """Kovalchuk's biped with geared motors at its joints, on the corners of its soles."""
     model = load("biped", base="floating").model
-    drives = tuple(
-        Actuator(joint.name, joint.name, 100.0, control_range=(-1.0, 1.0))
+    motors = tuple(
+        Actuator(joint.name, joint.name, TORQUE, control_range=(-1.0, 1.0))
         for joint in model.moving_joints
         if joint.kind == "revolute"
     )
-    q = (0.0,) * 6 + (1.0,) + (0.0,) * len(drives)
-    return Robot(_lowered(replace(model, actuators=drives, stepping=Stepping(0.004), initial=q), "plane"))
+    geared = JointDynamics(armature=ROTOR, damping=DRAG)
+    joints = tuple(replace(j, dynamics=geared) if j.kind == "revolute" else j for j in model.joints)
+    q = (0.0,) * 6 + (1.0,) + (0.0,) * len(motors)
+    made = replace(model, joints=joints, actuators=motors, stepping=Stepping(0.004), initial=q)
+    return Robot(_lowered(made, "plane"))
 
 
 def _lowered(model: Model, ground: object) -> Model:
