@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,14 @@ import drevo
 from drevo.codegen.runtime.function import Function
 from drevo.compiler.request import requested
 from drevo.contact.derivatives import step_derivatives
-from drevo.contact.exact import exact_step, exact_step_derivatives
+from drevo.contact.exact import exact_step_derivatives
 from drevo.contact.moreau import TouchingRobot, on_plane, step, touching_robot
 from drevo.contact.moreau_kernel import moreau_program
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import Vec
 from drevo.mechanics.tree import build_tree
+from drevo.model.description import ContactPoint
+from drevo.simulate.bouncing import simulate_bouncing
 
 Array = np.ndarray[Any, Any]
 
@@ -139,34 +142,66 @@ def test_feet_of_four_points_each_by_newtons_method() -> None:
     assert (np.hypot(forces[..., 0], forces[..., 1]) <= 0.6 * forces[..., 2] * (1.0 + 1e-6) + 1e-5).all()
 
 
+BALL = """<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/>
+  <geom type="sphere" size="0.1" mass="1" friction="0.2 0 0"/></body></worldbody></mujoco>"""
+
+
 def test_steps_of_a_model_by_its_own_geoms() -> None:
-    """A ball of 0.1 m with a sphere as collision shape, on the plane, in MJCF's words."""
-    xml = """<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/>
-      <geom type="sphere" size="0.1" mass="1" friction="0.2 0 0"/></body></worldbody></mujoco>"""
-    robot = drevo.load(xml)
-    f = exact_step(robot, 1e-3, "plane")
-    q, v, residuals = run(f, np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0]), np.eye(6)[0], 200)
+    """A ball with a sphere as collision shape: it rolls at 5/7, it bounces, it rolls on a slope."""
+    robot, q = drevo.load(BALL), np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0])
+    f = drevo.compile(robot, "step", dt=1e-3, law="coulomb", method="moreau")
+    _, v, residuals = run(f, q, np.eye(6)[0], 200)
     assert abs(np.linalg.norm(v[:3]) - 5.0 / 7.0) < 1e-9 and max(residuals) <= 1e-9
-    bounced = exact_step(robot, 1e-3, "plane", restitution=0.5)
-    assert bounced(np.array([0.0, 0.0, 0.0999, 0.0, 0.0, 0.0, 1.0]), -np.eye(6)[2], np.zeros(6))[1][2] == 0.5
-    sloped = (
-        exact_step(robot, 1e-3, drevo.ground.function(lambda x, y: 0.1 * x)) if hasattr(drevo, "ground") else f
-    )
-    assert np.isfinite(sloped(q, v, np.zeros(6))[3])
+    bounced = drevo.compile(robot, "step", dt=1e-3, law="coulomb", restitution=0.5)
+    assert bounced(q - [0, 0, 1e-4, 0, 0, 0, 0], -np.eye(6)[2], np.zeros(6)).v1[2] == 0.5
+    ramp = drevo.ground.function(lambda x, y: 0.1 * x)
+    table = robot.simulate(q + np.eye(7)[2] * 5e-4, duration=0.5, ground=ramp, law="coulomb", friction=0.9)
+    slope = math.atan(0.1)
+    speed = np.linalg.norm(table.v[-1, :3])
+    assert math.isclose(speed, G * math.sin(slope) * 0.5 / 1.4, rel_tol=2e-3)
+    assert table.contact_forces is not None and table.residual is not None
+    assert math.isclose(table.contact_forces[-1, 0, 2], G * math.cos(slope) ** 2, rel_tol=0.05)
+    assert table.residual.max() <= 1e-9 and table.method == "moreau under the coulomb law"
+
+
+def test_a_quadruped_of_a_file_stands_on_the_spheres_of_its_feet() -> None:
+    """Go1 in URDF has 140 places; a warning says which of them touch."""
+    robot = drevo.load("go1", base="floating")
+    with pytest.warns(drevo.DrevoWarning, match="only the spheres of"):
+        f = drevo.compile(robot, "step", dt=1e-3, law="coulomb")
+    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 16)
+    _, _, forces, residual = f(q, v, tau)
+    assert forces.shape == (16, 4, 3) and residual.max() <= 1e-9
+    one = drevo.compile(robot, "step", dt=1e-3, law="coulomb", touching=["FL_foot", "trunk"])
+    assert one(q[0], v[0], tau[0]).forces.shape == (5, 3)
+
+
+def test_a_bounce_by_events_through_simulate() -> None:
+    q = [0.0, 0.0, 1.1, 0.0, 0.0, 0.0, 1.0]
+    table = drevo.load(BALL).simulate(q, duration=1.0, law="coulomb", method="dop853", restitution=0.8)
+    assert abs(table.events[0].t - math.sqrt(2.0 / G)) < 1e-12
 
 
 def test_bad_input_is_one_sentence() -> None:
     with pytest.raises(drevo.DrevoError, match="no contact geometry"):
-        exact_step(ball(), 1e-3, "plane")
-    robot = drevo.load("go1", base="floating")
+        drevo.compile(ball(), "step", dt=1e-3, law="coulomb")
+    robot = drevo.load(BALL)
     for given, part in (
         ({"friction": -0.1}, "friction is -0.1"),
         ({"restitution": 1.5}, "restitution is 1.5"),
         ({"dt": 0.0}, "dt is 0.0"),
         ({"ground": "floor"}, "the ground is 'plane'"),
+        ({"law": "colomb"}, "did you mean 'coulomb'"),
+        ({"method": "rk4"}, "'rk4' is not known"),
+        ({"touching": ["foot"]}, "'foot' is not known"),
+        ({"law": "soft", "touching": ["ball"]}, "touching is for law='coulomb'"),
     ):
         with pytest.raises(drevo.DrevoError, match=part):
-            exact_step(robot, **{"dt": 1e-3, "ground": "plane", **given})
+            drevo.compile(robot, "step", **{"dt": 1e-3, "law": "coulomb", **given})
+    many = drevo.load(BALL.replace('type="sphere" size="0.1"', 'type="box" size="1 1 1"').replace(
+        "</body>", '<geom type="box" size="1 1 1" mass="1"/>' * 6 + "</body>"))  # fmt: skip
+    with pytest.raises(drevo.DrevoError, match="28 places of contact"):
+        drevo.compile(many, "step", dt=1e-3, law="coulomb")
 
 
 # -- derivatives ----------------------------------------------------------------------------------------------
@@ -203,3 +238,60 @@ def test_derivatives_of_a_step_by_its_public_name() -> None:
     assert found.by_q.shape == (12, 6)
     assert math.isclose(found.by_tau[1 + 6, 1], 1e-3 / 1.4, rel_tol=1e-7)  # M + I / r^2
     assert np.abs(found.by_tau[:, 2]).max() == 0.0  # the ground takes it
+
+
+# -- several steps at once, and the moments of impacts ----------------------------------------------------------
+
+
+def test_several_steps_in_one_call_are_those_steps() -> None:
+    robot, m = standing("go2", FEET, True)
+    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 9, -2.7227)
+    three = requested(m.model, ("test",), lambda: moreau_program(m, repeat=3), lasting=False)(q, v, tau)
+    worst, f = np.zeros(9), compiled(m)
+    for _ in range(3):
+        q, v, forces, residual = f(q, v, tau)
+        worst = np.maximum(worst, residual)
+    for x, y in zip(three, (q, v, forces, worst)):
+        assert np.array_equal(x, y)
+
+
+def test_a_bouncing_ball_by_its_impacts_is_right_to_rounding() -> None:
+    """Moments and speeds of six impacts in closed form."""
+    fall, e = math.sqrt(2.0 / G), 0.8
+    robot = with_point(block((0.0, 0.0, -G)))
+    table = simulate_bouncing(robot, [0.0, 1.0], [0.3, 0.0], duration=3.0, restitution=e, friction=0.0, step=0.01)
+    moments = np.concatenate([[fall], fall + 2.0 * fall * np.cumsum([e**k for k in range(1, 6)])])
+    assert len(table.events) == 6
+    for k, (event, t) in enumerate(zip(table.events, moments)):
+        assert abs(event.t - t) < 1e-12
+        assert np.abs(event.v - [0.3, G * fall * e ** (k + 1)]).max() < 1e-12
+        assert abs(event.q[0] - 0.3 * t) < 1e-12
+    assert table.t[-1] == 3.0 and (np.diff(table.t) >= 0.0).all()
+
+
+def with_point(robot: drevo.Robot) -> drevo.Robot:
+    """Its last link touches the ground by its origin."""
+    point = ContactPoint(robot.model.links[-1].name, (0.0, 0.0, 0.0))
+    return drevo.Robot(replace(robot.model, contacts=(point,)))
+
+
+def test_an_impact_with_friction_takes_energy_and_keeps_the_law() -> None:
+    """A rod that falls on an end while it turns and slides."""
+    b = drevo.Builder("rod")
+    b.body("rod", joint="free", mass=1.0, inertia=np.diag([1e-3, 1.0 / 12.0, 1.0 / 12.0]))
+    robot = b.contact("rod", (0.5, 0.0, 0.0)).contact("rod", (-0.5, 0.0, 0.0)).robot()
+    half = math.radians(10.0)
+    q = [0.0, 0.0, 0.6, 0.0, math.sin(half), 0.0, math.cos(half)]
+    given = {"duration": 0.7, "restitution": 0.6, "friction": 0.3, "step": 1e-3}
+    table = simulate_bouncing(robot, q, [0.5, 0.0, 0.0, 0.0, -1.0, 0.0], **given)
+    energy = robot.kinetic_energy(table.q, table.v) + robot.potential_energy(table.q)
+    assert len(table.events) >= 2 and np.diff(energy).max() < 1e-9 and energy[-1] < energy[0] - 0.1
+    ends = [robot.pose(table.q, link="rod") @ [x, 0.0, 0.0, 1.0] for x in (0.5, -0.5)]
+    assert min(end[:, 2].min() for end in ends) > -1e-12
+
+
+def test_what_does_not_part_is_told() -> None:
+    with pytest.raises(drevo.DrevoError, match="does not part again"):
+        simulate_bouncing(with_point(block((0.0, 0.0, -G))), [0.0, 1.0], duration=1.0, restitution=0.0)
+    with pytest.raises(drevo.DrevoError, match="3 impacts"):
+        simulate_bouncing(with_point(block((0.0, 0.0, -G))), [0.0, 1.0], duration=4.0, restitution=0.5, impacts=3)

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.function import Function
+from ..codegen.runtime.function import Function, Spec
 from ..compiler.request import requested
-from ..errors import InputError
-from ..io.given import finite, leading, number, positive, seconds
+from ..errors import DrevoWarning, InputError, one_of
+from ..io.given import finite, leading, number, seconds
 from ..mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from ..model.description import Model
 from ..model.dynamics import Described
 from .derivatives import StepDerivatives, step_derivatives
-from .ground import Uneven, ground_of
+from .ground import ground_of
 from .moreau import TouchingRobot, joint_rows
 from .moreau_kernel import moreau_program
-from .pairs import Interaction, contact_candidates, with_ground
-from .solve import TOLERANCE
+from .pairs import ContactCandidate, Interaction, contact_candidates, with_ground
 
 MOST_PLACES = 24  # of contacts: each is coupled with every other one
 
 
 def exact_robot(
-    model: Model, dt: float, ground: object, friction: float | None = None, restitution: float = 0.0
+    model: Model,
+    dt: float,
+    ground: object,
+    friction: float | None = None,
+    restitution: float = 0.0,
+    touching: Sequence[str] | None = None,
 ) -> TouchingRobot:
-    """What a step of `dt` seconds is made for. friction: in place of that of the geoms."""
+    """What a step of `dt` seconds is made for. friction: in place of that of the geoms. touching: the links or
+    geoms that may touch, where not all may."""
     if model.closed:
         raise InputError(
             f"robot {model.name!r} has loops or couplings, which law='coulomb' does not know; take them out, "
@@ -37,41 +44,45 @@ def exact_robot(
     mu = None if friction is None else number("friction", friction, "a number from 0", lambda x: 0.0 <= x < 1e6)
     bounce = number("restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     stepping = MoreauStep(seconds("dt", dt), bounce)
-    places = contact_candidates(model, ground)
-    if len(places) > MOST_PLACES:
-        raise InputError(
-            f"robot {model.name!r} has {len(places)} places of contact; law='coulomb' couples each with all "
-            f"others and takes {MOST_PLACES} at most: leave the geometry that matters, or take law='soft'"
-        )
+    places = _places(model, contact_candidates(model, ground), touching)
     slots = [ContactSlot(x.bodies, x.touch, _friction(x.interaction, mu)) for x in places]
     standing = with_ground(model, ground_of(ground))
     return TouchingRobot(standing, tuple(slots), joint_rows(model), stepping)
+
+
+def _places(
+    model: Model, found: Sequence[ContactCandidate], touching: Sequence[str] | None
+) -> Sequence[ContactCandidate]:
+    """Those of the links or geoms that are named; of too many the spheres, as feet mostly are, with a warning."""
+    if touching is not None:
+        known = {name for x in found for geom in x.geoms for name in (geom.name, geom.link)}
+        wanted = {one_of("touching", name, sorted(known), InputError) for name in touching}
+        found = [x for x in found if any(wanted & {geom.name, geom.link} for geom in x.geoms)]
+    if len(found) <= MOST_PLACES:
+        return found
+    balls = [x for x in found if x.geoms[1].kind == "sphere"] if touching is None else []
+    what = (
+        f"robot {model.name!r} has {len(found)} places of contact, and law='coulomb' couples {MOST_PLACES} at most"
+    )
+    if not 0 < len(balls) <= MOST_PLACES:
+        raise InputError(f"{what}: name the links that matter, touching=[..], or take law='soft'")
+    links = ", ".join(dict.fromkeys(x.geoms[1].link for x in balls))
+    warn(f"{what}: only the spheres of {links} touch; name others by touching=[..]", DrevoWarning, stacklevel=5)
+    return balls
 
 
 def _friction(own: Interaction, given: float | None) -> float:
     return 0.0 if own.condim == 1 else own.friction[0] if given is None else given
 
 
-def exact_step(
-    robot: Described | Model,
-    dt: float,
-    ground: object,
-    friction: float | None = None,
-    restitution: float = 0.0,
-    tolerance: float = TOLERANCE,
-) -> Function:
-    """A step by Moreau and Jean under Coulomb's law: f(q, v, tau) -> (q1, v1, forces (slots, 3), residual).
-
-    ground: "plane", `drevo.ground.grid`, `drevo.ground.function`, or None for the planes of the model. forces: N,
-    in world axes, on the second body of each place of contact. residual: m/s, up to `tolerance` where the step has
-    converged: docs/contact.md.
-    """
-    model = robot if isinstance(robot, Model) else robot.model
-    what = exact_robot(model, dt, ground, friction, restitution)
-    least = positive("tolerance", tolerance, " of m/s")
-    surface = ground.key if isinstance(ground, Uneven) else ground
-    asked: tuple[Any, ...] = ("step", "coulomb", float(dt), surface, friction, float(restitution), least)
-    return requested(robot, asked, partial(moreau_program, what, least))
+def exact_step(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
+    """The step that `contact.step.compile_step` has been asked for."""
+    _, _, method, dt, times, friction, _, bounce, touching, *_ = asked
+    one_of("step: method", method, ("moreau",), InputError)
+    if asked[-1]:
+        raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
+    what = exact_robot(model, dt, floor, friction, bounce, touching)
+    return requested(robot, asked, partial(moreau_program, what, repeat=times), spec=spec)
 
 
 def exact_step_derivatives(
@@ -83,6 +94,7 @@ def exact_step_derivatives(
     ground: object,
     friction: float | None = None,
     restitution: float = 0.0,
+    touching: Sequence[str] | None = None,
 ) -> StepDerivatives:
     """Of q1 and v1 of such a step by q, v and tau, (..., 2 nv, nv) each; of q1 and by q tangents.
 
@@ -90,7 +102,7 @@ def exact_step_derivatives(
     taken where they just change.
     """
     model = robot if isinstance(robot, Model) else robot.model
-    what = exact_robot(model, dt, ground, friction, restitution)
+    what = exact_robot(model, dt, ground, friction, restitution, touching)
     x, u, w = finite("q", q, (..., model.nq)), finite("v", v, (..., model.nv)), finite("tau", tau, (..., model.nv))
     lead = leading("derivatives of a step", q=x, v=u, tau=w)
     rows = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, w)]

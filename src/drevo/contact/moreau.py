@@ -76,15 +76,19 @@ def _above(body: int, at: Vec, radius: Scalar, poses: Mapping[int, Pose]) -> Pro
 
 
 def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:
-    """Limits of joints of one coordinate each, and dry friction, of a mimic joint as its driver feels it."""
-    offsets, out = offsets_of(model), dict[int, JointBounds]()
+    """Limits of joints of one coordinate each, and dry friction, of a mimic joint as its driver feels it.
+
+    What the model's own steps leave out is left out.
+    """
+    offsets, out, off = offsets_of(model), dict[int, JointBounds](), model.stepping.disabled
+    limits = limits and "limit" not in off
     for j in model.joints:
         (iq, iv), d, ratio = offsets[j.name], j.dynamics, abs(j.mimic.multiplier) if j.mimic else 1.0
         low, high = -math.inf, math.inf
         if limits and j.limit and not j.mimic and not j.turns and not j.formula:
             low = -math.inf if j.limit.lower is None else j.limit.lower
             high = math.inf if j.limit.upper is None else j.limit.upper
-        eta = ratio * d.friction if d else 0.0
+        eta = ratio * d.friction if d and "frictionloss" not in off else 0.0
         for k in range(j.sizes[1]):
             before = out.get(iv + k, JointBounds(iv + k, iq + k, -math.inf, math.inf, 0.0))
             out[iv + k] = before._replace(

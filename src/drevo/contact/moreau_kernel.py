@@ -27,8 +27,8 @@ HUGE = 1e300
 BLOCK = 4  # columns of a product at a time
 
 
-def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE) -> Program:
-    """(q, v, tau) -> (q1, v1, forces, residual)."""
+def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: int = 1) -> Program:
+    """(q, v, tau) -> (q1, v1, forces, residual), after so many steps: the last forces, the largest residual."""
     sets = [MoreauStages(_without_limits(robot), tolerance)]
     if sets[0].checked:
         sets.append(MoreauStages(robot, tolerance, "all_", "beyond"))
@@ -41,8 +41,8 @@ def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE) -> Progra
     own = {"q", "v", "tau", *shapes}
     parts = {k: x for s in sets for k, x in s.parts.items()}
     blocks = {k: x for k, x in sizes.items() if k not in own}
-    fill = partial(_fill, robot, tolerance)
-    return replace(t.program(), stages=Stages(blocks, parts, partial(_write, sets), fill))
+    fill = partial(_fill, robot, tolerance, repeat)
+    return replace(t.program(), stages=Stages(blocks, parts, partial(_write, sets, repeat), fill))
 
 
 def _without_limits(robot: TouchingRobot) -> TouchingRobot:
@@ -52,19 +52,30 @@ def _without_limits(robot: TouchingRobot) -> TouchingRobot:
     return replace(robot, joints=held, checked=limited)
 
 
-def _fill(robot: TouchingRobot, tolerance: float, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+def _fill(
+    robot: TouchingRobot, tolerance: float, repeat: int, inputs: Sequence[Array], outputs: Sequence[Array]
+) -> None:
     """The same on arrays."""
     q, v, tau = inputs[:3]
-    found = step(robot, q, v, tau, tolerance)
-    for target, x in zip(outputs, (found.q, found.v, found.forces, found.residual)):
-        target[...] = x.reshape(target.shape)
+    worst: Array = np.zeros(len(q))
+    for _ in range(repeat):
+        found = step(robot, q, v, tau, tolerance)
+        q, v, worst = found.q, found.v, np.maximum(worst, found.residual)
+    for target, x in zip(outputs, (q, v, found.forces, worst)):
+        target[...] = np.reshape(x, target.shape)
 
 
-def _write(sets: Sequence[MoreauStages], c: StageCalls) -> None:
-    _Solver(sets[0]).write(c)
-    for more in sets[1:]:
-        with c.f.when(c.some_above(more.only)):
-            _Solver(more).write(c)
+def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
+    solvers = [_Solver(x) for x in sets]
+    for solver in solvers:
+        solver.routines(c)
+    c.call("begin")
+    with c.f.loop(repeat, some=True):
+        solvers[0].write(c)
+        for more in solvers[1:]:
+            with c.f.when(c.some_above(more.s.only)):
+                more.write(c)
+        c.call("next")
 
 
 class _Solver:
@@ -73,9 +84,11 @@ class _Solver:
     def __init__(self, stages: MoreauStages) -> None:
         self.s, self.name = stages, stages.named
 
-    def write(self, c: StageCalls) -> None:
+    def routines(self, c: StageCalls) -> None:
         for routine in ("newton", "normal", "eliminate"):
             c.routine(self.name(routine), getattr(self, f"_{routine}"))
+
+    def write(self, c: StageCalls) -> None:
         c.call(self.name("free"))
         rows = self.s.rows
         c.fill(0.0, self.name("best"), 0, rows)

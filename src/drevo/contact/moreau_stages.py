@@ -43,9 +43,7 @@ class MoreauStages:
         self.parts: dict[str, Program] = {}
         self.sizes: dict[str, int] = {}
         t = Tracer("free", robot.model, acting=True)
-        q, v, tau = t.state("q", "v", "tau")
-        if prefix:
-            t.units.clear()
+        q, v, tau = t.input("Q", t.tree.nq), t.input("V", t.tree.nv), t.input("tau", t.tree.nv)
         self.tree = t.tree
         self._declare_free(t, q, v, tau)
         n, laws = len(self.b), len(self.laws)
@@ -53,9 +51,24 @@ class MoreauStages:
         own = {"lam": n, "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
                "A": self.padded * self.padded, "inverse": n, "changes": n} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in own.items()}
-        self.sizes |= {"q": self.tree.nq, "v": self.tree.nv, "tau": self.tree.nv}
+        self.sizes |= {
+            "q": self.tree.nq,
+            "v": self.tree.nv,
+            "tau": self.tree.nv,
+            "Q": self.tree.nq,
+            "V": self.tree.nv,
+        }
         self.sizes |= {only: 1} if only else {}
-        self.sizes |= {"q1": self.tree.nq, "v1": self.tree.nv, "forces": 3 * len(robot.slots), "residual": 1}
+        self.sizes |= {
+            "q1": self.tree.nq,
+            "v1": self.tree.nv,
+            "forces": 3 * len(robot.slots),
+            "residual": 1,
+            "now": 1,
+        }
+        if not prefix:
+            self._add("begin", self.begin)
+            self._add("next", self.next)
         for write in (self.sweep, self.judge, self.linear, self.trial, self.advance, self.keep, self.end):
             self._add(write.__name__, write)
 
@@ -99,6 +112,18 @@ class MoreauStages:
         G = [[of(free, self.G[max(i, j)][min(i, j)]) for j in n] for i in n]
         laws: list[RowLaw] = [type(x)(x.at, *(of(free, y) for y in x[1:])) for x in self.laws]
         return ImpulseProblem(G, [of(free, x) for x in self.b], laws)
+
+    def begin(self, s: StageTracer) -> None:
+        """Q and V, the state of the step at hand."""
+        q = s.read("q")
+        for o in self.tree.owners():
+            if o.nq > o.nv:
+                s.t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
+        s.write(Q=q, V=s.read("v"), residual=0.0)
+
+    def next(self, s: StageTracer) -> None:
+        """On from the state after a step; the residual is the largest."""
+        s.write(Q=s.read("q1"), V=s.read("v1"), residual=maximum(s.number("residual"), s.number("now")))
 
     # -- the solver -----------------------------------------------------------------------------------------
 
@@ -163,7 +188,7 @@ class MoreauStages:
         M, h = self.factors.mapped(lambda x: of(free, x)), self.robot.stepping.h
         y = [dot([of(free, row[k]) for row in self.Y], lam) for k in range(self.tree.nv)]
         u = [of(free, a) + b for a, b in zip(self.vf, M.solve_lower(y))]
-        q1, v1 = moved(self.tree, s.read("q"), u, h)
+        q1, v1 = moved(self.tree, s.read("Q"), u, h)
         over, forces = 1.0 / h, list[Scalar]()
         for k, frame in enumerate(self.frames):
             axes = [of(free, x) for x in frame]
@@ -172,7 +197,7 @@ class MoreauStages:
         for x, bounds in self.checked:
             low, high = (of(free, b) for b in bounds)
             beyond = maximum(beyond, maximum(low - u[x.rate], u[x.rate] - high))
-        made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "residual": [left]}
+        made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "now": [left]}
         if self.only:
             flagged = s.number(self.only) > 0.0
             made = {k: [where(flagged, a, b) for a, b in zip(x, s.read(k))] for k, x in made.items() if x}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +16,12 @@ from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of
 from ..model.regularity import require_masses
+from .exact import exact_step
 from .ground import Uneven, ground_of
 from .kernel import step_program
 from .problem import soft_problem
 
-METHODS = ("euler", "implicitfast", "rk4")
+METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
 
 
 def compile_step(
@@ -29,21 +30,26 @@ def compile_step(
     dt: float,
     ground: object = "plane",
     law: str = "soft",
-    method: str = "euler",
+    method: str | None = None,
     repeat: int = 1,
     friction: float | None = None,
     restitution: float = 0.0,
+    touching: Sequence[str] | None = None,
     last: bool = False,
     spec: Spec | None = None,
 ) -> Function:
     """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
 
     ground: None for the planes of the model itself, "plane" for z = 0 where it has none, `drevo.ground.grid` or
-    `drevo.ground.function`. law: "soft" is MuJoCo's. method: "euler" with implicit damping, "implicitfast", "rk4".
+    `drevo.ground.function`. law: "soft" is MuJoCo's, "coulomb" the exact one: docs/contact.md. method: of the soft
+    law "euler" (implicit damping), "implicitfast", "rk4"; of the exact one "moreau", with `restitution`. touching:
+    links or geoms that may touch under the exact law, where not all may.
     repeat: so many steps of dt in one call, with the efforts held. friction: of sliding, in place of the model's.
     forces: (places, 3) N, on the second body of each place where the robot may touch, in world axes, from the last
-    evaluation. residual: the largest |M a - efforts - J^T f| of all evaluations, of the largest effort or of 1.
-    last: three results more, the state of the last evaluation and what constraints exert there: Q, V, r (nv,).
+    evaluation. residual: the largest |M a - efforts - J^T f| of all evaluations, of the largest effort or of 1; of
+    the exact law that of docs/contact.md, m/s, up to 1e-9 where a step has converged.
+    last: under the soft law three results more, the state of the last evaluation and what constraints exert there:
+    Q, V, r (nv,).
     Raises InputError, ModelError where nothing could touch; calls raise NumericsError.
     """
     model = model_of(robot, "step")
@@ -54,8 +60,9 @@ def compile_step(
     if friction is not None:
         friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
     bounce = number("step: restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    way, names = METHODS[law][0] if method is None else method, None if touching is None else tuple(touching)
     asked: tuple[Hashable, ...] = (
-        "step", law, method, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce,
+        "step", law, way, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce, names,
         model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
         last,
     )  # fmt: skip
@@ -63,12 +70,14 @@ def compile_step(
 
 
 def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
-    _, _, method, step, times, friction, _, bounce, *_ = asked
-    one_of("step: method", method, METHODS, InputError)
+    _, _, method, step, times, friction, _, bounce, touching, *_ = asked
+    one_of("step: method", method, METHODS["soft"], InputError)
     if bounce:
         raise InputError(
             "step: the soft law has no restitution, but solref: give law='coulomb', or softer contacts"
         )
+    if touching is not None:
+        raise InputError("step: touching is for law='coulomb'; the soft law skips what does not touch")
 
     def program() -> Program:
         return step_program(
@@ -78,4 +87,4 @@ def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Sp
     return requested(robot, asked, program, spec=spec)
 
 
-LAWS: dict[str, Callable[..., Function]] = {"soft": _soft}
+LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": exact_step}

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..contact.step import compile_step
+from ..contact.step import METHODS, compile_step
 from ..errors import InputError, NumericsError
 from ..io.given import Array, numbers, seconds, whole
 from ..model.dynamics import Dynamics
 from .arguments import checked_law, start
+from .bouncing import simulate_bouncing
 from .checks import STEPS, bounded
 from .table import Table
 
@@ -37,10 +38,14 @@ def simulate_touching(
     """The motion from (q0, v0) on a ground; leading dimensions are a batch.
 
     tau: nothing, constant efforts (..., nv), or efforts held over each step (steps, ..., nv). ground, law, method,
-    friction: see `drevo.contact.step.compile_step`; more: what a law takes beside. step: s, with a record every
-    `every` steps. The table has `contact_forces` (n, ..., places, 3), N in world axes, and `residual` (n, ...): of
-    the steps up to a record the worst. Raises InputError, ModelError, NumericsError.
+    friction: see `drevo.contact.step.compile_step`; more: what a law takes beside, as restitution. With law
+    "coulomb" and method "dop853" impacts are found by events: `bouncing.simulate_bouncing`. step: s, with a record
+    every `every` steps. The table has `contact_forces` (n, ..., places, 3), N in world axes, and `residual`
+    (n, ...): of the steps up to a record the worst. Raises InputError, ModelError, NumericsError.
     """
+    if law == "coulomb" and method == "dop853":
+        more = {"duration": duration, "step": step, "ground": ground, "friction": friction, **more}
+        return simulate_bouncing(robot, q0, v0, tau, **more)
     end, dt = seconds("duration", duration), seconds("step", step)
     every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
     bounded(end, dt, STEPS, "steps")
@@ -56,7 +61,7 @@ def simulate_touching(
     qs, vs, forces, residual = (x.reshape(*shape, *x.shape[2:]) for x in out)
     times = dt * every * np.arange(records + 1)
     return Table(
-        robot, times, qs, vs, f"{method or 'euler'} under the {law} law", records * every, passive=True,
+        robot, times, qs, vs, f"{method or METHODS[law][0]} under the {law} law", records * every, passive=True,
         efforts=checked_law(robot, lambda t, *_: held[0].reshape(*lead, robot.nv), lead),
         contact_forces=forces, residual=residual,
     )  # fmt: skip

@@ -100,10 +100,7 @@ def free_motion(
     for slot, a in zip(slots, touches):
         J += contact_rows(tree, poses, slot.bodies, a)
     J += [[1.0 if k == x.rate else 0.0 for k in range(tree.nv)] for x in joints]
-    Y = [f.solve_transposed(row) for row in J]
-    weighed = [[y * e for y, e in zip(row, f.inverse)] for row in Y]
-    lower = [[dot(weighed[i], Y[j]) for j in range(i + 1)] for i in range(len(Y))]
-    G = [[lower[max(i, j)][min(i, j)] for j in range(len(Y))] for i in range(len(Y))]
+    G, Y = _delassus(f, J)
     before = [dot(row, v) for row in J]
     b = [dot(row, vf) for row in J]
     laws: list[RowLaw] = []
@@ -114,6 +111,29 @@ def free_motion(
     laws += [joint_law(x, 3 * len(slots) + k, q[x.q], v[x.rate], s) for k, x in enumerate(joints)]
     told = [joint_law(x, 0, q[x.q], v[x.rate], s) for x in checked]
     return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, touches, [(x.lower, x.upper) for x in told])
+
+
+def impact_problem(
+    tree: Tree, q: Vector, v: Vector, slots: Sequence[ContactSlot], restitution: Scalar
+) -> FreeMotion:
+    """What impulses at slots that close change of v at once."""
+    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+    f, touches = _damped_factors(tree, q, 0.0), [x.touch(poses) for x in slots]
+    J = [row for x, a in zip(slots, touches) for row in contact_rows(tree, poses, x.bodies, a)]
+    G, Y = _delassus(f, J)
+    b = [dot(row, v) for row in J]
+    for k in range(0, len(b), 3):
+        b[k] = b[k] + restitution * minimum(b[k], 0.0)
+    laws = [ContactLaw(3 * k, x.mu) for k, x in enumerate(slots)]
+    return FreeMotion(ImpulseProblem(G, b, laws), list(v), f, Y, touches, [])
+
+
+def _delassus(f: Factors, J: Matrix) -> tuple[Matrix, Matrix]:
+    """J M^-1 J' and Y = J L^-1."""
+    Y = [f.solve_transposed(row) for row in J]
+    weighed = [[y * e for y, e in zip(row, f.inverse)] for row in Y]
+    lower = [[dot(weighed[i], Y[j]) for j in range(i + 1)] for i in range(len(Y))]
+    return [[lower[max(i, j)][min(i, j)] for j in range(len(Y))] for i in range(len(Y))], Y
 
 
 def _damped_factors(tree: Tree, q: Vector, h: Scalar) -> Factors:
