@@ -9,7 +9,7 @@ WORKERS ?= auto
 # tests of a file share what they compile; a worker each, and no threads of BLAS that wait for each other
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test docs links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
+.PHONY: demo test docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
@@ -73,6 +73,10 @@ matrix:                        ## the tests on every Python that is found, each 
 docs: $(VENV)/.docs            ## the pages and the reference as HTML, into build/docs; a warning fails
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
 	@echo build/docs/index.html
+
+cheat-sheet: docs              ## the cheat sheet as a PDF; needs chromium
+	chromium --headless --no-sandbox --no-pdf-header-footer --print-to-pdf=build/docs/cheat-sheet.pdf \
+	  file://$(CURDIR)/build/docs/cheat-sheet.html
 
 links: $(VENV)/.docs           ## whether the links of the docs lead somewhere; needs the network
 	$(BIN)/python -m sphinx -q -b linkcheck -d build/doctrees docs build/links

@@ -100,6 +100,24 @@ def test_a_name_that_the_package_lacks() -> None:
         drevo.laod  # type: ignore[attr-defined]  # noqa: B018
 
 
+MEANT: dict[str, Callable[[Any], Any]] = {
+    "link6.mass": lambda r: drevo.compile(r, "mass_matrix", parameters=["link6.mas"]),
+    "link6": lambda r: r.inverse_dynamics(*np.zeros((3, 6)), f_ext={"lnk6": np.zeros(6)}),
+    "layout": lambda r: drevo.compile(r, "mass_matrix", layot="rows"),
+    "floating": lambda r: drevo.load("puma560", base="floatng"),
+    "triangle": lambda r: drevo.check(r).of("triangel"),
+    "joint1": lambda r: r.linearise(*np.zeros((3, 6)), actuated=["jont1"]),
+    "khalil": lambda r: drevo.write_out(r, "mass_matrix", formalism="kalil"),
+    "cortex-m7": lambda r: drevo.export(r, "gravity", "cortexm7"),
+}
+
+
+@pytest.mark.parametrize("meant", MEANT)
+def test_a_slip_is_answered_with_what_was_meant(meant: str) -> None:
+    with pytest.raises(DrevoError, match=f"did you mean '{meant}'"):
+        MEANT[meant](drevo.load("puma560"))
+
+
 # --- results --------------------------------------------------------------------------------------------------
 
 

@@ -362,7 +362,7 @@ def test_any_source_is_examined() -> None:
         found = drevo.check(source)
         assert {f.severity for f in found} <= set(SEVERITIES) and {f.kind for f in found} <= set(KINDS)
         assert len(found.rows()) == len(found) and repr(found).startswith("<Findings of")
-    with pytest.raises(InputError, match="no kind of finding 'colour'"):
+    with pytest.raises(InputError, match="kind of finding 'colour' is not known"):
         found.of("colour")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -82,4 +81,6 @@ def test_docstrings_are_no_markup() -> None:
     assert api_pages.markdown("a *b* |c| `d_e` <f> - g\n- h\n1. i") == (
         "a \\*b\\* \\|c\\| `d_e` \\<f\\> - g\n\\- h\n1\\. i"
     )
-    assert import_module("drevo").__doc__
+    assert api_pages.markdown("a\n>>> b * c\n... d\ne") == "a\n\n```text\n>>> b * c\n... d\n```\ne"
+    given = api_pages.signature(drevo.load)
+    assert given.startswith("(source: Any, base: str = 'fixed', gravity: Sequence[float] | None = None"), given

@@ -35,6 +35,7 @@ MODULES = {
     "drevo.casadi": "CasADi",
 }
 _MARKS = re.compile(r"([\\*_\[\]<>$|#{}~])")
+_TYPED = re.compile(r"((?:^[ ]*(?:>>>|\.\.\.) .*\n?)+)", re.MULTILINE)
 _CODE = re.compile(r"(`+[^`\n]+`+)")
 
 
@@ -112,7 +113,8 @@ def signature(x: Any) -> str:
     except (TypeError, ValueError):
         return "(...)"
     text = re.sub(r"<object object at [^>]*>|<factory>", "...", text)
-    return text.replace("'", "").replace("self, ", "", 1).replace("(self)", "()")
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)  # annotations are kept as text
+    return text.replace("self, ", "", 1).replace("(self)", "()").removesuffix(" -> None")
 
 
 def shown(x: Any) -> str:
@@ -122,7 +124,12 @@ def shown(x: Any) -> str:
 
 
 def markdown(text: str) -> str:
-    """A docstring as Markdown: nothing in it is a mark but names between backticks."""
+    """A docstring as Markdown: nothing in it is a mark but names between backticks, and what is typed at >>>."""
+    typed = _TYPED.split(text)
+    return "".join(f"\n\n```text\n{x.strip()}\n```\n" if k % 2 else _plain(x) for k, x in enumerate(typed))
+
+
+def _plain(text: str) -> str:
     parts = _CODE.split(text)
     escaped = [part if k % 2 else _MARKS.sub(r"\\\1", part) for k, part in enumerate(parts)]
     lines = "".join(escaped).splitlines()

@@ -14,6 +14,7 @@ from ..mechanics.algorithms.passive import with_forces
 from ..mechanics.rotation import TINY
 from ..mechanics.tree import Tree
 from ..model.description import Model
+from ..model.messages import did_you_mean
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
 from ..model.regularity import require_masses
 from .formalisms import common_algorithm
@@ -105,7 +106,10 @@ def _forces(t: Tracer, wanted: Sequence[Quantity], external: Sequence[str]) -> d
     forces = {}
     for link in external:
         if link not in t.tree.frames:
-            raise TraceError(f"f_ext: link {link!r} is not in the robot; links are {', '.join(t.tree.frames)}")
+            hint = did_you_mean(str(link), t.tree.frames)
+            raise TraceError(
+                f"f_ext: link {link!r} is not in the robot{hint}; links are {', '.join(t.tree.frames)}"
+            )
         if not all(x.external for x in wanted):
             raise TraceError(f"{wanted[0].name} takes no external wrenches")
         forces[link] = t.input(f"f_ext:{link}", 6)

@@ -18,6 +18,7 @@ from ..mechanics.rotation import TINY
 from ..mechanics.tree import Context, Tree, build_tree
 from ..mechanics.wheels import equal_moments
 from ..model.description import Model
+from ..model.messages import did_you_mean
 
 
 class GraphContext(Context):
@@ -56,10 +57,12 @@ class ParameterSymbols:
     made: dict[str, Parameter] = field(default_factory=dict)
     lengths: dict[float, Expr] = field(default_factory=dict)
     matched: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
 
     def value(self, name: str, number: float) -> Any:
         hits = {p for p in self.patterns if f"{name}.".startswith(f"{p}.") or fnmatch.fnmatchcase(name, p)}
         self.matched |= hits
+        self.known.add(name)
         if not hits:
             return number
         if self.twins.get(name) in self.made:
@@ -90,8 +93,9 @@ class ParameterSymbols:
         """Every pattern must have met a parameter."""
         for p in self.patterns:
             if p not in self.matched and p != "*":
+                hint = did_you_mean(p, self.known)
                 raise TraceError(
-                    f"parameter {p!r} names nothing that is not zero in this robot; names are like "
+                    f"parameter {p!r} names nothing that is not zero in this robot{hint}; names are like "
                     "'LINK.mass', 'LINK.com.x', 'LINK.inertia.xy', 'JOINT.origin.z', 'gravity.z', or '*'"
                 )
 

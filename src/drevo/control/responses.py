@@ -144,7 +144,7 @@ def frequency_response(m: Matrices, frequencies: ArrayLike) -> FrequencyResponse
                 f"frequency_response: {w[int(lost.argmax())]:.6g} rad/s is a natural frequency without damping, "
                 "where the response has no bound; leave it out"
             )
-    return FrequencyResponse(w, m.C @ np.linalg.solve(pencil, m.B + 0j) + m.D, m.inputs, m.outputs)
+    return FrequencyResponse(w, m.C @ np.linalg.solve(pencil, (m.B + 0j)[None]) + m.D, m.inputs, m.outputs)
 
 
 def step_response(m: Matrices, step: Matrices, times: Array) -> StepResponse:

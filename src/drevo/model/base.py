@@ -7,7 +7,7 @@ from dataclasses import replace
 from drevo.errors import ModelError, shown
 from drevo.model.description import Joint, Link, Model, Vec3
 from drevo.model.draft import Draft
-from drevo.model.messages import listed
+from drevo.model.messages import did_you_mean, listed
 from drevo.model.regularity import require_regular_structure
 from drevo.model.rotations import HERE
 
@@ -36,7 +36,9 @@ def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Mod
     cannot stand on this base, because M would be singular for every q, is refused, unless it is `kinematic`.
     """
     if not isinstance(base, str) or base not in BASES:
-        raise ModelError(f"the base is one of {', '.join(BASES)}, not {shown(base)}")
+        raise ModelError(
+            f"the base is one of {', '.join(BASES)}, not {shown(base)}{did_you_mean(str(base)[:60], BASES)}"
+        )
     if base != "fixed":
         model = _on(model, _free_joint(model) if base == "floating" else _trunk(model))
     if not kinematic:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import TraceError, one_of
+from .messages import did_you_mean
 
 FRAMES = ("local_world_aligned", "local", "world")
 
@@ -130,13 +131,16 @@ def names_of(quantities: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(quantity(n).name for n in many)
 
 
+KEYWORDS = ("layout", "dtype", "packed", "parameters", "product", "passive", "formalism", "symbols", "wrt")
+
+
 def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[str]) -> dict[str, str]:
     """Options of the quantities, checked and completed with their defaults."""
     takes = list(dict.fromkeys(o for n in names for o in quantity(n).options))
     for o in given:
         if o not in takes:
             which = f"; it takes {', '.join(takes)}" if takes else ""
-            raise TraceError(f"{names[0]} takes no option {o!r}{which}")
+            raise TraceError(f"{names[0]} takes no option {o!r}{did_you_mean(o, (*takes, *KEYWORDS))}{which}")
     return {o: _option(names[0], o, given.get(o, OPTION_DEFAULTS.get(o)), links) for o in takes}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError
+from ...errors import InputError, one_of
 from ...io.tables import frame
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ class Findings:
 
     def of(self, kind: str) -> list[Finding]:
         """The findings of one kind, a key of `KINDS`."""
-        if kind not in KINDS:
-            raise InputError(f"there is no kind of finding {kind!r}; there are {', '.join(KINDS)}")
+        one_of("the kind of finding", kind, KINDS, InputError)
         return [f for f in self.found if f.kind == kind]
 
     def sound(self, strict: bool = False) -> bool:
