@@ -22,11 +22,12 @@ from ...model.description import Inertial, Model
 
 
 def features(robot: Any, links: Sequence[str]) -> Function:
-    """f(q, v) -> (places, centre, inertias, rates, points).
+    """f(q, v, forces) -> (places, centre, inertias, rates, wrenches); without forces where nothing can touch.
 
-    places: of the links' frames, (links, 3); centre: of mass of the robot, (3,); inertias (links, 10): xx yy zz xy
-    xz yz about the centre, m times the way from there, m; rates (links, 6): angular, linear at the centre; points
-    (places, 3): where the robot touches, in the order of `contact_candidates`.
+    forces: (3 places,) N, on the second geom of each of `contact_candidates`, in world axes. places: of the links'
+    frames, (links, 3); centre: of mass of the robot, (3,); inertias (links, 10): xx yy zz xy xz yz about the
+    centre, m times the way from there, m; rates (links, 6): angular, linear at the centre; wrenches (links, 6): of
+    contacts, torque about the centre, force.
     """
     model: Model = robot.model
     asked = ("what is observed", tuple(links), repr(model.geoms), repr(model.pairs), repr(model.exclusions))
@@ -45,9 +46,22 @@ def _program(model: Model, links: Sequence[str]) -> Program:
     t.output("centre", centre)
     t.output("inertias", [_inertia(at[x], weighs.get(x) or Inertial(), centre) for x in links], (len(links), 10))
     t.output("rates", [_rates(t.tree, poses, moving, x, centre) for x in links], (len(links), 6))
-    points = [x.touch(poses).point for x in contact_candidates(model)] if model.geoms else []
-    t.output("points", points, (len(points), 3))
+    t.output("wrenches", _wrenches(t, links, poses, centre, model), (len(links), 6))
     return t.program()
+
+
+def _wrenches(t: Tracer, links: Sequence[str], poses: Mapping[int, Pose], centre: Vec, model: Model) -> list[Any]:
+    found = {link: (Vec(0.0, 0.0, 0.0), Vec(0.0, 0.0, 0.0)) for link in links}
+    places = contact_candidates(model)
+    forces = t.input("forces", 3 * len(places)) if places else []
+    for k, x in enumerate(places):
+        force = Vec(*forces[3 * k : 3 * k + 3])
+        torque = (x.touch(poses).point - centre).cross(force)
+        for geom, sign in zip(x.geoms, (-1.0, 1.0)):
+            if geom.link in found:
+                a, b = found[geom.link]
+                found[geom.link] = a + torque * sign, b + force * sign
+    return [part for pair in found.values() for part in pair]
 
 
 def _pose(tree: Tree, poses: Mapping[int, Pose], link: str) -> Pose:

@@ -102,33 +102,21 @@ class Sight:
         self.offset = tuple(map(float, named[0][1:])) if len(named[0]) == 4 else None
         self.f = features(sim.robot, links)
         self.robot = sim.robot
-        self.ends = [[links.index(g.link) if g.link in links else -1 for g in x.geoms]
-                     for x in contact_candidates(model)]  # fmt: skip
+        self.places = len(contact_candidates(model))
 
     def after(self, tau: Array, forces: Array, q: Array, v: Array, constraint: Array) -> Seen:
         """At the state of the last evaluation, with the forces found there."""
-        bodies, centre, inertias, rates, points = self.f(q, v, threads=self.threads)
+        pushes = (forces.reshape(len(q), -1),) if self.places else ()
+        bodies, centre, inertias, rates, wrenches = self.f(q, v, *pushes, threads=self.threads)
         if self.offset:
             bodies = self.robot.pose(q, self.links[0]) @ np.array([*self.offset, 1.0])
             bodies = bodies[:, None, :3]
-        return Seen(bodies, centre, inertias, rates, self._wrenches(forces, points, centre), tau, constraint)
+        return Seen(bodies, centre, inertias, rates, wrenches, tau, constraint)
 
     def begun(self, q: Array, v: Array) -> Seen:
         """Where an episode begins: no control yet, and no contact counted."""
         none = np.zeros((len(q), self.nv))
-        return self.after(none, np.zeros((len(q), len(self.ends), 3)), q, v, none)
-
-    def _wrenches(self, forces: Array, points: Array, centre: Array) -> Array:
-        """Torque about the centre of mass, and force, of contacts on every link, (n, links, 6)."""
-        found = np.zeros((len(forces), len(self.links), 6))
-        if forces.any():
-            both = np.concatenate((np.cross(points - centre[:, None], forces), forces), 2)
-            for k, (a, b) in enumerate(self.ends):
-                if b >= 0:
-                    found[:, b] += both[:, k]
-                if a >= 0:
-                    found[:, a] -= both[:, k]
-        return found
+        return self.after(none, np.zeros((len(q), self.places, 3)), q, v, none)
 
 
 class Drive:

@@ -121,7 +121,6 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         """See anew in some environments."""
         fresh = self._seen(self.q[mask], self.v[mask])
         if self.seen is not None and fresh is not None:
-            self.seen = Seen(*(np.array(x) for x in self.seen))
             for all_of, some in zip(self.seen, fresh):
                 all_of[mask] = some
 
