@@ -17,7 +17,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +70,22 @@ ROWS = (
         "pin.rnea(model, data, np.array(ql), np.array(vl), np.array(al))"),
     Row("derivatives, out=", "robot.inverse_dynamics_derivatives(q, v, a, out=room)",
         "pin.computeRNEADerivatives(model, data, q, v, a)", alike=False),
+    Row("held", "robot.constrained_dynamics(q, v, a, contacts=feet).a",
+        "pin.constraintDynamics(model, held, q, v, a, rigid, rigids)", 5.0),
+    Row("held, 256 states", "robot.constrained_dynamics(Q, V, A, contacts=feet).a",
+        "np.array([pin.constraintDynamics(model, held, *x, rigid, rigids) for x in zip(Q, V, A)])", 40.0),
+    Row("impact", "robot.impact(q, v, contacts=feet).v",
+        "pin.impulseDynamics(model, held, q, v, J, 0.0, 0.0)", 5.0, False),
+    Row("linear model", "robot.linearise(q, v, a)", "pin.computeABADerivatives(model, data, q, v, a)", 5.0, False),
+    Row("linear model, held", "robot.linearise(q, v, a, contacts=feet)",
+        "pin.constraintDynamics(model, held, q, v, a, rigid, rigids); "
+        "pin.computeConstraintDynamicsDerivatives(model, held, rigid, rigids)", 5.0, False),
 )  # fmt: skip
+HELD = {
+    "go2": ("FL_foot", "FR_foot", "RL_foot", "RR_foot"), "talos": ("left_sole_link", "right_sole_link"),
+    "tree with balls": ("body10",),
+}  # fmt: skip
+MANY = 256  # states of a batch
 FORCED = ("inverse dynamics", "with f_ext", 1.5)  # a call with wrenches costs at most so many times one without
 
 
@@ -94,11 +109,35 @@ def subject(name: str) -> dict[str, Any]:
     for _ in range(model.njoints):
         loads.append(pin.Force.Zero())
     q, _, v, a, *_ = states[0]
-    return {
+    feet = HELD.get(name, (link,))
+    many = dict(zip("QVA", (robot.random(rng, MANY), *rng.normal(size=(2, MANY, robot.nv)))))
+    return held(model, feet, q) | many | {
         "robot": robot, "model": model, "data": data, "link": link, "frame": frame, "rng": rng, "loads": loads,
         "forces": {link: np.zeros(6)}, "low": -np.ones(model.nq), "high": np.ones(model.nq), "pin": pin, "np": np,
         "room": tuple(robot.inverse_dynamics_derivatives(q, v, a)), "states": states, "joint": placed.parentJoint,
     }  # fmt: skip
+
+
+def held(model: Any, feet: Sequence[str], q: Any) -> dict[str, Any]:
+    """Points of links that stand still, as either side has them; J: what they do at q, as if it cost nothing."""
+    rigid, rigids, data, J = (
+        pin.StdVec_RigidConstraintModel(),
+        pin.StdVec_RigidConstraintData(),
+        model.createData(),
+        [],
+    )
+    for foot in feet:
+        at = next(k for k in range(model.nframes - 1, -1, -1) if model.frames[k].name == foot)
+        joint, place = model.frames[at].parentJoint, model.frames[at].placement
+        rigid.append(
+            pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, joint, place, pin.LOCAL_WORLD_ALIGNED)
+        )
+        J.append(pin.computeFrameJacobian(model, data, q, at, pin.LOCAL_WORLD_ALIGNED)[:3])
+    for x in rigid:
+        rigids.append(x.createData())
+    pin.initConstraintDynamics(model, data, rigid, rigids)
+    points = [{"link": foot, "point": (0.0, 0.0, 0.0)} for foot in feet]
+    return {"feet": points, "rigid": rigid, "rigids": rigids, "held": data, "J": np.vstack(J)}
 
 
 def balls() -> drevo.Robot:

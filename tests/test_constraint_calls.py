@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.constrained import constraint
+from drevo.constrained import constrained_inverse_dynamics, constraint
 from drevo.constrained.dynamics import (
     assemble,
     constrained_dynamics,
-    constrained_inverse_dynamics,
     constraint_terms,
     hold,
     impact,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.constrained import constraint
-from drevo.constrained.dynamics import ConstrainedMotion, constrained_dynamics, constrained_inverse_dynamics
+from drevo.constrained import constrained_inverse_dynamics, constraint
+from drevo.constrained.dynamics import ConstrainedMotion, constrained_dynamics
 
 
 def test_refused_at_use() -> None:

@@ -22,10 +22,11 @@ from drevo.codegen.emit.llvm_ranked import Ranked, padded, ranked_room
 from drevo.codegen.runtime import native
 from drevo.codegen.runtime.build import Built, Spec, manifest_of
 from drevo.codegen.runtime.function import Function
-from drevo.constrained import collection, constraint
+from drevo.constrained import collection, constraint, efforts, inverse
 from drevo.constrained.checks import feedback
 from drevo.constrained.dynamics import accelerations
 from drevo.constrained.numbers import Numbered, pattern_of, with_numbers
+from drevo.constrained.prepared import prepared_set
 from drevo.constrained.solve import RANK, RankSplit, factor_of, matvec
 from drevo.constrained.terms import constraint_terms
 from drevo.robot.face import Robot
@@ -220,6 +221,43 @@ def test_lost_pivots(contacts: Any, turn: float) -> None:
         on_programs(r, contacts)(q, v, tau)
     with pytest.raises(drevo.NumericsError, match=r"mass matrix is singular .* in row 1 .* at joint"):
         r.constrained_dynamics(q, v, tau, contacts=contacts)
+
+
+@pytest.mark.parametrize("rows", [6, 3])
+def test_efforts_and_reactions_of_a_motion(biped: Robot, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two feet, and eight corners of theirs: as on arrays, one state and batches; what violates them is refused.
+
+    Both ways are backward stable: they differ by eps times the condition of the rows, which is some hundreds.
+    """
+    points = [(0.0, 0.0, 0.0)] if rows == 6 else CORNERS
+    given: dict[str, Any] = {
+        "contacts": [{"link": f"{s}_foot", "point": p, "rows": rows} for s in ("left", "right") for p in points]
+    }
+    q, v, tau = biped_states(biped, 11)
+    v, tau = biped.impact(q, v, **given).v, tau * ([0] * 6 + [1] * (biped.nv - 6))
+    a = biped.constrained_dynamics(q, v, tau, **given).a
+    made = [biped.constrained_inverse_dynamics(q, v, a, **given) for _ in range(2)]
+    one = biped.constrained_inverse_dynamics(q[8], v[8], a[8], **given)
+    s = prepared_set(biped, given["contacts"], None)
+    assert s.kernels is not None
+    driven = (False,) * 6 + (True,) * (biped.nv - 6)
+    program = efforts.efforts_program(biped.model, s.kernels.pattern, driven)
+    alone = Function(Built(manifest_of(program, Spec()), None, program), Spec())(q, v, a, np.zeros(1), *s.numbers)[
+        0
+    ]
+    monkeypatch.setattr(inverse, "efforts_function", lambda *_: None)
+    right = inverse.inverse_of(biped)(q, v, a, **given)
+    for mine in made:
+        for name in ("tau", "reactions", "jacobian", "gamma"):
+            x, y = getattr(mine, name), getattr(right, name)
+            assert np.abs(x - y).max() <= 1e-11 * max(1.0, np.abs(y).max()), name
+            assert np.array_equal(getattr(one, name), x[8])
+    assert np.abs(alone - np.concatenate([right.tau, right.reactions], -1)).max() <= 1e-11 * np.abs(alone).max()
+    assert (made[0].tau[:, :6] == 0.0).all()
+    with pytest.raises(drevo.NumericsError, match="violates the constraints in row"):
+        biped.constrained_inverse_dynamics(q, v, a + 1.0, **given)
+    with pytest.raises(drevo.NumericsError, match="is not actuated and needs"):
+        biped.constrained_inverse_dynamics(q, v, 0 * a, actuated=["left_knee"])
 
 
 def decomposed(W: Array, b: Array) -> tuple[int, dict[str, Array], float]:

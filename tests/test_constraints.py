@@ -15,10 +15,9 @@ from oracles import Pinocchio, pinocchio_of
 from strategies import all_kinds, robot, seeds, state
 
 import drevo
-from drevo.constrained import collection, constraint
+from drevo.constrained import collection, constrained_inverse_dynamics, constraint
 from drevo.constrained.dynamics import (
     constrained_dynamics,
-    constrained_inverse_dynamics,
     constraint_terms,
     hold,
     impact,

@@ -31,19 +31,16 @@ from .checks import (
     newton_on_constraints,
     refuse_contradictions,
     refuse_lost,
-    refuse_undriven,
-    refuse_violation,
     square,
 )
 from .constraint import Constraint
 from .passive import acting_in
 from .prepared import NOW, PreparedSet, last_set, prepared_set
 from .prepared import Contacts as Contacts
-from .results import ConstrainedEfforts as ConstrainedEfforts
 from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
 from .results import RowSizes
-from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec, pseudoinverse
+from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec
 from .terms import constraint_terms, held_at
 
 STRIDE = 0.5  # rad or m: the longest step of an assembly
@@ -119,7 +116,9 @@ def _dynamics(
     passive: bool,
 ) -> ConstrainedMotion:
     """The same, everything checked before."""
-    given, (x, v, tau, time) = _asked(robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t)
+    given, (x, v, tau, time) = asked_state(
+        robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t
+    )
     refuse_gimbal_lock(robot.model, x)
     tau = tau + acting_in(robot, x, v, flag("constrained_dynamics: passive", passive))
     gains = None if stabilise is None else feedback(stabilise, given.size)
@@ -131,7 +130,7 @@ def _dynamics(
     return accelerations(robot, x, v, tau, _terms(robot, given.found, time), given.names, f_ext, gains)
 
 
-def _asked(
+def asked_state(
     robot: Dynamics, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
 ) -> tuple[PreparedSet, list[Array]]:
     """The set of constraints and the arrays of a call, checked."""
@@ -155,7 +154,7 @@ def _moved(
 ) -> tuple[Array, Array]:
     """What a kernel gives, and the times of its calls."""
     assert s.kernels is not None
-    time, pushed = t[..., None], _pushed(f_ext)
+    time, pushed = t[..., None], pushed_by(f_ext)
     if pushed:  # as efforts
         tau = tau + (s.robot.bias(q, v) - s.robot.bias(q, v, **pushed))
     if gains is None:
@@ -181,7 +180,7 @@ def accelerations(
     gamma = c.gamma
     if gains is not None:
         gamma = gamma + _fed(gains[0], c.rate) + _fed(gains[1], c.value)
-    h = robot.bias(q, v, **_pushed(f_ext))
+    h = robot.bias(q, v, **pushed_by(f_ext))
     s = RankSplit.of(factor_of(robot, q), c.jacobian)
     refuse_contradictions(robot, q, v, terms, c, s, names, gains is not None)
     a, N = s.solve(tau - h, gamma)
@@ -192,47 +191,9 @@ def _fed(gain: Array, x: Array) -> Array:
     return matvec(gain, x) if gain.ndim == 2 else np.asarray(gain * x)
 
 
-def _pushed(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
+def pushed_by(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
     """f_ext as a keyword where there is any: without it a faster entry is called."""
     return {} if f_ext is None or (isinstance(f_ext, Mapping) and not f_ext) else {"f_ext": f_ext}
-
-
-def constrained_inverse_dynamics(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    actuated: Sequence[str] | None = None,
-    t: ArrayLike = 0.0,
-    f_ext: Mapping[str, ArrayLike] | None = None,
-    passive: bool = False,
-) -> ConstrainedEfforts:
-    """Efforts and reactions of a motion that keeps the constraints; gravity is in (`passive`: joint forces too).
-
-    actuated: names of the driven joints; by default all but a floating base or trunk. Where drives and
-    constraints share the load in many ways, the efforts are the least (2-norm), and among equal ones N is.
-    Raises NumericsError where the motion violates the constraints or cannot be driven.
-    """
-    name = "constrained_inverse_dynamics"
-    given, (x, v, a, time) = _asked(robot, name, contacts, constraints, q=q, v=v, a=a, t=t)
-    driven = driven_rates(robot.model, actuated)
-    c = constraint_terms(robot, given.found, x, v, time)
-    refuse_violation(matvec(c.jacobian, a), c.gamma, given.names)
-    b = robot.inverse_dynamics(x, v, a, **_pushed(f_ext))
-    b = b - acting_in(robot, x, v, flag(f"{name}: passive", passive))
-    GT = np.swapaxes(c.jacobian, -1, -2)
-    idle, free = GT[..., ~driven, :], GT[..., driven, :]
-    size = np.linalg.norm(GT, axis=(-1, -2))
-    back = pseudoinverse(idle, size)
-    N = matvec(back, b[..., ~driven])
-    refuse_undriven(robot.model, ~driven, b[..., ~driven] - matvec(idle, N), b)
-    rest = np.eye(GT.shape[-1]) - back @ idle  # what may still change without moving the idle joints
-    N = N + matvec(pseudoinverse(free @ rest, size), b[..., driven] - matvec(free, N))
-    tau = b - matvec(GT, N)
-    tau[..., ~driven] = 0.0
-    return ConstrainedEfforts(tau=tau, reactions=N, rows=given.names, jacobian=c.jacobian, gamma=c.gamma)
 
 
 def impact(
@@ -289,7 +250,7 @@ def _impact(
     t: ArrayLike,
 ) -> Impact:
     """The same, everything checked before."""
-    given, (x, v, time) = _asked(robot, "impact", contacts, constraints, q=q, v=v, t=t)
+    given, (x, v, time) = asked_state(robot, "impact", contacts, constraints, q=q, v=v, t=t)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
     e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
     refuse_gimbal_lock(robot.model, x)
@@ -323,7 +284,7 @@ def hold(
     Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where the steps do not close.
     """
-    given, (x, v, time) = _asked(robot, "hold", contacts, constraints, q=q, v=v, t=t)
+    given, (x, v, time) = asked_state(robot, "hold", contacts, constraints, q=q, v=v, t=t)
     terms = _terms(robot, given.found, time, held_at(robot, given.found, x))
     return project_state(robot, x, v, terms, given.names, *limits("hold", tolerance, steps))
 
@@ -364,7 +325,7 @@ def assemble(
     falls; where that gets stuck, again from around q, further and further. Contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where none closes.
     """
-    given, (x, time) = _asked(robot, "assemble", contacts, constraints, q=q, t=t)
+    given, (x, time) = asked_state(robot, "assemble", contacts, constraints, q=q, t=t)
     if time.ndim:
         raise InputError(f"assemble: t has shape {time.shape}; it must be one number")
     free = ~driven_rates(robot.model, keep, "keep")

@@ -181,7 +181,7 @@ def touched_rows(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> t
     return tuple((min(rows), max(rows) + 1) if rows else (0, 0) for rows in found)
 
 
-def _terms(
+def motion_terms(
     name: str,
     model: Model,
     pattern: tuple[Constraint, ...],
@@ -200,7 +200,7 @@ def accelerations_program(model: Model, pattern: tuple[Constraint, ...], fed: st
     acting = fed == "passive"
     fed = "" if acting else fed
     # gains are those of given rows
-    x = _terms("constrained_dynamics", model, pattern, "tau", turning=not fed, acting=acting)
+    x = motion_terms("constrained_dynamics", model, pattern, "tau", turning=not fed, acting=acting)
     tau = x.given["tau"]
     if acting:
         tau = [y + p for y, p in zip(tau, passive(x.t.tree, x.q, x.v))]
@@ -227,7 +227,7 @@ def _fed_back(t: Tracer, rows: ConstraintRows, fed: str) -> list[Scalar]:
 
 def impact_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
     """Velocities after an impact: f' after is -restitution f' before; f_t is what rates are asked for at rest."""
-    x = _terms("impact", model, pattern)
+    x = motion_terms("impact", model, pattern)
     (e,) = x.t.input("restitution", 1)
     explicit = x.explicit()
     gamma = [f + e * rate for f, rate in zip(explicit, x.rows().rate)]

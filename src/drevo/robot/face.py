@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..codegen.runtime.function import Function
-    from ..constrained.dynamics import ConstrainedEfforts, ConstrainedMotion, Impact
+    from ..constrained.results import ConstrainedEfforts, ConstrainedMotion, Impact
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
@@ -205,9 +205,10 @@ class Robot(Methods, JointArrays, ByName):
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
     ) -> ConstrainedEfforts:
         """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
-        from ..constrained.dynamics import constrained_inverse_dynamics
+        from ..constrained.inverse import inverse_of
 
-        return constrained_inverse_dynamics(self, q, v, a, **given)
+        entry = self.__dict__["constrained_inverse_dynamics"] = inverse_of(self)
+        return entry(q, v, a, **given)
 
     def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
         """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""

@@ -20,8 +20,10 @@ from ...constrained.constraint import (
     PoseTracking,
     Weld,
 )
-from ...constrained.dynamics import ConstrainedEfforts, Contacts, constrained_inverse_dynamics
+from ...constrained.dynamics import Contacts
+from ...constrained.inverse import constrained_inverse_dynamics
 from ...constrained.passive import acting_in
+from ...constrained.results import ConstrainedEfforts
 from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError
 from ...io.given import Array, finite

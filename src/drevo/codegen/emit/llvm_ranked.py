@@ -48,11 +48,11 @@ class Ranked:
         self.T = self.P.at(r * padded(m))
         self.sizes = (m, padded(n), padded(m), padded(r))
 
-    def decompose(self, least: float) -> Value:
-        """The rank: how many singular values are above `least` of the largest."""
+    def decompose(self, least: float, scale: Value | None = None) -> Value:
+        """The rank: how many singular values are above `least` of the largest, or of a scale beyond it."""
         f = self.f
-        most = min(self.m, self.n)
-        return f.call(I64, "decompose", self.W, self.Q, self.P, self.T, *self.sizes, most, f.const(F64, least))
+        most, given = min(self.m, self.n), (f.const(F64, least), scale or f.const(F64, 0.0))
+        return f.call(I64, "decompose", self.W, self.Q, self.P, self.T, *self.sizes, most, *given)
 
     def solve(self, rank: Value, b: Value, x: Value, N: Value) -> None:
         """x = W^+ b (padded n) and N = (W W^T)^+ b (padded m); b stays."""
@@ -145,8 +145,10 @@ def _add_pair(m: Module) -> None:
 
 
 def _add_turned(m: Module) -> None:
-    """i64 @turned(W, Q, P, T, n, m_padded, r, count, least): the rank; T is diagonal, of singular values."""
-    f = m.function("turned", I64, W=PTR, Q=PTR, P=PTR, T=PTR, n=I64, rows=I64, r=I64, count=I64, least=F64)
+    """i64 @turned(W, Q, P, T, n, m_padded, r, count, least, scale): the rank; T holds singular values."""
+    f = m.function(
+        "turned", I64, W=PTR, Q=PTR, P=PTR, T=PTR, n=I64, rows=I64, r=I64, count=I64, least=F64, scale=F64
+    )
     with f.loop(f.count, some=True) as k:
         w = f.W.at(k.i * f.n)
         with f.loop(f.n, step=SIDE, some=True) as s:
@@ -159,7 +161,7 @@ def _add_turned(m: Module) -> None:
                 j.turns = j.turns + f.call(I64, "pair", f.W, f.P, i.i, j.i, f.n, f.rows)
             i.turns = j.turns
         sweep.leave(i.turns.equals(0))
-    with f.loop(f.count, some=True, top=f.zero(F64)) as k:
+    with f.loop(f.count, some=True, top=f.scale) as k:
         w = f.W.at(k.i * f.n)
         size = f.call(F64, "llvm.sqrt.f64", f.call(F64, "inner", w, w, f.n))
         f.T.at(k.i * f.r).store(size)  # its first column
@@ -186,9 +188,9 @@ def _keep(f: IRFunction, k: Value, rank: Value, size: Value) -> None:
 
 
 def _add_decompose(m: Module) -> None:
-    """i64 @decompose(W, Q, P, T, m, n, m_padded, r, most, least): the rank."""
+    """i64 @decompose(W, Q, P, T, m, n, m_padded, r, most, least, scale): the rank."""
     f = m.function(
-        "decompose", I64, W=PTR, Q=PTR, P=PTR, T=PTR, m=I64, n=I64, rows=I64, r=I64, most=I64, least=F64
+        "decompose", I64, W=PTR, Q=PTR, P=PTR, T=PTR, m=I64, n=I64, rows=I64, r=I64, most=I64, least=F64, scale=F64
     )
     with f.loop(f.most * f.rows, step=SIDE) as s:
         f.P.at(s.i).store(f.zero(_MANY), 8)
@@ -200,8 +202,10 @@ def _add_decompose(m: Module) -> None:
             left = f.call(F64, "inner", row, row, f.n)
             j.best, j.size = f.select(left > j.size, j.i, j.best), f.select(left > j.size, left, j.size)
         left = j.size
-        k.floor = f.select(k.rank.equals(0), left * f.least * f.least * BELOW**2, k.floor)
-        k.certain = k.certain * f.select(k.rank.equals(0), left, f.const(F64, 1.0))  # |W|^2, at most
+        top = f.scale * f.scale
+        top = f.select(top > left, top, left)
+        k.floor = f.select(k.rank.equals(0), top * f.least * f.least * BELOW**2, k.floor)
+        k.certain = k.certain * f.select(k.rank.equals(0), top, f.const(F64, 1.0))  # |W|^2, at most
         k.leave(~(left > k.floor))
         q, c = f.Q.at(k.rank * f.n), f.P.at(k.rank * f.rows)
         source, scale = f.W.at(j.best * f.n), f.const(F64, 1.0) / f.call(F64, "llvm.sqrt.f64", left)
@@ -221,7 +225,7 @@ def _add_decompose(m: Module) -> None:
         with f.loop(f.rows, step=SIDE, some=True) as s:
             p.at(s.i).store(p.at(s.i).load(_MANY, 8) * back, 8)
     with f.when(~(k.last > k.certain) & (k.rank > 0)):
-        f.ret(f.call(I64, "turned", f.W, f.Q, f.P, f.T, f.n, f.rows, f.r, k.rank, f.least))
+        f.ret(f.call(I64, "turned", f.W, f.Q, f.P, f.T, f.n, f.rows, f.r, k.rank, f.least, f.scale))
     f.ret(k.rank)
 
 
