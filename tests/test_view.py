@@ -23,7 +23,8 @@ from drevo.codegen.emit.live import PLACE
 from drevo.codegen.emit.reading import read_statements
 from drevo.compiler.derivation import NUMERIC
 from drevo.compiler.live import live_values
-from drevo.errors import DrevoWarning, InputError, TraceError
+from drevo.errors import DrevoWarning, InputError, ModelError, TraceError
+from drevo.io.collada import read_collada
 from drevo.model.description import Shape
 from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
 from drevo.robot.view.mesh import MeshFiles, coarser
@@ -239,6 +240,46 @@ def test_meshes_are_made_coarser_near_what_they_were() -> None:
     assert largest(p.max(0) - points.max(0)) < 0.1
 
 
+COLLADA = """<COLLADA><asset><unit meter="0.1"/></asset><library_geometries><geometry id="g"><mesh>
+<source id="s"><float_array id="a" count="12">0 0 0  1 0 0  1 1 0  0 1 0</float_array></source>
+<vertices id="v"><input semantic="POSITION" source="#s"/></vertices>{}</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="all"><node><translate>0 0 2</translate><node>
+<rotate>0 0 1 90</rotate><scale>2 1 1</scale><instance_geometry url="#g"/></node></node></visual_scene>
+</library_visual_scenes></COLLADA>"""
+INPUTS = '<input semantic="VERTEX" source="#v" offset="1"/><input semantic="NORMAL" source="#n" offset="0"/>'
+POLYGON = f"<polylist>{INPUTS}<vcount>4</vcount><p>9 0 9 1 9 2 9 3</p></polylist>"
+TRIANGLES = f"<triangles>{INPUTS}<p>9 0 9 1 9 2 9 0 9 2 9 3</p></triangles>"
+
+
+@pytest.mark.parametrize("part", [POLYGON, TRIANGLES])
+def test_collada_is_read_where_its_nodes_put_it(part: str) -> None:
+    """A unit square, stretched, turned about z, lifted, in decimetres."""
+    p, f = read_collada(COLLADA.format(part).encode())
+    assert f.tolist() == [[0, 1, 2], [0, 2, 3]]
+    assert np.allclose(p, [[0, 0, 0.2], [0, 0.2, 0.2], [-0.1, 0.2, 0.2], [-0.1, 0, 0.2]])
+
+
+AGAIN = '<node id="n"><instance_node url="#n"/><instance_node url="#n"/></node>'
+BROKEN = {
+    "another root": "<a/>",
+    "nothing": "<COLLADA/>",
+    "no triangles": COLLADA.format(""),
+    "cut off": COLLADA.format(TRIANGLES[:-30]),
+    "a point that is not there": COLLADA.format(TRIANGLES.replace("9 3", "9 7")),
+    "corners that are not there": COLLADA.format(POLYGON.replace("4", "5")),
+    "a source that is not there": COLLADA.format(TRIANGLES).replace("#s", "#x"),
+    "no number": COLLADA.format(TRIANGLES).replace("0.1", "x"),
+    "nodes in themselves": COLLADA.format(TRIANGLES).replace("<node><translate>", f"{AGAIN}<node><translate>"),
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_collada_that_is_broken_is_refused(text: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_collada(text.encode())
+    assert "\n" not in str(caught.value)
+
+
 def test_a_robot_of_meshes_and_one_without_any() -> None:
     drawn = figure_of(panda().model, MeshFiles(panda().model))["links"]
     assert sum(bool(link["shapes"]) for link in drawn) == 11  # the frames of the flange and of the tool have none
@@ -278,6 +319,8 @@ def test_what_cannot_be_written_or_shown_is_one_sentence(tmp_path: Path) -> None
         robot.view(tmp_path / "x.html", q=[0.0])
     with pytest.raises(InputError, match="one configuration"):
         robot.view(tmp_path / "x.html", q=np.zeros((2, 3)))
+    with pytest.raises(InputError, match="a window takes q and port, not 'link'"):
+        robot.view(link="a")
     with pytest.raises(TraceError, match="quantity"):
         robot.view(tmp_path / "x.html", "speed")
     assert not list(tmp_path.iterdir())

@@ -248,6 +248,7 @@ class Robot(Methods, JointArrays, ByName):
         quantity: str = "inverse_dynamics",
         *,
         q: ArrayLike | None = None,
+        port: int = 0,
         **options: Any,
     ) -> Path: ...
 
@@ -257,6 +258,7 @@ class Robot(Methods, JointArrays, ByName):
         quantity: str = "inverse_dynamics",
         *,
         q: ArrayLike | None = None,
+        port: int = 0,
         **options: Any,
     ) -> Window | Path:
         """A window in the browser of this machine, which needs viser; or a live page, one file without a network.
@@ -272,7 +274,9 @@ class Robot(Methods, JointArrays, ByName):
         if export is None:
             from .view.window import Window
 
-            return Window(self, q, **options)
+            if options:
+                raise InputError(f"view: a window takes q and port, not {next(iter(options))!r}")
+            return Window(self, q, port)
         from .view.page import export_page
 
         return export_page(self, export, quantity, q, **options)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import DrevoError
+from ...io.collada import read_collada
 from ...io.files import Files
 from ...io.given import Array
-from ...io.meshes import MAX_BYTES, hull_faces, read_mesh, weight
+from ...io.meshes import hull_faces, read_mesh, weight
+from ...io.xml import MAX_BYTES, WEIGHT
 from ...model.description import Link, Model, Shape
 from ...model.loaders.sdf.include import located
 from ...model.messages import shorten
@@ -47,8 +49,10 @@ class MeshFiles:
 
     def _read(self, uri: str) -> tuple[Array, Array]:
         path = located(uri, self.files, self.files.folder)
-        data = self.files.read(path, MAX_BYTES, weight(path))
-        points, faces = read_mesh(data, os.path.splitext(path)[1][1:].lower())
+        kind = os.path.splitext(path)[1][1:].lower()
+        if kind == "dae":
+            return read_collada(self.files.read(path, MAX_BYTES, WEIGHT))
+        points, faces = read_mesh(self.files.read(path, MAX_BYTES, weight(path)), kind)
         return points, hull_faces(points) if faces is None else faces
 
     def drawn(self, link: Link) -> list[Shape]:

@@ -38,7 +38,7 @@ function openPanels(page) {
       if (size > 46) {
         c.fillStyle = share > 0.6 ? '#fff' : ink('--ink');
         c.textAlign = 'center';
-        c.fillText(core.text(y, 3), size * (k % n + 0.5), size * (Math.floor(k / n) + 0.5) + 4);
+        c.fillText(core.text(y, 3), size * (k % n + 0.5), size * (Math.floor(k / n) + 0.5) + 4, size - 6);
       }
     });
   };
