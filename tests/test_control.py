@@ -279,6 +279,17 @@ def test_an_unreachable_target(method: str) -> None:
         assert np.abs(simulate(r, [0.3, 0.0], tau=near, duration=0.3).q).max() < 10.0
 
 
+@pytest.mark.parametrize("start", [[0.0, 0.0, 0.0], [0.3, 0.2, -0.4]])
+def test_a_plane_out_of_reach(start: list[float]) -> None:
+    """One row, which has no condition: that it has all but vanished is what is said."""
+    r = drevo.load("three-link")
+    law = stabilise(r, constraint.point_on_plane("link3", (0, 0, 0), (1, 0, 0), offset=10.0), 4.0, 4.0)
+    with pytest.raises(
+        drevo.NumericsError, match=r"lose rank .*link3.* loses its hold.* is off by .*out of reach"
+    ):
+        simulate(r, start, tau=Control(law), duration=3.0)
+
+
 def test_weak_directions() -> None:
     """Efforts are bounded and without a jump on the way to lost rank, where a direction is no longer followed."""
     r = two_bars()

@@ -149,7 +149,7 @@ PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
 PUSHED = ("inverse_dynamics", "bias", "forward_dynamics")  # with passive forces in the loops, too
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
 REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
-SHORT = 24_000  # operations of M: below it up to 80 bodies written out are a fifth faster, and compile in 3 s
+SHORT = 24_800  # operations of M: below it up to 80 bodies written out have a kernel for one state, and win
 DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
 
 

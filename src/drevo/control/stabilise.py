@@ -30,6 +30,7 @@ from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
+from ..mechanics.configuration import random
 from ..mechanics.scalar import Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
@@ -39,6 +40,7 @@ from .model import real_matrix
 
 THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
 WEAK = 1e-3  # of the largest singular value, well below where pivots are THIN
+STATES, TINY = 32, 1e-300  # at which rows are looked at; no row is shorter
 LOST = 10.0  # the condition from which on a motion that fails does so for want of rank
 Wish = Callable[[Any, Any, Any], Any]
 
@@ -128,16 +130,26 @@ class Stabiliser(Law):
             return f"the law has no efforts: {error}"
         U, s = _even_rows(c.jacobian)
         rank, condition = _rank(s)
+        weakness, faded = U[:, len(s) - 1], self._usual / np.maximum(np.linalg.norm(c.jacobian, axis=-1), TINY)
+        if faded.max() > condition:  # a row by itself has no condition
+            weakness, condition = faded, float(faded.max())
         if condition < LOST:
             return ""
         names = labels(self.constraints)
-        weak, far = (names[int(np.abs(x).argmax())] for x in (U[:, len(s) - 1], c.value))
+        weak, far = (names[int(np.abs(x).argmax())] for x in (weakness, c.value))
         return (
             f"the rows of the law lose rank (rank {rank} of {len(s)}, condition {condition:.1e}): {weak} loses "
             f"its hold, {far} is off by {np.abs(c.value).max():.3g}; the target is out of reach, or the robot "
             "singular there: begin elsewhere, drop rows that repeat others, give damping= to stabilise, or the "
             "law as it is, tau=law, which takes singular values"
         )
+
+    @cached_property
+    def _usual(self) -> Array:
+        """How long the rows of Gamma are at the most, about."""
+        q = random(self.robot.model, np.random.default_rng(0), (STATES,))
+        rows = constraint_terms(self.robot, self.constraints, q, np.zeros((STATES, self.robot.nv)), 0.0).jacobian
+        return np.asarray(np.linalg.norm(rows, axis=-1).max(axis=0))
 
     @cached_property
     def compiled(self) -> Function | None:

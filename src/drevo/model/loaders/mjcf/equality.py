@@ -93,13 +93,10 @@ def _seen_from(between: FramePose, point: Vec3) -> Vec3:
 
 def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, float]) -> None:
     """y - y0 = sum c_k (x - x0)^k as a polynomial in x itself."""
-    y, x = element.get("joint1"), element.get("joint2")
-    for name in (y, x) if x else (y,):
-        if name not in at:
-            reader.report(f"{reader.owner}: {name!r} is no hinge or slide of the file; correct the name")
-            return
-    c = read_some(reader, element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
-    moved = shifted(c, at[y], at[x] if x else None)
+    found = read_polynomial(reader, element, "joint", at, "is no hinge or slide of the file; correct the name")
+    if found is None:
+        return
+    y, x, moved = found
     if element.get("name").startswith(MIMIC) and x and not any(moved[2:]):
         joints = file.draft.joints
         k = next(k for k, joint in enumerate(joints) if joint.name == y)
@@ -107,6 +104,19 @@ def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, f
     else:
         soft = _softness(reader, element)
         file.draft.couplings.append(JointCoupling(y, x, moved, soft["solref"], soft["solimp"]))
+
+
+def read_polynomial(
+    reader: Reader, element: Element, kind: str, at: Mapping[str, float], unknown: str
+) -> tuple[str, str, tuple[float, ...]] | None:
+    """What follows, what it follows or "", the coefficients; None, reported, where one of them is not in `at`."""
+    y, x = element.get(f"{kind}1"), element.get(f"{kind}2")
+    for name in (y, x) if x else (y,):
+        if name not in at:
+            reader.report(f"{reader.owner}: {name!r} {unknown}")
+            return None
+    c = read_some(reader, element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
+    return y, x, shifted(c, at[y], at[x] if x else None)
 
 
 def shifted(c: tuple[float, ...], y: float, x: float | None) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.description import Tendon, TendonCoupling, TendonJoint
 from drevo.model.loaders import unread
-from drevo.model.loaders.mjcf.equality import Layout, shifted
+from drevo.model.loaders.mjcf.equality import Layout, read_polynomial
 from drevo.model.loaders.mjcf.file import File, limited, read_some
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.tendons import Waypoint, segments_along
@@ -129,10 +129,7 @@ def _with_limits(file: File, reader: Reader, element: Element, tendon: Tendon, s
 
 def read_tendon_equality(file: File, reader: Reader, element: Element, lengths: Mapping[str, float]) -> None:
     """L - L0 = sum c_k (x - x0)^k as a polynomial in the other length x itself."""
-    y, x = element.get("tendon1"), element.get("tendon2")
-    for name in (y, x) if x else (y,):
-        if name not in lengths:
-            reader.report(f"{reader.owner}: the tendon {name!r} does not exist, or runs around geoms; correct it")
-            return
-    c = read_some(reader, element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
-    file.draft.tendon_couplings.append(TendonCoupling(y, x, shifted(c, lengths[y], lengths[x] if x else None)))
+    unknown = "is no tendon of the file, or runs around geoms; correct the name"
+    found = read_polynomial(reader, element, "tendon", lengths, unknown)
+    if found is not None:
+        file.draft.tendon_couplings.append(TendonCoupling(*found))
