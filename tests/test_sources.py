@@ -17,6 +17,7 @@ import pytest
 
 import drevo
 from drevo.errors import DrevoWarning, ModelError
+from drevo.io.mesh_files import find_mesh
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from drevo.mechanics.algorithms.kinematics import pose
 from drevo.mechanics.tree import build_tree
@@ -114,6 +115,15 @@ def test_xacro_is_expanded_by_xacrodoc(tmp_path: Path, monkeypatch: pytest.Monke
     path.write_text(URDF.replace("continuous", "${type}"))
     with pytest.raises(ModelError, match="xacro cannot expand it: undefined name"):
         drevo.load(path)
+
+
+def test_meshes_in_packages(tmp_path: Path) -> None:
+    mesh = tmp_path / "arm" / "meshes" / "a.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.write_text("solid")
+    for where in ("package://arm", "$(find arm)", "$(find-pkg-share arm)", "file://$(find-pkg-share arm)"):
+        assert find_mesh(f"{where}/meshes/a.stl", str(tmp_path / "arm" / "urdf")) == str(mesh)
+    assert find_mesh("$(find-pkg-share leg)/meshes/a.stl", str(tmp_path / "arm")) is None
 
 
 def test_packages_of_ros_2_in_xacro(tmp_path: Path) -> None:

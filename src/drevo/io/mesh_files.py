@@ -1,4 +1,4 @@
-"""Where the mesh files of a description stand: by path, file://, package:// and model://. Nothing is opened."""
+"""Where the mesh files of a description stand: by path, file://, package://, $(find ...). Nothing is opened."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 _SCHEME = re.compile(r"^([a-z]+)://", re.IGNORECASE)
+_FOUND = re.compile(
+    r"^(?:file://)?\$\(find(?:-pkg-share)?\s+([^\s()]+)\s*\)/*"
+)  # as xacro and ROS 2 say package://
 VARIABLES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GAZEBO_MODEL_PATH", "GZ_SIM_RESOURCE_PATH")
 MOST_FILES = 20_000  # that are looked at for one that was moved
 
@@ -33,6 +36,7 @@ def find_moved(uri: str, folder: str) -> str | None:
 
 
 def _candidates(uri: str, folder: str) -> Iterator[str]:
+    uri = _FOUND.sub(r"package://\1/", uri)
     folder, scheme = os.path.abspath(folder or "."), _SCHEME.match(uri)
     if "\0" in uri or not uri.strip():
         return
