@@ -141,6 +141,22 @@ def test_what_is_read_is_what_mujoco_compiles(model: Model) -> None:
     assert sum(link.inertial.mass for link in model.links if link.inertial) == pytest.approx(7.0, rel=1e-14)
 
 
+def test_compiled_models_say_the_same() -> None:
+    """An MjModel in memory; of what touches, all but explicit pairs."""
+    theirs = compiled(FILE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", drevo.DrevoWarning)
+        found = drevo.load(theirs).model
+    apart_by = differences(found, theirs)
+    assert max(apart_by.values()) < 1e-12, apart_by
+    assert [x.name for x in found.actuators] == ["m", "p", "v", "g", "d"]
+    assert (found.stepping.timestep, found.stepping.integrator, found.stepping.cone) == (
+        0.004,
+        "implicitfast",
+        "elliptic",
+    )
+
+
 def test_what_is_left_out_is_told(model: Model) -> None:
     assert "left out of contact: ellipsoid geoms 'egg'" in model.notes
     assert "actuator not read: muscle (1)" in model.notes

@@ -17,6 +17,9 @@ EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstr
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
 SITE = 6  # what an equality holds, by the number of its kind
 WRAPS = ("none", "joint", "pulley", "site", "geom")  # spheres and cylinders are all geoms
+WHOLE = ("contype", "conaffinity", "condim", "priority")
+TOUCHING = ("friction", "solref", "solimp", "margin", "gap", "solmix")
+INTEGRATORS, CONES = ("Euler", "RK4", "implicit", "implicitfast"), ("pyramidal", "elliptic")
 BIASED = ("none", "affine", "muscle", "user")
 
 
@@ -34,7 +37,13 @@ def _element(source: Any) -> Element:
         "option", {key: _text(getattr(model.opt, key)) for key in ("gravity", "density", "viscosity", "wind")}, 0
     )
     option.children = [Element("flag", dict.fromkeys(_disabled(model), "disable"), 0)]
-    world = Element("worldbody", {}, 0, _sites(model, 0))
+    option.attributes |= {
+        "timestep": _text(model.opt.timestep),
+        "impratio": _text(model.opt.impratio),
+        "integrator": INTEGRATORS[model.opt.integrator],
+        "cone": CONES[model.opt.cone],
+    }
+    world = Element("worldbody", {}, 0, [*_sites(model, 0), *_geoms(model, 0)])
     root.children = [Element("compiler", settings, 0), option, world, *_sections(model)]
     bodies = [world]
     for i in range(1, model.nbody):
@@ -58,8 +67,7 @@ def _body(model: Any, i: int) -> Element:
     first, count = model.body_jntadr[i], model.body_jntnum[i]
     body.children += [_joint(model, j) for j in range(first, first + count)]
     body.children += _sites(model, i)
-    first, count = model.body_geomadr[i], model.body_geomnum[i]
-    body.children += [_geom(model, g) for g in range(first, first + count) if model.geom_type[g] < len(GEOMS)]
+    body.children += _geoms(model, i)
     return body
 
 
@@ -70,6 +78,9 @@ def _joint(model: Any, j: int) -> Element:
     joint |= {"limited": "true" if model.jnt_limited[j] else "false"}
     joint |= {"stiffness": _powers(model, "jnt_stiffness", j), "damping": _powers(model, "dof_damping", dof)}
     joint |= {key: _text(getattr(model, f"dof_{key}")[dof]) for key in ("armature", "frictionloss")}
+    joint |= {"solreflimit": _text(model.jnt_solref[j]), "solimplimit": _text(model.jnt_solimp[j])}
+    joint |= {"solreffriction": _text(model.dof_solref[dof]), "solimpfriction": _text(model.dof_solimp[dof])}
+    joint |= {"margin": _text(model.jnt_margin[j])}
     if kind in ("slide", "hinge"):
         joint["ref"] = _text(model.qpos0[model.jnt_qposadr[j]])
         joint["springref"] = _text(model.qpos_spring[model.jnt_qposadr[j]])
@@ -88,8 +99,16 @@ def _sites(model: Any, i: int) -> list[Element]:
 def _geom(model: Any, g: int) -> Element:
     geom = {"type": GEOMS[model.geom_type[g]], "size": _text(model.geom_size[g])}
     geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
-    geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in ("contype", "conaffinity")}
+    geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE}
+    geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING}
+    geom |= {"name": name} if (name := _name(model, model.name_geomadr[g])) else {}
     return Element("geom", geom, 0)
+
+
+def _geoms(model: Any, i: int) -> list[Element]:
+    """The geoms of a body, but meshes and what is like them."""
+    first, count = model.body_geomadr[i], model.body_geomnum[i]
+    return [_geom(model, g) for g in range(first, first + count) if model.geom_type[g] < len(GEOMS)]
 
 
 def _sections(model: Any) -> Iterable[Element]:
@@ -103,13 +122,25 @@ def _sections(model: Any) -> Iterable[Element]:
             "biastype": BIASED[min(model.actuator_biastype[i], 3)],
         }
         given |= {key: _text(getattr(model, f"actuator_{key}")[i]) for key in ("gear", "biasprm", "ctrlrange")}
-        given["ctrllimited"] = "true" if model.actuator_ctrllimited[i] else "false"
+        for what in ("ctrl", "force"):
+            given[f"{what}limited"] = "true" if getattr(model, f"actuator_{what}limited")[i] else "false"
+        given["forcerange"] = _text(model.actuator_forcerange[i])
+        given |= _drive(model, i)
         actuator.children.append(Element("general", given, 0))
     contact = Element("contact", {}, 0)
     for pair in (int(x) for x in model.exclude_signature):
         ends = zip(("body1", "body2"), (pair >> 16, pair & 0xFFFF))
         contact.children.append(Element("exclude", {end: _named(model, "body", k) for end, k in ends}, 0))
     return (equality, tendon, actuator, contact)
+
+
+def _drive(model: Any, i: int) -> dict[str, str]:
+    """What an actuator of a joint is driven by; nothing of others, which are not read."""
+    if model.actuator_trntype[i] > 1 or model.actuator_dyntype[i]:
+        return {"dyntype": "user"}
+    kind = ("fixed", "affine", "muscle")[min(model.actuator_gaintype[i], 2)]
+    joint = _named(model, "joint", model.actuator_trnid[i][0])
+    return {"joint": joint, "gaintype": kind, "gainprm": _text(model.actuator_gainprm[i])}
 
 
 def _tendon(model: Any, i: int) -> Element:
