@@ -75,6 +75,12 @@ def test_constrained_motions_and_their_reactions() -> None:
     assert np.abs(driven.effort - tau).max() < 1e-6  # by the reactions of a motion that keeps its loop
 
 
+def test_rotors_that_turn_in_space_are_not_passive() -> None:
+    spun = JointDynamics(rotor=1e-3, gear=20.0, rotor_axis=(1.0, 0.0, 0.0), damping=2.0)
+    assert spun.rotors == replace(spun, damping=0.0)
+    assert spun.rotors.reflected == spun.reflected == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize("passive", [False, True])
 def test_a_trajectory_that_was_simulated(passive: bool) -> None:
     robot = equipped(drevo.load("three-link"))

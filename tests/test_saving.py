@@ -355,6 +355,13 @@ def test_an_inertia_without_mass_is_refused_by_mujoco_and_kept_elsewhere(tmp_pat
         assert apart(drevo.load("puma560").model, told(tmp_path / f"r{suffix}")) <= CLOSE
 
 
+def test_no_world_is_called_world(tmp_path: Path) -> None:
+    """SDFormat keeps the name for itself, and Drake refuses it."""
+    drevo.load("three-link", gravity=(0, 0, -1.62)).save(tmp_path / "r.sdf")
+    text = (tmp_path / "r.sdf").read_text()
+    assert '<world name="' in text and '<world name="world"' not in text
+
+
 def test_contacts_gravity_and_limits_come_back(tmp_path: Path) -> None:
     b = drevo.Builder("r", gravity=(1, 2, 3))
     b.body("a", mass=1, inertia=np.eye(3), limit=(-1.0, 2.0)).contact("a", (0.1, 0.2, 0.3))
