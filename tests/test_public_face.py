@@ -16,7 +16,7 @@ from public_values import Twins, numbers, spoilt, twins
 from drevo.errors import DrevoError, DrevoWarning
 
 LONGEST = 900  # characters of a sentence
-DAILY, NIGHTLY = 4, 200  # seeds, of 250 and of 500 calls
+DAILY, NIGHTLY = 8, 200  # seeds, of 250 and of 500 calls
 
 
 def complaint(c: Call, right: bool = False) -> str | None:
