@@ -301,7 +301,7 @@ def test_the_problem_of_a_quadruped_is_that_of_pinocchio() -> None:
     pin.updateFramePlacements(model, data)
     J = np.vstack([midway(pin, model, data, model.getFrameId(f)) for f in feet])
     gaps = np.array([float(a.dist[0]) for a in free.touches])
-    shift = np.where(gaps > 0.0, gaps * 1e3, 0.2e3 * np.minimum(gaps + 1e-4, 0.0))
+    shift = np.where(gaps > 0.0, gaps * 1e3, np.maximum(0.2e3 * np.minimum(gaps + 1e-4, 0.0), -1.0))
     b = J @ vf
     b[::3] += shift
     rows = np.vstack([J, np.eye(robot.nv)[6:]])  # and dry friction in every joint

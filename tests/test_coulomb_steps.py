@@ -182,6 +182,13 @@ def test_a_bounce_by_events_through_simulate() -> None:
     assert abs(table.events[0].t - math.sqrt(2.0 / G)) < 1e-12
 
 
+def test_what_has_not_converged_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drevo.simulate.touching.UNSETTLED", -1.0)
+    with pytest.warns(drevo.DrevoWarning, match="leave a residual of"):
+        table = drevo.load(BALL).simulate([0, 0, 0.1, 0, 0, 0, 1.0], duration=0.01, law="coulomb")
+    assert table.residual is not None and table.residual.max() <= 1e-9
+
+
 def test_bad_input_is_one_sentence() -> None:
     with pytest.raises(drevo.DrevoError, match="no contact geometry"):
         drevo.compile(ball(), "step", dt=1e-3, law="coulomb")

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from functools import partial
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..contact.step import METHODS, compile_step
-from ..errors import InputError, NumericsError
+from ..errors import DrevoWarning, InputError, NumericsError
 from ..io.given import Array, numbers, seconds, whole
 from ..model.dynamics import Dynamics
 from .arguments import checked_law, start
 from .bouncing import simulate_bouncing
 from .checks import STEPS, bounded
 from .table import Table
+
+UNSETTLED = 1e-6  # m/s: a residual of the exact law that is told
 
 
 def simulate_touching(
@@ -57,6 +60,8 @@ def simulate_touching(
     named: dict[str, Any] = {"method": method} if method is not None else {}
     f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, friction=friction, **named, **more)
     out = _march(partial(f, threads=threads), q, v, held, records, every // repeat, dt * repeat)
+    if law == "coulomb":
+        _tell_unsettled(out[3], dt * every)
     shape = (records + 1, *lead)
     qs, vs, forces, residual = (x.reshape(*shape, *x.shape[2:]) for x in out)
     times = dt * every * np.arange(records + 1)
@@ -65,6 +70,15 @@ def simulate_touching(
         efforts=checked_law(robot, lambda t, *_: held[0].reshape(*lead, robot.nv), lead),
         contact_forces=forces, residual=residual,
     )  # fmt: skip
+
+
+def _tell_unsettled(residual: Array, interval: float) -> None:
+    """A warning where impulses do not fulfil the law."""
+    worst = residual.max(initial=0.0)
+    if worst > UNSETTLED:
+        when = interval * np.unravel_index(int(residual.argmax()), residual.shape)[0]
+        told = f"simulate: until t = {when:g} s the impulses of a step leave a residual of {worst:.2g} m/s"
+        warn(f"{told}; the table's residual says where: take a shorter step", DrevoWarning, stacklevel=4)
 
 
 def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Array:

@@ -51,12 +51,13 @@ class JointBounds(NamedTuple):
 @dataclass(frozen=True)
 class MoreauStep:
     """h: the step, s. restitution: of normal velocities. A penetration beyond `slop` (m) goes by the part `pull` a
-    step, where nothing bounces."""
+    step, where nothing bounces, but not faster than `recovery` (m/s)."""
 
     h: Scalar
     restitution: Scalar = 0.0
     pull: float = 0.2
     slop: float = 1e-4
+    recovery: float = 1.0
 
 
 class FreeMotion(NamedTuple):
@@ -213,7 +214,7 @@ def closing_speed(gap: Scalar, before: Scalar, s: MoreauStep) -> Scalar:
     """
     if s.restitution == 0.0:
         over = 1.0 / s.h
-        return where(gap > 0.0, gap * over, minimum(gap + s.slop, 0.0) * (s.pull * over))
+        return where(gap > 0.0, gap * over, maximum(minimum(gap + s.slop, 0.0) * (s.pull * over), -s.recovery))
     closes = gap + s.h * minimum(before, 0.0)
     return where(closes > 0.0, APART, s.restitution * minimum(before, 0.0))
 
