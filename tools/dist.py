@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MOST = 270 * 2**20  # bytes that the wheel and what it needs may take
-TESTS = ("reference", "doctor", "cli", "packaging", "notebooks", "comfort", "builder", "higher")
+TESTS = ("reference", "doctor", "packaging", "notebooks", "comfort", "builder")
 NEEDED = ("pytest", "hypothesis", "scipy", "sympy", "matplotlib", "pandas")
 COMMANDS = (
     ("info", "puma560"),
