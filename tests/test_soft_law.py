@@ -17,6 +17,9 @@ from drevo.contact.soft import RowGroup, Softness
 
 pytestmark = pytest.mark.needs("mujoco")
 DIGITS = 2e-11  # of a step: what a few hundred roundings leave of rates up to 100
+COUPLED = """<equality><joint joint1="ankle" joint2="knee" polycoef=".1 .4 .2 -.1 0"/></equality></mujoco>"""
+BENT = """<equality><joint joint1="l2" joint2="r1" polycoef="0 1 .5 0 0" solref=".05 .8"/>
+ <joint joint1="l1" polycoef=".2 0 0 0 0" solimp=".8 .9 .01"/></equality></mujoco>"""
 CASES = {
     "hopper": (HOPPER, 'integrator="Euler"', 3, ""),
     "hopper rk4": (HOPPER, 'integrator="RK4"', 3, ""),
@@ -26,6 +29,8 @@ CASES = {
     "crawler frictionless": (CRAWLER, "", 1, 'euler="0 8 0"'),
     "crawler torsion": (CRAWLER, 'impratio="2"', 4, 'solref="-3000 -40"'),
     "crawler rolling": (CRAWLER, "", 6, 'solimp=".7 .9 .02 .3 3"'),
+    "hopper coupled": (HOPPER.replace("</mujoco>", COUPLED), "", 3, ""),
+    "crawler coupled": (CRAWLER.replace("</mujoco>", BENT), 'integrator="RK4"', 3, ""),
     "crawler implicitfast": (CRAWLER, 'integrator="implicitfast"', 3, ""),
     "crawler elliptic": (CRAWLER, 'cone="elliptic" impratio="4"', 3, 'euler="3 5 0"'),
     "crawler elliptic rolling": (CRAWLER, 'cone="elliptic" integrator="RK4"', 6, ""),

@@ -53,6 +53,28 @@ def test_repeated_steps_of_flight_are_those_of_gravity() -> None:
     assert not forces.any() and residual < 1e-12
 
 
+def test_parameters_are_by_sample(crawler: Any) -> None:
+    """Masses, inertias and damping as an argument: with the model's own the same step, else another robot's."""
+    r, step, q, v = crawler
+    patterns = ("trunk.mass", "trunk.inertia", "*.damping")
+    f = drevo.compile(r, "step", dt=0.005, parameters=patterns)
+    own = np.array([x for _, x in f.parameters])
+    tau = np.zeros(r.nv)
+    for x, y in zip(f(q, v, tau, own), step(q, v, tau)):
+        assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+    several = own * np.linspace(0.5, 2.0, 40)[:, None]
+    batch = f(q, v, tau, several)
+    heavy = drevo.load(CRAWLER.format(option="", condim=3, floor="").replace('damping=".5"', 'damping="1."'))
+    assert len(own) > 5 and heavy.nv == r.nv
+    for k in (0, 39):
+        for x, y in zip(batch, f(q[k], v[k], tau, several[k])):
+            assert np.allclose(x[k], y, rtol=1e-9, atol=1e-9)
+    only = drevo.compile(r, "step", dt=0.005, parameters="*.damping")
+    double = only(q, v, tau, 2.0 * np.array([x for _, x in only.parameters]))
+    for x, y in zip(double, drevo.compile(heavy, "step", dt=0.005)(q, v, tau)):
+        assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
 def test_threads_share_a_batch(crawler: Any) -> None:
     r, step, q, v = crawler
     many = np.tile(q, (100, 1)), np.tile(v, (100, 1)), np.zeros((4000, r.nv))
@@ -128,7 +150,9 @@ def test_uneven_ground_carries_too() -> None:
     ({"restitution": 0.5}, "the soft law has no restitution"),
     ({"repeat": 0}, "repeat is 0; it must be a whole number from 1"),
     ({"layout": "batch_last"}, "a step takes dt, ground, law"),
-    ({"parameters": "*.mass"}, "a step takes dt, ground, law"),
+    ({"parameters": "*.mass", "method": "implicitfast"}, "implicitfast takes no parameters"),
+    ({"parameters": "*.mass", "law": "coulomb"}, "parameters are for law='soft'"),
+    ({"parameters": "nobody.mass"}, "names nothing"),
 ])  # fmt: skip
 def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
     with pytest.raises(drevo.DrevoError, match=told):
@@ -145,9 +169,9 @@ def test_refusals_of_robots_and_motions() -> None:
         r.simulate(r.neutral(), None, lambda t, q, v: v, duration=0.1, ground="plane")
     with pytest.raises(drevo.DrevoError, match="tau is not finite"):
         r.simulate(r.neutral(), None, np.full(r.nv, np.nan), duration=0.1, ground="plane")
-    loops = '<equality><joint joint1="knee" joint2="ankle"/></equality></mujoco>'
+    loops = '<equality><connect body1="foot" body2="torso" anchor="0 0 0"/></equality></mujoco>'
     closed = robot(HOPPER.replace("</mujoco>", loops))
-    with pytest.raises(drevo.DrevoError, match="has loops or couplings, which law='soft' does not know"):
+    with pytest.raises(drevo.DrevoError, match="has loops or coupled tendons, which law='soft' does not know"):
         drevo.compile(closed, "step", dt=0.01)
 
 

@@ -19,7 +19,7 @@ from ..mechanics.scalar import Scalar, Vector, accumulate, cos, dot, maximum, si
 from ..mechanics.spatial import UNIT, Mat, Vec, skew
 from ..mechanics.tree import Tree, TreeBody
 from .packing import of
-from .stages import HERE, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
+from .stages import HERE, DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
 
 WEIGHTS = (
     (1 / 6, 0.5),
@@ -80,18 +80,6 @@ def _inverse_exponential(u: Vec, w: Vec) -> Vec:
     c = where(near, 1.0 / 12.0 + square * (1.0 / 720.0), far)
     first = u.cross(w)
     out: Vec = w + first * 0.5 + u.cross(first) * c
-    return out
-
-
-DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
-
-
-def dampers(tree: Tree) -> DampingSlopes:
-    """Linear damping by rate."""
-    out: DampingSlopes = {}
-    for f in tree.acting:
-        for k in range(f.v, f.v + f.n):
-            accumulate(out, (k, k), f.ratio * f.ratio * f.damping)
     return out
 
 
@@ -188,7 +176,7 @@ class Steps:
     def _euler(self, s: StageTracer) -> None:
         q, v, a, h = s.read("Q"), s.read("V"), s.read("a"), self.h
         fast = self.e.problem.method == "implicitfast"
-        slopes = damping_slopes(self.tree, q, v) if fast else dampers(self.tree)
+        slopes = damping_slopes(self.tree, q, v) if fast else self._dampers(s)
         lone = lone_bodies(self.tree) if fast else []
         if slopes or lone:
             M = self.e.inertia(s)
@@ -201,6 +189,9 @@ class Steps:
         w = in_world(self.tree, q, [x + h * y for x, y in zip(v, a)])
         q1 = moved_along(self.tree, q, [h * x for x in w])
         s.write(q1=q1, v1=in_body(self.tree, q1, w))
+
+    def _dampers(self, s: StageTracer) -> DampingSlopes:
+        return {at: of(s.read("main"), b) for at, b in self.e.damping.items()}
 
     def _stage(self, s: StageTracer, k: int) -> None:
         """What follows evaluation k: the sums, and where the next one is, or the end."""

@@ -27,9 +27,11 @@ def step_program(problem: SoftProblem) -> Program:
     sizes |= {name: e.sizes[name] for name in LAST} if problem.last else {}
     for name, size in sizes.items():
         t.output(name, [0.0] * size, (n, 3) if name == "forces" else () if name == "residual" else None)
+    symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
     own = {"q", "v", "tau", *sizes}
     blocks = {name: size for name, size in e.sizes.items() if name not in own}
-    return replace(t.program(), stages=Stages(blocks, e.parts, Loops(e).write, partial(reference.fill_step, e)))
+    stages = Stages(blocks, e.parts, Loops(e).write, partial(reference.fill_step, e))
+    return replace(t.program(), parameters=tuple(symbols), stages=stages)
 
 
 def evaluation(problem: SoftProblem) -> Evaluation:

@@ -14,7 +14,7 @@ from ..model.description import Joint, Model
 from .ground import ground_of
 from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
 from .soft import RowGroup, Softness
-from .stages import JointRow, Poses, Slot, SoftProblem
+from .stages import CouplingRow, JointRow, Poses, Slot, SoftProblem
 
 ROUND = ("sphere", "capsule")
 PARALLEL = 4.0 * TINY  # more than what a collider takes for parallel
@@ -24,17 +24,17 @@ def soft_problem(
     model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None
 ) -> SoftProblem:
     """ModelError where nothing could touch; InputError where the law has no rule for what holds in the model."""
-    if model.closed:
+    if model.loops or model.tendon_couplings:
         raise InputError(
-            f"robot {model.name!r} has loops or couplings, which law='soft' does not know; take them out, or "
-            "simulate with constraints and without ground"
+            f"robot {model.name!r} has loops or coupled tendons, which law='soft' does not know; take them out, "
+            "or simulate with constraints and without ground"
         )
     floor, stepping = ground_of(ground), model.stepping
     standing = with_ground(model, "plane" if floor else None)
     standing = standing if friction is None else with_friction(standing, friction)
     places = contact_candidates(standing, floor)
     slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in places)
-    rows = tuple(soft_joint_rows(model))
+    rows: tuple[JointRow | CouplingRow, ...] = (*coupling_rows(model), *soft_joint_rows(model))
     return SoftProblem(model, step, slots, rows, stepping.impratio, method, repeat)
 
 
@@ -70,6 +70,17 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
     if a.geom.kind == "plane":
         return plane
     return parallel if x.place else spheres
+
+
+def coupling_rows(model: Model) -> Iterator[CouplingRow]:
+    """Of joints, unless the model's steps leave them out."""
+    if not model.couplings or "equality" in model.stepping.disabled:
+        return
+    offsets, weights = offsets_of(model), inverse_weights(model).rates
+    for x in model.couplings:
+        (q, v), (q2, v2) = offsets[x.joint], offsets[x.driver] if x.driver else (-1, -1)
+        weight = weights[v] + (weights[v2] if x.driver else 0.0)
+        yield CouplingRow((q, q2), (v, v2), x.coefficients, Softness(x.solref, x.solimp), weight)
 
 
 def soft_joint_rows(model: Model) -> Iterator[JointRow]:

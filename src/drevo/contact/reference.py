@@ -31,6 +31,7 @@ class Reference:
         for port in part.inputs:
             block, first = places[port.name]
             leaves |= {n: self.blocks[block][first + k] for k, n in enumerate(port.nodes)}
+        leaves |= {p.node: self.blocks["parameters"][k] for k, p in enumerate(part.parameters)}
         made = evaluate_edges(part.graph, part.output_edges, leaves)
         values = iter([np.array(x) for x in made])  # of what is handed on the block may change
         done = [(*places[o.name], [next(values) for _ in o.edges]) for o in part.outputs]
@@ -95,7 +96,7 @@ class Reference:
 
 def fill_step(e: Evaluation, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
     """Results (B, n) from arguments, by the order of both in a step."""
-    found = Reference(e, len(inputs[0])).step(dict(zip(("q", "v", "tau"), inputs)))
+    found = Reference(e, len(inputs[0])).step(dict(zip(("q", "v", "tau", "parameters"), inputs)))
     for name, x in zip(("q1", "v1", "forces", "residual", "Q", "V", "r"), outputs):
         x[...] = found[name].reshape(x.shape)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import INPUT
-from ..codegen.graph.program import Input, Output, Program
+from ..codegen.graph.program import Input, Output, Parameter, Program
 from ..compiler.tracer import Tracer
 from ..mechanics.algorithms.colliders import Proximity
 from ..mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
@@ -16,7 +16,7 @@ from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.algorithms.kinematics import WORLD, Pose, body_poses
 from ..mechanics.algorithms.passive import passive
 from ..mechanics.joints import Motion
-from ..mechanics.scalar import Scalar, Vector, dot, where
+from ..mechanics.scalar import Scalar, Vector, accumulate, dot, where
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors
@@ -57,19 +57,30 @@ class JointRow(NamedTuple):
     at: float = 0.0
 
 
+class CouplingRow(NamedTuple):
+    """q1 = c0 + c1 q2 + c2 q2^2 + ..; places of both coordinates and rates, the second -1 where it is c0 alone."""
+
+    q: tuple[int, int]
+    rates: tuple[int, int]
+    coefficients: tuple[float, ...]
+    soft: Softness
+    weight: float
+
+
 @dataclass(frozen=True)
 class SoftProblem:
     """What a step is made for. step: s. method: "euler", "implicitfast" or "rk4". repeat: steps of one call, the
-    efforts held."""
+    efforts held. parameters: patterns of numbers that stay symbols; inverse weights are those of the model."""
 
     model: Model
     step: float
     slots: tuple[Slot, ...]
-    rows: tuple[JointRow, ...] = ()
+    rows: tuple[JointRow | CouplingRow, ...] = ()
     impratio: float = 1.0
     method: str = "euler"
     repeat: int = 1
     last: bool = False  # the results tell of the last evaluation too
+    parameters: tuple[str, ...] = ()
 
 
 class PackedRows(NamedTuple):
@@ -111,6 +122,18 @@ def without_dry_friction(model: Model) -> Model:
         return replace(joint, dynamics=replace(d, friction=0.0)) if d and d.friction else joint
 
     return replace(model, joints=tuple(map(slippery, model.joints)))
+
+
+DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
+
+
+def dampers(tree: Tree) -> DampingSlopes:
+    """Linear damping by rate."""
+    out: DampingSlopes = {}
+    for f in tree.acting:
+        for k in range(f.v, f.v + f.n):
+            accumulate(out, (k, k), f.ratio * f.ratio * f.damping)
+    return out
 
 
 # -- free joints: their rates are those of body axes, those of the law are of the world's ------------------
@@ -210,14 +233,24 @@ class Evaluation:
         self.parts: dict[str, Program] = {}
         self.stages: list[str] = []  # what follows each evaluation of a step
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
-        t = self.t = Tracer("dynamics", without_dry_friction(problem.model), acting=True)
+        t = self.t = Tracer(
+            "dynamics", without_dry_friction(problem.model), parameters=problem.parameters, acting=True
+        )
         tree = self.tree = t.tree
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
         q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
         self._dynamics(q, v, tau)
-        self.rows = [self._joint_row(r, q, v) for r in problem.rows]
+        self.rows = [
+            self._coupling(r, q, v) if isinstance(r, CouplingRow) else self._joint_row(r, q, v)
+            for r in problem.rows
+        ]
         self._slots(dict(enumerate(body_poses(tree, q))) | {-1: WORLD}, v)
+
+    @property
+    def symbols(self) -> tuple[Parameter, ...]:
+        """The parameters."""
+        return tuple(self.t.symbols.made.values())
 
     def _dynamics(self, q: Vector, v: Vector, tau: Vector) -> None:
         """M a = rhs without contact, a of free joints along the world's axes as the body sees them."""
@@ -225,6 +258,7 @@ class Evaluation:
         M = mass_matrix_rows(tree, q)
         h = inverse_dynamics(tree, q, v, [-x for x in carried_rates(tree, v)])
         self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
+        self.damping = {at: self.main.put(b) for at, b in dampers(tree).items()}
         self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
 
     def _joint_row(self, r: JointRow, q: Vector, v: Vector) -> PackedRows:
@@ -238,6 +272,17 @@ class Evaluation:
         D = where(gap < 0.0, r.group.stiffness(d, (r.weight, 0.0), 1.0)[0], 0.0)
         ref = -(B * (r.sign * v[r.rate])) - K * (d * gap)
         return PackedRows(r.group, (r.rate,), [[r.sign]], [put(ref)], [put(D)])
+
+    def _coupling(self, r: CouplingRow, q: Vector, v: Vector) -> PackedRows:
+        """The law leaves out how the slope turns, as MuJoCo does."""
+        (K, damp), put = r.soft.gains(self.problem.step), self.main.put
+        value, slope = _polynomial(r.coefficients, q[r.q[1]] if r.q[1] >= 0 else 0.0)
+        J = {r.rates[0]: 1.0, r.rates[1]: -slope} if r.q[1] >= 0 else {r.rates[0]: 1.0}
+        off = q[r.q[0]] - value
+        d, group = r.soft.impedance(off), RowGroup("equality")
+        ref = -(damp * dot(list(J.values()), [v[k] for k in J])) - K * (d * off)
+        D = group.stiffness(d, (r.weight, 0.0), 1.0)[0]
+        return PackedRows(group, tuple(J), [[put(x) for x in J.values()]], [put(ref)], [put(D)])
 
     # -- slots ----------------------------------------------------------------------------------------------
 
@@ -279,11 +324,11 @@ class Evaluation:
         graph, inputs, zero = self.t.graph, tuple(self.t.inputs), [self.t.graph.edge(0.0)]
         results = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
         self.sizes |= {name: len(edges) for name, edges in results.items()}
-        self.parts["dynamics"] = _part("dynamics", graph, inputs, results)
+        self.parts["dynamics"] = _part("dynamics", graph, inputs, results, self.symbols)
         given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
         for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
             mine = {f"{HERE}[0]": pack.edges(), f"{HERE}[{at.gap}]": [graph.edge(gap)]}
-            self.parts[f"slot_{k}"] = _part(f"slot_{k}", graph, given, mine)
+            self.parts[f"slot_{k}"] = _part(f"slot_{k}", graph, given, mine, self.symbols)
             self.sizes[f"slot_{k}"] = at.size + 3  # with the force along the world
 
     # -- what later stages read -----------------------------------------------------------------------------
@@ -305,6 +350,15 @@ class Evaluation:
         return out
 
 
+def _polynomial(coefficients: Sequence[float], x: Scalar) -> tuple[Scalar, Scalar]:
+    """Its value and its slope."""
+    value: Scalar = 0.0
+    slope: Scalar = 0.0
+    for c in reversed(coefficients):
+        value, slope = c + x * value, value + x * slope
+    return value, slope
+
+
 def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence[int]) -> Pack:
     """What slots need of the first stage."""
     out = Pack()
@@ -317,6 +371,12 @@ def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence
     return out
 
 
-def _part(name: str, graph: Graph, inputs: tuple[Input, ...], results: Mapping[str, Iterable[int]]) -> Program:
+def _part(
+    name: str,
+    graph: Graph,
+    inputs: tuple[Input, ...],
+    results: Mapping[str, Iterable[int]],
+    parameters: tuple[Parameter, ...],
+) -> Program:
     outputs = tuple(Output(block, (len(tuple(edges)),), tuple(edges)) for block, edges in results.items())
-    return Program(name, graph, inputs, (), outputs)
+    return Program(name, graph, inputs, parameters, outputs)

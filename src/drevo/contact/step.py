@@ -14,7 +14,7 @@ from ..errors import InputError, one_of
 from ..io.given import number, seconds, whole
 from ..model.description import Model
 from ..model.dynamics import Described
-from ..model.messages import model_of
+from ..model.messages import model_of, names_in
 from ..model.regularity import require_masses
 from .exact import exact_step
 from .ground import Uneven, ground_of
@@ -36,6 +36,7 @@ def compile_step(
     restitution: float = 0.0,
     touching: Sequence[str] | None = None,
     last: bool = False,
+    parameters: str | Sequence[str] = (),
     spec: Spec | None = None,
 ) -> Function:
     """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
@@ -50,6 +51,8 @@ def compile_step(
     the exact law that of docs/contact.md, m/s, up to 1e-9 where a step has converged.
     last: under the soft law three results more, the state of the last evaluation and what constraints exert there:
     Q, V, r (nv,).
+    parameters: under the soft law names or patterns of numbers of the model, as `drevo.compile` takes them, that
+    become a last argument, by sample; the law's inverse weights stay those of the model.
     Raises InputError, ModelError where nothing could touch; calls raise NumericsError.
     """
     model = model_of(robot, "step")
@@ -64,13 +67,13 @@ def compile_step(
     asked: tuple[Hashable, ...] = (
         "step", law, way, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce, names,
         model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
-        last,
+        model.couplings, last, names_in(parameters, "step: parameters"),
     )  # fmt: skip
     return LAWS[law](robot, model, floor, asked, spec or Spec())
 
 
 def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
-    _, _, method, step, times, friction, _, bounce, touching, *_ = asked
+    _, _, method, step, times, friction, _, bounce, touching, *_, last, parameters = asked
     one_of("step: method", method, METHODS["soft"], InputError)
     if bounce:
         raise InputError(
@@ -79,12 +82,14 @@ def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Sp
     if touching is not None:
         raise InputError("step: touching is for law='coulomb'; the soft law skips what does not touch")
 
-    def program() -> Program:
-        return step_program(
-            replace(soft_problem(model, floor, step, method, times, friction), last=bool(asked[-1]))
-        )
+    if parameters and method == "implicitfast":
+        raise InputError("step: implicitfast takes no parameters; euler and rk4 do")
 
-    return requested(robot, asked, program, spec=spec)
+    def program() -> Program:
+        problem = soft_problem(model, floor, step, method, times, friction)
+        return step_program(replace(problem, last=last, parameters=parameters))
+
+    return requested(robot, asked, program, spec=replace(spec, parameters=bool(parameters)))
 
 
 LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": exact_step}

@@ -102,7 +102,8 @@ def emit_stages(
     """The module of a program in stages, of tiles alone; and its memory."""
     stages: Stages = low.stages
     m, l = Module(), target.of(target.lanes)
-    made = {name: _lowered(part, target) for name, part in stages.parts.items()}
+    symbols = any(p.name == "parameters" for p in low.inputs)
+    made = {name: _lowered(part, target, symbols) for name, part in stages.parts.items()}
     room, at = max(split.slots for _, split in made.values()), {"here": ("here", 0)}
     for name, size in stages.blocks.items():
         at[name] = ("work", room * l.bytes)
@@ -123,9 +124,9 @@ def emit_stages(
     return m.text(), arena
 
 
-def _lowered(part: Program, target: Target) -> tuple[Lowered, SplitSteps]:
+def _lowered(part: Program, target: Target, symbols: bool) -> tuple[Lowered, SplitSteps]:
     """One function where it writes over what it reads, for then a value is read but once."""
-    low = lower(part, fma=target.fma)
+    low = lower(part, parameters=symbols, fma=target.fma)
     return low, split_functions(low, max(1, len(low.steps)) if _in_place(low) else target.chunk)
 
 
