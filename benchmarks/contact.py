@@ -40,7 +40,7 @@ def states(m: Any, count: int) -> tuple[Array, Array, Array]:
             mujoco.mj_resetData(m, d)
             d.qvel[:] = rng.normal(0.0, 0.5, m.nv)
         if k % 10 == 0:
-            d.ctrl[:] = rng.uniform(-1.0, 1.0, m.nu)
+            d.ctrl[:] = rng.uniform(*m.actuator_ctrlrange.T)
         mujoco.mj_step(m, d)
         if k % 3 == 0:
             out.append((d.qpos.copy(), d.qvel.copy(), d.ctrl.copy()))
