@@ -300,6 +300,7 @@ def test_a_coupling_of_tendons_that_do_not_exist() -> None:
         ("shaped", ("a", [Shape("box", (float("nan"), 1.0, 1.0))]), "size of a shape nan is not finite"),
         ("tendon", (None,), "tendon None: name None is not a name"),
         ("tendon", ("t", [], {"a_joint": 1.0}, {"damping": None}), "damping None is not a number"),
+        ("body", ("c", {"armature": float("inf")}), "armature inf is not finite"),
         ("body", ("c", {"dynamics": [0.1]}), r"dynamics is a drevo.model.description.JointDynamics, not \[0.1\]"),
     ],
 )

@@ -37,7 +37,9 @@ def checked(error: type[DrevoError], who: str, what: str, check: Callable[[objec
 
 def scalar(value: object, bound: float = MAX_LENGTH) -> float:
     """A finite real number within the bound."""
-    if type(value) is float and -bound <= value <= bound:  # nearly always so: the rest is for what is not
+    if (
+        type(value) is float and -bound <= value <= bound < math.inf
+    ):  # nearly always so: the rest is for what is not
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{shown(value)} is not a number")
