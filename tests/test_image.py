@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import subprocess
@@ -101,3 +102,19 @@ def test_memory_is_given_back() -> None:
         image.Image(obj)
     with open("/proc/self/maps", encoding="ascii") as maps:
         assert len(maps.readlines()) <= before + 10
+
+
+def test_calls_of_c_go_through_jumps() -> None:
+    """What fills and copies is libc's, gigabytes away; other names are refused."""
+    text = """target triple = "x86_64-unknown-linux-gnu"
+    declare ptr @{name}(ptr, i32, i64)
+    define ptr @fill(ptr %p, i64 %n) {{
+      %r = call ptr @{name}(ptr %p, i32 7, i64 %n)
+      ret ptr %r
+    }}"""
+    loaded = image.Image(native.compile_text(text.format(name="memset")))
+    room = (ctypes.c_uint8 * 8)()
+    ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(loaded.address("fill"))(room, 5)
+    assert list(room) == [7] * 5 + [0] * 3
+    with pytest.raises(ValueError, match="a symbol from outside"):
+        image.Image(native.compile_text(text.format(name="strange")))

@@ -1,7 +1,8 @@
 """Object code put into memory without LLVM, whose import would take most of a warm start.
 
 Relocatable ELF of x86-64 on Linux, as LLVM emits it with the small code model: all sections in one piece, so that
-every 32-bit distance fits. Whatever else is in an object is refused with ValueError, and LLVM loads it.
+every 32-bit distance fits, with jumps to the functions of C that LLVM calls of itself. Whatever else is in an
+object is refused with ValueError, and LLVM loads it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _PROGBITS, _SYMTAB, _RELA, _NOBITS, _UNWIND = 1, 2, 4, 8, 0x70000001
 _ALLOCATED, _EXECUTABLE = 2, 4
 _ABSOLUTE, _NEAR, _BY_TABLE = (1,), (2, 4), (9, 41, 42)  # kinds: 64; PC32, PLT32; the GOTPCREL family
 _LARGEST = 1 << 30
+_OUTSIDE = ("memset", "memcpy", "memmove")  # for loops that fill and copy
+_JUMP, _STUB = b"\xff\x25\0\0\0\0", 16  # through the address that follows it; bytes of both
 
 
 @lru_cache(maxsize=1)
@@ -52,7 +55,8 @@ class Image:
     def _load(self, obj: bytes) -> None:
         self.obj, self.sections = obj, _sections(obj)
         self.symbols, names = self._symbols()
-        place, code, size = self._places()
+        called = [k for k, name in enumerate(names) if name in _OUTSIDE and not self.symbols["section"][k]]
+        place, stubs, code, size = self._places(_STUB * len(called))
         table = size  # a pointer for every symbol that is reached through one
         self.memory = mmap.mmap(
             -1,
@@ -69,6 +73,11 @@ class Image:
         inside = section < len(place)
         home = np.where(inside, place[np.where(inside, section, 0)], -1)
         self.at = np.where(home >= 0, home + self.symbols["value"].astype(np.int64), -1)
+        for at, k in zip(range(stubs, code, _STUB), called):
+            address = ctypes.cast(getattr(ctypes.CDLL(None), names[k]), ctypes.c_void_p).value or 0
+            stub = _JUMP + address.to_bytes(8, "little")
+            self.bytes[at : at + len(stub)] = np.frombuffer(stub, np.uint8)
+            self.at[k] = at
         pointers = np.where(self.at >= 0, self.at + self.base, 0).astype("<i8")
         self.bytes[table:] = pointers.view(np.uint8)
         for s in self.sections[self.sections["type"] == _RELA]:
@@ -94,8 +103,8 @@ class Image:
         ends = [self.obj.index(b"\0", start + int(k), end) for k in found["name"]]
         return found, [self.obj[start + int(k) : e].decode() for k, e in zip(found["name"], ends)]
 
-    def _places(self) -> tuple[Array, int, int]:
-        """Offsets of the sections in memory (-1: not loaded), bytes of code and bytes in all."""
+    def _places(self, jumps: int) -> tuple[Array, int, int, int]:
+        """Offsets of the sections in memory (-1: not loaded) and of the jumps, bytes of code and bytes in all."""
         s = self.sections
         loaded = (s["flags"] & _ALLOCATED != 0) & (s["size"] > 0) & (s["type"] != _UNWIND)
         if (
@@ -106,14 +115,14 @@ class Image:
         runs = loaded & (s["flags"] & _EXECUTABLE != 0)
         place, at = np.full(len(s), -1, np.int64), 0
         for group in (runs, loaded & ~runs):
-            at = -(-at // mmap.PAGESIZE) * mmap.PAGESIZE
             if group is not runs:
-                code = at
+                stubs = -(-at // _STUB) * _STUB
+                at = code = -(-(stubs + jumps) // mmap.PAGESIZE) * mmap.PAGESIZE
             for i in np.flatnonzero(group):
                 align = max(1, int(s["align"][i]))
                 place[i] = -(-at // align) * align
                 at = int(place[i] + s["size"][i])
-        return place, code, -(-at // 64) * 64
+        return place, stubs, code, -(-at // 64) * 64
 
     def _relocate(self, s: Any, home: int, table: int) -> None:
         r = np.frombuffer(self.obj, _RELOCATION, int(s["size"]) // _RELOCATION.itemsize, int(s["offset"]))
