@@ -259,7 +259,8 @@ class _Entry(Builtin):
         if self.layout.bare:
             return found
         self.pointers.store(found)
-        named = self.call("PyObject_Vectorcall", PTR, results, self.pointers, 1, self.f.zero(PTR))
+        # what stands in for PyObject_Vectorcall under CPython 3.10 calls plain functions only, and this is a type
+        named = self.call("PyObject_VectorcallDict", PTR, results, self.pointers, 1, self.f.zero(PTR))
         self.call("Py_DecRef", VOID, found)
         return named
 

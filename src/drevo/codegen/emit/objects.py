@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 # the slots of @table in the object code, filled after loading
 TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple", "dict", "builtin", "loaded",
-         "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread",
-         "Py_IncRef", "Py_DecRef", "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem",
-         "PyMem_RawMalloc", "PyMem_RawFree", "PyErr_Clear", "PyType_GenericAlloc", "PyDict_Size", "PyDict_Next",
-         "PyDict_GetItem")  # fmt: skip
+         "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyObject_VectorcallDict", "PyEval_SaveThread",
+         "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New",
+         "PyTuple_SetItem", "PyMem_RawMalloc", "PyMem_RawFree", "PyErr_Clear", "PyType_GenericAlloc",
+         "PyDict_Size", "PyDict_Next", "PyDict_GetItem")  # fmt: skip
 FORCES = "f_ext"  # the argument that is a dictionary of links and wrenches
 
 
