@@ -26,6 +26,7 @@ FITTING: dict[str, tuple[str, ...]] = {
     "quantity": ("mass_matrix", "gravity", "pose", "potential_energy", "x", ""),
     "quantities": ("mass_matrix", "gravity", "x", ""),
     "file": ("formulas.txt", "bad.txt", "none", "."),
+    "--export": ("o.html", "o.svg", "o", "none/o.html", "."),
     "--time": ("0.01", "nan", "-1", "x", "0"),
     "to": ("o.urdf", "o.xml", "o.sdf", "o.toml", "o", "none/o.urdf", "."),
     "--output": ("o.csv", "o.npz", "o.md", "o.svg", "o", "none/o.csv", "o.xyz", "."),
@@ -48,10 +49,12 @@ def words(verb: str, rng: random.Random) -> list[str]:
         value = rng.choice(fits if rng.random() < 0.9 else WORDS)
         if p.param_type_name == "argument":
             out += [value] if rng.random() < 0.95 else []
-        elif name != "--help" and rng.random() < (0.9 if getattr(p, "required", False) else 0.2):
+        elif name not in ("--help", "--open") and rng.random() < (0.9 if getattr(p, "required", False) else 0.2):
             out += [name] if getattr(p, "is_flag", False) else [name, value]
     if verb == "simulate" and "--time" not in out:
         out += ["--time", "0.01"]
+    if verb == "view" and "--export" not in out:  # else a window opens where viser is, and waits for Ctrl+C
+        out += ["--export", rng.choice(("o.html", "o.svg", "o", "none/o.html"))]
     return out
 
 
