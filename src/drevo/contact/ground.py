@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.graph.node import Expr, Graph
+from ..codegen.graph.node import Expr
+from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, shown
 from ..io.given import Array
 from ..mechanics.jet import Jet, jet
@@ -43,9 +44,10 @@ class FunctionGround(Uneven):
 
     def __init__(self, height: Height) -> None:
         self.height = height
-        graph = Graph()
+        tracer = Tracer("ground")
+        graph = tracer.graph
         try:
-            found = self.slopes(graph.input("x"), graph.input("y"))
+            found = self.slopes(*tracer.input("place", 2))
             here = [float(x) for x in self.slopes(0.0, 0.0)]
         except DrevoError:
             raise

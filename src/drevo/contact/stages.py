@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import INPUT
-from ..codegen.graph.program import Input, Output, Parameter, Program
+from ..codegen.graph.program import Input, Parameter, Program
+from ..codegen.graph.rebuild import part_of_graph
 from ..compiler.tracer import Tracer
 from ..mechanics.algorithms.colliders import Proximity
 from ..mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
@@ -324,11 +325,11 @@ class Evaluation:
         graph, inputs, zero = self.t.graph, tuple(self.t.inputs), [self.t.graph.edge(0.0)]
         results = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
         self.sizes |= {name: len(edges) for name, edges in results.items()}
-        self.parts["dynamics"] = _part("dynamics", graph, inputs, results, self.symbols)
+        self.parts["dynamics"] = part_of_graph("dynamics", graph, inputs, results, self.symbols)
         given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
         for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
             mine = {f"{HERE}[0]": pack.edges(), f"{HERE}[{at.gap}]": [graph.edge(gap)]}
-            self.parts[f"slot_{k}"] = _part(f"slot_{k}", graph, given, mine, self.symbols)
+            self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, given, mine, self.symbols)
             self.sizes[f"slot_{k}"] = at.size + 3  # with the force along the world
 
     # -- what later stages read -----------------------------------------------------------------------------
@@ -369,14 +370,3 @@ def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence
             if e >> 1 in first and graph.op[e >> 1] > INPUT:
                 out.places.setdefault(e >> 1, len(out))
     return out
-
-
-def _part(
-    name: str,
-    graph: Graph,
-    inputs: tuple[Input, ...],
-    results: Mapping[str, Iterable[int]],
-    parameters: tuple[Parameter, ...],
-) -> Program:
-    outputs = tuple(Output(block, (len(tuple(edges)),), tuple(edges)) for block, edges in results.items())
-    return Program(name, graph, inputs, parameters, outputs)

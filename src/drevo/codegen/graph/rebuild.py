@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from .node import Graph
 from .ops import ADD, ATAN2, CHOICE, CONST, DIV, INPUT, MUL
-from .program import Program
+from .program import Input, Output, Parameter, Program
 
 Labels = tuple[tuple[str, int], ...]
 
@@ -39,6 +39,18 @@ def rebuilt(
         units=tuple(tuple(new[n] >> 1 for n in unit) for unit in program.units),
         guards=tuple(g._replace(pivot=copy.edge(g.pivot), scale=copy.edge(g.scale)) for g in copy.guards),
     )
+
+
+def part_of_graph(
+    name: str,
+    graph: Graph,
+    inputs: tuple[Input, ...],
+    results: Mapping[str, Iterable[int]],
+    parameters: tuple[Parameter, ...],
+) -> Program:
+    """A program over a graph that others share: what is read of it, and what of it is a result."""
+    outputs = tuple(Output(block, (len(tuple(edges)),), tuple(edges)) for block, edges in results.items())
+    return Program(name, graph, inputs, parameters, outputs)
 
 
 class _Copy:
