@@ -164,7 +164,6 @@ def test_steps_of_a_model_by_its_own_geoms() -> None:
     assert table.residual.max() <= 1e-9 and table.method == "moreau under the coulomb law"
 
 
-@pytest.mark.nightly
 def test_a_quadruped_of_a_file_stands_on_the_spheres_of_its_feet() -> None:
     """Go1 in URDF has 140 places; a warning says which of them touch."""
     robot = drevo.load("go1", base="floating")

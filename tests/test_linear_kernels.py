@@ -72,7 +72,6 @@ def test_driven_rates_and_passive_forces() -> None:
         assert_same(r.linearise(q[0], v[0], tau[0], **given), on_arrays(r, q[0], v[0], tau[0], **given))
 
 
-@pytest.mark.nightly
 def test_arguments_may_change_between_calls() -> None:
     """Arrays of a state that are written to afterwards, contacts that change, what is refused."""
     r = drevo.load("biped", base="floating")
@@ -97,7 +96,6 @@ def test_arguments_may_change_between_calls() -> None:
         r.linearise(2.0 * q, v, tau, contacts=contacts)
 
 
-@pytest.mark.nightly
 def test_without_machine_code() -> None:
     """The programs and their tails on arrays."""
     r = drevo.load("biped", base="floating")

@@ -481,7 +481,6 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, tmp_path: Pat
 
 
 @pytest.mark.needs("viser", "playwright", "chromium")
-@pytest.mark.nightly
 def test_the_window_in_a_browser(browser: Any, tmp_path: Path) -> None:
     """A slider is moved and the numbers follow; a motion is played; a picture is taken."""
     robot = panda()
