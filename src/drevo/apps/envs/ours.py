@@ -27,14 +27,14 @@ from .tasks import Array, Moment, Outcome, Task, TaskNumbers
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
 HEIGHT, LENGTH = 0.04, 2.0  # m, of hills
-SPRING, DAMPER = 40.0, 1.0  # N m/rad and N m s/rad of the servos of a leg
+SPRING, DAMPER = 100.0, 2.0  # N m/rad and N m s/rad of the servos of a leg, which else sags until it tips over
 REACH = 0.5  # rad that an action of 1 moves a servo by
 TORQUE, ROTOR, DRAG = 80.0, 0.1, 2.0  # N m, kg m^2 and N m s/rad of a biped's motors, as its joints feel them
 CLEAR = 0.005  # m, between the lowest point and the ground where an episode begins
 
 
 def hills(x: Scalar, y: Scalar) -> Scalar:
-    """z(x, y), m; level at the origin."""
+    """z(x, y), m; 0 at the origin."""
     k = 2.0 * 3.141592653589793 / LENGTH
     return HEIGHT * sin(k * x) * sin(0.7 * k * y + 1.0)
 
@@ -53,10 +53,12 @@ def quadruped() -> Robot:
     servos = []
     for k, joint in enumerate(j for j in model.moving_joints if j.kind == "revolute"):
         rest, effort = STANCE[k % 3], (joint.limit and joint.limit.effort) or np.inf
-        law = (REACH * SPRING, 0.0, 0.0), (rest * SPRING, -SPRING, -DAMPER)
+        law = (REACH * SPRING, 0.0, 0.0), (rest * SPRING, -SPRING, 0.0)
         servos.append(Actuator(joint.name, joint.name, 1.0, *law, (-1.0, 1.0), (-effort, effort)))
+    damped = JointDynamics(damping=DAMPER)  # in the joints, where a step of Euler's takes it implicitly
+    joints = tuple(replace(j, dynamics=damped) if j.kind == "revolute" else j for j in model.joints)
     made = replace(
-        model, geoms=geoms, pairs=(), actuators=tuple(servos), stepping=Stepping(0.005), notes=(),
+        model, joints=joints, geoms=geoms, pairs=(), actuators=tuple(servos), stepping=Stepping(0.005), notes=(),
         initial=(0.0,) * 6 + (1.0, *STANCE * 4),
     )  # fmt: skip
     return Robot(_lowered(made, rough()))
