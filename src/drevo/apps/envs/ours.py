@@ -27,7 +27,7 @@ from .tasks import Array, Moment, Outcome, Task, TaskNumbers
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
 HEIGHT, LENGTH = 0.04, 2.0  # m, of hills
-SPRING, DAMPER = 100.0, 2.0  # N m/rad and N m s/rad of the servos of a leg, which else sags until it tips over
+SPRING, DAMPER = 100.0, 2.0  # N m/rad and N m s/rad of the joints of a leg
 REACH = 0.5  # rad that an action of 1 moves a servo by
 TORQUE, ROTOR, DRAG = 80.0, 0.1, 2.0  # N m, kg m^2 and N m s/rad of a biped's motors, as its joints feel them
 CLEAR = 0.005  # m, between the lowest point and the ground where an episode begins
