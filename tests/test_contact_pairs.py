@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.contact.ground import ground_of
-from drevo.contact.pairs import contact_candidates, inverse_weights, with_ground
 from drevo.mechanics.algorithms.kinematics import body_poses
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
+from drevo.simulate.contact.ground import ground_of
+from drevo.simulate.contact.pairs import contact_candidates, inverse_weights, with_ground
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -12,13 +12,21 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.contact.moreau import GROUND, StepResult, TouchingRobot, on_plane, step, step_problem, touching_robot
-from drevo.contact.solve import TOLERANCE, impulses, problem_of
 from drevo.mechanics.algorithms.colliders import Proximity
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import build_tree
+from drevo.simulate.contact.moreau import (
+    GROUND,
+    StepResult,
+    TouchingRobot,
+    on_plane,
+    step,
+    step_problem,
+    touching_robot,
+)
+from drevo.simulate.contact.solve import TOLERANCE, impulses, problem_of
 
 Array = np.ndarray[Any, Any]
 HARD = json.loads((Path(__file__).parent / "data" / "coulomb.json").read_text())

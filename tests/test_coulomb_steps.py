@@ -14,15 +14,15 @@ from test_coulomb import G, ball, block, boxes, closed, resting
 import drevo
 from drevo.codegen.runtime.function import Function
 from drevo.compiler.request import requested
-from drevo.contact.derivatives import step_derivatives
-from drevo.contact.exact import exact_step_derivatives
-from drevo.contact.moreau import TouchingRobot, on_plane, step, touching_robot
-from drevo.contact.moreau_kernel import moreau_program
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import Vec
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import ContactPoint
 from drevo.simulate.bouncing import simulate_bouncing
+from drevo.simulate.contact.derivatives import step_derivatives
+from drevo.simulate.contact.exact import exact_step_derivatives
+from drevo.simulate.contact.moreau import TouchingRobot, on_plane, step, touching_robot
+from drevo.simulate.contact.moreau_kernel import moreau_program
 
 Array = np.ndarray[Any, Any]
 

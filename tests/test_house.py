@@ -216,7 +216,7 @@ def test_a_name_has_one_meaning() -> None:
 LISTED = {
     "drevo.apps.streaming",
     "drevo.constrained.constraint",
-    "drevo.contact.ground",
+    "drevo.simulate.contact.ground",
 }  # beside the faces of packages
 
 
@@ -254,7 +254,7 @@ def over(found: dict[str, int], limit: int, known: dict[str, int]) -> dict[str, 
 
 def test_the_root_and_the_floors_are_few() -> None:
     entries = [p for p in house.SOURCES.iterdir() if p.name != "__pycache__"]
-    assert len(entries) <= 15 and len(house.layers()) <= 12
+    assert len(entries) <= 14 and len(house.layers()) <= 12
 
 
 def test_files_are_short() -> None:

@@ -55,7 +55,7 @@ _MODULES = {
     "dh": "robot.dh",
     "doctor": "apps.doctor",
     "envs": "apps.envs",
-    "ground": "contact.ground",
+    "ground": "simulate.contact.ground",
     "jax": "apps.bridges.jax_functions",
     "loads": "apps.loads",
     "robots": "robot.embedded",
@@ -91,7 +91,6 @@ if TYPE_CHECKING:
     from .compiler.compile import compile
     from .compiler.derivation import Derivation
     from .constrained import constraint
-    from .contact import ground
     from .mechanics.formalisms.alyushin import rigid_body_energy
     from .mechanics.scalar import clip, cos, maximum, minimum, sin, sqrt, where
     from .robot import Robot, dh
@@ -100,6 +99,7 @@ if TYPE_CHECKING:
     from .robot.dh import from_dh
     from .robot.loading import load
     from .robot.writing import export, write_out
+    from .simulate.contact import ground
 
 
 def __getattr__(name: str) -> Any:

@@ -62,7 +62,7 @@ def compile(
     take others for it and warn of what that changes.
     options: link, frame, kind, where the quantity takes them.
     "step" is no quantity but a step of a Robot on a ground, with options of its own: see
-    `drevo.contact.step.compile_step`.
+    `drevo.simulate.contact.step.compile_step`.
     Raises TraceError, EmitError, InputError.
     """
     own = model_of(robot, "compile")

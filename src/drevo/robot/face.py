@@ -188,7 +188,7 @@ class Robot(Methods, JointArrays, ByName):
 
     def step_function(self, **given: Any) -> Function:
         """The Function of a step on a ground, `drevo.compile(robot, "step")`: `contact.step.compile_step`."""
-        from ..contact.step import compile_step
+        from ..simulate.contact.step import compile_step
 
         return compile_step(self, **given)
 

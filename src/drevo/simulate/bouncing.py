@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..contact.exact import exact_robot
-from ..contact.moreau import TouchingRobot
-from ..contact.solve import impulses
 from ..errors import InputError, NumericsError
 from ..io.given import Array, seconds, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
@@ -22,6 +19,9 @@ from ..mechanics.algorithms.kinematics import WORLD, body_poses
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.dynamics import Dynamics
+from .contact.exact import exact_robot
+from .contact.moreau import TouchingRobot
+from .contact.solve import impulses
 from .run import Event, simulate
 from .table import Occurrence, Table
 

@@ -10,13 +10,13 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..contact.step import METHODS, compile_step
 from ..errors import DrevoWarning, InputError, NumericsError
 from ..io.given import Array, numbers, seconds, whole
 from ..model.dynamics import Dynamics
 from .arguments import checked_law, start
 from .bouncing import simulate_bouncing
 from .checks import STEPS, bounded
+from .contact.step import METHODS, compile_step
 from .table import Table
 
 UNSETTLED = 1e-6  # m/s: a residual of the exact law that is told
@@ -41,7 +41,7 @@ def simulate_touching(
     """The motion from (q0, v0) on a ground; leading dimensions are a batch.
 
     tau: nothing, constant efforts (..., nv), or efforts held over each step (steps, ..., nv). ground, law, method,
-    friction: see `drevo.contact.step.compile_step`; more: what a law takes beside, as restitution. With law
+    friction: see `contact.step.compile_step`; more: what a law takes beside, as restitution. With law
     "coulomb" and method "dop853" impacts are found by events: `bouncing.simulate_bouncing`. step: s, with a record
     every `every` steps. The table has `contact_forces` (n, ..., places, 3), N in world axes, and `residual`
     (n, ...): of the steps up to a record the worst. Raises InputError, ModelError, NumericsError.

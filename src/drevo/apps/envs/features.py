@@ -12,13 +12,13 @@ from ...codegen.graph.program import Program
 from ...codegen.runtime.function import Function
 from ...compiler.request import requested
 from ...compiler.tracer import Tracer
-from ...contact.pairs import contact_candidates
 from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses, step_velocity
 from ...mechanics.joints import STILL, Motion
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import Mat, Sym, Vec, congruence
 from ...mechanics.tree import Tree
 from ...model.description import Inertial, Model
+from ...simulate.contact.pairs import contact_candidates
 
 
 def features(robot: Any, links: Sequence[str]) -> Function:

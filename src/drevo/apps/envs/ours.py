@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...contact.ground import Uneven, function
-from ...contact.pairs import contact_candidates
 from ...errors import DrevoWarning
 from ...mechanics.algorithms.kinematics import body_poses
 from ...mechanics.scalar import Scalar, sin
@@ -22,6 +20,8 @@ from ...model.contact import Actuator, Stepping
 from ...model.description import JointDynamics, Model
 from ...robot.face import Robot
 from ...robot.loading import load
+from ...simulate.contact.ground import Uneven, function
+from ...simulate.contact.pairs import contact_candidates
 from .tasks import Array, Moment, Outcome, Task, TaskNumbers
 
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")

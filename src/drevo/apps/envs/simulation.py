@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...contact.pairs import contact_candidates
-from ...contact.step import compile_step
 from ...errors import InputError
 from ...io.packages import package
 from ...model.contact import Actuator
 from ...model.description import Model
 from ...robot.loading import load
+from ...simulate.contact.pairs import contact_candidates
+from ...simulate.contact.step import compile_step
 from .features import features
 from .tasks import Seen, Task
 

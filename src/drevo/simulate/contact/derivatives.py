@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..mechanics.algorithms.coulomb import ContactLaw, ImpulseProblem, JointLaw
-from ..mechanics.algorithms.delassus import FreeMotion, free_motion, moved
-from ..mechanics.algorithms.passive import passive_tree
-from ..mechanics.jet import Jet, jet, jet_along
-from ..mechanics.manifold import logarithm
-from ..mechanics.scalar import Scalar
+from ...mechanics.algorithms.coulomb import ContactLaw, ImpulseProblem, JointLaw
+from ...mechanics.algorithms.delassus import FreeMotion, free_motion, moved
+from ...mechanics.algorithms.passive import passive_tree
+from ...mechanics.jet import Jet, jet, jet_along
+from ...mechanics.manifold import logarithm
+from ...mechanics.scalar import Scalar
 from .moreau import TouchingRobot, step_problem
 from .solve import Impulses, impulses
 

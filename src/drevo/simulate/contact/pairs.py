@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import ModelError, NumericsError
-from ..mechanics.algorithms.colliders import PlacedGeom, Proximity, between, on_ground, places
-from ..mechanics.algorithms.inertia_matrix import mass_matrix
-from ..mechanics.algorithms.kinematics import WORLD, Pose, jacobian
-from ..mechanics.configuration import neutral
-from ..mechanics.scalar import Scalar, sqrt
-from ..mechanics.spatial import Mat, Vec
-from ..mechanics.tree import Tree, build_tree
-from ..model.contact import ContactPair, Geom, Solimp, Solref
-from ..model.description import IDENTITY, ORIGIN, Model
-from ..model.pairing import RULES, as_ruled, touching_pairs, weld_bodies
+from ...errors import ModelError, NumericsError
+from ...mechanics.algorithms.colliders import PlacedGeom, Proximity, between, on_ground, places
+from ...mechanics.algorithms.inertia_matrix import mass_matrix
+from ...mechanics.algorithms.kinematics import WORLD, Pose, jacobian
+from ...mechanics.configuration import neutral
+from ...mechanics.scalar import Scalar, sqrt
+from ...mechanics.spatial import Mat, Vec
+from ...mechanics.tree import Tree, build_tree
+from ...model.contact import ContactPair, Geom, Solimp, Solref
+from ...model.description import IDENTITY, ORIGIN, Model
+from ...model.pairing import RULES, as_ruled, touching_pairs, weld_bodies
 from .ground import Uneven, ground_of
 
 Poses = Mapping[int, Pose]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..errors import InputError
-from ..mechanics.acting import offsets_of
-from ..mechanics.algorithms.colliders import TINY
-from ..mechanics.scalar import Scalar, where
-from ..model.contact import JointSoftness
-from ..model.description import Joint, Model
+from ...errors import InputError
+from ...mechanics.acting import offsets_of
+from ...mechanics.algorithms.colliders import TINY
+from ...mechanics.scalar import Scalar, where
+from ...model.contact import JointSoftness
+from ...model.description import Joint, Model
 from .ground import ground_of
 from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
 from .soft import RowGroup, Softness

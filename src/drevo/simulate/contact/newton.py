@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import count
 
-from ..mechanics.algorithms.inertia_matrix import Factors, SparseRows
-from ..mechanics.scalar import Scalar, Vector, dot, is_zero, where
+from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows
+from ...mechanics.scalar import Scalar, Vector, dot, is_zero, where
 from .packing import of
 from .soft import Answer
 from .stages import HERE, Evaluation, PackedRows, SlotLayout, StageTracer

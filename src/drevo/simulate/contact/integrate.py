@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..mechanics.algorithms.inertia_matrix import Factors, SparseRows
-from ..mechanics.algorithms.passive import passive_slopes
-from ..mechanics.manifold import RotationVector, multiply
-from ..mechanics.rotation import from_quaternion
-from ..mechanics.scalar import Scalar, Vector, accumulate, cos, dot, maximum, sin, sqrt, where
-from ..mechanics.spatial import UNIT, Mat, Vec, skew
-from ..mechanics.tree import Tree, TreeBody
+from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows
+from ...mechanics.algorithms.passive import passive_slopes
+from ...mechanics.manifold import RotationVector, multiply
+from ...mechanics.rotation import from_quaternion
+from ...mechanics.scalar import Scalar, Vector, accumulate, cos, dot, maximum, sin, sqrt, where
+from ...mechanics.spatial import UNIT, Mat, Vec, skew
+from ...mechanics.tree import Tree, TreeBody
 from .packing import of
 from .stages import HERE, DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
 

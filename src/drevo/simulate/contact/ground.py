@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.graph.node import Expr
-from ..compiler.tracer import Tracer
-from ..errors import DrevoError, InputError, shown
-from ..io.given import Array
-from ..mechanics.jet import Jet, jet
-from ..mechanics.scalar import Scalar, clip, sqrt, where
-from ..mechanics.spatial import Vec
+from ...codegen.graph.node import Expr
+from ...compiler.tracer import Tracer
+from ...errors import DrevoError, InputError, shown
+from ...io.given import Array
+from ...mechanics.jet import Jet, jet
+from ...mechanics.scalar import Scalar, clip, sqrt, where
+from ...mechanics.spatial import Vec
 
 __all__ = ["function", "grid"]
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..errors import InputError
-from ..mechanics.scalar import Scalar, Vector, maximum, sqrt, where
+from ...errors import InputError
+from ...mechanics.scalar import Scalar, Vector, maximum, sqrt, where
 
 LEAST_MU = 1e-5  # of friction coefficients
 LEAST_R = 1e-15  # of regularisers

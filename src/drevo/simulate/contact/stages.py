@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..codegen.graph.node import Expr, Graph
-from ..codegen.graph.ops import INPUT
-from ..codegen.graph.program import Input, Parameter, Program
-from ..codegen.graph.rebuild import part_of_graph
-from ..compiler.tracer import Tracer
-from ..mechanics.algorithms.colliders import Proximity
-from ..mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
-from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
-from ..mechanics.algorithms.kinematics import WORLD, Pose, body_poses
-from ..mechanics.algorithms.passive import passive
-from ..mechanics.joints import Motion
-from ..mechanics.scalar import Scalar, Vector, accumulate, dot, where
-from ..mechanics.spatial import Vec
-from ..mechanics.tree import Tree
-from ..mechanics.tree_indices import ancestors
-from ..model.description import Joint, Model
+from ...codegen.graph.node import Expr, Graph
+from ...codegen.graph.ops import INPUT
+from ...codegen.graph.program import Input, Parameter, Program
+from ...codegen.graph.rebuild import part_of_graph
+from ...compiler.tracer import Tracer
+from ...mechanics.algorithms.colliders import Proximity
+from ...mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
+from ...mechanics.algorithms.inverse_dynamics import inverse_dynamics
+from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses
+from ...mechanics.algorithms.passive import passive
+from ...mechanics.joints import Motion
+from ...mechanics.scalar import Scalar, Vector, accumulate, dot, where
+from ...mechanics.spatial import Vec
+from ...mechanics.tree import Tree
+from ...mechanics.tree_indices import ancestors
+from ...model.description import Joint, Model
 from .packing import Pack, Packed, of
 from .soft import RowGroup, Softness
 

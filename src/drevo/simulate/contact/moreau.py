@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..mechanics.acting import offsets_of
-from ..mechanics.algorithms.colliders import Proximity
-from ..mechanics.algorithms.delassus import (
+from ...mechanics.acting import offsets_of
+from ...mechanics.algorithms.colliders import Proximity
+from ...mechanics.algorithms.delassus import (
     ContactSlot,
     FreeMotion,
     JointBounds,
@@ -20,12 +20,12 @@ from ..mechanics.algorithms.delassus import (
     free_motion,
     moved,
 )
-from ..mechanics.algorithms.kinematics import Pose
-from ..mechanics.algorithms.passive import passive_tree
-from ..mechanics.scalar import Scalar, Vector
-from ..mechanics.spatial import UNIT, Mat, Vec
-from ..mechanics.tree import Tree
-from ..model.description import Model
+from ...mechanics.algorithms.kinematics import Pose
+from ...mechanics.algorithms.passive import passive_tree
+from ...mechanics.scalar import Scalar, Vector
+from ...mechanics.spatial import UNIT, Mat, Vec
+from ...mechanics.tree import Tree
+from ...model.description import Model
 from .solve import TOLERANCE, Impulses, impulses
 
 Array = np.ndarray[Any, Any]

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.emit.ir import I8, Value
-from ..codegen.emit.llvm_stages import StageCalls, Stages
-from ..codegen.graph.program import Program
-from ..compiler.tracer import Tracer
+from ...codegen.emit.ir import I8, Value
+from ...codegen.emit.llvm_stages import StageCalls, Stages
+from ...codegen.graph.program import Program
+from ...compiler.tracer import Tracer
 from .moreau import TouchingRobot, step
 from .moreau_stages import MoreauStages
 from .solve import ATTEMPTS, HALVES, STEPS, TOLERANCE, Attempt

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..codegen.graph.node import Expr
-from ..codegen.graph.program import Program
-from ..compiler.tracer import Tracer
-from ..mechanics.algorithms.coulomb import (
+from ...codegen.graph.node import Expr
+from ...codegen.graph.program import Program
+from ...compiler.tracer import Tracer
+from ...mechanics.algorithms.coulomb import (
     Block,
     ContactLaw,
     ImpulseProblem,
@@ -18,9 +18,9 @@ from ..mechanics.algorithms.coulomb import (
     natural_map,
     residual,
 )
-from ..mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
-from ..mechanics.algorithms.delassus import free_motion, moved
-from ..mechanics.scalar import Scalar, dot, maximum, where
+from ...mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
+from ...mechanics.algorithms.delassus import free_motion, moved
+from ...mechanics.scalar import Scalar, dot, maximum, where
 from .moreau import TouchingRobot
 from .packing import Pack, of
 from .solve import EASE, STIFFEN

@@ -10,13 +10,13 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.function import Function, Spec
-from ..compiler.request import requested
-from ..errors import DrevoWarning, InputError, one_of
-from ..io.given import finite, leading, number, seconds
-from ..mechanics.algorithms.delassus import ContactSlot, MoreauStep
-from ..model.description import Model
-from ..model.dynamics import Described
+from ...codegen.runtime.function import Function, Spec
+from ...compiler.request import requested
+from ...errors import DrevoWarning, InputError, one_of
+from ...io.given import finite, leading, number, seconds
+from ...mechanics.algorithms.delassus import ContactSlot, MoreauStep
+from ...model.description import Model
+from ...model.dynamics import Described
 from .derivatives import StepDerivatives, step_derivatives
 from .ground import ground_of
 from .moreau import TouchingRobot, joint_rows

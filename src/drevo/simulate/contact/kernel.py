@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from ..codegen.emit.ir import I1, Value
-from ..codegen.emit.llvm_stages import StageCalls, Stages
-from ..codegen.graph.program import Program
-from ..compiler.tracer import Tracer
+from ...codegen.emit.ir import I1, Value
+from ...codegen.emit.llvm_stages import StageCalls, Stages
+from ...codegen.graph.program import Program
+from ...compiler.tracer import Tracer
 from . import reference
 from .integrate import Steps
 from .newton import ITERATIONS, TRIALS, Newton

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.graph.evaluate import evaluate_edges
+from ...codegen.graph.evaluate import evaluate_edges
 from .newton import ITERATIONS, TRIALS
 from .stages import HERE, Evaluation
 

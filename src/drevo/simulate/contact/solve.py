@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..mechanics.algorithms.coulomb import (
+from ...mechanics.algorithms.coulomb import (
     ContactLaw,
     ImpulseProblem,
     RowLaw,
@@ -15,7 +15,7 @@ from ..mechanics.algorithms.coulomb import (
     natural_map,
     residual,
 )
-from ..mechanics.algorithms.coulomb_newton import ENOUGH, newton_step
+from ...mechanics.algorithms.coulomb_newton import ENOUGH, newton_step
 
 Array = np.ndarray[Any, Any]
 TOLERANCE = 1e-9  # m/s: of the residual

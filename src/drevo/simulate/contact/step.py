@@ -7,15 +7,15 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..codegen.graph.program import Program
-from ..codegen.runtime.function import Function, Spec
-from ..compiler.request import requested
-from ..errors import InputError, one_of
-from ..io.given import number, seconds, whole
-from ..model.description import Model
-from ..model.dynamics import Described
-from ..model.messages import model_of, names_in
-from ..model.regularity import require_masses
+from ...codegen.graph.program import Program
+from ...codegen.runtime.function import Function, Spec
+from ...compiler.request import requested
+from ...errors import InputError, one_of
+from ...io.given import number, seconds, whole
+from ...model.description import Model
+from ...model.dynamics import Described
+from ...model.messages import model_of, names_in
+from ...model.regularity import require_masses
 from .exact import exact_step
 from .ground import Uneven, ground_of
 from .kernel import step_program

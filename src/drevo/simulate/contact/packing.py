@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..codegen.graph.node import Expr, Graph
-from ..mechanics.scalar import Scalar
+from ...codegen.graph.node import Expr, Graph
+from ...mechanics.scalar import Scalar
 
 Packed = float | tuple[int, int]  # a number, or where it stands and its sign
 
