@@ -153,7 +153,7 @@ def descriptions(rng: Rng) -> Iterator[Call]:
     yield call(drevo.check, r)
     yield call(r.state, {r.joint_names[0]: 0.3})
     yield call(r.rates, {r.joint_names[0]: 0.3})
-    yield call(r.by_name, r.neutral())
+    yield call(r.names_of, r.neutral())
     yield call(drevo.from_dh, dh.table(r))
     yield call(Topology.of, r.model)
     yield call(Topology, [0, 1, 1], ["base", "a", "b", "c"])

@@ -38,10 +38,10 @@ def test_names_there_and_back(name: str, base: str) -> None:
     for shape in ((), (3,), (2, 4)):
         q = random(robot.model, rng, shape)
         v = rng.normal(size=(*shape, robot.nv))
-        assert (robot.state(robot.by_name(q)) == q).all()
-        assert (robot.rates(robot.by_name(v)) == v).all()
+        assert (robot.state(robot.names_of(q)) == q).all()
+        assert (robot.rates(robot.names_of(v)) == v).all()
     assert (robot.state() == robot.neutral()).all() and not robot.rates().any()
-    assert list(robot.by_name(robot.neutral())) == list(robot.joint_names)
+    assert list(robot.names_of(robot.neutral())) == list(robot.joint_names)
 
 
 def test_a_state_by_keywords() -> None:
@@ -67,7 +67,7 @@ def test_wrong_states_are_one_sentence(given: dict[str, Any], sentence: str) -> 
     with pytest.raises(DrevoError, match=sentence):
         robot.state(given)
     with pytest.raises(InputError, match="takes"):
-        robot.by_name(np.zeros(robot.nq + 1))
+        robot.names_of(np.zeros(robot.nq + 1))
     with pytest.raises(InputError, match="values by joint"):
         robot.state([0.3])  # type: ignore[arg-type]
 

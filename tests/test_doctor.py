@@ -293,7 +293,7 @@ def test_a_large_gear_without_armature_is_named(tmp_path: Path) -> None:
     path = tmp_path / "arm.xml"
     path.write_text(MJCF.format(**{**PLAIN, "gear": "100 0 0"}))
     (found,) = drevo.check(path)
-    assert (found.severity, found.kind, found.line) == ("hint", "armature", 4) and "100" in found.what
+    assert (found.severity, found.kind, found.line) == ("hint", "armature", 4) and "100" in found.message
 
 
 # --- the mathematics -------------------------------------------------------------------------------------------
@@ -391,9 +391,9 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.exit_code == 0 and "the limits are crossed" in done.stdout
     assert run(app, ["check", "a.urdf", "--strict"]).exit_code == 1
     data = json.loads(run(app, ["check", "a.urdf", "--json", "--states", "4"]).stdout)
-    assert (
-        [x["kind"] for x in data["findings"]] == ["limits"] and data["findings"][0]["fixable"] and data["checks"]
-    )
+    (row,) = data["findings"]
+    assert (row["kind"], row["severity"], row["fixable"]) == ("limits", "warning", True) and data["checks"]
+    assert "joint0" in row["element"] and "crossed" in row["message"] and row["remedy"]
     done = run(app, ["check", "a.urdf", "--fix", "--strict", "--states", "4"])
     assert done.exit_code == 0 and "saved a-fixed.urdf" in done.stdout and "2 -> 1.25" in done.stdout
     assert run(app, ["check", "a-fixed.urdf", "--strict", "--states", "4"]).exit_code == 0

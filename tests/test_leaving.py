@@ -80,7 +80,8 @@ def test_a_four_bar_as_c(tmp_path: Path) -> None:
             f"{name}_turned",
         }  # and no allocation
         assert sum(d.counts.values()) > 0 and d.about.totals in " ".join(d.c().split())
-    library = compiled("\n".join(d.c() for d in texts.values()), tmp_path, FLAGS.replace(" -O1", " -O1"))
+    assert L.counts == texts["linear_model"].counts and keeping.counts == texts["keeping"].counts
+    library = compiled("\n".join(d.c() for d in texts.values()), tmp_path, FLAGS)
     q, v = hold(r, q + 0.05, np.array([0.3, -0.2, 0.1]), constraints=held)
     now = r.constrained_dynamics(q, v, tau, constraints=held)
     a, N = called(library, "constrained_dynamics", [q, v, tau], [3, 2])

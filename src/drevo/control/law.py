@@ -26,7 +26,7 @@ class Law:
     """tau = law(t, q, v), leading batch dimensions allowed; `over_scalars` is the same on any kind of scalar.
 
     `robot.simulate(q, v, law)` calls it, `drevo.simulate.Control(law)` compiles it into the motion; `c()` gives
-    one C function without allocation, which takes the operations of `write_out().counts` at every call.
+    one C function without allocation, which takes the operations of `counts` at every call.
     """
 
     robot: Dynamics
@@ -56,6 +56,11 @@ class Law:
     def write_out(self, name: str = "law") -> Derivation:
         """The law as equations and code."""
         return write_out_program(self.program(name))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The operations of one call, the most that it can take."""
+        return self.write_out().counts
 
     def c(self, name: str = "law") -> str:
         """C99: void NAME(const double *t, const double *q, const double *v, double *out)."""

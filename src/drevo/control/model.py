@@ -224,6 +224,11 @@ class LinearModel(Pictured):
         """The model as equations and code: x' (or, discrete, the next x) and y of x and u."""
         return write_out_program(self.program(name))
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The operations of one evaluation, as a Derivation counts them."""
+        return self.write_out().counts
+
     def c(self) -> str:
         """C99: void linear_model(const double *x, const double *u, double *out_dx, double *out_y)."""
         return self.write_out().c()

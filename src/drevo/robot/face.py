@@ -20,9 +20,9 @@ from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model, same_description
 from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
-from .by_name import ByName
 from .joints import JointArrays
 from .methods import Methods
+from .names import ByName
 from .of_link import OfLink
 from .tree_text import page_of, tree_of
 

@@ -1,4 +1,4 @@
-"""What the doctor says: where, what is wrong, what to do, and the change that would mend it."""
+"""What the doctor says: of which element, what is wrong, what to do, and the change that would mend it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong or suspicious: where, what, and what to do about it.
+    """One thing that is wrong or suspicious: of which element, what, and what to do about it.
 
     severity: "error" (cannot be computed), "warning" (suspicious), "hint" (worth a look); kind: a key of `KINDS`;
     line: in the file, 0 where there is none; change: what `fix` would do, None where only a person can tell.
@@ -59,18 +59,18 @@ class Finding:
 
     severity: str
     kind: str
-    where: str
-    what: str
+    element: str
+    message: str
     remedy: str
     line: int = 0
     change: Change | None = None
 
     def __str__(self) -> str:
-        return f"{self.severity} [{self.kind}] {self.where}: {self.what}; {self.remedy}"
+        return f"{self.severity} [{self.kind}] {self.element}: {self.message}; {self.remedy}"
 
     def row(self) -> dict[str, Any]:
         """The fields as plain values, for tables and JSON."""
-        found = {k: getattr(self, k) for k in ("severity", "kind", "where", "line", "what", "remedy")}
+        found = {k: getattr(self, k) for k in ("severity", "kind", "element", "line", "message", "remedy")}
         return {**found, "fixable": self.change is not None}
 
 
@@ -125,7 +125,7 @@ class Findings:
         """A line for every finding; those that say the same of several elements share one."""
         same: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
         for f in self.found:
-            same[f.severity, f.kind, f.what, f.remedy].append(f.where)
+            same[f.severity, f.kind, f.message, f.remedy].append(f.element)
         return [
             f"{severity:7} {', '.join(places[:4])}{f' and {len(places) - 4} more' * (len(places) > 4)}: "
             f"{what}; {remedy} [{kind}]"

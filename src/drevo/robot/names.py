@@ -35,14 +35,14 @@ class ByName:
         """
         return self._placed("rates", np.zeros(self.model.nv), self._parts("v"), given, joints)
 
-    def by_name(self, x: ArrayLike) -> dict[str, Any]:
+    def names_of(self, x: ArrayLike) -> dict[str, Any]:
         """Joint -> its part of q, (..., nq), or of v, a, tau, (..., nv): a number, or an array (..., n).
 
         Where nq and nv differ, the size of x tells which it is. The inverse of `state` and `rates`.
         """
-        array, nq, nv = finite("by_name", x), self.model.nq, self.model.nv
+        array, nq, nv = finite("names_of", x), self.model.nq, self.model.nv
         if not array.ndim or array.shape[-1] not in (nq, nv):
-            raise InputError(f"by_name takes (..., {nq}) or (..., {nv}), not {array.shape}")
+            raise InputError(f"names_of takes (..., {nq}) or (..., {nv}), not {array.shape}")
         places = self._parts("q" if array.shape[-1] == nq else "v")
         parts = {name: array[..., place] for name, place in places.items()}
         return {name: part[..., 0][()] if part.shape[-1] == 1 else part for name, part in parts.items()}
