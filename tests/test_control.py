@@ -290,6 +290,21 @@ def test_a_plane_out_of_reach(start: list[float]) -> None:
         simulate(r, start, tau=Control(law), duration=3.0)
 
 
+@pytest.mark.parametrize("way", ["compiled law", "law", "feedback"])
+def test_a_plane_a_hundred_metres_away(way: str) -> None:
+    """The motion runs wild long before the arm is stretched: it is the target that is at fault, not the step."""
+    r = drevo.load("three-link")
+    plane = constraint.point_on_plane("link3", (0.1, 0.2, 0.0), (1, 0, 0), offset=100.0)
+    law = stabilise(r, plane, 25.0, 10.0)
+    given: dict[str, Any] = {"compiled law": {"tau": Control(law)}, "law": {"tau": law}}.get(way) or {
+        "constraints": [plane], "stabilise": (10.0, 25.0)
+    }  # fmt: skip
+    for method in ("rk4",) if way == "law" else ("rk4", "gauss4", "dop853"):  # Python's law is slow
+        with pytest.raises(drevo.NumericsError, match=r"^simulate: at t = .*out of reach") as e:
+            simulate(r, [0.1, 0.2, 0.3], duration=0.5, method=method, **given)
+        assert "off by 98" in str(e.value) and "too long" not in str(e.value)
+
+
 def test_weak_directions() -> None:
     """Efforts are bounded and without a jump on the way to lost rank, where a direction is no longer followed."""
     r = two_bars()

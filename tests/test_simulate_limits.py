@@ -32,6 +32,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "one event": ({"events": 3}, "events holds int"),
     "every": ({"every": 2.5}, "every is 2.5; it must be a whole number"),
     "duration": ({"duration": "1"}, "duration is '1'; it must be a positive number of seconds"),
+    "a subnormal duration": ({"duration": 1e-320, "method": "dop853"}, "duration is .* seconds from 2.2"),
+    "a subnormal step": ({"step": 1e-320}, "step is .* seconds from 2.2"),
     "no duration": ({"duration": None}, "duration is None"),
     "complex duration": ({"duration": 1j}, "duration is 1j"),
     "step nan": ({"step": float("nan")}, "step is nan"),
@@ -84,15 +86,17 @@ def test_events_and_integrators_are_checked() -> None:
     for given, words in (
         ({"rows": None}, "rows must hold real numbers"), ({"rows": ((0.0, 1.0),)}, "rows has shape"),
         ({"rows": ()}, "1 weights need 1 rows of 1 numbers"), ({"errors": 2.5}, "errors has shape"),
-        ({"name": 1.0}, "its name and its reference are text"), ({"order": 1.5}, "order is 1.5"),
+        ({"name": 1.0}, "name is 1.0; it must be text"), ({"name": 2000 * "q"}, "text of at most 100"),
+        ({"reference": None}, "reference is None; it must be text"), ({"order": 1.5}, "order is 1.5"),
         ({"errors": [[1.0]] * 3}, "2 errors at most"), ({"q_weights": (1.0, 2.0)}, "q_weights has shape"),
     ):  # fmt: skip
         right = {"name": "own", "order": 1, "rows": ((0.0,),), "weights": (1.0,), "reference": ""}
         with pytest.raises(InputError, match=words):
             Integrator(**right | given)
     assert Integrator("own", 1, np.zeros((1, 1)), [1], "").rows == ((0.0,),)
-    with pytest.raises(InputError, match="its name must be text"):
-        Event(half, name=1.0)
+    for name in (1.0, 2000 * "q"):
+        with pytest.raises(InputError, match=r"event: name is .*; it must be text of at most 100 characters"):
+            Event(half, name=name)
 
 
 def test_a_table_that_cannot_be_written(chain: Robot) -> None:

@@ -45,6 +45,7 @@ from .terms import constraint_terms, held_at
 
 STRIDE = 0.5  # rad or m: the longest step of an assembly
 STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
+CLOSE = 1e-6  # rad or m: what is within reach, at its very edge too, where steps close slowly
 START = 0.0  # the time, s, and what else is meant where nothing is given
 new = object.__new__
 
@@ -333,14 +334,27 @@ def assemble(
     done = []
     for row in x.reshape(-1, robot.nq):
         terms = _terms(robot, given.found, time, held_at(robot, given.found, row))
-        done.append(_assembled(robot, given.names, terms, row, free, *until))
+        closed, off = _assembled(robot, given.names, terms, row, free, *until)
+        if off:
+            raise NumericsError(
+                f"robot {robot.name!r} cannot be assembled from here: {off}; begin at another configuration, keep "
+                "fewer joints, or correct lengths"
+            )
+        done.append(closed)
     return np.array(done).reshape(x.shape)
+
+
+def out_of_reach(robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array) -> str:
+    """What no configuration that is found from q meets within CLOSE, as a sentence; or ""."""
+    off = _assembled(robot, names, terms, q, np.ones(robot.nv, bool), CLOSE, 100)[1]
+    return f"the target is out of reach: {off}; give one that the robot can reach" if off else ""
 
 
 def _assembled(
     robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
-) -> Array:
-    rng, best = np.random.default_rng(0), np.inf
+) -> tuple[Array, str]:
+    """A configuration that closes, and ""; or the nearest, and how far it is off."""
+    rng, best, nearest = np.random.default_rng(0), np.inf, q
     said = ""
     for spread in np.linspace(0.0, FURTHEST, STARTS):
         start = robot.integrate(q, np.where(free, spread * rng.normal(size=robot.nv), 0.0))
@@ -348,13 +362,10 @@ def _assembled(
             near, gap = _nearer(robot, terms, start, free, tolerance, steps)
         size = np.abs(gap).max(initial=0.0)
         if size <= tolerance:
-            return near
+            return near, ""
         if size < best:
-            best, said = size, _worst(names, gap)
-    raise NumericsError(
-        f"robot {robot.name!r} cannot be assembled from here: at best {said} where no small motion brings it "
-        f"closer, from {STARTS} starts; begin at another configuration, keep fewer joints, or correct lengths"
-    )
+            best, nearest, said = size, near, _worst(names, gap)
+    return nearest, f"at best {said} where no small motion brings it closer, from {STARTS} starts"
 
 
 def _nearer(

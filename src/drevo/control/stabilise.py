@@ -9,7 +9,7 @@ obey f'' + G1 f' + G0 f = 0 (3.5); redundant rows need scalar gains for it, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ..compiler.tracer import Tracer
 from ..constrained.checks import gain, refuse_unstable, square
 from ..constrained.collection import all_rows, collect, labels
 from ..constrained.constraint import Constraint, Weld
+from ..constrained.dynamics import out_of_reach
 from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
@@ -143,6 +144,11 @@ class Stabiliser(Law):
             "singular there: begin elsewhere, drop rows that repeat others, give damping= to stabilise, or the "
             "law as it is, tau=law, which takes singular values"
         )
+
+    def out_of_reach(self, t: float, q: Array) -> str:
+        """What of the target no configuration meets, as far as is found from q; a part of a sentence, or ""."""
+        terms = partial(constraint_terms, self.robot, self.constraints, t=t)
+        return out_of_reach(self.robot, labels(self.constraints), terms, q)
 
     @cached_property
     def _usual(self) -> Array:

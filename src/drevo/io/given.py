@@ -16,6 +16,7 @@ from ..errors import DrevoError, InputError, NumericsError, shown
 Array = np.ndarray[Any, Any]
 ShapePattern = Sequence[Any]  # sizes; None fits any size, and `...` in front any leading dimensions
 FLOAT = np.dtype(float)
+NORMAL = float(np.finfo(float).tiny)  # the least number of all digits
 
 
 # -- arrays -------------------------------------------------------------------------------------------------
@@ -117,8 +118,8 @@ def positive(what: str, x: Any, unit: str = "", least: float = 0.0) -> float:
 
 
 def seconds(what: str, x: Any) -> float:
-    """A finite time above 0."""
-    return positive(what, x, " of seconds")
+    """A finite time above 0; compiled motions take a subnormal number for 0, and would never come to its end."""
+    return positive(what, positive(what, x, " of seconds"), " of seconds", NORMAL)
 
 
 def whole(what: str, x: Any, least: int = 1, most: float = math.inf, use: str = "") -> int:
@@ -136,6 +137,13 @@ def flag(what: str, x: Any) -> bool:
     if not isinstance(x, (bool, np.bool_)):
         raise InputError(f"{what} is {shown(x)}; it must be True or False")
     return bool(x)
+
+
+def short_text(what: str, x: Any, most: int = 100) -> str:
+    """Text that can be shown."""
+    if not isinstance(x, str) or len(x) > most:
+        raise InputError(f"{what} is {shown(x)}; it must be text of at most {most} characters")
+    return x
 
 
 def callable_given(what: str, x: Any, usage: str) -> Callable[..., Any]:

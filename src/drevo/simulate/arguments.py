@@ -15,12 +15,12 @@ from ..constrained.passive import acting_in
 from ..errors import InputError, NumericsError
 from ..io.given import Array, leading, numbers
 from ..mechanics.acting import without_passive
-from ..mechanics.configuration import require_unit_quaternions
+from ..mechanics.configuration import neutral, require_unit_quaternions
 from ..model.dynamics import Dynamics
 from .checks import require_memory
 from .compiled_motion import CompiledMotion, compile_motion, owners
 from .constraints import HeldConstraints
-from .control import Control, law_digest, law_function
+from .control import Control, beyond_law, law_digest, law_function
 from .motion import StateRates, numeric_rates, quaternions
 
 Efforts = Callable[[float, Array, Array], ArrayLike]
@@ -146,6 +146,9 @@ def checked_law(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Num
             found = efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv))
         except TypeError as error:
             raise InputError(f"tau(t, q, v) raised TypeError: {error}; correct it") from error
+        except NumericsError as error:
+            off = beyond_law(efforts, t, neutral(robot.model))
+            raise NumericsError(f"simulate: at t = {t:.6g} s {off or error}") from None
         given = numbers("tau(t, q, v)", found, (..., robot.nv))
         try:
             return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)

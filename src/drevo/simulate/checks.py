@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ..errors import InputError
 from ..io.memory import lent
 
 STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given
+WILD = 1e4  # rad, m, or their rates: what a motion that has left all bounds is beyond
 FINEST = 1e-14  # rtol: doubles hold little more than 15 digits
+
+
+def is_tame(x: np.ndarray[Any, Any]) -> bool:
+    """Whether coordinates or rates are those of a motion that has not left all bounds."""
+    return bool(np.abs(x).max(initial=0.0) < WILD)  # false of NaN
 
 
 # -- a bound on the work ------------------------------------------------------------------------------------

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 from ..constrained.checks import TermsAt, feedback
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, project_state
+from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, out_of_reach, project_state
 from ..constrained.numbers import anchored
 from ..constrained.solve import factor_of, factors_of, independent_rows, spanned_by_rows
 from ..constrained.terms import ConstraintTerms, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
 from . import layout
+from .checks import is_tame
 from .motion import APART, PIVOT, Rule
 
 Array = np.ndarray[Any, Any]
@@ -158,7 +159,7 @@ class HeldConstraints:
 
         first: where in the batch these rows begin.
         """
-        if self.rule is None or self.sizes is None or not (np.isfinite(q).all() and np.isfinite(v).all()):
+        if self.rule is None or self.sizes is None or not (is_tame(q) and np.isfinite(v).all()):
             return None
         rows, kept, dropped = slice(first, first + len(q)), self.rule.kept, self.rule.dropped
         c = replace(self, places=self.places[rows]).terms(t, q, v)
@@ -182,6 +183,13 @@ class HeldConstraints:
             f"{when} the constraints gain rank: {name} followed from the others at the start and is now off by "
             f"{gap:.3g}; begin at a configuration where no row follows from the others"
         )
+
+    def out_of_reach(self, t: float, q: Array, row: int) -> str:
+        """What feedback is to close and no configuration does, as far as is found from q (nq,), or ""."""
+        if self.feedback is None:
+            return ""
+        held = replace(self, places=self.places[row])
+        return out_of_reach(self.robot, self.names, partial(held.terms_in_flight, t), q)
 
     def _largest(self, t: float, x: Array, which: Sequence[int], first: int) -> tuple[str, str, float]:
         """When and in which row of the batch, the name of the constraint's row, the largest of x (count, rows)."""

@@ -77,6 +77,13 @@ class Control:
         return found
 
 
+def beyond_law(tau: object, t: float, q: Any) -> str:
+    """What a law of constraints, or a Control of one, cannot reach, as far as is found from q (nq,); or ""."""
+    law = getattr(tau, "law", tau)
+    told = getattr(getattr(law, "__self__", law), "out_of_reach", None)
+    return told(t, q) if told else ""
+
+
 def damping(coefficients: float | Sequence[float]) -> Control:
     """tau = -d v, N m s/rad or N s/m: one number for all joints, or nv of them."""
 

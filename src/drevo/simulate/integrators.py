@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import InputError, one_of, shown
-from ..io.given import finite, whole
+from ..errors import InputError, one_of
+from ..io.given import finite, short_text, whole
 
 TableauRow = tuple[float, ...]
 ESTIMATES = 2  # of the error of a step
@@ -31,9 +31,8 @@ class Integrator:
     errors: tuple[TableauRow, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not isinstance(self.reference, str):
-            raise InputError(f"integrator {shown(self.name)}: its name and its reference are text")
-        here = f"integrator {self.name!r}"
+        here = f"integrator {short_text('integrator: name', self.name)!r}"
+        short_text(f"{here}: reference", self.reference, 300)
         object.__setattr__(self, "order", whole(f"{here}: order", self.order))
         s = finite(f"{here}: weights", self.weights, (None,), InputError).size
         if not s:

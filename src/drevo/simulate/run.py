@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike
 
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
-from ..errors import InputError, NumericsError, shown
-from ..io.given import Array, callable_given, flag, positive, seconds, whole
+from ..errors import InputError, NumericsError
+from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics
 from . import layout
 from .adaptive import Adaptive, TimedState
 from .arguments import Efforts, RightHandSide, right_hand_side, start
-from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded
+from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded, is_tame
 from .compiled_motion import CompiledMotion, owners
 from .constraints import HeldConstraints
-from .control import Control
+from .control import Control, beyond_law
 from .integrators import Integrator, integrator
 from .state import EngineState
 from .table import Occurrence, Table
@@ -32,7 +32,6 @@ BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a bloc
 CHUNKS = 100  # of a long motion: between them interrupts and the progress bar have their turn
 FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
 RECENT = 20  # records that may tell why a motion ended
-WILD = 1e4  # rad, m, or their rates: what a motion that has left all bounds is beyond
 TINY = 1e-290  # s: a step below it divides by zero
 ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
 
@@ -47,9 +46,7 @@ class Event:
     name: str = "event"
 
     def __post_init__(self) -> None:
-        who = f"event {shown(self.name)}"
-        if not isinstance(self.name, str):
-            raise InputError(f"{who}: its name must be text")
+        who = f"event {short_text('event: name', self.name)!r}"
         callable_given(f"{who}: function", self.function, "(t, q, v)")
         whole(f"{who}: direction", self.direction, -1, 1, ": rising, both or falling")
         flag(f"{who}: terminal", self.terminal)
@@ -143,13 +140,14 @@ class _Run:
     rhs: RightHandSide = field(init=False)
     under: HeldConstraints | None = None
     passive: bool = True
+    tau: Any = None
     found: list[Occurrence] = field(default_factory=list)
 
     def prepare(self, under: HeldConstraints | None, tau: Any, passive: bool) -> None:
         """The right-hand side, and the state put on its constraints."""
         if under is not None:
             under, self.q, self.v = under.start(self.q, self.v)
-        self.under, self.passive = under, passive
+        self.under, self.passive, self.tau = under, passive, tau
         self.rhs = right_hand_side(self.robot, tau, self.lead, under, passive)
 
     def state(self, rows: slice, step: float) -> EngineState:
@@ -326,14 +324,24 @@ class _Run:
     def explain(self, state: EngineState, rows: slice, before: Sequence[TimedState]) -> str:
         """Why a motion has ended; before: states that it passed."""
         now = state.t0 + state.k * state.h, state.q, state.v
-        return self.lost([now, *before]) or _stopped(self.robot, state, rows, self.under)
+        return (
+            self.lost([now, *before])
+            or self.out_of_reach(now[0], rows.start)
+            or _stopped(self.robot, state, rows, self.under)
+        )
+
+    def out_of_reach(self, t: float, row: int) -> str:
+        """What feedback or a law is to reach at that time and cannot, as far as is found from the start."""
+        off = self.under.out_of_reach(t, self.q[row], row) if self.under else ""
+        off = off or beyond_law(self.tau, t, self.q[row])
+        return f"simulate: at t = {t:.6g} s {off}" if off else ""
 
     def lost(self, nodes: Sequence[TimedState]) -> str:
         """What the law of control says of states near the end; those of a motion run wild say nothing."""
         control = self.rhs.control
         for t, q, v in nodes if control else ():
             for row in range(len(q)):
-                tame = max(np.abs(q[row]).max(initial=0.0), np.abs(v[row]).max(initial=0.0)) < WILD
+                tame = is_tame(q[row]) and is_tame(v[row])
                 reason = control.reason(t, q[row], v[row]) if control and tame else ""
                 if reason:
                     where = f" in row {row} of the batch" if len(q) > 1 else ""
@@ -430,7 +438,7 @@ def _lost_pivot(robot: Dynamics, q: Array, first: int) -> str | None:
     """The sentence on the first row where M is singular."""
     rest = np.zeros(robot.nv)
     for r, row in enumerate(q):
-        if not np.abs(row).max(initial=0.0) < WILD:  # what has left all bounds has done so for another reason
+        if not is_tame(row):  # what has left all bounds has done so for another reason
             continue
         try:
             robot.forward_dynamics(row, rest, rest)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ...errors import InputError, shown
-from ...io.given import Array, positive, whole
+from ...io.given import Array, positive, short_text, whole
 
 MOST = 10_000  # steps
 LONGEST = 100_000  # ticks of one duration
-LONG = 100  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Gait:
     tick: float = 0.01
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or len(self.name) > LONG:
-            raise InputError(f"gait: name is {shown(self.name)}; it must be text of at most {LONG} characters")
+        short_text("gait: name", self.name)
         for f in fields(self):
             x = getattr(self, f.name)
             if f.name != "name":

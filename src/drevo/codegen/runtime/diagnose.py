@@ -187,14 +187,12 @@ def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool
 def _too_large(m: Manifest, ins: Sequence[Array], r: int) -> str | None:
     """The largest input of a row, where angles of that size have no sine or its powers are beyond all numbers."""
     sizes = [(float(np.abs(x[r]).max()), int(np.abs(x[r]).argmax()), i) for i, x in enumerate(ins) if x.shape[1]]
-    if not sizes:
-        return None
-    largest, k, i = max(sizes)
-    name, shape = m.inputs[i]
-    said = f"{_entry(name, shape, k)} is as large as {largest:.3g}"
-    single = ins[i].dtype == np.float32
-    if name == "q" and largest > 2.0 ** (20 if single else 40):
-        return f"{said}, and angles are limited to 2^40, in float32 to 2^20"
-    if largest > _HUGE[single]:
-        return f"{said}, and what is computed from it is beyond the largest number"
+    for largest, k, i in sorted(sizes, reverse=True):
+        name, shape = m.inputs[i]
+        said = f"{_entry(name, shape, k)} is as large as {largest:.3g}"
+        single = ins[i].dtype == np.float32
+        if name == "q" and largest > 2.0 ** (20 if single else 40):
+            return f"{said}, and angles are limited to 2^40, in float32 to 2^20"
+        if largest > _HUGE[single]:
+            return f"{said}, and what is computed from it is beyond the largest number"
     return None
