@@ -65,16 +65,6 @@ class MotionTerms:
         """Whether its rows are, in threes, along the axes of the base."""
         return False
 
-    def moved(self, x: Vector) -> list[Scalar]:
-        """M x."""
-        out: list[Scalar] = [0.0] * len(x)
-        for r, row in enumerate(self.M):
-            for c, m in row.items():
-                out[r] = out[r] + m * x[c]
-                if c != r:
-                    out[c] = out[c] + m * x[r]
-        return out
-
     def solved(
         self,
         force: Vector,
@@ -93,12 +83,14 @@ class MotionTerms:
         columns = [[row[v] for row in jacobian] for v in order]
         found = {i: x for i, x in (start or {}).items() if not is_zero(x)}
         sides = [side for side in sides if not all(map(is_zero, side))]
+        forced = not all(map(is_zero, force))
         turned = self._turned_rows()
         tail = SolveTail(
-            order, lower, touched_rows(columns, lower), m, tuple(found), len(sides), agree, turned, self.tree.loose
-        )
+            order, lower, touched_rows(columns, lower), m, tuple(found), len(sides), agree, forced, turned,
+            self.tree.loose,
+        )  # fmt: skip
         t.output("motion", [*[0.0] * (n + m + 1), *self.q, *self.v])
-        t.output("force", [force[v] for v in order])
+        t.output("force", [force[v] for v in order] if forced else [])
         t.output("gamma", gamma)
         t.output("start", [*found.values()])
         t.output("turn", [x for row in body_poses(self.tree, self.q)[0].R for x in row] if turned else [])
@@ -226,9 +218,11 @@ def _fed_back(t: Tracer, rows: ConstraintRows, fed: str) -> list[Scalar]:
 
 
 def impact_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
-    """Velocities after an impact: f' after is -restitution f' before; f_t is what rates are asked for at rest."""
+    """Velocities after an impact, v + x with M x = Gamma^T N: f' after, f' + Gamma x, is -restitution f' before.
+
+    f_t is what rates are asked for at rest.
+    """
     x = motion_terms("impact", model, pattern)
     (e,) = x.t.input("restitution", 1)
-    explicit = x.explicit()
-    gamma = [f + e * rate for f, rate in zip(explicit, x.rows().rate)]
-    return x.solved(x.moved(x.v), gamma, [explicit])
+    gamma = [rate + e * rate for rate in x.rows().rate]
+    return x.solved([0.0] * len(x.v), gamma, [x.explicit()], dict(enumerate(x.v)))

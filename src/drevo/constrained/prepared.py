@@ -22,6 +22,7 @@ from .collection import collect, is_lasting, labels
 from .constraint import KINDS, Constraint, Contact
 from .large import by_loops
 from .numbers import Numbered, pattern_of, settled
+from .results import answer_indices
 from .terms import ConstraintTerms, constraint_function
 
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
@@ -70,6 +71,7 @@ class PreparedSet:
     def __init__(self, robot: Dynamics, found: tuple[Constraint, ...]) -> None:
         self.robot, self.found = robot, found
         self.nq, self.nv, self.size = robot.nq, robot.nv, sum(c.size for c in found)
+        self.of_x, self.of_N = answer_indices(self.nv, self.size)
         apart = Numbered.of(settled(robot.model, found))
         self.numbers = [np.array(apart.numbers, float)] if apart.numbers else []
         self.kernels: Kernels | None = None

@@ -14,12 +14,28 @@ from .terms import ConstraintTerms
 AnyOnRows = TypeVar("AnyOnRows", bound="OnRows")
 
 
+AnswerIndex = tuple[Any, slice]
+
+
+def answer_indices(nv: int, size: int) -> tuple[AnswerIndex, AnswerIndex]:
+    """Where x and N stand in what kernels give."""
+    return (..., slice(nv)), (..., slice(nv, nv + size))
+
+
 class RowSizes(NamedTuple):
     """Of a set: names of its rows, rates of its robot, rows."""
 
     names: tuple[str, ...]
     nv: int
     size: int
+
+    @property
+    def of_x(self) -> AnswerIndex:
+        return answer_indices(self.nv, self.size)[0]
+
+    @property
+    def of_N(self) -> AnswerIndex:
+        return answer_indices(self.nv, self.size)[1]
 
 
 class OnRows:
@@ -57,10 +73,6 @@ class OnRows:
     def __reduce__(self) -> tuple[Any, ...]:
         sizes = RowSizes(self._set.names, self._set.nv, self._set.size)
         return _rebuilt, (type(self), sizes, self._motion, ConstraintTerms(*self._terms))
-
-    def _part(self, first: int, size: int) -> Array:
-        part: Array = self._motion[..., first : first + size]
-        return part
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -100,11 +112,13 @@ class ConstrainedMotion(OnRows):
 
     @property
     def a(self) -> Array:
-        return self._part(0, self._set.nv)
+        found: Array = self._motion[self._set.of_x]
+        return found
 
     @property
     def reactions(self) -> Array:
-        return self._part(self._set.nv, self._set.size)
+        found: Array = self._motion[self._set.of_N]
+        return found
 
     @property
     def gamma(self) -> Array:
@@ -127,11 +141,13 @@ class Impact(OnRows):
 
     @property
     def v(self) -> Array:
-        return self._part(0, self._set.nv)
+        found: Array = self._motion[self._set.of_x]
+        return found
 
     @property
     def impulses(self) -> Array:
-        return self._part(self._set.nv, self._set.size)
+        found: Array = self._motion[self._set.of_N]
+        return found
 
 
 @result

@@ -47,8 +47,8 @@ class SolveTail(Tail):
     order: rates in the order of elimination, in which the steps leave vectors and matrices. lower: where L has
     entries, by rows. touched: by rate, the first and one past the last row of Gamma that it moves. rows: m.
     starting: rates to whose x `start` is added. sides: vectors that dependent rows must agree on, beside what the
-    rows need, where `agree`. turned: where threes of N begin that `turn`, a rotation, takes into the world's axes.
-    loose: rates by whose runs pivots are tested, see `guard_pivots`.
+    rows need, where `agree`. forced: whether there is a force. turned: where threes of N begin that `turn`, a
+    rotation, takes into the world's axes. loose: rates by whose runs pivots are tested, see `guard_pivots`.
     """
 
     first: ClassVar[tuple[str, ...]] = FIRST
@@ -59,6 +59,7 @@ class SolveTail(Tail):
     starting: tuple[int, ...]
     sides: int
     agree: bool
+    forced: bool
     turned: tuple[int, ...]
     loose: Mapping[int, Loose]
 
@@ -97,7 +98,7 @@ class SolveTail(Tail):
         for port in low.outputs[-self.hidden :][: len(self.first)]:
             starts.append(at)
             at += port.size
-        n, m = len(self.order), self.rows
+        n, m, at = len(self.order), self.rows, -(-at // w) * w
         own = (2 * n + m) * padded(m) + n * padded(n) if w > 1 else 0
         return Room((*starts, *parts), at, own + self.beside(l), self.stays(l))
 
@@ -143,6 +144,7 @@ class SolveTail(Tail):
             J[:, slice(*self.touched[i]), i] = x
         held = np.asarray(np.isfinite(M).all((1, 2)) & np.isfinite(J).all((1, 2)))
         M[~held], J[~held] = np.eye(n), 0.0
+        force = force if self.forced else np.zeros((len(force), n))
         D, L = factors_of(M)
         held &= (pivot_shares(M, D, L) > FLOOR[8]).all(-1)
         root = np.swapaxes(L, -1, -2) * np.sqrt(np.where(held[:, None], D, 1.0))[:, None, :]
@@ -210,7 +212,8 @@ class TailSolve:
         tail, out, n, m = self.tail, self.place.outputs[0], self.n, self.m
         made = PartFactors.of(self.inertia(), tail.lower, self.by)
         schur, M = Schur(made.factors, self.parts(), self.by, tail.touched, m), made.factors
-        needed = schur.needed(self.vector("force", n), self.vector("gamma", m))
+        force = self.vector("force", n) if tail.forced else [0.0] * n
+        needed = schur.needed(force, self.vector("gamma", m))
         x, N = schur.solved(needed)
         start, turn = self.vector("start", len(tail.starting)), self.vector("turn", 9 * bool(tail.turned))
         N = tail.in_the_world(N, turn)

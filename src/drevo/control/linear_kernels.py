@@ -81,7 +81,9 @@ class _Columns:
         rest = [0.0] * (2 * n * n + 2 * n * k + m * (2 * n + k))
         lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
         columns = [[row[i] for row in rows] for i in f.order]
-        tail = ColumnsTail(tuple(f.order), lower, touched_rows(columns, lower), m, (), 0, False, (), {}, driven)
+        tail = ColumnsTail(
+            tuple(f.order), lower, touched_rows(columns, lower), m, (), 0, False, True, (), {}, driven
+        )
         t.output("model", [top, rest, point])
         t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
         t.output("E", f.inverse)

@@ -12,7 +12,7 @@ from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
 from .llvm_ports import column_ports, sample_ports, tile_ports
 from .llvm_stages import emit_stages
-from .llvm_tail import NO_ROOM, Tail, add_with_tail
+from .llvm_tail import NO_ROOM, Tail, add_with_tail, whole_lines
 from .llvm_target import Arena as Arena
 from .llvm_target import Target as Target
 from .llvm_target import arena_of
@@ -45,7 +45,7 @@ def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None, 
     split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
     rooms = [tail.room(low, l) if tail else NO_ROOM for l in (one, many)]
     arena = arena_of(seen, target, split.slots + rooms[1].values(many), layout)
-    scratch = (split.slots + rooms[0].values(one)) * one.size
+    scratch = (whole_lines(split.slots, one) + rooms[0].values(one)) * one.size
     ports = [tile_ports(many, arena) if layout == "rows" else column_ports(seen, many)]
     if low.across is not None:
         add_across(m, low.across, low, target)

@@ -207,7 +207,7 @@ class _Entry(Builtin):
         """One sample, where its arrays stand."""
         f, t = self.f, self.target.scalar
         apart = self.scratch > STACK
-        scratch = self.memory(self.scratch, otherwise) if apart else f.alloca(I64, -(-self.scratch // 8))
+        scratch = self.memory(self.scratch, otherwise) if apart else f.alloca("<8 x i64>", -(-self.scratch // 64))
         self.status.store(f.zero(t))
         restore = flush_subnormals(f, self.target)
         f.call(VOID, "one", *(x.data for x in arrays), *(data for data, _ in outs), scratch, self.status)

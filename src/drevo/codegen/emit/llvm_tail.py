@@ -39,6 +39,11 @@ class Room(NamedTuple):
 NO_ROOM = Room((), 0, 0)
 
 
+def whole_lines(count: int, l: Lanes) -> int:
+    """So many values in whole vectors, of one sample: a vector that is read in parts may not cross a line."""
+    return count if l.lanes > 1 else -(-count // 8) * 8
+
+
 class Column(NamedTuple):
     """A port of a sample, or of the samples of a tile: entry k is k values on, or a register."""
 
@@ -107,7 +112,7 @@ def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     ports, l, name, whole = kernel.ports, kernel.l, kernel.name, len(kernel.split.runs) == 1
     room, own = tail.room(kernel.low, l), {"scratch": ALONE, "status": ALONE}
     f = m.function(name, VOID, ports.arguments | own, attributes=' "stackrealign"')
-    memory = f.scratch.at(kernel.split.slots * l.bytes, I8)
+    memory = f.scratch.at(whole_lines(kernel.split.slots, l) * l.bytes, I8)
     places = [Address("%hidden", k * l.bytes, own=True) for k in room.starts]
     if whole:
         places = [
