@@ -9,13 +9,16 @@ WORKERS ?= auto
 # tests of a file share what they compile; a worker each, and no threads of BLAS that wait for each other
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
+.PHONY: demo test learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
 
 test: $(VENV)/.test            ## all tests
 	$(PYTEST) -m "not nightly"
+
+learn: $(VENV)/.learn          ## a cheetah learns to run, by PyTorch on the processor: some six minutes
+	$(BIN)/python examples/learn_to_run.py
 
 bench: $(VENV)/.bench          ## Drevo against its peers, into benchmarks/
 	$(BIN)/python benchmarks/peers.py
@@ -116,6 +119,11 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install -e '.[test,bench]'
 	$(BYTECODE)
 	@touch $@ $(VENV)/.test $(VENV)/.core
+
+# of PyTorch what needs no graphics processor, a tenth of the other
+$(VENV)/.learn: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e '.[torch,rl]' --extra-index-url https://download.pytorch.org/whl/cpu
+	@touch $@ $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install -e '.[test,dev]'

@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent.parent / "examples"
 RUNS = {  # name -> arguments, what the last lines must hold
     "equations.py": (["."], ("written: arm.md", "written: arm.c", "@article{khalil1987")),
     "learn_inertia.py": ([], ("parameters: ",)),
+    "learn_to_run.py": (["--seeds", "0", "--steps", "10000", "--episodes", "1"], ("in MuJoCo", "1 seeds in ")),
     "optimise_trajectory.py": ([], ("rounds of 1000 steps",)),
     "regulator.py": ([], ("poles: [-", "rad after 10 s")),
     "streaming.py": (["puma560", "--samples", "1e5"], ("1e+05 times inverse_dynamics",)),
@@ -25,7 +26,12 @@ def test_every_example_is_run() -> None:
     assert {p.name for p in FOLDER.glob("*.py")} == {*RUNS}
 
 
-NEEDS = {"learn_inertia.py": "torch", "optimise_trajectory.py": "jax", "swing_up.py": "casadi"}
+NEEDS = {
+    "learn_inertia.py": "torch",
+    "learn_to_run.py": "torch",
+    "optimise_trajectory.py": "jax",
+    "swing_up.py": "casadi",
+}
 MARKED = [pytest.param(n, marks=pytest.mark.needs(NEEDS[n]) if n in NEEDS else ()) for n in RUNS]
 
 

@@ -67,8 +67,8 @@ def compile(
     """
     own = model_of(robot, "compile")
     if isinstance(quantity, str) and quantity == "step":
-        plain = (dtype, target, layout, packed, formalism, external, passive, product) == PLAIN
-        return _step(robot, plain, Spec(check=check), {**options, "parameters": parameters})
+        plain = (dtype, target, layout, packed, formalism, external, passive) == PLAIN
+        return _step(robot, plain, Spec(check=check), {**options, "parameters": parameters, "product": product})
     model, more = (own, {}) if isinstance(symmetric, str) and symmetric == "auto" else _taken(own, symmetric)
     robot = robot if model is own else model
     if target != "cpu":
@@ -89,7 +89,7 @@ def compile(
     return function
 
 
-PLAIN = ("float64", "cpu", "rows", False, "auto", (), False, ())  # what a step is compiled with
+PLAIN = ("float64", "cpu", "rows", False, "auto", (), False)  # what a step is compiled with
 
 
 def _step(robot: Any, plain: bool, spec: Spec, options: Mapping[str, Any]) -> Function:
@@ -98,7 +98,7 @@ def _step(robot: Any, plain: bool, spec: Spec, options: Mapping[str, Any]) -> Fu
         raise InputError("compile: a step is one of a Robot: give what drevo.load returns")
     if not plain:
         raise InputError(
-            "compile: a step takes dt, ground, law, method, repeat, friction, parameters and check, nothing else"
+            "compile: a step takes dt, ground, law, method, repeat, friction, parameters, product and check alone"
         )
     found: Function = robot.step_function(spec=spec, **options)
     return found

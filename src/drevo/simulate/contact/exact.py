@@ -79,11 +79,13 @@ def exact_step(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spe
     """The step that `contact.step.compile_step` has been asked for."""
     _, _, method, dt, times, friction, _, bounce, touching, *_ = asked
     one_of("step: method", method, ("moreau",), InputError)
-    *_, last, parameters = asked
+    *_, last, product, parameters = asked
     if parameters:
         raise InputError("step: parameters are for law='soft'; the exact law takes the numbers of its model")
     if last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
+    if product:
+        raise InputError("step: products are for law='soft'; `exact_step_derivatives` has those of the exact law")
     what = exact_robot(model, dt, floor, friction, bounce, touching)
     return requested(robot, asked, partial(moreau_program, what, repeat=times), spec=spec)
 

@@ -145,6 +145,7 @@ class Steps:
                 self.add(name, lambda s, k=k: self._stage(s, k))
         else:
             self.add("end", self._euler)
+            e.end = self._euler
         for k in e.kinds:
             self.add(f"force_{k}", lambda s, k=k: self._force(s, e.contacts[k], e.records[k]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from .integrate import Steps
 from .newton import ITERATIONS, TRIALS, Newton
 from .stages import Evaluation, SoftProblem, StageTracer
 
+STATE, VALUES = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
 LAST = ("Q", "V", "r")  # blocks that tell of the last evaluation
 
 
@@ -21,17 +23,20 @@ def step_program(problem: SoftProblem) -> Program:
     """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
     e = evaluation(problem)
     t = Tracer("step", problem.model)
-    t.state("q", "v", "tau")
-    n = len(problem.slots)
-    sizes = {"q1": e.tree.nq, "v1": e.nv, "forces": 3 * n, "residual": 1}
-    sizes |= {name: e.sizes[name] for name in LAST} if problem.last else {}
-    for name, size in sizes.items():
-        t.output(name, [0.0] * size, (n, 3) if name == "forces" else () if name == "residual" else None)
+    t.state(*STATE)
+    declare(t, e, results := (*VALUES, *(LAST if problem.last else ())))
     symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
-    own = {"q", "v", "tau", *sizes}
-    blocks = {name: size for name, size in e.sizes.items() if name not in own}
-    stages = Stages(blocks, e.parts, Loops(e).write, partial(reference.fill_step, e))
-    return replace(t.program(), parameters=tuple(symbols), stages=stages)
+    blocks = {name: size for name, size in e.sizes.items() if name not in (*STATE, *results)}
+    fill = partial(reference.fill_results, e, (*STATE, "parameters"), results)
+    return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, Loops(e).write, fill))
+
+
+def declare(t: Tracer, e: Evaluation, results: Sequence[str]) -> None:
+    """Results of a step, from blocks of these names."""
+    n = len(e.contacts)
+    e.sizes["forces"] = 3 * n
+    for name in results:
+        t.output(name, [0.0] * e.sizes[name], {"forces": (n, 3), "residual": ()}.get(name))
 
 
 def evaluation(problem: SoftProblem) -> Evaluation:
@@ -65,6 +70,12 @@ class Loops:
 
     def forward(self, c: StageCalls) -> None:
         """Accelerations at Q, V."""
+        touching = self.solved(c)
+        self.forces(c, touching)
+        c.call("judge")
+
+    def solved(self, c: StageCalls) -> list[Value]:
+        """The same; which slots touch."""
         f = c.f
         c.call("dynamics")
         touching = [self.touching(c, k) for k in self.slots]
@@ -75,8 +86,7 @@ class Loops:
         c.fill(-1.0, "pieces", 0, self.e.sizes["pieces"])
         c.fill(1.0, "live", 0, 1)
         self.newton(c, touching)
-        self.forces(c, touching)
-        c.call("judge")
+        return touching
 
     def touching(self, c: StageCalls, k: int) -> Value:
         """Room for whether a slot touches in some lane; where it may, its rows are made."""
@@ -97,21 +107,13 @@ class Loops:
                 c.call(f"{stage}_{self.e.records[k].kind}", f"slot_{k}")
 
     def newton(self, c: StageCalls, touching: list[Value]) -> None:
-        f = c.f
-        crossed = f.alloca(I1)
-        crossed.store(f.const(I1, "false"))
-        for k in self.slots:
-            if self.e.crossing[k]:
-                with f.when(touching[k].load(I1)):
-                    crossed.store(f.const(I1, "true"))
+        f, crossed = c.f, self.crossed(c, touching)
         with f.loop(ITERATIONS, some=True) as loop:
             c.call("gradient")
             self.each(c, "touch", touching)
             c.call("finish")
             loop.leave(~c.some_above("live"))
-            self.by_crossing(c, "inertia", crossed)
-            self.each(c, "hessian", touching)
-            self.by_crossing(c, "solve", crossed)
+            self.solve(c, touching, crossed)
             self.each(c, "along", touching)
             with f.loop(TRIALS, some=True) as search:
                 c.call("slope")
@@ -119,6 +121,23 @@ class Loops:
                 c.call("trial")
                 search.leave(~c.some_above("open"))
             c.call("move")
+
+    def solve(self, c: StageCalls, touching: list[Value], crossed: Value) -> None:
+        """p = -H^-1 g."""
+        self.by_crossing(c, "inertia", crossed)
+        self.each(c, "hessian", touching)
+        self.by_crossing(c, "solve", crossed)
+
+    def crossed(self, c: StageCalls, touching: list[Value]) -> Value:
+        """Whether some slot that touches joins rates that M does not."""
+        f = c.f
+        crossed = f.alloca(I1)
+        crossed.store(f.const(I1, "false"))
+        for k in self.slots:
+            if self.e.crossing[k]:
+                with f.when(touching[k].load(I1)):
+                    crossed.store(f.const(I1, "true"))
+        return crossed
 
     def by_crossing(self, c: StageCalls, stage: str, crossed: Value) -> None:
         """The stage for few entries of H where no lane needs more."""

@@ -125,7 +125,7 @@ class Newton:
                 H[self.entry(r, c)] = m
         stiff = iter(s.read("stiff"))
         for x in self.e.rows:
-            S = _symmetric(x, stiff)
+            S = symmetric_of(x, stiff)
             for at, y in self._squared(x, s.read("main"), S).items():
                 H[at] = H[at] + y
         s.write_some("H", {k: H[k] for k in (self.pattern[i][j] for i, row in enumerate(rows) for j in row)})
@@ -133,7 +133,7 @@ class Newton:
     def _hessian(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """H += B^T S B."""
         m, H = x.group.size, s.read("H")
-        S = _symmetric(x, iter(s.here(at.S, m * (m + 1) // 2)))
+        S = symmetric_of(x, iter(s.here(at.S, m * (m + 1) // 2)))
         s.write_some("H", {k: H[k] + y for k, y in self._squared(x, s.here(0, at.S), S).items()})
 
     def _squared(self, x: PackedRows, block: Vector, S: Sequence[Vector]) -> dict[int, Scalar]:
@@ -217,7 +217,7 @@ def _add_forces(
         g[rate] = g[rate] - dot([of(block, row[i]) for row in x.B], answer.force)
 
 
-def _symmetric(x: PackedRows, packed: object) -> list[list[Scalar]]:
+def symmetric_of(x: PackedRows, packed: object) -> list[list[Scalar]]:
     """S of a group from its lower triangle; of pyramids tangents do not meet."""
     m, full = x.group.size, x.group.kind == "elliptic"
     S: list[list[Scalar]] = [[0.0] * m for _ in range(m)]

@@ -18,10 +18,11 @@ class Reference:
     """The blocks of a batch, (size, B), and the calls over them: every slot in every state, for D is 0 where it
     does not touch."""
 
-    def __init__(self, e: Evaluation, count: int) -> None:
-        self.e, self.slots = e, range(len(e.contacts))
-        sizes = e.sizes | {"q1": e.tree.nq, "v1": e.nv}
-        self.blocks = {name: np.zeros((size, count)) for name, size in sizes.items()}
+    def __init__(self, e: Evaluation, given: Mapping[str, Array]) -> None:
+        """given: blocks by name, (B, n)."""
+        self.e, self.slots, count = e, range(len(e.contacts)), len(given["q"])
+        self.blocks = {name: np.zeros((size, count)) for name, size in e.sizes.items()}
+        self.blocks |= {name: np.array(x.T, float) for name, x in given.items()}
 
     def call(self, stage: str, here: str = "") -> None:
         part = self.e.parts[stage]
@@ -47,6 +48,12 @@ class Reference:
         return bool((self.blocks[block] > 0.0).any())
 
     def forward(self, warm: bool) -> None:
+        """Accelerations at Q, V, and what is told of them."""
+        self.solved(warm)
+        self.each("force")
+        self.call("judge")
+
+    def solved(self, warm: bool) -> None:
         """Accelerations at Q, V."""
         self.call("dynamics")
         for k in self.slots:
@@ -62,10 +69,7 @@ class Reference:
             self.call("finish")
             if not self.some("live"):
                 break
-            wide = "_crossing" if any(self.e.crossing) else ""
-            self.call(f"inertia{wide}")
-            self.each("hessian")
-            self.call(f"solve{wide}")
+            self.newton_step()
             self.each("along")
             for _ in range(TRIALS):
                 self.call("slope")
@@ -74,31 +78,58 @@ class Reference:
                 if not self.some("open"):
                     break
             self.call("move")
-        self.each("force")
-        self.call("judge")
 
-    def step(self, given: Mapping[str, Array]) -> dict[str, Array]:
-        """q, v, tau as (B, n) -> q1, v1, forces (B, 3 slots), residual (B, 1)."""
-        for name, x in given.items():
-            self.blocks[name] = np.array(x.T, float)
-        with np.errstate(all="ignore"):
-            self.call("begin")
-            for n in range(self.e.problem.repeat):
-                self.call("again")
-                for k, stage in enumerate(self.e.stages):
-                    self.forward(n + k > 0)
-                    self.call(stage)
+    def newton_step(self) -> None:
+        """p = -H^-1 g."""
+        wide = "_crossing" if any(self.e.crossing) else ""
+        self.call(f"inertia{wide}")
+        self.each("hessian")
+        self.call(f"solve{wide}")
+
+    def step(self) -> None:
+        self.call("begin")
+        for n in range(self.e.problem.repeat):
+            self.call("again")
+            for k, stage in enumerate(self.e.stages):
+                self.forward(n + k > 0)
+                self.call(stage)
+
+    def product(self, mark: str) -> None:
+        """A step, and what `implicit` adds to it."""
+        self.step()
+        every = [(f"slot_{mark}_{k}", f"slot_{k}") for k in self.slots]
+        if mark == "dot":
+            self.call("dynamics_dot")
+            for stage, here in every:
+                self.call(stage, here)
+            self.newton_step()
+            self.call("end_dot")
+            return
+        self.call("end_bar")
+        self.newton_step()
+        for stage, here in every:
+            self.call(stage, here)
+        self.call("dynamics_bar")
+
+    def told(self, name: str) -> Array:
+        """A result, (B, n)."""
+        if name != "forces":
+            return self.blocks[name].T
         at = [(f"slot_{k}", self.e.records[k].size) for k in self.slots]
         forces = [self.blocks[block][i : i + 3] for block, i in at]
-        out = {name: self.blocks[name].T for name in ("q1", "v1", "residual", "Q", "V", "r")}
-        return out | {"forces": np.concatenate([*forces, np.zeros((0, given["q"].shape[0]))]).T}
+        return np.concatenate([*forces, np.zeros((0, self.blocks["residual"].shape[1]))]).T
 
 
-def fill_step(e: Evaluation, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Results (B, n) from arguments, by the order of both in a step."""
-    found = Reference(e, len(inputs[0])).step(dict(zip(("q", "v", "tau", "parameters"), inputs)))
-    for name, x in zip(("q1", "v1", "forces", "residual", "Q", "V", "r"), outputs):
-        x[...] = found[name].reshape(x.shape)
+def fill_results(
+    e: Evaluation, names: Sequence[str], results: Sequence[str], inputs: Sequence[Array], outputs: Sequence[Array],
+    mark: str = "",
+) -> None:  # fmt: skip
+    """Results (B, n) from arguments, by their names; of a step, or with the mark of a product."""
+    found = Reference(e, dict(zip(names, inputs)))
+    with np.errstate(all="ignore"):
+        found.product(mark) if mark else found.step()
+    for name, x in zip(results, outputs):
+        x[...] = found.told(name).reshape(x.shape)
 
 
 def _place(port: str, here: str) -> tuple[str, int]:

@@ -233,6 +233,7 @@ class Evaluation:
         self.problem = problem
         self.parts: dict[str, Program] = {}
         self.stages: list[str] = []  # what follows each evaluation of a step
+        self.end: Callable[[StageTracer], None] | None = None  # writes the one that ends a step, of one evaluation
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
             "dynamics", without_dry_friction(problem.model), parameters=problem.parameters, acting=True

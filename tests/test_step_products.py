@@ -1,0 +1,112 @@
+"""Derivatives of steps that touch, times a vector: against central differences, and one against the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from contact_cases import HOPPER
+
+import drevo
+from drevo.codegen.graph.program import Program
+from drevo.mechanics.algorithms.kinematics import WORLD, body_poses
+from drevo.mechanics.tree import build_tree
+from drevo.simulate.contact.kernel import step_program
+from drevo.simulate.contact.pairs import contact_candidates
+from drevo.simulate.contact.problem import soft_problem
+from drevo.simulate.contact.products import step_product_program
+
+Array = np.ndarray[Any, Any]
+E = 1e-6  # of differences: E^2 of third derivatives, and 1e-16 / E of values up to 100
+GOOD = 1e-6  # where nothing opens, closes or begins to slide between them
+COUNT = 24
+LEG = """<mujoco><worldbody><body name="trunk" pos="0 0 .4"><freejoint/><geom type="box" size=".2 .1 .05"/>
+ <body name="leg" pos=".1 0 0"><joint name="hip" axis="0 1 0" damping=".2" armature=".01"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03"/></body></body></worldbody></mujoco>"""
+ELLIPTIC = LEG.replace("<mujoco>", '<mujoco><option cone="elliptic"/><default><geom condim="4"/></default>')
+CASES = {
+    "hopper": (HOPPER.format(option="", condim=3, floor=""), "euler"),
+    "leg": (LEG, "euler"),
+    "leg on elliptic cones": (ELLIPTIC, "implicitfast"),
+}
+
+
+def on_arrays(program: Program) -> Callable[..., list[Array]]:
+    """What it computes, without machine code."""
+
+    def run(*given: Array) -> list[Array]:
+        out = [np.zeros((COUNT, prod(x.shape))) for x in program.outputs]
+        program.stages.fill(given, out)
+        return out
+
+    return run
+
+
+def states(robot: Any) -> list[Array]:
+    """q, v, tau with the lowest point 2 mm in the ground."""
+    rng, tree = np.random.default_rng(0), build_tree(robot.model)
+    q = robot.integrate(robot.neutral(), rng.normal(0.0, 0.2, (COUNT, robot.nv)))
+    places = contact_candidates(robot.model, "plane")
+    for row in q:
+        poses = dict(enumerate(body_poses(tree, list(row)))) | {-1: WORLD}
+        row[1 if robot.nq == robot.nv else 2] -= min(float(x.touch(poses).dist) for x in places) + 2e-3
+    return [q, *rng.normal(0.0, 0.5, (2, COUNT, robot.nv))]
+
+
+def differences(robot: Any, step: Callable[..., Sequence[Array]], at: list[Array], way: Sequence[Array]) -> Array:
+    """Of q1 and v1 along a way of q, v and tau, and whatever follows."""
+    ends = [
+        step(robot.integrate(at[0], s * way[0]), *(x + s * w for x, w in zip(at[1:], way[1:]))) for s in (E, -E)
+    ]
+    (q, v, *_), (p, u, *_) = ends
+    return np.concatenate((robot.difference(p, q), v - u), 1) / (2.0 * E)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_products_are_those_of_differences(name: str) -> None:
+    """J x beside central differences, and w J x = x J' w."""
+    text, method = CASES[name]
+    robot, rng = drevo.load(text), np.random.default_rng(1)
+    problem = soft_problem(robot.model, "plane", 2e-3, method)
+    step = on_arrays(step_program(problem))
+    at = states(robot)
+    way, back = rng.normal(size=(3, COUNT, robot.nv)), rng.normal(size=(2, COUNT, robot.nv))
+    forward = np.concatenate(on_arrays(step_product_program(problem, "jvp"))(*at, *way), 1)
+    reverse = np.concatenate(on_arrays(step_product_program(problem, "vjp"))(*at, *back), 1)
+    exact = differences(robot, step, at, way)
+    errors = np.abs(forward - exact).max(1) / np.abs(exact).max(1)
+    touching = np.abs(step(*at)[2]).max(1) > 1.0
+    assert touching.sum() > COUNT // 2 and errors.max() < GOOD
+    ends = (forward * np.concatenate(back, 1)).sum(1), (reverse * np.concatenate(way, 1)).sum(1)
+    assert np.abs(ends[0] - ends[1]).max() < 1e-10 * np.abs(ends[0]).max()
+
+
+def test_compiled_products_by_parameters_too() -> None:
+    """Of masses and friction in a joint, by sample: the same as on arrays, and as central differences."""
+    robot, rng = drevo.load(LEG), np.random.default_rng(2)
+    q, v, tau = states(robot)
+    names = ("leg.mass", "hip.damping", "hip.origin")
+    step = drevo.compile(robot, "step", dt=2e-3, parameters=names)
+    own = np.array([x for _, x in step.parameters]) * rng.uniform(0.8, 1.2, (COUNT, len(step.parameters)))
+    f = drevo.compile(robot, "step", dt=2e-3, parameters=names, product="value_and_vjp")
+    back = rng.normal(size=(2, COUNT, robot.nv))
+    q1, v1, forces, residual, *bars = f(q, v, tau, own, *back)
+    for x, y in zip((q1, v1, forces, residual), step(q, v, tau, own)):
+        assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+    for way in (rng.normal(size=(3, COUNT, robot.nv)), np.zeros((3, COUNT, robot.nv))):
+        way = [*way, rng.normal(size=own.shape)]
+        exact = differences(robot, step, [q, v, tau, own], way)
+        found = sum((x * w).sum(1) for x, w in zip(bars, way))
+        expected = (exact * np.concatenate(back, 1)).sum(1)
+        assert np.abs(found - expected).max() < GOOD * np.abs(expected).max()
+
+
+def test_products_that_are_none() -> None:
+    robot = drevo.load(LEG)
+    with pytest.raises(drevo.InputError, match="a product is one, of one step of euler or implicitfast"):
+        drevo.compile(robot, "step", dt=2e-3, repeat=2, product="vjp")
+    with pytest.raises(drevo.InputError, match="product 'hessian' is not known"):
+        drevo.compile(robot, "step", dt=2e-3, product="hessian")
