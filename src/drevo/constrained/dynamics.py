@@ -9,7 +9,7 @@ Kalaba: a and Gamma^T N are unique for any set, N has the least norm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,8 +35,9 @@ from .checks import (
 )
 from .constraint import Constraint
 from .passive import acting_in
-from .prepared import NOW, PreparedSet, last_set, prepared_set
+from .prepared import NOW, PreparedSet, prepared_set
 from .prepared import Contacts as Contacts
+from .recall import recalled, remember
 from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
 from .results import RowSizes
@@ -70,53 +71,16 @@ def constrained_dynamics(
     least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
-    expect_robot(robot, "constrained_dynamics")
-    motion: ConstrainedMotion = dynamics_of(robot)(q, v, tau, contacts, constraints, f_ext, t, stabilise, passive)
-    return motion
-
-
-def dynamics_of(robot: Dynamics) -> Callable[..., ConstrainedMotion]:
-    """The same for one robot: it looks first whether the set is that of the call before."""
-    last = last_set(robot)
-
-    def constrained_dynamics(
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        contacts: Contacts = None,
-        constraints: Sequence[Constraint] | None = None,
-        f_ext: Mapping[str, ArrayLike] | None = None,
-        t: ArrayLike = START,
-        stabilise: tuple[ArrayLike, ArrayLike] | None = None,
-        passive: bool = False,
-    ) -> ConstrainedMotion:
-        mine, others, s, motion, _, now = last
-        try:
-            plain = t is START and f_ext is None and stabilise is None and passive is False
-            if plain and mine == contacts and others == constraints:
-                found = new(ConstrainedMotion)
-                found._set, found._motion, found._time = s, motion(q, v, tau, *now), NOW
-                return found
-        except (ValueError, DrevoError):
-            pass  # said below
-        return _dynamics(robot, q, v, tau, contacts, constraints, f_ext, t, stabilise, passive)
-
-    return constrained_dynamics
-
-
-def _dynamics(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
-    contacts: Contacts,
-    constraints: Sequence[Constraint] | None,
-    f_ext: Mapping[str, ArrayLike] | None,
-    t: ArrayLike,
-    stabilise: tuple[ArrayLike, ArrayLike] | None,
-    passive: bool,
-) -> ConstrainedMotion:
-    """The same, everything checked before."""
+    plain = t is START and f_ext is None and stabilise is None and passive is False
+    try:
+        if plain and (known := recalled(robot, "constrained_dynamics", (contacts, constraints))):
+            s, motion, numbers = known
+            found = new(ConstrainedMotion)
+            x = motion(q, v, tau, NOW) if numbers is None else motion(q, v, tau, NOW, numbers)  # faster than by *
+            found._set, found._motion, found._time = s, x, NOW
+            return found
+    except (ValueError, DrevoError):
+        pass  # said below
     given, (x, v, tau, time) = asked_state(
         robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t
     )
@@ -125,7 +89,12 @@ def _dynamics(
     gains = None if stabilise is None else feedback(stabilise, given.size)
     try:
         if given.kernels is not None:
-            return ConstrainedMotion.found(given, *_moved(given, x, v, tau, time, f_ext, gains))
+            found = ConstrainedMotion.found(given, *_moved(given, x, v, tau, time, f_ext, gains))
+            if plain and given.plain:
+                remember(
+                    robot, "constrained_dynamics", (contacts, constraints), (given, given.motion, given.number)
+                )
+            return found
     except NumericsError:
         pass
     return accelerations(robot, x, v, tau, _terms(robot, given.found, time), given.names, f_ext, gains)
@@ -211,46 +180,16 @@ def impact(
     restitution: from 0, the rows stay together, to 1, they part as fast as they met. Raises InputError,
     NumericsError where rows ask for rates that no motion has.
     """
-    expect_robot(robot, "impact")
-    found: Impact = impact_of(robot)(q, v, contacts, constraints, restitution, t)
-    return found
-
-
-def impact_of(robot: Dynamics) -> Callable[..., Impact]:
-    """The same for one robot, as `dynamics_of`."""
-    last = last_set(robot)
-
-    def impact(
-        q: ArrayLike,
-        v: ArrayLike,
-        contacts: Contacts = None,
-        constraints: Sequence[Constraint] | None = None,
-        restitution: float = START,
-        t: ArrayLike = START,
-    ) -> Impact:
-        mine, others, s, _, motion, now = last
-        try:
-            if mine == contacts and others == constraints and t is START and restitution is START:
-                found = new(Impact)
-                found._set, found._motion, found._time = s, motion(q, v, *now, NOW), NOW
-                return found
-        except (ValueError, DrevoError):
-            pass  # said below
-        return _impact(robot, q, v, contacts, constraints, restitution, t)
-
-    return impact
-
-
-def _impact(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    contacts: Contacts,
-    constraints: Sequence[Constraint] | None,
-    restitution: float,
-    t: ArrayLike,
-) -> Impact:
-    """The same, everything checked before."""
+    plain = t is START and restitution is START
+    try:
+        if plain and (known := recalled(robot, "impact", (contacts, constraints))):
+            s, motion, numbers = known
+            found = new(Impact)
+            x = motion(q, v, NOW, NOW) if numbers is None else motion(q, v, NOW, numbers, NOW)
+            found._set, found._motion, found._time = s, x, NOW
+            return found
+    except (ValueError, DrevoError):
+        pass  # said below
     given, (x, v, time) = asked_state(robot, "impact", contacts, constraints, q=q, v=v, t=t)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
     e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
@@ -258,7 +197,10 @@ def _impact(
     times = time[..., None]
     try:
         if given.kernels is not None:
-            return Impact.found(given, given.impact(x, v, times, *given.numbers, np.array([e])), times)
+            found = Impact.found(given, given.impact(x, v, times, *given.numbers, np.array([e])), times)
+            if plain and given.plain:
+                remember(robot, "impact", (contacts, constraints), (given, given.impact, given.number))
+            return found
     except NumericsError:
         pass
     terms = _terms(robot, given.found, time)

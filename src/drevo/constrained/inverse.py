@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.memo import memoised
 from ..errors import DrevoError, NumericsError
 from ..io.given import Array, flag
 from ..mechanics.acting import has_passive
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from .checks import driven_rates, refuse_undriven, refuse_violation
 from .constraint import Constraint
 from .dynamics import START, Contacts, asked_state, pushed_by
 from .efforts import efforts_function, least_reactions
 from .passive import acting_in
-from .prepared import NOW, PreparedSet, copy_of
+from .prepared import NOW, PreparedSet
+from .recall import recalled, remember
 from .results import ConstrainedEfforts
 from .solve import matvec
 from .terms import constraint_terms
-
-KEPT = 4  # of what was asked
 
 
 def constrained_inverse_dynamics(
@@ -46,55 +42,13 @@ def constrained_inverse_dynamics(
     constraints share the load in many ways, the efforts are the least (2-norm), and among equal ones N is.
     Raises NumericsError where the motion violates the constraints or cannot be driven.
     """
-    expect_robot(robot, "constrained_inverse_dynamics")
-    entry = memoised(robot, ("constrained_inverse_dynamics",), lambda: inverse_of(robot))
-    found: ConstrainedEfforts = entry(q, v, a, contacts, constraints, actuated, t, f_ext, passive)
-    return found
-
-
-def inverse_of(robot: Dynamics) -> Callable[..., ConstrainedEfforts]:
-    """The same for one robot: it looks first whether all but the motion is that of an earlier call."""
-    recent: list[Any] = []  # what was asked, and the function for it
-
-    def constrained_inverse_dynamics(
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        contacts: Contacts = None,
-        constraints: Sequence[Constraint] | None = None,
-        actuated: Sequence[str] | None = None,
-        t: ArrayLike = START,
-        f_ext: Mapping[str, ArrayLike] | None = None,
-        passive: bool = False,
-    ) -> ConstrainedEfforts:
-        try:
-            if t is START and f_ext is None and passive is False:
-                for asked, entry in recent:
-                    if asked == (contacts, constraints, actuated):
-                        found: ConstrainedEfforts = entry(q, v, a, NOW)
-                        return found
-        except (ValueError, DrevoError):
-            pass  # said below
-        return _inverse(robot, recent, q, v, a, contacts, constraints, actuated, t, f_ext, passive)
-
-    return constrained_inverse_dynamics
-
-
-def _inverse(
-    robot: Dynamics,
-    recent: list[Any],
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-    contacts: Contacts,
-    constraints: Sequence[Constraint] | None,
-    actuated: Sequence[str] | None,
-    t: ArrayLike,
-    f_ext: Mapping[str, ArrayLike] | None,
-    passive: bool,
-) -> ConstrainedEfforts:
-    """The same, everything checked before."""
-    name = "constrained_inverse_dynamics"
+    name, asked = "constrained_inverse_dynamics", (contacts, constraints, actuated)
+    plain = t is START and f_ext is None and passive is False
+    try:
+        if plain and (answer := recalled(robot, name, asked)):
+            return answer(q, v, a)  # type: ignore[no-any-return]
+    except (ValueError, DrevoError):
+        pass  # said below
     given, (x, v, a, time) = asked_state(robot, name, contacts, constraints, q=q, v=v, a=a, t=t)
     driven, pushed = driven_rates(robot.model, actuated), pushed_by(f_ext)
     acts = flag(f"{name}: passive", passive)
@@ -103,7 +57,8 @@ def _inverse(
         with suppress(NumericsError):  # which is said below
             if entry is not None:
                 found = entry(x, v, a, time[..., None])
-                recent[:] = [(copy_of((contacts, constraints, actuated)), entry), *recent[: KEPT - 1]]
+                if plain:
+                    remember(robot, name, asked, entry)
                 return found
     c = constraint_terms(robot, given.found, x, v, time)
     refuse_violation(matvec(c.jacobian, a), c.gamma, given.names)
@@ -121,10 +76,10 @@ def _entry(s: PreparedSet, driven: Array) -> Callable[..., ConstrainedEfforts] |
     f = efforts_function(s, driven)
     if f is None:
         return None
-    run, numbers, names, n = f.fast or f, s.numbers, s.names, s.nv
+    run, numbers, names, n = f.fast or f, s.number, s.names, s.nv
 
-    def entry(q: Array, v: Array, a: Array, t: Array) -> ConstrainedEfforts:
-        found, jacobian, gamma = run(q, v, a, t, *numbers)
+    def entry(q: Array, v: Array, a: Array, t: Array = NOW) -> ConstrainedEfforts:
+        found, jacobian, gamma = run(q, v, a, t) if numbers is None else run(q, v, a, t, numbers)
         return ConstrainedEfforts(names, jacobian, found[..., :n], found[..., n:], gamma)
 
     return entry

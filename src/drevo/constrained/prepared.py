@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from ..mechanics.trunk import trunk_pitch
 from ..model.dynamics import Array, Dynamics, of_model
 from . import kernels
 from .collection import collect, is_lasting, labels
-from .constraint import KINDS, Constraint, Contact
+from .constraint import Constraint, Contact
 from .large import by_loops
 from .numbers import Numbered, pattern_of, settled
+from .recall import NOTHING, copy_of, equal
 from .results import answer_indices
 from .terms import ConstraintTerms, constraint_function
 
@@ -30,7 +30,6 @@ RECENT = 8  # sets of a robot that are known again
 BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
 NOW = np.zeros(1)  # the time, unless it is told
 NOW.setflags(write=False)
-NOTHING = float("nan")  # equals nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +73,7 @@ class PreparedSet:
         self.of_x, self.of_N = answer_indices(self.nv, self.size)
         apart = Numbered.of(settled(robot.model, found))
         self.numbers = [np.array(apart.numbers, float)] if apart.numbers else []
+        self.number = self.numbers[0] if self.numbers else None
         self.kernels: Kernels | None = None
         small = not is_large(robot.model) and not by_loops(robot, found) and self.nv * self.size**2 <= BROAD
         if small and of_model(robot):
@@ -93,25 +93,14 @@ class PreparedSet:
     @cached_property
     def motion(self) -> Callable[..., Array]:
         """Accelerations of (q, v, tau, t, *numbers): [a, N, rank, q, v]."""
-        return self._entry("motion")
+        assert self.kernels is not None
+        return self.kernels.motion.fast or self.kernels.motion
 
     @cached_property
     def impact(self) -> Callable[..., Array]:
         """Velocities of (q, v, t, *numbers, restitution): [v, impulses, rank, q, v]."""
-        return self._entry("impact")
-
-    def _entry(self, name: str) -> Callable[..., Array]:
-        """The entry point of a kernel, which is made at its first call."""
-
-        def first(*given: Array) -> Array:
-            f: Function = getattr(self.kernels, name)
-            entry: Callable[..., Array] = f.fast or f
-            self.__dict__[name] = entry
-            last = last_set(self.robot)
-            last[:] = [entry if x is first else x for x in last]
-            return entry(*given)
-
-        return first
+        assert self.kernels is not None
+        return self.kernels.impact.fast or self.kernels.impact
 
     def state_in(self, motion: Array) -> tuple[Array, Array]:
         """q and v of what a kernel gave."""
@@ -133,42 +122,11 @@ class PreparedSet:
 def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSet:
     """The set of a call, checked; the same one where equal arguments were given lately. Raises InputError."""
     recent = memoised(robot, ("recent sets",), list[PreparedSet])
-    found = next((s for s in recent if _equal(s.contacts, contacts) and _equal(s.constraints, constraints)), None)
+    found = next((s for s in recent if equal(s.contacts, contacts) and equal(s.constraints, constraints)), None)
     if found is None:
         copies = copy_of(contacts), copy_of(constraints)  # before anything takes their members
         found = PreparedSet(robot, collect(robot.model, contacts, constraints))
         found.contacts, found.constraints = copies
         recent.insert(0, found)
         del recent[RECENT:]
-    if found.plain:
-        kernels = found.motion, found.impact
-        last_set(robot)[:] = found.contacts, found.constraints, found, *kernels, (NOW, *found.numbers)
     return found
-
-
-LastSet = list[Any]  # contacts and constraints that a set is known by, the set, two kernels, time and numbers
-
-
-def last_set(robot: Dynamics) -> LastSet:
-    """The set that a robot was asked for last of those whose kernels take calls as they come."""
-    return memoised(robot, ("last set",), lambda: [NOTHING, NOTHING, None, None, None, ()])
-
-
-def _equal(mine: Any, given: Any) -> bool:
-    try:
-        return bool(mine == given)
-    except ValueError:  # arrays have no single answer
-        return False
-
-
-def copy_of(x: Any) -> Any:
-    """A copy that nobody else can change; of what may change unseen, something that equals nothing."""
-    if x is None or isinstance(x, (str, int, float, *KINDS)):
-        return x
-    if type(x) in (tuple, list):
-        copies = [copy_of(y) for y in x]
-        same = type(x) is tuple and all(map(is_, copies, x))
-        return x if same else type(x)(copies)
-    if type(x) is dict:
-        return {k: copy_of(y) for k, y in x.items()}
-    return NOTHING

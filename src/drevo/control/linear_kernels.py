@@ -216,8 +216,10 @@ class LinearKernels:
         if not self.given.found:
             free = self.free
             return lambda q, v, tau, time=NOW: free(q, v, tau)
-        motion, held, numbers = self.motion, self.held, self.given.numbers
-        return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time, *numbers), tau, time, *numbers)
+        motion, held, numbers = self.motion, self.held, self.given.number
+        if numbers is None:
+            return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time), tau, time)
+        return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time, numbers), tau, time, numbers)
 
 
 # -- derivatives of the constraints, compiled --------------------------------------------------------------

@@ -9,7 +9,7 @@ the printed (4.1) leaves out. dq is on the tangent space.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -28,7 +28,8 @@ from ..constrained.checks import CONSISTENT, driven_rates, feedback, square
 from ..constrained.collection import labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import START, ConstrainedMotion, Contacts, constrained_dynamics
-from ..constrained.prepared import NOW, PreparedSet, copy_of, prepared_set
+from ..constrained.prepared import NOW, PreparedSet, prepared_set
+from ..constrained.recall import recalled, remember
 from ..constrained.solve import RANK
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, flag, leading
@@ -47,7 +48,6 @@ from .outputs import Outputs, external_wrenches
 
 _Given = tuple[Array, Array, Array]  # q, v, tau
 STATE = ("q", "v")
-KEPT = 4  # of what was asked
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
@@ -78,61 +78,17 @@ def linearise(
     (of a link's origin, linear first, world axes). Raises InputError; NumericsError at a dead point, where the
     constraints lose rank.
     """
-    expect_robot(robot, "linearise")
-    of_robot = memoised(robot, ("linearise",), lambda: linearise_of(robot))
-    found: Linearisation = of_robot(
-        q, v, tau, constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
+    asked, plain = (
+        (constraints, contacts, actuated, outputs, passive),
+        t is START and f_ext is None and stabilise is None,
     )
-    return found
-
-
-def linearise_of(robot: Dynamics) -> Callable[..., Linearisation]:
-    """The same for one robot: it looks first whether all but the state is that of an earlier call."""
-    recent: list[Any] = []  # what was asked, passive, the numbers of states, the problem
-
-    def linearise(
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        constraints: Sequence[Constraint] | None = None,
-        contacts: Contacts = None,
-        actuated: Sequence[str] | None = None,
-        t: ArrayLike = START,
-        passive: bool = True,
-        f_ext: Mapping[str, ArrayLike] | None = None,
-        stabilise: tuple[ArrayLike, ArrayLike] | None = None,
-        outputs: Sequence[str] = STATE,
-    ) -> Linearisation:
-        try:
-            if t is START and f_ext is None and stabilise is None:
-                for asked, acts, entry, problem in recent:
-                    if asked == (constraints, contacts, actuated, outputs) and passive is acts:
-                        return Linearisation.later(StateNumbers(problem, entry(q, v, tau), NOW))
-        except (ValueError, DrevoError):
-            pass  # said below
-        return _linearise(
-            robot, recent, q, v, tau, constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
-        )
-
-    return linearise
-
-
-def _linearise(
-    robot: Dynamics,
-    recent: list[Any],
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
-    constraints: Sequence[Constraint] | None,
-    contacts: Contacts,
-    actuated: Sequence[str] | None,
-    t: ArrayLike,
-    passive: bool,
-    f_ext: Mapping[str, ArrayLike] | None,
-    stabilise: tuple[ArrayLike, ArrayLike] | None,
-    outputs: Sequence[str],
-) -> Linearisation:
-    """The same, everything checked before."""
+    try:
+        if plain and (known := recalled(robot, "linearise", asked)) and known[2] is passive:  # 1 == True
+            problem, entry, _ = known
+            return Linearisation.later(StateNumbers(problem, entry(q, v, tau), NOW))
+    except (ValueError, DrevoError):
+        pass  # said below
+    expect_robot(robot, "linearise")
     x, u, force, time = _state(robot, q, v, tau, t)
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
     given = prepared_set(robot, contacts, constraints)
@@ -154,8 +110,8 @@ def _linearise(
         with suppress(NumericsError):  # which is said below
             if kernels.certain(x, u, force, time[..., None]):
                 numbers = kernels.entry(x, u, force, time[..., None])
-                asked = copy_of((constraints, contacts, actuated, outputs))
-                recent[:] = [(asked, passive, kernels.entry, problem), *recent[: KEPT - 1]]
+                if plain:
+                    remember(robot, "linearise", asked, (problem, kernels.entry, passive))
                 return Linearisation.later(StateNumbers(problem, numbers, time))
     if not lead:
         return problem.at(x, u, force, time)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -168,10 +169,10 @@ class Robot(Methods, JointArrays, ByName):
 
     def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
         """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise`."""
-        from ..control.linearise import linearise_of
+        from ..control.linearise import linearise
 
-        entry = self.__dict__["linearise"] = linearise_of(self)
-        return entry(q, v, tau, **given)
+        self.__dict__["linearise"] = MethodType(linearise, self)
+        return linearise(self, q, v, tau, **given)
 
     def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
         """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`.
@@ -196,26 +197,26 @@ class Robot(Methods, JointArrays, ByName):
 
     def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
         """Accelerations and reactions under contacts and constraints: `drevo.constrained.constrained_dynamics`."""
-        from ..constrained.dynamics import dynamics_of
+        from ..constrained.dynamics import constrained_dynamics
 
-        entry = self.__dict__["constrained_dynamics"] = dynamics_of(self)
-        return entry(q, v, tau, **given)
+        self.__dict__["constrained_dynamics"] = MethodType(constrained_dynamics, self)
+        return constrained_dynamics(self, q, v, tau, **given)
 
     def constrained_inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
     ) -> ConstrainedEfforts:
         """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
-        from ..constrained.inverse import inverse_of
+        from ..constrained.inverse import constrained_inverse_dynamics
 
-        entry = self.__dict__["constrained_inverse_dynamics"] = inverse_of(self)
-        return entry(q, v, a, **given)
+        self.__dict__["constrained_inverse_dynamics"] = MethodType(constrained_inverse_dynamics, self)
+        return constrained_inverse_dynamics(self, q, v, a, **given)
 
     def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
         """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""
-        from ..constrained.dynamics import impact_of
+        from ..constrained.dynamics import impact
 
-        entry = self.__dict__["impact"] = impact_of(self)
-        return entry(q, v, **given)
+        self.__dict__["impact"] = MethodType(impact, self)
+        return impact(self, q, v, **given)
 
     def assemble(self, q: ArrayLike, **given: Any) -> Array:
         """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).
