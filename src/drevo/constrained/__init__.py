@@ -1,14 +1,34 @@
-"""Motion under contacts, constraints and loops: accelerations, reactions, impacts, states put on constraints."""
+"""Motion under contacts, constraints and loops: accelerations, reactions, impacts, states put on constraints.
 
+What applications need of it stands here; the modules below are its own.
+"""
+
+from .closures import JointClosure
+from .collection import collect, labels
 from .dynamics import assemble, constrained_dynamics, hold, impact
 from .inverse import constrained_inverse_dynamics
-from .terms import constraint_terms
+from .passive import acting_in
+from .prepared import Contacts
+from .results import ConstrainedEfforts, ConstrainedMotion, Impact
+from .solve import RANK, matvec
+from .terms import ConstraintTerms, constraint_terms
 
 __all__ = [
+    "RANK",
+    "ConstrainedEfforts",
+    "ConstrainedMotion",
+    "ConstraintTerms",
+    "Contacts",
+    "Impact",
+    "JointClosure",
+    "acting_in",
     "assemble",
+    "collect",
     "constrained_dynamics",
     "constrained_inverse_dynamics",
     "constraint_terms",
     "hold",
     "impact",
+    "labels",
+    "matvec",
 ]

@@ -92,19 +92,7 @@ def linearise(
     x, u, force, time = _state(robot, q, v, tau, t)
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
     given = prepared_set(robot, contacts, constraints)
-    pushed, wrenches = external_wrenches(robot.model, "linearise", f_ext)
-    require_masses(robot.model, "linearise")
-    require_linearisable(robot.model, [link for c in (*given.found, *pushed) for link in c.links])
-    problem = Problem(
-        robot,
-        given.found,
-        pushed,
-        wrenches,
-        driven_rates(robot.model, actuated),
-        flag("linearise: passive", passive),
-        _feedback(stabilise, given.size),
-        Outputs.of(robot.model, outputs, labels(given.found)),
-    )
+    problem = _problem(robot, given, actuated, passive, f_ext, stabilise, outputs)
     kernels = problem.kernels(given)
     if kernels is not None and 0 not in lead:
         with suppress(NumericsError):  # which is said below
@@ -117,6 +105,18 @@ def linearise(
         return problem.at(x, u, force, time)
     rows = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, force)]
     return problem.batch(lead, *rows, np.broadcast_to(time, lead).ravel())
+
+
+def _problem(
+    robot: Dynamics, given: PreparedSet, actuated: Any, passive: bool, f_ext: Any, stabilise: Any, outputs: Any
+) -> Problem:
+    """What is linearised, checked."""
+    pushed, wrenches = external_wrenches(robot.model, "linearise", f_ext)
+    require_masses(robot.model, "linearise")
+    require_linearisable(robot.model, [link for c in (*given.found, *pushed) for link in c.links])
+    driven, acts = driven_rates(robot.model, actuated), flag("linearise: passive", passive)
+    gains, seen = _feedback(stabilise, given.size), Outputs.of(robot.model, outputs, labels(given.found))
+    return Problem(robot, given.found, pushed, wrenches, driven, acts, gains, seen)
 
 
 def _state(robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: ArrayLike) -> tuple[Array, ...]:

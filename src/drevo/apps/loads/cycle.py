@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ...codegen.emit.picture import Figure, Pictured
 from ...codegen.emit.plot import Curve, Panel
+from ...constrained import Contacts
 from ...constrained.constraint import Constraint
-from ...constrained.dynamics import Contacts
 from ...errors import InputError, shown
 from ...io.given import Array, flag, number
 from ...io.reprs import result

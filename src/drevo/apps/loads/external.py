@@ -8,8 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...constrained.closures import JointClosure
-from ...constrained.collection import collect, labels
+from ...constrained import (
+    ConstrainedEfforts,
+    Contacts,
+    JointClosure,
+    acting_in,
+    collect,
+    constrained_inverse_dynamics,
+    constraint_terms,
+    labels,
+)
 from ...constrained.constraint import (
     Constraint,
     Contact,
@@ -20,11 +28,6 @@ from ...constrained.constraint import (
     PoseTracking,
     Weld,
 )
-from ...constrained.dynamics import Contacts
-from ...constrained.inverse import constrained_inverse_dynamics
-from ...constrained.passive import acting_in
-from ...constrained.results import ConstrainedEfforts
-from ...constrained.terms import constraint_terms
 from ...errors import InputError, NumericsError
 from ...io.given import Array, finite
 from ...model.description import Inertial, Link

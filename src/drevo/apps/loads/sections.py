@@ -22,9 +22,8 @@ from numpy.typing import ArrayLike
 
 from ...codegen.emit.picture import Figure, Pictured
 from ...codegen.emit.plot import Curve, Panel
+from ...constrained import Contacts, matvec
 from ...constrained.constraint import Constraint
-from ...constrained.dynamics import Contacts
-from ...constrained.solve import matvec
 from ...errors import DrevoWarning, NumericsError
 from ...io.given import Array, finite, within_reach
 from ...io.reprs import result

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.emit.picture import Figure, Pictured
-from ...constrained.passive import acting_in
+from ...constrained import acting_in
 from ...errors import InputError, shown
 from ...io.given import Array, finite, flag, numbers, whole
 from ...io.reprs import result

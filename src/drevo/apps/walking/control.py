@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...constrained.solve import RANK, matvec
-from ...constrained.terms import constraint_terms
+from ...constrained import RANK, constraint_terms, matvec
 from ...io.given import Array
 from ...robot.face import Robot
 from .feet import BASE, Leg, gap

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...constrained import constraint_terms
 from ...constrained.constraint import Contact, contact
-from ...constrained.terms import constraint_terms
 from ...errors import DrevoWarning, InputError, NumericsError, shown
 from ...io.given import Array, finite
 from ...io.reprs import result

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...constrained.terms import constraint_terms
+from ...constrained import constraint_terms
 from ...io.given import Array
 from ...io.reprs import result
 from ...robot.face import Robot

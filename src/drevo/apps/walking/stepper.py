@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...constrained.dynamics import ConstrainedMotion
-from ...constrained.solve import RANK
-from ...constrained.terms import constraint_terms
+from ...constrained import RANK, ConstrainedMotion, constraint_terms
 from ...errors import NumericsError
 from ...io.given import Array
 from ...robot.face import Robot

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...codegen.emit.picture import Figure, Pictured
 from ...codegen.emit.plot import plot
-from ...constrained.passive import acting_in
+from ...constrained import acting_in
 from ...errors import InputError, NumericsError, one_of, shown
 from ...io.given import Array, callable_given, number
 from ...io.reprs import result
