@@ -125,7 +125,11 @@ def imported() -> None:
     """Every module is there before the first call, so that no child has to import it."""
     for module in pkgutil.walk_packages(drevo.__path__, "drevo."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            try:
+                importlib.import_module(module.name)
+            except ImportError as error:  # of a package that an extra brings: no call of ours takes it
+                if (error.name or "drevo").partition(".")[0] == "drevo":
+                    raise
     for name in ("llvmlite.binding", "scipy.linalg", "scipy.integrate", "scipy.optimize", "sympy"):
         importlib.import_module(name)
 
