@@ -5,6 +5,7 @@ from __future__ import annotations
 from .linearise import Linearisation, Reduced, linearise
 from .model import LinearModel, Modes
 from .observe import Observer, kalman, lqg, observer
+from .optimise import OptimalMotion, optimise
 from .reach import LostMotion, Reach, controllability, observability
 from .regulate import Regulator, lqr
 from .responses import FrequencyResponse, PoleZeroMap, StepResponse
@@ -20,6 +21,7 @@ __all__ = [
     "LostMotion",
     "Modes",
     "Observer",
+    "OptimalMotion",
     "PoleZeroMap",
     "Reach",
     "Reduced",
@@ -37,6 +39,7 @@ __all__ = [
     "lqr",
     "observability",
     "observer",
+    "optimise",
     "schedule",
     "stabilise",
     "track",

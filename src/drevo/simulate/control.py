@@ -112,14 +112,14 @@ def pd(
 
 def law_digest(model: Model, control: Control | None) -> str:
     """What a law traces to, as a digest: laws that do the same are the same, whoever made them."""
-    return "" if control is None else _digest(_law_program(model, control))
+    return "" if control is None else program_digest(_law_program(model, control))
 
 
 def law_function(robot: Described, control: Control) -> Function:
     """A law by itself as machine code, tau of (t, q, v): for motions that are not compiled in one piece."""
     program = _law_program(robot.model, control)
     spec = Spec(check=False, single=False)
-    return requested(robot, ("law", _digest(program)), lambda: program, spec=spec, shared=True)
+    return requested(robot, ("law", program_digest(program)), lambda: program, spec=spec, shared=True)
 
 
 def _law_program(model: Model, control: Control) -> Program:
@@ -129,7 +129,8 @@ def _law_program(model: Model, control: Control) -> Program:
     return t.program()
 
 
-def _digest(program: Program) -> str:
+def program_digest(program: Program) -> str:
+    """What a program computes: those that do the same are the same, whoever made them."""
     g = program.graph
     text = repr((program.inputs, program.output_edges, g.op, g.a, g.b, g.constants))
     return hashlib.sha256(text.encode()).hexdigest()

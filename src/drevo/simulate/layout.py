@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..codegen.emit.ir import IRFunction, Value
+from typing import ClassVar
+
+from ..codegen.emit.ir import F64, I64, PTR, IRFunction, Value
 
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent
@@ -27,24 +29,23 @@ NOT_FINITE, UNSETTLED, TOO_SMALL, DEPENDENT, OPEN = 1, 2, 3, 4, 5
 class Fields:
     """The fields of a function's argument `state`, as values: read once, at its start. `at`: where one stands."""
 
+    names: ClassVar[tuple[str, ...]] = FIELDS
+    doubles: ClassVar[tuple[str, ...]] = DOUBLES
+    integers: ClassVar[tuple[str, ...]] = INTEGERS
     _f: IRFunction
 
     def __init__(self, f: IRFunction) -> None:
         self.__dict__["_f"] = f
 
     def __getattr__(self, field: str) -> Value:
-        if field not in FIELDS:
-            raise AttributeError(field)
-        kind = _type(field)
+        kind = F64 if field in self.doubles else I64 if field in self.integers else PTR
         value: Value = self._f.let(kind, f"load {kind}, ptr {self.at(field).text}", first=True)
         self.__dict__[field] = value
         return value
 
     def at(self, field: str) -> Value:
         """The address of a field."""
-        place = f"getelementptr i64, ptr {self._f.state.text}, i64 {FIELDS.index(field)}"
-        return self._f.let("ptr", place, first=True)
-
-
-def _type(field: str) -> str:
-    return "double" if field in DOUBLES else "i64" if field in INTEGERS else "ptr"
+        if field not in self.names:
+            raise AttributeError(field)
+        place = f"getelementptr i64, ptr {self._f.state.text}, i64 {self.names.index(field)}"
+        return self._f.let(PTR, place, first=True)

@@ -1,0 +1,1 @@
+"""Trajectory optimisation by multiple shooting: costs, kernels, sweeps, the solver."""

@@ -1,0 +1,312 @@
+"""A trajectory's numbers and the machine code that works on them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...codegen.graph.program import Program
+from ...codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
+from ...codegen.runtime.function import Function
+from ...codegen.runtime.key import request
+from ...codegen.runtime.memo import memoised
+from ...compiler.manifold import on_manifold
+from ...compiler.request import requested
+from ...constrained.collection import is_lasting
+from ...constrained.prepared import PreparedSet
+from ...errors import EmitError
+from ...io.given import Array
+from ...mechanics.acting import has_passive
+from ...model.dynamics import Dynamics
+from ...simulate.control import program_digest
+from ..linear_kernels import LinearKernels
+from .cost import Cost, CostShape, expansion_program, value_program
+from .layout import DOUBLES, FIELDS, KnotRecord
+from .steps import HeldBy, engine, knot_program
+from .sweep import Areas, KnotSizes
+
+LANES = 8  # lengths of a step that are tried at once
+
+
+class ShootingTask(NamedTuple):
+    """What is asked: phases as (knots, constraints), driven rates, whether inputs are bounded."""
+
+    robot: Dynamics
+    phases: tuple[tuple[int, PreparedSet], ...]
+    cost: Cost
+    terminal: Cost
+    shape: CostShape
+    boxed: bool
+
+    @property
+    def knots(self) -> int:
+        return sum(count for count, _ in self.phases)
+
+
+class StepCode:
+    """The machine code of the knots of a phase: `drive` for batches of knots, and the engine."""
+
+    def __init__(self, task: ShootingTask, given: PreparedSet) -> None:
+        model, s = task.robot.model, sweep_shape(task)
+        phase = HeldBy(given.found, has_passive(model))
+        program = knot_program(model, phase, task.cost, task.shape, task.boxed)
+        asked = request(model, "shooting", program_digest(program), s, task.shape)
+        lasting = all(map(is_lasting, given.found))
+        record = record_of(task)
+        try:
+            made, self.code = memoised(
+                task.robot, asked,
+                lambda: machine_code(asked, lambda: program, Spec(check=False), lasting, engine(s, record)),
+            )  # fmt: skip
+        except UNMADE as error:
+            require_unmade(error)
+            raise EmitError(f"optimise runs as machine code only: {error}") from None
+        self.arena = made.arena
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+        names = ("backward", "rollout", "predict")
+        self.backward, self.rollout, self.predict = (kind(self.code.address(x)) for x in names)
+
+
+def record_of(task: ShootingTask) -> KnotRecord:
+    robot, shape = task.robot, task.shape
+    return KnotRecord(robot.nq, robot.nv, len(shape.driven), shape.limited.numbers)
+
+
+def sweep_shape(task: ShootingTask) -> KnotSizes:
+    model = task.robot.model
+    turning = tuple((sv.start, sv.stop - sv.start) for j, _, sv in model.slices() if j.turns)
+    return KnotSizes(model.nv, len(task.shape.driven), turning, task.boxed)
+
+
+def _zeros(*shape: int) -> Array:
+    """Zeros on a cache line, with room behind them for a whole vector."""
+    size = int(np.prod(shape))
+    raw = np.zeros(size + 24)
+    skip = (-raw.ctypes.data % 64) // 8
+    return raw[skip : skip + size].reshape(shape)
+
+
+class KnotArrays:
+    """The numbers: states q (N + 1, nq), v (N + 1, nv), inputs u (N, m) and all efforts tau (N, nv); records.
+
+    Everything that the machine code reads stands here, and stays where it is.
+    """
+
+    def __init__(self, task: ShootingTask, dt: float, q0: Array) -> None:
+        robot, N, shape, record = task.robot, task.knots, task.shape, record_of(task)
+        nq, n, m, limits = robot.nq, robot.nv, len(shape.driven), shape.limited.numbers
+        wide, narrow = shape.padded(2 * n + 1), shape.padded(m)
+        self.task, self.parts, self.driven = task, record.parts, np.array(shape.driven, np.intp)
+        self.q, self.v, self.u, self.tau = _zeros(N + 1, nq), _zeros(N + 1, n), _zeros(N, m), _zeros(N, n)
+        self.records, self.time, self.limits = _zeros(N, record.size), _zeros(N, 2), _zeros(N + 1, limits)
+        self.xx, self.ux, self.uu = _zeros(N, 2 * n, wide), _zeros(N, m, wide), _zeros(N, m, narrow)
+        self.final = _zeros(2 * n, wide)
+        self.work = _zeros(Areas(sweep_shape(task), shape.lanes).total)
+        self.turn = tuple(_zeros(N, n, n) for _ in range(2))
+        self.tried = [_zeros(N + 1, LANES, nq), _zeros(N + 1, LANES, n), _zeros(N, LANES, m), _zeros(N, LANES)]
+        self.alpha, self.gap = _zeros(LANES, 1), _zeros(N, 2 * n)
+        self.alpha[:, 0] = 0.5 ** np.arange(LANES)
+        self.q[...] = q0
+        self.dt = dt
+        self.set_time(0.0)
+
+    def part(self, name: str) -> Array:
+        """A part of all records."""
+        return self.records[:, self.parts[name]]
+
+    def set_time(self, start: float) -> None:
+        """The time of the first knot."""
+        self.time[:, 0] = start + self.dt * np.arange(len(self.time))
+        self.time[:, 1] = self.dt
+        self.part("time")[:, 0], self.part("dt")[:, 0] = self.time[:, 0], self.dt
+
+    def refer(self) -> None:
+        """The records' reference is the trajectory of now."""
+        self.part("q")[...], self.part("v")[...], self.part("u")[...] = self.q[:-1], self.v[:-1], self.u
+        if self.limits.size:
+            self.part("limits")[...] = self.limits[:-1]
+        self.tau[:, self.driven] = self.u
+
+    def close(self) -> None:
+        """There are no gaps."""
+        self.gap[...] = 0.0
+        self.part("gap")[...] = 0.0
+
+    def take(self, lane: int) -> None:
+        """The trajectory of a lane becomes that of now."""
+        for to, source in zip((self.q, self.v, self.u), self.tried):
+            to[...] = source[:, lane]
+        self.refer()
+
+
+class PhaseCode:
+    """Knots `first` to `last` of a trajectory: their linear models and what the machine code is given."""
+
+    def __init__(self, x: KnotArrays, given: PreparedSet, first: int, last: int) -> None:
+        self.x, self.given, self.first, self.last = x, given, first, last
+        task, part = x.task, slice(first, last)
+        self.code = StepCode(task, given)
+        driven = np.isin(np.arange(task.robot.nv), x.driven)
+        self.kernels = LinearKernels.of(given, driven, has_passive(task.robot.model))
+        self.state = x.q[part], x.v[part], x.tau[part]
+        self.now = np.ascontiguousarray(x.time[part, :1])
+        self.model = self._models()
+        self.model = self._models(_zeros(*self.model.shape))
+        self.fields = np.zeros(len(FIELDS), np.int64)
+        self._bind()
+
+    def _models(self, out: Array | None = None) -> Array:
+        """Linear models of the knots, [A, B, ..], A (2 n, 2 n)."""
+        more = () if out is None else (out,)
+        if not self.given.found:
+            return self.kernels.free(*self.state, *more)
+        self.now[...] = self.x.time[self.first : self.last, :1]
+        motion = self.kernels.motion(*self.state, self.now, *self.given.numbers)
+        return self.kernels.held(motion, self.state[2], self.now, *self.given.numbers, *more)
+
+    def derive(self) -> None:
+        """Models of the states of now."""
+        self._models(self.model)
+
+    def set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            at = FIELDS.index(name)
+            if name in DOUBLES:
+                self.fields.view(np.float64)[at] = value
+            else:
+                self.fields[at] = value.ctypes.data if isinstance(value, np.ndarray) else value
+
+    def _bind(self) -> None:
+        x, n, m = self.x, self.x.task.robot.nv, len(self.x.driven)
+        nq, one = x.task.robot.nq, 8
+        self.strides = np.array([nq, n, 1, 0, nq, n, m, 1], np.int64) * one
+        self.held = [np.zeros(self.code.arena // 8 + 64), np.zeros(8, np.int64)]
+        arena, pointers = self.held
+        self.set(first=self.first, knots=self.last, lanes=LANES, dt=x.dt, work=x.work, arena=_aligned(arena))
+        self.set(pointers=pointers, strides=self.strides, record=x.records, record_step=x.records.shape[1])
+        width, before = self.model.shape[1], self.first * self.model.shape[1]
+        base = self.model.ctypes.data - one * before
+        self.set(A=base + one * 2 * n * n, B=base + one * (4 * n * n + n * m), A_step=width, B_step=width)
+        for name, block in zip("HRU", (x.xx, x.ux, x.uu)):
+            self.set(**{name: block, f"{name}_step": block[0].size})
+        self.set(T_q=x.turn[0], T_v=x.turn[1], T_step=n * n, alpha=x.alpha)
+        self.set(**dict(zip(("q", "v", "u", "cost"), x.tried)))
+
+    def backward(self, reg: float, open_: bool, last: bool) -> int:
+        """The sweep; -1, or the knot without a step. last: it begins with the terminal cost."""
+        self.set(ureg=reg, xreg=reg, open=int(open_), final=self.x.final if last else 0)
+        return int(self.code.backward(self.fields.ctypes.data))
+
+    def predict(self) -> None:
+        """The whole step through the linear models, from the displacement at the first knot on."""
+        self.code.predict(self.fields.ctypes.data)
+
+    def rollout(self) -> None:
+        """All lanes, from where they are at the first knot."""
+        self.code.rollout(self.fields.ctypes.data)
+
+    def sum_of(self, name: str) -> float:
+        return float(self.fields.view(np.float64)[FIELDS.index(name)])
+
+    def shoot(self, q1: Array, v1: Array, u: Array, cost: Array) -> None:
+        """One step from every knot, of the inputs as they are."""
+        x, part = self.x, slice(self.first, self.last)
+        still = np.zeros(1)
+        given = [x.q[part], x.v[part], still, x.records[part], q1[part], v1[part], u[part], cost[part]]
+        size = x.records.shape[1]
+        strides = self.strides.copy()
+        strides[2:4] = 0, 8 * size
+        count = self.last - self.first
+        self.code.code.drive([y.ctypes.data for y in given], strides.tolist(), count, self._arena, count)
+
+    @property
+    def _arena(self) -> int:
+        return int(self.fields[FIELDS.index("arena")])
+
+
+def _aligned(x: Array) -> int:
+    return -(-x.ctypes.data // 64) * 64
+
+
+class Shooting:
+    """A trajectory with everything that is compiled for it; q0: a configuration to begin with."""
+
+    def __init__(self, task: ShootingTask, dt: float, q0: Array) -> None:
+        self.task, self.x = task, KnotArrays(task, dt, q0)
+        robot, model, shape, x = task.robot, task.robot.model, task.shape, self.x
+        ends = np.cumsum([0, *(count for count, _ in task.phases)]).tolist()
+        self.phases = [PhaseCode(x, given, a, b) for (_, given), a, b in zip(task.phases, ends, ends[1:])]
+        self.expand = _compiled(robot, partial(expansion_program, model, task.cost, shape))
+        self.expand_final = _compiled(robot, partial(expansion_program, model, task.terminal, shape))
+        self.value = _compiled(robot, partial(value_program, model, task.terminal, shape.limited))
+        self.turning = on_manifold(robot, "integrate_derivatives") if sweep_shape(task).turning else None
+
+    def derive(self) -> None:
+        """Linear models and expansions of the cost at the trajectory of now."""
+        x = self.x
+        for phase in self.phases:
+            phase.derive()
+        limits = (x.limits[:-1],) if x.limits.size else ()
+        self.expand(x.q[:-1], x.v[:-1], x.tau, x.time, *limits, (x.xx, x.ux, x.uu))
+        self.expand_final(x.q[-1], x.v[-1], *(x.limits[-1:] if x.limits.size else ()), x.final)
+        if self.turning is not None:
+            self.turning(x.q[:-1], x.dt * (x.v[1:] + x.gap[:, x.v.shape[1] :]), x.turn)
+
+    def backward(self, reg: float, open_: bool) -> int:
+        """The sweep over all knots; -1, or the knot without a step."""
+        for phase in reversed(self.phases):
+            found = phase.backward(reg, open_, phase is self.phases[-1])
+            if found >= 0:
+                return found
+        return -1
+
+    @property
+    def promised(self) -> tuple[float, float]:
+        """Of the step of the inputs: the sums of Q_u . k and of k . (Q_u + Q_uu k)."""
+        return sum(p.sum_of("gain") for p in self.phases), sum(p.sum_of("bend") for p in self.phases)
+
+    def predicted(self) -> float:
+        """The slope of the cost along the whole step, gaps and all."""
+        x, n = self.x, self.task.robot.nv
+        at = Areas(sweep_shape(self.task), self.task.shape.lanes).at["dx"]
+        dx = x.work[at : at + 2 * n]
+        dx[...] = 0.0
+        for phase in self.phases:
+            phase.predict()
+        return sum(phase.sum_of("gain") for phase in self.phases) + float(x.final[:, 2 * n] @ dx)
+
+    def rollout(self) -> Array:
+        """The cost of every lane."""
+        x = self.x
+        x.tried[0][0], x.tried[1][0] = x.q[0], x.v[0]
+        for phase in self.phases:
+            phase.rollout()
+        total: Array = x.tried[3].sum(0) + self._final(x.tried[0][-1], x.tried[1][-1])
+        return total
+
+    def _final(self, q: Array, v: Array) -> Array:
+        found: Array = self.value(q, v, *((self.x.limits[-1],) if self.x.limits.size else ()))
+        return found
+
+    def shoot(self) -> float:
+        """The cost of the trajectory of now; its gaps go into the records."""
+        x, N = self.x, self.task.knots
+        x.part("gap")[...] = 0.0
+        q1, v1, u, cost = np.empty((N, x.q.shape[1])), np.empty((N, x.v.shape[1])), np.empty_like(x.u), np.empty(N)
+        for phase in self.phases:
+            phase.shoot(q1, v1, u, cost)
+        n = x.v.shape[1]
+        x.gap[:, :n], x.gap[:, n:] = self.task.robot.difference(x.q[1:], q1), v1 - x.v[1:]
+        x.part("gap")[...] = x.gap
+        return float(cost.sum() + self._final(x.q[-1], x.v[-1]))
+
+
+def _compiled(robot: Dynamics, program: Callable[[], Program]) -> Function:
+    """A program as a Function, known by what it computes."""
+    made = program()
+    spec = Spec(check=False)
+    return requested(robot, ("shooting", made.name, program_digest(made)), lambda: made, spec=spec)

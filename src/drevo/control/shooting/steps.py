@@ -1,0 +1,91 @@
+"""One knot of a trajectory as a program: the reference and its gains, the motion, the cost of the knot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ...codegen.emit.ir import Module
+from ...codegen.emit.llvm_target import Target
+from ...codegen.emit.lower import Lowered
+from ...codegen.graph.program import Program
+from ...compiler.formalisms import fastest
+from ...compiler.tracer import Tracer
+from ...constrained.collection import all_rows
+from ...constrained.constraint import Constraint
+from ...mechanics.algorithms.constraints import Kinematics
+from ...mechanics.algorithms.inertia_matrix import factorised, lower_rows
+from ...mechanics.algorithms.passive import passive
+from ...mechanics.algorithms.schur import Schur
+from ...mechanics.manifold import exponential, logarithm
+from ...mechanics.scalar import Scalar, Vector, clip, dot
+from ...mechanics.tree import Tree
+from ...model.description import Model
+from .cost import Cost, CostShape
+from .layout import KnotRecord
+from .sweep import KnotSizes, Sweep, add_rollout
+
+
+class HeldBy(NamedTuple):
+    """What holds in a run of knots: constraints; acts: passive forces of the joints are in."""
+
+    found: tuple[Constraint, ...]
+    acts: bool
+
+
+def knot_program(model: Model, phase: HeldBy, cost: Cost, shape: CostShape, boxed: bool) -> Program:
+    """(q, v, alpha, record) -> q1, v1, u, cost: u = u_r + alpha k - K (x - x_r) in its bounds, and the next state
+    moved by (alpha - 1) gap."""
+    t = Tracer("step", model, acting=phase.acts)
+    tree, n, m = t.tree, model.nv, len(shape.driven)
+    q, v, (alpha,) = t.input("q", model.nq), t.input("v", n), t.input("alpha", 1)
+    record = KnotRecord(model.nq, n, m, shape.limited.numbers)
+    numbers = t.input("record", record.size)
+    at = {name: numbers[part] for name, part in record.parts.items()}
+    off = [*logarithm(model.runs, at["q"], q), *(x - y for x, y in zip(v, at["v"]))]
+    u: list[Scalar] = [
+        x + alpha * k - dot(at["K"][2 * n * i : 2 * n * (i + 1)], off)
+        for i, (x, k) in enumerate(zip(at["u"], at["k"]))
+    ]
+    if boxed:
+        u = [clip(x, low, high) for x, low, high in zip(u, at["low"], at["high"])]
+    tau: list[Scalar] = [0.0] * n
+    for i, x in zip(shape.driven, u):
+        tau[i] = x
+    (time,), (dt,) = at["time"], at["dt"]
+    force = [x + p for x, p in zip(tau, passive(tree, q, v))] if phase.acts else tau
+    v1 = [x + dt * y for x, y in zip(v, held_accelerations(tree, phase.found, q, v, force, time))]
+    q1 = exponential(model.runs, q, [dt * x for x in v1])
+    gap = [(alpha - 1.0) * x for x in at["gap"]]
+    t.output("q1", exponential(model.runs, q1, gap[:n]))
+    t.output("v1", [x + y for x, y in zip(v1, gap[n:])])
+    t.output("u", u)
+    total = cost.value(tree, q, v, tau, time) * dt + shape.limited.penalty(q, v, at["limits"])
+    t.output("cost", [total])
+    return t.program(quantity="step")
+
+
+def held_accelerations(
+    tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, force: Vector, time: Scalar
+) -> list[Scalar]:
+    """Of joint forces, free or held."""
+    if not found:
+        made: list[Scalar] = fastest(tree, ["forward_dynamics"])["forward_dynamics"](tree, q, v, force)
+        return made
+    rows = all_rows(found, Kinematics(tree, q, v), time)
+    compute = fastest(tree, ["mass_matrix", "bias"])
+    matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
+    schur = Schur(factorised(tree, lower_rows(matrix)), rows.jacobian)
+    return list(schur.accelerations([x - y for x, y in zip(force, h)], rows.bias)[0])
+
+
+def add_shooting(shape: KnotSizes, record: KnotRecord, m: Module, low: Lowered, target: Target, *_: Any) -> None:
+    """The sweep and the rollout beside the kernel of a step."""
+    Sweep(m, target.of(target.lanes), target.fma, shape, record)
+    add_rollout(m, len(low.inputs) + len(low.outputs))
+
+
+def engine(shape: KnotSizes, record: KnotRecord) -> Any:
+    """An entry of `codegen.emit.llvm.emit`."""
+    return partial(add_shooting, shape, record)

@@ -1,0 +1,300 @@
+"""The backward sweep of differential dynamic programming in machine code, and the rollout in lanes.
+
+A knot goes from x = (q, v) to v1 = v + dt a(q, v, u), q1 = q (+) dt v1. With W the second derivatives of the value
+by (q (+) dt v1, v1), and A = da/dx, B = da/du, the matrices of
+
+    Q_xx = l_xx + Z + dt A^T Z_v,   Z = W + dt W_v A,   Q_ux = l_ux + dt B^T Z_v,   Q_uu = l_uu + dt^2 B^T W_vv B
+
+take 12 n^3 products for as many inputs as freedoms, where those of a general transition of 2 n states take 56. The
+gradient is one more column of each. Tassa, Mansard and Todorov 2014 (box), Mastalli et al. 2020 (gaps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...codegen.emit.ir import F64, I64, PTR, VOID, Module, Value
+from ...codegen.emit.llvm_math import Lanes
+from .box import Box
+from .dense import DenseCode, MatrixProduct
+from .layout import KnotFields, KnotRecord
+
+LEAST = 1e-14  # of a pivot: below it there is no step
+
+
+class KnotSizes(NamedTuple):
+    """Freedoms, inputs, where a sweep turns: (first freedom, how many) of every joint with a quaternion; whether
+    inputs are bounded."""
+
+    n: int
+    m: int
+    turning: tuple[tuple[int, int], ...]
+    boxed: bool
+
+
+class Areas:
+    """Where the parts of the working memory begin, in numbers, and how wide their rows are."""
+
+    def __init__(self, s: KnotSizes, lanes: int) -> None:
+        n, m = s.n, s.m
+
+        def padded(k: int) -> int:
+            return -(-k // lanes) * lanes
+
+        self.x, self.u, self.half = padded(2 * n + 1), padded(m), padded(n)
+        sizes = {
+            "V": 2 * n * self.x, "S": 2 * n * self.half, "Y": n * self.x, "BW": n * self.u, "Quu": m * self.u,
+            "Qux": m * self.x, "K": m * self.x, "M": m * self.u, "X": n * self.x, "grad": 2 * n,
+            "dx": self.x, "du": self.u, "dn": self.x, "Qu": self.u, "low": self.u, "high": self.u, "step": self.u,
+            "free": self.u, "s": self.u, "rhs": m * lanes,
+        }  # fmt: skip
+        self.at, total = dict[str, int](), 0
+        for name, size in sizes.items():
+            self.at[name], total = total, total + padded(size)
+        self.total = total + lanes
+
+
+class Sweep:
+    """i64 @backward(state): from the last knot to the first; the number of the knot without a step, or -1."""
+
+    def __init__(self, m: Module, l: Lanes, fma: bool, s: KnotSizes, record: KnotRecord) -> None:
+        self.s, self.d, self.record = s, DenseCode(m, l, fma), record.parts
+        self.areas = Areas(s, l.lanes)
+        if s.boxed:
+            Box(self.d, s.m, self.areas.u)
+        self.f = f = m.function("backward", I64, public=True, attributes=' "stackrealign"', state=PTR)
+        self.given = given = KnotFields(f)
+        self.work = {name: given.work.at(at) for name, at in self.areas.at.items()}
+        for name in ("gain", "bend"):
+            given.at(name).store(f.zero(F64))
+        with f.when(given.final.cast("ptrtoint", I64).differs(0)):
+            self.d.copy(f, self.work["V"], given.final, 2 * s.n * self.areas.x)
+        with f.loop(given.first - 1, start=given.knots - 1, step=-1) as k:
+            self.knot(k.i)
+        f.ret(-1)
+        Prediction(self, m)
+
+    def knot(self, k: Value) -> None:
+        """One knot: V becomes the value before it."""
+        f, given, d, w = self.f, self.given, self.d, self.work
+        n, m, wide = self.s.n, self.s.m, self.areas.x
+        A, B = given.A.at(k * given.A_step), given.B.at(k * given.B_step)
+        H, R, U = (getattr(given, x).at(k * getattr(given, f"{x}_step")) for x in "HRU")
+        record = given.record.at(k * given.record_step)
+        with f.when(given.open.differs(0)):
+            self.close(record.at(self.record["gap"].start))
+        self.shift(w["V"], wide, 2 * n, given.xreg)
+        self.through(k)
+        self.expand(A, B, R, U)
+        self.add(w["V"], H, 2 * n * wide)
+        d.multiply(f, MatrixProduct(2 * n, n, 2 * n + 1, (1, 2 * n), wide, wide), w["V"], A, w["Y"])
+        self.policy(k, record)
+        d.multiply(f, MatrixProduct(2 * n, m, 2 * n + 1, (1, wide), wide, wide, -1.0), w["V"], w["Qux"], w["K"])
+        d.transpose(f, w["V"], 2 * n, wide, mean=True)
+        self.keep(record)
+
+    def expand(self, A: Value, B: Value, R: Value, U: Value) -> None:
+        """V becomes Z, Y dt Z_v; Q_ux and Q_uu."""
+        f, d, w, n, m, a = self.f, self.d, self.work, self.s.n, self.s.m, self.areas
+        wide, half = a.x, a.half
+        self.scaled(w["S"], half, w["V"].at(n), wide, 2 * n, half)
+        d.multiply(f, MatrixProduct(2 * n, n, 2 * n, (half, 1), 2 * n, wide), w["V"], w["S"], A)
+        self.move_column(w["grad"], 1, w["V"].at(2 * n), wide, 2 * n)  # which the product wrote over
+        self.scaled(w["Y"], wide, w["V"].at(n * wide), wide, n, wide)
+        d.copy(f, w["Qux"], R, m * wide)
+        d.multiply(f, MatrixProduct(m, n, 2 * n + 1, (1, m), wide, wide), w["Qux"], B, w["Y"])
+        d.multiply(f, MatrixProduct(n, n, m, (half, 1), m, a.u, fresh=True), w["BW"], w["S"].at(n * half), B)
+        self.scaled(w["BW"], a.u, w["BW"], a.u, n, a.u)
+        d.copy(f, w["Quu"], U, m * a.u)
+        d.multiply(f, MatrixProduct(m, n, m, (1, m), a.u, a.u), w["Quu"], B, w["BW"])
+        self.shift(w["Quu"], a.u, m, self.given.ureg)
+
+    # -- the value where the knot ends ------------------------------------------------------------------------
+
+    def close(self, gap: Value) -> None:
+        """V_x + V_xx gap: the gradient where the step ends, not where the next knot stands."""
+        f, V, wide, n = self.f, self.work["V"], self.areas.x, self.s.n
+        with f.loop(2 * n, some=True) as r:
+            row = V.at(r.i * wide)
+            place = row.at(2 * n)
+            place.store(place.load() + self.d.dot(row, gap, 2 * n))
+
+    def through(self, k: Value) -> None:
+        """V by (q (+) dt v1, v1): T^T V T."""
+        f, V, wide, n, d = self.f, self.work["V"], self.areas.x, self.s.n, self.d
+        self.rows(V, k)
+        self.move_column(V.at(2 * n), wide, self.work["grad"], 1, 2 * n)
+        if self.s.turning:
+            d.transpose(f, V, 2 * n, wide)
+            self.rows(V, k)
+        else:
+            dt = self.given.dt.splat(d.l.lanes)
+            with f.loop(2 * n, some=True) as r:
+                row = V.at(r.i * wide)
+                for c in reversed(d.vectors(n)):  # to the right what stands left of it, which must still be there
+                    x = d.load(row, c) * dt * d.first(f, n - c)
+                    d.store(d.load(row, n + c) + x, row, n + c)
+        self.move_column(self.work["grad"], 1, V.at(2 * n), wide, 2 * n)
+
+    def rows(self, V: Value, k: Value) -> None:
+        """T^T V: rows of q, by q; rows of v, by dt v too."""
+        n, wide, turned = self.s.n, self.areas.x, {i for s, b in self.s.turning for i in range(s, s + b)}
+        plain = [i for i in range(n) if i not in turned]
+        for first, last in _runs(plain):
+            self.added_rows(V.at((n + first) * wide), V.at(first * wide), (last - first) * wide)
+        for s, b in self.s.turning:
+            self.turn(V, k, s, b)
+
+    def turn(self, V: Value, k: Value, s: int, b: int) -> None:
+        """The rows of one joint with a quaternion."""
+        f, d, n, wide, X = self.f, self.d, self.s.n, self.areas.x, self.work["X"]
+        Jq, Jv = (getattr(self.given, x).at(k * self.given.T_step + s * (n + 1)) for x in ("T_q", "T_v"))
+        here = V.at(s * wide)
+        d.copy(f, X, here, b * wide)
+        d.multiply(f, MatrixProduct(b, b, wide, (1, n), wide, wide, fresh=True), here, Jq, X)
+        self.scaled(X, wide, X, wide, b, wide)
+        d.multiply(f, MatrixProduct(b, b, wide, (1, n), wide, wide), V.at((n + s) * wide), Jv, X)
+
+    # -- the step of the inputs -----------------------------------------------------------------------------
+
+    def policy(self, k: Value, record: Value) -> None:
+        """K = [Q_uu^-1 Q_ux, -step], of bounded inputs the step of the box's least and the gains of free ones."""
+        f, d, w, a, m, n, given = self.f, self.d, self.work, self.areas, self.s.m, self.s.n, self.given
+        d.copy(f, w["K"], w["Qux"], m * a.x)
+        least = self.boxed(record) if self.s.boxed else d.solve(f, w["Quu"], w["K"], m, (a.u, a.x))
+        with f.when(~(least > LEAST)):
+            f.ret(k)
+        if self.s.boxed:
+            with f.loop(m, some=True) as s:
+                w["K"].at(s.i * a.x + 2 * n).store(-w["step"].at(s.i).load())
+        with f.loop(m, some=True, sum=given.at("gain").load()) as s:
+            s.sum = s.sum - w["Qux"].at(s.i * a.x + 2 * n).load() * w["K"].at(s.i * a.x + 2 * n).load()
+        given.at("gain").store(s.sum)
+
+    def boxed(self, record: Value) -> Value:
+        """The step within the bounds, from that of the last sweep; the gains. The least pivot."""
+        f, d, w, a, m, bend = self.f, self.d, self.work, self.areas, self.s.m, self.given.at("bend")
+        self.move_column(w["Qux"].at(2 * self.s.n), a.x, w["Qu"], 1, m)
+        self.move_column(record.at(self.record["k"].start), 1, w["step"], 1, m)
+        u = record.at(self.record["u"].start)
+        for name in ("low", "high"):
+            bound = record.at(self.record[name].start)
+            with f.loop(m, some=True) as s:
+                w[name].at(s.i).store(bound.at(s.i).load() - u.at(s.i).load())
+        parts = ("Quu", "Qu", "low", "high", "step", "free", "s", "M", "rhs", "du")
+        lost = f.call(F64, "box", *(w[x] for x in parts))
+        with f.loop(m, some=True) as s:  # bound inputs have no gains
+            row, free = w["K"].at(s.i * a.x), d.splat(w["free"], s.i)
+            for c in d.vectors(a.x):
+                d.store(d.load(row, c) * free, row, c)
+        bend.store(bend.load() + d.dot(w["step"], w["du"], m))
+        return f.select(lost < 0.0, lost, d.solve(f, w["M"], w["K"], m, (a.u, a.x)))
+
+    def keep(self, record: Value) -> None:
+        """The gains and the step, in the record of the knot."""
+        f, d, K, m, n, wide = self.f, self.d, self.work["K"], self.s.m, self.s.n, self.areas.x
+        with f.loop(m, some=True) as s:
+            for c in d.vectors(2 * n):
+                d.store(d.load(K.at(s.i * wide), c), record.at(s.i * (2 * n)), c)
+        with f.loop(m, some=True) as s:
+            record.at(s.i + self.record["k"].start).store(-K.at(s.i * wide + 2 * n).load())
+
+    # -- small pieces ---------------------------------------------------------------------------------------
+
+    def move_column(self, source: Value, step: int, to: Value, step_to: int, count: int) -> None:
+        with self.f.loop(count, some=True) as s:
+            to.at(s.i * step_to).store(source.at(s.i * step).load())
+
+    def scaled(self, to: Value, wide_to: int, source: Value, wide: int, rows: int, cols: int) -> None:
+        """dt times a part of a matrix."""
+        d, dt = self.d, self.given.dt.splat(self.d.l.lanes)
+        with self.f.loop(rows, some=True) as s:
+            for c in d.vectors(cols):
+                d.store(d.load(source.at(s.i * wide), c) * dt, to.at(s.i * wide_to), c)
+
+    def added_rows(self, to: Value, source: Value, count: int) -> None:
+        """to += dt source."""
+        d, dt = self.d, self.given.dt.splat(self.d.l.lanes)
+        with self.f.loop(count, step=d.l.lanes, some=True) as s:
+            d.store(d.fused(d.load(source, s.i), dt, d.load(to, s.i)), to, s.i)
+
+    def add(self, to: Value, source: Value, count: int) -> None:
+        d = self.d
+        with self.f.loop(d.padded(count), step=d.l.lanes, some=True) as s:
+            d.store(d.load(source, s.i) + d.load(to, s.i), to, s.i)
+
+    def shift(self, A: Value, wide: int, n: int, by: Value) -> None:
+        """A + by 1."""
+        with self.f.loop(n, some=True) as s:
+            place = A.at(s.i * (wide + 1))
+            place.store(place.load() + by)
+
+
+class Prediction:
+    """void @predict(state): the whole step through the linear models, gaps and all; `gain` is the slope of the
+    cost along it, but for the terminal one's. It goes on from the displacement that an earlier phase left."""
+
+    def __init__(self, sweep: Sweep, m: Module) -> None:
+        self.d, self.s, self.record, self.wide = sweep.d, sweep.s, sweep.record, sweep.areas.x
+        self.f = f = m.function("predict", VOID, public=True, attributes=' "stackrealign"', state=PTR)
+        self.given = g = KnotFields(f)
+        self.x, self.u, self.next = (g.work.at(sweep.areas.at[name]) for name in ("dx", "du", "dn"))
+        with f.loop(g.knots, start=g.first, total=f.zero(F64)) as k:
+            k.total = self.knot(k.i, k.total)
+        g.at("gain").store(k.total)
+        f.ret()
+
+    def knot(self, k: Value, total: Value) -> Value:
+        f, d, g, n, m, wide = self.f, self.d, self.given, self.s.n, self.s.m, self.wide
+        record, A, B = g.record.at(k * g.record_step), g.A.at(k * g.A_step), g.B.at(k * g.B_step)
+        with f.loop(m, some=True, sum=total) as s:
+            step = record.at(s.i + self.record["k"].start).load() - d.dot(record.at(s.i * (2 * n)), self.x, 2 * n)
+            self.u.at(s.i).store(step)
+            s.sum = s.sum + g.R.at(k * g.R_step + s.i * wide + 2 * n).load() * step
+        with f.loop(2 * n, some=True, sum=s.sum) as r:
+            r.sum = r.sum + g.H.at(k * g.H_step + r.i * wide + 2 * n).load() * self.x.at(r.i).load()
+        with f.loop(n, some=True) as i:
+            a = d.dot(A.at(i.i * (2 * n)), self.x, 2 * n) + d.dot(B.at(i.i * m), self.u, m)
+            v = self.x.at(i.i + n).load() + g.dt * a
+            self.next.at(i.i + n).store(v)
+            self.next.at(i.i).store(self.x.at(i.i).load() + g.dt * v)
+        for at, b in self.s.turning:
+            with f.loop(b, some=True) as i:
+                row = k * g.T_step + (i.i + at) * n + at
+                moved = d.dot(g.T_q.at(row), self.x.at(at), b)
+                moved = moved + g.dt * d.dot(g.T_v.at(row), self.next.at(n + at), b)
+                self.next.at(i.i + at).store(moved)
+        gap = record.at(self.record["gap"].start)
+        with f.loop(2 * n, some=True) as i:
+            self.x.at(i.i).store(self.next.at(i.i).load() + gap.at(i.i).load())
+        return r.sum
+
+
+def _runs(indices: Sequence[int]) -> list[tuple[int, int]]:
+    """Rising numbers as (first, one past the last) of what follows one another."""
+    out: list[tuple[int, int]] = []
+    for i in indices:
+        if out and out[-1][1] == i:
+            out[-1] = out[-1][0], i + 1
+        else:
+            out.append((i, i + 1))
+    return out
+
+
+def add_rollout(m: Module, ports: int) -> None:
+    """void @rollout(state): the knots from `first` on, one step of all lanes after the other."""
+    f = m.function("rollout", VOID, public=True, attributes=' "stackrealign"', state=PTR)
+    g = KnotFields(f)
+    starts = [g.pointers.at(k, PTR) for k in range(ports)]
+    strides = [g.strides.at(k, I64).load(I64) for k in range(ports)]
+    with f.loop(g.knots, start=g.first) as k:
+        q, v, u, cost = (
+            x.at(k.i * strides[i] * g.lanes, "i8") for x, i in ((g.q, 0), (g.v, 1), (g.u, 6), (g.cost, 7))
+        )
+        ahead = [x.at(strides[i] * g.lanes, "i8") for x, i in ((q, 0), (v, 1))]
+        record = g.record.at(k.i * g.record_step)
+        for at, p in zip(starts, (q, v, g.alpha, record, *ahead, u, cost)):
+            at.store(p)
+        f.call("i32", "drive", g.pointers, g.strides, g.lanes, g.arena, g.lanes)
+    f.ret()
