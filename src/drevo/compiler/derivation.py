@@ -82,9 +82,14 @@ class Derivation:
         """The text in a language: one of drevo.codegen.emit.languages.LANGUAGES. EmitError where there is none."""
         return text_in(language, self.sequence, self.about)
 
-    def latex(self) -> str:
-        """A LaTeX document: aligned equations by section."""
-        return self.text("latex")
+    def latex(self, columns: int = 1) -> str:
+        """A LaTeX document: aligned equations by section, in lines that fit a page or one of two columns.
+
+        It needs amsmath, longtable and geometry, under pdflatex or lualatex. EmitError for other columns.
+        """
+        from ..codegen.emit.latex import latex
+
+        return latex(self.sequence, self.about, columns)
 
     def markdown(self) -> str:
         """A Markdown document with $ mathematics."""

@@ -55,6 +55,7 @@ def live_page(program: Program, facts: About) -> str | None:
         return None
     sequence, values, slots = live_values(program)
     inputs, functions = live_inputs(program), {"values": values}
+    slots |= {x: slots[s.name] for s in sequence.statements() for x in s.also}  # in a paper's notation
     parts = [*page_parts(sequence, facts, Live(slots, inputs)), code_part(sequence, facts)]
     data = data_of(functions, inputs, live_units(program), robot=facts.robot)
     body = f"{contents(parts)}\n<main>{page_head(facts)}{SETTINGS}\n{page_body(parts)}</main>"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
 SparseRow = dict[int, Fraction]
+CANCELLED = Fraction(1, 10**8)
 
 
 class Space:
@@ -44,10 +45,14 @@ class Space:
 
 
 def add_multiple(into: SparseRow, row: SparseRow, factor: Fraction) -> None:
-    """into += factor * row; zeros leave."""
+    """into += factor * row; zeros leave, and what cancels as far as rounding lets it.
+
+    Skew axes and offsets are rational to some 1e-12 only: what depends on another row in truth leaves that much.
+    """
     for c, x in row.items():
-        value = into.get(c, Fraction(0)) + factor * x
-        if value:
+        old = into.get(c, Fraction(0))
+        value = old + factor * x
+        if value and abs(value) > CANCELLED * abs(old):
             into[c] = value
         else:
             into.pop(c, None)

@@ -12,7 +12,7 @@ from .c import c
 from .drawing import svg
 from .expression import Style, write_terms
 from .html_style import CSS, SCRIPT
-from .live import LiveInput, slider
+from .live import LiveInput, page_style, slider
 from .names import mathml_name, plain
 from .paper import as_printed
 from .python import python
@@ -82,7 +82,8 @@ def html(sequence: Sequence, facts: About) -> str:
     title = escape(facts.title)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{page_style()}</style></head>\n"
         f'<body class="drevo">{contents(parts)}\n<main>{page_head(facts)}\n'
         f"{page_body(parts)}</main>\n<script>{SCRIPT}</script></body></html>\n"
     )
@@ -122,7 +123,7 @@ def page_head(facts: About) -> str:
 
 def page_parts(sequence: Sequence, facts: About, live: Live = STILL) -> list[PagePart]:
     """Everything but the code."""
-    if live is STILL:  # the values of a live page go by the program's own names
+    if "parameters" not in live.sliders:  # where they move, so does what papers print as a number
         sequence, facts = as_printed(sequence, facts)
     style = html_style(facts.digits)
     parts: list[PagePart] = [("symbols", "Symbols", _symbols(sequence, facts))]

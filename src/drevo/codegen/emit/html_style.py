@@ -34,7 +34,7 @@ border-bottom:1px solid var(--line);overflow-wrap:anywhere}
 .drevo .eq tr:hover{background:var(--back)}
 .drevo .same td:first-child{text-align:left}
 .drevo .n{font-variant-numeric:tabular-nums;text-align:right}
-.drevo math{font-family:"Latin Modern Math","STIX Two Math","Cambria Math","Noto Sans Math",math;font-size:1.08em}
+.drevo math{font-family:"Drevo Math","STIX Two Math","Latin Modern Math","Cambria Math",math;font-size:1.08em}
 .drevo .tabs{display:flex;gap:.4rem;margin:.6rem 0}
 .drevo button{font:inherit;font-size:.85rem;padding:.25rem .9rem;border:1px solid var(--line);border-radius:.4rem;
 background:var(--back);color:var(--ink);cursor:pointer}

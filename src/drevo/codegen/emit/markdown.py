@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from .about import About
 from .document import CITE, COUNTED
-from .latex import Cells, Marks, tex_body
+from .latex import Cells, Marks, beside_in_column, tex_body
 from .names import plain
 from .sequence import Sequence
+from .tex_lines import PAGE
 
 
 def markdown(sequence: Sequence, facts: About) -> str:
@@ -17,7 +18,9 @@ def markdown(sequence: Sequence, facts: About) -> str:
     by = f"Formalism: {escaped(facts.book)}. " if facts.formalism else ""
     head = [f"# {escaped(facts.title)}", "", f"{by}Operations: **{facts.totals}**.", "", escaped(COUNTED), ""]
     head += [escaped(facts.less_in_all) + ".", ""] if facts.less_in_all else []
-    marks = Marks(escaped, "{:.10g}".format, _heading, _table, _aligned, lambda text: [text, ""])
+    marks = Marks(
+        escaped, "{:.10g}".format, _heading, _table, _aligned, lambda text: [text, ""], PAGE, beside_in_column
+    )
     lines = [*head, *tex_body(sequence, facts, marks)]
     lines += [*_heading(0, "Assumptions"), *(f"* {escaped(a)}" for a in facts.assumptions), ""]
     lines += [*_heading(0, "Sources"), *(f"* {escaped(r)}" for r in (*facts.references, CITE))]

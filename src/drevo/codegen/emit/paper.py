@@ -7,16 +7,26 @@ joints: for people these are left out, and what is defined is what the equations
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from .about import About, Inputs
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
-from .sequence import Section, Sequence, Statement
+from .inline import inlined, names_in_terms
+from .reading import read_statements
+from .sequence import Result, Section, Sequence, Statement
 
 CLOSE = 1e-9  # relative: a number of the equations is a constant's value
+MERGED = "constants of the equations"
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "sin": math.sin,
+    "cos": math.cos,
+    "sqrt": math.sqrt,
+    "atan2": math.atan2,
+}
 _BODY = re.compile(r"([A-Za-z]+)_([a-z]*)(\d+(?:_\d+)?)((?:\^\w+)?)")
 
 
@@ -37,42 +47,62 @@ class Renaming(NamedTuple):
 
 def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     """The sequence and its facts for people; unchanged where they are in no paper's notation."""
-    if facts.inputs is None or facts.quantity != "mass_matrix":
+    if facts.inputs is None:
         return sequence, facts
-    known = {s.name for section in facts.inputs.sections for s in section.statements}
-    printed = {s.name: _printed(s, known) for s in sequence.statements()}
-    names = Renaming(printed, facts.inputs.lengths)
-    moved: list[Statement] = []
-    prologue = [_kept(section, names, known, moved) for section in sequence.prologue]
-    main = [Section(s.title, tuple(_renamed(x, names) for x in s.statements)) for s in sequence.main]
-    constant = [Section("elements that are constant", tuple(moved))] if moved else []
-    prologue = [*constant, *_read(prologue, main)]
-    results = tuple(r._replace(name="H", source="H", entries=_in(r.entries, names)) for r in sequence.results)
-    made = sequence._replace(prologue=tuple(prologue), main=tuple(main), results=results)
+    inputs, values, sequence = facts.inputs, _constants(sequence), inlined(sequence)
+    known = {s.name for section in inputs.sections for s in section.statements}
+    named = {s.name: (s.name, *s.also) for s in sequence.statements()}
+    alias = {x: s.name for section in inputs.sections for s in section.statements if (x := _body_alone(s.terms))}
+    given = alias | {n: next((x for x in also if x in known), n) for n, also in named.items()}
+    printed = given | {n: x for n, also in named.items() if (x := next(filter(_is_element, also), ""))}
+    of_main, of_constants = Renaming(printed, inputs.lengths), Renaming(given, inputs.lengths)
+    elements, rest = list[Statement](), dict[Statement, float]()
+    for s in (s for section in sequence.prologue for s in section.statements):
+        name = given[s.name]
+        if _is_element(printed[s.name]):
+            own = s._replace(terms=(Term(False, (Name(name),)),)) if name in known else s
+            elements.append(_renamed(own, of_main))
+        elif name not in known:
+            rest[_renamed(s, of_constants)] = values[s.name]
+    inputs = inputs._replace(
+        sections=(*inputs.sections, Section(MERGED, tuple(rest))),
+        values={**inputs.values, **{s.name: x for s, x in rest.items()}},
+    )
+    main = [Section(s.title, tuple(_renamed(x, of_main) for x in s.statements)) for s in sequence.main]
+    main = [Section("elements that are constant", tuple(elements)), *main] if elements else main
+    results = tuple(_result(r, of_main) for r in sequence.results)
+    made = sequence._replace(prologue=(), main=tuple(main), results=results)
     read = {n for s in made.statements() for n in names_in_terms(s.terms)}
+    read |= {n for r in results for n in names_in_terms(r.entries)}
     numbers = [x for s in made.statements() for x in _numbers_in(s.terms)]
-    used = (used and s.name in read - known for s, used in zip(made.symbols, made.used))
-    made = made._replace(used=tuple(used))
-    return made, replace(facts, inputs=_wanted(facts.inputs, read, numbers))
+    inputs = _wanted(inputs, read, numbers)
+    known |= inputs.values.keys()
+    read |= {n for section in inputs.sections for s in section.statements for n in names_in_terms(s.terms)}
+    made = made._replace(used=tuple(used and s.name in read - known for s, used in zip(made.symbols, made.used)))
+    return made, replace(facts, inputs=inputs)
 
 
-def _printed(s: Statement, known: set[str]) -> str:
-    """The name of a value in the paper: an element H_ji, or what the inputs define."""
-    named = (s.name, *s.also)
-    elements = [n for n in named if n.startswith("H_")]
-    return next(iter([*elements, *(n for n in named if n in known)]), s.name)
+def _constants(sequence: Sequence) -> Mapping[str, float]:
+    """The values of the work on parameters alone."""
+    states = [[0.0] * len(p.scalars) for p in sequence.inputs]
+    parameters = [s.parameter.value for s in sequence.symbols]
+    return read_statements(sequence._replace(main=()), states, parameters, _FUNCTIONS)
 
 
-def _kept(section: Section, names: Renaming, known: set[str], moved: list[Statement]) -> Section:
-    """What the inputs do not define; a constant element goes among the equations, as I_3^q where it is that."""
-    kept = []
-    for s in section.statements:
-        given = next((n for n in (s.name, *s.also) if n in known), "")
-        if given and names.printed[s.name] != given:
-            moved.append(Statement(names.printed[s.name], (Term(False, (Name(given),)),)))
-        elif not given:
-            kept.append(_renamed(s, names))
-    return Section(section.title, tuple(kept))
+def _result(r: Result, names: Renaming) -> Result:
+    """Elements of a mass matrix are H_ji."""
+    name, source = ("H", "H") if r.source == "M" else (r.name, r.source)
+    return r._replace(name=name, source=source, entries=_in(r.entries, names))
+
+
+def _is_element(name: str) -> bool:
+    return name.startswith("H_")
+
+
+def _body_alone(terms: Terms) -> str:
+    """m_o7 of a subtree that is one body: m_7 = m_o7."""
+    names = [*names_in_terms(terms)]
+    return names[0] if len(names) == len(terms) == 1 and names[0].startswith("m_o") else ""
 
 
 def _renamed(s: Statement, names: Renaming) -> Statement:
@@ -108,18 +138,6 @@ def _factors(f: Factor, names: Renaming) -> tuple[bool, tuple[Factor, ...]]:
     return False, (f,)
 
 
-def names_in_terms(terms: Terms) -> Iterator[str]:
-    """All names, also those in groups and calls."""
-    for t in terms:
-        for f in (*t.factors, *t.over):
-            if isinstance(f, Name):
-                yield f.text
-            elif isinstance(f, Group):
-                yield from names_in_terms(f.terms)
-            elif isinstance(f, FunctionCall):
-                yield from (*names_in_terms(f.terms), *names_in_terms(f.second))
-
-
 def _numbers_in(terms: Terms) -> Iterator[float]:
     for t in terms:
         for f in (*t.factors, *t.over):
@@ -127,21 +145,6 @@ def _numbers_in(terms: Terms) -> Iterator[float]:
                 yield f.value
             elif isinstance(f, (Group, FunctionCall)):
                 yield from _numbers_in(f.terms)
-
-
-def _read(prologue: Iterable[Section], main: Iterable[Section]) -> Iterator[Section]:
-    """Sections with the statements that something reads, the later ones first."""
-    read = {n for s in main for x in s.statements for n in names_in_terms(x.terms)}
-    out: list[Section] = []
-    for section in reversed([*prologue]):
-        kept = []
-        for s in reversed(section.statements):
-            if s.name in read or s.name.startswith("H_"):
-                read.update(names_in_terms(s.terms))
-                kept.append(s)
-        if kept:
-            out.append(Section(section.title, tuple(reversed(kept))))
-    return reversed(out)
 
 
 def _wanted(inputs: Inputs, read: set[str], numbers: list[float]) -> Inputs:

@@ -120,7 +120,7 @@ class Elements:
             return [(self.m(j, axis, g), x) for axis, x in zip("xyz", self.see(letter, i, g)) if not is_zero(x)]
         below: list[Product] = [(self.m(k, letter, i),) for k in self.children[j]]
         if turn is not None and turn.run is not None and all(is_constant(x) for x in self.d[j]):
-            return linear(self.d[j], turn, self.see.angle) + below
+            return linear(self.d[j], turn, self.see.angle, self._label(j)) + below
         return [(x, y) for x, y in zip(self.d[j], a)] + below
 
     def dot(self, a: str, j: int, b: str, i: int) -> Scalar:
@@ -166,7 +166,7 @@ class Elements:
             J, P = self._augmented(k)
             x, y = self.see.turn(a, ia, k), self.see.turn(b, ib, k)
             if x and y and (x.run == y.run or None in (x.run, y.run)) and all(is_constant(t) for t in (*J, *P)):
-                terms += turned_form(J, P, x, y, self.see.angle)
+                terms += turned_form(J, P, x, y, self.see.angle, self._label(k))
             elif same:
                 terms += quadratic(J, P, self.see(a, ia, k))
             else:
@@ -184,14 +184,19 @@ class Elements:
     def _augmented(self, k: int) -> tuple[Sym, Sym]:
         """Moments and products of inertia of augmented body k about its pole."""
         if k not in self._inertia:
-            S = self.bodies[k].inertia.S
+            J, P = self.bodies[k].inertia.J, self.bodies[k].inertia.S
             for c in self.children[k]:
-                p, m = self.X[c].p, self.mass[c]
-                S = S + Sym(
-                    m * p.x * p.x, m * p.x * p.y, m * p.x * p.z, m * p.y * p.y, m * p.y * p.z, m * p.z * p.z
-                )
-            self._inertia[k] = (S.turned(), S)
+                (x, y, z), m = self.X[c].p, self.mass[c]
+                moved = Sym(m * x * x, m * x * y, m * x * z, m * y * y, m * y * z, m * z * z)
+                J, P = J + moved.turned(), P + moved
+            for axis, x in zip("xyz", (J.xx, J.yy, J.zz)):
+                self.tree.named(x, f"I_{self.number(k)}^d{axis}")
+            self._inertia[k] = (J, P)
         return self._inertia[k]
+
+    def _label(self, i: int) -> Callable[[Scalar, str], Scalar]:
+        """Names for a body's own constants, by a letter."""
+        return lambda x, letter: self.tree.named(x, f"{letter}_{self.number(i)}")
 
     def _less(self, k: int, a: str, ia: int, b: str, ib: int, same: bool) -> list[Product]:
         if is_zero(self.L[k]):

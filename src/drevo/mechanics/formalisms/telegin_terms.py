@@ -98,43 +98,68 @@ class PlaneTurn(NamedTuple):
 
 
 AngleBetween = Callable[[int, int], Scalar]
+Pair = tuple[Scalar, Scalar]
+Letters = tuple[str, str]
+Label = Callable[[Scalar, str], Scalar]
+PRODUCTS = ("P", "rho")  # of the products of inertia with the axis
 
 
-def wave(A: Scalar, B: Scalar, angle: Scalar, twice: bool = False) -> list[Product]:
-    """A cos + B sin of an angle or its double, as one product with a phase where both are there."""
-    A, B = _unless_rounding(A, B), _unless_rounding(B, A)
+def turned_product(
+    a: Pair, v: Pair, angle: Scalar, named: Label, letters: Letters, twice: bool = False
+) -> list[Product]:
+    """(a . v) cos + (a x v) sin of an angle or its double: a vector a on one that turns, constants both.
+
+    Where all of it is there, one product with a phase: along an axis, v leaves |a| and the direction of a, whose
+    names begin with the letters.
+    """
+    a, v = _unless_rounding(a), _unless_rounding(v)
+    if not any(is_zero(x) for x in a) and any(is_zero(x) for x in v):
+        size, phase = (named(x, letter) for x, letter in zip((_length(a), atan2(a[1], a[0])), letters))
+        shifted = angle + phase
+        whole = shifted + angle if twice else shifted
+        return [(v[0], size, cos(whole))] if is_zero(v[1]) else [(v[1], size, sin(whole))]
+    A, B = _unless_rounding((a[0] * v[0] + a[1] * v[1], a[0] * v[1] - a[1] * v[0]))
     if is_zero(A) and is_zero(B):
         return []
     if not is_zero(A) and not is_zero(B):
         shifted = angle - atan2(B, A)
-        return [(sqrt(A * A + B * B), cos(shifted + angle if twice else shifted))]
+        return [(_length((A, B)), cos(shifted + angle if twice else shifted))]
     s, c = sin(angle), cos(angle)
     if not twice:
         return [(A, c), (B, s)]
     return [(A,), (-2.0, A, s, s)] if is_zero(B) else [(2.0, B, s, c)]
 
 
-def _unless_rounding(x: Scalar, other: Scalar) -> Scalar:
-    """0.0 for a number that is what rounding left beside another."""
-    numbers = isinstance(x, (float, int)) and isinstance(other, (float, int))
-    return 0.0 if numbers and abs(x) < ROUNDING * abs(other) else x
+def _length(v: Pair) -> Scalar:
+    return sqrt(v[0] * v[0] + v[1] * v[1])
 
 
-def linear(d: Vec, x: PlaneTurn, angle: AngleBetween) -> list[Product]:
+def _unless_rounding(v: Pair) -> Pair:
+    """Without a number that is what rounding left beside the other."""
+    if not all(isinstance(x, (float, int)) for x in v):
+        return v
+    x, y = (0.0 if abs(x) < ROUNDING * abs(y) else x for x, y in (v, v[::-1]))
+    return x, y
+
+
+def linear(
+    d: Vec, x: PlaneTurn, angle: AngleBetween, named: Label, letters: Letters = ("D", "delta")
+) -> list[Product]:
     """d . x for a constant d."""
     assert x.run is not None
-    (vi, vj), k = x.plane, x.axis
-    di, dj = d[(k + 1) % 3], d[(k + 2) % 3]
-    return [(d[k] * x.v[k],), *wave(di * vi + dj * vj, di * vj - dj * vi, angle(*x.run))]
+    k = x.axis
+    across = d[(k + 1) % 3], d[(k + 2) % 3]
+    return [(d[k] * x.v[k],), *turned_product(across, x.plane, angle(*x.run), named, letters)]
 
 
-def turned_form(J: Sym, P: Sym, x: PlaneTurn, y: PlaneTurn, angle: AngleBetween) -> list[Product]:
+def turned_form(J: Sym, P: Sym, x: PlaneTurn, y: PlaneTurn, angle: AngleBetween, named: Label) -> list[Product]:
     """x . I y of vectors turned together, or of one that is turned and one that is not."""
     tensor = Mat.of(((J.xx, -P.xy, -P.xz), (-P.xy, J.yy, -P.yz), (-P.xz, -P.yz, J.zz)))
     if x.run is None or y.run is None:
         if x.run is None and y.run is None:
             return [(x.v.dot(tensor @ y.v),)]
-        return linear(tensor @ x.v, y, angle) if x.run is None else linear(tensor @ y.v, x, angle)
+        still, moving = (x, y) if x.run is None else (y, x)
+        return linear(tensor @ still.v, moving, angle, named, PRODUCTS)
     k, i, j = x.axis, (x.axis + 1) % 3, (x.axis + 2) % 3
     (xi, xj), (yi, yj), theta = x.plane, y.plane, angle(*x.run)
     along, across = x.v[k], y.v[k]
@@ -142,8 +167,6 @@ def turned_form(J: Sym, P: Sym, x: PlaneTurn, y: PlaneTurn, angle: AngleBetween)
     U, V = xi * yi - xj * yj, xi * yj + xj * yi
     mean, half, mixed = 0.5 * (tensor[i][i] + tensor[j][j]), 0.5 * (tensor[i][i] - tensor[j][j]), tensor[i][j]
     constant = tensor[k][k] * (along * across) + mean * (xi * yi + xj * yj)
-    first = Vec(along * yi + across * xi, along * yj + across * xj, 0.0)
-    A = tensor[k][i] * first.x + tensor[k][j] * first.y
-    B = tensor[k][i] * first.y - tensor[k][j] * first.x
-    once = wave(A, B, theta)
-    return [(constant,), *once, *wave(half * U + mixed * V, half * V - mixed * U, theta, True)]
+    first = along * yi + across * xi, along * yj + across * xj
+    once = turned_product((tensor[k][i], tensor[k][j]), first, theta, named, PRODUCTS)
+    return [(constant,), *once, *turned_product((half, mixed), (U, V), theta, named, ("S", "sigma"), True)]

@@ -53,8 +53,14 @@ def part(name: str) -> str:
 
 
 def style() -> str:
-    """The look of a live page, with the font of its formulas."""
-    return CSS + part("page.css").replace("@MATH", part("math.woff2"))
+    """The look of a live page."""
+    return page_style() + part("page.css")
+
+
+def page_style() -> str:
+    """The look of any page, with the font of its formulas."""
+    face = '@font-face{font-family:"Drevo Math";src:url(data:font/woff2;base64,%s) format("woff2")}'
+    return face % part("math.woff2") + CSS
 
 
 def data_of(

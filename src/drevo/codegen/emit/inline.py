@@ -1,0 +1,103 @@
+"""For people: what a program names only to compute it once stands where it is read, as papers print it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
+from .sequence import Section, Sequence
+
+GENERATED = re.compile(r"(?:K|t|phi)\d+|[sc]_phi\d+|q_\d[\d_,]*")
+FEW = 6  # names of a value that may be printed wherever it is read
+MANY = 40  # of one that is read once
+
+
+def inlined(sequence: Sequence) -> Sequence:
+    """Without generated names, but for those of long values that are read more than once or in a result."""
+    uses = Counter(n for s in sequence.statements() for n in names_in_terms(s.terms))
+    kept = {n for r in sequence.results for n in names_in_terms(r.entries)}
+    put: dict[str, Terms] = {}
+
+    def section(given: Section) -> Section:
+        out = []
+        for s in given.statements:
+            terms = _tidy(_expanded(s.terms, put))
+            size = sum(1 for _ in names_in_terms(terms))
+            small = size <= (MANY if uses[s.name] == 1 else FEW)
+            if GENERATED.fullmatch(s.name) and s.name not in kept and small and not s.also:
+                put[s.name] = terms
+            else:
+                out.append(s._replace(terms=terms))
+        return Section(given.title, tuple(out))
+
+    prologue, main = ([*map(section, part)] for part in (sequence.prologue, sequence.main))
+    return sequence._replace(
+        prologue=tuple(s for s in prologue if s.statements), main=tuple(s for s in main if s.statements)
+    )
+
+
+def names_in_terms(terms: Terms) -> Iterator[str]:
+    """All names, also those in groups and calls."""
+    for t in terms:
+        for f in (*t.factors, *t.over):
+            if isinstance(f, Name):
+                yield f.text
+            elif isinstance(f, Group):
+                yield from names_in_terms(f.terms)
+            elif isinstance(f, FunctionCall):
+                yield from (*names_in_terms(f.terms), *names_in_terms(f.second))
+
+
+def _expanded(terms: Terms, put: dict[str, Terms]) -> Terms:
+    out: list[Term] = []
+    for t in terms:
+        only = t.factors[0] if len(t.factors) == 1 and not t.over else None
+        if isinstance(only, Name) and len(sub := put.get(only.text, ())) > 1:
+            out += (x.flipped() for x in sub) if t.negative else sub
+            continue
+        negative, factors, over = t.negative, list[Factor](), list[Factor]()
+        for given, above, below in ((t.factors, factors, over), (t.over, over, factors)):
+            for f in given:
+                term = _substitute(f, put)
+                negative ^= term.negative
+                above += term.factors
+                below += term.over
+        out.append(Term(negative, tuple(factors), tuple(over)))
+    return tuple(out)
+
+
+def _substitute(f: Factor, put: dict[str, Terms]) -> Term:
+    """What stands for a factor."""
+    if isinstance(f, Name) and f.text in put:
+        terms = put[f.text]
+        return terms[0] if len(terms) == 1 else Term(False, (Group(terms),))
+    if isinstance(f, Group):
+        return Term(False, (Group(_tidy(_expanded(f.terms, put))),))
+    if isinstance(f, FunctionCall):
+        first, second = (_tidy(_expanded(x, put)) for x in (f.terms, f.second))
+        return Term(False, (FunctionCall(f.function, first, second),))
+    return Term(False, (f,))
+
+
+def _tidy(terms: Terms) -> Terms:
+    """Numbers of a product in one, equal factors side by side, equal terms as a multiple, a positive one first."""
+    sizes: dict[tuple[tuple[Factor, ...], tuple[Factor, ...]], float] = {}
+    for t in terms:
+        size, factors = -1.0 if t.negative else 1.0, list[Factor]()
+        for f in t.factors:
+            if isinstance(f, Number):
+                size *= f.value
+            else:
+                factors.insert(next((k for k, x in enumerate(factors) if x == f), len(factors)), f)
+        key = tuple(factors), t.over
+        sizes[key] = sizes.get(key, 0.0) + size
+    out = [_term(size, *key) for key, size in sizes.items() if size]
+    first = next((k for k, t in enumerate(out) if not t.negative), 0)
+    return tuple([out[first], *out[:first], *out[first + 1 :]]) if out else ()
+
+
+def _term(size: float, factors: tuple[Factor, ...], over: tuple[Factor, ...]) -> Term:
+    number = () if abs(size) == 1.0 and factors else (Number(abs(size)),)
+    return Term(size < 0, (*number, *factors), over)
