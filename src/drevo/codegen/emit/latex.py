@@ -12,7 +12,7 @@ from .expression import Style, write_terms
 from .names import latex_name, latex_text
 from .paper import as_printed
 from .sequence import Result, Section, Sequence, Statement
-from .tex_lines import COLUMN, GAP, PAGE, lines, width
+from .tex_lines import COLUMN, GAP, PAGE, broken_sum, width
 
 Cells = tuple[str, ...]
 _PREAMBLE = r"""\documentclass[10pt%s]{article}
@@ -222,7 +222,7 @@ def _result(result: Result, style: Style, facts: About, m: Marks) -> list[str]:
     for same in document.equal_entries(result):
         value = write_terms((same.value,), style)
         note = m.beside(document.note_of(facts, same.names))
-        left = lines(" = ".join(map(latex_name, same.names)), m.room - width(f"= {value}"), "=")
+        left = broken_sum(" = ".join(map(latex_name, same.names)), m.room - width(f"= {value}"), "=")
         shown += [f"{x} &" for x in left[:-1]] + [rf"{left[-1]} &= {value}{note}"]
     parts = [*said, *(m.aligned(shown) if shown else [])]
     return [*m.heading(1, f"Result {name}"), *parts] if parts else []
@@ -239,7 +239,7 @@ def _equations(statements: Iterable[Statement], style: Style, facts: About | Non
     beside = max(width(note) + GAP if "text" in note else 0.0 for *_, note in rows)
     room, out = m.room - ahead - beside - width(r"\quad"), []
     for left, right, note in rows:
-        first, *more = lines(right, room)
+        first, *more = broken_sum(right, room)
         out.append(" \\\\\n".join([rf"{left} &= {first}{note}", *(rf"&\quad{x}" for x in more)]))
     return out
 

@@ -62,7 +62,7 @@ class _Measure:
         return self.group() if token == "{" else self.token(token)
 
 
-def lines(text: str, room: float, signs: str = "+-") -> list[str]:
+def broken_sum(text: str, room: float, signs: str = "+-") -> list[str]:
     """A sum in lines no wider than the room: broken before its signs, else inside its products."""
     out = [""]
     for piece in (p for part in _apart(text, tuple(f" {x} " for x in signs)) for p in _fitting(part, room)):
