@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from public_calls import ROOMS, SCALAR, Call
+from public_calls import ROOMS, SCALAR, Call, robot
 from public_values import Twins, numbers, spoilt, twins
 
+import drevo
+from drevo import control, dh, simulate
+from drevo.compiler import differentiate
+from drevo.constrained import constraint
+from drevo.constrained.program import constrained_derivative
 from drevo.errors import DrevoError, DrevoWarning
 
 LONGEST = 900  # characters of a sentence
@@ -101,6 +109,63 @@ def run(seed: int, count: int) -> str:
             seen[c.name, wrong] += 1
             first.setdefault((c.name, wrong), told(c))
     return "\n".join(f"{n} x {what}: {first[name, what]}" for (name, what), n in seen.most_common())
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that take "x" for a folder write there."""
+    monkeypatch.chdir(tmp_path)
+
+
+def asked_functions() -> Iterator[Callable[..., Any]]:
+    """What is called by name: functions of the package, methods of robots and builders."""
+    for room, names in ((drevo, drevo._LAZY), (control, control.__all__), (simulate, simulate.__all__)):
+        yield from (x for x in (getattr(room, name) for name in names) if inspect.isfunction(x))
+    for owner in (robot("three-link"), drevo.Builder("b")):
+        yield from (getattr(owner, n) for k in type(owner).__mro__ for n, x in vars(k).items() if is_method(n, x))
+    yield from (constraint.contact, constraint.weld, constraint.gear, constraint.function, dh.table)
+    yield from (differentiate.derivative, constrained_derivative)
+
+
+def is_method(name: str, x: object) -> bool:
+    return inspect.isfunction(x) and not name.startswith("_")
+
+
+def test_arguments_that_do_not_fit_are_one_sentence() -> None:
+    """Too many by place, unknown by name, none at all."""
+    for f in asked_functions():
+        if (name := f.__name__) in ("cite", "sin", "cos", "sqrt", "where", "minimum", "maximum", "clip"):
+            continue  # takes any number; are as NumPy's
+        parameters = inspect.signature(f).parameters.values()
+        wrong = [((object(),) * 60, {})]
+        wrong += [] if any(p.kind is p.VAR_KEYWORD for p in parameters) else [((), {"zweck": 1})]
+        needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        for args, given in [*wrong, ((), {})] if needed else wrong:
+            with pytest.raises(drevo.InputError, match=rf"^{name}\(.* (takes|is missing) "):
+                f(*args, **given)
+
+
+DERIVATIVES: tuple[tuple[tuple[Any, ...], dict[str, Any], str], ...] = (
+    (("bias", "q", 2), {}, r"derivative\(quantity, wrt, ...\) takes 2 by place, 3 are given; .* by name"),
+    (("bias", "q", "v"), {}, "takes 2 by place, 3 are given"),
+    (("pose", "q", "link2"), {}, "takes 2 by place, 3 are given"),
+    (("constrained_dynamics", "q", 2), {}, "takes 2 by place, 3 are given"),
+    (("bias",), {}, "is missing 'wrt'"),
+    ((), {}, "is missing 'quantity', 'wrt'"),
+    (("bias", "q"), {"wrt": "v"}, "was given 'wrt' twice"),
+    (("bias", 2), {}, "wrt must be a name or a list of names, not 2"),
+    (("bias", ("q", 2)), {}, "wrt must be a name or a list of names"),
+    (("q", "bias"), {}, "quantity 'q' is not known"),
+    ((["bias", "gravity"], "q"), {}, r"quantity \['bias', 'gravity'\] is not known"),
+    (("bias", "q"), {"order": 2}, "bias takes no option 'order'"),
+    (("constrained_dynamics", "q"), {"contact": []}, "takes no argument 'contact'; did you mean 'contacts'"),
+)
+
+
+@pytest.mark.parametrize(("args", "given", "sentence"), DERIVATIVES)
+def test_derivatives_that_nobody_can_mean(args: tuple[Any, ...], given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(drevo.DrevoError, match=sentence):
+        robot("three-link").derivative(*args, **given)
 
 
 def test_right_calls_give_finite_values() -> None:

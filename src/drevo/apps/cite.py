@@ -9,6 +9,7 @@ from ..codegen.emit.sources import FORMALISM, METHOD, SOURCES, of_formalism
 from ..codegen.runtime.function import Function
 from ..compiler.derivation import Derivation
 from ..errors import InputError, shown
+from ..io.asked import asked
 from ..simulate.table import Table
 
 
@@ -21,6 +22,7 @@ class Bibliography(str):
         return str(self)
 
 
+@asked
 def cite(*results: Derivation | Function | Table | str) -> Bibliography:
     """The sources of results as BibTeX, each once: print(drevo.cite(table, function)).
 

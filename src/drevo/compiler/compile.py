@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..codegen.runtime.function import Function, Spec
 from ..errors import EmitError, InputError, one_of
+from ..io.asked import asked
 from ..io.given import flag
 from ..model.description import Model
 from ..model.dynamics import Described
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..codegen.graph.program import Program
 
 
+@asked
 def compile(
     robot: Described | Model,
     quantity: str | Sequence[str],

@@ -15,6 +15,7 @@ from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, U
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
 from ..errors import InputError, TraceError, one_of
+from ..io.asked import asked
 from ..io.given import flag, positive
 from ..mechanics import scalar
 from ..mechanics.algorithms.displacements import displaced, motion_series, variables
@@ -48,6 +49,7 @@ Key = TypeVar("Key")
 NamedInputs = Mapping[str, list[Expr]]
 
 
+@asked
 def derivative(
     robot: Described | Model,
     quantity: str,

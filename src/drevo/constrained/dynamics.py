@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
 from ..errors import DrevoError, InputError, NumericsError
+from ..io.asked import asked
 from ..io.given import Array, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
@@ -212,6 +213,7 @@ def impact(
     return Impact.of(RowSizes(given.names, robot.nv, given.size), after, impulses, split.rank, c)
 
 
+@asked
 def hold(
     robot: Dynamics,
     q: ArrayLike,
@@ -252,6 +254,7 @@ def project_state(
     return q, s.solve(matvec(robot.mass_matrix(q), v), c.rate)[0]  # c is of rest: its rate is f_t
 
 
+@asked
 def assemble(
     robot: Dynamics,
     q: ArrayLike,

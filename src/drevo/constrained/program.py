@@ -26,6 +26,7 @@ from ..compiler.packing import falling
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
 from ..errors import InputError, NumericsError, TraceError
+from ..io.asked import asked
 from ..io.given import flag
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
@@ -63,6 +64,7 @@ class Constrained:
     passive: bool = False
 
     @staticmethod
+    @given_first(asked, name=NAME)
     def of(
         robot: Dynamics,
         contacts: Contacts = None,
@@ -209,6 +211,7 @@ class Constrained:
         ]
 
 
+@asked
 def constrained_derivative(
     robot: Dynamics,
     wrt: str | Sequence[str],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..io.asked import asked
 from ..io.given import Array
 from ..io.packages import package
 from ..io.reprs import result
@@ -43,6 +44,7 @@ class Reach:
         return self.rank == self.size
 
 
+@asked
 def controllability(model: LinearModel) -> Reach:
     """What the inputs can move; steadies: whether all that they cannot move decays (stabilisable).
 
@@ -53,6 +55,7 @@ def controllability(model: LinearModel) -> Reach:
     return _reach(plain, plain.A, plain.B, np.linalg.pinv(T).T, model.states)
 
 
+@asked
 def observability(model: LinearModel) -> Reach:
     """What the outputs can tell; steadies: whether all that they cannot tell decays (detectable).
 

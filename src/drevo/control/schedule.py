@@ -15,6 +15,7 @@ from ..compiler.derivation import Derivation, write_out_program
 from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, shown
+from ..io.asked import asked
 from ..io.given import Array, finite
 from ..io.reprs import result
 from ..mechanics.configuration import state
@@ -133,6 +134,7 @@ class ScheduledLaw(Law):
         return self.schedule.efforts([float(x) if isinstance(x, np.floating) else x for x in wanted], q, v)
 
 
+@asked
 def schedule(
     robot: Dynamics,
     grid: Mapping[str, ArrayLike],

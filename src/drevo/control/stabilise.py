@@ -27,6 +27,7 @@ from ..constrained.dynamics import out_of_reach
 from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
 from ..errors import InputError, NumericsError
+from ..io.asked import asked
 from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
@@ -223,6 +224,7 @@ def law_program(s: Stabiliser) -> Program:
     return t.program(quantity="stabilising control", formalism="newton_euler")
 
 
+@asked
 def stabilise(
     robot: Dynamics,
     constraint: Constraint | Sequence[Constraint],

@@ -49,6 +49,8 @@ from drevo.robot.parts import (
     given_shares,
 )
 
+from ..io.asked import asked_methods
+
 _checked = partial(values.checked, ModelError)
 
 WORLD = "world"
@@ -57,6 +59,7 @@ TENDON_ACTS = (
 )
 
 
+@asked_methods
 class Builder:
     """A robot in the making: bodies are added to a link "world", each with the joint that carries it.
 

@@ -15,6 +15,7 @@ from ..codegen.runtime.arguments import in_memory
 from ..codegen.runtime.memo import memoised
 from ..codegen.runtime.method import compiled
 from ..errors import InputError, shown
+from ..io.asked import asked, asked_methods
 from ..io.given import Array, generator
 from ..mechanics import configuration
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         ddv_dq1: Array
 
 
+@asked_methods
 class Robot(Methods, JointArrays, ByName):
     """A robot ready to compute.
 
@@ -101,7 +103,8 @@ class Robot(Methods, JointArrays, ByName):
         """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
         entry: Callable[..., Any]
         if name == "neutral":
-            entry = configuration.neutral(self.model).copy
+            rest = configuration.neutral(self.model)
+            entry = asked(lambda: rest.copy(), name)
         elif hasattr(OfLink, name):
             entry = getattr(OfLink(self, name), name)
         elif name in configuration.MOTIONS:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError, shown
+from ..io.asked import asked
 from ..model import values
 from ..model.description import Model
 from ..model.loaders import is_path, load_model
 from .face import Robot
 
 
+@asked
 def load(
     source: Any,
     base: str = "fixed",

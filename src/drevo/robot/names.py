@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, one_of, shown
+from ..io.asked import asked_methods
 from ..io.given import Array, finite
 from ..mechanics import configuration
 from ..model.description import Model
 
 
+@asked_methods
 class ByName:
     """What a robot with names of joints gives for numbers in an order, and the other way."""
 

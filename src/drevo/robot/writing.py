@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.derivation import Derivation
 from ..errors import InputError
+from ..io.asked import asked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 CONSTRAINED = "constrained_dynamics"
 
 
+@asked
 def write_out(
     robot: Described | Model,
     name: str,
@@ -81,6 +83,7 @@ def write_out(
     return written_program(program_of(robot, name, wrt, {**under, "passive": passive}, options), robot)
 
 
+@asked
 def export(
     what: Any,
     quantity: str | Sequence[str],

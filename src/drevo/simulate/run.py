@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError
+from ..io.asked import asked
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics
 from . import layout
@@ -52,6 +53,7 @@ class Event:
         flag(f"{who}: terminal", self.terminal)
 
 
+@asked
 def simulate(
     robot: Dynamics,
     q0: ArrayLike,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DrevoWarning, InputError, NumericsError
+from ..io.asked import asked
 from ..io.given import Array, numbers, seconds, whole
 from ..model.dynamics import Dynamics
 from .arguments import checked_law, start
@@ -22,6 +23,7 @@ from .table import Table
 UNSETTLED = 1e-6  # m/s: a residual of the exact law that is told
 
 
+@asked
 def simulate_touching(
     robot: Dynamics,
     q0: ArrayLike,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, TraceError, shown
+from ...io.asked import asked
 from ...io.given import flag
 from ...io.reprs import brief_list
 from ...mechanics.algorithms.energy import potential_energy
@@ -245,6 +246,7 @@ def _exactly(x: Fraction) -> Scalar:
     return Poly({ONE: {NUMBER: x}}) if x else 0.0
 
 
+@asked
 def conditions(
     robot: Robot | Model,
     constant: str | Sequence[Any] | None = None,

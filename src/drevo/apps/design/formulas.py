@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, shown
+from ...io.asked import asked
 from ...io.reprs import brief
 from ...model.description import Model
 from ...model.messages import model_of
@@ -49,6 +50,7 @@ class Judgement:
         return "\n".join([*lines, *(f"  {w}" for w in self.wrong)])
 
 
+@asked
 def check_formulas(robot: Robot | Model, text: str) -> Judgement:
     """Which of the printed formulas of a hinged tree are wrong, by how much, and what they should have been.
 

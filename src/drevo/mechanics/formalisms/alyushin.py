@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import InputError, NumericsError, TraceError, one_of
+from ...io.asked import asked
 from ...io.given import Array, finite, number
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
@@ -59,6 +60,7 @@ class Energy(float):
         return f"{float(self)!r} J (mode {self.mode} of the paper, not exact: {part} from {self.exact!r} J)"
 
 
+@asked
 def rigid_body_energy(
     mass: float,
     com: Numbers,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError, shown
+from ...io.asked import asked
 from ...model import values
 from ...model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from ...model.draft import GRAVITY
@@ -44,6 +45,7 @@ class Constants:
     alpha: float = 0.0
 
 
+@asked
 def from_dh(
     table: Sequence[GivenRow],
     convention: str | None = None,

@@ -12,6 +12,7 @@ from ...codegen.runtime.function import Function, Spec
 from ...compiler.compile import PRODUCTS
 from ...compiler.request import requested
 from ...errors import InputError, one_of
+from ...io.asked import asked
 from ...io.given import number, seconds, whole
 from ...model.description import Model
 from ...model.dynamics import Described
@@ -26,6 +27,7 @@ from .products import step_product_program
 METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
 
 
+@asked
 def compile_step(
     robot: Described | Model,
     *,

@@ -1,0 +1,63 @@
+"""What a caller gave by place and by name, judged for a whole function: missing, twice, unknown or too much."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+from ..errors import InputError, shown
+
+Asked = TypeVar("Asked", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
+
+
+def asked(function: Asked, name: str = "") -> Asked:
+    """The function; arguments that do not fit its signature are an InputError in place of Python's TypeError.
+
+    name: what its caller knows it by, if not by its own."""
+    told = name or function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        try:
+            return function(*args, **given)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it comes from within
+                raise
+            raise InputError(_misfit(told, function, args, given)) from None
+
+    return cast(Asked, call)
+
+
+def asked_methods(owner: Class) -> Class:
+    """A class whose public methods, and what makes it, are all so."""
+    for name, value in list(vars(owner).items()):
+        if isinstance(value, FunctionType) and (name == "__init__" or not name.startswith("_")):
+            setattr(owner, name, asked(value))
+    return owner
+
+
+def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]) -> str:
+    """What is wrong with the arguments."""
+    every = inspect.signature(function).parameters.values()
+    own = [p for p in every if p.name != "self"]
+    args = args[len(every) - len(own) :]
+    placed = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
+    named = [p.name for p in own if p.kind is p.KEYWORD_ONLY]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in own)
+    usage = f"{name}({', '.join([*placed, *(f'{n}=' for n in named), *['...'] * open_ended])})"
+    if len(args) > len(placed) and not any(p.kind is p.VAR_POSITIONAL for p in own):
+        more = "; what else it takes goes by name" if named or open_ended else ""
+        return f"{usage} takes {len(placed)} by place, {len(args)} are given{more}"
+    if twice := [n for n in placed[: len(args)] if n in given]:
+        return f"{usage} was given {twice[0]!r} twice, by place and by name"
+    if not open_ended and (unknown := [n for n in given if n not in (*placed, *named)]):
+        from difflib import get_close_matches
+
+        near = get_close_matches(unknown[0][:80], [*placed, *named], 1)
+        return f"{usage} takes no argument {shown(unknown[0])}" + (f"; did you mean {near[0]!r}?" if near else "")
+    free = [p.name for p in own if p.default is p.empty and p.name in (*placed[len(args) :], *named)]
+    return f"{usage} is missing {', '.join(repr(n) for n in free if n not in given)}"
