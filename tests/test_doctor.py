@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from itertools import product
@@ -341,17 +342,36 @@ def test_twins_are_mirrored() -> None:
         assert kept is not None and kept[0] is a and np.isclose(kept[1].mass, a.mass)
 
 
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [
-        ("left_arm", "right_arm"), ("LeftFoot", "RightFoot"), ("arm_l_2", "arm_r_2"), ("FL_hip", "FR_hip"),
-        ("RR_calf", "RL_calf"), ("LHipPitch_link", "RHipPitch_link"), ("leg_L", "leg_R"), ("armL", "armR"),
-        ("wrist_roll", "wrist_roll"), ("shell", "shell"), ("lower", "lower"), ("link_r", "link_l"),
-        ("roll_r_link", "roll_l_link"),
-    ],
-)  # fmt: skip
-def test_names_of_twins(name: str, other: str) -> None:
-    assert mirrored(name) == other and mirrored(other) == name
+TWINS = {
+    "left_arm": "right_arm", "LeftFoot": "RightFoot", "arm_l_2": "arm_r_2", "FL_hip": "FR_hip",
+    "RR_calf": "RL_calf", "LHipPitch_link": "RHipPitch_link", "leg_L": "leg_R", "armL": "armR", "link_r": "link_l",
+    "RLHip": "RRHip",
+    "roll_r_link": "roll_l_link", "RLEG_LINK5": "LLEG_LINK5", "wrist_roll": "wrist_roll", "shell": "shell",
+    "lower": "lower",
+}  # fmt: skip
+
+
+def test_names_of_twins() -> None:
+    names = {*TWINS, *TWINS.values()}
+    for name, other in TWINS.items():
+        assert mirrored(name, names) == other and mirrored(other, names) == name
+
+
+def test_a_mass_in_grams_is_seen_beside_its_twin_and_all_others(tmp_path: Path) -> None:
+    """Without any geometry: of a twin, with its tensor or without; of a link that has none, by all others."""
+    bare = re.sub("<visual>.*?</visual>", "", robot(2))
+    for name, tensors in product(("left_arm1", "body0"), ("1", "1e3")):
+        tree = ET.ElementTree(ET.fromstring(bare))
+        body = find(tree.getroot(), "link", name, "inertial")  # type: ignore[arg-type]
+        scale(body.find("mass"), "value", 1e3)  # type: ignore[arg-type]
+        scale(body.find("inertia"), INERTIA, float(tensors))  # type: ignore[arg-type]
+        tree.write(tmp_path / "ill.urdf")
+        (found,) = drevo.check(tmp_path / "ill.urdf").of("unit")
+        assert name in found.element and "grams" in found.remedy
+        after = drevo.check(tmp_path / "ill.urdf", fix=tmp_path / "well.urdf")
+        assert not after.found and len(after.changes) == 1 + 3 * (tensors != "1"), (str(after), after.changes)
+        q, mended = np.full(6, 0.3), drevo.load(tmp_path / "well.urdf")
+        assert np.allclose(mended.mass_matrix(q), drevo.load(bare).mass_matrix(q), rtol=1e-13)
 
 
 # --- how it is asked -------------------------------------------------------------------------------------------

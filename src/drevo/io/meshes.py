@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drevo.errors import InputError, ModelError
+from drevo.io import xml
+from drevo.io.collada import read_collada
 from drevo.io.packages import package
+
+if TYPE_CHECKING:
+    from drevo.io.files import Files
 
 Array = np.ndarray[Any, Any]
 MAX_BYTES = 16 * 2**20  # of one file
@@ -25,6 +31,14 @@ def weight(path: str) -> int:
     """How often a byte of a mesh file counts among the bytes of all files: text more than numbers."""
     with open(path, "rb") as file:
         return 4 if path.lower().endswith(".obj") or file.read(5) == b"solid" else 1
+
+
+def read_mesh_file(files: Files, path: str) -> tuple[Array, Array | None]:
+    """As `read_mesh`, of a file by its ending; of Collada (.dae) the whole scene, in metres."""
+    kind = os.path.splitext(path)[1][1:].lower()
+    if kind == "dae":
+        return read_collada(files.read(path, xml.MAX_BYTES, xml.WEIGHT))
+    return read_mesh(files.read(path, MAX_BYTES, weight(path)), kind)
 
 
 def read_mesh(data: bytes, kind: str) -> tuple[Array, Array | None]:

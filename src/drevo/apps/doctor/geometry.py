@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import DrevoError
 from ...io.files import Files
 from ...io.mesh_files import find_mesh
-from ...io.meshes import MAX_BYTES, read_mesh, weight
+from ...io.meshes import read_mesh_file
 from ...model.description import Shape
 
 Array = np.ndarray[Any, Any]
@@ -102,11 +102,10 @@ class Geometry:
 
     def _read(self, uri: str) -> tuple[Array, Array, float] | None:
         path = find_mesh(uri, self.files.folder)
-        kind = os.path.splitext(uri)[1][1:].lower()
-        if path is None or kind not in ("stl", "obj") or not self.files.may(os.path.realpath(path)):
+        if path is None or not self.files.may(os.path.realpath(path)):
             return None
         try:
-            points, faces = read_mesh(self.files.read(path, MAX_BYTES, weight(path)), kind)
+            points, faces = read_mesh_file(self.files, path)
         except DrevoError:
             return None
         corners = points[faces] if faces is not None else np.zeros((0, 3, 3))

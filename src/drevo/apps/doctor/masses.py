@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,10 +25,13 @@ FAR = 5.0  # diagonals of the box away: a centre of mass in another unit
 MARGIN = 0.05  # of the diagonal, about the box
 REACH = 10.0  # longest offsets of joints that a radius of gyration may have without a geometry
 SAME = 0.01  # of their size that twins may differ by
+ALIKE = 0.2  # of a thousandth of its mass that its twin may differ by, where that is in grams
+HEAVY = (30.0, 3.0)  # times all others together: no link that is carried; one denser than any metal
 _SIDES = {"left": "right", "l": "r"}
 _SIDES |= {b: a for a, b in _SIDES.items()}
 _WORD = re.compile(r"(?i:left|right)|(?<![A-Za-z])[lrLR](?![a-z])|(?<=[a-z])[LR](?![a-z])")
-_LEG = re.compile(r"(?<![A-Za-z])([FBRHfbrh])([LRlr])(?![a-z])")  # front and back, left and right of a walker
+# front and back, left and right of a walker
+_LEG = re.compile(r"(?<=(?<![A-Za-z])[FBRHfbrh])[LRlr](?![a-z])")
 
 
 def check_masses(s: Subject) -> Iterator[Finding]:
@@ -40,10 +43,35 @@ def check_masses(s: Subject) -> Iterator[Finding]:
         if body is None or body.mass <= 0.0:
             continue
         extent = s.extents[k]
-        found = list(_against(s, k, link, body, extent) if extent else _against_size(s, k, link, body, longest))
+        found = list(_beside_others(s, k, link, body, extent))
+        if not found:
+            found += _against(s, k, link, body, extent) if extent else _against_size(s, k, link, body, longest)
         faulty |= {k} if found else set()
         yield from found
     yield from _twins(s, faulty)
+
+
+# --- against the other links -----------------------------------------------------------------------------
+
+
+def _beside_others(s: Subject, k: int, link: Link, body: Inertial, extent: Extent | None) -> Iterator[Finding]:
+    """A mass that only grams explain: a thousand times its twin's, or many times that of all others together."""
+    others = [x.inertial for x in s.draft.links if x.inertial and x.inertial.mass > 0.0 and x is not link]
+    name = mirrored(link.name, {x.name for x in s.draft.links})
+    twin = next((x.inertial for x in s.draft.links if x.name == name and x is not link), None)
+    total, carried = sum(x.mass for x in others), any(joint.child == link.name for joint in s.draft.joints)
+    dense = extent is not None and body.mass > DENSE * extent.most
+    if twin and abs(1e-3 * body.mass - twin.mass) < ALIKE * twin.mass:
+        against = f"its twin has {twin.mass:g} kg"
+    elif carried and len(others) > 1 and body.mass > HEAVY[dense] * total:
+        against = f"all other links together have {total:.4g} kg"
+    else:
+        return
+    lighter, usual = replace(body, mass=1e-3 * body.mass), float(np.median([_gyration(x) for x in others]))
+    mended = min((lighter, _scaled(lighter, 1e-3)), key=lambda x: abs(_gyration(x) - usual))
+    remedy = "it looks like grams: multiply it by 0.001" + ", and the tensor" * (mended is not lighter)
+    what = f"the mass is {body.mass:g} kg, and {against}"
+    yield of_element("warning", "unit", s.draft.at(link), link, what, remedy, Change("inertial", k, mended))
 
 
 # --- against the geometry --------------------------------------------------------------------------------
@@ -138,6 +166,11 @@ def _unit_of_tensor(k: int, at: str, link: Link, body: Inertial, what: str, rati
     return of_element("warning", "unit", at, link, what, remedy, change)
 
 
+def _gyration(body: Inertial) -> float:
+    """The radius at which all of the mass would have the mean of the principal moments, m."""
+    return math.sqrt(max(float(np.trace(np.array(body.tensor))), 0.0) / (2.0 * body.mass))
+
+
 def _scaled(body: Inertial, factor: float) -> Inertial:
     a, b, c = ((factor * x, factor * y, factor * z) for x, y, z in body.tensor)
     return replace(body, tensor=(a, b, c))
@@ -162,7 +195,7 @@ def _against_size(s: Subject, k: int, link: Link, body: Inertial, longest: float
         change = Change("inertial", k, replace(body, com=(x, y, z)))
         yield of_element("warning", "unit", at, link, what, "it looks like mm: multiply it by 0.001", change)
         return
-    radius = math.sqrt(max(float(np.trace(np.array(body.tensor))), 0.0) / (2.0 * body.mass))
+    radius = _gyration(body)
     if radius > reach:
         what = f"the radius of gyration is {radius:.3g} m, and no offset of a joint is beyond {longest:.3g} m"
         size = max(away, longest / 3.0)
@@ -172,22 +205,25 @@ def _against_size(s: Subject, k: int, link: Link, body: Inertial, longest: float
 # --- twins -------------------------------------------------------------------------------------------------
 
 
-def mirrored(name: str) -> str:
-    """The name of the link on the other side: left and right, l and r exchanged; the same where there is none."""
+def mirrored(name: str, names: Container[str]) -> str:
+    """The one of the names on the other side: left and right, l and r exchanged; the same where there is none."""
 
-    def other(word: str) -> str:
-        swapped = _SIDES[word.lower()]
+    def other(found: re.Match[str]) -> str:
+        word, swapped = found[0], _SIDES[found[0].lower()]
         return swapped.upper() if word.isupper() else swapped.capitalize() if word[0].isupper() else swapped
 
-    if _LEG.search(name):  # FL, BR: the second letter is the side
-        return _LEG.sub(lambda found: str(found[1]) + other(found[2]), name)
-    return _WORD.sub(lambda found: other(found[0]), name)
+    for pattern in (_LEG, _WORD):
+        alone = [name[: x.start()] + other(x) + name[x.end() :] for x in pattern.finditer(name)]
+        for swapped in (pattern.sub(other, name), *alone):  # alone: LINK begins with no side
+            if swapped != name and swapped in names:
+                return swapped
+    return name
 
 
 def _twins(s: Subject, faulty: set[int]) -> Iterator[Finding]:
     links = {link.name: k for k, link in enumerate(s.draft.links)}
     for name, k in links.items():
-        other = links.get(mirrored(name), k)
+        other = links.get(mirrored(name, links), k)
         a, b = s.draft.links[k].inertial, s.draft.links[other].inertial
         if other <= k or a is None or b is None or min(a.mass, b.mass) <= 0.0 or not (gap := _gap(a, b)):
             continue

@@ -22,12 +22,13 @@ def findings_about(s: Subject) -> Findings:
 
 def _loading(s: Subject) -> list[Finding]:
     """What loading the description says."""
+    draft = s.drafted()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DrevoWarning)
-            model = finish(s.drafted())
+            model = finish(draft)
     except ModelError as error:
-        doubts = [findings_of(s, doubt, "warning") for doubt in s.draft.doubts]
+        doubts = [findings_of(s, doubt, "warning") for doubt in draft.doubts]
         return [*(findings_of(s, x, "error") for x in error.problems or (str(error),)), *doubts]
     said = [x for w in caught for x in getattr(w.message, "problems", ())]
     return [

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import DrevoError
-from ...io.collada import read_collada
 from ...io.files import Files
 from ...io.given import Array
-from ...io.meshes import hull_faces, read_mesh, weight
-from ...io.xml import MAX_BYTES, WEIGHT
+from ...io.meshes import hull_faces, read_mesh_file
 from ...model.description import Link, Model, Shape
 from ...model.loaders.sdf.include import located
 from ...model.messages import shorten
@@ -49,10 +47,7 @@ class MeshFiles:
 
     def _read(self, uri: str) -> tuple[Array, Array]:
         path = located(uri, self.files, self.files.folder)
-        kind = os.path.splitext(path)[1][1:].lower()
-        if kind == "dae":
-            return read_collada(self.files.read(path, MAX_BYTES, WEIGHT))
-        points, faces = read_mesh(self.files.read(path, MAX_BYTES, weight(path)), kind)
+        points, faces = read_mesh_file(self.files, path)
         return points, hull_faces(points) if faces is None else faces
 
     def drawn(self, link: Link) -> list[Shape]:
