@@ -106,11 +106,11 @@ def lqr(
     steadies the model.
     """
     single("lqr", model)
-    Qm, Rm = weights("Q", Q, len(model.A)), weights("R", R, model.B.shape[1], definite=True)
-    if not len(Rm):
+    if not model.B.shape[1]:
         raise InputError(
             "lqr: the model has no inputs, so that there is nothing to regulate with; actuate a joint"
         )
+    Qm, Rm = weights("Q", Q, len(model.A)), weights("R", R, model.B.shape[1], definite=True)
     plain, T = model, np.eye(len(model.A))
     if isinstance(model, Linearisation):
         plain, T = model.reduced, model.basis
