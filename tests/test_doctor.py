@@ -374,6 +374,24 @@ def test_a_mass_in_grams_is_seen_beside_its_twin_and_all_others(tmp_path: Path) 
         assert np.allclose(mended.mass_matrix(q), drevo.load(bare).mass_matrix(q), rtol=1e-13)
 
 
+@pytest.mark.parametrize("up", ["X_UP", "Y_UP", "Z_UP"])
+def test_collada_is_judged_where_all_agree_on_what_is_up(up: str, tmp_path: Path) -> None:
+    """A link in grams: its mesh tells it, unless programs differ about how the mesh stands."""
+    points = " ".join(f"{x} {y} {z}" for x, y, z in product((-0.1, 0.1), repeat=3))
+    faces = "0 1 3 0 3 2 4 6 7 4 7 5 0 4 5 0 5 1 2 3 7 2 7 6 0 2 6 0 6 4 1 5 7 1 7 3"
+    (tmp_path / "cube.dae").write_text(
+        f"<COLLADA><asset><up_axis>{up}</up_axis></asset><geometry id='g'><mesh><source id='s'>"
+        f"<float_array>{points}</float_array></source>"
+        "<vertices id='v'><input semantic='POSITION' source='#s'/></vertices><triangles>"
+        f"<input semantic='VERTEX' source='#v' offset='0'/><p>{faces}</p></triangles></mesh></geometry>"
+        "<visual_scene id='x'><node><instance_geometry url='#g'/></node></visual_scene>"
+        "<scene><instance_visual_scene url='#x'/></scene></COLLADA>"
+    )
+    text = re.sub("<(box|sphere|cylinder) [^>]*>", '<mesh filename="cube.dae"/>', robot(1), count=1)
+    (tmp_path / "a.urdf").write_text(re.sub('<mass value="[^"]*"', '<mass value="4e4"', text, count=1))
+    assert bool(drevo.check(tmp_path / "a.urdf").of("unit")) == (up == "Z_UP")
+
+
 # --- how it is asked -------------------------------------------------------------------------------------------
 
 

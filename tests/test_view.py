@@ -25,6 +25,7 @@ from drevo.compiler.derivation import NUMERIC
 from drevo.compiler.live import live_values
 from drevo.errors import DrevoWarning, InputError, ModelError, TraceError
 from drevo.io.collada import read_collada
+from drevo.io.meshes import read_mesh
 from drevo.model.description import Shape
 from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
 from drevo.robot.view.mesh import MeshFiles, coarser
@@ -257,6 +258,14 @@ def test_collada_is_read_where_its_nodes_put_it(part: str) -> None:
     p, f = read_collada(COLLADA.format(part).encode())
     assert f.tolist() == [[0, 1, 2], [0, 2, 3]]
     assert np.allclose(p, [[0, 0, 0.2], [0, 0.2, 0.2], [-0.1, 0.2, 0.2], [-0.1, 0, 0.2]])
+
+
+def test_all_objects_of_a_file_are_drawn() -> None:
+    """MuJoCo takes the first object of an OBJ file, and a drawing all of them."""
+    one, two = "g a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "g b\nv 0 0 2\nf -1 2 3\n"
+    for text in (one + two, one + two.replace("-1", "4")):
+        assert read_mesh(text.encode(), "obj")[1].tolist() == [[0, 1, 2]]  # type: ignore[union-attr]
+        assert read_mesh(text.encode(), "obj", whole=True)[1].tolist() == [[0, 1, 2], [3, 1, 2]]  # type: ignore[union-attr]
 
 
 AGAIN = '<node id="n"><instance_node url="#n"/><instance_node url="#n"/></node>'

@@ -34,20 +34,23 @@ def weight(path: str) -> int:
 
 
 def read_mesh_file(files: Files, path: str) -> tuple[Array, Array | None]:
-    """As `read_mesh`, of a file by its ending; of Collada (.dae) the whole scene, in metres."""
+    """All that a file shows, by its ending; of Collada (.dae) the scene in metres. None for faces: their hull."""
     kind = os.path.splitext(path)[1][1:].lower()
     if kind == "dae":
         return read_collada(files.read(path, xml.MAX_BYTES, xml.WEIGHT))
-    return read_mesh(files.read(path, MAX_BYTES, weight(path)), kind)
+    return read_mesh(files.read(path, MAX_BYTES, weight(path)), kind, whole=True)
 
 
-def read_mesh(data: bytes, kind: str) -> tuple[Array, Array | None]:
-    """Points (n, 3) in double precision, of numbers in single precision, and faces (m, 3); None: their hull."""
+def read_mesh(data: bytes, kind: str, whole: bool = False) -> tuple[Array, Array | None]:
+    """Points (n, 3) in double precision, of numbers in single precision, and faces (m, 3); None: their hull.
+
+    whole: of OBJ all objects, not the first one alone, which is what MuJoCo takes.
+    """
     if kind not in ("stl", "obj", "msh"):
         raise ModelError(f"a mesh file of the type {kind[:20]!r} is not read; save it as STL or OBJ")
     try:
         with np.errstate(over="ignore"):
-            points, faces = {"stl": _stl, "obj": _obj, "msh": _msh}[kind](data)
+            points, faces = _obj(data, whole) if kind == "obj" else {"stl": _stl, "msh": _msh}[kind](data)
     except (ValueError, OverflowError) as error:
         raise ModelError(f"the mesh file is no {kind.upper()}, or cut off ({error}); export it again") from None
     if len(points) < 3 or not np.isfinite(points).all():
@@ -121,13 +124,15 @@ def _msh(data: bytes) -> tuple[Array, Array | None]:
     return found, np.frombuffer(data, "<i4", 3 * faces, first).reshape(-1, 3) if faces else None
 
 
-def _obj(data: bytes) -> tuple[Array, Array]:
-    """Points (v) and polygons (f) of the first object with any; quadrangles are cut along the shorter diagonal."""
+def _obj(data: bytes, whole: bool) -> tuple[Array, Array]:
+    """Points (v) and polygons (f) of all objects, or the first with any; quadrangles are cut along the shorter
+    diagonal."""
     _check_text(data)
     lines = data.replace(b"\\\n", b" ").splitlines()
     points = _numbers(_POINT.findall(b"\n".join(lines)), 3)
     first = next((i for i, line in enumerate(lines) if line.startswith(b"f ")), len(lines))
-    last = next((i for i in range(first, len(lines)) if lines[i][:2] in (b"o ", b"g ", b"o", b"g")), len(lines))
+    ends = (i for i in range(first, len(lines)) if not whole and lines[i][:2] in (b"o ", b"g ", b"o", b"g"))
+    last = next(ends, len(lines))
     seen, rows = (b"\n" + b"\n".join(lines[:first])).count(b"\nv "), []
     for line in lines[first:last]:
         if line.startswith(b"f "):

@@ -19,6 +19,7 @@ from ...model.description import Shape
 
 Array = np.ndarray[Any, Any]
 LEAST_SHARE = 0.02  # of its box: a mesh that encloses less is no closed surface
+HEAD = 4096  # bytes within which a Collada file says what is up
 ROLES = ("visual", "collision")
 
 
@@ -102,15 +103,24 @@ class Geometry:
 
     def _read(self, uri: str) -> tuple[Array, Array, float] | None:
         path = find_mesh(uri, self.files.folder)
-        if path is None or not self.files.may(os.path.realpath(path)):
+        if path is None or not self.files.may(os.path.realpath(path)) or _lies(path):
             return None
         try:
             points, faces = read_mesh_file(self.files, path)
         except DrevoError:
             return None
         corners = points[faces] if faces is not None else np.zeros((0, 3, 3))
+        points = corners.reshape(-1, 3) if len(corners) else points  # a file may hold more than it shows
         volume = np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0
         return points.min(0), points.max(0), float(volume)
+
+
+def _lies(path: str) -> bool:
+    """Whether it is a Collada file whose z does not point up: some programs turn it, and some do not."""
+    if not path.lower().endswith(".dae"):
+        return False
+    with open(path, "rb") as file:
+        return b"Z_UP" not in file.read(HEAD)
 
 
 def _primitive(kind: str, size: tuple[float, ...]) -> tuple[Array, float]:
