@@ -153,7 +153,7 @@ PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
 PUSHED = ("inverse_dynamics", "bias", "forward_dynamics")  # with passive forces in the loops, too
 LARGE = 20  # joints, each at most three bodies: up to it no tree has the 60 bodies that a loop is for
 REGROUP = 10_000  # nodes: beyond it sections that do the same work may be told apart by what they share
-SHORT = 24_800  # operations of M: below it up to 80 bodies written out have a kernel for one state, and win
+SHORT = 24_800  # rough operations of M: below it up to 80 bodies written out have a kernel for one state, and win
 DEEP = 15  # mean depth: beyond it even fewer bodies than 60 are accelerated faster by a loop
 
 
@@ -175,7 +175,7 @@ def _rolled(
 
     (name,) = recipe["quantity"]
     smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
-    if name == "mass_matrix" and operations(model, name) < SHORT:
+    if name == "mass_matrix" and operations(model, name) * (1.0 + _oblique(model)) < SHORT:
         smallest = 80
     return rolled_function(
         model,
@@ -188,6 +188,12 @@ def _rolled(
         smallest=smallest,
         passive="passive" in recipe,
     )
+
+
+def _oblique(model: Model) -> float:
+    """The share of joints that turn their frames about no axis of coordinates: their pairs cost twice as much."""
+    numbers = [(*j.axis, *j.rotation[0], *j.rotation[1], *j.rotation[2]) for j in model.joints]
+    return sum(any(abs(y - round(y)) > 1e-6 for y in x) for x in numbers) / max(1, len(numbers))
 
 
 def _mean_depth(model: Model) -> float:
