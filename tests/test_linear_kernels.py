@@ -64,6 +64,27 @@ def test_as_on_arrays(base: str, held: bool) -> None:
     assert_same(one, on_arrays(r, *(y[9] for y in x), **given))
 
 
+def test_contacts_beside_the_columns() -> None:
+    """A point and a foot, which are written beside the recursion of the derivatives."""
+    b = drevo.Builder("two legs")
+    b.body("trunk", "world", joint="free", mass=3.0, inertia=np.eye(3))
+    for leg in (("spherical", "helical"), ("prismatic", "revolute")):
+        above = "trunk"
+        for joint in leg:
+            more: dict[str, Any] = {} if joint == "spherical" else {"axis": (0.0, 0.6, 0.8)}
+            more |= {"lead": 0.1} if joint == "helical" else {}
+            more |= {"origin": (0.1, 0.5, 0.2), "mass": 1.0, "com": (0.1, 0.0, 0.2), "inertia": np.eye(3)}
+            b.body(joint, above, joint=joint, **more)
+            above = joint
+    r = b.robot()
+    contacts = [
+        {"link": "helical", "point": (0.1, 0.2, 0.3)},
+        {"link": "revolute", "point": (0.0, 0.1, 0.2), "rows": 6},
+    ]
+    for x in (state(r.model, 3), [np.array(y) for y in zip(*(state(r.model, k) for k in range(9)))]):
+        assert_same(r.linearise(*x, contacts=contacts), on_arrays(r, *x, contacts=contacts))
+
+
 def test_driven_rates_and_passive_forces() -> None:
     r = drevo.load("puma560")
     q, v, tau = np.random.default_rng(0).normal(size=(3, 3, 6))

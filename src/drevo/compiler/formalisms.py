@@ -382,15 +382,21 @@ def unsolved_derivatives(
     tree: Tree, q: Vector, v: Vector, tau: Vector
 ) -> tuple[list[Scalar], Matrix, Matrix, Factors]:
     """a, dtau/dq and dtau/dv at it, and the factors of M, for code that solves for many columns at once."""
-    name = "forward_dynamics_derivatives"
-    if not tree.formulas and not coasts(tree):
-        row = TABLE["khalil", name]
-        plan = row.plan(tree, ())._replace(parallel=False, sums=False, hoisted=False)
-        return khalil_derivatives.before_solving(plan.prepare(tree), q, v, tau)
+    made = derived_tree(tree)
+    if made is not None:
+        return khalil_derivatives.before_solving(made, q, v, tau)
     compute = fastest(tree, ["forward_dynamics", "inverse_dynamics_derivatives"])
     a = compute["forward_dynamics"](tree, q, v, tau)
     dq, dv, M = compute["inverse_dynamics_derivatives"](tree, q, v, a)
     return a, dq, dv, factorised(tree, lower_rows(M))
+
+
+def derived_tree(tree: Tree, loaded: Sequence[str] = ()) -> Tree | None:
+    """What the recursion of derivatives runs on, if it takes this tree. loaded: links that forces act on."""
+    if tree.formulas or coasts(tree):
+        return None
+    plan = TABLE["khalil", "forward_dynamics_derivatives"].plan(tree, loaded)
+    return plan._replace(parallel=False, sums=False, hoisted=False).prepare(tree)
 
 
 def _operational(compute: Compute, rows: Compute, tree: Tree, q: Vector, link: str, frame: str) -> Any:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, IRFunction, Value
+from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, IRFunction, Value, literal
 from ..codegen.emit.ir_scalar import IRScalar, StoredScalar
 from ..codegen.emit.llvm_math import Lanes
 from ..codegen.emit.llvm_ranked import SIDE, Ranked, padded, ranked_room
@@ -97,8 +97,8 @@ class SolveTail(Tail):
             at += (-(-last // w) - first // w) * w
         for port in low.outputs[-self.hidden :][: len(self.first)]:
             starts.append(at)
-            at += port.size
-        n, m, at = len(self.order), self.rows, -(-at // w) * w
+            at += -(-port.size // w) * w
+        n, m = len(self.order), self.rows
         own = (2 * n + m) * padded(m) + n * padded(n) if w > 1 else 0
         return Room((*starts, *parts), at, own + self.beside(l), self.stays(l))
 
@@ -307,6 +307,11 @@ class _SideBySide(RowParts):
             return x
         value = x.x
         return IRScalar(value.f.let(F64, f"extractelement {value.type} {value.text}, i32 {row % SIDE}"), self.fma)
+
+    def unit(self, row: int) -> Any:
+        f, place = self.solve.f, row % SIDE
+        entries = ", ".join(f"{F64} {literal(float(k == place))}" for k in range(SIDE))
+        return IRScalar(f.const(_MANY, f"<{entries}>"), self.fma)
 
 
 class _Weak:

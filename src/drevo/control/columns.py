@@ -18,7 +18,7 @@ import numpy as np
 from ..codegen.emit.ir import F64, I8, I32, I64, PTR, VOID, IRFunction, Value, literal
 from ..codegen.emit.ir_scalar import IRScalar
 from ..codegen.emit.llvm_math import Lanes
-from ..codegen.emit.llvm_ranked import SIDE
+from ..codegen.emit.llvm_ranked import SIDE, padded
 from ..codegen.emit.llvm_tail import TailPlace
 from ..constrained.tail import SLIGHT, THIN, SolveTail, TailSolve
 from ..mechanics.algorithms.inertia_matrix import Factors
@@ -26,15 +26,17 @@ from ..mechanics.algorithms.schur import Schur
 
 Array = np.ndarray[Any, Any]
 _MANY = f"<{SIDE} x {F64}>"
+CERTAIN = 1e8  # of the square of the rows' condition: a bound below it leaves no doubt of their rank
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnsTail(SolveTail):
     """The first output is [A, B, R, S, ...]: the lower halves of A (2 n, 2 n) and B (2 n, k) become X, and
     R (m, 2 n), S (m, k) become N. Of A and R the columns F and g are hidden outputs; those of B are 1 at the rates
-    that are `driven`, by their places in the order, and 0 else."""
+    that are `driven`, by their places in the order, and 0 else. sizes: by row of Gamma no less than the square of
+    its unit."""
 
-    first: ClassVar[tuple[str, ...]] = ("L", "E", "F", "g")
+    first: ClassVar[tuple[str, ...]] = ("L", "E", "F", "g", "sizes", "turn")
     blocks: ClassVar[list[tuple[int, int, int]]] = []
     driven: tuple[int, ...]
 
@@ -42,7 +44,8 @@ class ColumnsTail(SolveTail):
         return frozenset(range(self.hidden))
 
     def beside(self, l: Lanes) -> int:
-        return 0
+        n, m = len(self.order), self.rows
+        return (2 * n + m) * padded(m) if l.lanes == 1 else 0
 
     def write(self, f: IRFunction, place: TailPlace) -> None:
         _Columns(self, f, place).write()
@@ -65,23 +68,25 @@ class ColumnsTail(SolveTail):
         return np.equal.outer(range(len(self.order)), self.driven).astype(float)
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        L, E, F, g, *rows = hidden
+        L, E, F, g, sizes, turn, *rows = hidden
         n, m, out = len(self.order), self.rows, outputs[0]
         parts: list[list[Any]] = [[0.0] * n for _ in range(m)]
         for i, x in zip(self.moving, rows):
             for r in range(*self.touched[i]):
                 parts[r][i] = x[:, r - self.touched[i][0], None]
         M = self.factors([x[:, None] for x in L.T], [x[:, None] for x in E.T])
-        columns = [F[:, 2 * n * i : 2 * n * (i + 1)] for i in range(n)] + [
-            g[:, 2 * n * r : 2 * n * (r + 1)] for r in range(m)
-        ]
+        F, g = (x.reshape(len(x), -1, padded(2 * n))[:, :, : 2 * n] for x in (F, g))
+        columns = [*np.moveaxis(F, 1, 0), *np.moveaxis(g, 1, 0)]
         units = [*self.units, *np.zeros((m, len(self.driven)))]
         with np.errstate(all="ignore"):
             schur = Schur(M, parts, None, self.touched, m)
             for starts, given in zip(self.places(), (columns, units)):
                 found = schur.solved(schur.needed(given[:n], given[n:]))
-                for at, y in zip(starts, [*found[0], *found[1]]):
+                for at, y in zip(starts, [*found[0], *self.in_the_world(found[1], list(turn.T[:, :, None]))]):
                     out[:, at : at + given[0].shape[-1]] = y
+            shares = Schur.of_rows(parts, None, self.touched, m).inverse_diagonal()
+            doubt = sum(sizes[:, r, None] * x for r, x in enumerate(shares))
+            out[~(doubt * m < CERTAIN)[:, 0] if m else [], 0] = np.nan
             slight = sum(schur.diagonal) * SLIGHT
             for pivot, size in zip(schur.pivots, schur.diagonal):
                 out[~((pivot > THIN * size) & (size > slight))[:, 0], 0] = np.nan
@@ -96,67 +101,92 @@ class _Columns(TailSolve):
         tail, f, l, n, m = self.tail, self.f, self.l, self.n, self.m
         M = tail.factors(self.vector("L", sum(map(len, tail.lower))), self.vector("E", n))
         self.schur = Schur(M, self.parts(), self.by, tail.touched, m)
-        side = SIDE if l.lanes == 1 else 1
-        widths, sources = (2 * n, len(tail.driven)), (self.columns, self.unit_columns)
-        for starts, width, source in zip(tail.places(), widths, sources):
-            whole = width // side * side
-            if whole:
-                with f.loop(whole, step=side, some=True) as s:
-                    self.block(starts, source(s.i, side), s.i, side)
-            if width > whole:
-                first = f.const(I64, whole)
-                self.block(starts, source(first, width - whole), first, width - whole)
+        if l.lanes == 1:
+            self.blocks()
+        else:
+            for k, (width, source) in enumerate(((2 * n, self.columns), (len(tail.driven), self.unit_columns))):
+                if width:
+                    with f.loop(width, some=True) as s:
+                        x, N = self.solved(source(s.i))
+                        base = self.place.outputs[0].base.at(s.i * l.bytes, I8)
+                        for at, y in zip(tail.places()[k], (*x, *N)):
+                            base.at(at * l.bytes, I8).store(self.wide(y), l.bytes)
         if m:
-            lost = f.select(self.sound(self.schur), f.zero(l.type), f.const(l.type, math.nan))
+            lost = f.select(self.sound(self.schur) & self.certain(), f.zero(l.type), f.const(l.type, math.nan))
             for place in (self.place.outputs[0].at(0), self.place.status):
                 place.store(place.load(l.type, l.bytes) + lost, l.bytes)
 
-    def columns(self, first: Value, count: int) -> list[Any]:
-        """So many columns of F and g from the first on."""
-        width, out = 2 * self.n, []
-        for name, rows in (("F", self.n), ("g", self.m)):
-            base = self.hidden[name].base.at(first * self.l.bytes, I8)
-            out += [self.loaded(base.at(r * width * self.l.bytes, I8), count) for r in range(rows)]
-        return out
+    def certain(self) -> Value:
+        """Whether the condition of the rows, each in its own unit, leaves no doubt of their rank.
 
-    def unit_columns(self, first: Value, count: int) -> list[Any]:
-        """The same of the columns of B."""
-        f, k = self.f, -(-len(self.tail.driven) // SIDE) * SIDE
-        table = np.zeros((self.n, k))
-        table[:, : len(self.tail.driven)] = self.tail.units
-        f.module.constant("units", F64, [literal(x) for x in table.ravel().tolist()])
-        base, kind = f.const(PTR, "@units").at(first), _MANY if self.l.lanes == 1 else F64
-        found = [base.at(r * k).load(kind, 8) for r in range(self.n)]
-        lanes = self.l.lanes
-        return [IRScalar(x.splat(lanes), self.place.fma) for x in found] + [0.0] * self.m
+        With K = Gamma Gamma^T and s_r the unit of row r, S^-1 K S^-1 has a trace of at most m, and its inverse
+        that of S^2 K^-1: no less than the square of the condition is m sum s_r^2 (K^-1)_rr.
+        """
+        of_rows, total = Schur.of_rows(self.parts(), self.by, self.tail.touched, self.m), 0.0
+        for s, x in enumerate(of_rows.inverse_diagonal()):
+            total = total + x * self.part("sizes", s, 0)
+        bound = self.number(total)
+        if self.width > 1:
+            bound = self.f.call(
+                F64, f"llvm.vector.reduce.fadd.v{SIDE}f64", self.f.const(F64, 0.0), bound, flags="reassoc "
+            )
+        return bound < CERTAIN / self.m
 
-    def block(self, starts: Sequence[int], given: Sequence[Any], first: Value, count: int) -> None:
-        """So many columns from the first on."""
+    def solved(self, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """X and N of columns."""
         x, N = self.schur.solved(self.schur.needed(given[: self.n], given[self.n :]))
-        base = self.place.outputs[0].base.at(first * self.l.bytes, I8)
-        for at, y in zip(starts, (*x, *N)):
-            place = base.at(at * self.l.bytes, I8)
-            if count < SIDE and self.l.lanes == 1:
-                given_to = place, self.f.const(I32, 8), self.some(count)
-                self.f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", self.wide(y), *given_to)
-            else:
-                place.store(self.wide(y), self.l.bytes if self.l.lanes > 1 else 8)
+        return x, self.tail.in_the_world(N, self.vector("turn", 9 * bool(self.tail.turned)))
+
+    def columns(self, at: Value) -> list[Any]:
+        """A column of F and g, of a tile."""
+        l, out = self.l, []
+        for name, rows in (("F", self.n), ("g", self.m)):
+            base = self.hidden[name].base.at(at * l.bytes, I8)
+            out += [base.at(r * padded(2 * self.n) * l.bytes, I8).load(l.type, l.bytes) for r in range(rows)]
+        return [IRScalar(x, self.place.fma) for x in out]
+
+    def unit_columns(self, at: Value) -> list[Any]:
+        """The same of the columns of B."""
+        base = self.units().at(at)
+        found = [base.at(r * padded(len(self.tail.driven))).load(F64, 8) for r in range(self.n)]
+        return [IRScalar(x.splat(self.l.lanes), self.place.fma) for x in found] + [0.0] * self.m
+
+    def units(self) -> Value:
+        """The columns of B in memory, and one row of zeros more."""
+        table = np.zeros((self.n + 1, padded(len(self.tail.driven))))
+        table[:-1, : len(self.tail.driven)] = self.tail.units
+        self.f.module.constant("units", F64, [literal(x) for x in table.ravel().tolist()])
+        return self.f.const(PTR, "@units")
+
+    def blocks(self) -> None:
+        """All columns of one sample, eight at a time, those of A, then those of B: one loop, decoded once."""
+        f, n, m, k = self.f, self.n, self.m, len(self.tail.driven)
+        left, out, units = padded(2 * n) // SIDE, self.place.outputs[0].base, self.units()
+        below = 2 * n * (2 * n + k)
+        with f.loop(left + padded(k) // SIDE, some=True) as s:
+            first = s.i < left
+
+            def either(x: Value | int, y: Value | int, first: Value = first) -> Value:
+                return f.select(first, f.value(x), f.value(y))
+
+            at = either(s.i, s.i - left) * SIDE
+            pitch, width = either(padded(2 * n), padded(k)), either(2 * n, k)
+            F = either(self.hidden["F"].base, units).at(at)
+            g = either(self.hidden["g"].base.at(at), units.at(n * padded(k)))
+            given = self.rows_from(F, pitch, n) + self.rows_from(g, either(padded(2 * n), 0), m)
+            x, N = self.solved(given)
+            some = f.counting(f"<{SIDE} x {I64}>") < (width - at).splat(SIDE)
+            X = out.at(either(2 * n * n, 4 * n * n + k * n) + at)
+            R = out.at(either(below, below + 2 * n * m) + at)
+            places = [(X, i) for i in self.tail.order] + [(R, r) for r in range(m)]
+            for (base, row), y in zip(places, (*x, *N)):
+                to = base.at(width * row), f.const(I32, 8), some
+                f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", self.wide(y), *to)
+
+    def rows_from(self, place: Value, pitch: Value, count: int) -> list[Any]:
+        """Eight entries of so many rows."""
+        return [IRScalar(place.at(pitch * r).load(_MANY, 8), self.place.fma) for r in range(count)]
 
     def wide(self, y: Any) -> Value:
         kind = _MANY if self.l.lanes == 1 else self.l.type
         return y.x if isinstance(y, IRScalar) else self.f.const(kind, float(y))
-
-    def loaded(self, place: Value, count: int) -> IRScalar:
-        if self.l.lanes > 1:
-            x = place.load(self.l.type, self.l.bytes)
-        elif count == SIDE:
-            x = place.load(_MANY, 8)
-        else:
-            given = place, self.f.const(I32, 8), self.some(count), self.f.zero(_MANY)
-            x = self.f.call(_MANY, f"llvm.masked.load.v{SIDE}f64.p0", *given)
-        return IRScalar(x, self.place.fma)
-
-    def some(self, count: int) -> Value:
-        """The first lanes."""
-        bits = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(SIDE))
-        return self.f.const(f"<{SIDE} x i1>", f"<{bits}>")

@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.emit.llvm_ranked import padded
 from ..codegen.graph.derivative import partial as derivatives
-from ..codegen.graph.program import FLOOR, Program
+from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function
 from ..compiler.differentiate import at_zero
-from ..compiler.formalisms import fastest, unsolved_derivatives
+from ..compiler.formalisms import derived_tree, fastest, unsolved_derivatives
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
 from ..constrained.collection import all_rows, is_lasting
-from ..constrained.constraint import Constraint
+from ..constrained.constraint import Constraint, Contact
 from ..constrained.kernels import touched_rows
 from ..constrained.numbers import Numbered, with_numbers
 from ..constrained.prepared import NOW, PreparedSet
@@ -33,14 +34,15 @@ from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError, factorised, lower_rows
 from ..mechanics.algorithms.passive import passive, passive_slopes
-from ..mechanics.scalar import Matrix, Scalar, Vector, dot, is_zero
+from ..mechanics.formalisms.khalil_held import HeldPoint, HeldSlopes, held_slopes
+from ..mechanics.scalar import Matrix, Scalar, Vector, dot
 from ..mechanics.spatial import Vec, skew
+from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from .columns import ColumnsTail
 
 Array = np.ndarray[Any, Any]
-CERTAIN = 1e8  # of the square of the rows' condition: a bound below it leaves no doubt of their rank
 
 
 def carried(model: Model, v: Vector) -> Matrix:
@@ -71,24 +73,26 @@ class _Columns:
         slopes: tuple[Matrix, Matrix],
         f: Factors,
         point: Vector,
-        rows: Sequence[Vector] = (),
-        motions: Sequence[Vector] = (),
+        held: HeldSlopes | None = None,
     ) -> Program:
-        """slopes: of what acts in the joints, by dq and dv; rows: Gamma; motions: of Gamma a + gamma, by both."""
+        """slopes: of what acts in the joints, by dq and dv."""
+        rows = held.jacobian if held else []
         t, n, m, k = self.t, self.n, len(rows), len(self.driven)
         one = [[float(i == j) for j in range(n)] for i in range(n)]
         top = [[*x, *y] for x, y in zip(carried(model, v), one)]
         rest = [0.0] * (2 * n * n + 2 * n * k + m * (2 * n + k))
         lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
         columns = [[row[i] for row in rows] for i in f.order]
-        tail = ColumnsTail(
-            tuple(f.order), lower, touched_rows(columns, lower), m, (), 0, False, True, (), {}, driven
-        )
+        touched, turned = touched_rows(columns, lower), held.turned if held else ()
+        tail = ColumnsTail(tuple(f.order), lower, touched, m, (), 0, False, True, turned, {}, driven)
         t.output("model", [top, rest, point])
         t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
         t.output("E", f.inverse)
-        t.output("F", [[*x, *y] for x, y in ([part[i] for part in slopes] for i in f.order)])
-        t.output("g", motions)
+        beyond = [0.0] * (padded(2 * n) - 2 * n)
+        t.output("F", [[*slopes[0][i], *slopes[1][i], *beyond] for i in f.order])
+        t.output("g", [[*x, *y, *beyond] for x, y in zip(*held.slopes)] if held else [])
+        t.output("sizes", [*(held.sizes if held else []), *[0.0] * (padded(m) - m)])
+        t.output("turn", [x for row in held.turn for x in row] if held and turned else [])
         for i in tail.moving:
             t.output(f"rows_{i}", columns[i][slice(*tail.touched[i])])
         return t.program(tail=tail, quantity="linear_model")
@@ -115,11 +119,36 @@ def free_program(model: Model, driven: Sequence[int], acts: bool) -> Program:
 def held_program(model: Model, pattern: tuple[Constraint, ...], driven: Sequence[int], acts: bool) -> Program:
     """Under constraints, with inputs tau and [a, N, rank, q, v] of constrained dynamics, the time, the numbers."""
     t = Tracer("linearise", model, acting=acts)
-    tree, n, m = t.tree, model.nv, sum(c.size for c in pattern)
+    n, m = model.nv, sum(c.size for c in pattern)
     given = t.input("motion", 2 * n + m + 1 + model.nq)
     a, N, q, v = given[:n], given[n : n + m], given[n + m + 1 : -n], given[-n:]
     (tau, (time,)), count = (t.input("tau", n), t.input("t", 1)), len(Numbered.of(pattern).numbers)
     found = with_numbers(pattern, t.input("numbers", count) if count else [])
+    held = _beside_columns(t.tree, found, q, v, a, N) or _of_rows(t, found, q, v, a, N, time)
+    slopes = _acting_slopes(t, q, v, held.dq, held.dv, acts)
+    return _Columns(t, driven).program(model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held)
+
+
+def _beside_columns(
+    tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector
+) -> HeldSlopes | None:
+    """What contacts of moving links add to the recursion of the derivatives."""
+    made = derived_tree(tree, [link for c in found for link in c.links])
+    if made is None or not all(isinstance(c, Contact) and made.frames[c.link].body >= 0 for c in found):
+        return None
+    points = []
+    for c in found:
+        assert isinstance(c, Contact)
+        frame = made.frames[c.link]
+        points.append(HeldPoint(frame.body, frame.p + frame.R @ Vec(*c.point), c.size))
+    return held_slopes(made, q, v, a, points, N)
+
+
+def _of_rows(
+    t: Tracer, found: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector, time: Scalar
+) -> HeldSlopes:
+    """The same of any constraints, by differentiating their rows."""
+    tree, n = t.tree, t.tree.nv
     d = unknowns(t.graph, "d", n)
     by = variables(tree, q, d)
     rows = all_rows(found, Kinematics(tree, displaced(tree, q, d, 1), v), time)
@@ -131,31 +160,12 @@ def held_program(model: Model, pattern: tuple[Constraint, ...], driven: Sequence
     jacobian = at_state(rows.jacobian)
     hessians = [at_state(derivatives(row, by)) for row in rows.jacobian]
     second = at_state(derivatives([dot(row, a) + b for row, b in zip(rows.jacobian, rows.bias)], by))
-    motions = [[*x, *y] for x, y in zip(second, at_state(derivatives(rows.bias, v)))]
+    slopes = second, at_state(derivatives(rows.bias, v))
     dq, dv, M = fastest(tree, ["inverse_dynamics_derivatives"])["inverse_dynamics_derivatives"](tree, q, v, a)
-    slopes = _acting_slopes(t, q, v, dq, dv, acts)
-    for k, push in enumerate(N):
-        for row, more in zip(slopes[0], hessians[k]):
-            row[:] = [x + push * y for x, y in zip(row, more)]
-    f, bound = factorised(tree, lower_rows(M)), _condition(jacobian, hessians)
-    t.tree.guard(1.0 / bound, 1.0 / (CERTAIN * FLOOR[8]), 0)
-    return _Columns(t, driven).program(model, v, slopes, f, [*a, *N, *q, *v, *tau, 1.0 / bound], jacobian, motions)
-
-
-def _condition(jacobian: Matrix, hessians: Sequence[Matrix]) -> Scalar:
-    """No less than the square of the condition of the rows, each in its own unit.
-
-    With K = Gamma Gamma^T and s_r the norm of row r with its second derivatives, S^-1 K S^-1 has a trace of at
-    most m, and its inverse that of S^2 K^-1.
-    """
-    squares = [dot(row, row) + sum(dot(x, x) for x in more) for row, more in zip(jacobian, hessians)]
-    K = [{c: x for c in range(r + 1) if not is_zero(x := dot(row, jacobian[c]))} for r, row in enumerate(jacobian)]
-    f = Factors(K, range(len(K)))
-    bound: Scalar = 0.0
-    for r, size in enumerate(squares):
-        half = f.solve_transposed([float(r == k) for k in range(len(K))])
-        bound = bound + size * dot([x * x for x in half], f.inverse)
-    return bound * len(K)
+    for push, hessian in zip(N, hessians):
+        dq = [[x - push * y for x, y in zip(row, more)] for row, more in zip(dq, hessian)]
+    sizes = [dot(row, row) + sum(dot(x, x) for x in more) for row, more in zip(jacobian, hessians)]
+    return HeldSlopes(dq, dv, factorised(tree, lower_rows(M)), jacobian, slopes, sizes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,10 @@ class RowParts:
         """One entry."""
         return parts[row]
 
+    def unit(self, row: int) -> Scalar:
+        """The part with 1 in a row, else 0."""
+        return 1.0
+
 
 class PartFactors(NamedTuple):
     """M = L^T E^-1 L of a matrix whose rows are in parts; with its diagonal."""
@@ -88,6 +92,28 @@ class Schur:
         self.inverse: list[Scalar] = [0.0] * m
         self.F: list[list[Scalar]] = [[] for _ in range(m)]
         self._eliminate(Y)
+
+    @staticmethod
+    def of_rows(parts: Sequence[Vector], by: RowParts | None, touched: Sequence[tuple[int, int]], m: int) -> Schur:
+        """The same with the identity for M: of Gamma Gamma^T."""
+        n = len(touched)
+        return Schur(Factors.known([{} for _ in range(n)], [1.0] * n, range(n)), parts, by, touched, m)
+
+    def inverse_diagonal(self) -> list[Scalar]:
+        """Of D^-1, in parts."""
+        m, w = self.m, self.by.width
+        count = -(-m // w)
+        total: list[Scalar] = [0.0] * count
+        columns: list[list[Scalar]] = [[0.0] * count for _ in range(m)]  # of F^-1
+        for i in range(m - 1, -1, -1):
+            mine = columns[i]
+            mine[i // w] = self.by.unit(i)
+            for k in range(i + 1, m):
+                for s in range(k // w, count):
+                    mine[s] = mine[s] - self.F[k][i] * columns[k][s]
+            for s in range(i // w, count):
+                total[s] = total[s] + mine[s] * mine[s] * self.inverse[i]
+        return total
 
     def _apart(self, parts: Sequence[Vector]) -> list[list[Scalar]]:
         """The entries of every rate."""

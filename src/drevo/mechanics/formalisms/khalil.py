@@ -350,10 +350,12 @@ def recursion(
     parallel: bool = True,
     empty: Sequence[str] = (),
     felt: Mapping[int, tuple[Scalar, LastWheel]] | None = None,
+    wrenches: Mapping[int, Force] | None = None,
 ) -> Recursion:
     """The whole sweep; its f are what each parent exerts on each body, about the body's origin in its axes.
 
     A mass at the pole of a hinge is left out: it acts in the parent's axes and gives the hinge no moment.
+    wrenches: what acts on bodies from outside, about the body's origin in its axes.
     """
     start = FrameRates(ZERO, ZERO, STILL, ZERO, ZERO, -tree.gravity)
     X, n = tree.placements(q), len(tree)
@@ -367,6 +369,8 @@ def recursion(
             continue
         tree.section(i)
         r.out(i)
+        if wrenches and i in wrenches:
+            r.f[i] = r.f[i] - wrenches[i]
         if external:
             p = tree.bodies[i].parent
             world[i] = (world[p] if p >= 0 else IDENTITY).mul(X[i].rotation)

@@ -16,7 +16,7 @@ from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, f
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..joints import NO_FORCE, STILL, Force, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, is_zero
-from ..spatial import Mat, RigidInertia, Vec, rotated_mat, skew
+from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, rotated_mat, skew
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .khalil import Recursion, recursion
@@ -67,11 +67,12 @@ def lifted_flow(x: Placement, flow: Flow, P: RigidInertia, slip2: Vec) -> Flow:
     """A composite body's flow for the parent's observer; slip2: twice the velocity of the pole that he sees."""
     Q, p, h = flow.Q, x.to_parent(flow.p), x.to_parent(P.h)
     Q = rotated_mat(x.k, x.s, x.c, Q) if x.k >= 0 else x.Q.mul(Q).mul(x.Q.T) if x.k == -1 else Q
-    Q = x.R.mul(Q).mul(x.R.T) + _outer(slip2, h + x.p * P.m) + _outer(p, x.p)
+    Q = x.R.mul(Q).mul(x.R.T) + outer(slip2, h + x.p * P.m) + outer(p, x.p)
     return Flow(Q, p + slip2 * P.m)
 
 
-def _outer(a: Vec, b: Vec) -> Mat:
+def outer(a: Vec, b: Vec) -> Mat:
+    """a b^T."""
     return Mat(b * a.x, b * a.y, b * a.z)
 
 
@@ -85,6 +86,7 @@ class BodySweep:
     flows: list[Flow]
     slips: list[Vec]  # twice the velocity of a body's pole seen from its parent's, in the parent's axes
     columns: list[list[BodyColumn]]
+    pushes: dict[int, Flow]  # of forces that stay as they are in the world
 
     def force(self, i: int) -> Force:
         """What the joint bears, about the body's pole; the recursion keeps a mass at a hinge's pole apart."""
@@ -96,20 +98,39 @@ class BodySweep:
         p, x = self.tree.bodies[i].parent, self.r.X[i]
         if p >= 0:
             self.flows[p] = self.flows[p] + lifted_flow(x, self.flows[i], self.bodies[i], self.slips[i])
+            if i in self.pushes:
+                push = lifted_flow(x, self.pushes[i], ZERO_INERTIA, ZERO)
+                self.pushes[p] = self.pushes[p] + push if p in self.pushes else push
             self.bodies[p] = self.bodies[p] + composite_to_parent(x, self.bodies[i], traces(self.bodies[i].S))[0]
 
 
-def body_sweep(tree: Tree, q: Vector, v: Vector, a: Vector) -> BodySweep:
-    """The recursion out and back, and what the columns need of it."""
-    r = recursion(tree, q, v, a, parallel=False)
+def body_sweep(
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    wrenches: Mapping[int, Force] | None = None,
+    pushes: Mapping[int, Flow] | None = None,
+) -> BodySweep:
+    """The recursion out and back, and what the columns need of it.
+
+    wrenches, pushes: of forces that act on bodies and stay as they are in the world, in the body's axes; the flow
+    of a force F at r is F r^T and F, that of a moment n is [n]x.
+    """
+    r = recursion(tree, q, v, a, parallel=False, wrenches=wrenches)
     bodies = [b.inertia for b in tree.bodies]
-    out = BodySweep(tree, r, bodies, [flow_of(b, x.w) for b, x in zip(bodies, r.rates)], [], [])
-    for i, b in enumerate(tree.bodies):
-        up = r.rates[b.parent] if b.parent >= 0 else r.start
-        slip = up.w.cross(r.X[i].p) + r.X[i].to_parent(r.own[i].v)
-        out.slips.append(slip * 2.0)
+    out = BodySweep(tree, r, bodies, [flow_of(b, x.w) for b, x in zip(bodies, r.rates)], [], [],
+                    dict(pushes or {}))  # fmt: skip
+    for i in range(len(tree)):
+        out.slips.append(slip_of(r, i) * 2.0)
         out.columns.append(_columns(tree, r, i))
     return out
+
+
+def slip_of(r: Recursion, i: int) -> Vec:
+    """The velocity of a body's pole seen from its parent's, in the parent's axes."""
+    p = r.tree.bodies[i].parent
+    return (r.rates[p] if p >= 0 else r.start).w.cross(r.X[i].p) + r.X[i].to_parent(r.own[i].v)
 
 
 def _columns(tree: Tree, r: Recursion, i: int) -> list[BodyColumn]:
@@ -134,13 +155,15 @@ def _columns(tree: Tree, r: Recursion, i: int) -> list[BodyColumn]:
 class WrenchRates(NamedTuple):
     """Row and column of one rate on their way up: what the subtree does when the rate, or its coordinate, changes.
 
-    by_q, by_v, by_a: change of the subtree's wrench; rates: (2 B)^T S. In the axes of the body that was reached.
+    by_q, by_v, by_a: change of the subtree's wrench; rates: (2 B)^T S; held: the same of forces that stay as they
+    are in the world. In the axes of the body that was reached.
     """
 
     by_q: Force
     by_v: Force
     by_a: Force
     rates: Vec
+    held: Vec
 
     def to_parent(self, x: Placement, slip2: Vec) -> WrenchRates:
         """About the parent's pole, for its observer."""
@@ -150,6 +173,7 @@ class WrenchRates(NamedTuple):
             x.force_to_parent(self.by_v),
             a,
             x.to_parent(self.rates) - a.f.cross(slip2),
+            x.to_parent(self.held),
         )
 
 
@@ -157,10 +181,12 @@ def wrench_rates(s: BodySweep, i: int, c: BodyColumn) -> WrenchRates:
     """Of a column of body i: by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt), by a I S."""
     P, flow = s.bodies[i], s.flows[i]
     t = traces(P.S)
-    by_q = NO_FORCE
+    by_q, held = NO_FORCE, ZERO
     if s.tree.bodies[i].kind != "wheel":
         by_q = flow.times(c.psi1) + wrench(P, t, c.psi2) + c.S.cross_force(s.force(i))
-    return WrenchRates(by_q, flow.times(c.S) + wrench(P, t, c.both), wrench(P, t, c.S), flow.transposed(c.S))
+    if i in s.pushes:
+        by_q, held = by_q + s.pushes[i].times(c.S), s.pushes[i].transposed(c.S)
+    return WrenchRates(by_q, flow.times(c.S) + wrench(P, t, c.both), wrench(P, t, c.S), flow.transposed(c.S), held)
 
 
 @dataclass(slots=True)
@@ -177,7 +203,7 @@ class Derivatives:
         size, at = bj.factor * bi.factor, bj.v + k
         for l, d in enumerate(s.columns[i]):
             row = bi.v + l
-            self.dq[at][row] += size * (h.rates.dot(d.psi1.w) + d.psi2.dot(h.by_a))
+            self.dq[at][row] += size * (h.rates.dot(d.psi1.w) + d.psi2.dot(h.by_a) + h.held.dot(d.S.w))
             self.dv[at][row] += size * (h.rates.dot(d.S.w) + d.both.dot(h.by_a))
             if i != j:
                 self.dq[row][at] += size * d.S.dot(h.by_q)
