@@ -6,12 +6,17 @@ Writes operations.md and operations.json beside this file, and the table of the 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import drevo
+from drevo.codegen.emit.expression import Group, Terms
+from drevo.codegen.graph import levers
+from drevo.compiler.compete import compete
+from drevo.compiler.derivation import Derivation
 from drevo.errors import DrevoError
 from drevo.robot import dh
 from drevo.robot import embedded as robots
@@ -21,6 +26,7 @@ from drevo.robot.embedded.data import quarter
 sys.path.insert(0, str(Path(__file__).parent))
 import report
 import symbolic_peers
+from machines import MACHINES
 
 HERE = Path(__file__).parent
 FORMALISMS = (
@@ -66,15 +72,20 @@ PEERS: dict[str, dict[str, tuple[str, str, str]]] = {
 }
 TRACED = ("inverse_dynamics", "mass_matrix", "forward_dynamics")  # what CasADi is given to trace
 PEERS_TEXT = (
-    "The last column is run here: CasADi's graph of the very recursion in body axes that Drevo calls "
-    "newton_euler, after its cse. The others are recorded, not run here: SymPyBotics (5d4613a) and "
-    "OpenSYMORO (ba07d97), both with base parameters, forward dynamics by OpenSYMORO's articulated bodies; "
-    "CasADi 3.8 on a trace of Pinocchio's recursion with the parameters as numbers (its mass matrix is a "
-    "Jacobian). Inertias are general (all ten parameters of each link nonzero, unrelated) unless the robot "
-    "says symmetric."
+    "The last columns are run here: the recursion of Khalil and Kleinfinger in base parameters as tools of the "
+    "class of SymPyBotics write it, which is Drevo with every lever of its own switched off (DREVO_WITHOUT), and "
+    "CasADi's graph of the very recursion in body axes that Drevo calls newton_euler, after its cse. The others "
+    "are recorded, not run here: SymPyBotics (5d4613a) and OpenSYMORO (ba07d97), both with base parameters, "
+    "forward dynamics by OpenSYMORO's articulated bodies; CasADi 3.8 on a trace of Pinocchio's recursion with the "
+    "parameters as numbers (its mass matrix is a Jacobian). Inertias are general (all ten parameters of each link "
+    "nonzero, unrelated) unless the robot says symmetric; wheels and rotors of the machines are symmetric about "
+    "their axis."
 )
-HEAD = "| robot | quantity | Drevo | by | SymPyBotics | OpenSYMORO | CasADi, Pinocchio | CasADi, same recursion |"
-RULE = "|---|---|--:|---|--:|--:|--:|--:|"
+HEAD = (
+    "| robot | quantity | Drevo | by | SymPyBotics | OpenSYMORO | CasADi, Pinocchio | without levers | "
+    "CasADi, same recursion |"
+)
+RULE = "|---|---|--:|---|--:|--:|--:|--:|--:|"
 
 
 def main() -> int:
@@ -84,15 +95,17 @@ def main() -> int:
     text = markdown(found)
     (HERE / "operations.md").write_text(text)
     report.insert(HERE.parent / "README.md", "counts", summary(found))
+    report.insert(HERE.parent / "docs/operations.md", "links", "\n".join(links()))
     print(text)
     return 0
 
 
 def subjects() -> dict[str, drevo.Robot]:
-    """Arms whose links have all ten inertial parameters, unrelated; and the symmetric ones of the books."""
+    """Arms whose links have all ten inertial parameters, unrelated; the symmetric ones of the books; machines."""
     arms = {name: getattr(robots, name)("general") for name in ("puma560", "rx90", "stanford")}
     arms |= {"panda": general(PANDA, 2017), "iiwa7": general(IIWA7, 2013)}
-    return arms | {f"{name} symmetric": getattr(robots, name)("symmetric") for name in ("rx90", "stanford")}
+    arms |= {f"{name} symmetric": getattr(robots, name)("symmetric") for name in ("rx90", "stanford")}
+    return arms | {name: make() for name, make in MACHINES.items()}
 
 
 def general(rows: Sequence[tuple[float, float, float]], seed: int) -> drevo.Robot:
@@ -116,6 +129,10 @@ def count(robot: drevo.Robot) -> dict[str, dict[str, Any]]:
             except DrevoError:
                 continue
             out[quantity][formalism] = {**d.counts, "formalism": d.formalism}
+        if quantity in TRACED:
+            with levers.without(*levers.LEVERS):
+                plain = compete(robot.model, quantity, formalism="khalil").program.counts
+            out[quantity]["without levers"] = pair(plain)
         traced = symbolic_peers.casadi_counts(robot.model, quantity) if quantity in TRACED else None
         if traced:
             out[quantity]["casadi"] = f"{traced[0]}/{traced[1]}"
@@ -139,6 +156,49 @@ def plane_chains() -> list[str]:
     return lines
 
 
+def links() -> list[str]:
+    """Where the operations of inverse dynamics go, link by link."""
+    lines = []
+    for name, robot in subjects().items():
+        if name not in MACHINES:
+            d = drevo.write_out(robot, "inverse_dynamics", formalism="khalil")
+            cells = [f"{m}/{a}" for m, a in by_link(d).values()]
+            lines.append(f"| {name} | {pair(d.counts)} | {' | '.join(cells)} |" + " |" * (7 - len(cells)))
+    return ["| robot | all | 1 | 2 | 3 | 4 | 5 | 6 | 7 |", "|---|--:|" + "--:|" * 7, *lines]
+
+
+def by_link(d: Derivation) -> dict[str, tuple[int, int]]:
+    """Products and sums by the number of the link that a value belongs to; one without a number is of the next."""
+    out: dict[str, tuple[int, int]] = {}
+    for section in d.sequence.main:
+        own = re.fullmatch(r"link (\S+) .*", section.title)
+        link, waiting = own[1] if own else "", (0, 0)
+        for s in section.statements:
+            if re.match(r"q_\d|phi\d", s.name):
+                continue  # sums of angles
+            waiting = _both(waiting, _operations(s.terms))
+            if back := re.fullmatch(r"(?:n|f|tau)_(\d+)[xyz]?", s.name):
+                link = back[1]
+            if back or re.match(r"[A-Za-z]+_\d", s.name):
+                out[link], waiting = _both(out.get(link, (0, 0)), waiting), (0, 0)
+        out[link] = _both(out.get(link, (0, 0)), waiting)
+    out.pop("", None)  # sines and cosines of sums
+    return dict(sorted(out.items(), key=lambda item: int(item[0]) if item[0].isdigit() else 0))
+
+
+def _both(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
+    return x[0] + y[0], x[1] + y[1]
+
+
+def _operations(terms: Terms) -> tuple[int, int]:
+    total = (0, max(0, len(terms) - 1))
+    for t in terms:
+        total = _both(total, (len(t.factors) - 1, 0))
+        for f in t.factors:
+            total = _both(total, _operations(f.terms)) if isinstance(f, Group) else total
+    return total
+
+
 def pair(counts: dict[str, Any]) -> str:
     """Products/sums."""
     divisions = f"/{counts['div']}" if counts.get("div") else ""
@@ -152,8 +212,8 @@ def rows(found: dict[str, Any], quantities: Sequence[str]) -> list[str]:
         for robot, counts in found.items():
             own = counts[quantity]["auto"]
             peers = PEERS.get(quantity, {}).get(robot, ("", "", ""))
-            traced = counts[quantity].get("casadi", "")
-            cells = (robot, quantity.replace("_", " "), f"**{pair(own)}**", own["formalism"], *peers, traced)
+            run_here = (counts[quantity].get(x, "") for x in ("without levers", "casadi"))
+            cells = (robot, quantity.replace("_", " "), f"**{pair(own)}**", own["formalism"], *peers, *run_here)
             lines.append(f"| {' | '.join(cells)} |")
     return lines
 

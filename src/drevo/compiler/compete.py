@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..codegen.graph import regroup
 from ..codegen.graph.program import Program
+from ..codegen.graph.three_products import with_three_products
 from ..errors import TraceError, one_of
 from ..mechanics.rotation import TINY
 from ..mechanics.tree import build_tree
@@ -120,7 +121,10 @@ def _tried(
 
 
 def _tightened(entry: RankedProgram, price: Price) -> RankedProgram:
-    """With the sums of its program regrouped, as often as it saves something; names go where that saves more."""
+    """With the sums of its program regrouped, as often as it saves something; names go where that saves more.
+
+    Then with rotations by three products, where that is less.
+    """
     for names in (True, False):
         while len(entry.program.order()) <= REGROUP:
             program = regroup.regrouped(entry.program, names=names)
@@ -128,4 +132,5 @@ def _tightened(entry: RankedProgram, price: Price) -> RankedProgram:
             if now >= entry.price:
                 break
             entry = entry._replace(price=now, program=program)
-    return entry
+    turned = with_three_products(entry.program)
+    return entry._replace(price=now, program=turned) if (now := price(turned)) < entry.price else entry

@@ -25,6 +25,7 @@ LEVERS = {
     "wheels": "bodies that are symmetric about their hinge do not turn",
     "cancel": "x - x in neighbouring sums cancels while the graph is built",
     "factor": "a common factor on parameters alone leaves a sum while the graph is built",
+    "three": "a rotation in a plane takes three products where products alone count",
     "regroup": "sums of the finished program are regrouped",
     "fma": "a product and a sum are one instruction of the machine",
 }
