@@ -233,6 +233,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"limits": {"q": np.nan}}, "NaN"),
     ({"contacts": [{"link": "toe", "point": (0, 0, 0)}]}, "link 'toe' is not in robot"),
     ({"contacts": [(3, []), (4, [])]}, "take 7 knots, the horizon has 5"),
+    ({"contacts": [{"link": "link1", "point": (0, 0, 0), "rows": 6}]}, "2 of 6 rows are independent"),
     ({"actuated": []}, "no joint has a drive"),
     ({"actuated": ["knee"]}, "no moving joint"),
     ({"guess": np.zeros((4, 2))}, "guess"),
@@ -259,3 +260,40 @@ def test_what_does_not_converge_says_so(pendulum: drevo.Robot) -> None:
 
     lost = optimise(pendulum, endless, [0.3, 0.4], [0.0, 0.1], 5, DT, iterations=20)
     assert not lost.converged and any(x in lost.reason for x in ("diverged", "not positive"))
+
+
+def test_contacts_that_begin_strike(leg: drevo.Robot) -> None:
+    """The velocity is projected where a phase adds a contact; nothing is left to gain there."""
+    foot = {"link": "leg2", "point": (0, 0, -0.3), "rows": 3}
+    q0 = leg.integrate(leg.neutral(), [0, 0, 0.56, 0.05, 0, 0, 0.0, 0.5, -0.9])
+
+    def cost(pose: Any, q: Any, v: Any, tau: Any, t: Any) -> Any:
+        return 1e-2 * sum(x * x for x in tau) + 0.1 * sum(x * x for x in v)
+
+    def end(pose: Any, q: Any, v: Any) -> Any:
+        return 5.0 * (v[2] - 0.5) ** 2 + 0.1 * sum(x * x for x in v[3:])
+
+    phases = [(4, []), (5, [foot])]
+    s = optimise(leg, cost, q0, np.zeros(9), 9, 0.02, terminal=end, contacts=phases, tolerance=1e-13)
+    assert s.converged
+
+    def total_of(tau: Array) -> float:
+        q, v, out = s.q[0], s.v[0], 0.0
+        for k, u in enumerate(tau):
+            out += s.dt * cost(None, q, v, u, 0.0)
+            now = leg.impact(q, v, contacts=[foot]).v if k == 4 else v
+            held = (
+                leg.constrained_dynamics(q, now, u, contacts=[foot]).a
+                if k >= 4
+                else leg.forward_dynamics(q, now, u)
+            )
+            v = now + s.dt * held
+            q = leg.integrate(q, s.dt * v)
+        return float(out + end(None, q, v))
+
+    assert abs(total_of(s.tau) - s.cost) <= 1e-9 * s.cost
+    for k in (0, 3, 4, 8):
+        for j in (6, 7, 8):
+            e = np.zeros_like(s.tau)
+            e[k, j] = 1e-5
+            assert abs(total_of(s.tau + e) - total_of(s.tau - e)) / 2e-5 <= 1e-4

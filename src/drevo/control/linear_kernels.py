@@ -242,10 +242,14 @@ def constraint_derivatives(
     n = robot.nv
     if not found:
         return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
-    asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
-    f = requested(robot, asked, partial(curvature_program, robot.model, found), lasting=lasting)
-    result: Mapping[int, Array] = f(q, v, a, N, np.reshape(t, 1))
+    result: Mapping[int, Array] = derivatives_of_constraints(robot, found)(q, v, a, N, np.reshape(t, 1))
     return result[0], result[1], result[2], result[3]
+
+
+def derivatives_of_constraints(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
+    """The same as a Function of (q, v, a, N, t)."""
+    asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
+    return requested(robot, asked, partial(curvature_program, robot.model, found), lasting=lasting)
 
 
 def curvature_program(model: Model, found: tuple[Constraint, ...]) -> Program:

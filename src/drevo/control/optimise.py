@@ -23,7 +23,16 @@ from ..mechanics.scalar import Scalar
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .shooting.cost import Cost, CostShape
-from .shooting.given import MOST, WHO, Guess, MotionLimits, guess_given, limits_given, phases_given
+from .shooting.given import (
+    MOST,
+    WHO,
+    Guess,
+    MotionLimits,
+    guess_given,
+    limits_given,
+    phases_given,
+    refuse_redundant,
+)
 from .shooting.problem import Shooting, ShootingTask
 from .shooting.solver import WEIGHT, Progress, Solver, limit_excess, raise_multipliers
 from .tracking import Tracker
@@ -255,6 +264,7 @@ def optimise(
         raise InputError(f"{WHO}: no joint has a drive; name at least one in actuated")
     boxed = bool(np.isfinite(np.concatenate([side[list(driven)] for side in bounds.tau])).any())
     shape = CostShape(driven, bounds.limited, target_of(Spec()).lanes)
+    refuse_redundant(phases, x, u)
     task = ShootingTask(robot, phases, Cost(cost, False, exact), Cost(terminal, True, exact), shape, boxed)
     planner = Planner(task, step, x, bounds, small)
     planner.shooting.x.set_time(time)

@@ -149,7 +149,7 @@ def build(
     program: Program, spec: Spec, target: Target | None = None, entry: Entry | None = None
 ) -> tuple[Manifest, bytes]:
     """Manifest and object code. target: other than the host's own. entry: adds what calls the kernels, in place of
-    what Python calls; it wants the one for a single sample."""
+    what Python calls; it has the one for a single sample if spec.single."""
     from ..emit import llvm, llvm_entry
 
     mine = target or target_of(spec)
@@ -161,8 +161,8 @@ def build(
         plain = spec.single and spec.layout == "rows" and not (entry or spec.packed or spec.parameters)
         if program.across and plain and not short:
             low = low._replace(across=program.across())
-        way = entry or low.across or program.tail
-        mine = mine._replace(single=way is not None or short)
+        way = (entry and spec.single) or low.across or program.tail
+        mine = mine._replace(single=bool(way) or short)
     own = partial(llvm_entry.add_python_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
     text = llvm.emit(low, mine, spec.layout, entry or own, program.tail)
     manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)

@@ -47,7 +47,7 @@ class Box:
 
     def times(self, x: str) -> LaneVector:
         """Q x."""
-        names = {c: f"y{c}" for c in self.cells}
+        names = {c: f"y{c}_" for c in self.cells}
         with self.f.loop(self.m, some=True, carry=dict.fromkeys(names.values(), self.zero)) as s:
             by, row = self.d.splat(self.g[x], s.i), self.g["Q"].at(s.i * self.wide)
             for c, name in names.items():

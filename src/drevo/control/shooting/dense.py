@@ -125,7 +125,7 @@ class DenseCode:
             for k in range(p.depth):
                 sums = step(sums, A, g.B, k)
         else:
-            names = [f"x{k}" for k in range(len(sums))]
+            names = [f"sum{k}_" for k in range(len(sums))]
             with g.loop(p.depth, some=True, carry=dict(zip(names, sums))) as s:
                 now = step([getattr(s, x) for x in names], A.at(s.i * p.left[1]), g.B.at(s.i * p.b), 0)
                 for name, x in zip(names, now):

@@ -106,6 +106,22 @@ def phases_given(
     return tuple((n, prepared_set(robot, x, constraints)) for n, x in zip(counts, made))
 
 
+def refuse_redundant(phases: Sequence[tuple[int, PreparedSet]], q: Array, v: Array) -> None:
+    """The step of a knot eliminates the rows of what holds, which must be independent."""
+    for k, (_, given) in enumerate(phases):
+        if not given.found:
+            continue
+        if given.kernels is None:
+            raise InputError(f"{WHO}: phase {k} has {given.size} rows, which are too many to compile; give fewer")
+        n, m = given.nv, given.size
+        rank = int(given.motion(q, v, np.zeros(n), np.zeros(1), *given.numbers)[n + m])
+        if rank < m:
+            raise InputError(
+                f"{WHO}: the contacts and constraints of phase {k} depend on each other: {rank} of {m} rows are "
+                "independent at q0; leave out those that follow from others"
+            )
+
+
 class Guess(NamedTuple):
     """States (N + 1, n) and efforts (N, nv) to begin with; None: from the start and what holds it still."""
 

@@ -25,8 +25,9 @@ from ...model.dynamics import Dynamics
 from ...simulate.control import program_digest
 from ..linear_kernels import LinearKernels
 from .cost import Cost, CostShape, expansion_program, value_program
+from .impact import StruckKnot, through_impact
 from .layout import DOUBLES, FIELDS, KnotRecord
-from .steps import HeldBy, engine, knot_program
+from .steps import HeldBy, add_rollout_beside, knot_program, sweep_code
 from .sweep import Areas, KnotSizes
 
 LANES = 8  # lengths of a step that are tried at once
@@ -50,25 +51,24 @@ class ShootingTask(NamedTuple):
 class StepCode:
     """The machine code of the knots of a phase: `drive` for batches of knots, and the engine."""
 
-    def __init__(self, task: ShootingTask, given: PreparedSet) -> None:
-        model, s = task.robot.model, sweep_shape(task)
-        phase = HeldBy(given.found, has_passive(model))
+    def __init__(self, task: ShootingTask, given: PreparedSet, struck: bool) -> None:
+        model, spec = task.robot.model, Spec(check=False, single=False)
+        phase = HeldBy(given.found, has_passive(model), struck)
         program = knot_program(model, phase, task.cost, task.shape, task.boxed)
-        asked = request(model, "shooting", program_digest(program), s, task.shape)
-        lasting = all(map(is_lasting, given.found))
-        record = record_of(task)
+        asked = request(model, "knot", program_digest(program))
+        lasting, sizes = all(map(is_lasting, given.found)), (sweep_shape(task), record_of(task))
         try:
             made, self.code = memoised(
-                task.robot, asked,
-                lambda: machine_code(asked, lambda: program, Spec(check=False), lasting, engine(s, record)),
-            )  # fmt: skip
+                task.robot, asked, lambda: machine_code(asked, lambda: program, spec, lasting, add_rollout_beside)
+            )
+            sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
         except UNMADE as error:
             require_unmade(error)
             raise EmitError(f"optimise runs as machine code only: {error}") from None
         self.arena = made.arena
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-        names = ("backward", "rollout", "predict")
-        self.backward, self.rollout, self.predict = (kind(self.code.address(x)) for x in names)
+        self.rollout = kind(self.code.address("rollout"))
+        self.backward, self.predict = (kind(sweep.address(x)) for x in ("backward", "predict"))
 
 
 def record_of(task: ShootingTask) -> KnotRecord:
@@ -146,10 +146,11 @@ class KnotArrays:
 class PhaseCode:
     """Knots `first` to `last` of a trajectory: their linear models and what the machine code is given."""
 
-    def __init__(self, x: KnotArrays, given: PreparedSet, first: int, last: int) -> None:
+    def __init__(self, x: KnotArrays, given: PreparedSet, first: int, last: int, struck: bool) -> None:
+        """struck: of one knot, at which constraints begin to hold."""
         self.x, self.given, self.first, self.last = x, given, first, last
         task, part = x.task, slice(first, last)
-        self.code = StepCode(task, given)
+        self.code, self.impact = StepCode(task, given, struck), StruckKnot(given) if struck else None
         driven = np.isin(np.arange(task.robot.nv), x.driven)
         self.kernels = LinearKernels.of(given, driven, has_passive(task.robot.model))
         self.state = x.q[part], x.v[part], x.tau[part]
@@ -170,7 +171,15 @@ class PhaseCode:
 
     def derive(self) -> None:
         """Models of the states of now."""
+        if self.impact is None:
+            self._models(self.model)
+            return
+        (q,), (before,), _ = self.state
+        after, by_q, by_v = self.impact.slopes(q, before, self.now[0])
+        before, self.state[1][0] = before.copy(), after
         self._models(self.model)
+        self.state[1][0] = before
+        through_impact(self.model[0], len(before), self.x.dt, by_q, by_v)
 
     def set(self, **fields: Any) -> None:
         for name, value in fields.items():
@@ -228,6 +237,19 @@ class PhaseCode:
         return int(self.fields[FIELDS.index("arena")])
 
 
+def runs_of(task: ShootingTask) -> list[tuple[PreparedSet, int, int, bool]]:
+    """The phases as (constraints, first knot, one past the last, struck); one knot alone where contacts begin."""
+    out: list[tuple[PreparedSet, int, int, bool]] = []
+    at, held = 0, task.phases[0][1].found
+    for count, given in task.phases:
+        if struck := any(c not in held for c in given.found):
+            out.append((given, at, at + 1, True))
+        if count > struck:
+            out.append((given, at + struck, at + count, False))
+        at, held = at + count, given.found
+    return out
+
+
 def _aligned(x: Array) -> int:
     return -(-x.ctypes.data // 64) * 64
 
@@ -238,8 +260,7 @@ class Shooting:
     def __init__(self, task: ShootingTask, dt: float, q0: Array) -> None:
         self.task, self.x = task, KnotArrays(task, dt, q0)
         robot, model, shape, x = task.robot, task.robot.model, task.shape, self.x
-        ends = np.cumsum([0, *(count for count, _ in task.phases)]).tolist()
-        self.phases = [PhaseCode(x, given, a, b) for (_, given), a, b in zip(task.phases, ends, ends[1:])]
+        self.phases = [PhaseCode(x, *run) for run in runs_of(task)]
         self.expand = _compiled(robot, partial(expansion_program, model, task.cost, shape))
         self.expand_final = _compiled(robot, partial(expansion_program, model, task.terminal, shape))
         self.value = _compiled(robot, partial(value_program, model, task.terminal, shape.limited))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from ...codegen.emit.ir import Module
 from ...codegen.emit.llvm_target import Target
 from ...codegen.emit.lower import Lowered
 from ...codegen.graph.program import Program
+from ...codegen.runtime import native
+from ...codegen.runtime.build import Spec, machine_code
 from ...compiler.formalisms import fastest
 from ...compiler.tracer import Tracer
 from ...constrained.collection import all_rows
@@ -28,10 +29,12 @@ from .sweep import KnotSizes, Sweep, add_rollout
 
 
 class HeldBy(NamedTuple):
-    """What holds in a run of knots: constraints; acts: passive forces of the joints are in."""
+    """What holds in a run of knots: constraints; acts: passive forces of the joints are in; struck: they begin to
+    hold there."""
 
     found: tuple[Constraint, ...]
     acts: bool
+    struck: bool = False
 
 
 def knot_program(model: Model, phase: HeldBy, cost: Cost, shape: CostShape, boxed: bool) -> Program:
@@ -54,6 +57,9 @@ def knot_program(model: Model, phase: HeldBy, cost: Cost, shape: CostShape, boxe
     for i, x in zip(shape.driven, u):
         tau[i] = x
     (time,), (dt,) = at["time"], at["dt"]
+    before = v
+    if phase.struck:
+        v = velocity_after(tree, phase.found, q, v, time)
     force = [x + p for x, p in zip(tau, passive(tree, q, v))] if phase.acts else tau
     v1 = [x + dt * y for x, y in zip(v, held_accelerations(tree, phase.found, q, v, force, time))]
     q1 = exponential(model.runs, q, [dt * x for x in v1])
@@ -61,7 +67,7 @@ def knot_program(model: Model, phase: HeldBy, cost: Cost, shape: CostShape, boxe
     t.output("q1", exponential(model.runs, q1, gap[:n]))
     t.output("v1", [x + y for x, y in zip(v1, gap[n:])])
     t.output("u", u)
-    total = cost.value(tree, q, v, tau, time) * dt + shape.limited.penalty(q, v, at["limits"])
+    total = cost.value(tree, q, before, tau, time) * dt + shape.limited.penalty(q, before, at["limits"])
     t.output("cost", [total])
     return t.program(quantity="step")
 
@@ -80,12 +86,28 @@ def held_accelerations(
     return list(schur.accelerations([x - y for x, y in zip(force, h)], rows.bias)[0])
 
 
-def add_shooting(shape: KnotSizes, record: KnotRecord, m: Module, low: Lowered, target: Target, *_: Any) -> None:
-    """The sweep and the rollout beside the kernel of a step."""
-    Sweep(m, target.of(target.lanes), target.fma, shape, record)
+def velocity_after(tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, time: Scalar) -> list[Scalar]:
+    """v of an impact, which projects it by M."""
+    rows = all_rows(found, Kinematics(tree, q, v), time)
+    matrix = fastest(tree, ["mass_matrix", "bias"])["mass_matrix"](tree, q)
+    schur = Schur(factorised(tree, lower_rows(matrix)), rows.jacobian)
+    return [x + y for x, y in zip(v, schur.accelerations([0.0] * tree.nv, rows.rate)[0])]
+
+
+def add_rollout_beside(m: Module, low: Lowered, *_: Any) -> None:
+    """The rollout beside the kernel of a step; an entry of `codegen.emit.llvm.emit`."""
     add_rollout(m, len(low.inputs) + len(low.outputs))
 
 
-def engine(shape: KnotSizes, record: KnotRecord) -> Any:
-    """An entry of `codegen.emit.llvm.emit`."""
-    return partial(add_shooting, shape, record)
+def sweep_code(shape: KnotSizes, record: KnotRecord) -> native.Code:
+    """The sweep and the prediction, the same for all robots of these sizes."""
+
+    def add(m: Module, low: Lowered, target: Target, *_: Any) -> None:
+        Sweep(m, target.of(target.lanes), target.fma, shape, record)
+
+    def nothing() -> Program:
+        t = Tracer("sweep")
+        t.output("x", t.input("x", 1))
+        return t.program()
+
+    return machine_code(repr(("sweep", shape, record)), nothing, Spec(check=False, single=False), True, add)[1]
