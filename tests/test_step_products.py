@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -14,10 +15,11 @@ import drevo
 from drevo.codegen.graph.program import Program
 from drevo.mechanics.algorithms.kinematics import WORLD, body_poses
 from drevo.mechanics.tree import build_tree
+from drevo.simulate.contact.exact import exact_robot
 from drevo.simulate.contact.kernel import step_program
 from drevo.simulate.contact.pairs import contact_candidates
 from drevo.simulate.contact.problem import soft_problem
-from drevo.simulate.contact.products import step_product_program
+from drevo.simulate.contact.products import exact_product_program, soft_product_program
 
 Array = np.ndarray[Any, Any]
 E = 1e-6  # of differences: E^2 of third derivatives, and 1e-16 / E of values up to 100
@@ -74,8 +76,8 @@ def test_products_are_those_of_differences(name: str) -> None:
     step = on_arrays(step_program(problem))
     at = states(robot)
     way, back = rng.normal(size=(3, COUNT, robot.nv)), rng.normal(size=(2, COUNT, robot.nv))
-    forward = np.concatenate(on_arrays(step_product_program(problem, "jvp"))(*at, *way), 1)
-    reverse = np.concatenate(on_arrays(step_product_program(problem, "vjp"))(*at, *back), 1)
+    forward = np.concatenate(on_arrays(soft_product_program(problem, "jvp"))(*at, *way), 1)
+    reverse = np.concatenate(on_arrays(soft_product_program(problem, "vjp"))(*at, *back), 1)
     exact = differences(robot, step, at, way)
     errors = np.abs(forward - exact).max(1) / np.abs(exact).max(1)
     touching = np.abs(step(*at)[2]).max(1) > 1.0
@@ -104,9 +106,32 @@ def test_compiled_products_by_parameters_too() -> None:
         assert np.abs(found - expected).max() < GOOD * np.abs(expected).max()
 
 
+def test_products_under_the_exact_law() -> None:
+    """Feet that stick and slide, a joint at its limit and one that dry friction holds."""
+    text = LEG.replace('type="box" size=".2 .1 .05"', 'type="sphere" size=".15"')
+    robot = drevo.load(text.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '))
+    rng = np.random.default_rng(3)
+    q, v, tau = states(robot)
+    q[::3, -1], v[::3, -1] = math.radians(-10.0) - 1e-3, -0.5
+    how = {"dt": 2e-3, "law": "coulomb", "friction": 0.6}
+    step, jvp, vjp = (drevo.compile(robot, "step", **how, product=x) for x in ((), "jvp", "value_and_vjp"))
+    way, back = rng.normal(size=(3, COUNT, robot.nv)), rng.normal(size=(2, COUNT, robot.nv))
+    forward, (*values, q_bar, v_bar, tau_bar) = np.concatenate(jvp(q, v, tau, *way), 1), vjp(q, v, tau, *back)
+    for x, y in zip(values, step(q, v, tau)):
+        assert np.allclose(x, y, rtol=1e-6, atol=1e-6)
+    exact = differences(robot, step, [q, v, tau], way)
+    errors = np.abs(forward - exact).max(1) / np.abs(exact).max(1)
+    assert np.median(errors) < 0.1 * GOOD and (errors < GOOD).mean() > 0.9  # one or two begin to slide
+    ends = (forward * np.concatenate(back, 1)).sum(1), (np.stack((q_bar, v_bar, tau_bar)) * way).sum((0, 2))
+    assert np.abs(ends[0] - ends[1]).max() < 1e-9 * np.abs(ends[0]).max()
+    program = exact_product_program(exact_robot(robot.model, 2e-3, "plane", 0.6), "vjp")
+    for x, y in zip(on_arrays(program)(q, v, tau, *back), (q_bar, v_bar, tau_bar)):
+        assert np.median(np.abs(x - y).max(1)) < 1e-6 * np.abs(y).max()
+
+
 def test_products_that_are_none() -> None:
     robot = drevo.load(LEG)
-    with pytest.raises(drevo.InputError, match="a product is one, of one step of euler or implicitfast"):
+    with pytest.raises(drevo.InputError, match="a product is one, of one step of euler, implicitfast or moreau"):
         drevo.compile(robot, "step", dt=2e-3, repeat=2, product="vjp")
     with pytest.raises(drevo.InputError, match="product 'hessian' is not known"):
         drevo.compile(robot, "step", dt=2e-3, product="hessian")

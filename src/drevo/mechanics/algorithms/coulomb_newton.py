@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..scalar import Matrix, Scalar, Vector, dot, is_zero, maximum, sqrt, where
-from .coulomb import LEAST, ContactLaw, ImpulseProblem, JointBlock, JointLaw, natural_map
+from ..scalar import Matrix, Scalar, Vector, clip, dot, is_zero, maximum, sqrt, where
+from .coulomb import LEAST, ContactLaw, ImpulseProblem, JointLaw, RowLaw, natural_map
 
 DAMPING = 1e-3  # of the scale of J' J, times the residual over the largest |b|
 FLOOR = 1e-14  # of the same scale
@@ -22,26 +22,30 @@ def linearised(p: ImpulseProblem, lam: Vector, stiff: Scalar = 1.0) -> tuple[lis
     """The natural map F and a generalised Jacobian of it by lam."""
     J: Matrix = []
     for law in p.laws:
-        J += _contact_rows(p, law, lam, stiff) if isinstance(law, ContactLaw) else [_joint_row(p, law, lam, stiff)]
+        by_u, by_lam = block_slopes(p, law, lam, stiff)
+        for own, more in zip(by_u, by_lam):
+            row = [dot(own, [p.G[r][k] for r in law.rows]) for k in range(len(lam))]
+            for x, r in zip(more, law.rows):
+                row[r] = row[r] + x
+            J.append(row)
     return natural_map(p, lam, stiff), J
 
 
-def _contact_rows(p: ImpulseProblem, law: ContactLaw, lam: Vector, stiff: Scalar) -> Matrix:
-    """m (1 - D) e + D W G, D the slope of the projection, W that of u^ by u, m the mean diagonal."""
+def block_slopes(p: ImpulseProblem, law: RowLaw, lam: Vector, stiff: Scalar = 1.0) -> tuple[Matrix, Matrix]:
+    """Those of F of a block by its velocities and, these held, by its impulses."""
+    return (_contact_slopes if isinstance(law, ContactLaw) else _joint_slopes)(p, law, lam, stiff)
+
+
+def _contact_slopes(p: ImpulseProblem, law: RowLaw, lam: Vector, stiff: Scalar) -> tuple[Matrix, Matrix]:
+    """D W and m (1 - D), D the slope of the projection, W that of u^ by u, m the mean diagonal."""
     u, m = p.velocity(lam, law.rows), p.trace(law) * stiff
     speed = sqrt(u[1] * u[1] + u[2] * u[2])
     away = law.bound / maximum(speed, LEAST)
     turned = [1.0, u[1] * away, u[2] * away]  # the first row of W
     shifted = [u[0] + law.bound * speed, u[1], u[2]]
     D = _projection_slope([lam[r] - x / m for r, x in zip(law.rows, shifted)], law.bound)
-    out: Matrix = []
-    for i, d in enumerate(D):
-        dW = [d[0] * turned[0], d[0] * turned[1] + d[1], d[0] * turned[2] + d[2]]
-        row = [dot(dW, [p.G[r][k] for r in law.rows]) for k in range(len(lam))]
-        for k, r in enumerate(law.rows):
-            row[r] = row[r] + m * ((1.0 if i == k else 0.0) - d[k])
-        out.append(row)
-    return out
+    by_u = [[d[0] * turned[0], d[0] * turned[1] + d[1], d[0] * turned[2] + d[2]] for d in D]
+    return by_u, [[m * ((1.0 if i == k else 0.0) - x) for k, x in enumerate(d)] for i, d in enumerate(D)]
 
 
 def _projection_slope(x: Vector, mu: Scalar) -> Matrix:
@@ -63,13 +67,15 @@ def _projection_slope(x: Vector, mu: Scalar) -> Matrix:
     ]
 
 
-def _joint_row(p: ImpulseProblem, law: JointLaw, lam: Vector, stiff: Scalar) -> list[Scalar]:
-    """G where friction or a bound holds the joint, m e where it moves freely."""
+def _joint_slopes(p: ImpulseProblem, law: RowLaw, lam: Vector, stiff: Scalar) -> tuple[Matrix, Matrix]:
+    """1 and 0 where friction or a bound holds the joint, 0 and m where it moves freely."""
+    assert isinstance(law, JointLaw)
     (u,), m, r = p.velocity(lam, law.rows), p.trace(law) * stiff, law.at
     w = u - m * lam[r]
-    after = w + m * JointBlock(1.0 / m, m).impulse([w], law)[0][0]
-    free = where(abs(w) > m * law.bound, where(after > law.lower, where(after < law.upper, 1.0, 0.0), 0.0), 0.0)
-    return [(1.0 - free) * x + (free * m if k == r else 0.0) for k, x in enumerate(p.G[r])]
+    held = m * law.bound
+    cut = w - clip(w, -held, held)  # what friction leaves: beyond a bound where that one pushes
+    free = where(abs(w) > held, where(cut > law.lower, where(cut < law.upper, 1.0, 0.0), 0.0), 0.0)
+    return [[1.0 - free]], [[free * m]]
 
 
 def newton_step(

@@ -22,7 +22,7 @@ from ..tree import Tree
 from ..tree_indices import ancestors
 from .colliders import Proximity
 from .coulomb import ContactLaw, ImpulseProblem, JointLaw, RowLaw
-from .inertia_matrix import Factors, elimination_order, guard_pivots, mass_matrix_rows
+from .inertia_matrix import Factors, SparseRows, elimination_order, guard_pivots, mass_matrix_rows
 from .inverse_dynamics import inverse_dynamics
 from .kinematics import WORLD, Pose, body_poses
 from .passive import passive
@@ -137,12 +137,17 @@ def _delassus(f: Factors, J: Matrix) -> tuple[Matrix, Matrix]:
     return [[lower[max(i, j)][min(i, j)] for j in range(len(Y))] for i in range(len(Y))], Y
 
 
-def _damped_factors(tree: Tree, q: Vector, h: Scalar) -> Factors:
+def damped_mass_matrix(tree: Tree, q: Vector, h: Scalar) -> SparseRows:
+    """That of the robot and h times its linear damping."""
     M = mass_matrix_rows(tree, q)
     for a in tree.acting:
         for k in range(a.v, a.v + a.n):
             accumulate(M[k], k, h * (a.ratio * a.ratio * a.damping))
-    f = Factors(M, elimination_order(tree))
+    return M
+
+
+def _damped_factors(tree: Tree, q: Vector, h: Scalar) -> Factors:
+    f = Factors(damped_mass_matrix(tree, q, h), elimination_order(tree))
     guard_pivots(tree, f, f.order, f.diagonal, [0.0] * len(f.order))
     return f
 

@@ -22,6 +22,7 @@ from .ground import ground_of
 from .moreau import TouchingRobot, joint_rows
 from .moreau_kernel import moreau_program
 from .pairs import ContactCandidate, Interaction, contact_candidates, with_ground
+from .products import exact_product_program, require_one_product
 
 MOST_PLACES = 24  # of contacts: each is coupled with every other one
 
@@ -84,9 +85,10 @@ def exact_step(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spe
         raise InputError("step: parameters are for law='soft'; the exact law takes the numbers of its model")
     if last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
-    if product:
-        raise InputError("step: products are for law='soft'; `exact_step_derivatives` has those of the exact law")
     what = exact_robot(model, dt, floor, friction, bounce, touching)
+    require_one_product(product, times == 1)
+    if product:
+        return requested(robot, asked, partial(exact_product_program, what, product[0]), spec=spec)
     return requested(robot, asked, partial(moreau_program, what, repeat=times), spec=spec)
 
 

@@ -55,18 +55,18 @@ def tangents_of(tree: Tree, q: Sequence[Any], rates: Vector) -> list[Scalar]:
 
 
 class Linear:
-    """Adds to an evaluation the stages of a product, "jvp" or "vjp"; names of blocks of one end with `mark`."""
+    """Adds to an evaluation the stages of a product; mark: "dot" of "jvp", "bar" of "vjp", by which blocks end."""
 
-    def __init__(self, e: Evaluation, kind: str) -> None:
+    def __init__(self, e: Evaluation, mark: str) -> None:
         self.e, self.tree, self.nv, self.graph = e, e.tree, e.nv, e.t.graph
-        self.mark = "dot" if kind == "jvp" else "bar"
+        self.mark = mark
         sizes = {"Q": e.tree.nq, "V": e.nv, "main": e.sizes["main"], "handed": e.sizes["handed"]}
         own = {"q": e.nv, "v": e.nv, "q1": e.nv, "v1": e.nv, "tau": e.nv, "parameters": len(e.symbols)}
         e.sizes |= {f"{k}_{self.mark}": max(1, n) for k, n in (sizes | own).items()}
         self._end()
         for k in range(len(e.contacts)):
             self._slot(k)
-        (self._dynamics_dot if kind == "jvp" else self._dynamics_bar)()
+        (self._dynamics_dot if mark == "dot" else self._dynamics_bar)()
 
     # -- programs -------------------------------------------------------------------------------------------
 
@@ -82,9 +82,6 @@ class Linear:
         made = tuple(Output(k, (len(x),), tuple(map(graph.edge, x))) for k, x in outputs.items())
         symbols = self.e.symbols if graph is self.graph else ()
         self.e.parts[name] = Program(name, graph, tuple(inputs), symbols, made)
-
-    def marked(self, name: str) -> str:
-        return f"{name}_{self.mark}"
 
     # -- the end --------------------------------------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ...codegen.emit.ir import I1, Value
 from ...codegen.emit.llvm_stages import StageCalls, Stages
@@ -24,24 +25,24 @@ def step_program(problem: SoftProblem) -> Program:
     e = evaluation(problem)
     t = Tracer("step", problem.model)
     t.state(*STATE)
-    declare(t, e, results := (*VALUES, *(LAST if problem.last else ())))
+    declare(t, e.sizes, results := (*VALUES, *(LAST if problem.last else ())))
     symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
     blocks = {name: size for name, size in e.sizes.items() if name not in (*STATE, *results)}
     fill = partial(reference.fill_results, e, (*STATE, "parameters"), results)
     return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, Loops(e).write, fill))
 
 
-def declare(t: Tracer, e: Evaluation, results: Sequence[str]) -> None:
+def declare(t: Tracer, sizes: Mapping[str, int], results: Sequence[str]) -> None:
     """Results of a step, from blocks of these names."""
-    n = len(e.contacts)
-    e.sizes["forces"] = 3 * n
     for name in results:
-        t.output(name, [0.0] * e.sizes[name], {"forces": (n, 3), "residual": ()}.get(name))
+        shapes: dict[str, Any] = {"forces": (sizes["forces"] // 3, 3), "residual": ()}
+        t.output(name, [0.0] * sizes[name], shapes.get(name))
 
 
 def evaluation(problem: SoftProblem) -> Evaluation:
     """All stages of a step."""
     e = Evaluation(problem)
+    e.sizes["forces"] = 3 * len(e.contacts)
     Newton(e)
     Steps(e)
     s = StageTracer("move", e.sizes)

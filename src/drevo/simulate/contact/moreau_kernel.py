@@ -18,6 +18,7 @@ from ...codegen.emit.ir import I8, Value
 from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.program import Program
 from ...compiler.tracer import Tracer
+from .kernel import STATE, VALUES, declare
 from .moreau import TouchingRobot, step
 from .moreau_stages import MoreauStages
 from .solve import ATTEMPTS, HALVES, STEPS, TOLERANCE, Attempt
@@ -32,16 +33,12 @@ def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: i
     sets = [MoreauStages(_without_limits(robot), tolerance)]
     if sets[0].checked:
         sets.append(MoreauStages(robot, tolerance, "all_", "beyond"))
-    t = Tracer("step", robot.model)
-    t.state("q", "v", "tau")
-    n, sizes = len(robot.slots), {k: x for s in sets for k, x in s.sizes.items()}
-    shapes: dict[str, Any] = {"q1": None, "v1": None, "forces": (n, 3), "residual": ()}
-    for name, shape in shapes.items():
-        t.output(name, [0.0] * sizes[name], shape)
-    own = {"q", "v", "tau", *shapes}
+    t, sizes = Tracer("step", robot.model), {k: x for s in sets for k, x in s.sizes.items()}
+    t.state(*STATE)
+    declare(t, sizes, VALUES)
     parts = {k: x for s in sets for k, x in s.parts.items()}
-    blocks = {k: x for k, x in sizes.items() if k not in own}
-    fill = partial(_fill, robot, tolerance, repeat)
+    blocks = {k: x for k, x in sizes.items() if k not in (*STATE, *VALUES)}
+    fill = partial(fill_exactly, robot, tolerance, repeat)
     return replace(t.program(), stages=Stages(blocks, parts, partial(_write, sets, repeat), fill))
 
 
@@ -52,7 +49,7 @@ def _without_limits(robot: TouchingRobot) -> TouchingRobot:
     return replace(robot, joints=held, checked=limited)
 
 
-def _fill(
+def fill_exactly(
     robot: TouchingRobot, tolerance: float, repeat: int, inputs: Sequence[Array], outputs: Sequence[Array]
 ) -> None:
     """The same on arrays."""
@@ -66,7 +63,7 @@ def _fill(
 
 
 def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
-    solvers = [_Solver(x) for x in sets]
+    solvers = [Solver(x) for x in sets]
     for solver in solvers:
         solver.routines(c)
     c.call("begin")
@@ -78,7 +75,7 @@ def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
         c.call("next")
 
 
-class _Solver:
+class Solver:
     """The calls of one set of stages."""
 
     def __init__(self, stages: MoreauStages) -> None:

@@ -1,55 +1,133 @@
-"""Products of the derivatives of a step under the soft law with a vector, as one compiled function of a tile."""
+"""Products of the derivatives of a step with a vector, as one compiled function of a tile: of both laws."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from ...codegen.emit.ir import I1, Value
 from ...codegen.emit.llvm_stages import StageCalls, Stages
-from ...codegen.graph.program import Program
+from ...codegen.graph.program import Parameter, Program
+from ...compiler.compile import PRODUCTS
 from ...compiler.tracer import Tracer
+from ...errors import InputError, one_of
+from ...model.description import Model
+from .derivatives import step_derivatives
 from .implicit import Linear
+from .implicit_moreau import MoreauLinear, calls_of
 from .kernel import STATE, VALUES, Loops, declare, evaluation
+from .moreau import TouchingRobot
+from .moreau_kernel import Solver, fill_exactly
+from .moreau_stages import MoreauStages
 from .reference import fill_results
+from .solve import TOLERANCE
 from .stages import Evaluation, SoftProblem
 
+Array = np.ndarray[Any, Any]
 
-def step_product_program(problem: SoftProblem, kind: str) -> Program:
+
+def require_one_product(product: Sequence[str], one: bool) -> None:
+    """one: whether the step is of one evaluation."""
+    for kind in product:
+        one_of("step: product", kind, PRODUCTS, InputError)
+    if len(product) > 1 or (product and not one):
+        what = "of one step of euler, implicitfast or moreau: leave out repeat, last and other methods"
+        raise InputError(f"step: a product is one, {what}")
+
+
+def soft_product_program(problem: SoftProblem, kind: str) -> Program:
     """(q, v, tau, [parameters], *w) -> products, after the results of the step where kind is "value_and_..".
 
     "jvp": from tangents of the arguments those of q1 and v1; "vjp": from cotangents of q1 and v1 those of the
     arguments. Of q and q1 they are of size nv.
     """
-    e = evaluation(problem)
-    linear = Linear(e, kind[-3:])
-    arguments = [*STATE, "parameters"] if e.symbols else list(STATE)
-    ends = [linear.marked(x) for x in arguments], [linear.marked(x) for x in ("q1", "v1")]
-    given, made = ends if linear.mark == "dot" else ends[::-1]
-    results = [*(VALUES if kind.startswith("value") else ()), *made]
-    t = Tracer(f"step_{kind}", problem.model)
-    t.state(*STATE)
+    e, mark = evaluation(problem), _mark(kind)
+    Linear(e, mark)
     e.sizes["parameters"] = len(e.symbols)
+    write = ProductLoops(e, mark).write
+    return _program(problem.model, e.sizes, e.parts, e.symbols, kind, write, partial(fill_results, e, mark=mark))
+
+
+def exact_product_program(robot: TouchingRobot, kind: str) -> Program:
+    """The same under the exact law, without parameters."""
+    stages, mark = MoreauStages(robot, TOLERANCE), _mark(kind)
+    MoreauLinear(stages, mark)
+    solver = Solver(stages)
+
+    def write(c: StageCalls) -> None:
+        solver.routines(c)
+        c.call("begin")
+        solver.write(c)
+        for name in calls_of(mark):
+            (c.run if name in ("normal", "eliminate") else c.call)(name)
+        c.call("next")
+
+    fill = partial(_fill_exactly, robot, mark)
+    return _program(robot.model, stages.sizes, stages.parts, (), kind, write, fill)
+
+
+def _mark(kind: str) -> str:
+    return "dot" if kind.endswith("jvp") else "bar"
+
+
+def _program(
+    model: Model,
+    sizes: dict[str, int],
+    parts: Mapping[str, Program],
+    symbols: Sequence[Parameter],
+    kind: str,
+    write: Callable[[StageCalls], None],
+    fill: Callable[..., None],
+) -> Program:
+    mark = _mark(kind)
+    arguments = [*STATE, "parameters"] if symbols else list(STATE)
+    ends = [f"{x}_{mark}" for x in arguments], [f"{x}_{mark}" for x in ("q1", "v1")]
+    given, made = ends if mark == "dot" else ends[::-1]
+    results = [*(VALUES if kind.startswith("value") else ()), *made]
+    t = Tracer(f"step_{kind}", model)
+    t.state(*STATE)
     for name in (*arguments[3:], *given):
-        t.input(name, e.sizes[name])
-    declare(t, e, results)
+        t.input(name, sizes[name])
+    declare(t, sizes, results)
     names = [x.name for x in t.inputs]
-    symbols = [x for port in t.inputs if port.name == "parameters" for x in port.nodes]
-    blocks = {name: size for name, size in e.sizes.items() if name not in (*names, *results)}
-    stages = Stages(
-        blocks,
-        e.parts,
-        ProductLoops(e, linear.mark).write,
-        partial(fill_results, e, names, results, mark=linear.mark),
-    )
+    nodes = [n for port in t.inputs if port.name == "parameters" for n in port.nodes]
+    blocks = {name: size for name, size in sizes.items() if name not in (*names, *results)}
+    stages = Stages(blocks, parts, write, partial(fill, names, results))
     return replace(
-        t.program(), parameters=tuple(x._replace(node=n) for x, n in zip(e.symbols, symbols)), stages=stages
+        t.program(), parameters=tuple(x._replace(node=n) for x, n in zip(symbols, nodes)), stages=stages
     )
+
+
+def _fill_exactly(
+    robot: TouchingRobot,
+    mark: str,
+    names: Sequence[str],
+    results: Sequence[str],
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+) -> None:
+    """Results (B, n) from arguments, by their names, with the whole Jacobian."""
+    given = dict(zip(names, inputs))
+    rates = step_derivatives(robot, given["q"], given["v"], given["tau"])[:3]
+    if mark == "dot":
+        found = sum(np.einsum("bij,bj->bi", x, given[f"{k}_dot"]) for x, k in zip(rates, STATE))
+        made = dict(zip(("q1_dot", "v1_dot"), np.split(found, 2, axis=1)))
+    else:
+        back = np.concatenate((given["q1_bar"], given["v1_bar"]), 1)
+        made = {f"{k}_bar": np.einsum("bij,bi->bj", x, back) for x, k in zip(rates, STATE)}
+    values = dict(zip(results, outputs))
+    if "q1" in values:
+        fill_exactly(robot, TOLERANCE, 1, inputs, [values[name] for name in VALUES])
+    for name, x in made.items():
+        values[name][...] = x
 
 
 class ProductLoops(Loops):
-    """The calls of a tile: a step, then what `implicit` adds to it."""
+    """The calls of a tile under the soft law: a step, then what `implicit` adds to it."""
 
     def __init__(self, e: Evaluation, mark: str) -> None:
         super().__init__(e)

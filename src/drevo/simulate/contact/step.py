@@ -9,7 +9,6 @@ from typing import Any
 
 from ...codegen.graph.program import Program
 from ...codegen.runtime.function import Function, Spec
-from ...compiler.compile import PRODUCTS
 from ...compiler.request import requested
 from ...errors import InputError, one_of
 from ...io.asked import asked
@@ -22,7 +21,7 @@ from .exact import exact_step
 from .ground import Uneven, ground_of
 from .kernel import step_program
 from .problem import soft_problem
-from .products import step_product_program
+from .products import require_one_product, soft_product_program
 
 METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
 
@@ -58,11 +57,11 @@ def compile_step(
     Q, V, r (nv,).
     parameters: under the soft law names or patterns of numbers of the model, as `drevo.compile` takes them, that
     become a last argument, by sample; the law's inverse weights stay those of the model.
-    product: of the derivatives of q1 and v1 with a vector, under the soft law's "euler" and "implicitfast", of one
-    step. "vjp": f(q, v, tau, [parameters], q1_bar, v1_bar) gives the cotangents of the arguments; "jvp":
+    product: of the derivatives of q1 and v1 with a vector, of one step of "euler", "implicitfast" or "moreau".
+    "vjp": f(q, v, tau, [parameters], q1_bar, v1_bar) gives the cotangents of the arguments; "jvp":
     f(q, v, tau, [parameters], q_dot, v_dot, tau_dot, [parameters_dot]) gives q1_dot, v1_dot; "value_and_vjp" and
     "value_and_jvp" the results of the step before them. Those of q and q1 are of size nv, in the frames of the
-    joints. What touches, and on which piece of the law, stays as it is.
+    joints. What touches, sticks or slides, and which limits hold, stays as it is.
     Raises InputError, ModelError where nothing could touch; calls raise NumericsError.
     """
     model = model_of(robot, "step")
@@ -98,19 +97,10 @@ def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Sp
     def program() -> Program:
         problem = soft_problem(model, floor, step, method, times, friction)
         problem = replace(problem, last=last, parameters=parameters)
-        return step_product_program(problem, product[0]) if product else step_program(problem)
+        return soft_product_program(problem, product[0]) if product else step_program(problem)
 
-    _require_one_product(product, method, times, last)
+    require_one_product(product, method != "rk4" and times == 1 and not last)
     return requested(robot, asked, program, spec=replace(spec, parameters=bool(parameters) and not product))
-
-
-def _require_one_product(product: Sequence[str], method: str, times: int, last: bool) -> None:
-    """Of one evaluation."""
-    for kind in product:
-        one_of("step: product", kind, PRODUCTS, InputError)
-    if product and (len(product) > 1 or method == "rk4" or times > 1 or last):
-        what = "of one step of euler or implicitfast: leave out repeat, last and other methods"
-        raise InputError(f"step: a product is one, {what}")
 
 
 LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": exact_step}
