@@ -28,6 +28,7 @@ COUNT = 24
 LEG = """<mujoco><worldbody><body name="trunk" pos="0 0 .4"><freejoint/><geom type="box" size=".2 .1 .05"/>
  <body name="leg" pos=".1 0 0"><joint name="hip" axis="0 1 0" damping=".2" armature=".01"/>
   <geom type="capsule" fromto="0 0 0 0 0 -.4" size=".03"/></body></body></worldbody></mujoco>"""
+ROUND = LEG.replace('type="box" size=".2 .1 .05"', 'type="sphere" size=".15"')
 ELLIPTIC = LEG.replace("<mujoco>", '<mujoco><option cone="elliptic"/><default><geom condim="4"/></default>')
 CASES = {
     "hopper": (HOPPER.format(option="", condim=3, floor=""), "euler"),
@@ -86,47 +87,51 @@ def test_products_are_those_of_differences(name: str) -> None:
     assert np.abs(ends[0] - ends[1]).max() < 1e-10 * np.abs(ends[0]).max()
 
 
+def along(whole: Sequence[Array], way: Sequence[Array]) -> Array:
+    """J x."""
+    return sum((x @ w[..., None])[..., 0] for x, w in zip(whole, way))  # type: ignore[return-value]
+
+
 def test_compiled_products_by_parameters_too() -> None:
-    """Of masses and friction in a joint, by sample: the same as on arrays, and as central differences."""
-    robot, rng = drevo.load(LEG), np.random.default_rng(2)
-    q, v, tau = states(robot)
+    """Of masses, damping and places of joints, by sample: rows of the Jacobian, beside central differences."""
+    robot, rng = drevo.load(ROUND), np.random.default_rng(2)
+    state = states(robot)
     names = ("leg.mass", "hip.damping", "hip.origin")
-    step = drevo.compile(robot, "step", dt=2e-3, parameters=names)
-    own = np.array([x for _, x in step.parameters]) * rng.uniform(0.8, 1.2, (COUNT, len(step.parameters)))
-    f = drevo.compile(robot, "step", dt=2e-3, parameters=names, product="value_and_vjp")
-    back = rng.normal(size=(2, COUNT, robot.nv))
-    q1, v1, forces, residual, *bars = f(q, v, tau, own, *back)
-    for x, y in zip((q1, v1, forces, residual), step(q, v, tau, own)):
-        assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+    f, jacobian = (
+        drevo.compile(robot, "step", dt=2e-3, parameters=names, product=x) for x in ("value_and_vjp", "jacobian")
+    )
+    own = np.array([x for _, x in f.parameters]) * rng.uniform(0.8, 1.2, (COUNT, len(f.parameters)))
+    at, back = [*state, own], rng.normal(size=(2, COUNT, robot.nv))
+
+    def step(*given: Array) -> tuple[Array, ...]:
+        return f(*given, *back)[:4]
+
+    whole, bars = jacobian(*at), f(*at, *back)[4:]
+    for x, y in zip(whole, bars):
+        assert np.allclose(np.concatenate(back, 1)[:, None] @ x, y[:, None], rtol=1e-9, atol=1e-9)
     for way in (rng.normal(size=(3, COUNT, robot.nv)), np.zeros((3, COUNT, robot.nv))):
         way = [*way, rng.normal(size=own.shape)]
-        exact = differences(robot, step, [q, v, tau, own], way)
-        found = sum((x * w).sum(1) for x, w in zip(bars, way))
-        expected = (exact * np.concatenate(back, 1)).sum(1)
-        assert np.abs(found - expected).max() < GOOD * np.abs(expected).max()
+        exact = differences(robot, step, at, way)
+        assert np.abs(along(whole, way) - exact).max() < GOOD * np.abs(exact).max()
 
 
 def test_products_under_the_exact_law() -> None:
     """Feet that stick and slide, a joint at its limit and one that dry friction holds."""
-    text = LEG.replace('type="box" size=".2 .1 .05"', 'type="sphere" size=".15"')
-    robot = drevo.load(text.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '))
+    robot = drevo.load(ROUND.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '))
     rng = np.random.default_rng(3)
-    q, v, tau = states(robot)
-    q[::3, -1], v[::3, -1] = math.radians(-10.0) - 1e-3, -0.5
+    at = states(robot)
+    at[0][::3, -1], at[1][::3, -1] = math.radians(-10.0) - 1e-3, -0.5
     how = {"dt": 2e-3, "law": "coulomb", "friction": 0.6}
-    step, jvp, vjp = (drevo.compile(robot, "step", **how, product=x) for x in ((), "jvp", "value_and_vjp"))
-    way, back = rng.normal(size=(3, COUNT, robot.nv)), rng.normal(size=(2, COUNT, robot.nv))
-    forward, (*values, q_bar, v_bar, tau_bar) = np.concatenate(jvp(q, v, tau, *way), 1), vjp(q, v, tau, *back)
-    for x, y in zip(values, step(q, v, tau)):
-        assert np.allclose(x, y, rtol=1e-6, atol=1e-6)
-    exact = differences(robot, step, [q, v, tau], way)
+    f, jacobian = (drevo.compile(robot, "step", **how, product=x) for x in ("value_and_jvp", "jacobian"))
+    way = rng.normal(size=(3, COUNT, robot.nv))
+    forward, whole = np.concatenate(f(*at, *way)[4:], 1), jacobian(*at)
+    assert np.abs(along(whole, way) - forward).max() < 1e-9 * np.abs(forward).max()
+    exact = differences(robot, lambda *given: f(*given, *way), at, way)
     errors = np.abs(forward - exact).max(1) / np.abs(exact).max(1)
     assert np.median(errors) < 0.1 * GOOD and (errors < GOOD).mean() > 0.9  # one or two begin to slide
-    ends = (forward * np.concatenate(back, 1)).sum(1), (np.stack((q_bar, v_bar, tau_bar)) * way).sum((0, 2))
-    assert np.abs(ends[0] - ends[1]).max() < 1e-9 * np.abs(ends[0]).max()
-    program = exact_product_program(exact_robot(robot.model, 2e-3, "plane", 0.6), "vjp")
-    for x, y in zip(on_arrays(program)(q, v, tau, *back), (q_bar, v_bar, tau_bar)):
-        assert np.median(np.abs(x - y).max(1)) < 1e-6 * np.abs(y).max()
+    what = exact_robot(robot.model, 2e-3, "plane", 0.6)
+    reference = on_arrays(exact_product_program(what, "jvp"))(*at, *way)
+    assert np.abs(np.concatenate(reference, 1) - forward).max() < 1e-6 * np.abs(forward).max()
 
 
 def test_products_that_are_none() -> None:

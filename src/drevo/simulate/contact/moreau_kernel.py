@@ -63,7 +63,7 @@ def fill_exactly(
 
 
 def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
-    solvers = [Solver(x) for x in sets]
+    solvers = [ImpulseSolver(x) for x in sets]
     for solver in solvers:
         solver.routines(c)
     c.call("begin")
@@ -75,7 +75,7 @@ def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
         c.call("next")
 
 
-class Solver:
+class ImpulseSolver:
     """The calls of one set of stages."""
 
     def __init__(self, stages: MoreauStages) -> None:
@@ -132,40 +132,40 @@ class Solver:
         with f.loop(n, some=True) as i:
             with f.loop(i.i + 1, step=BLOCK, some=True) as j:
                 with f.loop(n, some=True, carry=sums) as k:
-                    x = _load(c, J, i.i * n + k.i)
+                    x = load_at(c, J, i.i * n + k.i)
                     for m, name in enumerate(sums):
-                        y = _load(c, J, (j.i + m) * n + k.i)
+                        y = load_at(c, J, (j.i + m) * n + k.i)
                         setattr(k, name, f.call(l.type, fma, x, y, getattr(k, name)))
                 for m, name in enumerate(sums):
-                    _store(c, getattr(k, name), A, i.i * wide + (j.i + m))
+                    store_at(c, getattr(k, name), A, i.i * wide + (j.i + m))
             with f.loop(n, some=True, carry={"left": f.zero(l.type)}) as k:
-                k.left = k.left - _load(c, J, i.i * n + k.i) * _load(c, F, k.i)
-            _store(c, k.left, way, i.i)
+                k.left = k.left - load_at(c, J, i.i * n + k.i) * load_at(c, F, k.i)
+            store_at(c, k.left, way, i.i)
             diagonal = i.i * wide + i.i
-            _store(c, _load(c, A, diagonal) + _load(c, more, i.i), A, diagonal)
+            store_at(c, load_at(c, A, diagonal) + load_at(c, more, i.i), A, diagonal)
 
     def _eliminate(self, c: StageCalls) -> None:
         """way = A^-1 way; A becomes L D by columns."""
         f, n, wide = c.f, self.s.rows, self.s.padded
         A, way, inverse = (c.at(self.name(x)) for x in ("A", "way", "inverse"))
         with f.loop(n, some=True) as k:
-            over = f.const(c.l.type, 1.0) / _load(c, A, k.i * wide + k.i)
-            _store(c, over, inverse, k.i)
+            over = f.const(c.l.type, 1.0) / load_at(c, A, k.i * wide + k.i)
+            store_at(c, over, inverse, k.i)
             with f.loop(n, start=k.i + 1) as i:
-                factor = _load(c, A, i.i * wide + k.i) * over
+                factor = load_at(c, A, i.i * wide + k.i) * over
                 with f.loop(i.i + 1, start=k.i + 1, some=True) as j:
                     at = i.i * wide + j.i
-                    _store(c, _load(c, A, at) - factor * _load(c, A, j.i * wide + k.i), A, at)
-                _store(c, _load(c, way, i.i) - factor * _load(c, way, k.i), way, i.i)
+                    store_at(c, load_at(c, A, at) - factor * load_at(c, A, j.i * wide + k.i), A, at)
+                store_at(c, load_at(c, way, i.i) - factor * load_at(c, way, k.i), way, i.i)
         with f.loop(-1, start=n - 1, step=-1, some=True) as k:
-            with f.loop(n, start=k.i + 1, carry={"left": _load(c, way, k.i)}) as i:
-                i.left = i.left - _load(c, A, i.i * wide + k.i) * _load(c, way, i.i)
-            _store(c, i.left * _load(c, inverse, k.i), way, k.i)
+            with f.loop(n, start=k.i + 1, carry={"left": load_at(c, way, k.i)}) as i:
+                i.left = i.left - load_at(c, A, i.i * wide + k.i) * load_at(c, way, i.i)
+            store_at(c, i.left * load_at(c, inverse, k.i), way, k.i)
 
 
-def _load(c: StageCalls, base: Value, k: Value | int) -> Value:
+def load_at(c: StageCalls, base: Value, k: Value | int) -> Value:
     return base.at(k * c.l.bytes, I8).load(c.l.type, c.l.bytes)
 
 
-def _store(c: StageCalls, x: Value, base: Value, k: Value | int) -> None:
+def store_at(c: StageCalls, x: Value, base: Value, k: Value | int) -> None:
     base.at(k * c.l.bytes, I8).store(x, c.l.bytes)

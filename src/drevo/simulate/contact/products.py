@@ -21,7 +21,7 @@ from .implicit import Linear
 from .implicit_moreau import MoreauLinear, calls_of
 from .kernel import STATE, VALUES, Loops, declare, evaluation
 from .moreau import TouchingRobot
-from .moreau_kernel import Solver, fill_exactly
+from .moreau_kernel import ImpulseSolver, fill_exactly, load_at, store_at
 from .moreau_stages import MoreauStages
 from .reference import fill_results
 from .solve import TOLERANCE
@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 def require_one_product(product: Sequence[str], one: bool) -> None:
     """one: whether the step is of one evaluation."""
     for kind in product:
-        one_of("step: product", kind, PRODUCTS, InputError)
+        one_of("step: product", kind, (*PRODUCTS, "jacobian"), InputError)
     if len(product) > 1 or (product and not one):
         what = "of one step of euler, implicitfast or moreau: leave out repeat, last and other methods"
         raise InputError(f"step: a product is one, {what}")
@@ -43,31 +43,34 @@ def soft_product_program(problem: SoftProblem, kind: str) -> Program:
     """(q, v, tau, [parameters], *w) -> products, after the results of the step where kind is "value_and_..".
 
     "jvp": from tangents of the arguments those of q1 and v1; "vjp": from cotangents of q1 and v1 those of the
-    arguments. Of q and q1 they are of size nv.
+    arguments. Of q and q1 they are of size nv. "jacobian": without w, all rows by each argument.
     """
     e, mark = evaluation(problem), _mark(kind)
     Linear(e, mark)
     e.sizes["parameters"] = len(e.symbols)
-    write = ProductLoops(e, mark).write
-    return _program(problem.model, e.sizes, e.parts, e.symbols, kind, write, partial(fill_results, e, mark=mark))
+    fill = partial(fill_results, e, mark="rows" if kind == "jacobian" else mark)
+    loops = ProductLoops(e, mark)
+    return _program(problem.model, e.sizes, e.parts, e.symbols, kind, loops.write, loops.product, fill)
 
 
 def exact_product_program(robot: TouchingRobot, kind: str) -> Program:
     """The same under the exact law, without parameters."""
     stages, mark = MoreauStages(robot, TOLERANCE), _mark(kind)
     MoreauLinear(stages, mark)
-    solver = Solver(stages)
+    solver = ImpulseSolver(stages)
 
-    def write(c: StageCalls) -> None:
+    def write(c: StageCalls) -> tuple[()]:
         solver.routines(c)
         c.call("begin")
         solver.write(c)
+        return ()
+
+    def product(c: StageCalls) -> None:
         for name in calls_of(mark):
             (c.run if name in ("normal", "eliminate") else c.call)(name)
-        c.call("next")
 
-    fill = partial(_fill_exactly, robot, mark)
-    return _program(robot.model, stages.sizes, stages.parts, (), kind, write, fill)
+    fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark)
+    return _program(robot.model, stages.sizes, stages.parts, (), kind, write, product, fill)
 
 
 def _mark(kind: str) -> str:
@@ -80,26 +83,60 @@ def _program(
     parts: Mapping[str, Program],
     symbols: Sequence[Parameter],
     kind: str,
-    write: Callable[[StageCalls], None],
+    step: Callable[[StageCalls], Any],
+    product: Callable[..., None],
     fill: Callable[..., None],
 ) -> Program:
+    """step: writes the calls of a step; product: those that follow, with what that returned."""
     mark = _mark(kind)
     arguments = [*STATE, "parameters"] if symbols else list(STATE)
     ends = [f"{x}_{mark}" for x in arguments], [f"{x}_{mark}" for x in ("q1", "v1")]
     given, made = ends if mark == "dot" else ends[::-1]
     results = [*(VALUES if kind.startswith("value") else ()), *made]
+    if kind == "jacobian":
+        given, results = [], [f"by_{x}" for x in arguments]
+        sizes |= {f"by_{x}": 2 * model.nv * sizes[f"{x}_bar"] for x in arguments}
     t = Tracer(f"step_{kind}", model)
     t.state(*STATE)
     for name in (*arguments[3:], *given):
         t.input(name, sizes[name])
-    declare(t, sizes, results)
+    if kind == "jacobian":
+        for name, x in zip(results, arguments):
+            t.output(name, [0.0] * sizes[name], (2 * model.nv, sizes[f"{x}_bar"]))
+    else:
+        declare(t, sizes, results)
     names = [x.name for x in t.inputs]
     nodes = [n for port in t.inputs if port.name == "parameters" for n in port.nodes]
     blocks = {name: size for name, size in sizes.items() if name not in (*names, *results)}
+
+    def write(c: StageCalls) -> None:
+        found = step(c)
+        if kind == "jacobian":
+            _rows(c, sizes, arguments, partial(product, c, *found))
+        else:
+            product(c, *found)
+        if "residual" in results and "next" in parts:
+            c.call("next")
+
     stages = Stages(blocks, parts, write, partial(fill, names, results))
     return replace(
         t.program(), parameters=tuple(x._replace(node=n) for x, n in zip(symbols, nodes)), stages=stages
     )
+
+
+def _rows(c: StageCalls, sizes: Mapping[str, int], arguments: Sequence[str], product: Callable[[], None]) -> None:
+    """The cotangents of all rows, one after another."""
+    nv = sizes["v1"]
+    for k, end in enumerate(("q1_bar", "v1_bar")):
+        with c.f.loop(nv, some=True) as i:
+            for name in ("q1_bar", "v1_bar"):
+                c.fill(0.0, name, 0, nv)
+            store_at(c, c.f.const(c.l.type, 1.0), c.at(end), i.i)
+            product()
+            for x in arguments:
+                n, source, target = sizes[f"{x}_bar"], c.at(f"{x}_bar"), c.at(f"by_{x}")
+                with c.f.loop(n, some=True) as j:
+                    store_at(c, load_at(c, source, j.i), target, (i.i + k * nv) * n + j.i)
 
 
 def _fill_exactly(
@@ -113,7 +150,9 @@ def _fill_exactly(
     """Results (B, n) from arguments, by their names, with the whole Jacobian."""
     given = dict(zip(names, inputs))
     rates = step_derivatives(robot, given["q"], given["v"], given["tau"])[:3]
-    if mark == "dot":
+    if mark == "rows":
+        made = {f"by_{k}": x for x, k in zip(rates, STATE)}
+    elif mark == "dot":
         found = sum(np.einsum("bij,bj->bi", x, given[f"{k}_dot"]) for x, k in zip(rates, STATE))
         made = dict(zip(("q1_dot", "v1_dot"), np.split(found, 2, axis=1)))
     else:
@@ -123,7 +162,7 @@ def _fill_exactly(
     if "q1" in values:
         fill_exactly(robot, TOLERANCE, 1, inputs, [values[name] for name in VALUES])
     for name, x in made.items():
-        values[name][...] = x
+        values[name][...] = x.reshape(values[name].shape)
 
 
 class ProductLoops(Loops):
@@ -133,7 +172,8 @@ class ProductLoops(Loops):
         super().__init__(e)
         self.mark = mark
 
-    def write(self, c: StageCalls) -> None:
+    def write(self, c: StageCalls) -> tuple[list[Value], Value]:  # type: ignore[override]
+        """A step; which slots touch, and whether their rates cross."""
         for name in ("residual", "warm"):
             c.fill(0.0, name, 0, 1)
         c.call("begin")
@@ -142,7 +182,9 @@ class ProductLoops(Loops):
         self.forces(c, touching)
         c.call("judge")
         c.call("end")
-        crossed = self.crossed(c, touching)
+        return touching, self.crossed(c, touching)
+
+    def product(self, c: StageCalls, touching: list[Value], crossed: Value) -> None:
         if self.mark == "dot":
             c.call("dynamics_dot")
             self.every(c, touching)

@@ -95,8 +95,7 @@ class Reference:
                 self.call(stage)
 
     def product(self, mark: str) -> None:
-        """A step, and what `implicit` adds to it."""
-        self.step()
+        """What `implicit` adds to a step."""
         every = [(f"slot_{mark}_{k}", f"slot_{k}") for k in self.slots]
         if mark == "dot":
             self.call("dynamics_dot")
@@ -105,11 +104,26 @@ class Reference:
             self.newton_step()
             self.call("end_dot")
             return
+        for name in ("handed_bar", "parameters_bar"):
+            self.blocks[name][:] = 0.0
         self.call("end_bar")
         self.newton_step()
         for stage, here in every:
             self.call(stage, here)
         self.call("dynamics_bar")
+
+    def rows(self) -> None:
+        """The whole Jacobian, row by row."""
+        self.step()
+        given: dict[str, list[Array]] = {name: [] for name in ("q", "v", "tau", "parameters")}
+        for k in range(2 * self.e.nv):
+            for i, name in enumerate(("q1_bar", "v1_bar")):
+                self.blocks[name][:] = (np.arange(self.e.nv) + i * self.e.nv == k)[:, None]
+            self.product("bar")
+            for name, rows in given.items():
+                rows.append(self.blocks[f"{name}_bar"])
+                self.blocks[f"{name}_bar"] = np.zeros_like(rows[-1])
+        self.blocks |= {f"by_{name}": np.concatenate(rows) for name, rows in given.items()}
 
     def told(self, name: str) -> Array:
         """A result, (B, n)."""
@@ -127,7 +141,12 @@ def fill_results(
     """Results (B, n) from arguments, by their names; of a step, or with the mark of a product."""
     found = Reference(e, dict(zip(names, inputs)))
     with np.errstate(all="ignore"):
-        found.product(mark) if mark else found.step()
+        if mark == "rows":
+            found.rows()
+        else:
+            found.step()
+            if mark:
+                found.product(mark)
     for name, x in zip(results, outputs):
         x[...] = found.told(name).reshape(x.shape)
 

@@ -60,8 +60,9 @@ def compile_step(
     product: of the derivatives of q1 and v1 with a vector, of one step of "euler", "implicitfast" or "moreau".
     "vjp": f(q, v, tau, [parameters], q1_bar, v1_bar) gives the cotangents of the arguments; "jvp":
     f(q, v, tau, [parameters], q_dot, v_dot, tau_dot, [parameters_dot]) gives q1_dot, v1_dot; "value_and_vjp" and
-    "value_and_jvp" the results of the step before them. Those of q and q1 are of size nv, in the frames of the
-    joints. What touches, sticks or slides, and which limits hold, stays as it is.
+    "value_and_jvp" the results of the step before them; "jacobian": f(q, v, tau, [parameters]) gives by_q, by_v,
+    by_tau, [by_parameters] (2 nv, n), rows of q1 before those of v1. Of q and q1 all are of size nv, in the frames
+    of the joints. What touches, sticks or slides, and which limits hold, stays as it is.
     Raises InputError, ModelError where nothing could touch; calls raise NumericsError.
     """
     model = model_of(robot, "step")
