@@ -16,6 +16,7 @@ from ..compiler.pivots import require_regular
 from ..constrained.checks import driven_rates
 from ..constrained.constraint import Constraint
 from ..errors import InputError, NumericsError, one_of
+from ..io.asked import asked
 from ..io.given import Array, callable_given, number, positive, seconds, whole
 from ..io.reprs import result
 from ..mechanics.configuration import state
@@ -218,6 +219,7 @@ def _solution(planner: Planner, p: Progress, t0: float) -> OptimalMotion:
     )  # fmt: skip
 
 
+@asked
 def optimise(
     robot: Dynamics,
     cost: Callable[..., Scalar],

@@ -15,7 +15,7 @@ from ..codegen.runtime.arguments import in_memory
 from ..codegen.runtime.memo import memoised
 from ..codegen.runtime.method import compiled
 from ..errors import InputError, shown
-from ..io.asked import asked, asked_methods
+from ..io.asked import asked_methods
 from ..io.given import Array, generator
 from ..mechanics import configuration
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         ddv_dq1: Array
 
 
-@asked_methods
+@partial(asked_methods, but=("random",))  # which is quick
 class Robot(Methods, JointArrays, ByName):
     """A robot ready to compute.
 
@@ -103,8 +103,7 @@ class Robot(Methods, JointArrays, ByName):
         """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
         entry: Callable[..., Any]
         if name == "neutral":
-            rest = configuration.neutral(self.model)
-            entry = asked(lambda: rest.copy(), name)
+            entry = configuration.neutral(self.model).copy
         elif hasattr(OfLink, name):
             entry = getattr(OfLink(self, name), name)
         elif name in configuration.MOTIONS:
