@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """`@pytest.mark.needs("gcc")`: see needed.py."""
     for mark in item.iter_markers("needs"):
         needed.require(*mark.args)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _a_text_is_compiled_once() -> Iterator[None]:
+    """Of the same text LLVM makes the same object: caches that are empty and functions that are not kept make a
+    worker compile what it had."""
+    from drevo.codegen.runtime import native
+
+    made: dict[tuple[bytes, bool], bytes] = {}
+    compiled = native.compile_text
+
+    def compile_text(ir: str, verify: bool = False) -> bytes:
+        name = hashlib.sha256(ir.encode()).digest(), verify
+        if name not in made:
+            made[name] = compiled(ir, verify)
+        return made[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "compile_text", compile_text)
+        yield
 
 
 @pytest.fixture(autouse=True)

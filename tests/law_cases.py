@@ -33,11 +33,17 @@ class Case:
         return self.model.links[-1].name
 
 
+_CASES: dict[tuple[int, int], Case] = {}  # by the identity of a model, which a case keeps
+
+
 def case(model: Model, seed: int = 0) -> Case:
-    """A state of a robot."""
-    q, v, a = strategies.state(model, seed)
-    terms = oracles.pinocchio_of(model).terms(q, v, a)
-    return Case(model, Reference(model), q, v, a, terms, np.random.default_rng(seed))
+    """A state of a robot, found once for all laws; its random numbers begin anew."""
+    if (id(model), seed) not in _CASES:
+        q, v, a = strategies.state(model, seed)
+        terms = oracles.pinocchio_of(model).terms(q, v, a)
+        _CASES[id(model), seed] = Case(model, Reference(model), q, v, a, terms, np.random.default_rng(seed))
+    c = _CASES[id(model), seed]
+    return replace(c, q=c.q.copy(), v=c.v.copy(), a=c.a.copy(), rng=np.random.default_rng(seed))
 
 
 def on_trees(trees: list[Model]) -> Callable[[Callable[[Case], None]], Callable[[], None]]:

@@ -35,15 +35,25 @@ class Reference:
     def compute(
         self, name: str, *state: Any, f_ext: Mapping[str, Sequence[float]] | None = None, **options: Any
     ) -> Any:
-        """A quantity of the catalogue; arguments and results are arrays."""
+        """A quantity of the catalogue, of one state or of many as rows; arguments and results are arrays."""
         if name in ("jacobian", "velocity", "acceleration"):
             options.setdefault("frame", "local_world_aligned")
         if name == "acceleration":
             options.setdefault("kind", "classical")
         if f_ext is not None:
             options["external"] = {k: np.asarray(w).tolist() for k, w in f_ext.items()}
-        found = common_algorithm(name)(self.tree, *(np.asarray(x).tolist() for x in state), **options)
-        return tuple(map(np.array, found)) if name.endswith("_derivatives") else np.array(found)
+        count = max((len(x) for x in state if np.ndim(x) == 2), default=0)
+        given = [list(np.transpose(x)) if np.ndim(x) == 2 else np.asarray(x).tolist() for x in state]
+        found = common_algorithm(name)(self.tree, *given, **options)
+        made = (lambda x: rows_of(x, count)) if count else np.array
+        return tuple(map(made, found)) if name.endswith("_derivatives") else made(found)
+
+
+def rows_of(found: Any, count: int) -> Array:
+    """Nested scalars, some of them arrays over so many states, as one array with the states first."""
+    if isinstance(found, np.ndarray) or not hasattr(found, "__iter__"):
+        return np.broadcast_to(found, (count,))
+    return np.stack([rows_of(x, count) for x in found], 1)
 
 
 def stepped(model: Model, q: Array, dv: Array) -> Array:

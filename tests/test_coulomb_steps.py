@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,14 @@ def run(f: Function, q: Array, v: Array, steps: int) -> tuple[Array, Array, list
     return q, v, worst
 
 
-def standing(name: str, feet: tuple[str, ...], limits: bool) -> tuple[drevo.Robot, TouchingRobot]:
+@cache
+def standing(name: str, limits: bool) -> tuple[drevo.Robot, TouchingRobot, Function]:
+    """A quadruped on its feet, and its step, compiled once for all that ask."""
     robot = drevo.load(name, base="floating")
     tree = build_tree(robot.model)
-    slots = [on_plane(tree, f, (0.0, 0.0, 0.0), 0.6) for f in feet]
-    return robot, touching_robot(robot.model, slots, MoreauStep(1e-3), limits)
+    slots = [on_plane(tree, f, (0.0, 0.0, 0.0), 0.6) for f in FEET]
+    m = touching_robot(robot.model, slots, MoreauStep(1e-3), limits)
+    return robot, m, compiled(m)
 
 
 FEET = ("FL_foot", "FR_foot", "RL_foot", "RR_foot")
@@ -71,9 +74,9 @@ def states(robot: drevo.Robot, home: list[float], count: int, knees: float = 0.0
 @pytest.mark.parametrize(("name", "limits"), [("go2", True), ("go1", False)])
 def test_a_compiled_step_is_the_reference(name: str, limits: bool) -> None:
     """Go2 with its limits, some of them reached; Go1 with dry friction in every joint."""
-    robot, m = standing(name, FEET, limits)
+    robot, m, f = standing(name, limits)
     q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 61, -2.7227 if limits else 0.0)
-    found, wanted = compiled(m)(q, v, tau), step(m, q, v, tau)
+    found, wanted = f(q, v, tau), step(m, q, v, tau)
     for x, y, scale in zip(found, (wanted.q, wanted.v, wanted.forces, wanted.residual), (1.0, 10.0, 1e4, 1.0)):
         assert np.abs(x - y).max() < 3e-8 * scale
     assert found[3].max() <= 1e-9
@@ -85,9 +88,8 @@ def test_a_compiled_step_is_the_reference(name: str, limits: bool) -> None:
 
 
 def test_the_rows_of_a_batch_do_not_know_each_other() -> None:
-    robot, m = standing("go2", FEET, True)
+    robot, _, f = standing("go2", True)
     q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 24, -2.7227)
-    f = compiled(m)
     every = f(q, v, tau)
     for k in (0, 5, 21):
         for x, y in zip(f(q[k], v[k], tau[k]), every):
@@ -217,7 +219,7 @@ def test_bad_input_is_one_sentence() -> None:
 @pytest.mark.parametrize(("name", "limits"), [("go2", True), ("go1", False)])
 def test_derivatives_of_a_step_are_those_of_differences(name: str, limits: bool) -> None:
     """Feet a little above the ground, where no contact changes what it does: errors of differences alone."""
-    robot, m = standing(name, FEET, limits)
+    robot, m, _ = standing(name, limits)
     q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 4)
     q[:, 2] += 3e-5
     found, eps, nv = step_derivatives(m, q, v, tau), 1e-6, robot.nv
@@ -251,10 +253,10 @@ def test_derivatives_of_a_step_by_its_public_name() -> None:
 
 
 def test_several_steps_in_one_call_are_those_steps() -> None:
-    robot, m = standing("go2", FEET, True)
+    robot, m, f = standing("go2", True)
     q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 9, -2.7227)
     three = requested(m.model, ("test",), lambda: moreau_program(m, repeat=3), lasting=False)(q, v, tau)
-    worst, f = np.zeros(9), compiled(m)
+    worst = np.zeros(9)
     for _ in range(3):
         q, v, forces, residual = f(q, v, tau)
         worst = np.maximum(worst, residual)
