@@ -225,10 +225,10 @@ def loops_drift() -> str:
     return plot("gaps of closed loops", [drift("four-bar"), drift("stewart")], 2, "seconds", shared=True)
 
 
-def biped(gait: str) -> str:
+def biped(gait: str, title: str = "", **given: Any) -> str:
     """Six steps, as `drevo walk biped --plot` draws them."""
     robot = drevo.load("biped", base="floating")
-    return draw(walk(robot, 6, GAITS[gait]), f"{robot.name}: 6 steps, {gait} gait")
+    return draw(walk(robot, 6, GAITS[gait], **given), title or f"{robot.name}: 6 steps, {gait} gait")
 
 
 def biped_hop() -> str:
@@ -259,6 +259,8 @@ FIGURES: dict[str, Callable[[], str]] = {
     "biped-dynamic": lambda: biped("dynamic"),
     "biped-static": lambda: biped("static"),
     "biped-hop": biped_hop,
+    "biped-push": lambda: biped("dynamic", "biped: a push of 4 N s to the left, it stands", push=(0.0, 4.0)),
+    "biped-patch": lambda: biped("dynamic", "biped: a place of friction 0.2, it falls", patch=0.2),
     "loads-panda": lambda: saved("loads.md")["loads-panda.svg"],
     "drives-panda": lambda: saved("loads.md")["drives-panda.svg"],
     "accuracy-puma": lambda: saved("accuracy.md")["accuracy-puma.svg"],

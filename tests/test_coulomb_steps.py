@@ -166,6 +166,23 @@ def test_steps_of_a_model_by_its_own_geoms() -> None:
     assert table.residual.max() <= 1e-9 and table.method == "moreau under the coulomb law"
 
 
+def test_friction_by_place() -> None:
+    """A point slides onto ice at x = 0.1; before it v^2 = v0^2 - 2 mu g s, to the order of the step."""
+    b = drevo.Builder("point")
+    b.body("body", joint="free", mass=1.0, inertia=np.eye(3))
+    model = replace(b.robot().model, contacts=(ContactPoint("body", (0.0, 0.0, 0.0)),))
+    ice = drevo.ground.function(lambda x, y: 0.0 * x, friction=lambda x, y: drevo.where(x > 0.1, 0.0, 0.5))
+    robot, q, v = drevo.Robot(model), np.array([0, 0, 0, 0, 0, 0, 1.0]), np.array([2.0, 0, 0, 0, 0, 0])
+    table = robot.simulate(q, v, duration=0.3, law="coulomb", ground=ice, friction=0.9)
+    speed = math.sqrt(4.0 - 2.0 * 0.5 * 9.81 * 0.1)
+    np.testing.assert_allclose(table.v[table.q[:, 0] > 0.11, 0], speed, atol=0.5 * 9.81e-3)
+    with pytest.raises(drevo.InputError, match="the soft law has no friction by place"):
+        robot.simulate(q, v, duration=0.1, law="soft", ground=ice)
+    for mu, words in ((lambda x, y: -1.0, "is -1.0 at the origin"), (0.5, "is a function of \\(x, y\\), not 0.5")):
+        with pytest.raises(drevo.InputError, match=words):
+            drevo.ground.function(lambda x, y: 0.0, friction=mu)
+
+
 def test_a_quadruped_of_a_file_stands_on_the_spheres_of_its_feet() -> None:
     """Go1 in URDF has 140 places; a warning says which of them touch."""
     robot = drevo.load("go1", base="floating")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from .common import Json, RobotName, drawing_path, guarded, load_robot, option, print_json, progress_portion
 
 if TYPE_CHECKING:
-    from ..walking import Walk
+    from ..walking import Gait, Walk
 
 
 @guarded
@@ -24,34 +24,58 @@ def walk(
             metavar="LINK=CORNERS",
         ),
     ] = None,
+    turn: Annotated[float, option("Turn to the left with each step, in degrees.")] = 0.0,
+    slope: Annotated[float, option("The ground rises forward by so many degrees.")] = 0.0,
+    step: Annotated[
+        float, option("Height of a step up in the ground, after the first foothold, in metres.")
+    ] = 0.0,
+    law: Annotated[str, option("Law of contact: coulomb or soft.")] = "coulomb",
+    push: Annotated[
+        str | None, option("A push in the middle of the walk: N s forward and to the left.", metavar="X,Y")
+    ] = None,
+    patch: Annotated[
+        float | None, option("Coefficient of friction of a slippery place under the foothold in the middle.")
+    ] = None,
     plot: Annotated[bool, option("Also draw reactions and drives as ROBOT-GAIT.svg.", "--plot")] = False,
     as_json: Json = False,
 ) -> None:
     """Let a biped walk from standing to standing, and report its balance, ground reactions and drives."""
     from dataclasses import replace
+    from math import radians
 
-    from ..walking import draw, soles
-    from ..walking import walk as run
     from ..walking.gait import gait_of
 
-    chosen = gait_of(gait) if length is None else replace(gait_of(gait), length=length)
-    corners = dict(map(_sole, feet)) if feet else None
-    soles(
-        load_robot(robot, "fixed"), corners
-    )  # an arm is told that it has no feet, not what a free base would do to it
-    made = load_robot(robot, "floating")
-    with progress_portion(made.name, gait) as part:
-        walked = run(made, steps, chosen, corners, progress=part)
+    chosen = replace(gait_of(gait), turn=radians(turn), slope=radians(slope), rise=step)
+    chosen = chosen if length is None else replace(chosen, length=length)
+    pushed = None if push is None else _numbers("--push", push)
+    walked = _walked(robot, steps, chosen, feet, law=law, push=pushed, patch=patch)
+    _report(walked, steps, gait, plot, as_json)
+
+
+def _report(walked: Walk, steps: int, gait: str, plot: bool, as_json: bool) -> None:
+    from ..walking import draw
+
     facts = _facts(walked, steps, gait)
     if as_json:
         print_json(facts)
     else:
         _tell(facts)
     if plot:
-        path = drawing_path(made.name, gait)
-        path.write_text(draw(walked, f"{made.name}: {steps} steps, {gait} gait"), encoding="utf-8")
+        path = drawing_path(walked.robot.name, gait)
+        path.write_text(draw(walked, f"{walked.robot.name}: {steps} steps, {gait} gait"), encoding="utf-8")
         if not as_json:
             print(f"drawn {path}")
+
+
+def _walked(robot: str, steps: int, gait: Gait, feet: list[str] | None, **given: Any) -> Walk:
+    from ..walking import soles, walk
+
+    corners = dict(map(_sole, feet)) if feet else None
+    # an arm is told that it has no feet, not what a free base would do to it
+    soles(load_robot(robot, "fixed"), corners)
+    made = load_robot(robot, "floating")
+    with progress_portion(made.name, gait.name) as part:
+        return walk(made, steps, gait, corners, progress=part, **given)
 
 
 def _sole(text: str) -> tuple[str, list[list[float]]]:
@@ -65,23 +89,34 @@ def _sole(text: str) -> tuple[str, list[list[float]]]:
         raise InputError(f"--feet {text!r} is not LINK=x,y,z;x,y,z;x,y,z") from None
 
 
+def _numbers(name: str, text: str) -> list[float]:
+    from ...errors import InputError
+
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{name} {text!r} is not numbers with commas between them, as 4,0") from None
+
+
 def _facts(walked: Walk, steps: int, gait: str) -> dict[str, Any]:
-    strongest, effort = walked.strongest
+    (strongest, effort), plan = walked.strongest, walked.plan
     return {
-        "robot": walked.robot.name, "gait": gait, "steps": steps, "time": float(walked.stages[-1].t[-1]),
-        "margin": walked.margin, "balance": walked.balance, "slip": walked.slip, "least_push": walked.least_push,
-        "friction": walked.friction, "strongest": strongest, "effort": effort,
-        "landings": [float(abs(x.impulses[x.foot, 2])) for x in walked.landings],
+        "robot": walked.robot.name, "gait": gait, "steps": steps, "time": float(walked.t[-1]), "fell": walked.fell,
+        "margin": plan.margin, "balance": plan.balance, "friction": plan.friction, "away": walked.away,
+        "slip": walked.slip, "residual": float(walked.residual.max()), "strongest": strongest, "effort": effort,
     }  # fmt: skip
 
 
 def _tell(f: dict[str, Any]) -> None:
-    print(f"{f['robot']}: {f['steps']} steps, {f['gait']} gait, {f['time']:.3g} s, {len(f['landings'])} landings")
-    print(f"zero-moment point: {100 * f['margin']:.3g} cm or more inside the soles that stand")
+    end = "stands" if f["fell"] is None else f"falls at {f['fell']:.3g} s"
+    print(f"{f['robot']}: {f['steps']} steps, {f['gait']} gait, {f['time']:.3g} s: {end}")
+    print(f"plan: zero-moment point {100 * f['margin']:.3g} cm or more inside the soles that stand")
     most = f"{100 * abs(f['balance']):.3g} cm"
     where = f"{most} or more inside" if f["balance"] > 0.0 else f"up to {most} outside"
-    print(f"ground below the centre of mass: {where} them")
-    print(f"soles: at most {f['slip']:.2g} m from where they were put down")
-    print(f"no foot pulls: normal forces from {f['least_push']:.2g} N; friction {f['friction']:.2g}")
-    hardest = max(f["landings"])
-    print(f"strongest drive: {f['strongest']}, {f['effort']:.3g} N m; landings of at most {hardest:.2g} N s")
+    print(f"plan: ground below the centre of mass {where} them; friction {f['friction']:.2g}")
+    print(
+        f"walk: centre of mass at most {1e3 * f['away']:.2g} mm from the plan; soles slip {1e3 * f['slip']:.2g} mm"
+    )
+    print(
+        f"walk: strongest drive {f['strongest']}, {f['effort']:.3g} N m; residual of the law {f['residual']:.1g}"
+    )

@@ -1,23 +1,9 @@
-"""Walking: a planned gait, computed torque along it, and a simulation in which contacts come and go."""
+"""Walking: a planned gait, drives that follow it, and a simulation on soles that push, slip and lift."""
 
 from .feet import soles
 from .gait import DYNAMIC, GAITS, STATIC, Gait
 from .hop import hop
 from .plan import plan
-from .walk import Landing, Stage, Walk, draw, follow, walk
+from .walk import Walk, draw, follow, walk
 
-__all__ = [
-    "DYNAMIC",
-    "GAITS",
-    "STATIC",
-    "Gait",
-    "Landing",
-    "Stage",
-    "Walk",
-    "draw",
-    "follow",
-    "hop",
-    "plan",
-    "soles",
-    "walk",
-]
+__all__ = ["DYNAMIC", "GAITS", "STATIC", "Gait", "Walk", "draw", "follow", "hop", "plan", "soles", "walk"]

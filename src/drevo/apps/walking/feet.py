@@ -5,18 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...constrained import constraint_terms
-from ...constrained.constraint import Contact, contact
+from ...constrained import matvec
 from ...errors import DrevoWarning, InputError, NumericsError, shown
 from ...io.given import Array, finite
 from ...io.reprs import result
 from ...model.description import Joint, Model
 from ...model.messages import did_you_mean, expect_robot
 from ...robot.face import Robot
+from .gait import yawed
 from .limits import off_stops
 
 Corners = Sequence[Sequence[float]]
@@ -48,15 +48,17 @@ class Leg:
     thigh: float
     shin: float
 
+    @cached_property
+    def edge(self) -> list[int]:
+        """The corners about the sole, against the clock seen from above."""
+        level = (self.upright @ (self.corners - self.middle).T)[:2].T
+        around = [tuple(x) for x in level]
+        return [around.index((x, y)) for x, y in hull(level)]
+
     @property
     def length(self) -> float:
         """Of the straight leg from hip to ankle, m."""
         return self.thigh + self.shin
-
-    @cached_property
-    def held(self) -> Contact:
-        """The sole at rest: six rows about its middle."""
-        return contact(self.link, self.middle, 6)
 
     def sole(self, pose: Array) -> Array:
         """Corners in the world, (..., k, 3), of poses (..., 4, 4) of the link."""
@@ -160,57 +162,104 @@ def _path(model: Model, link: str) -> list[Any]:
 # -- inverse kinematics -------------------------------------------------------------------------------------
 
 
-def stand(robot: Robot, standing: Sequence[Leg], pelvis: Array, places: Array) -> Array:
-    """q (..., nq) with an upright pelvis at (..., 3) and level soles with their middles at places (..., legs, 3).
+class Soles(NamedTuple):
+    """Middles of soles in the world: places (..., legs, 3), world from links R (..., legs, 3, 3).
+
+    J (..., legs, 6, nv), its product with v, and what accelerations have beside J a: linear first, world axes.
+    """
+
+    places: Array
+    R: Array
+    J: Array
+    rate: Array
+    gamma: Array
+
+
+def soles_at(robot: Robot, two: Sequence[Leg], q: Array, v: Array) -> Soles:
+    """How the soles of legs are and move at q (..., nq), v (..., nv)."""
+    found = []
+    for leg in two:
+        pose, J = robot.pose(q, leg.link), np.array(robot.jacobian(q, leg.link))
+        a = np.array(robot.acceleration(q, v, np.zeros_like(v), leg.link))
+        R = pose[..., :3, :3]
+        arm = R @ leg.middle
+        J[..., :3, :] -= skew_matrix(arm) @ J[..., 3:, :]
+        rate = matvec(J, v)
+        spin = rate[..., 3:]
+        a[..., :3] += cross(a[..., 3:], arm) + cross(spin, cross(spin, arm))
+        found.append(Soles(pose[..., :3, 3] + arm, R, J, rate, a))
+    return Soles(*(np.stack(x, axis=q.ndim - 1) for x in zip(*found)))
+
+
+def stand(robot: Robot, two: Sequence[Leg], pelvis: Array, places: Array) -> Array:
+    """q (..., nq) with an upright pelvis and level soles: x, y, z and heading of the pelvis, (..., 4), and of the
+    middles of the soles, (..., legs, 4).
 
     Newton's method on the poses of the feet, from bent knees. Raises NumericsError where a leg is too short.
     """
-    _refuse_reach(standing, pelvis, places)
     q = np.broadcast_to(off_stops(robot), (*pelvis.shape[:-1], robot.nq)).copy()
-    q[..., :3] = pelvis
+    q[..., :3] = pelvis[..., :3]
+    q[..., 5], q[..., 6] = np.sin(pelvis[..., 3] / 2), np.cos(pelvis[..., 3] / 2)
     place = {sv.start: sq.start for _, sq, sv in robot.model.slices()}
-    for i, leg in enumerate(standing):
-        distance = np.linalg.norm(places[..., i, :] + leg.ankle - pelvis - leg.hip, axis=-1)
-        bent = np.arccos(np.clip(distance / leg.length, -1.0, 0.995))
+    for leg, far in zip(two, _reaches(two, pelvis, places)):
+        bent = np.arccos(np.clip(far / leg.length, -1.0, 0.995))
         for column, sign, turns in zip(leg.pitch, leg.signs, (-1.0, 2.0, -1.0)):
             q[..., place[int(column)]] = sign * turns * bent
-    columns = np.concatenate([leg.joints for leg in standing])
-    at = [place[int(c)] for c in columns]
-    held, still = tuple(leg.held for leg in standing), np.zeros(robot.nv)
+    columns = np.concatenate([leg.joints for leg in two])
+    at, still = [place[int(c)] for c in columns], np.zeros((*q.shape[:-1], robot.nv))
+    goal = yawed(places[..., 3]) @ np.array([leg.upright for leg in two])
     for _ in range(NEWTON):
-        gaps = [gap(robot, leg, q, places[..., i, :], leg.upright) for i, leg in enumerate(standing)]
-        left = np.concatenate(gaps, -1)
+        here = soles_at(robot, two, q, still)
+        left = gaps(places[..., :3], goal, here)
         if np.max(np.abs(left)) <= CLOSED:
             return q
-        J = constraint_terms(robot, held, q, still).jacobian[..., columns]
-        q[..., at] += np.linalg.solve(J, left[..., None])[..., 0]
-    worst = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)[-1] // 6
+        J = here.J.reshape(*left.shape[:-2], -1, robot.nv)[..., columns]
+        q[..., at] += np.linalg.solve(J, left.reshape(*left.shape[:-2], -1, 1))[..., 0]
+    worst = two[int(np.unravel_index(int(np.argmax(np.abs(left))), left.shape)[-2])].link
     raise NumericsError(
-        f"the leg of {standing[int(worst)].link!r} does not reach its place: {np.max(np.abs(left)):.3g} m or rad "
-        "are left; take shorter steps or lower the pelvis"
+        f"the leg of {worst!r} does not reach its place: {np.max(np.abs(left)):.3g} m or rad are left; "
+        "take shorter steps or lower the pelvis"
     )
 
 
-def gap(robot: Robot, leg: Leg, q: Array, place: Array, turn: Array) -> Array:
-    """From where a sole is to where it shall be, (..., 6): its middle, the turn to first order; world axes."""
-    pose = robot.pose(q, leg.link)
-    R = pose[..., :3, :3]
-    E = turn @ np.swapaxes(R, -1, -2)
-    spin = 0.5 * np.stack(
-        [E[..., 2, 1] - E[..., 1, 2], E[..., 0, 2] - E[..., 2, 0], E[..., 1, 0] - E[..., 0, 1]], -1
-    )
-    return np.concatenate([place - R @ leg.middle - pose[..., :3, 3], spin], -1)
+def gaps(places: Array, R: Array, here: Soles) -> Array:
+    """From where soles are to where they shall be, (..., legs, 6): the middles, the turns to first order."""
+    return np.concatenate([places - here.places, turn_between(here.R, R)], -1)
 
 
-def _refuse_reach(standing: Sequence[Leg], pelvis: Array, places: Array) -> None:
-    for i, leg in enumerate(standing):
-        needed = np.linalg.norm(places[..., i, :] + leg.ankle - pelvis - leg.hip, axis=-1)
-        if np.max(needed) >= leg.length:
+def turn_between(a: Array, b: Array) -> Array:
+    """From rotations a to b, (..., 3), world axes, to first order."""
+    E = b @ np.swapaxes(a, -1, -2)
+    return np.asarray(0.5 * (E[..., (2, 0, 1), (1, 2, 0)] - E[..., (1, 2, 0), (2, 0, 1)]))
+
+
+def skew_matrix(x: Array) -> Array:
+    """x cross, (..., 3, 3)."""
+    out = np.zeros((*x.shape, 3))
+    out[..., 2, 1] = x[..., 0]
+    out[..., 0, 2] = x[..., 1]
+    out[..., 1, 0] = x[..., 2]
+    return np.asarray(out - np.swapaxes(out, -1, -2))
+
+
+def cross(a: Array, b: Array) -> Array:
+    """a x b; NumPy's own takes longer for one state than the dynamics."""
+    return matvec(skew_matrix(a), b)
+
+
+def _reaches(two: Sequence[Leg], pelvis: Array, places: Array) -> list[Array]:
+    """From hip to ankle, m. Raises NumericsError where it is more than a leg's length."""
+    out = []
+    for i, leg in enumerate(two):
+        ankle = places[..., i, :3] + yawed(places[..., i, 3]) @ leg.ankle
+        out.append(np.linalg.norm(ankle - pelvis[..., :3] - yawed(pelvis[..., 3]) @ leg.hip, axis=-1))
+        if np.max(out[-1]) >= leg.length:
             raise NumericsError(
-                f"the steps are too long: the leg of {leg.link!r} would have to be {np.max(needed):.4g} m from "
-                f"hip to ankle, {np.max(needed) - leg.length:.3g} m more than its {leg.length:.4g} m; "
+                f"the steps are too long: the leg of {leg.link!r} would have to be {np.max(out[-1]):.4g} m from "
+                f"hip to ankle, {np.max(out[-1]) - leg.length:.3g} m more than its {leg.length:.4g} m; "
                 "take shorter or slower steps, or lower the pelvis"
             )
+    return out
 
 
 # -- the polygon of support ---------------------------------------------------------------------------------
@@ -235,6 +284,20 @@ def margin(corners: Array, point: Array) -> Array:
     edge = np.roll(corners, -1, axis=0) - corners
     inward = np.stack([-edge[:, 1], edge[:, 0]], -1) / np.linalg.norm(edge, axis=-1, keepdims=True)
     return np.asarray(np.min(np.sum((point[..., None, :] - corners) * inward, axis=-1), axis=-1))
+
+
+def inside(corners: Array, point: Array, room: float) -> Array:
+    """Points (..., 2) moved into convex polygons (..., k, 2), `room` from their edges, by turns to each edge."""
+    edge = np.roll(corners, -1, axis=-2) - corners
+    inward = np.stack([-edge[..., 1], edge[..., 0]], -1) / np.sqrt(np.sum(edge**2, axis=-1))[..., None]
+    for _ in range(2):
+        out = room - np.sum((point[..., None, :] - corners) * inward, axis=-1)
+        if np.all(out <= 0.0):
+            break
+        for k in range(corners.shape[-2]):
+            out = room - np.sum((point - corners[..., k, :]) * inward[..., k, :], axis=-1)
+            point = point + np.maximum(out, 0.0)[..., None] * inward[..., k, :]
+    return point
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:

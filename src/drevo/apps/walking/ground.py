@@ -10,7 +10,7 @@ from ...errors import NumericsError
 from ...io.given import Array
 from ...io.reprs import result
 from ...robot.face import Robot
-from .feet import Leg, hull, margin
+from .feet import Leg, cross, hull, margin
 
 PULL = 1e-6  # N: a foot that is just being lifted carries nothing to this
 
@@ -22,12 +22,30 @@ def needed(robot: Robot, q: Array, tau: Array) -> Array:
     """
     R = robot.pose(q, robot.model.joints[0].child)[..., :3, :3]
     force, moment = (np.asarray(R @ tau[..., s, None])[..., 0] for s in (slice(0, 3), slice(3, 6)))
-    return np.concatenate([force, moment + np.cross(q[..., :3], force)], -1)
+    return np.concatenate([force, moment + cross(q[..., :3], force)], -1)
 
 
-def zero_moment_point(wrench: Array) -> Array:
-    """Where on the ground z = 0 a wrench about the world's origin has no moment about x and y, (..., 2)."""
-    return np.stack([-wrench[..., 4], wrench[..., 3]], -1) / wrench[..., 2, None]
+def zero_moment_point(wrench: Array, height: Array | float = 0.0) -> Array:
+    """Where at a height a wrench about the world's origin has no moment about x and y, (..., 2)."""
+    level = np.stack([-wrench[..., 4], wrench[..., 3]], -1) + np.asarray(height)[..., None] * wrench[..., :2]
+    return np.asarray(level / wrench[..., 2, None])
+
+
+def standing_point(wrench: Array, middles: Array) -> tuple[Array, Array]:
+    """The zero-moment point (..., 2) in the ground between the middles (..., feet, 3), and the feet's parts.
+
+    The part of the second of two feet is how far along the line between them the nearest point to it is. Where
+    they stand at two heights, so does the point: linear between them along that line.
+    """
+    first, line = middles[..., 0, :], middles[..., -1, :] - middles[..., 0, :]
+    p = zero_moment_point(wrench, first[..., 2])
+    if middles.shape[-2] == 1:
+        return p, np.ones((*wrench.shape[:-1], 1))
+    slant = line[..., 2, None] * wrench[..., :2] / wrench[..., 2, None]  # of p, along the line
+    l = line[..., :2]
+    second = np.sum((p - first[..., :2]) * l, axis=-1) / np.sum((l - slant) * l, axis=-1)
+    second = np.clip(second, 0.0, 1.0)
+    return p + second[..., None] * slant, np.stack([1.0 - second, second], -1)
 
 
 def share(wrench: Array, middles: Array) -> Array:
@@ -36,21 +54,16 @@ def share(wrench: Array, middles: Array) -> Array:
     Each foot takes a part of the force and the same part of the moment about the point where the parts balance:
     the one on the line between the feet that is nearest to the zero-moment point. So no part is negative.
     """
-    part = np.ones((*wrench.shape[:-1], 1))
-    if middles.shape[-2] == 2:
-        a, line = middles[..., 0, :2], middles[..., 1, :2] - middles[..., 0, :2]
-        second = np.sum((zero_moment_point(wrench) - a) * line, axis=-1) / np.sum(line**2, axis=-1)
-        second = np.clip(second, 0.0, 1.0)
-        part = np.stack([1.0 - second, second], -1)
+    part = standing_point(wrench, middles)[1]
     force = wrench[..., None, :3]
     centre = np.sum(part[..., None] * middles, axis=-2)
-    moment = wrench[..., None, 3:] - np.cross(centre[..., None, :], force)
+    moment = wrench[..., None, 3:] - cross(centre[..., None, :], force)
     return np.asarray(part[..., None] * np.concatenate([force, moment], -1))
 
 
 def total_wrench(reactions: Array, middles: Array) -> Array:
     """The wrench about the world's origin of reactions (..., feet, 6) about the middles."""
-    moments = reactions[..., 3:] + np.cross(middles, reactions[..., :3])
+    moments = reactions[..., 3:] + cross(middles, reactions[..., :3])
     return np.asarray(np.concatenate([reactions[..., :3], moments], -1).sum(axis=-2))
 
 
@@ -65,15 +78,18 @@ class Support:
     @staticmethod
     def of(robot: Robot, standing: Sequence[Leg], q: Array) -> Support:
         """As the feet stand at q (nq,)."""
-        poses = [robot.pose(q, leg.link) for leg in standing]
-        middles = [pose[:3, :3] @ leg.middle + pose[:3, 3] for leg, pose in zip(standing, poses)]
-        corners = [leg.sole(pose) for leg, pose in zip(standing, poses)]
+        corners = [leg.sole(robot.pose(q, leg.link)) for leg in standing]
         polygon = hull(np.concatenate(corners)[:, :2]) if corners else np.zeros((0, 2))
-        return Support(tuple(standing), np.array(middles).reshape(-1, 3), polygon)
+        middles = np.array([x.mean(axis=0) for x in corners])
+        return Support(tuple(standing), middles.reshape(-1, 3), polygon)
+
+    def point(self, reactions: Array) -> Array:
+        """The zero-moment point, (..., 2); reactions (..., feet, 6)."""
+        return standing_point(total_wrench(reactions, self.middles), self.middles)[0]
 
     def margin(self, reactions: Array) -> Array:
         """Distance of the zero-moment point from the edges of the polygon, (...,) m, positive inside."""
-        return margin(self.polygon, zero_moment_point(total_wrench(reactions, self.middles)))
+        return margin(self.polygon, self.point(reactions))
 
     def refuse(self, t: Array, reactions: Array, what: str) -> None:
         """NumericsError where a foot pulls or the zero-moment point leaves the polygon; reactions (n, feet, 6)."""

@@ -45,10 +45,10 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
         wanted = np.zeros((3, len(way[0]), 3))
         wanted[0], wanted[:, :, 2] = start, way
         wanted[0, :, 2] += start[2]
-        phase = _phase(robot, two, Stretch(stands, first, feet_way), wanted, pelvis - start)
+        phase = _phase(robot, two, Stretch(stands, first, feet_way), wanted, pelvis[:3] - start)
         made.append(replace(phase, leans=len(made) < 3))
         first += len(phase.step)
-    out = GaitPlan(robot, two, "the hop", tuple(made))
+    out = GaitPlan(robot, two, "the hop", tuple(made), HOP)
     out.refuse()
     return out
 
@@ -69,7 +69,7 @@ def _phase(robot: Robot, two: Sequence[Leg], s: Stretch, wanted: Array, offset: 
     pelvis, gravity = wanted.copy(), np.array(robot.model.gravity)
     pelvis[0] += offset
     for _ in range(CORRECTIONS):
-        made = ticks.phase(robot, two, HOP.tick, pelvis)
+        made = ticks.phase(robot, two, HOP.tick, np.pad(pelvis, ((0, 0), (0, 0), (0, 1))))
         force = needed(robot, made.q, robot.inverse_dynamics(made.q, made.v, made.a))[:, :3]
         speed = robot.momentum(made.q, made.v)[:, :3] / mass
         left = wanted - np.array([robot.center_of_mass(made.q), speed, force / mass + gravity])

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...constrained import constraint_terms
+from ...constrained import matvec
 from ...io.given import Array
 from ...io.reprs import result
 from ...robot.face import Robot
-from .feet import Leg, stand
+from .feet import BASE, Leg, cross, margin, soles_at, stand
+from .friction import most_friction
+from .gait import Gait
 from .ground import Support, needed, share
 from .limits import refuse_limits
+
+LOADED = 1.0  # N: a foot that is just lifted or put down presses less
 
 
 @result
@@ -70,6 +74,7 @@ class GaitPlan:
     legs: tuple[Leg, ...]
     name: str
     phases: tuple[Phase, ...]
+    gait: Gait
 
     def support(self, phase: Phase) -> Support:
         """The feet that stand in a phase, and their polygon."""
@@ -80,18 +85,79 @@ class GaitPlan:
         tau = self.robot.inverse_dynamics(phase.q, phase.v, phase.a)
         return share(needed(self.robot, phase.q, tau), self.support(phase).middles)
 
+    def drives(self, phase: Phase) -> Array:
+        """What the planned motion asks of the drives, (n + 1, nv), besides what acts in the joints by itself."""
+        tau = self.robot.inverse_dynamics(phase.q, phase.v, phase.a) - self.robot.passive(phase.q, phase.v)
+        if phase.stands:
+            J = soles_at(self.robot, self.support(phase).legs, phase.q, phase.v).J
+            tau = tau - np.einsum("nlij,nli->nj", J, self.reactions(phase))
+        tau[:, BASE] = 0.0
+        return tau
+
+    @property
+    def middle(self) -> Phase:
+        """The swing in the middle of a walk; of a hop what is in its middle."""
+        swings = [phase for phase in self.phases if len(phase.stands) == 1] or self.phases
+        return swings[len(swings) // 2]
+
+    @property
+    def grounded(self) -> list[tuple[Phase, Support, Array]]:
+        """Phases in which feet stand, how they stand, and the reactions."""
+        return [(x, self.support(x), self.reactions(x)) for x in self.phases if x.stands]
+
+    @property
+    def margin(self) -> float:
+        """The least distance of the zero-moment point from the edge of the polygon of support, m."""
+        return float(min(support.margin(N).min() for _, support, N in self.grounded))
+
+    @property
+    def balance(self) -> float:
+        """The same for what is below the centre of mass, along gravity: positive of a static walk only."""
+        g = np.array(self.robot.model.gravity)
+        found = []
+        for phase, support, _ in self.grounded:
+            com = self.robot.center_of_mass(phase.q)
+            below = com[:, :2] - (com[:, 2, None] - support.middles[:, 2].mean()) * g[:2] / g[2]
+            found.append(margin(support.polygon, below).min())
+        return float(min(found))
+
+    @property
+    def friction(self) -> float:
+        """The least coefficient of friction with which forces at the corners of the soles make the reactions."""
+        return max(
+            most_friction(N[loaded, i], leg.sole(self.robot.pose(phase.q[loaded], leg.link))[..., :2] - at[:2])
+            for phase, support, N in self.grounded
+            for i, (leg, at) in enumerate(zip(support.legs, support.middles))
+            if (loaded := N[:, i, 2] > LOADED).any()
+        )
+
+    @property
+    def strongest(self) -> tuple[str, float]:
+        """The joint whose drive does most, and how much, N m."""
+        return strongest(self.robot, np.concatenate([self.drives(x) for x in self.phases]))
+
     def refuse(self) -> None:
-        """NumericsError where a foot would have to pull, the robot would tip, or a joint would leave its range or
-        move too fast: which phase, tick, by how much."""
+        """NumericsError where a foot would have to pull, the robot would tip, or a joint would leave its range,
+        move too fast or need too much: which phase, tick, by how much."""
         for phase in self.phases:
             refuse_limits(self.robot, phase.t, self.name, phase.q, phase.v)
-            if phase.stands:
-                self.support(phase).refuse(phase.t, self.reactions(phase), self.name)
+        for phase, support, N in self.grounded:
+            support.refuse(phase.t, N, self.name)
+        for phase in self.phases:
+            refuse_limits(self.robot, phase.t, self.name, phase.q, phase.v, self.drives(phase))
+
+
+def strongest(robot: Robot, tau: Array) -> tuple[str, float]:
+    """The joint with the largest effort of tau (n, nv), and how much."""
+    most = np.abs(tau).max(axis=0)
+    k = int(np.argmax(most))
+    return next(j.name for j, _, sv in robot.model.slices() if sv.start <= k < sv.stop), float(most[k])
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A phase before its pelvis is known: first tick, feet (3, n + 1, legs, 3) with their derivatives."""
+    """A phase before its pelvis is known: first tick, feet (3, n + 1, legs, 4): x, y, z, heading, their
+    derivatives."""
 
     stands: tuple[int, ...]
     first: int
@@ -102,7 +168,7 @@ class Stretch:
         return slice(self.first, self.first + self.feet.shape[1])
 
     def phase(self, robot: Robot, legs: Sequence[Leg], tick: float, pelvis: Array) -> Phase:
-        """With an upright pelvis at (3, ticks, 3) and level soles: J v = feet', J a + gamma = feet''."""
+        """With an upright pelvis, (3, ticks, 4), and level soles: J v = feet', J a + gamma = feet''."""
         x, rate, acceleration = pelvis[:, self.ticks]
         q = stand(robot, legs, x, self.feet[0])
         v = _rates(robot, legs, q, np.zeros((len(x), robot.nv)), rate, self.feet[1])
@@ -111,19 +177,23 @@ class Stretch:
 
 
 def _rates(robot: Robot, legs: Sequence[Leg], q: Array, v: Array, base: Array, feet: Array) -> Array:
-    """u with J u + gamma = feet and no turning, for the base's own part; gamma is 0 of v = 0."""
-    terms = constraint_terms(robot, tuple(leg.held for leg in legs), q, v)
+    """u with J u + gamma = feet, for the base's own part; gamma is 0 of v = 0."""
+    here = soles_at(robot, legs, q, v)
     columns = np.concatenate([leg.joints for leg in legs])
     u = np.zeros_like(v)
-    u[:, :3] = base  # the pelvis does not turn, so its axes are the world's
-    twist = np.concatenate([feet, np.zeros_like(feet)], -1).reshape(len(q), -1)
-    left = twist - terms.gamma - (terms.jacobian @ u[..., None])[..., 0]
-    u[:, columns] = np.linalg.solve(terms.jacobian[..., columns], left[..., None])[..., 0]
+    R = robot.pose(q, robot.model.joints[0].child)[..., :3, :3]
+    u[:, :3] = matvec(np.swapaxes(R, -1, -2), base[:, :3]) - cross(v[:, 3:6], v[:, :3])
+    u[:, 5] = base[:, 3]
+    twist = np.zeros(here.rate.shape)
+    twist[..., :3], twist[..., 5] = feet[..., :3], feet[..., 3]
+    J = here.J.reshape(len(q), -1, robot.nv)
+    left = (twist - here.gamma).reshape(len(q), -1) - matvec(J, u)
+    u[:, columns] = np.linalg.solve(J[..., columns], left[..., None])[..., 0]
     return u
 
 
 def resting(places: Array, n: int) -> Array:
-    """(3, n + 1, legs, 3): feet that stay where they are."""
+    """(3, n + 1, legs, 4): feet that stay where they are."""
     out = np.zeros((3, n + 1, *places.shape))
     out[0] = places
     return out

@@ -12,6 +12,7 @@ limbs do besides; the same equation turns that difference into a correction of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from ...io.given import Array
 from ...robot.face import Robot
 from .feet import Corners, Leg, legs, stand
 from .gait import DYNAMIC, Gait, footholds, gait_of, quintic, swing
-from .ground import total_wrench, zero_moment_point
 from .phase import GaitPlan, Stretch, resting
 
 CORRECTIONS = 6  # of the pelvis; each leaves about a tenth of the difference
@@ -38,21 +38,32 @@ def plan(
     gait = gait_of(gait)
     two = legs(robot, feet)
     pelvis, start = upright(two, gait)
-    stretches, p = _stretches(two, gait, start, footholds(start, steps, gait.length))
+    stretches, p = _stretches(two, gait, start, footholds(start, steps, gait))
+    robot = on_slope(robot, gait.slope)
     com = robot.center_of_mass(stand(robot, two, pelvis, start))
     pole = float(com[2]) / -robot.model.gravity[2]
+    ways = _pelvis_ways(stretches, gait, pelvis)
     c, found = np.zeros((3, *p.shape)), np.zeros_like(p)
     c[0] = pelvis[:2] - com[:2]
     for _ in range(CORRECTIONS):
         c = _from_rest(c + pattern(p - found, gait.tick, pole), gait)
-        phases = [s.phase(robot, two, gait.tick, _lifted(c, pelvis)) for s in stretches]
-        made = GaitPlan(robot, two, f"the {gait.name} gait", tuple(phases))
+        ways[..., :2] = c
+        phases = [s.phase(robot, two, gait.tick, ways) for s in stretches]
+        made = GaitPlan(robot, two, f"the {gait.name} gait", tuple(phases), gait)
         for s, phase in zip(stretches, phases):  # where two phases meet the later one counts
             support, reactions = made.support(phase), made.reactions(phase)
             support.refuse_pull(phase.t, reactions, made.name)
-            found[s.ticks] = zero_moment_point(total_wrench(reactions, support.middles))
+            found[s.ticks] = support.point(reactions)
     made.refuse()
     return made
+
+
+def on_slope(robot: Robot, slope: float) -> Robot:
+    """The robot where x points up a slope and z along its normal; itself on level ground."""
+    if not slope:
+        return robot
+    g = -robot.model.gravity[2]
+    return Robot(replace(robot.model, gravity=(-g * np.sin(slope), 0.0, -g * np.cos(slope))))
 
 
 def pattern(p: Array, tick: float, pole: float) -> Array:
@@ -89,11 +100,15 @@ def pattern(p: Array, tick: float, pole: float) -> Array:
 
 
 def upright(two: Sequence[Leg], gait: Gait) -> tuple[Array, Array]:
-    """The pelvis (3,) and the middles of the soles (legs, 3) at the start: on z = 0, below the hips."""
-    drop = gait.height * min(leg.length for leg in two)
+    """The pelvis (4,) and the middles of the soles (legs, 4) at the start: on z = 0, below the hips; headings
+    last."""
+    drop, t = gait.height * min(leg.length for leg in two), abs(np.tan(gait.slope))
+    # on a slope the pelvis is drop t further up, over longer legs; the hind one is to be as long as on the level
+    lean = t * gait.length / 2
+    drop = (np.sqrt(lean**2 + (1.0 + t**2) * drop**2) - lean) / (1.0 + t**2)
     below = np.array([leg.hip - leg.ankle for leg in two])  # of the sole, seen from a pelvis with legs of length 0
     height = drop - float(np.min(below[:, 2]))
-    return np.array([0.0, 0.0, height]), below * np.array([1.0, 1.0, 0.0])
+    return np.array([0.0, 0.0, height, 0.0]), np.pad(below * np.array([1.0, 1.0, 0.0]), ((0, 0), (0, 1)))
 
 
 def _stretches(
@@ -124,6 +139,22 @@ def _stretches(
     return out, np.concatenate(p)
 
 
+def _pelvis_ways(stretches: Sequence[Stretch], gait: Gait, pelvis: Array) -> Array:
+    """(3, ticks, 4) of a pelvis that goes up with the foot that stands and turns with the mean of the feet."""
+    out = np.zeros((3, stretches[-1].ticks.stop, 4))
+    out[0] = now = pelvis
+    for s in stretches:
+        n = s.feet.shape[1] - 1
+        if len(s.stands) == 1:
+            end = np.array([s.feet[0, 0, s.stands[0], 2] + pelvis[2], s.feet[0, -1, :, 3].mean()])
+            t = gait.tick * np.arange(n + 1)
+            way = [quintic((a, 0.0, 0.0), (b, 0.0, 0.0), gait.tick * n, t) for a, b in zip(now[2:], end)]
+            out[:, s.ticks, 2:] = np.stack(way, -1)
+            now = np.array([0.0, 0.0, *end])
+            out[0, s.ticks.stop :] = now
+    return out
+
+
 def _travel(a: Array, b: Array, n: int, wait: tuple[float, float]) -> Array:
     """From a to b in the part `wait` of n ticks, (n + 1, 2)."""
     s = np.clip((np.arange(n + 1) / n - wait[0]) / (wait[1] - wait[0]), 0.0, 1.0)
@@ -139,10 +170,3 @@ def _from_rest(c: Array, gait: Gait) -> Array:
         out[:, : n + 1, k] -= quintic((0.0, v0, 0.0), still, T, t)
         out[:, -n - 1 :, k] -= quintic(still, (0.0, v1, 0.0), T, t)
     return out
-
-
-def _lifted(c: Array, pelvis: Array) -> Array:
-    """(3, n, 3): the pelvis at its height."""
-    height = np.zeros((3, c.shape[1], 1))
-    height[0] = pelvis[2]
-    return np.concatenate([c, height], -1)

@@ -1,79 +1,71 @@
-"""A walk simulated: phases are changes of structure, landings are impacts, reactions come of the simulation."""
+"""A walk simulated: soles that push, slip and lift under a law of contact, drives that follow the plan."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ...codegen.emit.picture import Figure, Pictured
 from ...codegen.emit.plot import plot
-from ...constrained import acting_in
 from ...errors import InputError, NumericsError, one_of, shown
-from ...io.given import Array, callable_given, number
+from ...io.given import Array, callable_given, finite, number
 from ...io.reprs import result
+from ...mechanics.scalar import Scalar, where
+from ...model.description import ContactPoint
 from ...robot.face import Robot
-from .control import computed_torque, leaning
-from .feet import BASE, Corners, Leg, margin
-from .friction import most_friction
+from ...simulate.contact.ground import Uneven, function
+from .control import Follower
+from .feet import Corners, Leg
 from .gait import DYNAMIC, Gait
-from .ground import Support, total_wrench, zero_moment_point
+from .ground import total_wrench, zero_moment_point
 from .limits import refuse_limits
-from .phase import GaitPlan, Phase
+from .phase import GaitPlan, strongest
 from .plan import plan
 from .plots import walk_figure
-from .stepper import Stepper
 
 GAIN, STIFFEST = 20.0, 1e6  # 1/s
-SERIES = ("t", "q", "v", "tau", "reactions", "zmp", "margin", "slip")
-TOUCHED, SECANTS = 1e-13, 12  # m: how far from the ground a sole that touches it may be
-TOGETHER = 1e-5  # m: feet that are this near to the ground when one touches it land with it
-LOADED = 1.0  # N: a foot that is just lifted or put down presses less
-LATE = 0.1  # s after its time: a foot that has not landed by then does not
-
-Record = tuple[float, Array, Array]  # t since the phase began, q, v
-
-
-@result
-class Landing:
-    """A foot struck the ground: when, with what speed, m/s, and the impulses (feet, 6) N s, N m s of all feet."""
-
-    t: float
-    foot: int
-    speed: float
-    impulses: Array
-
-
-@result
-class Stage:
-    """A phase as it went: (n,) t, (n, nq) q, (n, nv) v, tau; reactions (n, feet, 6) about the middles.
-
-    zmp (n, 2) and margin (n,), its distance to the edge of the polygon of support, m, positive inside; slip (n,):
-    how far a corner of a standing sole is from where it was put, m.
-    """
-
-    stands: tuple[int, ...]
-    support: Support
-    t: Array
-    q: Array
-    v: Array
-    tau: Array
-    reactions: Array
-    zmp: Array
-    margin: Array
-    slip: Array
+FRICTION = 0.7
+HOLD, SUBSTEPS = 0.005, 5  # s: about how long drives are held, half a tick at most; steps of the law meanwhile
+REST = 1.0  # s, of standing after the plan's end
+PUSHED = 0.1  # s: how long a push takes
+LOW, LEANING = (
+    0.75,
+    0.7,
+)  # of the pelvis' planned height, and the cosine of its tilt: below them the robot has fallen
+WHIRL = 100.0  # rad/s, m/s: above it drives have lost the ground, and so has the robot
+WIDE = 1.2  # of half the diagonal of a sole: the radius of a slippery patch
+LOADED = 1.0  # N: a corner with less does not stand
+SERIES = ("t", "q", "v", "tau", "reactions", "zmp", "aside", "residual")
 
 
 @result
 class Walk(Pictured):
-    """What a walk gave: stages one after the other, landings between them."""
+    """A walk by the times (n,) at which its drives are set anew: q (n, nq), v and tau (n, nv), what the drives
+    give; forces (n, corners, 3) N at the corners of the soles, leg by leg, world axes; aside (n, 3), the centre
+    of mass less that of the plan, m; residual (n,) of the law (docs/contact.md).
 
-    robot: Robot
+    fell: when the robot fell, s; None of one that stands in the end. On a slope x points up along the ground and z
+    along its normal.
+    """
+
     plan: GaitPlan
-    stages: tuple[Stage, ...]
-    landings: tuple[Landing, ...]
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+    forces: Array
+    aside: Array
+    residual: Array
+    fell: float | None
+
+    @property
+    def robot(self) -> Robot:
+        """Who walked; on a slope with gravity along it."""
+        return self.plan.robot
 
     @property
     def legs(self) -> tuple[Leg, ...]:
@@ -81,66 +73,68 @@ class Walk(Pictured):
         return self.plan.legs
 
     def figure(self) -> Figure:
-        """Normal forces, the zero-moment point in its polygon of support, drives of each leg, footprints."""
-        return walk_figure(self, f"{self.robot.name}: {len(self.landings)} landings")
+        """Normal forces, the zero-moment point over the planned soles, drives of each leg, footprints."""
+        return walk_figure(self, f"{self.robot.name}: {self.plan.name}")
 
     def series(self, name: str) -> Array:
-        """A field of all stages, one after the other; reactions are (n, legs, 6), zero of a foot in the air."""
-        if one_of("a walk's series", name, SERIES, InputError) != "reactions":
-            return np.concatenate([getattr(s, name) for s in self.stages])
-        out = []
-        for s in self.stages:
-            all_feet = np.zeros((len(s.t), len(self.legs), 6))
-            all_feet[:, list(s.stands)] = s.reactions
-            out.append(all_feet)
-        return np.concatenate(out)
+        """One of t, q, v, tau, aside, residual; reactions (n, legs, 6) about the middles of the soles; zmp (n,
+        2), NaN where no foot stands."""
+        if one_of("a walk's series", name, SERIES, InputError) == "reactions":
+            return self._reactions
+        return self._zmp if name == "zmp" else np.asarray(getattr(self, name))
+
+    @cached_property
+    def soles(self) -> list[tuple[Array, Array]]:
+        """Of every leg the corners of its sole (n, k, 3), m, and the forces there (n, k, 3), N."""
+        ends = np.cumsum([len(leg.corners) for leg in self.legs])
+        forces = np.split(self.forces, ends[:-1], axis=1)
+        return [(leg.sole(self.robot.pose(self.q, leg.link)), x) for leg, x in zip(self.legs, forces)]
+
+    @cached_property
+    def _reactions(self) -> Array:
+        turned = [np.cross(at - at.mean(axis=1, keepdims=True), force) for at, force in self.soles]
+        feet = [np.concatenate([f, m], -1).sum(axis=1) for (_, f), m in zip(self.soles, turned)]
+        return np.stack(feet, axis=1)
 
     @property
-    def margin(self) -> float:
-        """The least distance of the zero-moment point from the edge of the polygon of support, m."""
-        return float(min(s.margin.min() for s in self.stages if s.stands))
-
-    @property
-    def balance(self) -> float:
-        """The same for the ground below the centre of mass: positive of a static walk only."""
-        stages = [s for s in self.stages if s.stands]
-        return float(min(margin(s.support.polygon, self.robot.center_of_mass(s.q)[:, :2]).min() for s in stages))
+    def _zmp(self) -> Array:
+        """In the height of the sole that carries most."""
+        middles = np.stack([at.mean(axis=1) for at, _ in self.soles], axis=1)
+        wrench = total_wrench(self._reactions, middles)
+        wrench[wrench[:, 2] <= LOADED, 2] = np.nan
+        most = self._reactions[..., 2].argmax(axis=1)
+        return zero_moment_point(wrench, middles[np.arange(len(self.t)), most, 2])
 
     @property
     def slip(self) -> float:
-        """The farthest that a corner of a standing sole was from where it was put, m."""
-        return float(max(s.slip.max(initial=0.0) for s in self.stages))
+        """The longest way that a corner went along the ground while it pressed on it, m."""
+        worst = 0.0
+        for at, force in self.soles:
+            presses = (force[1:, :, 2] > LOADED) & (force[:-1, :, 2] > LOADED)
+            way = np.zeros(at.shape[1])
+            for moved, on in zip(np.linalg.norm(np.diff(at[..., :2], axis=0), axis=-1), presses):
+                way = np.where(on, way + moved, 0.0)
+                worst = max(worst, float(way.max()))
+        return worst
 
     @property
-    def least_push(self) -> float:
-        """The least normal force of a standing foot, N."""
-        return float(min(s.reactions[..., 2].min() for s in self.stages if s.stands))
-
-    @cached_property
-    def friction(self) -> float:
-        """The least coefficient of friction with which forces at the corners of the soles make the reactions."""
-        return max(
-            most_friction(
-                s.reactions[loaded, i], leg.sole(self.robot.pose(s.q[loaded], leg.link))[..., :2] - at[:2]
-            )
-            for s in self.stages
-            for i, (leg, at) in enumerate(zip(s.support.legs, s.support.middles))
-            if (loaded := s.reactions[:, i, 2] > LOADED).any()
-        )
+    def away(self) -> float:
+        """The farthest that the centre of mass was from where the plan has it, m."""
+        return float(np.linalg.norm(self.aside, axis=-1).max())
 
     @property
     def strongest(self) -> tuple[str, float]:
         """The joint whose drive does most, and how much, N m."""
-        most = np.abs(self.series("tau")).max(axis=0)
-        k = int(np.argmax(most))
-        return next(j.name for j, _, sv in self.robot.model.slices() if sv.start <= k < sv.stop), float(most[k])
+        return strongest(self.robot, self.tau)
 
     def refuse(self) -> None:
-        """NumericsError where a foot pulled, the zero-moment point left the soles or a joint its limits: which,
-        when, how much."""
-        for s in self.stages:
-            s.support.refuse(s.t, s.reactions, "the walk")
-            refuse_limits(self.robot, s.t, "the walk", s.q, s.v, s.tau)
+        """NumericsError where the robot fell or a joint left its limits: which, when, how much."""
+        if self.fell is not None:
+            raise NumericsError(
+                f"the walk: the robot falls at t = {self.fell:.4g} s, its centre of mass up to {self.away:.3g} m "
+                "beside the plan; move slower, take shorter steps, or see that friction is enough"
+            )
+        refuse_limits(self.robot, self.t, "the walk", self.q, self.v, self.tau)
 
 
 def walk(
@@ -150,137 +144,100 @@ def walk(
     feet: Mapping[str, Corners] | None = None,
     gain: float = GAIN,
     progress: Callable[[float], None] | None = None,
+    **given: object,
 ) -> Walk:
-    """A robot with a free base walks forward so many steps, from standing to standing, and is checked.
+    """A robot with a free base walks so many steps, from standing to standing, on soles that only push.
 
-    gait: a Gait, or the name of one, "dynamic" or "static". gain: 1/s. The plan is `plan.plan`'s, the drives
-    follow it by `control.computed_torque`. Contacts of six rows come and go: a foot in the air lands where its
-    sole meets z = 0. Raises InputError, and NumericsError where the plan cannot be, where a foot does not land or
-    pulls, where the robot would tip or a joint leave its limits.
+    gait: a Gait, or the name of one, "dynamic" or "static". The plan is `plan.plan`'s; gain, progress and what
+    else is given are those of `follow`. Raises InputError, and NumericsError where the plan cannot be, and where
+    an undisturbed robot falls or leaves its limits; `Walk.fell` tells of one that was disturbed.
     """
-    _require(gain, progress)
     made = plan(robot, steps, gait, feet)
-    done = follow(made, gain, progress)
-    done.refuse()
+    done = follow(made, gain, progress, **given)  # type: ignore[arg-type]
+    if given.get("push") is None and given.get("patch") is None:
+        done.refuse()
     return done
 
 
-def follow(made: GaitPlan, gain: float = GAIN, progress: Callable[[float], None] | None = None) -> Walk:
-    """The phases of a plan, simulated from rest; unchecked: `Walk.refuse` checks. gain: 1/s."""
-    _require(gain, progress)
-    if not isinstance(made, GaitPlan):
-        raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(made)}")
-    march = _WalkSimulation(made, made.phases[0].q[0], np.zeros(made.robot.nv))
-    for k, phase in enumerate(made.phases):
-        after = made.phases[k + 1].stands if k + 1 < len(made.phases) else phase.stands
-        march.phase(phase, gain, [i for i in after if i not in phase.stands])
-        if progress:
-            progress((k + 1) / len(made.phases))
-    return Walk(made.robot, made, tuple(march.stages), tuple(march.landings))
+def follow(
+    made: GaitPlan,
+    gain: float = GAIN,
+    progress: Callable[[float], None] | None = None,
+    law: str = "coulomb",
+    friction: float = FRICTION,
+    push: Sequence[float] | None = None,
+    patch: float | None = None,
+) -> Walk:
+    """A plan carried out on ground that pushes and never pulls, from rest, until it is over or the robot has
+    fallen.
 
-
-def _require(gain: float, progress: Callable[[float], None] | None) -> None:
+    law: of contact, "coulomb" or "soft" (docs/contact.md), at the corners of the soles. gain: 1/s.
+    push: N s along x and y, on the pelvis within 0.1 s, from the middle of the middle step on. patch: the
+    coefficient of friction of a round place under the foothold of that step. Raises InputError; a fall is told by
+    `Walk.fell`.
+    """
     number("gain", gain, f"a positive number up to {STIFFEST:g} 1/s", lambda x: 0.0 < x <= STIFFEST)
     if progress is not None:
         callable_given("progress", progress, "(done), done from 0 to 1")
+    if not isinstance(made, GaitPlan):
+        raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(made)}")
+    mu = number("friction", friction, "a coefficient from 0", lambda x: 0.0 <= x < math.inf)
+    force = np.zeros(3)
+    if push is not None:
+        force[:2] = np.array(finite("push: N s along x and y", push, (2,))) / PUSHED
+    hold = made.gait.tick / max(2, round(made.gait.tick / HOLD))
+    step = touching(made.robot, made.legs).step_function(
+        law=law, dt=hold / SUBSTEPS, repeat=SUBSTEPS, friction=mu, ground=terrain(made, mu, patch)
+    )
+    start, follower = made.middle.start + made.middle.duration / 2, Follower(made, gain, hold, REST)
+    q, v = made.phases[0].q[0], np.zeros(made.robot.nv)
+    records, fell = [], None
+    for k, wish in enumerate(follower.wishes):
+        tau = follower.efforts(k, q, v)
+        R = made.robot.pose(q, follower.base)[:3, :3]
+        if wish.motion.R[2] @ R[2] < LEANING or q[2] < LOW * wish.motion.q[2] or np.abs(v).max() > WHIRL:
+            fell = k * hold
+            break
+        pushed = tau.copy()
+        if start <= k * hold < start + PUSHED:
+            pushed[:3] = force @ R
+        q1, v1, forces, residual = step(q, v, pushed)
+        aside = made.robot.center_of_mass(q) - wish.motion.com
+        records.append((k * hold, q, v, tau, forces, aside, residual))
+        q, v = q1, v1
+        if progress and k % 50 == 0:
+            progress(k / len(follower.wishes))
+    t, x, u, tau, forces, aside, residual = (np.array(column) for column in zip(*records))
+    return Walk(made, t, x, u, tau, forces, aside, residual, fell)
 
 
-@dataclass
-class _WalkSimulation:
-    """A walk on its way: the state, the time, where the feet were put (poses of their links)."""
-
-    plan: GaitPlan
-    q: Array
-    v: Array
-    t: float = 0.0
-    put: dict[int, Array] = field(default_factory=dict)
-    stages: list[Stage] = field(default_factory=list)
-    landings: list[Landing] = field(default_factory=list)
-
-    def phase(self, phase: Phase, gain: float, landing: Sequence[int]) -> None:
-        """One phase to its end: its time is over, or a foot lands."""
-        robot, legs = self.plan.robot, self.plan.legs
-        self.put = {i: self.put.get(i, robot.pose(self.q, legs[i].link)) for i in phase.stands}
-        standing = tuple(legs[i] for i in phase.stands)
-        support = Support.of(robot, standing, self.q)
-        law = computed_torque(robot, support, phase, gain)
-        if phase.leans:
-            law = leaning(robot, legs, support, phase, gain)
-        stepper = Stepper(robot, standing, np.array([self.put[i] for i in phase.stands]).reshape(-1, 4, 4), law)
-        records = [(0.0, self.q, self.v)]
-        landed = self._steps(stepper, phase, landing, records)
-        t, q, v = (np.array(x) for x in zip(*records))
-        self.stages.append(_stage(phase.stands, support, stepper, t, q, v, self.t))
-        self.t, self.q, self.v = self.t + float(t[-1]), q[-1], v[-1]
-        if landed:
-            self._land(phase.stands, landed)
-
-    def _steps(self, stepper: Stepper, phase: Phase, landing: Sequence[int], records: list[Record]) -> list[int]:
-        """Steps to the end of a phase; the feet that landed."""
-        h = phase.tick
-        for _ in range(len(phase.step) + (round(LATE / h) if landing else 0)):
-            before = records[-1]
-            records.append((before[0] + h, *stepper.step(*before, h)))
-            if landing and self._height(landing, records[-1]) <= 0.0:
-                records[-1] = self._touch(stepper, landing, before, records[-1])
-                return [i for i in landing if self._height([i], records[-1]) <= TOGETHER]
-        if landing:
-            raise NumericsError(
-                f"foot {self.plan.legs[landing[0]].link!r} has not touched the ground {LATE:g} s after its time, "
-                f"t = {self.t + records[-1][0]:.4g} s: it follows its plan too badly; raise the gain or the "
-                "speed of landing"
-            )
-        return []
-
-    def _touch(self, stepper: Stepper, landing: Sequence[int], before: Record, after: Record) -> Record:
-        """When the lowest corner of a sole meets the ground: secants, each with a step of its own."""
-        ends = [(before[0], self._height(landing, before)), (after[0], self._height(landing, after))]
-        for _ in range(SECANTS):
-            (t0, z0), (t1, z1) = ends[-2:]
-            if abs(z1) <= TOUCHED:
-                break
-            t = t1 - z1 * (t1 - t0) / (z1 - z0)
-            after = (t, *stepper.step(*before, t - before[0]))
-            ends.append((t, self._height(landing, after)))
-        return after
-
-    def _height(self, feet: Sequence[int], record: Record) -> float:
-        """Of the lowest corner of their soles."""
-        legs = [self.plan.legs[i] for i in feet]
-        return float(min(leg.sole(self.plan.robot.pose(record[1], leg.link))[:, 2].min() for leg in legs))
-
-    def _land(self, stands: tuple[int, ...], landed: Sequence[int]) -> None:
-        """Feet strike the ground and stay: velocities are projected by M."""
-        robot, legs = self.plan.robot, self.plan.legs
-        now = sorted((*stands, *landed))
-        struck = robot.impact(self.q, self.v, contacts=[legs[i].held for i in now])
-        impulses = np.zeros((len(legs), 6))
-        impulses[now] = struck.impulses.reshape(-1, 6)
-        for i in landed:
-            self.put[i] = robot.pose(self.q, legs[i].link)
-            speed = -float(robot.velocity(self.q, self.v, legs[i].link)[2])
-            self.landings.append(Landing(self.t, i, speed, impulses))
-        self.v = struck.v
+def touching(robot: Robot, legs: Sequence[Leg]) -> Robot:
+    """The robot that touches by the corners of its soles alone, leg by leg."""
+    points = tuple(ContactPoint(leg.link, (x, y, z)) for leg in legs for x, y, z in leg.corners.tolist())
+    return Robot(replace(robot.model, contacts=points, geoms=(), pairs=(), exclusions=()))
 
 
-def _stage(
-    stands: tuple[int, ...], support: Support, stepper: Stepper, t: Array, q: Array, v: Array, start: float
-) -> Stage:
-    """Drives and reactions at every record, by the equations that moved the robot."""
-    robot = stepper.robot
-    tau = stepper.law(t, q, v)
-    reactions = stepper.motion(tau, q, v).reactions.reshape(len(q), -1, 6)
-    tau = tau - acting_in(robot, q, v)  # what dampers and springs do the drives need not, or must undo
-    tau[:, BASE] = 0.0
-    zmp, inside, slip = np.full((len(q), 2), np.nan), np.full(len(q), np.nan), np.zeros(len(q))
-    if stands:
-        zmp, inside = zero_moment_point(total_wrench(reactions, support.middles)), support.margin(reactions)
-        moved = [
-            np.linalg.norm(leg.sole(robot.pose(q, leg.link)) - leg.sole(put), axis=-1).max(axis=-1)
-            for leg, put in zip(stepper.legs, stepper.put)
-        ]
-        slip = np.max(moved, axis=0)
-    return Stage(stands, support, start + t, q, v, tau, reactions, zmp, inside, slip)
+def terrain(made: GaitPlan, mu: float, patch: float | None) -> Uneven | str:
+    """The plane, or what a plan goes up, and slips on: a disc about the sole that the middle swing puts down."""
+    gait, mid = made.gait, made.middle
+    if patch is None and not gait.rise:
+        return "plane"
+    edge, friction = 1.5 * gait.length, None
+
+    def height(x: Scalar, y: Scalar) -> Scalar:
+        return where(x > edge, gait.rise, 0.0)
+
+    if patch is not None:
+        slippery = number("patch", patch, "a coefficient of friction from 0", lambda x: 0.0 <= x < math.inf)
+        leg = next(leg for i, leg in enumerate(made.legs) if i not in mid.stands)
+        corners = leg.sole(made.robot.pose(mid.q[-1], leg.link))
+        x0, y0, _ = corners.mean(axis=0).tolist()
+        wide = WIDE * float(np.linalg.norm(corners - corners.mean(axis=0), axis=-1).max())
+
+        def friction(x: Scalar, y: Scalar) -> Scalar:
+            return where((x - x0) ** 2 + (y - y0) ** 2 < wide**2, slippery, mu)
+
+    return function(height, friction)
 
 
 def draw(walk: Walk, title: str) -> str:

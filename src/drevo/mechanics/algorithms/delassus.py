@@ -31,11 +31,16 @@ APART = 1e9  # m/s: how fast a contact that is open seems to part
 
 
 class ContactSlot(NamedTuple):
-    """A place where bodies a and b (-1 the ground) may touch. touch: from the poses of all bodies."""
+    """A place where bodies a and b (-1 the ground) may touch. touch: from the poses of all bodies. mu: the
+    coefficient of friction, or what gives it at x, y."""
 
     bodies: tuple[int, int]
     touch: Callable[[Mapping[int, Pose]], Proximity]
-    mu: Scalar
+    mu: Scalar | Callable[[Scalar, Scalar], Scalar]
+
+    def law(self, at: int, a: Proximity) -> ContactLaw:
+        """Of the rows from `at` on."""
+        return ContactLaw(at, self.mu(a.point.x, a.point.y) if callable(self.mu) else self.mu)
 
 
 class JointBounds(NamedTuple):
@@ -108,7 +113,7 @@ def free_motion(
     for slot, a in zip(slots, touches):
         at = 3 * len(laws)
         b[at] = b[at] + closing_speed(a.dist, before[at], s)
-        laws.append(ContactLaw(at, slot.mu))
+        laws.append(slot.law(at, a))
     laws += [joint_law(x, 3 * len(slots) + k, q[x.q], v[x.rate], s) for k, x in enumerate(joints)]
     told = [joint_law(x, 0, q[x.q], v[x.rate], s) for x in checked]
     return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, touches, [(x.lower, x.upper) for x in told])
@@ -125,7 +130,7 @@ def impact_problem(
     b = [dot(row, v) for row in J]
     for k in range(0, len(b), 3):
         b[k] = b[k] + restitution * minimum(b[k], 0.0)
-    laws = [ContactLaw(3 * k, x.mu) for k, x in enumerate(slots)]
+    laws = [x.law(3 * k, a) for k, (x, a) in enumerate(zip(slots, touches))]
     return FreeMotion(ImpulseProblem(G, b, laws), list(v), f, Y, touches, [])
 
 

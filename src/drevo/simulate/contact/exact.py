@@ -18,10 +18,10 @@ from ...mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from ...model.description import Model
 from ...model.dynamics import Described
 from .derivatives import StepDerivatives, step_derivatives
-from .ground import ground_of
+from .ground import Height, ground_of
 from .moreau import TouchingRobot, joint_rows
 from .moreau_kernel import moreau_program
-from .pairs import ContactCandidate, Interaction, contact_candidates, with_ground
+from .pairs import ContactCandidate, contact_candidates, with_ground
 from .products import exact_product_program, require_one_product
 
 MOST_PLACES = 24  # of contacts: each is coupled with every other one
@@ -46,7 +46,7 @@ def exact_robot(
     bounce = number("restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     stepping = MoreauStep(seconds("dt", dt), bounce)
     places = _places(model, contact_candidates(model, ground), touching)
-    slots = [ContactSlot(x.bodies, x.touch, _friction(x.interaction, mu)) for x in places]
+    slots = [ContactSlot(x.bodies, x.touch, _friction(x, mu)) for x in places]
     standing = with_ground(model, ground_of(ground))
     return TouchingRobot(standing, tuple(slots), joint_rows(model), stepping)
 
@@ -72,7 +72,10 @@ def _places(
     return balls
 
 
-def _friction(own: Interaction, given: float | None) -> float:
+def _friction(x: ContactCandidate, given: float | None) -> float | Height:
+    own = x.interaction
+    if own.condim > 1 and x.ground and x.ground.friction:
+        return x.ground.friction
     return 0.0 if own.condim == 1 else own.friction[0] if given is None else given
 
 

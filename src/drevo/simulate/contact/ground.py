@@ -24,9 +24,13 @@ MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 
 
 class Uneven:
-    """Ground z(x, y) in the world, m; what is below it is solid. `key` tells it from others in keys of code."""
+    """Ground z(x, y) in the world, m; what is below it is solid. `key` tells it from others in keys of code.
+
+    friction: the coefficient at (x, y), in place of that of what touches, where it is not None.
+    """
 
     key: str
+    friction: Height | None = None
 
     def surface(self, x: Scalar, y: Scalar) -> tuple[Scalar, Vec]:
         """The height and the unit normal, upward."""
@@ -40,15 +44,17 @@ class Uneven:
 
 
 class FunctionGround(Uneven):
-    """Ground by a function over scalars, with its own slopes."""
+    """Ground by a function over scalars, with its own slopes, and friction by another."""
 
-    def __init__(self, height: Height) -> None:
-        self.height = height
+    def __init__(self, height: Height, friction: Height | None = None) -> None:
+        self.height, self.friction = height, friction
         tracer = Tracer("ground")
         graph = tracer.graph
         try:
-            found = self.slopes(*tracer.input("place", 2))
+            place = tracer.input("place", 2)
+            found = [*self.slopes(*place), *([friction(*place)] if friction else [])]
             here = [float(x) for x in self.slopes(0.0, 0.0)]
+            mu = float(friction(0.0, 0.0)) if friction else 0.0
         except DrevoError:
             raise
         except Exception as error:  # of the user's own function
@@ -56,6 +62,10 @@ class FunctionGround(Uneven):
         if not np.isfinite(here).all():
             raise InputError(f"the ground z(x, y) is {here[0]} at the origin; give a height that is finite")
         edges = [x.edge if isinstance(x, Expr) else x for x in found]
+        if not 0.0 <= mu < np.inf:
+            raise InputError(
+                f"the ground's friction(x, y) is {mu} at the origin; a coefficient is a number from 0"
+            )
         text = repr((list(graph.op), list(graph.a), list(graph.b), list(graph.constants), edges))
         self.key = hashlib.sha256(text.encode()).hexdigest()
 
@@ -119,14 +129,18 @@ def _piecewise(values: list[Scalar], u: Scalar) -> Scalar:
     return pieces[0]
 
 
-def function(height: Height) -> FunctionGround:
+def function(height: Height, friction: Height | None = None) -> FunctionGround:
     """Ground z(x, y), m: a function over scalars, of + - * / and `drevo.sin`, `drevo.where` and their like.
 
-    InputError where it fails, or is not finite at the origin.
+    friction: under the exact law, the coefficient at (x, y), such a function too, in place of what the robot and
+    `friction=` of a step say. InputError where one fails, is not finite at the origin, or friction is negative
+    there.
     """
     if not callable(height):
         raise InputError(f"the ground is a function z(x, y), not {shown(height)}")
-    return FunctionGround(height)
+    if friction is not None and not callable(friction):
+        raise InputError(f"the ground's friction is a function of (x, y), not {shown(friction)}")
+    return FunctionGround(height, friction)
 
 
 def grid(

@@ -11,7 +11,7 @@ from ...mechanics.algorithms.colliders import TINY
 from ...mechanics.scalar import Scalar, where
 from ...model.contact import JointSoftness
 from ...model.description import Joint, Model
-from .ground import ground_of
+from .ground import Uneven, ground_of
 from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
 from .soft import RowGroup, Softness
 from .stages import CouplingRow, JointRow, Poses, Slot, SoftProblem
@@ -30,6 +30,8 @@ def soft_problem(
             "or simulate with constraints and without ground"
         )
     floor, stepping = ground_of(ground), model.stepping
+    if isinstance(floor, Uneven) and floor.friction:
+        raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
     standing = with_ground(model, "plane" if floor else None)
     standing = standing if friction is None else with_friction(standing, friction)
     places = contact_candidates(standing, floor)
