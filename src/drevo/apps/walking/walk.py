@@ -144,7 +144,10 @@ def walk(
     feet: Mapping[str, Corners] | None = None,
     gain: float = GAIN,
     progress: Callable[[float], None] | None = None,
-    **given: object,
+    law: str = "coulomb",
+    friction: float = FRICTION,
+    push: Sequence[float] | None = None,
+    patch: float | None = None,
 ) -> Walk:
     """A robot with a free base walks so many steps, from standing to standing, on soles that only push.
 
@@ -152,9 +155,8 @@ def walk(
     else is given are those of `follow`. Raises InputError, and NumericsError where the plan cannot be, and where
     an undisturbed robot falls or leaves its limits; `Walk.fell` tells of one that was disturbed.
     """
-    made = plan(robot, steps, gait, feet)
-    done = follow(made, gain, progress, **given)  # type: ignore[arg-type]
-    if given.get("push") is None and given.get("patch") is None:
+    done = follow(plan(robot, steps, gait, feet), gain, progress, law, friction, push, patch)
+    if push is None and patch is None:
         done.refuse()
     return done
 
