@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from drevo.apps.cli import write_out as write_out_verb
 from drevo.apps.cli.main import VERBS, app
+from drevo.codegen.emit.languages import LANGUAGES
 from drevo.robot import embedded as robots
 
 URDF = """<robot name="pendulum">
@@ -128,6 +130,16 @@ def test_write_out(target: str) -> None:
     result = run("write-out", "three-link", "mass_matrix", "--to", target, "--symbols", "all")
     assert result.exit_code == 0, result.output
     assert len(result.stdout) > 200
+
+
+def test_a_new_language_is_a_row_and_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As docs/extending.md says: the command knows no language by itself."""
+    made = ModuleType("drevo.codegen.emit.plain")
+    vars(made)["plain"] = lambda sequence, facts: f"{len(sequence.main)} lines"
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    monkeypatch.setitem(LANGUAGES, "plain", (".txt",))
+    monkeypatch.setattr(write_out_verb, "TARGETS", (*LANGUAGES, "sympy"))
+    assert run("write-out", "three-link", "gravity", "--to", "plain").output.strip().endswith(" lines")
 
 
 def test_write_out_to_a_file_by_its_suffix(tmp_path: Path) -> None:

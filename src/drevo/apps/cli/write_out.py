@@ -50,7 +50,7 @@ def write_out(
         step(quantity)
         d = derive(load_robot(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)
         step(target)
-        text = str(getattr(d, target)())
+        text = d.html() if target == "html" else str(d.sympy()) if target == "sympy" else d.text(target)
     if output is not None:
         with saving("a derivation", output, endings) as file:
             file.write_text(text, encoding="utf-8", newline="\n")
