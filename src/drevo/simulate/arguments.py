@@ -63,6 +63,20 @@ class RightHandSide:
     control: Control | None = None
 
 
+def by_step(robot: Dynamics, tau: ArrayLike, lead: tuple[int, ...]) -> tuple[Array, bool]:
+    """Constant efforts, or those of every step, (1 or steps, *lead, nv), and which of the two they are."""
+    x = numbers("tau", tau, (..., robot.nv))
+    if not np.isfinite(x).all():
+        raise NumericsError("simulate: tau is not finite")
+    stepped = x.ndim == len(lead) + 2
+    try:
+        return np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv)), stepped
+    except ValueError:
+        raise InputError(
+            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
+        ) from None
+
+
 def right_hand_side(
     robot: Dynamics,
     tau: ArrayLike | Efforts | Control | None,
@@ -82,16 +96,7 @@ def right_hand_side(
     if callable(tau):
         law = checked_law(robot, tau, lead)
         return RightHandSide(_numeric(robot, law, under, passive), None, law)
-    x = numbers("tau", tau, (..., robot.nv))
-    if not np.isfinite(x).all():
-        raise NumericsError("simulate: tau is not finite")
-    stepped = x.ndim == len(lead) + 2
-    try:
-        x = np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv))
-    except ValueError:
-        raise InputError(
-            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
-        ) from None
+    x, stepped = by_step(robot, tau, lead)
     made = machine_motion(robot, None, True, under, passive)
     if made is None and stepped:
         raise InputError("efforts by step need machine code: give tau as a function of time")

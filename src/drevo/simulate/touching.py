@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from ..errors import DrevoWarning, InputError, NumericsError
 from ..io.asked import asked
-from ..io.given import Array, numbers, seconds, whole
+from ..io.given import Array, seconds, whole
 from ..model.dynamics import Dynamics
-from .arguments import checked_law, start
+from .arguments import by_step, checked_law, start
 from .bouncing import simulate_bouncing
 from .checks import STEPS, bounded
 from .contact.step import METHODS, compile_step
@@ -89,16 +89,7 @@ def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Ar
         raise InputError(
             "simulate: on a ground tau is constant or an array by step; call a compiled step in a loop"
         )
-    x = np.zeros(robot.nv) if tau is None else numbers("tau", tau, (..., robot.nv))
-    stepped = x.ndim == len(lead) + 2
-    if not np.isfinite(x).all():
-        raise NumericsError("simulate: tau is not finite")
-    try:
-        x = np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv))
-    except ValueError:
-        raise InputError(
-            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
-        ) from None
+    x, stepped = by_step(robot, np.zeros(robot.nv) if tau is None else tau, lead)
     if stepped and len(x) < steps:
         raise InputError(f"tau has {len(x)} steps; the motion takes {steps}")
     return np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..algorithms.inertia_matrix import SparseRows, add_entry, dense, factorised, with_rotor_rows
 from ..joints import Force, Motion, Placement
@@ -51,27 +51,23 @@ def wrench(P: RigidInertia, t: Traces, s: Motion) -> Force:
     return Force(J @ s.w + P.h.cross(s.v), s.v * P.m + s.w.cross(P.h))
 
 
-def mass_matrix_rows(
-    tree: Tree,
-    q: Vector,
-    carried: bool = False,
-    meeting: Meeting = 0,
-    sums: bool = True,
-    absolute: Sequence[int] = (),
-) -> SparseRows:
-    """Lower triangle of M over q's own order. carried: traces go along beside S instead of being summed anew.
+def mass_matrix_rows(tree: Tree, q: Vector, absolute: Sequence[int] = (), **how: Any) -> SparseRows:
+    """Lower triangle of M over q's own order. how: carried, meeting and sums of `direction_rows`.
 
-    meeting: the depth at which the wrenches from below meet the screws of the joints above. absolute: rates whose
-    runs of parallel axes are taken by absolute rates on the way, see `khalil_absolute`.
+    absolute: rates whose runs of parallel axes are taken by absolute rates on the way, see `khalil_absolute`.
     """
     runs = parallel_runs(tree, absolute)
-    return with_rotor_rows(tree, runs.relative(direction_rows(runs, q, carried, meeting, sums)))
+    return with_rotor_rows(tree, runs.relative(direction_rows(runs, q, **how)))
 
 
 def direction_rows(
     runs: ParallelRuns, q: Vector, carried: bool = False, meeting: Meeting = 0, sums: bool = True
 ) -> SparseRows:
-    """Lower triangle of M over the directions of runs, the rotors left out."""
+    """Lower triangle of M over the directions of runs, the rotors left out.
+
+    carried: traces go along beside S instead of being summed anew. meeting: the depth at which the wrenches from
+    below meet the screws of the joints above.
+    """
     tree = runs.tree
     X, n = tree.placements(scaled(q, linear_coordinates(tree), tree.unit)), len(tree)
     total, trace = [b.inertia for b in tree.bodies], [traces(b.inertia.S) for b in tree.bodies]
@@ -231,29 +227,15 @@ class Screws:
         return Screw(w, v, s.before)
 
 
-def mass_matrix(
-    tree: Tree,
-    q: Vector,
-    carried: bool = False,
-    meeting: Meeting = 0,
-    sums: bool = True,
-    absolute: Sequence[int] = (),
-) -> Matrix:
-    """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0."""
-    return dense(mass_matrix_rows(tree, q, carried, meeting, sums, absolute))
+def mass_matrix(tree: Tree, q: Vector, **how: Any) -> Matrix:
+    """M(q), (nv, nv), kg m^2 and kg; symmetric, entries across branches exactly 0. how: of `mass_matrix_rows`."""
+    return dense(mass_matrix_rows(tree, q, **how))
 
 
-def inverse_mass_matrix(
-    tree: Tree,
-    q: Vector,
-    carried: bool = False,
-    meeting: Meeting = 0,
-    sums: bool = True,
-    absolute: Sequence[int] = (),
-) -> Matrix:
-    """M(q)^-1, (nv, nv), column by column."""
+def inverse_mass_matrix(tree: Tree, q: Vector, absolute: Sequence[int] = (), **how: Any) -> Matrix:
+    """M(q)^-1, (nv, nv), column by column. absolute and how: of `mass_matrix_rows`."""
     runs = parallel_runs(tree, absolute)
-    f = factorised(tree, runs.with_rotors(direction_rows(runs, q, carried, meeting, sums)))
+    f = factorised(tree, runs.with_rotors(direction_rows(runs, q, **how)))
     forces = ([1.0 if i == k else 0.0 for i in range(tree.nv)] for k in range(tree.nv))
     columns = [runs.rates(f.solve(runs.efforts(force))) for force in forces]
     return [[columns[max(i, j)][min(i, j)] for j in range(tree.nv)] for i in range(tree.nv)]
