@@ -9,8 +9,11 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+from reference import Reference
 
 import drevo
+from drevo.codegen.graph.evaluate import evaluate
+from drevo.compiler.compile import make_program
 from drevo.model.description import Model
 
 JOINTS = ("", 'type="slide"', 'type="ball"', 'type="free"', 'pos="0.1 0 0.2" axis="1 2 3"')
@@ -94,6 +97,7 @@ def same_acceleration(text: str, theirs: mujoco.MjModel, ours: drevo.Robot, rng:
         k = 3 if free else 0
         q[k : k + 4] = np.roll(q[k : k + 4], -1)  # wxyz to xyzw
     if free:
-        turn[:3, :3] = ours.pose(q, "a")[:3, :3]
-    a = turn @ ours.forward_dynamics(q, data.qvel, np.zeros(ours.nv), passive=True)
+        turn[:3, :3] = Reference(ours.model).pose(q, link="a")[:3, :3]
+    program = make_program(ours.model, ("forward_dynamics",), (), "auto", (), {}, passive=True)
+    a = turn @ evaluate(program, {"q": q, "v": data.qvel, "tau": np.zeros(ours.nv)})["a"]
     assert np.allclose(a, data.qacc, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(data.qacc).max())), text
