@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 from xml.etree import ElementTree
@@ -45,8 +46,9 @@ LOADED = sorted(set(ROBOTS) - set(REFUSED))
 BASES = ("fixed", "floating")
 
 
+@cache
 def load(name: str, base: str = "fixed") -> Robot:
-    """The robot; its warning is another test's."""
+    """The robot, read once; its warning is another test's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DrevoWarning)
         return drevo.load(ROBOTS[name], base=base)

@@ -59,14 +59,14 @@ def modules() -> dict[str, tuple[str, ast.Module]]:
     for path in sorted(house.SOURCES.rglob("*.py")):
         parts = ("drevo", *path.relative_to(house.SOURCES).with_suffix("").parts)
         inner = parts[:-1]
-        out[".".join(inner if parts[-1] == "__init__" else parts)] = ".".join(inner), ast.parse(path.read_text())
+        out[".".join(inner if parts[-1] == "__init__" else parts)] = ".".join(inner), house.parsed(path)
     return out
 
 
 def asked(package: str, tree: ast.Module, known: Container[str]) -> Iterator[str]:
     """Every name that a module imports: at once, late, for types only, or by a string."""
     inside = package.split(".")
-    nodes = list(ast.walk(tree))
+    nodes = house.nodes(tree)
     words = {x.value for x in nodes if isinstance(x, ast.Constant) and isinstance(x.value, str)}
     for x in nodes:
         if isinstance(x, ast.Import):
@@ -153,7 +153,7 @@ TOLD = {
 def test_names_of_modules_stand_where_they_are_imported() -> None:
     found = set()
     for name, (_, tree) in modules().items():
-        calls = [x for x in ast.walk(tree) if by_string(x)]
+        calls = [x for x in house.nodes(tree) if by_string(x)]
         found |= {name for x in calls if spelt(x.args[0], set()) is None}
     assert found == set(TOLD)
 
@@ -240,7 +240,7 @@ def lengths() -> dict[str, int]:
     """Lines of every function, less those of its docstring."""
     out: dict[str, int] = {}
     for module, (_, tree) in modules().items():
-        for x in ast.walk(tree):
+        for x in house.nodes(tree):
             if isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 told = x.body[0].end_lineno - x.body[0].lineno + 1 if ast.get_docstring(x) is not None else 0
                 out[f"{module}.{x.name}.{x.lineno}"] = x.end_lineno - x.lineno + 1 - told

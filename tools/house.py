@@ -9,7 +9,7 @@ import ast
 import sys
 import textwrap
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import escape
 from pathlib import Path
 
@@ -51,20 +51,30 @@ def imports() -> Imports:
         for file in [SOURCES / f"{room}.py", *(SOURCES / room).rglob("*.py")]:
             if file.exists():
                 package = ("drevo", *file.relative_to(SOURCES).parts[:-1])
-                tree = ast.parse(file.read_text(encoding="utf-8"))
-                found[room] |= {name[1] for name in _imported(tree, package) if name[0] == "drevo"}
+                found[room] |= {name[1] for name in _imported(parsed(file), package) if name[0] == "drevo"}
     return {room: (found[room] & set(rooms)) - {room} for room in rooms}
 
 
-def _imported(node: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+@cache
+def parsed(file: Path) -> ast.Module:
+    """What a file holds."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    """All that a file holds, of any depth."""
+    return list(ast.walk(tree))
+
+
+def _imported(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Full names of what a file imports, at least of two parts."""
-    for x in ast.iter_child_nodes(node):
+    for x in nodes(tree):
         if isinstance(x, ast.ImportFrom):
             start = package[: len(package) - x.level + 1] if x.level else ()
             yield from ((*start, *(x.module or a.name).split("."), a.name) for a in x.names)
         elif isinstance(x, ast.Import):
             yield from ((*a.name.split("."), "") for a in x.names)
-        yield from _imported(x, package)
 
 
 def svg() -> str:
@@ -106,7 +116,7 @@ def _about(room: str) -> str:
     """What a room says about itself: the first paragraph of its docstring."""
     folder = SOURCES / room / "__init__.py"
     file = folder if folder.exists() else SOURCES / f"{room}.py"
-    return (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+    return (ast.get_docstring(parsed(file)) or "").split("\n\n")[0]
 
 
 def _row(k: int, room: str, rooms: list[str], imported: set[str]) -> Iterator[str]:
