@@ -69,6 +69,8 @@ def test_silence_means_that_all_of_the_physics_is_read(tmp_path: Path) -> None:
             theirs = mujoco.MjModel.from_xml_string(text)
         except ValueError:  # settings that contradict each other
             continue
+        if "<fixed" in text and theirs.jnt_type[0] < mujoco.mjtJoint.mjJNT_SLIDE:  # refused since MuJoCo 4
+            continue
         (tmp_path / "r.xml").write_text(text)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -16,7 +16,8 @@ from typing import Any
 
 from ...codegen.graph.derivative import cotangents, tangents
 from ...codegen.graph.node import Expr, Graph
-from ...codegen.graph.program import Input, Output, Program
+from ...codegen.graph.program import Input
+from ...codegen.graph.rebuild import part_of_graph
 from ...compiler.differentiate import put
 from ...compiler.tracer import nodes_of, unknowns
 from ...mechanics.rotation import joint_coordinate_rates
@@ -79,9 +80,9 @@ class Linear:
     def put(
         self, name: str, graph: Graph, inputs: Sequence[Input], outputs: Mapping[str, Sequence[Scalar]]
     ) -> None:
-        made = tuple(Output(k, (len(x),), tuple(map(graph.edge, x))) for k, x in outputs.items())
-        symbols = self.e.symbols if graph is self.graph else ()
-        self.e.parts[name] = Program(name, graph, tuple(inputs), symbols, made)
+        results = {k: tuple(map(graph.edge, x)) for k, x in outputs.items()}
+        symbols = tuple(self.e.symbols) if graph is self.graph else ()
+        self.e.parts[name] = part_of_graph(name, graph, tuple(inputs), results, symbols)
 
     # -- the end --------------------------------------------------------------------------------------------
 
