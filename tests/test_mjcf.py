@@ -139,6 +139,8 @@ def test_meshes_of_every_type_are_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", ["legacy", "exact", "convex", "shell"])
 @pytest.mark.parametrize("more", ["", 'scale=".5 -2 1" refpos=".1 .2 .3" refquat="1 .2 .3 .4"'])
 def test_meshes_weigh_what_they_weigh_in_mujoco(tmp_path: Path, rule: str, more: str) -> None:
+    if rule == "exact" and "-2" in more and int(mujoco.__version__.partition(".")[0]) < 4:
+        pytest.skip("MuJoCo 3 refuses meshes that a scale turns inside out")
     for name, data in (("a.stl", stl()), ("b.obj", obj(plain=True)), ("c.msh", msh())):
         (tmp_path / "m").mkdir(exist_ok=True)
         (tmp_path / "m" / name).write_bytes(data)
