@@ -233,19 +233,27 @@ def test_each_row_has_a_name_of_its_own(biped: Robot) -> None:
 ONE = constraint.point_on_plane("right_foot", (0, 0, 0), (0, 0, 1))
 
 
+FOOT = constraint.contact("right_foot", (0, 0, 0))
+
+
 @pytest.mark.parametrize(
-    "given",
-    [
-        {"constraints": ONE},
-        {"constraints": 5},
-        {"constraints": "plane"},
-        {"contacts": constraint.contact("right_foot", (0, 0, 0))},
-        {"contacts": {"link": "right_foot", "point": (0, 0, 0)}},
-        {"contacts": 5},
-        {"contacts": "right_foot"},
-    ],
+    "given", [{"constraints": ONE}, {"contacts": FOOT}, {"contacts": {"link": "right_foot", "point": (0, 0, 0)}}]
 )
-def test_one_where_a_list_is_wanted(biped: Robot, given: Any) -> None:
+def test_one_is_taken_for_a_list_of_one(biped: Robot, given: dict[str, Any]) -> None:
+    q, v = biped.random(np.random.default_rng(1)), np.zeros(biped.nv)
+    listed = {key: [one] for key, one in given.items()}
+    for call in (
+        lambda given: constrained_dynamics(biped, q, v, v, **given).reactions,
+        lambda given: impact(biped, q, v + 1.0, **given).v,
+        lambda given: biped.linearise(q, v, v, **given).A,
+    ):
+        assert (call(given) == call(listed)).all()
+
+
+@pytest.mark.parametrize(
+    "given", [{"constraints": 5}, {"constraints": "plane"}, {"contacts": 5}, {"contacts": "right_foot"}]
+)
+def test_what_is_no_list_of_constraints(biped: Robot, given: Any) -> None:
     q, v = biped.neutral(), np.zeros(biped.nv)
     words = r"it must be a list: (constraints|contacts)=\["
     for call in (
@@ -337,6 +345,23 @@ def test_functions_that_cannot_be_traced(biped: Robot, f: Any, words: str) -> No
         lambda: constrained_dynamics(biped, q, v, v, constraints=held),
     )
     refused(words, lambda: biped.simulate(q, duration=0.1, constraints=held))
+
+
+def test_entries_of_a_pose_are_named_as_numpy_names_them() -> None:
+    """x[i][j], x[i, j] and ranges; of a constraint and of a cost."""
+    r = drevo.load("three-link")
+    q, v, last = np.array([0.3, -0.5, 0.8]), np.array([0.1, 0.2, -0.3]), r.link_names[-1]
+
+    def by_lists(pose: Any, q: Any, t: Any) -> Any:
+        return [pose(last)[0][3] + 2 * pose(last)[1][0]]
+
+    def by_pairs(pose: Any, q: Any, t: Any) -> Any:
+        return [pose(last)[:3, 3][0] + 2 * pose(last)[1, 0]]
+
+    one, two = (
+        r.constrained_dynamics(q, v, v, constraints=constraint.function(f, 1)) for f in (by_lists, by_pairs)
+    )
+    assert (one.a == two.a).all() and (one.reactions == two.reactions).all()
 
 
 def test_powers_of_functions(biped: Robot) -> None:

@@ -80,7 +80,6 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a table without rows": (lambda: drevo.from_dh([]), "the DH table has no rows"),
     "mimic=3": (lambda: mimicking(3), r"mimic is a joint's name, or \(name, multiplier, offset\)"),
     "mimic of four": (lambda: mimicking(("a_joint", 1, 2, 3)), "mimic is a joint's name"),
-    "one constraint": (lambda: held(constraints=PLANE), r"must be a list: constraints=\[constraint, ...\]"),
     "contacts=5": (lambda: held(contacts=5), "contacts is 5; it must be a list"),
     "stabilise=10.": (lambda: held(stabilise=10.0), r"stabilise is 10.0; it must be a pair \(gamma1, gamma0\)"),
     "gains of a wrong size": (lambda: held(stabilise=([1, 2], 3)), r"gamma1 has shape \(2,\)"),

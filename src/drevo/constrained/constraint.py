@@ -386,10 +386,10 @@ def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> t
 
 
 def list_given(what: str, given: Any, one: str) -> list[Any]:
-    """The members of a list, None for an empty one; a single member or anything else is refused."""
-    if given is None:
-        return []
-    if not isinstance(given, (str, bytes, Mapping, *KINDS)):
+    """The members of a list, None for an empty one, a single member for a list of it; else refused."""
+    if given is None or isinstance(given, (Mapping, *KINDS)):
+        return [] if given is None else [given]
+    if not isinstance(given, (str, bytes)):
         with suppress(TypeError, NotImplementedError):  # a memoryview of several axes does not iterate
             return list(np.asarray(given) if isinstance(given, memoryview) else given)
     raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..joints import STILL, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector
@@ -61,10 +61,21 @@ def _named_poses(tree: Tree, q: Vector, bodies: Iterable[int]) -> dict[int, Pose
     return poses
 
 
+class NamedEntries(list[list[Scalar]]):
+    """A matrix whose entries users may name x[i][j], x[i, j] or, several at once, x[:3, 3]."""
+
+    def __getitem__(self, k: Any) -> Any:
+        i, *j = k if isinstance(k, tuple) else (k,)
+        rows: Any = super().__getitem__(i)
+        if not j:
+            return rows
+        return [row[j[0]] for row in rows] if isinstance(i, slice) else rows[j[0]]
+
+
 def pose(tree: Tree, q: Vector, link: str) -> Matrix:
     """World from link, 4x4 homogeneous."""
     frame = tree.frames[link]
-    return [*_rows(path_poses(tree, q, frame.body)[frame.body], frame), [0.0, 0.0, 0.0, 1.0]]
+    return NamedEntries([*_rows(path_poses(tree, q, frame.body)[frame.body], frame), [0.0, 0.0, 0.0, 1.0]])
 
 
 def poses(tree: Tree, q: Vector) -> list[Matrix]:
