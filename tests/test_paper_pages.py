@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 import drevo
+from drevo.codegen.emit.about import About
 from drevo.codegen.emit.expression import FunctionCall, Group, Name, Number, Terms
 from drevo.codegen.emit.inline import GENERATED, names_in_terms
+from drevo.codegen.emit.letters import meanings
 from drevo.codegen.emit.paper import as_printed
 from drevo.codegen.emit.tex_lines import COLUMN, PAGE, broken_sum, width
 from drevo.compiler.derivation import Derivation
@@ -101,6 +103,87 @@ def test_the_page_defines_all_that_it_reads_once_and_is_right(name: str, sequenc
     np.testing.assert_allclose(got, robot.mass_matrix(q), rtol=0, atol=1e-13 * np.abs(got).max())
     assert not any(page.used) and not any(GENERATED.fullmatch(n) for n in defined)
     assert not re.search(r"M_\d", d.markdown())
+
+
+def tabled(facts: About) -> dict[str, float]:
+    """The numbers of the tables."""
+    assert facts.inputs is not None
+    rows = [s for section in facts.inputs.sections for s in section.statements if s.name[:2] not in ("e_", "q_")]
+    return {s.name: value(s.terms, {}) for s in rows if not any(names_in_terms(s.terms))}
+
+
+PAPERS = [
+    ("three-link", "lagrange_equations", "telegin"),
+    ("three-link", "inverse_dynamics", "kovalchuk"),
+    ("two-arm-planar", "inverse_dynamics", "kovalchuk"),
+    ("three-link", "forward_dynamics", "vereshchagin"),
+    ("two-arm-planar", "kinetic_energy", "alyushin"),
+    ("three-link", "bias", "zaremba"),
+    ("two-arm-spatial", "mass_matrix", "zaremba"),
+]
+
+
+@pytest.mark.parametrize(("name", "quantity", "formalism"), PAPERS)
+def test_pages_of_each_paper_explain_every_symbol(name: str, quantity: str, formalism: str) -> None:
+    """Defined once, before it is read, by lines that are true; nothing unused; a meaning for each letter."""
+    robot = drevo.load(name)
+    d = drevo.write_out(robot, quantity, formalism=formalism, symbols="all")
+    page, facts = as_printed(d.sequence, d.about)
+    assert facts.inputs is not None
+    rng = np.random.default_rng(1)
+    state = {p.source: rng.uniform(-2, 2, len(p.scalars)) for p in page.inputs}
+    known = {n: x for p in page.inputs for n, x in zip(p.scalars, state[p.source])}
+    arguments = {*known}
+    known |= {f"a_{k + 1}": x for k, x in enumerate(rng.uniform(-2, 2, robot.nv))} if "a" not in state else {}
+    known |= {s.name: s.parameter.value for s, used in zip(page.symbols, page.used) if used}
+    known |= facts.inputs.values
+    known |= tabled(facts)
+    given = {*known} - arguments
+    made: list[str] = []
+    for s in page.statements():
+        assert s.name not in given or quantity == "forward_dynamics"
+        known[s.name] = value(s.terms, known)
+        made.append(s.name)
+    read = {n for s in page.statements() for n in names_in_terms(s.terms)}
+    read |= {n for r in page.results for n in names_in_terms(r.entries)} | {n for n in made if n[:4] == "tau_"}
+    assert len(made) == len({*made}) and {*made} <= read
+    explained = {n for names, _ in meanings(formalism, (*made, *read)) for n in names}
+    assert (read | {*made}) - explained <= arguments | {f"a_{k + 1}" for k in range(robot.nv)}
+    for r in page.results:
+        got = np.array([value((t,), known) for t in r.entries]).reshape(r.shape)
+        want = d.evaluate(**state)
+        want = (
+            want
+            if isinstance(want, np.ndarray)
+            else dict(zip((x.source for x in d.sequence.results), want))[r.source]
+        )
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * max(1.0, np.abs(want).max()))
+
+
+def test_the_equations_of_lagrange_say_what_they_are() -> None:
+    """H a + centrifugal + Coriolis + gravity terms = tau, line by line, each group by its name."""
+    d = drevo.write_out(drevo.load("three-link"), "lagrange_equations", symbols="all")
+    text = d.latex()
+    assert (
+        r"\tau_{3} &= H_{31}\,a_{1} + H_{32}\,a_{2} + H_{33}\,a_{3} + Q_{3}^{cf} + Q_{3}^{c} + Q_{3}^{g}" in text
+    )
+    for words in (
+        "centrifugal terms: of squares",
+        "Coriolis terms: of products",
+        "terms of gravity",
+        "gyroscopic part",
+    ):
+        assert words in text
+    page, facts = as_printed(d.sequence, d.about)
+    q, v, a = np.random.default_rng(2).uniform(-2, 2, (3, 3))
+    known = dict(zip(("q_1", "q_2", "q_3", "v_1", "v_2", "v_3", "a_1", "a_2", "a_3"), (*q, *v, *a)))
+    known |= {s.name: s.parameter.value for s in d.sequence.symbols}
+    assert facts.inputs is not None
+    known |= {**facts.inputs.values, **tabled(facts)}
+    for s in page.statements():
+        known[s.name] = value(s.terms, known)
+    tau = drevo.load("three-link").inverse_dynamics(q, v, a)
+    np.testing.assert_allclose([known[f"tau_{k}"] for k in (1, 2, 3)], tau, rtol=0, atol=1e-12 * np.abs(tau).max())
 
 
 def test_the_page_of_the_first_example_is_as_printed() -> None:

@@ -88,11 +88,12 @@ def described(program: Program, model: Model) -> Program:
     if not 0 < len(model.moving_joints) <= MOST:
         return replace(program, meta=meta)
     meta["drawing"] = drawing_of(model)
+    tree = build_tree(model, snap=SNAP)
+    numbers = {b.link: b.number for b in tree.bodies}
+    numbers.update((b.joint, b.number) for b in tree.bodies if b.joint not in numbers)
+    meta["numbers"] = numbers
     if program.meta.get("formalism") == "telegin":
-        tree = build_tree(model, snap=SNAP)
-        numbers = {b.link: b.number for b in tree.bodies}
-        numbers.update((b.joint, b.number) for b in tree.bodies if b.joint not in numbers)
-        meta |= {"inputs": inputs_of(tree), "numbers": numbers}
+        meta["inputs"] = inputs_of(tree)
     return replace(program, meta=meta)
 
 

@@ -199,10 +199,18 @@ class Tree:
         return x
 
     def named_vec(self, v: Vec, label: str, i: int) -> Vec:
+        """label: a letter, and perhaps what stands above it, a^c."""
         if type(self.context) is not Context:
+            letter, hat, above = label.partition("^")
             for axis, x in zip("xyz", v):
-                self.context.name(f"{label}_{self.bodies[i].number}{axis}", x)
+                self.context.name(f"{letter}_{self.bodies[i].number}{axis}{hat}{above}", x)
         return v
+
+    def named_sym(self, m: Sym, label: str, i: int) -> Sym:
+        letter, hat, above = label.partition("^")
+        for axes, x in zip(("xx", "xy", "xz", "yy", "yz", "zz"), m):
+            self.context.name(f"{letter}_{self.bodies[i].number}{axes}{hat}{above}", x)
+        return m
 
     def named_mat(self, m: Mat, label: str, i: int) -> Mat:
         if type(self.context) is not Context:

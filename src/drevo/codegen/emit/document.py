@@ -8,7 +8,9 @@ from typing import NamedTuple
 from ..graph.program import CONVENTION
 from .about import About, Coordinate, meaning
 from .expression import Name, Number, Term
+from .inline import names_in_terms
 from .layout import entry_name
+from .letters import meanings
 from .paper import ConstantsTable, constants_table, values_of
 from .sequence import Result, Section, Sequence, Statement
 
@@ -38,8 +40,16 @@ def legend(sequence: Sequence, facts: About, name: Callable[[str], str], dots: s
     """Every argument, such as q_1, ..., q_7, and every result, with what it is."""
     listed = [(list(map(name, p.scalars)), p.source) for p in sequence.inputs if p.scalars]
     listed += [([name(r.name)], r.source) for r in sequence.results]
+    names = [n for s in sequence.statements() for n in (s.name, *names_in_terms(s.terms))]
+    for section in facts.inputs.sections if facts.inputs else ():
+        names += [n for s in section.statements for n in (s.name, *names_in_terms(s.terms))]
+    plain = {n for p in sequence.inputs for n in p.scalars} | {s.name for s in sequence.symbols}
+    found = [
+        (list(map(name, x)), said) for x, said in meanings(facts.formalism, (n for n in names if n not in plain))
+    ]
     short = ((x if len(x) <= 3 else [x[0], dots, x[-1]], source) for x, source in listed)
-    return [(", ".join(names), meaning(facts, source)) for names, source in short]
+    rows = [(", ".join(shown), meaning(facts, source)) for shown, source in short]
+    return rows + [(", ".join(x if len(x) <= 3 else [x[0], dots, x[-1]]), said) for x, said in found]
 
 
 def input_rows(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
 from .sequence import Section, Sequence
@@ -16,7 +16,7 @@ MANY = 40  # of one that is read once
 
 def inlined(sequence: Sequence) -> Sequence:
     """Without generated names, but for those of long values that are read more than once or in a result."""
-    uses = Counter(n for s in sequence.statements() for n in names_in_terms(s.terms))
+    uses = Counter(n for s in sequence.statements() for n in {*names_in_terms(s.terms)})
     kept = {n for r in sequence.results for n in names_in_terms(r.entries)}
     put: dict[str, Terms] = {}
 
@@ -25,17 +25,34 @@ def inlined(sequence: Sequence) -> Sequence:
         for s in given.statements:
             terms = _tidy(_expanded(s.terms, put))
             size = sum(1 for _ in names_in_terms(terms))
-            small = size <= (MANY if uses[s.name] == 1 else FEW)
+            short = size <= FEW and (len(terms) == 1 or not s.name.startswith(("K", "t")))
+            small = short or (size <= MANY and uses[s.name] == 1)
             if GENERATED.fullmatch(s.name) and s.name not in kept and small and not s.also:
                 put[s.name] = terms
             else:
                 out.append(s._replace(terms=terms))
         return Section(given.title, tuple(out))
 
-    prologue, main = ([*map(section, part)] for part in (sequence.prologue, sequence.main))
-    return sequence._replace(
-        prologue=tuple(s for s in prologue if s.statements), main=tuple(s for s in main if s.statements)
-    )
+    prologue, whole = ([*map(section, part)] for part in (sequence.prologue, sequence.main))
+    main = _read(whole, kept)
+    return sequence._replace(prologue=_read(prologue, kept | _names(main)), main=main)
+
+
+def _names(sections: Iterable[Section]) -> set[str]:
+    return {n for section in sections for s in section.statements for n in names_in_terms(s.terms)}
+
+
+def _read(sections: Iterable[Section], read: set[str]) -> tuple[Section, ...]:
+    """Without what nothing reads any more, as its terms have cancelled."""
+    out, read = list[Section](), {*read}
+    for section in reversed([*sections]):
+        left = []
+        for s in reversed(section.statements):
+            if s.name in read:
+                read.update(names_in_terms(s.terms))
+                left.append(s)
+        out += [Section(section.title, tuple(reversed(left)))] if left else []
+    return tuple(reversed(out))
 
 
 def names_in_terms(terms: Terms) -> Iterator[str]:

@@ -134,7 +134,10 @@ def _narrow_table(head: Cells, rows: Iterable[Cells]) -> list[str]:
         return out
     first = 0.3 if head[0] == "symbol" else 0.62
     prose = rf"p{{{first}\columnwidth}}p{{{0.9 - first:.2f}\columnwidth}}"
-    return _short(prose, "", [(r[0], " ".join(filter(None, r[1:]))) for r in rows], ROWS // 3)
+    cells: list[Cells] = [
+        (r[0].replace(", ", "$, $"), " ".join(filter(None, r[1:]))) for r in rows
+    ]  # names break as words do
+    return _short(prose, "", cells, ROWS // 3)
 
 
 def _short(columns: str, title: str, rows: list[Cells], most: int) -> list[str]:

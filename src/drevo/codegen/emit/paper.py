@@ -16,18 +16,21 @@ from typing import NamedTuple
 from .about import About, Inputs
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
 from .inline import inlined, names_in_terms
+from .letters import LETTERS
 from .reading import read_statements
 from .sequence import Result, Section, Sequence, Statement
 
 CLOSE = 1e-9  # relative: a number of the equations is a constant's value
 MERGED = "constants of the equations"
+_ZERO = Term(False, (Number(0.0),))
+_SUMMED = ("centrifugal", "coriolis", "gravity")  # gyroscopic terms are part of the first two
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "sqrt": math.sqrt,
     "atan2": math.atan2,
 }
-_BODY = re.compile(r"([A-Za-z]+)_([a-z]*)(\d+(?:_\d+)?)((?:\^\w+)?)")
+_BODY = re.compile(r"([A-Za-z]+)_([a-z]*)(\d+(?:_\d+)?)([xyz]{0,2})((?:\^\w+)?)")
 
 
 class ConstantsTable(NamedTuple):
@@ -47,14 +50,16 @@ class Renaming(NamedTuple):
 
 def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     """The sequence and its facts for people; unchanged where they are in no paper's notation."""
-    if facts.inputs is None:
+    if facts.formalism not in LETTERS:
         return sequence, facts
+    if facts.inputs is None:
+        return _in_tables(sequence, facts)
     inputs, values, sequence = facts.inputs, _constants(sequence), inlined(sequence)
     known = {s.name for section in inputs.sections for s in section.statements}
     named = {s.name: (s.name, *s.also) for s in sequence.statements()}
     alias = {x: s.name for section in inputs.sections for s in section.statements if (x := _body_alone(s.terms))}
     given = alias | {n: next((x for x in also if x in known), n) for n, also in named.items()}
-    printed = given | {n: x for n, also in named.items() if (x := next(filter(_is_element, also), ""))}
+    printed = given | {n: x for n, also in named.items() if (x := next(filter(_is_printed, also), ""))}
     of_main, of_constants = Renaming(printed, inputs.lengths), Renaming(given, inputs.lengths)
     elements, rest = list[Statement](), dict[Statement, float]()
     for s in (s for section in sequence.prologue for s in section.statements):
@@ -71,6 +76,7 @@ def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     main = [Section(s.title, tuple(_renamed(x, of_main) for x in s.statements)) for s in sequence.main]
     main = [Section("elements that are constant", tuple(elements)), *main] if elements else main
     results = tuple(_result(r, of_main) for r in sequence.results)
+    main += _law(facts, results)
     made = sequence._replace(prologue=(), main=tuple(main), results=results)
     read = {n for s in made.statements() for n in names_in_terms(s.terms)}
     read |= {n for r in results for n in names_in_terms(r.entries)}
@@ -80,6 +86,20 @@ def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     read |= {n for section in inputs.sections for s in section.statements for n in names_in_terms(s.terms)}
     made = made._replace(used=tuple(used and s.name in read - known for s, used in zip(made.symbols, made.used)))
     return made, replace(facts, inputs=inputs)
+
+
+def _law(facts: About, results: tuple[Result, ...]) -> list[Section]:
+    """Lagrange's equations as they are used: H a, centrifugal and Coriolis terms and gravity are tau."""
+    if facts.quantity != "lagrange_equations":
+        return []
+    H, *parts = results
+    n, out = H.shape[0], []
+    for i in range(n):
+        row = H.entries[i * n : (i + 1) * n]
+        terms = [t._replace(factors=(*t.factors, Name(f"a_{j + 1}"))) for j, t in enumerate(row) if t != _ZERO]
+        terms += [p.entries[i] for p in parts if p.source in _SUMMED and p.entries[i] != _ZERO]
+        out.append(Statement(f"tau_{i + 1}", tuple(terms)))
+    return [Section("equations of motion: inertia, centrifugal, Coriolis and gravity terms", tuple(out))]
 
 
 def _constants(sequence: Sequence) -> Mapping[str, float]:
@@ -95,8 +115,28 @@ def _result(r: Result, names: Renaming) -> Result:
     return r._replace(name=name, source=source, entries=_in(r.entries, names))
 
 
+def _in_tables(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
+    """Constants that a paper has letters for as numbers of the bodies; others where they are read."""
+    values, made = _constants(sequence), inlined(sequence)
+    read = {n for s in made.statements() for n in names_in_terms(s.terms)}
+    read |= {n for r in made.results for n in names_in_terms(r.entries)}
+    given = [s for section in made.prologue for s in section.statements if s.name in read]
+    numbers = {s.name: (Term(values[s.name] < 0, (Number(abs(values[s.name])),)),) for s in given}
+    main = tuple(Section(s.title, tuple(x._replace(also=()) for x in s.statements)) for s in made.main)
+    made = made._replace(prologue=(), main=main)
+    read = {n for s in made.statements() for n in names_in_terms(s.terms)}
+    made = made._replace(used=tuple(used and s.name in read for s, used in zip(made.symbols, made.used)))
+    sections = (Section(MERGED, tuple(Statement(n, x) for n, x in numbers.items() if n in read)),)
+    return made, replace(facts, inputs=Inputs(sections if sections[0].statements else (), {}))
+
+
 def _is_element(name: str) -> bool:
     return name.startswith("H_")
+
+
+def _is_printed(name: str) -> bool:
+    """Whether the paper's letter is among the further names of a result: an element, or a term of an equation."""
+    return name.startswith(("H_", "Q_"))
 
 
 def _body_alone(terms: Terms) -> str:
@@ -177,7 +217,8 @@ def constants_table(section: Section) -> ConstantsTable | None:
         found = _BODY.fullmatch(s.name)
         if found is None:
             return None
-        column = found[1] + (f"_{found[2]}" if found[2] else "") + found[4]
+        axes = found[2] + found[4]
+        column = found[1] + (f"_{axes}" if axes else "") + found[5]
         columns += [column] if column not in columns else []
         cells.setdefault(found[3], {})[column] = s.terms
     ordered = sorted(cells, key=lambda n: (len(n), n))

@@ -229,6 +229,10 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
         c = ZERO if is_zero(b.inertia.m) else b.inertia.h * (1.0 / b.inertia.m)
         central, v_C = b.inertia.shifted(-c).S, m.v + m.w.cross(c)
         S0, S = congruence(start[i], central), congruence(poses[i].R, central)
+        for x, letter in ((c, "r^c"), (m.w, "omega"), (v_C, "v^c")):
+            tree.named_vec(x, letter, i)
+        tree.named_mat(poses[i].R, "R", i)
+        tree.named_sym(central, "S^c", i)
         J, products, w = polar_moments(S0 if mode else S), S, poses[i].R @ m.w
         if mode in ("A", "B"):
             angles, spins = turned[i]

@@ -11,7 +11,7 @@ parent's axes, and the arm of phi is l_i1 + c_i.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -103,10 +103,11 @@ BASE = LinkState(
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Links with f(i) < i, and gravity in base axes."""
+    """Links with f(i) < i, and gravity in base axes. named: takes a vector of a link, its letter and the link."""
 
     links: tuple[MechanismLink, ...]
     gravity: Vec
+    named: Callable[[Vec, str, int], Vec] = lambda v, letter, i: v
 
     @property
     def children(self) -> list[list[int]]:
@@ -185,6 +186,10 @@ def motion_link(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[Lin
         v_c = v[-1] + w.cross(l.c)
         a_c = a[-1] + e.cross(l.c) + w.cross(w.cross(l.c))
         R, p = f.R.mul(back.T), f.p + f.R @ (l.M_p + l.M_R @ A_p)
+        for x, letter in ((w, "omega"), (e, "epsilon"), (a[-1], "a"), (a_c, "a^c")):
+            mech.named(x, letter, i)
+        for x, letter in zip(R, ("R^x", "R^y", "R^z")):
+            mech.named(x, letter, i)
         out.append(LinkState(A_R, A_p, R, p, z, w, e, arms, l_main, v[:-1], a[:-1], v[-1], a[-1], v_c, a_c))
     return out
 
@@ -225,7 +230,7 @@ def wrenches_link(
     for i in reversed(range(len(mech))):
         l, x, load = mech.links[i], s[i], (loads or {}).get(i, NO_LOAD)
         down = x.R.T
-        phi = (down @ mech.gravity - x.a_c) * l.m + down @ load.F
+        phi = mech.named((down @ mech.gravity - x.a_c) * l.m + down @ load.F, "phi", i)
         f = phi
         M = down @ _moment_about_com(l, x.R, load) - l.J @ x.e - x.w.cross(l.J @ x.w)
         M = M + (x.l_main + l.c).cross(phi)
@@ -234,7 +239,7 @@ def wrenches_link(
             force = turn @ out[child].f
             f = f + force
             M = M + turn @ out[child].M + x.l[k].cross(force)
-        out[i] = Wrench(x.A_R @ f, x.A_R @ M)
+        out[i] = Wrench(mech.named(x.A_R @ f, "f", i), mech.named(x.A_R @ M, "M", i))
     return out
 
 
@@ -312,7 +317,11 @@ def _column(
 
 def mechanism_of(tree: Tree) -> Mechanism:
     """A tree in the paper's terms: M is the joint's origin, all DH constants are zero."""
-    return Mechanism(tuple(_link(b) for b in tree.bodies), tree.gravity)
+    links = tuple(_link(b) for b in tree.bodies)
+    for i, l in enumerate(links):
+        tree.named_vec(l.c, "r^c", i)
+        tree.named_sym(l.J, "J^c", i)
+    return Mechanism(links, tree.gravity, tree.named_vec)
 
 
 def _link(b: TreeBody) -> MechanismLink:

@@ -39,8 +39,9 @@ class ChristoffelSymbols:
                     f"joint {b.joint!r} is {b.kind}: its rates are no derivatives of its coordinates, which the "
                     "Lagrange equations need; formalisms newton_euler, khalil and vereshchagin cover it"
                 )
-        self.n = tree.nv
+        self.tree, self.n = tree, tree.nv
         self.H = telegin.mass_matrix(tree, q, sequence)
+        tree.context.section("derivatives of the elements")
         keys = [(r, c) for r in range(self.n) for c in range(r + 1) if not is_zero(self.H[r][c])]
         rows = partials([self.H[r][c] for r, c in keys], list(q))
         self._d = {(r, c, k): x for (r, c), row in zip(keys, rows) for k, x in enumerate(row)}
@@ -51,18 +52,20 @@ class ChristoffelSymbols:
 
     def christoffel(self, j: int, k: int, i: int) -> Scalar:
         """2 [jk, i]."""
-        return self.d(i, j, k) + self.d(i, k, j) - self.d(j, k, i)
+        found = self.d(i, j, k) + self.d(i, k, j) - self.d(j, k, i)
+        return self.tree.named(found, f"h_{j + 1}{k + 1}_{i + 1}")
 
     def skew(self, i: int, j: int, v: Vector) -> Scalar:
         """2 S_ij."""
         total: Scalar = 0.0
         for k in range(self.n):
             total = total + (self.d(i, k, j) - self.d(j, k, i)) * v[k]
-        return total
+        return self.tree.named(total, f"G_{i + 1}{j + 1}")
 
 
 def gravity(tree: Tree, q: Vector) -> list[Scalar]:
     """g_i = - w_i . (m_i x g) - v_i . g m_i: what holds the robot at rest."""
+    tree.context.section("gravity")
     parts = telegin.Elements(tree, q, {}, merge=True)
     parts.see.define("g", 0, -1, tree.gravity)
     out: list[Scalar] = [0.0] * tree.nv

@@ -64,9 +64,18 @@ def separate(tree: Tree, q: Vector, v: Vector, external: External | None) -> lis
         S = [_at(here.R @ s.w, here.R @ s.v, arm) * b.factor for s in tree.motion_subspace(b)]
         M = at_center(b.inertia, c, here)
         Q = Force(-w.cross(M.A @ w), tree.gravity * b.inertia.m)
+        tree.named_sym(b.inertia.shifted(-c).J, "J^c", i)
         if external:
             Q = Q + _external(tree, i, here, r, external)
-        tree.named_vec(w, "omega", i)
+        for x, letter in (
+            (c, "r^c"),
+            (w, "omega"),
+            (r - r_parent, "r"),
+            (bias.v, "b"),
+            *((s.v, "S") for s in S[:1]),
+        ):
+            tree.named_vec(x, letter, i)
+        tree.named_mat(here.R, "R", i)
         omega.append(w)
         out.append(Separate(r, r - r_parent, S, bias, M, Q))
     return out
@@ -108,7 +117,10 @@ def solve(tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | No
     for k in range(len(parts) - 1, -1, -1):
         b, S = tree.bodies[k], parts[k].S
         MS = [M[k].times(s) for s in S]
+        _name(tree, k, M[k], Q[k], MS)
         U[k], behind = pivots_of(tree, k, M[k], S, MS, lost[k])
+        for x in U[k].pivots[:1]:
+            tree.named(x, f"U_{b.number}")
         if b.parent < 0:
             continue
         free = Q[k] - M[k].times(parts[k].bias)
@@ -123,6 +135,16 @@ def solve(tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | No
         Q[b.parent] = Q[b.parent] + up.force_to_parent(passed)
         lost[b.parent] = lost[b.parent] + up.force_to_parent(behind)
     return _outwards(tree, parts, M, Q, U, tau)
+
+
+def _name(tree: Tree, k: int, M: Articulated, Q: Force, MS: Sequence[Force]) -> None:
+    """The letters of body k with all that it carries."""
+    for x, label in ((Q.n, "Q^n"), (Q.f, "Q^f"), *((x, f"P^{a}") for f in MS[:1] for a, x in zip("nf", f))):
+        tree.named_vec(x, label, k)
+    for S, label in ((M.A, "M^n"), (M.M, "M^f")):
+        tree.named_sym(S, label, k)
+    for x, label in zip(M.B, ("M^x", "M^y", "M^z")):
+        tree.named_vec(x, label, k)
 
 
 def _sum(forces: Sequence[Force], weights: Vector) -> Force:

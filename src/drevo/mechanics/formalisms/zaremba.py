@@ -91,7 +91,7 @@ def mass_matrix(tree: Tree, q: Vector, meeting: int = 0) -> Matrix:
 def gravity(tree: Tree, q: Vector, meeting: int = 0) -> list[Scalar]:
     """g(q) by (2.8)."""
     g = gravity_derivatives(tree, q, 0, meeting)
-    return [g.get((i,), 0.0) for i in range(tree.nv)]
+    return [tree.named(g.get((i,), 0.0), f"f_g{i + 1}") for i in range(tree.nv)]
 
 
 def christoffel(tree: Tree, q: Vector, meeting: int = 0) -> Entries:
@@ -123,6 +123,7 @@ def bias(tree: Tree, q: Vector, v: Vector, meeting: int = 0) -> list[Scalar]:
     out = gravity(tree, q, meeting)
     for (i, s, j), d in christoffel(tree, q, meeting).items():
         if s <= j:
+            tree.named(d, f"d_{s + 1}{j + 1}^{i + 1}")
             out[i] = out[i] + (d if s == j else d + d) * (v[s] * v[j])
     return out
 

@@ -1,0 +1,131 @@
+"""What the letters of each paper mean: one table, from which the legend of a document takes those that it uses.
+
+A row is a pattern of names and its meaning; the first pattern that fits a name holds. Order is the paper's: what
+it computes first, then what that stands on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+PARTS = (r"(?:K|t)\d+", "common part of several lines")
+TURNS = (
+    r"[sc]_\w+",
+    "sine and cosine of a joint's angle, or of the sum of those whose numbers stand side by side",
+)
+FILE = (
+    (r"m_\w+", "mass of a link, kg"),
+    (r"[xyz]_c\w+", "coordinate of a link's centre of mass in its axes, m"),
+    (r"I_\w+[xyz]{2}", "inertia of a link about its centre of mass, kg m²"),
+    (r"L_\w+", "coordinate of a joint's origin in its parent's axes, m"),
+    (r"g_[xyz]", "acceleration of gravity, m/s²"),
+)
+COMMON = (
+    (r"M_\w+", "element of the inertia matrix"),
+    TURNS,
+    *FILE,
+    PARTS,
+)
+TELEGIN = (
+    (r"tau_\w+", "joint torques or forces: the equations of motion"),
+    (r"a_\d+", "joint acceleration"),
+    (r"Q_\w+\^cf", "centrifugal terms: of squares of rates"),
+    (r"Q_\w+\^c", "Coriolis terms: of products of two rates"),
+    (r"Q_\w+\^gyr", "gyroscopic part of both, which does no work"),
+    (r"Q_\w+\^g", "terms of gravity"),
+    (r"H_\w+", "element of the inertia matrix"),
+    (r"h_\w+", "twice Christoffel's symbol [jk, i] of the inertia matrix, subscripts j, k, i"),
+    (r"G_\w+", "twice the skew matrix of the gyroscopic terms"),
+    (r"I_\w+\^q", "moment of inertia of a body about its joint's axis"),
+    (r"I_\w+\^d", "the same of the augmented body"),
+    (r"I_\w+\^d[xyz]", "moment of inertia of an augmented body about an axis through its pole"),
+    (r"I_[xyz]\w+\^[xyz]", "difference of two moments of inertia: that above less that below"),
+    (r"I_\w+\^[xyz]", "moment of inertia of a body about an axis through its pole"),
+    (r"I_\w+\^[xyz]{2}", "product of inertia of a body, plus the integral"),
+    (r"I_\d+", "merged constant of moments of inertia"),
+    (r"J_\w+\^o", "shifts of a subtree's masses, (3)"),
+    (r"Lm_\w+\^e", "length of an offset times the projection of a subtree's first moment on it"),
+    (r"m_\w+\^\w", "projection of a subtree's first moment"),
+    (r"p_\w+", "I^d of a body and the offsets times projections of its children"),
+    (r"g_\d+", "elements of the children in the same column, and the body's own product"),
+    (r"x_\w+\^g|y_\w+\^g|z_\w+\^g", "gravity in the axes of a body, m/s²"),
+    (r"[xyz]_\w+\^\w+", "direction cosine: letter below with the first number, above with the second"),
+    (r"[AB]_\w+", "merged constants of the cosine and the sine of an angle"),
+    (r"R_\w+\d\w*", "merged constant: amplitude of a cosine or sine with a phase"),
+    (r"D_\w+|delta_\w+", "length and direction of a static moment across the joint's axis"),
+    (r"P_\w+|rho_\w+", "length and direction of the products of inertia with the joint's axis"),
+    (r"S_\w+|sigma_\w+", "length and direction of half the difference of moments and the product across the axis"),
+    (r"beta_\w+", "direction of an offset in its body's axes"),
+    (r"m_o\w+", "mass of a body alone"),
+    (r"m_\w+", "mass of a subtree"),
+    (r"d_[xyz]\w+", "static moment of an augmented body about its pole"),
+    (r"[xyz]_c\w+", "coordinate of a body's centre of mass"),
+    (r"L_\w+", "length of the offset from the pole of the body's base to its own"),
+    (r"e_\w+", "direction of that offset"),
+    TURNS,
+    PARTS,
+    (r"g_[xyz]", "acceleration of gravity"),
+    (r"[qxyz]_\w+", "joint axis and axes of a body"),
+)
+LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "telegin": TELEGIN,
+    "kovalchuk": (
+        (r"omega_\w+", "angular velocity of a link, in its axes"),
+        (r"epsilon_\w+", "its angular acceleration"),
+        (r"a_\d+[xyz]", "acceleration of the origin of a link's main frame, in its axes"),
+        (r"a_\w+\^c", "acceleration of its centre of mass"),
+        (r"R_\w+\^[xyz]", "turn of a link against the base: axis of the link below, of the base above"),
+        (r"phi_\w+", "gravity and inertia force at the centre of mass"),
+        (r"f_\w+", "force of a link on its parent, in the axes of the frame that it hangs on"),
+        (r"M_\d+[xyz]", "moment of a link on its parent about the origin of that frame"),
+        (r"tau_\w+|h_\w+", "effort of a drive"),
+        (r"r_\w+\^c", "centre of mass of a link in its main axes, m"),
+        (r"J_\w+\^c", "inertia of a link about its centre of mass, kg m²"),
+        *COMMON,
+    ),
+    "vereshchagin": (
+        (r"omega_\w+", "angular velocity of a body, base axes"),
+        (r"r_\w+\^c", "centre of mass of a body in its axes, m"),
+        (r"r_\w+", "from the centre of mass of a body's base to its own, base axes"),
+        (r"R_\w+", "turn of a body against the base"),
+        (r"S_\w+", "joint map: velocity of the centre of mass by a unit rate of the joint"),
+        (r"b_\w+", "acceleration of the centre of mass that rates alone cause"),
+        (r"M_\w+\^\w", "inertia of a body with all that it carries, their drives given: n of turns, f of shifts, "
+         "x, y, z between them"),
+        (r"P_\w+\^\w", "that inertia times the joint map"),
+        (r"U_\w+", "inertia that a joint feels"),
+        (r"Q_\w+\^\w", "moment (n) and force (f) on a body with all that it carries"),
+        (r"J_\w+\^c", "inertia of a body about its centre of mass, kg m²"),
+        (r"a_\w+", "joint acceleration"),
+        *COMMON,
+    ),
+    "alyushin": (
+        (r"E_\w+", "kinetic energy of a body"),
+        (r"T", "kinetic energy"),
+        (r"omega_\w+", "angular velocity of a body, in its axes"),
+        (r"v_\w+\^c", "velocity of its centre of mass, in its axes"),
+        (r"R_\w+", "turn of a body against the observer"),
+        (r"S_\w+\^c", "second moments of a body about its centre of mass, kg m²"),
+        (r"r_\w+\^c", "centre of mass of a body in its axes, m"),
+        *COMMON,
+    ),
+    "zaremba": (
+        (r"M_\w+", "element of the inertia matrix A"),
+        (r"d_\w+\^\w+", "Christoffel's symbol of the first kind of the inertia matrix"),
+        (r"f_g\w+", "torque of gravity"),
+        (r"h_\w+|tau_\w+", "result of the equations of motion"),
+        *COMMON,
+    ),
+}  # fmt: skip
+
+
+def meanings(formalism: str, names: Iterable[str]) -> list[tuple[list[str], str]]:
+    """Names with what they mean, in the order of the table; names that it does not know are left out."""
+    rows = LETTERS.get(formalism, ())
+    found: dict[int, list[str]] = {}
+    for name in dict.fromkeys(names):
+        at = next((k for k, (pattern, _) in enumerate(rows) if re.fullmatch(pattern, name)), None)
+        if at is not None:
+            found.setdefault(at, []).append(name)
+    return [(found[k], rows[k][1]) for k in sorted(found)]
