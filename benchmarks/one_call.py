@@ -200,7 +200,8 @@ def main() -> int:
     found = {name: measured(name, options.rounds) for name in options.robots}
     lines = [
         "# One call", "", "One state, one core: ns a call of Drevo (times as fast as pin's own Python call).",
-        ", ".join(f"{k} {v}" for k, v in machine().items() if k != "mujoco") + f"; {datetime.date.today()}.", "",
+        ", ".join(f"{k} {v}" for k, v in machine().items() if k != "mujoco")
+        + f"; {datetime.date.today()}, load {os.getloadavg()[1]:.0f} on {os.cpu_count()} cores.", "",
     ]  # fmt: skip
     lines += ["| | " + " | ".join(found) + " |", "|---|" + "--:|" * len(found)]
     for row in ROWS:

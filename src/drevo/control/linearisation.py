@@ -18,10 +18,10 @@ from .model import LinearModel
 new = object.__new__
 
 
-class Found(Protocol):
+class Source(Protocol):
     """Where the fields of a linear model come from."""
 
-    def fields_with(self, name: str) -> dict[str, Any]:
+    def fields_with(self, name: str, numbers: Array, time: Array) -> dict[str, Any]:
         """One of them, and others that come with it."""
         ...
 
@@ -60,11 +60,11 @@ class Linearisation(LinearModel):
 
     shared: ClassVar[tuple[str, ...]] = ("driven",)
 
-    @classmethod
-    def later(cls, found: Found) -> Linearisation:
-        """Its fields are taken from `found` when they are first asked for."""
-        made: Linearisation = new(cls)
-        made.__dict__["_found"] = found
+    @staticmethod
+    def later(source: Source, numbers: Array, time: Array) -> Linearisation:
+        """Its fields are taken from what was found when they are first asked for."""
+        made: Linearisation = new(Linearisation)
+        made.__dict__["_found"] = source, numbers, time
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -104,7 +104,8 @@ class _Later:
         found = None if model is None else model.__dict__.get("_found")
         if found is None:
             raise AttributeError(self.name)
-        model.__dict__.update(found.fields_with(self.name))
+        source, *given = found
+        model.__dict__.update(source.fields_with(self.name, *given))
         return model.__dict__[self.name]
 
 

@@ -87,7 +87,7 @@ def linearise(
     try:
         if plain and (known := recalled(robot, "linearise", asked)) and known[2] is passive:  # 1 == True
             problem, entry, _ = known
-            return Linearisation.later(StateNumbers(problem, entry(q, v, tau), NOW))
+            return Linearisation.later(problem, entry(q, v, tau), NOW)
     except (ValueError, DrevoError):
         pass  # said below
     expect_robot(robot, "linearise")
@@ -102,7 +102,7 @@ def linearise(
                 numbers = kernels.entry(x, u, force, time[..., None])
                 if plain:
                     remember(robot, "linearise", asked, (problem, kernels.entry, passive))
-                return Linearisation.later(StateNumbers(problem, numbers, time))
+                return Linearisation.later(problem, numbers, time)
     if not lead:
         return problem.at(x, u, force, time)
     rows = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, force)]
@@ -167,6 +167,10 @@ class Problem:
         states, outputs = rate_names(names, "qv"), self.outputs.names
         units = units_named(self.outputs.units_with(model), {*states, *inputs, *outputs})
         return {"states": states, "inputs": inputs, "outputs": outputs, "units": units}
+
+    def fields_with(self, name: str, numbers: Array, time: Array) -> dict[str, Any]:
+        """Of what `LinearKernels` found."""
+        return StateNumbers(self, numbers, time).fields_with(name)
 
     def at(self, x: Array, u: Array, force: Array, time: Array) -> Linearisation:
         """The linear model about one state."""
