@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # pip makes it for what it copies, not for what stays where it is: a start would take 0.1 s longer
 BYTECODE := @$(BIN)/python -m compileall -q src
 WORKERS ?= auto
-# tests of a file share what they compile; a worker each, and no threads of BLAS that wait for each other
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+# tests of a file share what they compile; a worker each, long files first as tests/conftest.py puts them, and no
+# threads of BLAS that wait for each other
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 

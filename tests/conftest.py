@@ -15,8 +15,19 @@ if "pinocchio" in os.environ.get("DREVO_ABSENT", "").split(","):  # no wheels of
     collect_ignore = needed.without("pinocchio")
 
 
+LONG = tuple(
+    f"test_{name}"
+    for name in (
+        *("linear_kernels", "coulomb_steps", "khalil", "soft_law", "large", "loops_of_files", "linearise", "step"),
+        *("constraints", "constraint_kernels", "products", "docs", "processors", "public_face", "sweep", "wheels"),
+        *("joint_dynamics", "example_robots", "differential", "kovalchuk", "view", "cli", "singular", "walking"),
+    )
+)  # files of half a minute and more: the first, as a worker that begins one last works alone to the end
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a lever, tests of what it saves are left out."""
+    """Long files first; without a lever, tests of what it saves are left out."""
+    items.sort(key=lambda i: i.path.stem not in LONG)
     if os.environ.get("DREVO_WITHOUT"):
         kept = [i for i in items if i.get_closest_marker("counts") is None]
         config.hook.pytest_deselected(items=[i for i in items if i not in kept])
