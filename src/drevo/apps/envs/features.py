@@ -34,6 +34,21 @@ def features(robot: Any, links: Sequence[str]) -> Function:
     return requested(robot, asked, lambda: _program(model, links))
 
 
+def places(robot: Any, links: Sequence[str], point: Sequence[float]) -> Function:
+    """f(q) -> (links, 3): where a point of the frame of each link is."""
+    model: Model = robot.model
+
+    def program() -> Program:
+        t = Tracer("places", model)
+        (q,) = t.state("q")
+        poses = dict(enumerate(body_poses(t.tree, q))) | {-1: WORLD}
+        at = [_pose(t.tree, poses, link) for link in links]
+        t.output("places", [x.p + x.R @ Vec(*point) for x in at], (len(links), 3))
+        return t.program()
+
+    return requested(robot, ("places", tuple(links), tuple(point)), program)
+
+
 def _program(model: Model, links: Sequence[str]) -> Program:
     t = Tracer("observed", model)
     q, v = t.state("q", "v")

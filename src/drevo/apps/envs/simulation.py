@@ -15,7 +15,7 @@ from ...model.description import Model
 from ...robot.loading import load
 from ...simulate.contact.pairs import contact_candidates
 from ...simulate.contact.step import compile_step
-from .features import features
+from .features import features, places
 from .tasks import Seen, Task
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +42,8 @@ class Simulation:
             self.robot, dt=stepping.timestep, ground=ground, method=METHODS[stepping.integrator], repeat=self.once,
             last=bool(looks),
         )  # fmt: skip
+        self.results: list[Array] | None = None  # of the last call but one, which nobody has
+        self.handed: list[Array] | None = None
         self.sight = Sight(self, looks) if looks else None
         initial = self.model.initial or tuple(self.robot.neutral().tolist())
         self.initial = self.told(np.array([initial]), np.zeros((1, self.model.nv)))[0][0]
@@ -50,8 +52,18 @@ class Simulation:
         """q, v after the steps under one action, in Drevo's coordinates, and what is seen then."""
         for _ in range(self.skip // self.once):
             tau = self.drive.efforts(controls, q, v)
-            q, v, forces, _, *last = self.f(q, v, tau, threads=self.threads)
+            q, v, forces, _, *last = self._step(q, v, tau)
         return q, v, self.sight.after(tau, forces, *last) if self.sight else None
+
+    def _step(self, q: Array, v: Array, tau: Array) -> list[Array]:
+        """The results stand where those of the step before last did: new memory costs as much as a small step."""
+        out, more = self.handed, {"threads": self.threads} if self.threads > 1 else {}
+        if out is None or len(out[0]) != len(q) or self.once < self.skip:
+            out = list(self.f(q, v, tau, **more))
+        else:
+            self.f(q, v, tau, out=tuple(out), **more)
+        self.handed, self.results = self.results, out
+        return out
 
     # -- MuJoCo's order: quaternions w x y z, rates of free joints along the world's axes --------------------
 
@@ -99,18 +111,18 @@ class Sight:
             [link.name for link in model.links[1:] if link.inertial] if looks == ("*",) else [x[0] for x in named]
         )
         self.links = links
-        self.offset = tuple(map(float, named[0][1:])) if len(named[0]) == 4 else None
-        self.f = features(sim.robot, links)
-        self.robot = sim.robot
+        self.whole = looks == ("*",)
+        offset = tuple(map(float, named[0][1:])) if len(named[0]) == 4 else (0.0, 0.0, 0.0)
+        self.f = features(sim.robot, links) if self.whole else places(sim.robot, links, offset)
         self.places = len(contact_candidates(model))
 
     def after(self, tau: Array, forces: Array, q: Array, v: Array, constraint: Array) -> Seen:
         """At the state of the last evaluation, with the forces found there."""
+        if not self.whole:
+            none = np.empty((len(q), 0))
+            return Seen(self.f(q), none, none, none, none, tau, constraint)
         pushes = (forces.reshape(len(q), -1),) if self.places else ()
         bodies, centre, inertias, rates, wrenches = self.f(q, v, *pushes, threads=self.threads)
-        if self.offset:
-            bodies = self.robot.pose(q, self.links[0]) @ np.array([*self.offset, 1.0])
-            bodies = bodies[:, None, :3]
         return Seen(bodies, centre, inertias, rates, wrenches, tau, constraint)
 
     def begun(self, q: Array, v: Array) -> Seen:
@@ -132,6 +144,7 @@ class Drive:
         self.bias = np.array([x.bias for x in self.actuators]).reshape(-1, 3).T
         self.controls = _bounds([x.control_range for x in self.actuators])
         self.forces = _bounds([x.force_range for x in self.actuators])
+        self.limited = bool(np.isfinite(self.forces).any())
         self.constant = not (self.gain[1:].any() or self.bias[1:].any())
         self.onto = np.zeros((len(self.actuators), model.nv))
         for k, at in enumerate(self.v):
@@ -147,7 +160,11 @@ class Drive:
             length, rate = self.gear * q[:, self.q], self.gear * v[:, self.v]
             gain = gain + self.gain[1] * length + self.gain[2] * rate
             bias = bias + self.bias[1] * length + self.bias[2] * rate
-        tau: Array = np.clip(gain * u + bias, *self.forces) @ self.onto
+        u *= gain
+        u += bias
+        if self.limited:
+            np.clip(u, *self.forces, out=u)
+        tau: Array = u @ self.onto
         for at, effort in self.limits:
             np.clip(tau[:, at], -effort, effort, out=tau[:, at])
         return tau

@@ -59,7 +59,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         """New episodes everywhere; options["reset_mask"] (num_envs,) says where alone."""
         super().reset(seed=seed)
         mask = np.ones(self.num_envs, bool) if not options else np.asarray(options["reset_mask"], bool)
-        self._restart(mask)
+        self._restart(np.flatnonzero(mask))
         return self._observed(self.q, self.v, self.seen), {}
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
@@ -77,16 +77,19 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         truncated = self.elapsed >= self.task.limit
         observed = self.task.observe(moment)
         if self.autoreset is AutoresetMode.NEXT_STEP and fresh.any():
-            self._restart(fresh)
-            observed[fresh] = self._observed(self.q[fresh], self.v[fresh], self._part(fresh))
-            reward[fresh], terminated[fresh], truncated[fresh] = 0.0, False, False
+            at = np.flatnonzero(fresh)
+            self._restart(at)
+            observed[at] = self._observed(self.q[at], self.v[at], self._part(at))
+            reward[at], terminated[at], truncated[at] = 0.0, False, False
         over = terminated | truncated
         self.over = over.copy()
-        infos = {**infos, **{f"_{key}": ~fresh for key in infos}}
+        known = ~fresh
+        infos = {**infos, **{f"_{key}": known for key in infos}}
         if self.autoreset is AutoresetMode.SAME_STEP and over.any():
             infos |= {"final_obs": observed.copy(), "_final_obs": over.copy()}
-            self._restart(over)
-            observed[over] = self._observed(self.q[over], self.v[over], self._part(over))
+            at = np.flatnonzero(over)
+            self._restart(at)
+            observed[at] = self._observed(self.q[at], self.v[at], self._part(at))
         return observed, reward, terminated, truncated, infos
 
     def put(self, q: Array, v: Array, seen: bool = True) -> None:
@@ -97,7 +100,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self.q, self.v = np.array(q, float), np.array(v, float)
         self.over[:] = False
         if seen:
-            self._look(np.ones(self.num_envs, bool))
+            self._look(np.arange(self.num_envs))
 
     # -- inside ----------------------------------------------------------------------------------------------
 
@@ -105,27 +108,26 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         sim = self.simulation
         return self.task.begin(self.np_random, sim.initial, sim.model.nv, count, self.numbers)
 
-    def _restart(self, mask: Array) -> None:
-        q, v = self._begin(int(mask.sum()))
-        self.q, self.v = self.q.copy(), self.v.copy()  # those that a caller holds stay as they are
-        self.q[mask], self.v[mask] = q, v
-        self._look(mask)
-        self.elapsed[mask], self.over[mask] = 0, False
+    def _restart(self, at: Array) -> None:
+        self.q[at], self.v[at] = self._begin(len(at))
+        self._look(at)
+        self.elapsed[at], self.over[at] = 0, False
 
     def _seen(self, q: Array, v: Array) -> Seen | None:
         """What is seen where an episode begins."""
         sim = self.simulation
         return sim.sight.begun(*sim.given(q, v)) if sim.sight else None
 
-    def _look(self, mask: Array) -> None:
+    def _look(self, at: Array) -> None:
         """See anew in some environments."""
-        fresh = self._seen(self.q[mask], self.v[mask])
-        if self.seen is not None and fresh is not None:
-            for all_of, some in zip(self.seen, fresh):
-                all_of[mask] = some
+        if self.seen is None:
+            return
+        fresh = self._seen(self.q[at], self.v[at])
+        for all_of, some in zip(self.seen, fresh or ()):
+            all_of[at] = some
 
-    def _part(self, mask: Array) -> Seen | None:
-        return self.seen and Seen(*(x[mask] for x in self.seen))
+    def _part(self, at: Array) -> Seen | None:
+        return self.seen and Seen(*(x[at] for x in self.seen))
 
     def _observed(self, q: Array, v: Array, seen: Seen | None) -> Array:
         """At the beginning of an episode."""
