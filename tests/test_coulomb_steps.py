@@ -321,3 +321,28 @@ def test_what_does_not_part_is_told() -> None:
         simulate_bouncing(with_point(block((0.0, 0.0, -G))), [0.0, 1.0], duration=1.0, restitution=0.0)
     with pytest.raises(drevo.DrevoError, match="3 impacts"):
         simulate_bouncing(with_point(block((0.0, 0.0, -G))), [0.0, 1.0], duration=4.0, restitution=0.5, impacts=3)
+
+
+def test_parameters_by_sample() -> None:
+    """A mass, damping and the friction of all places: the model's own give its step, others another robot's."""
+    xml = """<mujoco><worldbody><body name="ball" pos="0 0 .1"><freejoint/><geom type="sphere" size=".1" mass="2"/>
+      <body name="leg" pos=".1 0 0"><joint name="hip" axis="0 1 0" damping=".2"/>
+       <geom type="sphere" size=".05" pos=".1 0 0" mass="1"/></body></body></worldbody></mujoco>"""
+    robot, rng, how = drevo.load(xml), np.random.default_rng(0), {"dt": 1e-3, "law": "coulomb"}
+    q, (v, tau) = np.tile(robot.neutral(), (6, 1)), rng.normal(size=(2, 6, robot.nv))
+    q[:, 2], v[:, 2] = 0.1, -0.1
+    f = drevo.compile(robot, "step", **how, friction=0.5, parameters=("friction", "leg.mass", "hip.damping"))
+    own = dict(f.parameters)
+    assert own == {"leg.mass": 1.0, "hip.damping": 0.2, "friction": 0.5}
+    for x, y in zip(
+        f(q, v, tau, list(own.values())), drevo.compile(robot, "step", **how, friction=0.5)(q, v, tau)
+    ):
+        assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+    mu = np.array([0.05, 0.9])[np.arange(6) % 2]
+    found = f(q, v, tau, np.stack([np.full(6, 1.0), np.full(6, 0.2), mu], 1))
+    for k in (0, 1):
+        alone = drevo.compile(robot, "step", **how, friction=mu[k])(q[k], v[k], tau[k])
+        for x, y in zip(found, alone):
+            assert np.allclose(x[k], y, rtol=1e-9, atol=1e-9)
+    with pytest.raises(drevo.InputError, match="products by parameters are for law='soft'"):
+        drevo.compile(robot, "step", **how, parameters="friction", product="vjp")

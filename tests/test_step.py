@@ -151,7 +151,7 @@ def test_uneven_ground_carries_too() -> None:
     ({"repeat": 0}, "repeat is 0; it must be a whole number from 1"),
     ({"layout": "batch_last"}, "a step takes dt, ground, law"),
     ({"parameters": "*.mass", "method": "implicitfast"}, "implicitfast takes no parameters"),
-    ({"parameters": "*.mass", "law": "coulomb"}, "parameters are for law='soft'"),
+    ({"parameters": "*.mass", "law": "coulomb", "product": "vjp"}, "by parameters are for law='soft'"),
     ({"parameters": "nobody.mass"}, "names nothing"),
 ])  # fmt: skip
 def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:

@@ -34,7 +34,7 @@ def features(robot: Any, links: Sequence[str]) -> Function:
     return requested(robot, asked, lambda: _program(model, links))
 
 
-def places(robot: Any, links: Sequence[str], point: Sequence[float]) -> Function:
+def link_points(robot: Any, links: Sequence[str], point: Sequence[float]) -> Function:
     """f(q) -> (links, 3): where a point of the frame of each link is."""
     model: Model = robot.model
 

@@ -15,7 +15,7 @@ from ...model.description import Model
 from ...robot.loading import load
 from ...simulate.contact.pairs import contact_candidates
 from ...simulate.contact.step import compile_step
-from .features import features, places
+from .features import features, link_points
 from .tasks import Seen, Task
 
 Array = np.ndarray[Any, Any]
@@ -113,7 +113,7 @@ class Sight:
         self.links = links
         self.whole = looks == ("*",)
         offset = tuple(map(float, named[0][1:])) if len(named[0]) == 4 else (0.0, 0.0, 0.0)
-        self.f = features(sim.robot, links) if self.whole else places(sim.robot, links, offset)
+        self.f = features(sim.robot, links) if self.whole else link_points(sim.robot, links, offset)
         self.places = len(contact_candidates(model))
 
     def after(self, tau: Array, forces: Array, q: Array, v: Array, constraint: Array) -> Seen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from warnings import warn
@@ -84,15 +85,16 @@ def exact_step(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spe
     _, _, method, dt, times, friction, _, bounce, touching, *_ = asked
     one_of("step: method", method, ("moreau",), InputError)
     *_, last, product, parameters = asked
-    if parameters:
-        raise InputError("step: parameters are for law='soft'; the exact law takes the numbers of its model")
     if last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
     what = exact_robot(model, dt, floor, friction, bounce, touching)
     require_one_product(product, times == 1)
+    if product and parameters:
+        raise InputError("step: products by parameters are for law='soft'; leave out one of the two")
     if product:
         return requested(robot, asked, partial(exact_product_program, what, product[0]), spec=spec)
-    return requested(robot, asked, partial(moreau_program, what, repeat=times), spec=spec)
+    program = partial(moreau_program, replace(what, parameters=parameters), repeat=times)
+    return requested(robot, asked, program, spec=replace(spec, parameters=bool(parameters)))
 
 
 def exact_step_derivatives(

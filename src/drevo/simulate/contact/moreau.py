@@ -34,13 +34,15 @@ GROUND = Mat(UNIT[2], UNIT[1], -UNIT[0])  # normal and tangents of the plane z =
 
 @dataclass(frozen=True)
 class TouchingRobot:
-    """What a step is made for. checked: joints whose bounds are looked at in the end, and have no rows."""
+    """What a step is made for. checked: joints whose bounds are looked at in the end, and have no rows.
+    parameters: patterns of numbers of the model that stay symbols; "friction" is that of all slots with any."""
 
     model: Model
     slots: tuple[ContactSlot, ...]
     joints: tuple[JointBounds, ...]
     stepping: MoreauStep
     checked: tuple[JointBounds, ...] = ()
+    parameters: tuple[str, ...] = ()
 
 
 class StepResult(NamedTuple):

@@ -18,6 +18,7 @@ from ...codegen.emit.ir import I8, Value
 from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.program import Program
 from ...compiler.tracer import Tracer
+from ...errors import InputError
 from .kernel import STATE, VALUES, declare
 from .moreau import TouchingRobot, step
 from .moreau_stages import MoreauStages
@@ -39,7 +40,9 @@ def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: i
     parts = {k: x for s in sets for k, x in s.parts.items()}
     blocks = {k: x for k, x in sizes.items() if k not in (*STATE, *VALUES)}
     fill = partial(fill_exactly, robot, tolerance, repeat)
-    return replace(t.program(), stages=Stages(blocks, parts, partial(_write, sets, repeat), fill))
+    symbols = tuple(x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in sets[0].symbols)
+    stages = Stages(blocks, parts, partial(_write, sets, repeat), fill)
+    return replace(t.program(), parameters=symbols, stages=stages)
 
 
 def _without_limits(robot: TouchingRobot) -> TouchingRobot:
@@ -53,6 +56,8 @@ def fill_exactly(
     robot: TouchingRobot, tolerance: float, repeat: int, inputs: Sequence[Array], outputs: Sequence[Array]
 ) -> None:
     """The same on arrays."""
+    if robot.parameters:
+        raise InputError("step: under law='coulomb' parameters need the compiler, which this machine has not")
     q, v, tau = inputs[:3]
     worst: Array = np.zeros(len(q))
     for _ in range(repeat):

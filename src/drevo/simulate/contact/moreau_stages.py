@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...codegen.graph.node import Expr
-from ...codegen.graph.program import Program
+from ...codegen.graph.program import Parameter, Program
 from ...compiler.tracer import Tracer
 from ...mechanics.algorithms.coulomb import (
     Block,
@@ -19,7 +19,7 @@ from ...mechanics.algorithms.coulomb import (
     residual,
 )
 from ...mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
-from ...mechanics.algorithms.delassus import free_motion, moved
+from ...mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ...mechanics.scalar import Scalar, dot, maximum, where
 from .moreau import TouchingRobot
 from .packing import Pack, of
@@ -27,6 +27,7 @@ from .solve import EASE, STIFFEN
 from .stages import StageTracer
 
 PackedBlock = tuple[type[Any], list[Any]]
+FRICTION = "friction"  # the name of a parameter
 NUMBERS = ("left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff")
 
 
@@ -42,15 +43,16 @@ class MoreauStages:
         self.robot, self.tolerance, self.prefix, self.only = robot, tolerance, prefix, only
         self.parts: dict[str, Program] = {}
         self.sizes: dict[str, int] = {}
-        t = Tracer("free", robot.model, acting=True)
+        own = [x for x in robot.parameters if x != FRICTION]
+        t = Tracer("free", robot.model, parameters=own, acting=True)
         q, v, tau = t.input("Q", t.tree.nq), t.input("V", t.tree.nv), t.input("tau", t.tree.nv)
         self.tree = t.tree
         self._declare_free(t, q, v, tau)
         n, laws = len(self.b), len(self.laws)
         self.rows, self.padded = n, -(-n // 4) * 4
-        own = {"lam": n, "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
+        made = {"lam": n, "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
                "A": self.padded * self.padded, "inverse": n, "changes": n} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
-        self.sizes |= {self.named(k): max(1, size) for k, size in own.items()}
+        self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
         self.sizes |= {
             "q": self.tree.nq,
             "v": self.tree.nv,
@@ -84,7 +86,7 @@ class MoreauStages:
 
     def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
         r, pack = self.robot, Pack()
-        found = free_motion(t.tree, q, v, tau, r.slots, r.joints, r.stepping, r.checked)
+        found = free_motion(t.tree, q, v, tau, self._slots(t), r.joints, r.stepping, r.checked)
         put, p = pack.put_all, found.problem
         self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
         self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
@@ -96,6 +98,17 @@ class MoreauStages:
         t.output(self.named("free"), pack.values(t.graph))
         self.sizes[self.named("free")] = len(pack)
         self.parts[self.named("free")] = t.program()
+
+    def _slots(self, t: Tracer) -> Sequence[ContactSlot]:
+        """With one symbol for the friction of all that have some, where it is a parameter."""
+        slots = self.robot.slots
+        known: list[Any] = [x.mu for x in slots if x.mu != 0.0]
+        if known and FRICTION in self.robot.parameters:
+            mu = t.graph.parameter(FRICTION)
+            t.symbols.made[FRICTION] = Parameter(FRICTION, mu.edge >> 1, float(known[0]))
+            slots = tuple(x._replace(mu=mu) if x.mu != 0.0 else x for x in slots)
+        self.symbols = tuple(t.symbols.made.values())
+        return slots
 
     def read(self, s: StageTracer, block: str) -> list[Expr]:
         return s.read(self.named(block))
