@@ -407,7 +407,7 @@ def gaits(rng: Rng) -> Iterator[Call]:
     quick = walking.Gait("g", **gait)
     yield call(walking.plan, biped, 1, quick, feet=feet)
     yield call(walking.draw, walked(), "a step")
-    yield Call("Walk.friction", lambda: walked().friction, (), {})
+    yield Call("GaitPlan.friction", lambda: walked().plan.friction, (), {})
     yield call(walked().series, "tau")
     if rng.random() < 0.1:
         yield call(walking.walk, biped, 1, quick, feet=feet, gain=20.0, progress=None)

@@ -141,8 +141,16 @@ def test_what_cannot_touch_is_refused() -> None:
         drevo.ground.grid([[0.0, 1.0], [float("nan"), 0.0]], 0.1)
     with pytest.raises(drevo.InputError, match="at least 2 x 2"):
         drevo.ground.grid([1.0, 2.0], 0.1)
-    with pytest.raises(drevo.InputError, match="spacing"):
-        drevo.ground.grid([[0.0, 1.0], [0.0, 0.0]], 0.0)
+    flat = [[0.0, 1.0], [0.0, 0.0]]
+    for spacing in (0.0, "x", 1j, {}, (1.0, 2.0, 3.0), 1e-320):
+        with pytest.raises(drevo.InputError, match="spacing"):
+            drevo.ground.grid(flat, spacing)
+    for origin in ("x", 1, (1.0,), np.eye(3), (0.0, np.nan)):
+        with pytest.raises(drevo.InputError, match="the origin of a height grid"):
+            drevo.ground.grid(flat, 0.1, origin=origin)
+    for heights in ("", np.eye(3) + 1j, [[0.0], [1.0, 2.0]]):
+        with pytest.raises(drevo.InputError, match="the heights of a grid"):
+            drevo.ground.grid(heights, 0.1)
     with pytest.raises(drevo.InputError, match="fails"):
         drevo.ground.function(lambda x, y: x["a"])
     with pytest.raises(drevo.InputError, match="not 3"):

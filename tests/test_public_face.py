@@ -37,7 +37,8 @@ def complaint(c: Call, right: bool = False) -> str | None:
             shown = repr(result)  # what a shell shows next
     except DrevoError as error:
         text = str(error)
-        unclear = "\n" in text or " at 0x" in text or not text or len(text) > LONGEST
+        lines = "\n" in text and not error.problems
+        unclear = lines or " at 0x" in text or not text or len(text) > LONGEST
         return f"says {text[:120]!r}" if unclear or right else None
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:80]}"

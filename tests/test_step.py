@@ -144,6 +144,10 @@ def test_uneven_ground_carries_too() -> None:
     ({"dt": -0.1}, "dt is -0.1; it must be a positive number of seconds"),
     ({"law": "hard"}, "law 'hard' is not known; there are"),
     ({"method": "leapfrog"}, "method 'leapfrog' is not known"),
+    ({"law": np.zeros((3, 0))}, "law .* is not known"),
+    ({"method": np.ones(3)}, "method .* is not known"),
+    ({"law": "coulomb", "method": "euler"}, "method 'euler' is not known"),
+    ({"law": "coulomb", "touching": np.array(None)}, "touching must be a name or a list of names"),
     ({"ground": 3}, "the ground is 'plane'"),
     ({"friction": -1.0}, "friction is -1.0; it must be a coefficient, 0 or more"),
     ({"friction": np.nan}, "friction is nan"),
@@ -161,6 +165,9 @@ def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
 
 def test_refusals_of_robots_and_motions() -> None:
     r = robot()
+    for given in ({"law": np.zeros((3, 0))}, {"law": "coulomb", "method": np.ones(3)}):
+        with pytest.raises(drevo.InputError, match=r"(law|method) .* is not known"):
+            r.simulate(r.neutral(), duration=0.01, **given)
     with pytest.raises(drevo.DrevoError, match="has no contact geometry"):
         drevo.compile(CONTACTLESS, "step", dt=0.01)
     with pytest.raises(drevo.DrevoError, match="a step is one of a Robot"):

@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import DrevoWarning, InputError, NumericsError
+from ..errors import DrevoWarning, InputError, NumericsError, one_of
 from ..io.asked import asked
 from ..io.given import Array, seconds, whole
 from ..model.dynamics import Dynamics
@@ -48,7 +48,8 @@ def simulate_touching(
     every `every` steps. The table has `contact_forces` (n, ..., places, 3), N in world axes, and `residual`
     (n, ...): of the steps up to a record the worst. Raises InputError, ModelError, NumericsError.
     """
-    if law == "coulomb" and method == "dop853":
+    one_of("simulate: law", law, METHODS, InputError)
+    if law == "coulomb" and isinstance(method, str) and method == "dop853":
         more = {"duration": duration, "step": step, "ground": ground, "friction": friction, **more}
         return simulate_bouncing(robot, q0, v0, tau, **more)
     end, dt = seconds("duration", duration), seconds("step", step)

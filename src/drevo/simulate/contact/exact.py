@@ -82,8 +82,7 @@ def _friction(x: ContactCandidate, given: float | None) -> float | Height:
 
 def exact_step(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
     """The step that `contact.step.compile_step` has been asked for."""
-    _, _, method, dt, times, friction, _, bounce, touching, *_ = asked
-    one_of("step: method", method, ("moreau",), InputError)
+    _, _, _, dt, times, friction, _, bounce, touching, *_ = asked
     *_, last, product, parameters = asked
     if last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ...codegen.graph.node import Expr
 from ...compiler.tracer import Tracer
 from ...errors import DrevoError, InputError, shown
-from ...io.given import Array
+from ...io.given import Array, finite, numbers
 from ...mechanics.jet import Jet, jet
 from ...mechanics.scalar import Scalar, clip, sqrt, where
 from ...mechanics.spatial import Vec
@@ -151,20 +151,20 @@ def grid(
     origin: x, y of its first node instead. InputError for heights that are not finite or fewer than 2 x 2, and a
     spacing that is not positive.
     """
-    try:
-        found = np.array(heights, float)
-    except (ValueError, TypeError):
-        raise InputError(f"the heights of a grid are a matrix of numbers, not {shown(heights)}") from None
+    found = numbers("the heights of a grid", heights).copy()
     if found.ndim != 2 or min(found.shape) < 2:
         raise InputError(f"the heights of a grid have the shape {found.shape}; give at least 2 x 2 nodes")
     if not np.isfinite(found).all():
         i, j = np.argwhere(~np.isfinite(found))[0]
         raise InputError(f"the height at node ({i}, {j}) of the grid is {found[i, j]}; heights are finite")
-    step = np.broadcast_to(np.asarray(spacing, float), 2)
-    if not ((step > 0.0) & np.isfinite(step)).all():
-        raise InputError(f"the spacing of a height grid is {spacing}; it is positive, m")
-    dx, dy = step.tolist()
-    first = origin or (-0.5 * dx * (found.shape[0] - 1), -0.5 * dy * (found.shape[1] - 1))
+    step = numbers("the spacing of a height grid", spacing)
+    if step.shape not in ((), (2,)) or not ((step > 0.0) & np.isfinite(step)).all():
+        raise InputError(f"the spacing of a height grid is {shown(spacing)}; it is positive, one number or two, m")
+    dx, dy = np.broadcast_to(step, 2).tolist()
+    if not np.isfinite(4.0 * float(np.abs(found).max()) / min(dx, dy)):
+        raise InputError(f"slopes of a grid of spacing {shown(spacing)} are beyond the largest number; scale it")
+    middle = -0.5 * dx * (found.shape[0] - 1), -0.5 * dy * (found.shape[1] - 1)
+    first = finite("the origin of a height grid", middle if origin is None else origin, (2,), InputError)
     return GridGround(found, (dx, dy), (float(first[0]), float(first[1])))
 
 

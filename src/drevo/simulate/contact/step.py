@@ -73,7 +73,8 @@ def compile_step(
     if friction is not None:
         friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
     bounce = number("step: restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
-    way, names = METHODS[law][0] if method is None else method, None if touching is None else tuple(touching)
+    way = one_of("step: method", METHODS[law][0] if method is None else method, METHODS[law], InputError)
+    names = None if touching is None else names_in(touching, "step: touching")
     asked: tuple[Hashable, ...] = (
         "step", law, way, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce, names,
         model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
@@ -84,7 +85,6 @@ def compile_step(
 
 def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
     _, _, method, step, times, friction, _, bounce, touching, *_, last, product, parameters = asked
-    one_of("step: method", method, METHODS["soft"], InputError)
     if bounce:
         raise InputError(
             "step: the soft law has no restitution, but solref: give law='coulomb', or softer contacts"
