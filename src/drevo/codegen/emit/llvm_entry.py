@@ -34,6 +34,11 @@ RowPointers = tuple[Value, Value]  # data, bytes from row to row
 ByteSpan = tuple[Value, Value]  # first byte, first byte after
 
 
+def on_a_line(room: Value) -> Value:
+    """The first address in it where a line of the cache begins."""
+    return ((room.cast("ptrtoint", I64) + 63) & -64).cast("inttoptr", PTR)
+
+
 class _Entry(Builtin):
     """The whole of it."""
 
@@ -207,13 +212,14 @@ class _Entry(Builtin):
         """One sample, where its arrays stand."""
         f, t = self.f, self.target.scalar
         apart = self.scratch > STACK
-        scratch = self.memory(self.scratch, otherwise) if apart else f.alloca("<8 x i64>", -(-self.scratch // 64))
+        raw = self.memory(self.scratch + 64, otherwise) if apart else f.alloca("<8 x i64>", -(-self.scratch // 64))
+        scratch = on_a_line(raw) if apart else raw
         self.status.store(f.zero(t))
         restore = flush_subnormals(f, self.target)
         f.call(VOID, "one", *(x.data for x in arrays), *(data for data, _ in outs), scratch, self.status)
         restore()
         if apart:
-            self.call("PyMem_RawFree", VOID, scratch)
+            self.call("PyMem_RawFree", VOID, raw)
         return self.status.load(t).is_nan().cast("zext", I32)
 
     def tiles(
@@ -225,7 +231,7 @@ class _Entry(Builtin):
             self.pointers.at(k, PTR).store(data)
             self.strides.at(k, I64).store(step)
         raw = self.memory(self.arena.total + 64, otherwise)
-        arena = ((raw.cast("ptrtoint", I64) + 63) & -64).cast("inttoptr", PTR)
+        arena = on_a_line(raw)
         threshold = self.table("threshold").cast("ptrtoint", I64)
 
         def drive() -> Value:
