@@ -197,6 +197,17 @@ def test_wrong_names_are_refused_with_a_suggestion(tmp_path: Path) -> None:
     assert "gait 'x' is not known" in refused("walk", "biped", "--gait", "x")
     assert "--push 'left' is not numbers" in refused("walk", "biped", "--push", "left")
     assert "rise is 0.5; it must be a number from 0 to 0.2" in refused("walk", "biped", "--step", "0.5")
+    assert "swing-up: the kind" in refused("swing-up", "--kind", "rope")
+    assert 'limits of "tau" are reversed' in refused("swing-up", "--limit=-1")
+
+
+def test_swing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("swing-up", "--knots", "60", "--plot", "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["converged"] and facts["effort"] <= facts["limit"] and facts["off"] < 0.02
+    assert (tmp_path / "cart-pole-swing-up.svg").read_text().startswith("<svg")
 
 
 def test_unknown_verb_is_refused_with_a_suggestion() -> None:

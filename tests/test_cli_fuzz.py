@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from drevo.apps.cli.main import VERBS, app
 
 CALLS = int(os.environ.get("DREVO_WORDS", "8"))  # of each verb
-SLOW = ("demo", "bench", "precompile", "walk")
+SLOW = ("demo", "bench", "precompile", "walk", "swing-up")
 ROBOTS = ("three-link", "scara", "screw-arm", "four-bar", "nope", "5", "", "stops.csv", "empty.urdf", ".", "\0x")
 WORDS = (
     "0", "1", "-1", "nan", "inf", "1e400", "x", "", "0.1", "1,2,3", "0,0,0,", "link2", "all", "*.mass", "joint1",

@@ -15,6 +15,8 @@ RUNS = {  # name -> arguments, what the last lines must hold
     "learn_inertia.py": ([], ("parameters: ",)),
     "learn_to_run.py": (["--seeds", "0", "--steps", "10000", "--episodes", "1"], ("in MuJoCo", "1 seeds in ")),
     "optimise_trajectory.py": ([], ("rounds of 1000 steps",)),
+    "quadruped_step.py": ([], ("converged after", "the foot went 9.")),
+    "reach.py": ([], ("converged after", "model-predictive control")),
     "regulator.py": ([], ("poles: [-", "rad after 10 s")),
     "streaming.py": (["puma560", "--samples", "1e5"], ("1e+05 times inverse_dynamics",)),
     "swing_up.py": ([], ("swung up in 2.0 s",)),
@@ -30,9 +32,19 @@ NEEDS = {
     "learn_inertia.py": "torch",
     "learn_to_run.py": "torch",
     "optimise_trajectory.py": "jax",
+    "quadruped_step.py": "example_robot_data",
+    "reach.py": "example_robot_data",
     "swing_up.py": "casadi",
 }
-MARKED = [pytest.param(n, marks=pytest.mark.needs(NEEDS[n]) if n in NEEDS else ()) for n in RUNS]
+LONG = {"quadruped_step.py"}  # compiles for 20 s
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    needs = [pytest.mark.needs(NEEDS[name])] if name in NEEDS else []
+    return [*needs, *([pytest.mark.nightly] if name in LONG else [])]
+
+
+MARKED = [pytest.param(n, marks=marks(n)) for n in RUNS]
 
 
 @pytest.mark.parametrize("name", MARKED)

@@ -50,12 +50,25 @@ class ColumnsTail(SolveTail):
     def write(self, f: IRFunction, place: TailPlace) -> None:
         _Columns(self, f, place).write()
 
-    def places(self) -> tuple[list[int], list[int]]:
-        """Where the rows of X and N begin, in the order of elimination: of A and R, of B and S."""
+    @property
+    def starts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Where X begins, by the state and by the drives, and N."""
         n, m, k = len(self.order), self.rows, len(self.driven)
         below = 2 * n * (2 * n + k)
-        left = [2 * n * (n + i) for i in self.order] + [below + 2 * n * r for r in range(m)]
-        right = [4 * n * n + k * (n + i) for i in self.order] + [below + 2 * n * m + k * r for r in range(m)]
+        return (2 * n * n, 4 * n * n + k * n), (below, below + 2 * n * m)
+
+    @property
+    def kept(self) -> Sequence[int]:
+        """In which of their rows those of N stand."""
+        return range(self.rows)
+
+    def places(self) -> tuple[list[int], list[int]]:
+        """Where the rows of X and N begin, in the order of elimination: of A and R, of B and S."""
+        widths, (X, N) = (2 * len(self.order), len(self.driven)), self.starts
+        left, right = (
+            [x + width * i for i in self.order] + [y + width * r for r in self.kept]
+            for width, x, y in zip(widths, X, N)
+        )
         return left, right
 
     def factors(self, L: Sequence[Any], E: Sequence[Any]) -> Factors:
@@ -90,6 +103,26 @@ class ColumnsTail(SolveTail):
             slight = sum(schur.diagonal) * SLIGHT
             for pivot, size in zip(schur.pivots, schur.diagonal):
                 out[~((pivot > THIN * size) & (size > slight))[:, 0], 0] = np.nan
+
+
+def short_size(n: int, k: int) -> int:
+    """Numbers of what a ShortTail writes."""
+    return 2 * n * n + n * k + 2 * n + k
+
+
+class ShortTail(ColumnsTail):
+    """The first output is [da (n, 2 n), da (n, k)] alone, by the state and by the drives, and behind them room
+    that the changes of all reactions are written over."""
+
+    @property
+    def starts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        n, k = len(self.order), len(self.driven)
+        end = n * (2 * n + k)
+        return (0, 2 * n * n), (end, end + 2 * n)
+
+    @property
+    def kept(self) -> Sequence[int]:
+        return [0] * self.rows
 
 
 class _Columns(TailSolve):
@@ -162,7 +195,6 @@ class _Columns(TailSolve):
         """All columns of one sample, eight at a time, those of A, then those of B: one loop, decoded once."""
         f, n, m, k = self.f, self.n, self.m, len(self.tail.driven)
         left, out, units = padded(2 * n) // SIDE, self.place.outputs[0].base, self.units()
-        below = 2 * n * (2 * n + k)
         with f.loop(left + padded(k) // SIDE, some=True) as s:
             first = s.i < left
 
@@ -176,9 +208,8 @@ class _Columns(TailSolve):
             given = self.rows_from(F, pitch, n) + self.rows_from(g, either(padded(2 * n), 0), m)
             x, N = self.solved(given)
             some = f.counting(f"<{SIDE} x {I64}>") < (width - at).splat(SIDE)
-            X = out.at(either(2 * n * n, 4 * n * n + k * n) + at)
-            R = out.at(either(below, below + 2 * n * m) + at)
-            places = [(X, i) for i in self.tail.order] + [(R, r) for r in range(m)]
+            X, R = (out.at(either(*start) + at) for start in self.tail.starts)
+            places = [(X, i) for i in self.tail.order] + [(R, r) for r in self.tail.kept]
             for (base, row), y in zip(places, (*x, *N)):
                 to = base.at(width * row), f.const(I32, 8), some
                 f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", self.wide(y), *to)

@@ -40,7 +40,7 @@ from ..mechanics.spatial import Vec, skew
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics
-from .columns import ColumnsTail
+from .columns import ColumnsTail, ShortTail, short_size
 
 Array = np.ndarray[Any, Any]
 
@@ -63,8 +63,8 @@ def carried(model: Model, v: Vector) -> Matrix:
 class _Columns:
     """A linear model in the making, from its state on."""
 
-    def __init__(self, t: Tracer, driven: Sequence[int]) -> None:
-        self.t, self.driven, self.n = t, driven, t.tree.nv
+    def __init__(self, t: Tracer, driven: Sequence[int], short: bool) -> None:
+        self.t, self.driven, self.n, self.short = t, driven, t.tree.nv, short
 
     def program(
         self,
@@ -84,8 +84,9 @@ class _Columns:
         lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
         columns = [[row[i] for row in rows] for i in f.order]
         touched, turned = touched_rows(columns, lower), held.turned if held else ()
-        tail = ColumnsTail(tuple(f.order), lower, touched, m, (), 0, False, True, turned, {}, driven)
-        t.output("model", [top, rest, point])
+        kind = ShortTail if self.short else ColumnsTail
+        tail = kind(tuple(f.order), lower, touched, m, (), 0, False, True, turned, {}, driven)
+        t.output("model", [0.0] * short_size(n, k) if self.short else [top, rest, point])
         t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
         t.output("E", f.inverse)
         beyond = [0.0] * (padded(2 * n) - 2 * n)
@@ -107,16 +108,21 @@ def _acting_slopes(t: Tracer, q: Vector, v: Vector, dq: Matrix, dv: Matrix, acts
     return out
 
 
-def free_program(model: Model, driven: Sequence[int], acts: bool) -> Program:
-    """Of a robot without constraints, with inputs q, v, tau; acts: with the passive forces of its joints."""
+def free_program(model: Model, driven: Sequence[int], acts: bool, short: bool = False) -> Program:
+    """Of a robot without constraints, with inputs q, v, tau; acts: with the passive forces of its joints; short:
+    see ShortTail."""
     t = Tracer("linearise", model, acting=acts)
     q, v, tau = t.state("q", "v", "tau")
     force = [x + p for x, p in zip(tau, passive(t.tree, q, v))] if acts else tau
     a, dq, dv, f = unsolved_derivatives(t.tree, q, v, force)
-    return _Columns(t, driven).program(model, v, _acting_slopes(t, q, v, dq, dv, acts), f, [*a, *q, *v, *tau])
+    return _Columns(t, driven, short).program(
+        model, v, _acting_slopes(t, q, v, dq, dv, acts), f, [*a, *q, *v, *tau]
+    )
 
 
-def held_program(model: Model, pattern: tuple[Constraint, ...], driven: Sequence[int], acts: bool) -> Program:
+def held_program(
+    model: Model, pattern: tuple[Constraint, ...], driven: Sequence[int], acts: bool, short: bool = False
+) -> Program:
     """Under constraints, with inputs tau and [a, N, rank, q, v] of constrained dynamics, the time, the numbers."""
     t = Tracer("linearise", model, acting=acts)
     n, m = model.nv, sum(c.size for c in pattern)
@@ -126,7 +132,7 @@ def held_program(model: Model, pattern: tuple[Constraint, ...], driven: Sequence
     found = with_numbers(pattern, t.input("numbers", count) if count else [])
     held = _beside_columns(t.tree, found, q, v, a, N) or _of_rows(t, found, q, v, a, N, time)
     slopes = _acting_slopes(t, q, v, held.dq, held.dv, acts)
-    return _Columns(t, driven).program(model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held)
+    return _Columns(t, driven, short).program(model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held)
 
 
 def _beside_columns(
@@ -176,13 +182,15 @@ class LinearKernels:
     given: PreparedSet
     driven: tuple[int, ...]
     acts: bool
+    short: bool = False
 
     @staticmethod
-    def of(s: PreparedSet, driven: Array, acts: bool) -> LinearKernels:
-        return LinearKernels(s, tuple(np.flatnonzero(driven).tolist()), acts and has_passive(s.robot.model))
+    def of(s: PreparedSet, driven: Array, acts: bool, short: bool = False) -> LinearKernels:
+        """short: of a model only how accelerations change, see ShortTail."""
+        return LinearKernels(s, tuple(np.flatnonzero(driven).tolist()), acts and has_passive(s.robot.model), short)
 
     def _made(self, name: str, program: Callable[..., Program], *what: Any) -> Callable[..., Array]:
-        model, how = self.given.robot.model, (*what, self.driven, self.acts)
+        model, how = self.given.robot.model, (*what, self.driven, self.acts, self.short)
         lasting = all(is_lasting(c) for pattern in what for c in pattern)
         f: Function = requested(self.given.robot, (name, *how), partial(program, model, *how), lasting=lasting)
         return f.fast or f

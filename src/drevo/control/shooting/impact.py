@@ -41,7 +41,7 @@ class StruckKnot:
 
 def through_impact(model: Array, n: int, dt: float, by_q: Array, by_v: Array) -> None:
     """A knot's linear model [A, B, ..], in place, by the state before an impact: v + dt a' comes out."""
-    A = model[2 * n * n : 4 * n * n].reshape(n, 2 * n)
+    A = model[: 2 * n * n].reshape(n, 2 * n)
     a_v = A[:, n:].copy()
     A[:, :n] += by_q / dt + a_v @ by_q
     A[:, n:] = a_v @ by_v + by_v / dt

@@ -23,6 +23,7 @@ from ...io.given import Array
 from ...mechanics.acting import has_passive
 from ...model.dynamics import Dynamics
 from ...simulate.control import program_digest
+from ..columns import short_size
 from ..linear_kernels import LinearKernels
 from .cost import Cost, CostShape, expansion_program, value_program
 from .impact import StruckKnot, through_impact
@@ -152,32 +153,31 @@ class PhaseCode:
         task, part = x.task, slice(first, last)
         self.code, self.impact = StepCode(task, given, struck), StruckKnot(given) if struck else None
         driven = np.isin(np.arange(task.robot.nv), x.driven)
-        self.kernels = LinearKernels.of(given, driven, has_passive(task.robot.model))
+        self.kernels = LinearKernels.of(given, driven, has_passive(task.robot.model), short=True)
         self.state = x.q[part], x.v[part], x.tau[part]
         self.now = np.ascontiguousarray(x.time[part, :1])
-        self.model = self._models()
-        self.model = self._models(_zeros(*self.model.shape))
+        self.model = _zeros(last - first, short_size(task.robot.nv, len(x.driven)))
         self.fields = np.zeros(len(FIELDS), np.int64)
         self._bind()
 
-    def _models(self, out: Array | None = None) -> Array:
-        """Linear models of the knots, [A, B, ..], A (2 n, 2 n)."""
-        more = () if out is None else (out,)
+    def _models(self) -> None:
+        """How accelerations change at the knots, [A (n, 2 n), B (n, m), ..]."""
         if not self.given.found:
-            return self.kernels.free(*self.state, *more)
+            self.kernels.free(*self.state, self.model)
+            return
         self.now[...] = self.x.time[self.first : self.last, :1]
         motion = self.kernels.motion(*self.state, self.now, *self.given.numbers)
-        return self.kernels.held(motion, self.state[2], self.now, *self.given.numbers, *more)
+        self.kernels.held(motion, self.state[2], self.now, *self.given.numbers, self.model)
 
     def derive(self) -> None:
         """Models of the states of now."""
         if self.impact is None:
-            self._models(self.model)
+            self._models()
             return
         (q,), (before,), _ = self.state
         after, by_q, by_v = self.impact.slopes(q, before, self.now[0])
         before, self.state[1][0] = before.copy(), after
-        self._models(self.model)
+        self._models()
         self.state[1][0] = before
         through_impact(self.model[0], len(before), self.x.dt, by_q, by_v)
 
@@ -199,7 +199,7 @@ class PhaseCode:
         self.set(pointers=pointers, strides=self.strides, record=x.records, record_step=x.records.shape[1])
         width, before = self.model.shape[1], self.first * self.model.shape[1]
         base = self.model.ctypes.data - one * before
-        self.set(A=base + one * 2 * n * n, B=base + one * (4 * n * n + n * m), A_step=width, B_step=width)
+        self.set(A=base, B=base + one * 2 * n * n, A_step=width, B_step=width)
         for name, block in zip("HRU", (x.xx, x.ux, x.uu)):
             self.set(**{name: block, f"{name}_step": block[0].size})
         self.set(T_q=x.turn[0], T_v=x.turn[1], T_step=n * n, alpha=x.alpha)
