@@ -123,7 +123,8 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 
 # of PyTorch what needs no graphics processor, a tenth of the other
 $(VENV)/.learn: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install -e '.[torch,rl]' --extra-index-url https://download.pytorch.org/whl/cpu
+	$(PIP) install 'torch>=2.8' --index-url https://download.pytorch.org/whl/cpu
+	$(PIP) install -e '.[torch,rl]'
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
