@@ -293,7 +293,7 @@ def test_a_walk_tells_whether_it_stands(asked: dict[str, Any], stands: bool) -> 
     assert (w.fell is None) == stands
     assert all(np.isfinite(w.series(x)).all() for x in ("q", "v", "tau", "reactions", "residual"))
     if not stands:
-        assert w.fell == pytest.approx(w.t[-1] + HOLD) and w.fell > planned().middle.start
+        assert w.fell == pytest.approx(w.t[-1] + HOLD) and w.fell > planned().phases[1].start
         with pytest.raises(NumericsError, match=r"the robot falls at t = .* s, its centre of mass"):
             w.refuse()
 

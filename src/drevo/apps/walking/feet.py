@@ -175,18 +175,19 @@ class Soles(NamedTuple):
     gamma: Array
 
 
-def soles_at(robot: Robot, two: Sequence[Leg], q: Array, v: Array) -> Soles:
-    """How the soles of legs are and move at q (..., nq), v (..., nv)."""
+def soles_at(robot: Robot, two: Sequence[Leg], q: Array, v: Array | None = None) -> Soles:
+    """How the soles of legs are at q (..., nq) and move at v (..., nv); at rest without."""
     found = []
     for leg in two:
         pose, J = robot.pose(q, leg.link), np.array(robot.jacobian(q, leg.link))
-        a = np.array(robot.acceleration(q, v, np.zeros_like(v), leg.link))
         R = pose[..., :3, :3]
         arm = R @ leg.middle
         J[..., :3, :] -= skew_matrix(arm) @ J[..., 3:, :]
-        rate = matvec(J, v)
-        spin = rate[..., 3:]
-        a[..., :3] += cross(a[..., 3:], arm) + cross(spin, cross(spin, arm))
+        rate = a = np.zeros((*q.shape[:-1], 6))
+        if v is not None:
+            rate, a = matvec(J, v), np.array(robot.acceleration(q, v, np.zeros_like(v), leg.link))
+            spin = rate[..., 3:]
+            a[..., :3] += cross(a[..., 3:], arm) + cross(spin, cross(spin, arm))
         found.append(Soles(pose[..., :3, 3] + arm, R, J, rate, a))
     return Soles(*(np.stack(x, axis=q.ndim - 1) for x in zip(*found)))
 
@@ -206,10 +207,10 @@ def stand(robot: Robot, two: Sequence[Leg], pelvis: Array, places: Array) -> Arr
         for column, sign, turns in zip(leg.pitch, leg.signs, (-1.0, 2.0, -1.0)):
             q[..., place[int(column)]] = sign * turns * bent
     columns = np.concatenate([leg.joints for leg in two])
-    at, still = [place[int(c)] for c in columns], np.zeros((*q.shape[:-1], robot.nv))
+    at = [place[int(c)] for c in columns]
     goal = yawed(places[..., 3]) @ np.array([leg.upright for leg in two])
     for _ in range(NEWTON):
-        here = soles_at(robot, two, q, still)
+        here = soles_at(robot, two, q)
         left = gaps(places[..., :3], goal, here)
         if np.max(np.abs(left)) <= CLOSED:
             return q

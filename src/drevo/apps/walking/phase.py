@@ -89,7 +89,7 @@ class GaitPlan:
         """What the planned motion asks of the drives, (n + 1, nv), besides what acts in the joints by itself."""
         tau = self.robot.inverse_dynamics(phase.q, phase.v, phase.a) - self.robot.passive(phase.q, phase.v)
         if phase.stands:
-            J = soles_at(self.robot, self.support(phase).legs, phase.q, phase.v).J
+            J = soles_at(self.robot, self.support(phase).legs, phase.q).J
             tau = tau - np.einsum("nlij,nli->nj", J, self.reactions(phase))
         tau[:, BASE] = 0.0
         return tau
