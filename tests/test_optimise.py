@@ -216,6 +216,14 @@ def test_again_from_other_states_and_as_a_law(pendulum: drevo.Robot) -> None:
     assert "least cost" in s.svg() and "converged" in repr(s)
 
 
+def test_of_several_starts_the_best_is_given(pendulum: drevo.Robot) -> None:
+    rng = np.random.default_rng(1)
+    starts = [None, {"q": np.cumsum(rng.normal(size=(13, 2)), 0)}, rng.normal(size=(12, 2))]
+    s = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch, starts=starts)
+    alone = [optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch, guess=x) for x in starts]
+    assert s.converged and s.cost <= min(x.cost for x in alone if x.converged) * (1.0 + 1e-9)
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"cost": lambda pose, q, v, tau, t: [q[0], q[1]]}, "not one scalar"),
     ({"cost": lambda pose, q, v, tau, t: float("nan") * q[0]}, "cost"),

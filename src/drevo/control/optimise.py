@@ -14,7 +14,7 @@ from ..codegen.emit.plot import Curve, Panel
 from ..codegen.runtime.build import Spec, target_of
 from ..compiler.pivots import require_regular
 from ..constrained.checks import driven_rates
-from ..constrained.constraint import Constraint
+from ..constrained.constraint import Constraint, list_given
 from ..errors import InputError, NumericsError, one_of
 from ..io.asked import asked
 from ..io.given import Array, callable_given, number, positive, seconds, whole
@@ -89,6 +89,20 @@ class Planner:
             out[at : at + count, driven] = np.linalg.lstsq(acts, load, rcond=None)[0][: len(driven)]
             at += count
         return out
+
+    def best(self, q0: Array, v0: Array, guesses: Sequence[Guess], iterations: int, t0: float) -> OptimalMotion:
+        """Of what the guesses lead to; what converged comes before what did not."""
+        found, lost = list[OptimalMotion](), list[NumericsError]()
+        for guess in guesses:
+            self.free_limits()
+            self.begin(q0, v0, guess)
+            try:
+                found.append(_solution(self, self.solve(iterations), t0))
+            except NumericsError as error:
+                lost.append(error)
+        if not found:
+            raise lost[0]
+        return min(found, key=lambda s: (not s.converged, s.cost))
 
     def solve(self, iterations: int) -> Progress:
         """Steps, and rounds of multipliers where states have limits."""
@@ -234,6 +248,7 @@ def optimise(
     constraints: Sequence[Constraint] | None = None,
     actuated: Sequence[str] | None = None,
     guess: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    starts: Sequence[Any] | None = None,
     hessian: str = "gauss-newton",
     iterations: int = 300,
     tolerance: float = 1e-10,
@@ -248,7 +263,8 @@ def optimise(
     tau hold exactly, those of q and v to 1e-6. contacts: one list as in constrained_dynamics, or phases
     [(knots, list), ..]; constraints hold throughout. actuated: joints with a drive, all but a floating base's by
     default. guess: efforts (N, nv), or a mapping of "q", "v", "tau"; states may have gaps, which are closed.
-    tolerance: of the cost, relative, below which nothing is left to gain. Raises InputError, NumericsError.
+    starts: several guesses, of which the motion of least cost is given. tolerance: of the cost, relative, below
+    which nothing is left to gain. Raises InputError, NumericsError.
     """
     expect_robot(robot, WHO)
     callable_given(f"{WHO}: cost", cost, "as cost(pose, q, v, tau, t)")
@@ -258,7 +274,8 @@ def optimise(
     x, u = _start(robot, q0, v0)
     exact = one_of(f"{WHO}: hessian", hessian, HESSIANS, InputError) == "exact"
     most, small = whole(f"{WHO}: iterations", iterations), positive(f"{WHO}: tolerance", tolerance)
-    time, first = number(f"{WHO}: t", t), guess_given(robot, N, guess)
+    time = number(f"{WHO}: t", t)
+    guesses = [guess_given(robot, N, y) for y in list_given(f"{WHO}: starts", starts, "guess") or [guess]]
     bounds, phases = limits_given(robot, limits), phases_given(robot, N, contacts, constraints)
     require_regular(robot.model)
     driven = tuple(np.flatnonzero(driven_rates(robot.model, actuated)).tolist())
@@ -270,5 +287,4 @@ def optimise(
     task = ShootingTask(robot, phases, Cost(cost, False, exact), Cost(terminal, True, exact), shape, boxed)
     planner = Planner(task, step, x, bounds, small)
     planner.shooting.x.set_time(time)
-    planner.begin(x, u, first)
-    return _solution(planner, planner.solve(most), time)
+    return planner.best(x, u, guesses, most, time)
