@@ -68,6 +68,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "function(None)": (lambda: arm().function(None), "quantity None is not known"),
     "parameters=[1]": (lambda: drevo.compile(arm(), "gravity", parameters=[1]), r"list of names, not \[1\]"),
     "pose(q, array)": (lambda: arm().pose(Q, HALF), "link array.* is not known; there are world, link1"),
+    "pose(q, memory)": (lambda: arm().pose(Q, link=memoryview(Q.copy())), "link <memory.* is not known"),
     "pose(q)": (lambda: arm().pose(Q), "pose is of one link: say which by link="),
     "random(5)": (lambda: arm().random(5), "how many is said by shape="),
     "random(rng=5)": (lambda: arm().random(rng=5), "rng must be a generator"),

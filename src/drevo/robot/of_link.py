@@ -11,7 +11,7 @@ from ..io.given import Array
 from ..model.quantities import FRAMES
 
 FRAME = FRAMES[0]
-UNKNOWN = (KeyError, TypeError)  # not asked before, or no name
+UNKNOWN = (KeyError, TypeError, ValueError)  # not asked before, or no name: a memoryview has no hash
 
 
 class OfLink:
