@@ -28,6 +28,7 @@ _CHECK = 32  # bytes of the digest and of the secret
 _SECRET = "secret"
 LARGEST = 1 << 30  # bytes of one entry
 ROOM = 2 << 30  # bytes of all entries; the oldest go first
+SHARE = 64  # of the room: what a process writes before it looks again whether there is room
 _STALE = 3600.0  # seconds after which a temporary file has lost its writer
 _WINDOWS = sys.platform == "win32"  # its profile directories are private, and it has no descriptors of directories
 _BINARY: int = getattr(os, "O_BINARY", 0)
@@ -195,6 +196,9 @@ def _unpack(data: bytes, name: bytes, secret: bytes) -> bytes | None:
     return data[_HEAD.size : -_CHECK]
 
 
+_unseen: list[int] = []  # sizes of what this process wrote since it last looked
+
+
 def write_entry(key: str, payload: bytes) -> bool:
     """Stores a payload; False if the disk would not have it."""
     if len(payload) > LARGEST - 256:
@@ -203,8 +207,11 @@ def write_entry(key: str, payload: bytes) -> bool:
     body = _HEAD.pack(MAGIC, VERSION, name, len(payload)) + payload
     with suppress(*_NONE), _folder() as folder:  # full, read-only, gone
         folder.store(f"{name.hex()}.bin", body + _seal(body, _secret(folder, make=True)))
-        with suppress(OSError):
-            _evict(folder)
+        if not _unseen or sum(_unseen) > ROOM // SHARE:  # a look costs a call to the system for every entry
+            _unseen.clear()
+            with suppress(OSError):
+                _evict(folder)
+        _unseen.append(len(body))
         return True
     return False
 
