@@ -86,6 +86,13 @@ def test_objectives_reach_what_they_ask_for() -> None:
         np.testing.assert_allclose(got, expected, rtol=0, atol=tol.DYNAMICS * np.abs(expected).max())
 
 
+@pytest.mark.nightly
+def test_instructions_are_fewest_where_their_own_search_misses_a_plan() -> None:
+    model = drevo.robots.puma560(inertia="general").model
+    programs = [compete(model, "forward_dynamics", objective).program for objective in ("fma", "add+mul")]
+    assert programs[0].instructions <= programs[1].instructions <= 489
+
+
 def test_a_rotation_takes_three_products() -> None:
     """Of 4 products 3 are left for each pair c x - s y, s x + c y of one angle, two sums more for the angle."""
     b = drevo.Builder("two hinges", gravity=(0.3, -9.81, 0.2))

@@ -72,7 +72,11 @@ def compete(
             meta={"formalism": candidate.formalism},
         )  # fmt: skip
 
-    found = candidates(build_tree(model, snap=snap), wanted, formalism, external, objective)
+    tree, plans = (
+        build_tree(model, snap=snap),
+        dict.fromkeys((objective, "add+mul")),
+    )  # a search may miss another's
+    found = [x for plan in plans for x in candidates(tree, wanted, formalism, external, plan)]
     tried = _tried(found, made, price, strict=formalism != "auto")
     if not tried:
         raise TraceError(f"no formalism gives {wanted[0]} for robot {model.name!r}")
