@@ -32,8 +32,6 @@ NEEDS = {
     "learn_inertia.py": "torch",
     "learn_to_run.py": "torch",
     "optimise_trajectory.py": "jax",
-    "quadruped_step.py": "example_robot_data",
-    "reach.py": "example_robot_data",
     "swing_up.py": "casadi",
 }
 LONG = {"quadruped_step.py"}  # compiles for 20 s

@@ -13,6 +13,7 @@ from drevo.model.regularity import singular
 from drevo.model.rotations import from_axis_angle
 from drevo.model.validation import finish
 from drevo.robot.builder import Builder
+from drevo.robot.loading import load
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 BODY = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": np.diag([0.1, 0.2, 0.15])}
@@ -111,6 +112,20 @@ def test_what_mimics_resists_for_its_driver() -> None:
     assert b.model().nv == 1
     still = arm({}).body("other", mimic=("j1", 0.0), **BODY)  # type: ignore[arg-type]
     assert "joint 'j1' of type revolute moves only" in refusal(still)
+
+
+def test_a_warning_stands_at_the_line_of_the_caller() -> None:
+    """However many calls lie between: of a builder, of text that is loaded."""
+    heavy = {"mass": 1.0, "inertia": np.diag([1.0, 1.0, 3.0])}
+    text = (
+        '<robot name="r"><link name="w"/><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
+        'izz="3" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j" type="continuous"><parent link="w"/>'
+        '<child link="a"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    for call in (lambda: arm(heavy).robot(), lambda: load(text)):
+        with pytest.warns(DrevoWarning, match="triangle inequality") as caught:
+            call()
+        assert [w.filename for w in caught] == [__file__]
 
 
 def test_bases() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import warnings
 from collections.abc import Iterable
 from reprlib import Repr
 from typing import Any
@@ -58,6 +61,14 @@ class DrevoWarning(UserWarning):
     """
 
     problems: tuple[str, ...] = ()
+
+
+def warn_caller(told: str | DrevoWarning) -> None:
+    """A DrevoWarning at the line of the first caller outside of this package, however deep it is seen here."""
+    here, level, frame = os.path.dirname(__file__), 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(DrevoWarning(told) if isinstance(told, str) else told, stacklevel=level)
 
 
 def one_of(

@@ -127,7 +127,7 @@ def _tried(
 def _tightened(entry: RankedProgram, price: Price) -> RankedProgram:
     """With the sums of its program regrouped, as often as it saves something; names go where that saves more.
 
-    Then with rotations by three products, where that is less.
+    Then, where products alone count, with rotations by three: a sum more for each product less.
     """
     for names in (True, False):
         while len(entry.program.order()) <= REGROUP:
@@ -136,5 +136,7 @@ def _tightened(entry: RankedProgram, price: Price) -> RankedProgram:
             if now >= entry.price:
                 break
             entry = entry._replace(price=now, program=program)
+    if price is not OBJECTIVES["mul"]:
+        return entry
     turned = with_three_products(entry.program)
     return entry._replace(price=now, program=turned) if (now := price(turned)) < entry.price else entry

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from math import comb, factorial, prod
 from typing import NamedTuple
-from warnings import warn
 
-from ..errors import DrevoWarning, TraceError
+from ..errors import TraceError, warn_caller
 from ..model.description import Model
 
 AFFORDABLE = 1_000_000  # operations
@@ -166,7 +165,7 @@ def require_prompt(what: str, operations: int, budget: float) -> None:
     said = f"{what} has {operations} operations, about {seconds:.0f} s of compiling"
     if seconds > budget:
         raise TraceError(f"{said}; give budget=, the seconds that you have, or take a lower order")
-    warn(f"{said}, once: the code is kept; budget= refuses what takes longer", DrevoWarning, stacklevel=2)
+    warn_caller(f"{said}, once: the code is kept; budget= refuses what takes longer")
 
 
 def _duration(seconds: float) -> str:

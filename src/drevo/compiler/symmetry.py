@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import DrevoWarning, InputError
+from ..errors import InputError, warn_caller
 from ..io.given import number
 from ..mechanics.configuration import random
 from ..mechanics.spatial import Mat, RigidInertia, Sym, Vec, inertia_of
@@ -55,11 +54,10 @@ def symmetrised(model: Model, symmetric: Any) -> Symmetrised:
     worst = float(np.max(np.abs(after - before)) / np.max(np.abs(before)))
     told = f"{shorten([repr(tree.bodies[i].link) for i in sorted(missing)])} taken as symmetric about the joint"
     off, moved = (max(x) for x in zip(*((asymmetry(tree.bodies[i], True), _distance(*pairs[i])) for i in missing)))
-    warnings.warn(
+    warn_caller(
         f"robot {model.name!r}: {told}, as asked: off by {off:.1e} of what is felt of it, its centre of mass by "
-        f"{moved:.1e} m, the mass matrix changes by {worst:.1e} of its largest entry",
-        DrevoWarning, stacklevel=4,
-    )  # fmt: skip
+        f"{moved:.1e} m, the mass matrix changes by {worst:.1e} of its largest entry"
+    )
     return Symmetrised(changed, True, (f"M with {told}, against the robot's own", worst, STATES))
 
 

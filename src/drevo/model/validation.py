@@ -7,13 +7,12 @@ Everything here is linear in the size of the robot and free of recursion.
 from __future__ import annotations
 
 import math
-import warnings
 from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 
-from drevo.errors import DrevoWarning
+from drevo.errors import DrevoWarning, warn_caller
 from drevo.io.given import flag
 from drevo.model.base import put_in_world, with_base
 from drevo.model.description import (
@@ -66,7 +65,7 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
         told = f"left out of contact: pairs of the kinds {kinds}"
         model = replace(model, notes=(*(note for note in model.notes if note != told), told))
     if draft.doubts or draft.unread:
-        warnings.warn(_doubtful(draft), stacklevel=4)
+        warn_caller(_doubtful(draft))
     return model
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.formalisms import common_algorithm
-from ..errors import DrevoWarning, ModelError
+from ..errors import DrevoWarning, ModelError, warn_caller
 from ..io.packages import package
 from ..io.saving import ready, saving
 from ..io.version import VERSION
@@ -87,7 +87,7 @@ def refuse_losses(model: Model, written: Written, how: str, lossy: bool) -> None
             "with lossy=True without what cannot be said"
         )
     if missing := [*written.lost, *written.left_out]:
-        warnings.warn(DrevoWarning(f"robot {model.name!r} {how}, without {'; '.join(missing)}"), stacklevel=4)
+        warn_caller(f"robot {model.name!r} {how}, without {'; '.join(missing)}")
 
 
 def _loaded(text: str, suffix: str) -> Model:

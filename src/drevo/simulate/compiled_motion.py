@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ from ..codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
 from ..codegen.runtime.key import request
 from ..compiler.pivots import require_regular
 from ..compiler.rolled import forces_by_joint, is_large
-from ..errors import DrevoWarning
+from ..errors import warn_caller
 from ..model.description import Model
 from .control import Control, law_digest
 from .engine import add_engine
@@ -70,7 +69,7 @@ def compile_motion(
         return CompiledMotion(model, control, driven, rule)
     except UNMADE as error:
         require_unmade(error)
-        warnings.warn(f"motions run in Python, some hundred times slower: {error}", DrevoWarning, stacklevel=6)
+        warn_caller(f"motions run in Python, some hundred times slower: {error}")
         return None
 
 

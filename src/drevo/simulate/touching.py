@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from functools import partial
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import DrevoWarning, InputError, NumericsError, one_of
+from ..errors import InputError, NumericsError, one_of, warn_caller
 from ..io.asked import asked
 from ..io.given import Array, seconds, whole
 from ..model.dynamics import Dynamics
@@ -81,7 +80,7 @@ def _tell_unsettled(residual: Array, interval: float) -> None:
     if worst > UNSETTLED:
         when = interval * np.unravel_index(int(residual.argmax()), residual.shape)[0]
         told = f"simulate: until t = {when:g} s the impulses of a step leave a residual of {worst:.2g} m/s"
-        warn(f"{told}; the table's residual says where: take a shorter step", DrevoWarning, stacklevel=4)
+        warn_caller(f"{told}; the table's residual says where: take a shorter step")
 
 
 def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Array:

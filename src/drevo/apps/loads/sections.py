@@ -12,7 +12,6 @@ outboard one.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from ...codegen.emit.picture import Figure, Pictured
 from ...codegen.emit.plot import Curve, Panel
 from ...constrained import Contacts, matvec
 from ...constrained.constraint import Constraint
-from ...errors import DrevoWarning, NumericsError
+from ...errors import NumericsError, warn_caller
 from ...io.given import Array, finite, within_reach
 from ...io.reprs import result
 from ...mechanics.configuration import state
@@ -102,7 +101,7 @@ def section_motion(
     q, v, a = _states(robot, q, v, a)
     if pulling := [tendon.name for tendon in robot.model.tendons if tendon.segments and tendon.pulls]:
         without = f"loads in sections are without the pull of the tendons {listed(pulling)} on the links"
-        warnings.warn(DrevoWarning(without), stacklevel=2)
+        warn_caller(without)
     cut = _cut(robot.model, link, [s], span, distribution)
     T, V, A = _motion(robot, link)(q, v, a)
     R, c = T[..., :3, :3], cut.span.points(cut.s)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...constrained import matvec
-from ...errors import DrevoWarning, InputError, NumericsError, shown
+from ...errors import InputError, NumericsError, shown, warn_caller
 from ...io.given import Array, finite
 from ...io.reprs import result
 from ...model.description import Joint, Model
@@ -79,7 +78,7 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
     if any(model.gravity[:2]) or not model.gravity[2] < 0.0:
         raise InputError(f"gravity is {model.gravity}; a walk on the ground z = 0 needs it along -z")
     if outside := _pushing(model):
-        warnings.warn(DrevoWarning(f"walking: robot {robot.name!r} walks without {outside}"), stacklevel=4)
+        warn_caller(f"walking: robot {robot.name!r} walks without {outside}")
     given = soles(robot, feet)
     for link in given:
         if link not in robot.link_names:

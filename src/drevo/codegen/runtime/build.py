@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import struct
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import DrevoWarning, EmitError, InputError, one_of
+from ...errors import EmitError, InputError, one_of, warn_caller
 from ...io.given import flag
 from ..emit.objects import ObjectLayout
 from . import cache, native
@@ -97,7 +96,7 @@ def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache
         require_unmade(error)
         program = make()
         text = f"{program.name} runs without machine code, a thousand times slower: {error}"
-        warnings.warn(text, DrevoWarning, stacklevel=5)
+        warn_caller(text)
         return Built(manifest_of(program, spec), None, program)
 
 

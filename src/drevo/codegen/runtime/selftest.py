@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
-from ...errors import DrevoWarning, InputError
+from ...errors import InputError, warn_caller
 from .arguments import NamedShape
 from .build import Manifest
 
@@ -44,11 +43,9 @@ def trusted(function: Tested, entry: Callable[..., Any]) -> bool:
     if not passed:
         passed.append(all(same(function, entry, *case) for case in cases(function)))
         if not passed[0]:
-            warnings.warn(
+            warn_caller(
                 "compiled functions are called by way of ctypes, some microseconds slower: on this interpreter "
-                "their own entry did not pass its self-test",
-                DrevoWarning,
-                stacklevel=6,
+                "their own entry did not pass its self-test"
             )
     return passed[0]
 

@@ -8,7 +8,6 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
 from numpy.typing import ArrayLike
 
@@ -19,7 +18,7 @@ from ...compiler.compile import make_program, recipe_of
 from ...compiler.live import configuration_input, live_function, live_inputs, live_units, live_values
 from ...compiler.manifold import program as motion_on
 from ...compiler.write_out import quantity_equations
-from ...errors import DrevoError, DrevoWarning, InputError
+from ...errors import DrevoError, InputError, warn_caller
 from ...io.saving import saving
 from ...mechanics.configuration import neutral, state
 from ...model.description import Model
@@ -81,7 +80,7 @@ def live_robot(
         passive=any(j.dynamics and j.dynamics.passive for j in model.joints), walls=_walls(model),
     )  # fmt: skip
     if missing := meshes.told():
-        warn(missing, DrevoWarning, stacklevel=4)
+        warn_caller(missing)
     parts = [x for x in page_parts(sequence, facts, Live(slots, {})) if x[0] not in ("inputs", "mechanism")]
     body = (
         f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{SETTINGS}{before}"

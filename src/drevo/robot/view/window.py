@@ -9,12 +9,11 @@ from html import escape
 from pathlib import Path
 from threading import Event, RLock, Thread
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import DrevoError, DrevoWarning, InputError
+from ...errors import DrevoError, InputError, warn_caller
 from ...io.given import Array
 from ...io.packages import package
 from ...io.saving import saving
@@ -139,7 +138,7 @@ class Window:
         server.scene.set_up_direction(tuple(up / np.linalg.norm(up)))
         self.scene = SceneRobot(server.scene, self.model, meshes, self.robot.poses(self._q))
         if missing := meshes.told():
-            warn(missing, DrevoWarning, stacklevel=4)
+            warn_caller(missing)
         server.scene.add_grid("/ground", infinite_grid=True, cell_size=_round(self.scene.size / 10),
                               section_size=_round(self.scene.size / 2))  # fmt: skip
         middle = np.mean([T[:3, 3] for T in self.scene.places.values()], axis=0)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.runtime.function import Function, Spec
 from ...compiler.request import requested
-from ...errors import DrevoWarning, InputError, one_of
+from ...errors import InputError, one_of, warn_caller
 from ...io.given import finite, leading, number, seconds
 from ...mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from ...model.description import Model
@@ -69,7 +68,7 @@ def _places(
     if not 0 < len(balls) <= MOST_PLACES:
         raise InputError(f"{what}: name the links that matter, touching=[..], or take law='soft'")
     links = ", ".join(dict.fromkeys(x.geoms[1].link for x in balls))
-    warn(f"{what}: only the spheres of {links} touch; name others by touching=[..]", DrevoWarning, stacklevel=5)
+    warn_caller(f"{what}: only the spheres of {links} touch; name others by touching=[..]")
     return balls
 
 
