@@ -142,6 +142,12 @@ def test_a_new_language_is_a_row_and_a_module(monkeypatch: pytest.MonkeyPatch) -
     assert run("write-out", "three-link", "gravity", "--to", "plain").output.strip().endswith(" lines")
 
 
+def test_latex_in_two_columns() -> None:
+    result = run("write-out", "three-link", "mass_matrix", "--to", "latex", "--columns", "2")
+    assert result.exit_code == 0 and "twocolumn" in result.stdout
+    assert run("write-out", "three-link", "gravity", "--to", "latex", "--columns", "3").exit_code == 2
+
+
 def test_write_out_to_a_file_by_its_suffix(tmp_path: Path) -> None:
     path = tmp_path / "m.py"
     result = run("write-out", "three-link", "mass_matrix", "-o", str(path))

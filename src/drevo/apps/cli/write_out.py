@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...codegen.emit.languages import BY_ENDING, LANGUAGES
 from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, progress
+
+if TYPE_CHECKING:
+    from ...compiler.derivation import Derivation
 
 TARGETS = (*LANGUAGES, "sympy")
 
@@ -31,6 +34,7 @@ def write_out(
     sequence: Annotated[str, option("Order of work in Telegin's mass matrix: paper, reuse or merged.")] = "",
     mode: Annotated[str, option("Approximation in Alyushin's kinetic energy: A, B or C (not exact).")] = "",
     wrt: Annotated[str, option("A derivative by q, v, a, tau or t, such as q or q,v.")] = "",
+    columns: Annotated[int, option("Of LaTeX: lines for a page of one column, or of two.", min=1, max=2)] = 1,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
@@ -50,12 +54,18 @@ def write_out(
         step(quantity)
         d = derive(load_robot(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)
         step(target)
-        text = d.html() if target == "html" else str(d.sympy()) if target == "sympy" else d.text(target)
+        text = _text(d, target, columns)
     if output is not None:
         with saving("a derivation", output, endings) as file:
             file.write_text(text, encoding="utf-8", newline="\n")
     about = {"robot": robot, "quantity": quantity, "format": target, "formalism": d.formalism, "counts": d.counts}
     _tell(about, text, output, as_json)
+
+
+def _text(d: Derivation, target: str, columns: int) -> str:
+    if target == "latex":
+        return d.latex(columns)
+    return d.html() if target == "html" else str(d.sympy()) if target == "sympy" else d.text(target)
 
 
 def _tell(about: dict[str, Any], text: str, output: Path | None, as_json: bool) -> None:
