@@ -23,6 +23,7 @@ from ..model.description import Model
 
 RATE, ACCELERATION = 3.0, 10.0  # how far sliders of rates and accelerations go, in rad and m
 REACH = {"v": RATE, "a": ACCELERATION, "tau": 100.0, "f_ext": 100.0}
+QUICK = 20_000  # steps: browsers put code in order themselves, but take 50,000 variables of a function at most
 PROMPT = 6_000  # steps that are compiled in about a second
 AT_FIRST = 0.5  # where sliders stand: at zero little is to be seen
 
@@ -32,7 +33,8 @@ def live_function(program: Program) -> LiveFunction:
     low = lower(replace(program, guards=(), across=None), parameters=bool(program.parameters), fma=False)
     if len(low.steps) > LONGEST:
         raise EmitError(f"{program.name} has {len(low.steps)} steps, more than the {LONGEST} of a live page")
-    made = compiled_for(MACHINES["wasm"], low, "double", False, FUNCTION, alone=True)
+    effort = 0 if len(low.steps) <= QUICK else 2
+    made = compiled_for(MACHINES["wasm"], low, "double", False, FUNCTION, alone=True, effort=effort)
     return LiveFunction(made.data, low)
 
 

@@ -121,15 +121,15 @@ def page_head(facts: About) -> str:
     return f'<header><h1>{what}<small>{robot}</small></h1>{by}<div class="counts">{cards}</div>{note}</header>'
 
 
-def page_parts(sequence: Sequence, facts: About, live: Live = STILL) -> list[PagePart]:
-    """Everything but the code."""
+def page_parts(sequence: Sequence, facts: About, live: Live = STILL, robot: bool = False) -> list[PagePart]:
+    """Everything but the code. robot: of a page that draws the robot and has its sliders, so without either."""
     if "parameters" not in live.sliders:  # where they move, so does what papers print as a number
         sequence, facts = as_printed(sequence, facts)
     style = html_style(facts.digits)
     parts: list[PagePart] = [("symbols", "Symbols", _symbols(sequence, facts))]
-    if facts.coordinates or live.sliders:
+    if not robot and (facts.coordinates or live.sliders):
         parts.append(("inputs", "Inputs", _inputs(sequence, facts, live)))
-    if facts.drawing is not None:
+    if facts.drawing is not None and not robot:
         parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
     given = _given(facts, style)
     if any(sequence.used):

@@ -80,9 +80,12 @@ class Compiled(NamedTuple):
 
 
 def compiled_for(
-    machine: Machine, low: Lowered, scalar: str, fused: bool, name: str, alone: bool = False
+    machine: Machine, low: Lowered, scalar: str, fused: bool, name: str, alone: bool = False, effort: int = 2
 ) -> Compiled:
-    """The lowered program as a file of that machine. alone: the function of one sample, without those of many."""
+    """The lowered program as a file of that machine. alone: the function of one sample, without those of many.
+
+    effort: of LLVM's back end, 0 to 2.
+    """
     lanes = 1 if alone else max(1, machine.wide // (8 if scalar == "double" else 4))
     target = Target(scalar, lanes, fused, splat=True, check=False, prefetch=False)
     if machine.ending == ".ptx":
@@ -91,7 +94,7 @@ def compiled_for(
         text = portable_text(low, target, name, machine.integer, alone)
     with LOCK:
         native.keep_order()
-        listing, obj = _built(machine, text)
+        listing, obj = _built(machine, text, effort)
     if machine.ending == ".ptx":
         return Compiled(listing.encode(), len(listing), 0, 0)
     found = _instructions(listing, name)
@@ -104,7 +107,7 @@ def compiled_for(
     return Compiled(with_any_floats(obj), loaded_size(obj), len(found), cycles)
 
 
-def _built(machine: Machine, text: str) -> tuple[str, bytes]:
+def _built(machine: Machine, text: str, effort: int) -> tuple[str, bytes]:
     """Assembly and object code; all calls inlined, no other pass: the graph is folded and shared already."""
     import llvmlite.binding as llvm
 
@@ -113,7 +116,7 @@ def _built(machine: Machine, text: str) -> tuple[str, bytes]:
     try:
         target = llvm.Target.from_triple(machine.triple)
         made = target.create_target_machine(
-            cpu=machine.cpu, features=machine.features, opt=2, **dict(machine.options)
+            cpu=machine.cpu, features=machine.features, opt=effort, **dict(machine.options)
         )
         module = llvm.parse_assembly(f'target triple = "{machine.triple}"\n{text}')
         passes = llvm.create_new_module_pass_manager()

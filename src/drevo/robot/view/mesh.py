@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,25 +74,35 @@ class MeshFiles:
 
 def coarser(points: Array, faces: Array, most: int) -> tuple[Array, Array]:
     """About the same surface in at most so many triangles, if that can be: points of a cell become their mean."""
-    points, faces = _merged(points, faces, np.unique(points, axis=0, return_inverse=True)[1])
-    cells, low = FINEST, points.min(0)
-    size = float(np.ptp(points, axis=0).max()) or 1.0
-    p, f = points, faces
-    while len(f) > most and cells >= COARSEST:
-        place = np.floor((points - low) * (cells / size)).astype(np.int64)
-        p, f = _merged(points, faces, np.unique(place, axis=0, return_inverse=True)[1])
-        cells = int(cells * 0.85)
-    return p, f
+    low, size = points.min(0), float(np.ptp(points, axis=0).max()) or 1.0
+    points, faces = _merged(points, faces, (points - low) * (2 * STEPS / size))
+    if len(faces) <= most:
+        return points, faces
+    cells = [FINEST]
+    while cells[-1] * 0.85 >= COARSEST:
+        cells.append(int(cells[-1] * 0.85))
+    found: dict[int, tuple[Array, Array]] = {}
+
+    def fewer(k: int) -> int:
+        found[k] = _merged(points, faces, (points - low) * (cells[k] / size))
+        return -len(found[k][1])
+
+    first = bisect_left(range(len(cells) - 1), -most, key=fewer)
+    if first not in found:
+        fewer(first)
+    return found[first]
 
 
-def _merged(points: Array, faces: Array, of: Array) -> tuple[Array, Array]:
-    """Points by their groups, and the triangles that are left."""
-    of = of.ravel()
+def _merged(points: Array, faces: Array, place: Array) -> tuple[Array, Array]:
+    """Points by the cell of their place, and the triangles that are left."""
+    x, y, z = place.astype(np.int64).T
+    of = np.unique((x << 40) | (y << 20) | z, return_inverse=True)[1].ravel()
     count = np.bincount(of)
     means = np.stack([np.bincount(of, points[:, k]) / count for k in range(3)], axis=1)
     f = of[faces]
     f = f[(f[:, 0] != f[:, 1]) & (f[:, 1] != f[:, 2]) & (f[:, 2] != f[:, 0])]
-    return means, f[np.unique(np.sort(f, axis=1), axis=0, return_index=True)[1]] if len(f) else f
+    a, b, c = np.sort(f, axis=1).T
+    return means, f[np.unique((a << 42) | (b << 21) | c, return_index=True)[1]]
 
 
 def in_steps(points: Array, faces: Array) -> dict[str, Any]:

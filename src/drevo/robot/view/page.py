@@ -17,7 +17,7 @@ from ...codegen.emit.live import SETTINGS, LiveFunction, LiveInput, data_of, doc
 from ...compiler.compile import make_program, recipe_of
 from ...compiler.live import configuration_input, live_function, live_inputs, live_units, live_values
 from ...compiler.manifold import program as motion_on
-from ...compiler.write_out import quantity_equations
+from ...compiler.write_out import quantity_equations, uncollected
 from ...errors import DrevoError, InputError, warn_caller
 from ...io.saving import saving
 from ...mechanics.configuration import neutral, state
@@ -52,6 +52,7 @@ def export_page(
     return file
 
 
+@uncollected()
 def live_robot(
     model: Model,
     quantity: str = "inverse_dynamics",
@@ -81,7 +82,7 @@ def live_robot(
     )  # fmt: skip
     if missing := meshes.told():
         warn_caller(missing)
-    parts = [x for x in page_parts(sequence, facts, Live(slots, {})) if x[0] not in ("inputs", "mechanism")]
+    parts = page_parts(sequence, facts, Live(slots, {}), robot=True)
     body = (
         f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{SETTINGS}{before}"
         f"{_panels(model, functions, notes)}{page_body([*parts, code_part(sequence, facts)])}</main>"
