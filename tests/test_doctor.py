@@ -21,7 +21,10 @@ from drevo.apps.doctor.findings import KINDS, SEVERITIES
 from drevo.apps.doctor.masses import mirrored
 from drevo.apps.doctor.nearest import consistent, log_cholesky, twins_of
 from drevo.errors import DrevoError, InputError, ModelError
+from drevo.io.plain_edit import add_value, spots_of, take_away
+from drevo.io.xml_edit import edited
 from drevo.model.description import Inertial
+from drevo.model.loaders.native import read_plain, to_json
 
 Rng = np.random.Generator
 
@@ -251,6 +254,207 @@ def test_a_repair_touches_no_other_byte(tmp_path: Path) -> None:
     expected = text.replace("upper = '-1.5'\r\n  lower='1.25'", 'upper = "1.25"\r\n  lower="-1.5"')
     assert (tmp_path / "b.urdf").read_bytes() == expected.encode()
     assert [c.rpartition(", ")[2] for c in found.changes] == ["1.25 -> -1.5", "-1.5 -> 1.25"]
+
+
+# --- the same in SDF, JSON and TOML ----------------------------------------------------------------------------
+
+Plain = dict[str, Any]
+
+
+def named(rows: list[Plain], name: str) -> Plain:
+    return next(row for row in rows if row["name"] == name)
+
+
+def scaled(x: Any, factor: float) -> Any:
+    return [scaled(part, factor) for part in x] if isinstance(x, list) else factor * x
+
+
+def plant_in(part: str, name: str, *path: str, value: Any) -> Callable[[Plain], None]:
+    """One value of a link or a joint replaced, or made from what stood there."""
+
+    def plant(plain: Plain) -> None:
+        held: Any = named(plain[part], name)
+        for key in path[:-1]:
+            held = held[key]
+        held[path[-1]] = value(held.get(path[-1])) if callable(value) else value
+
+    return plant
+
+
+def tensor_times(factor: float) -> Callable[[Plain], None]:
+    return plant_in("links", "body0", "inertial", "tensor", value=lambda t: scaled(t, factor))
+
+
+def no_file(shapes: list[Plain]) -> list[Plain]:
+    return [*shapes, {"kind": "mesh", "size": [1, 1, 1], "uri": "CUBE.STL"}]
+
+
+def flat(body: Plain) -> None:
+    """A cube's tensor with one moment that no body has beside the others."""
+    x = body["tensor"][0][0]
+    body["tensor"] = [[x, 0, 0], [0, x, 0], [0, 0, 2.9 * x]]
+
+
+def no_way(limit: Plain) -> None:
+    limit.update(lower=0, upper=0)
+
+
+def one_name(part: str, first: str, second: str) -> Callable[[Plain], None]:
+    def plant(plain: Plain) -> None:
+        named(plain[part], second)["name"] = first
+        if part == "links":
+            next(row for row in plain["joints"] if row["child"] == second)["child"] = first
+
+    return plant
+
+
+INNER: dict[str, tuple[str, Callable[[Plain], None]]] = {
+    "negative mass": ("mass", plant_in("links", "body0", "inertial", "mass", value=lambda m: -m)),
+    "mass in grams": ("unit", plant_in("links", "body0", "inertial", "mass", value=lambda m: 1e3 * m)),
+    "tensor not positive": ("moments", tensor_times(-1)),
+    "triangle inequality": ("triangle", lambda plain: flat(named(plain["links"], "body0")["inertial"])),
+    "tensor in kg mm^2": ("unit", tensor_times(1e6)),
+    "centre outside": ("centre", plant_in("links", "body0", "inertial", "com", value=[0.9, 0.1, -0.2])),
+    "twins differ": ("twins", plant_in("links", "left_arm0", "inertial", "mass", value=lambda m: 1.2 * m)),
+    "limits crossed": ("limits", plant_in("joints", "joint0", "limit", "lower", value=2.5)),
+    "no range": ("limits-zero", lambda plain: no_way(named(plain["joints"], "left_joint0")["limit"])),
+    "mimic cycle": ("mimic-cycle", plant_in("joints", "finger0", "mimic", value={"joint": "finger1"})),
+    "a joint's name twice": ("names", one_name("joints", "left_joint0", "right_joint0")),
+    "a link's name twice": ("names", one_name("links", "tip0", "tip1")),
+    "mesh not found": ("mesh", plant_in("links", "base", "shapes", value=no_file)),
+}  # fmt: skip
+
+
+def inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {inline(x)}" for k, x in value.items()) + "}"
+    return f"[{', '.join(map(inline, value))}]" if isinstance(value, list) else json.dumps(value)
+
+
+def as_toml(plain: Plain, style: str) -> str:
+    """TOML with inner tables on one line, under headers, or by dotted keys; comments everywhere."""
+    lines = [f"{k} = {inline(x)}  # {k}" for k, x in plain.items() if k not in ("links", "joints")]
+    for part in ("links", "joints"):
+        for row in plain[part]:
+            inner = {k: x for k, x in row.items() if isinstance(x, dict) and style != "inline"}
+            lines += ["", f"[[ {part} ]] # one"] + [
+                f"  {k} = {inline(x)}# {k}" for k, x in row.items() if k not in inner
+            ]
+            for k, x in inner.items():
+                head = f"{k}." if style == "dotted" else ""
+                lines += [f"[{part}.{k}]"] * (not head) + [
+                    f'{head}"{n}" = {inline(y)} # {n}' for n, y in x.items()
+                ]
+    return "\r\n".join(lines) + "\r\n"
+
+
+def as_sdf(plain: Plain, model: drevo.Robot, path: Path) -> None:
+    """The sound robot as SDF, with what differs in the plain one put into its elements."""
+    model.save(path)
+    tree, sound = ET.parse(path), json.loads(to_json(model.model))
+    root = tree.getroot()
+    for part, tag in (("links", "link"), ("joints", "joint")):
+        for was, row in zip(sound[part], plain[part]):
+            found = next((e for e in root.iter(tag) if e.get("name") == was["name"]), None)
+            if was == row or found is None:
+                continue
+            into_sdf(found, was, row)
+            if row["name"] != was["name"]:
+                found.set("name", row["name"])
+    tree.write(path)
+
+
+def into_sdf(found: ET.Element, was: Plain, row: Plain) -> None:
+    def put(path: str, value: Any) -> None:
+        held = found.find(path)
+        assert held is not None, path
+        held.text = str(value)
+
+    body, limit = row.get("inertial", {}), row.get("limit", {})
+    if body != was.get("inertial", {}):
+        put("inertial/mass", body["mass"])
+        put("inertial/pose", " ".join(map(repr, [*body["com"], 0, 0, 0])))
+        for name, (i, j) in zip(INERTIA.split(), ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
+            put(f"inertial/inertia/{name}", body["tensor"][i][j])
+    for name in limit if limit != was.get("limit", {}) else ():
+        put(f"axis/limit/{name}", limit[name])
+    if row.get("mimic") != was.get("mimic"):
+        ET.SubElement(found.find("axis"), "mimic", row["mimic"])  # type: ignore[arg-type]
+    if row.get("child") != was.get("child"):
+        put("child", row["child"])
+    for shape in row.get("shapes", [])[len(was.get("shapes", [])) :]:
+        mesh = ET.SubElement(ET.SubElement(ET.SubElement(found, "visual", name="more"), "geometry"), "mesh")
+        ET.SubElement(mesh, "uri").text = shape["uri"]
+
+
+def leaves(value: Any, path: str = "") -> dict[str, Any]:
+    """Every number and text of a file by its place."""
+    if isinstance(value, ET.Element):
+        inside = {
+            f"{tag}.{k}": child for tag in {c.tag for c in value} for k, child in enumerate(value.findall(tag))
+        }
+        value = {**value.attrib, **inside, "": (value.text or "").strip()}
+    if isinstance(value, (dict, list)):
+        rows = value.items() if isinstance(value, dict) else enumerate(value)
+        return {name: x for k, part in rows for name, x in leaves(part, f"{path}/{k}").items()}
+    return {path: value}
+
+
+WAYS = ("sdf", "json", "inline", "header", "dotted")
+
+
+@pytest.mark.parametrize("what", INNER)
+def test_other_formats_are_mended(what: str, tmp_path: Path) -> None:
+    """Every defect in SDF, JSON and TOML as people write it: found, mended, and nothing else is touched."""
+    kind, plant = INNER[what]
+    (tmp_path / "cube.stl").write_bytes(bytes(80) + struct.pack("<I", 0))
+    model = drevo.load(robot(WAYS.index("header")))
+    plain = json.loads(to_json(model.model))
+    plant(plain)
+    for way in WAYS:
+        ill = tmp_path / f"{way}.{way if way in ('sdf', 'json') else 'toml'}"
+        well = ill.with_stem("well")
+        if way == "sdf":
+            as_sdf(plain, model, ill)
+        else:
+            ill.write_bytes((json.dumps(plain, indent=1) if way == "json" else as_toml(plain, way)).encode())
+        assert kind in {f.kind for f in drevo.check(ill)}, (way, str(drevo.check(ill)))
+        after = drevo.check(ill, fix=well)
+        assert not [f for f in after if f.severity != "hint"] and after.changes, (way, str(after), after.changes)
+        drevo.load(well, strict=True)
+        read = {".sdf": lambda p: ET.parse(p).getroot(), ".json": lambda p: json.loads(p.read_text())}.get(
+            ill.suffix, lambda p: read_plain(p.read_bytes(), ".toml")
+        )
+        one, other = leaves(read(ill)), leaves(read(well))
+        changed = {k for k in one.keys() | other.keys() if one.get(k) != other.get(k)}
+        told = " ".join(after.changes)
+        words = {
+            next(w for w in re.findall("[a-z]+", k)[::-1] if w not in ("joint", "multiplier")) for k in changed
+        }
+        assert changed and all(word in told for word in words), (way, changed, after.changes)
+        if way == "header":  # comments and ends of lines too
+            assert (
+                len(set(ill.read_bytes().split(b"\n")) - set(well.read_bytes().split(b"\n"))) <= len(changed) + 1
+            )
+
+
+def test_values_are_changed_where_they_stand(tmp_path: Path) -> None:
+    text = (
+        '{"drevo": 1, "name": "a",\n "links": [{"name": "w"}, {"name": "b", "inertial": {"mass": -2}}], "joints":'
+        ' [\n{"name": "j", "kind": "prismatic", "parent": "w", "child": "b", "limit": {"upper": 1, "lower": 2}}]}'
+    )
+    (tmp_path / "a.json").write_text(text)
+    after = drevo.check(tmp_path / "a.json", fix=tmp_path / "b.json")
+    assert after.sound(strict=True) and len(after.changes) == 3
+    wanted = text.replace("-2", "2.0").replace('"upper": 1, "lower": 2', '"upper": 2.0, "lower": 1.0')
+    assert (tmp_path / "b.json").read_text() == wanted
+    data, toml = b'[[links]]\nname = "b"', b"{a=1,b=2 ,c=3}"
+    table = spots_of(data, ".toml").at("links", 0)
+    assert table and edited(data, [add_value(data, table, "gravcomp", 1.0, True)]) == data + b"\ngravcomp = 1.0"
+    for gone, rest in {"a": b"{b=2 ,c=3}", "b": b"{a=1,c=3}", "c": b"{a=1,b=2}", "ab": b"{c=3}", "bc": b"{a=1}",
+                       "ac": b"{b=2}", "abc": b"{}"}.items():  # fmt: skip
+        table = spots_of(b"x = " + toml, ".toml").at("x")
+        assert table and edited(b"x = " + toml, take_away(toml, table, tuple(gone))) == b"x = " + rest
 
 
 # --- MJCF ------------------------------------------------------------------------------------------------------

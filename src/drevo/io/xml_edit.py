@@ -31,8 +31,18 @@ def set_attribute(data: bytes, element: Element, name: str, value: str | None) -
     return Edit(first, tag.start(2) + given.end(), text)
 
 
+def set_text(data: bytes, element: Element, value: str) -> Edit:
+    """The text of an element that holds no elements, without the white space around it; a comment in it stays."""
+    tag = _start(data, element)
+    if tag[3]:
+        return insert_child(data, element, escape(value))
+    held = data[tag.end() : data.index(b"<", tag.end())]
+    start = tag.end() + len(held) - len(held.lstrip())
+    return Edit(start, max(start, tag.end() + len(held.rstrip())), escape(value).encode())
+
+
 def insert_child(data: bytes, element: Element, text: str) -> Edit:
-    """A new first child."""
+    """A new first child, or the text of an element without any."""
     tag = _start(data, element)
     if tag[3]:
         return Edit(tag.start(3), tag.end(), b">" + text.encode() + b"</" + tag[1] + b">")

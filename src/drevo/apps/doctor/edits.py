@@ -1,15 +1,18 @@
-"""Changes of a description as edits of its text: URDF and MJCF, attribute by attribute."""
+"""Changes of a description as edits of its XML: attributes of URDF and MJCF, texts of elements of SDF."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
-from ...io.xml import Element, Line
-from ...io.xml_edit import Edit, insert_child, remove, set_attribute
-from ...model.description import Inertial
+from ...io.xml import Element, Line, Reader
+from ...io.xml_edit import Edit, insert_child, remove, set_attribute, set_text
+from ...model.description import Inertial, Mat3
+from ...model.loaders.sdf.frames import child_text, read_pose
+from ...model.loaders.unread import true
 from ...model.rotations import from_rpy, matrix_of_quaternion, transpose, turn_tensor
 from .findings import Change
 from .subject import Subject
@@ -38,6 +41,25 @@ class FileText:
         )
         yield set_attribute(self.data, element, name, value), what + how
 
+    def put(self, owner: str, parent: Element, tag: str, value: str | None) -> Iterator[Told]:
+        """The text of one child; nothing where it says that already."""
+        child = parent.first(tag)
+        what = f"{owner}: <{tag}> of <{parent.tag}> on line {(child or parent).line}, "
+        if child is None and value is not None:
+            yield insert_child(self.data, parent, f"<{tag}>{value}</{tag}>"), f"{what}{value} is new"
+        elif child is not None and value is None:
+            yield remove(self.data, child), f"{what}{child.text} is taken away"
+        elif child is not None and value is not None and child.text != value:
+            yield set_text(self.data, child, value), f"{what}{child.text} -> {value}"
+
+    def say(self, owner: str, element: Element, name: str, value: str | None) -> Iterator[Told]:
+        """An attribute, or of SDF a child."""
+        yield from (self.put if self.root.tag == "sdf" else self.set)(owner, element, name, value)
+
+    def edits(self, change: Change) -> list[Told]:
+        """The edits that make a change, each with its sentence; none where this file cannot say it."""
+        return list(WRITERS[change.what](self, change))
+
     def link(self, k: int) -> Element | None:
         """The element of a link; None where it stands in another file, or is none of the file's."""
         tag = "body" if self.root.tag == "mujoco" else "link"
@@ -46,6 +68,17 @@ class FileText:
     def joint(self, k: int) -> Element | None:
         """The element of a joint."""
         return self._element("joint", self.s.draft.joints, k)
+
+    def axis(self, joint: Element) -> Element:
+        """What holds the limits of a joint and whom it follows."""
+        return (joint.first("axis") or joint) if self.root.tag == "sdf" else joint
+
+    def inertial(self, k: int, new: Inertial) -> Iterator[Told]:
+        """The mass, centre and tensor of a link, each where it differs."""
+        link, element = self.s.draft.links[k], self.link(k)
+        inertial = element.first("inertial") if element else None
+        if inertial is not None and link.inertial is not None:
+            yield from INERTIAL[self.root.tag](self, self.s.draft.at(link), inertial, link.inertial, new)
 
     def _element(self, tag: str, things: list[Any], k: int) -> Element | None:
         thing = things[k]
@@ -59,34 +92,27 @@ class FileText:
         return found[same.index(k)] if len(found) == len(same) else None
 
 
-def edits_of(text: FileText, change: Change) -> list[Told]:
-    """The edits that make a change, each with its sentence; none where this file cannot say it."""
-    found = WRITERS[change.what](text, change)
-    return list(found)
+class MendedText(Protocol):
+    """The text of a file of any kind, for the changes that all say alike."""
+
+    s: Subject
+
+    def inertial(self, k: int, new: Inertial) -> Iterator[Told]:
+        """The mass, centre and tensor of a link, each where it differs."""
 
 
-def _inertial(text: FileText, change: Change) -> Iterator[Told]:
-    yield from _one_inertial(text, change.index, change.value)
+def one_inertial(text: MendedText, change: Change) -> Iterator[Told]:
+    """The inertia of one link."""
+    yield from text.inertial(change.index, change.value)
 
 
-def _twins(text: FileText, change: Change) -> Iterator[Told]:
-    both = [list(_one_inertial(text, k, body)) for k, body in change.value]
+def mirrored_pair(text: MendedText, change: Change) -> Iterator[Told]:
+    """The inertias of two links, or of neither."""
+    both = [list(text.inertial(k, body)) for k, body in change.value]
     kept = [text.s.draft.links[k].inertial == body for k, body in change.value]
     if all(edits or same for edits, same in zip(both, kept)):
         for edits in both:
             yield from edits
-
-
-def _one_inertial(text: FileText, k: int, new: Inertial) -> Iterator[Told]:
-    """The mass, centre and tensor of a link, each where it differs."""
-    link, old = text.s.draft.links[k], text.s.draft.links[k].inertial
-    element = text.link(k)
-    inertial = element.first("inertial") if element else None
-    if inertial is None or old is None:
-        return
-    owner = text.s.draft.at(link)
-    write = _mjcf_inertial if text.root.tag == "mujoco" else _urdf_inertial
-    yield from write(text, owner, inertial, old, new)
 
 
 def _urdf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, new: Inertial) -> Iterator[Told]:
@@ -101,14 +127,20 @@ def _urdf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial,
             edit = insert_child(text.data, inertial, f'<origin xyz="{xyz}"/>')
             yield edit, f"{owner}: <origin> of <inertial> on line {inertial.line}, xyz {xyz} is new"
     if inertia and new.tensor != old.tensor:
-        turned = np.array(turn_tensor(transpose(_turn(origin)), new.tensor))
-        for name, at in zip(TENSOR, ENTRIES):
-            value = float(turned[at])
-            noise = abs(value) <= 1e-15 * np.abs(turned).max() and not inertia.get(name).strip("0.")
-            yield from text.set(owner, inertia, name, inertia.get(name) or "0" if noise else _number(value))
+        for name, value in _moments(_turn(origin), new.tensor, inertia.get):
+            yield from text.set(owner, inertia, name, value)
 
 
-def _turn(origin: Element | None) -> Any:
+def _moments(turn: Mat3, tensor: Mat3, given: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """The six elements of a tensor in the axes of a file; zeros as they stand there."""
+    turned = np.array(turn_tensor(transpose(turn), tensor))
+    for name, at in zip(TENSOR, ENTRIES):
+        value = float(turned[at])
+        if abs(value) > 1e-15 * np.abs(turned).max() or given(name).strip("0."):
+            yield name, _number(value)
+
+
+def _turn(origin: Element | None) -> Mat3:
     """The axes of a URDF inertia, as its <origin> turns them."""
     if origin is not None and origin.get("quat_xyzw"):
         x, y, z, w = map(float, origin.get("quat_xyzw").split())
@@ -116,6 +148,21 @@ def _turn(origin: Element | None) -> Any:
     rpy = origin.get("rpy") if origin is not None else ""
     roll, pitch, yaw = map(float, rpy.split() or (0.0, 0.0, 0.0))
     return from_rpy(roll, pitch, yaw)
+
+
+def _sdf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, new: Inertial) -> Iterator[Told]:
+    if true(inertial.get("auto")):
+        return  # what stands in the file is computed from shapes
+    pose = inertial.first("pose")
+    if new.mass != old.mass:
+        yield from text.put(owner, inertial, "mass", _number(new.mass))
+    if new.com != old.com:
+        turn = (pose.text.split()[3:] if pose else []) or ["0", "0", "0"]
+        yield from text.put(owner, inertial, "pose", " ".join([*map(_number, new.com), *turn]))
+    if new.tensor != old.tensor:
+        held = inertial.first("inertia") or inertial
+        for tag, value in _moments(read_pose(Reader(str, owner), pose)[1], new.tensor, partial(child_text, held)):
+            yield from text.put(owner, held, tag, value)
 
 
 def _mjcf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, new: Inertial) -> Iterator[Told]:
@@ -146,22 +193,23 @@ def _limits(text: FileText, change: Change) -> Iterator[Told]:
         parts = element.get("range").split()
         if len(parts) == 2:
             yield from text.set(owner, element, "range", " ".join(reversed(parts)))
-    elif limit := element.first("limit"):
-        low, high = limit.get("lower"), limit.get("upper")
-        yield from text.set(owner, limit, "lower", high)
-        yield from text.set(owner, limit, "upper", low)
+    elif limit := text.axis(element).first("limit"):
+        urdf = text.root.tag == "robot"
+        low, high = (limit.get(x) if urdf else child_text(limit, x) for x in ("lower", "upper"))
+        yield from text.say(owner, limit, "lower", high)
+        yield from text.say(owner, limit, "upper", low)
 
 
 def _continuous(text: FileText, change: Change) -> Iterator[Told]:
     """A revolute joint whose limits are both zero turns without limits."""
     element = text.joint(change.index)
-    limit = element.first("limit") if element and text.root.tag == "robot" else None
+    limit = text.axis(element).first("limit") if element and text.root.tag != "mujoco" else None
     if element is None or limit is None:
         return
     owner = text.s.draft.at(text.s.draft.joints[change.index])
     yield from text.set(owner, element, "type", "continuous")
     for name in ("lower", "upper"):
-        yield from text.set(owner, limit, name, None)
+        yield from text.say(owner, limit, name, None)
 
 
 def _mimic(text: FileText, change: Change) -> Iterator[Told]:
@@ -170,7 +218,7 @@ def _mimic(text: FileText, change: Change) -> Iterator[Told]:
     if element is None:
         return
     owner = text.s.draft.at(text.s.draft.joints[change.index])
-    for mimic in element.all("mimic"):
+    for mimic in text.axis(element).all("mimic"):
         how = f"<mimic joint={mimic.get('joint')!r}> on line {mimic.line} is taken away"
         yield remove(text.data, mimic), f"{owner}: {how}"
 
@@ -182,12 +230,17 @@ def _joint_name(text: FileText, change: Change) -> Iterator[Told]:
 
 def _link_name(text: FileText, change: Change) -> Iterator[Told]:
     """The second link of a name, and the second joint that carries one of that name."""
-    new, carrier = change.value
-    element, joint = text.link(change.index), text.joint(carrier)
-    child = joint.first("child") if joint else None
-    if element and child:
-        yield from text.set(text.s.draft.at(text.s.draft.links[change.index]), element, "name", new)
-        yield from text.set(text.s.draft.at(text.s.draft.joints[carrier]), child, "link", new)
+    link, element = text.s.draft.links[change.index], text.link(change.index)
+    joints = [x for x in text.root.walk() if x.tag == "joint"]
+    said = [(joint, x) for joint in joints for x in joint.all("child") if link.name in (x.get("link"), x.text)]
+    if element and len(said) == 2:
+        joint, child = said[1]
+        yield from text.set(text.s.draft.at(link), element, "name", change.value)
+        owner = f"joint {joint.get('name')!r} (line {joint.line})"
+        if text.root.tag == "robot":
+            yield from text.set(owner, child, "link", change.value)
+        else:
+            yield from text.put(owner, joint, "child", change.value)
 
 
 def _mesh(text: FileText, change: Change) -> Iterator[Told]:
@@ -195,15 +248,18 @@ def _mesh(text: FileText, change: Change) -> Iterator[Told]:
     for element in text.root.walk():
         if element.tag == "mesh" and element.get(attribute) == old:
             yield from text.set("a mesh", element, attribute, new)
+        elif element.tag == "mesh" and child_text(element, attribute) == old:
+            yield from text.put("a mesh", element, attribute, new)
 
 
 def _number(x: float) -> str:
     return repr(float(x))
 
 
+INERTIAL = {"robot": _urdf_inertial, "mujoco": _mjcf_inertial, "sdf": _sdf_inertial}
 WRITERS: dict[str, Callable[[FileText, Change], Iterator[Told]]] = {
-    "inertial": _inertial,
-    "twins": _twins,
+    "inertial": one_inertial,
+    "twins": mirrored_pair,
     "limits": _limits,
     "continuous": _continuous,
     "mimic-cycle": _mimic,

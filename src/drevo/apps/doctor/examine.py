@@ -28,7 +28,7 @@ def check(
 
     robot: a Robot, or what `drevo.load` takes: a path, XML as text, a name. A file is examined as it stands, also
     where it cannot be loaded; a Robot as far as it was read. roots: folders whose files the description may name.
-    fix: a path to write a URDF or MJCF file to, with what can be mended mended and every other byte as it was; the
+    fix: a path to write the file to again, with what can be mended mended and every other byte as it was; the
     findings are then those of the repaired file, and their `changes` list what differs.
     Raises ModelError where the source cannot be read at all, or not be mended.
     """

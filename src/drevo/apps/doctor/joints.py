@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ...io import xml
 from ...io.mesh_files import find_mesh, find_moved
 from ...io.xml import Element
+from ...model.loaders.sdf.frames import child_text
 from .findings import Change, Finding, of_element
 from .subject import Subject
 
@@ -93,32 +94,36 @@ def _number(text: str) -> float:
 def check_meshes(s: Subject) -> Iterator[Finding]:
     """Mesh files that are named and not there."""
     folder, told = s.files.folder, set()
-    if not folder or s.root is None:
+    if not folder or not s.data:
         return
-    for element, attribute, uri in _named(s.root):
-        if uri in told or find_mesh(uri, _mesh_folder(s.root, folder)):
+    beside = _mesh_folder(s.root, folder)
+    for where, line, attribute, uri in _named(s):
+        if uri in told or find_mesh(uri, beside):
             continue
         told.add(uri)
         change, remedy = None, "correct the path, or set ROS_PACKAGE_PATH to where the package stands"
         moved = find_moved(uri, folder)
         if moved:
-            new = os.path.relpath(moved, _mesh_folder(s.root, folder))
+            new = os.path.relpath(moved, beside)
             change, remedy = Change("mesh", 0, (attribute, uri, new)), f"there is {new}: name that"
-        what = f"the mesh file {uri!r} is not found"
-        where, line = f"<{element.tag}> on line {element.line}", int(element.line)
-        yield Finding("warning", "mesh", where, what, remedy, line, change)
+        yield Finding("warning", "mesh", where, f"the mesh file {uri!r} is not found", remedy, line, change)
 
 
-def _named(root: Element) -> Iterator[tuple[Element, str, str]]:
-    """Elements that name a mesh file, the attribute that does, and the name."""
-    attribute = "file" if root.tag == "mujoco" else "filename"
-    for element in root.walk():
-        if element.tag == "mesh" and element.get(attribute):
-            yield element, attribute, element.get(attribute)
+def _named(s: Subject) -> Iterator[tuple[str, int, str, str]]:
+    """What names a mesh file, on which line, the attribute, child or key that does, and the name."""
+    if s.root is None:
+        for link in s.draft.links:
+            yield from ((s.draft.at(link), 0, "uri", shape.uri) for shape in link.shapes if shape.uri)
+        return
+    attribute = {"mujoco": "file", "sdf": "uri"}.get(s.root.tag, "filename")
+    for element in s.root.walk():
+        uri = child_text(element, attribute) if s.root.tag == "sdf" else element.get(attribute)
+        if element.tag == "mesh" and uri:
+            yield f"<{element.tag}> on line {element.line}", int(element.line), attribute, uri
 
 
-def _mesh_folder(root: Element, folder: str) -> str:
+def _mesh_folder(root: Element | None, folder: str) -> str:
     """Where names of meshes count from: of MJCF its meshdir, or assetdir."""
-    compilers = root.all("compiler") if root.tag == "mujoco" else []
+    compilers = root.all("compiler") if root and root.tag == "mujoco" else []
     found = [c.get("meshdir") or c.get("assetdir") for c in compilers]
     return os.path.join(folder, next(filter(None, found), ""))

@@ -11,14 +11,15 @@ from ...io.files import Files, read_regular_file
 from ...io.saving import saving
 from ...io.xml import MAX_BYTES
 from ...io.xml_edit import edited
-from ...model.loaders import read_draft
-from .edits import FileText, edits_of
+from ...model.loaders import SUFFIXES, XACRO, read_draft
+from .edits import FileText
+from .edits_plain import PlainText
 from .findings import KINDS, Findings
 from .rules import findings_about
 from .subject import Subject, subject_of_bytes
 
 ROUNDS = 3 * len(KINDS)  # each mends one kind; what one uncovers, a later one mends
-ENDINGS = (".urdf", ".xml", ".mjcf")
+ENDINGS = tuple(suffix for suffix in SUFFIXES if suffix != XACRO)
 
 
 def fixed(findings: Findings, path: str | PathLike[str]) -> Findings:
@@ -26,8 +27,8 @@ def fixed(findings: Findings, path: str | PathLike[str]) -> Findings:
     source = findings.source
     if not os.path.isfile(source) or os.path.splitext(source)[1].lower() not in ENDINGS:
         raise ModelError(
-            f"{source or findings.robot}: what is mended is a URDF or MJCF file ({', '.join(ENDINGS)}), and this "
-            "robot came from elsewhere; save it as one first (robot.save, drevo convert)"
+            f"{source or findings.robot}: what is mended is a file ({', '.join(ENDINGS)}), and this robot "
+            "came from elsewhere; save it as one first (robot.save, drevo convert)"
         )
     s = _read(read_regular_file(source, MAX_BYTES), source)
     changes: list[str] = []
@@ -45,9 +46,9 @@ def fixed(findings: Findings, path: str | PathLike[str]) -> Findings:
 
 def _round(s: Subject, found: Findings) -> tuple[bytes, list[str]] | None:
     """The text after one kind of finding is mended, and what changed; None where nothing can be."""
-    text = FileText(s)
+    text: PlainText | FileText = PlainText(s) if s.root is None else FileText(s)
     for kind in KINDS:
-        told = [x for f in found.of(kind) if f.change for x in edits_of(text, f.change)]
+        told = [x for f in found.of(kind) if f.change for x in text.edits(f.change)]
         unique = {edit: sentence for edit, sentence in told}
         if unique and (data := edited(s.data, unique)) != s.data:
             return data, list(unique.values())

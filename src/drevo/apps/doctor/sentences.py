@@ -60,12 +60,13 @@ def _mended(kind: str, body: Inertial) -> Inertial:
 
 
 def _renamed(s: Subject, noun: str, name: str) -> Change | None:
-    """Another name for the second of the name; of a link also where the second joint carries it."""
+    """Another name for the second of the name; of a link also where a second joint carries it."""
     names = [thing.name for thing in (s.draft.joints if noun == "joint" else s.draft.links)]
     taken = set(names)
     new = next(f"{name}_{k}" for k in range(2, len(names) + 3) if f"{name}_{k}" not in taken)
     second = [k for k, known in enumerate(names) if known == name][1]
     if noun == "joint":
         return Change("joint name", second, new)
-    carriers = [k for k, joint in enumerate(s.draft.joints) if joint.child == name]
-    return Change("link name", second, (new, carriers[1])) if len(carriers) == 2 else None
+    carried = sum(joint.child == name for joint in s.draft.joints)
+    closed = carried == 1 and s.root is not None and s.root.tag == "sdf"  # the second joint closes a loop there
+    return Change("link name", second, new) if carried == 2 or closed else None
