@@ -37,6 +37,7 @@ class Stages(NamedTuple):
     parts: Mapping[str, Program]
     drive: Callable[[StageCalls], None]
     fill: Callable[[Sequence[Array], Sequence[Array]], None]
+    tested: Sequence[str] = ()
 
     @property
     def steps(self) -> int:
@@ -54,10 +55,11 @@ class StageCalls:
         f = self.f
         return [f.arguments["in"], f.arguments["out"], self.work]
 
-    def call(self, stage: str, here: str = "") -> None:
-        """A stage; here: the block that it calls so."""
+    def call(self, stage: str, here: str | Value = "") -> None:
+        """A stage; here: the block that it calls so, or an address."""
         f = self.f
-        f.call(VOID, f"stage_{stage}", *self._given(), self.at(here) if here else self.work, f.scratch, f.status)
+        place = here if isinstance(here, Value) else self.at(here) if here else self.work
+        f.call(VOID, f"stage_{stage}", *self._given(), place, f.scratch, f.status)
 
     def routine(self, name: str, write: Callable[[StageCalls], None]) -> None:
         """Calls of their own, to be made by `run` from several places."""
@@ -113,7 +115,10 @@ def emit_stages(
     for ports, found in ((low.inputs, whole.inputs), (low.outputs, whole.outputs)):
         at |= {p.name: (x.base[1:], x.offset) for p, x in zip(ports, found)}
     for name, (part, split) in made.items():
-        _add_stage(m, name, part, split, target._replace(prefetch=False), l, at)
+        tested = target._replace(
+            prefetch=False, check=target.check and (_makes(part, at) or name in stages.tested)
+        )
+        _add_stage(m, name, part, split, tested, l, at)
     f = m.function(
         "many", VOID, whole.arguments | {"scratch": ALONE, "status": ALONE}, attributes=' "stackrealign"'
     )
@@ -160,6 +165,11 @@ def _early(low: Lowered) -> list[int]:
     return out
 
 
+def _makes(low: Lowered, at: Mapping[str, tuple[str, int]]) -> bool:
+    """Whether a stage writes results, or tests quaternions."""
+    return bool(low.units) or any(at[_place(p.name, 0)[0]][0] == "out" for p in low.outputs)
+
+
 def _add_stage(
     m: Module,
     name: str,
@@ -174,8 +184,6 @@ def _add_stage(
         base, offset = at[block]
         return Address(f"%{base}", offset + k * l.bytes)
 
-    checked = any(at[_place(p.name, 0)[0]][0] == "out" for p in low.outputs) or low.units
-    target = target._replace(check=target.check and bool(checked))
     arguments = dict.fromkeys(("in", "out", "work", "here"), "ptr")
     ports = Ports(
         l, [address(p.name) for p in low.inputs], [address(p.name) for p in low.outputs], arguments, l.bytes, True

@@ -43,7 +43,7 @@ def evaluation(problem: SoftProblem) -> Evaluation:
     """All stages of a step."""
     e = Evaluation(problem)
     e.sizes["forces"] = 3 * len(e.contacts)
-    Newton(e)
+    e.newton = Newton(e)
     Steps(e)
     s = StageTracer("move", e.sizes)
     s.write(a=[x + s.number("alpha") * y for x, y in zip(s.read("a"), s.read("p"))])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import count
 
-from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows
+from ...mechanics.algorithms.inertia_matrix import Factors
 from ...mechanics.scalar import Scalar, Vector, dot, is_zero, where
 from .packing import of
 from .soft import Answer
@@ -31,7 +31,8 @@ class Newton:
         e.sizes |= {"a": self.n, "r": self.n, "g": self.n, "p": self.n, **dict.fromkeys(SCALARS, 1)}
         e.sizes |= {"pieces": max(1, len(e.rows)), "stiff": max(1, sum(x.group.size**2 for x in e.rows))}
         self.place = {v: i for i, v in enumerate(e.order)}
-        within, every = self._fill(()), self._fill(e.contacts)
+        self.within = within = self._fill(())
+        every = self._fill(e.contacts)
         e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
         self.pattern = _numbered(every)
         e.sizes["H"] = sum(map(len, every))
@@ -152,17 +153,21 @@ class Newton:
 
     def _solve(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
         """p = -H^-1 g, of these entries, slopes along it, and whether it is the last."""
-        H, g, a, r, live = s.read("H"), s.read("g"), s.read("a"), s.read("r"), s.number("live")
-        matrix: SparseRows = [{} for _ in range(self.n)]
-        for i, row in enumerate(rows):
-            for j in row:
-                x, y = self.e.order[i], self.e.order[j]
-                matrix[max(x, y)][min(x, y)] = H[self.pattern[i][j]]
-        p = [-x for x in Factors(matrix, self.e.order).solve(g)]
+        g, a, r, live = s.read("g"), s.read("a"), s.read("r"), s.number("live")
+        p = [-x for x in self.factors(s, rows).solve(g)]
         slope0, energy = dot(g, p), dot(a, [x + y for x, y in zip(r, self.e.efforts(s))])
         last = energy * (CLOSE * CLOSE) + slope0 > 0.0
         s.write(p=p, slope0=slope0, quad=dot(p, self.e.times(self.e.inertia(s), p)), lin=dot(r, p))
         s.write(live=where(last, 0.0, live), alpha=where(live > 0.0, 1.0, 0.0), low=0.0, high=1.0)
+
+    def factors(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> Factors:
+        """Of H with these entries."""
+        H, matrix = s.read("H"), list[dict[int, Scalar]]({} for _ in range(self.n))
+        for i, row in enumerate(rows):
+            for j in row:
+                x, y = self.e.order[i], self.e.order[j]
+                matrix[max(x, y)][min(x, y)] = H[self.pattern[i][j]]
+        return Factors(matrix, self.e.order)
 
     def _along(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """z = B p of a slot."""

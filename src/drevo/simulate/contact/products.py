@@ -19,6 +19,7 @@ from ...model.description import Model
 from .derivatives import step_derivatives
 from .implicit import Linear
 from .implicit_moreau import MoreauLinear, calls_of
+from .jacobian import comes_by_columns, jacobian_program
 from .kernel import STATE, VALUES, Loops, declare, evaluation
 from .moreau import TouchingRobot
 from .moreau_kernel import ImpulseSolver, fill_exactly, load_at, store_at
@@ -39,13 +40,16 @@ def require_one_product(product: Sequence[str], one: bool) -> None:
         raise InputError(f"step: a product is one, {what}")
 
 
-def soft_product_program(problem: SoftProblem, kind: str) -> Program:
+def soft_product_program(problem: SoftProblem, kind: str, rows: bool = False) -> Program:
     """(q, v, tau, [parameters], *w) -> products, after the results of the step where kind is "value_and_..".
 
     "jvp": from tangents of the arguments those of q1 and v1; "vjp": from cotangents of q1 and v1 those of the
-    arguments. Of q and q1 they are of size nv. "jacobian": without w, all rows by each argument.
+    arguments. Of q and q1 they are of size nv. "jacobian": without w, all rows by each argument, one after another
+    unless they come by columns.
     """
     e, mark = evaluation(problem), _mark(kind)
+    if kind == "jacobian" and not rows and comes_by_columns(e):
+        return jacobian_program(e, lambda *given: soft_product_program(problem, kind, True).stages.fill(*given))
     Linear(e, mark)
     e.sizes["parameters"] = len(e.symbols)
     fill = partial(fill_results, e, mark="rows" if kind == "jacobian" else mark)

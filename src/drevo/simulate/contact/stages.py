@@ -234,6 +234,7 @@ class Evaluation:
         self.parts: dict[str, Program] = {}
         self.stages: list[str] = []  # what follows each evaluation of a step
         self.end: Callable[[StageTracer], None] | None = None  # writes the one that ends a step, of one evaluation
+        self.newton: Any = None  # whose matrix is asked for
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
             "dynamics", without_dry_friction(problem.model), parameters=problem.parameters, acting=True
@@ -302,14 +303,17 @@ class Evaluation:
         handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
         self._declare(packs, gaps, [graph.edge(x) for x in near], handed)
 
-    def _slot(self, s: Slot, touch: Proximity, gap: Scalar, columns: Columns, v: Vector) -> Pack:
-        rates, B = basis(s, touch, columns)
-        step, pack = self.problem.step, Pack()
+    def wanted(self, s: Slot, gap: Scalar, u: Vector) -> tuple[list[Scalar], list[Scalar]]:
+        """Of a contact's rows, of the rates u: the accelerations that they want, and D."""
+        step = self.problem.step
         (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)
-        u = [dot(row, [v[r] for r in rates]) for row in B]
         tangent = s.soft.gains(step, True)[1] if s.group.kind == "elliptic" else damp
         ref = [-(damp * u[0]) - K * (d * gap), *(-(tangent * x) for x in u[1:])]
-        D = [where(gap < 0.0, x, 0.0) for x in s.group.stiffness(d, s.weight, self.problem.impratio)]
+        return ref, [where(gap < 0.0, x, 0.0) for x in s.group.stiffness(d, s.weight, self.problem.impratio)]
+
+    def _slot(self, s: Slot, touch: Proximity, gap: Scalar, columns: Columns, v: Vector) -> Pack:
+        (rates, B), pack = basis(s, touch, columns), Pack()
+        ref, D = self.wanted(s, gap, [dot(row, [v[r] for r in rates]) for row in B])
         put = pack.put_all
         axes = put(x for f in touch.frame for x in f)
         self.contacts.append(PackedRows(s.group, rates, [put(row) for row in B], put(ref), put(D), axes))

@@ -1,0 +1,357 @@
+"""The whole Jacobian of a step under the soft law: the columns of dR/dx beside the recursion of the derivatives.
+
+At the accelerations a of a step R(x, a) = ID(x, a) - tau - p - J^T F - joints is zero, and a changes by
+-H^-1 dR/dx, with the matrix H of Newton's method, factorised once for all columns. ID changes by the pairs of
+columns of `mechanics.formalisms.khalil_derivatives`, contacts by what `touched` says of their bodies. Where
+dampers are in the matrix of the step, (M + h B) c = M a, and c changes by that of M a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from ...codegen.emit.ir import I8, Value
+from ...codegen.emit.llvm_stages import StageCalls
+from ...codegen.graph.derivative import tangents
+from ...codegen.graph.node import Expr, Graph
+from ...codegen.graph.program import Input
+from ...codegen.graph.rebuild import part_of_graph
+from ...compiler.tracer import nodes_of, unknowns
+from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows
+from ...mechanics.algorithms.kinematics import WORLD, body_poses
+from ...mechanics.algorithms.passive import passive_slopes
+from ...mechanics.formalisms.khalil_derivatives import Derivatives, body_sweep, columnwise, empty
+from ...mechanics.joints import Force
+from ...mechanics.scalar import Matrix, Scalar, Vector, dot
+from ...mechanics.spatial import ZERO, Vec, skew
+from ...mechanics.tree import Tree
+from .implicit import rates_of_numbers, tangents_of
+from .integrate import in_body, in_world, moved_along
+from .newton import symmetric_of
+from .packing import Pack, Packed, of
+from .stages import HERE, Evaluation, StageTracer, carried_rates, free_joints
+from .touched import (
+    Chain,
+    Pole,
+    chain_of,
+    ground_body,
+    pole_values,
+    six_numbers,
+    squared_by,
+    touch_of,
+    unit_wrenches,
+    wrench_slopes,
+)
+
+MOST = 110  # numbers of the columns that are solved at once
+MAP = 6 + 3 * 36  # of a body: the wrench of its contacts; by its place, its rate and its acceleration, by columns
+
+
+def block_of(graph: Graph, name: str, size: int) -> tuple[Input, list[Expr]]:
+    """A block as an input of a program."""
+    x = unknowns(graph, name, size)
+    return Input(name, (size,), nodes_of(x)), x
+
+
+def side_by_side(nv: int) -> int:
+    """Columns that are solved at once."""
+    return max(k for k in range(1, nv + 1) if nv % k == 0 and (k == 1 or k * nv <= MOST))
+
+
+class BodyMap(NamedTuple):
+    """The wrench of the contacts of a body, about its pole along the world's axes, and how it changes."""
+
+    wrench: Force
+    by_place: Matrix  # six columns of six numbers each
+    by_rate: Matrix
+    by_acceleration: Matrix
+
+    @classmethod
+    def of(cls, x: Sequence[Expr]) -> BodyMap:
+        six = [list(x[k : k + 6]) for k in range(6, MAP, 6)]
+        return cls(Force(Vec(*x[:3]), Vec(*x[3:6])), six[:6], six[6:12], six[12:])
+
+
+class ColumnEnds:
+    """The stages that turn columns of du, the rates of a step, into rows of q1 and v1.
+
+    "turn": how joints that turn freely end, by their coordinates and rates; "ends": its "here" is where the
+    columns stand in the Jacobian.
+    """
+
+    def __init__(self, tree: Tree, sizes: dict[str, int], width: int) -> None:
+        self.tree, self.sizes, self.width, self.nv = tree, sizes, width, tree.nv
+        self.turning = [o for o in tree.owners() if o.nq > o.nv]
+        self.turns: dict[tuple[int, int], Packed] = {}
+        sizes |= {"du": self.nv * width, "dq": self.nv * width}
+
+    def turn(self, s: StageTracer, q: Sequence[Expr], u: Sequence[Scalar], h: float) -> None:
+        """Rows of q1 and of v1, by entries of dq and then of du."""
+        tree, pack, nv = self.tree, Pack(), self.nv
+        u = [s.t.graph.expr(s.t.graph.edge(x)) for x in u]
+        w = in_world(tree, q, u)
+        q1 = moved_along(tree, q, [h * x for x in w])
+        ends = [*q1, *in_body(tree, q1, w)]
+        for o in self.turning:
+            for k in (*range(o.v, o.v + o.nv), *range(nv + o.v, nv + o.v + o.nv)):
+                if k < nv:
+                    way = rates_of_numbers(tree, q, [float(i == k) for i in range(nv)])
+                    rates: dict[int, Scalar] = {
+                        x.edge: d for x, d in zip(q, way) if isinstance(d, Expr) or d != 0.0
+                    }
+                else:
+                    rates = {u[k - nv].edge: 1.0}
+                found = tangents(ends, rates)
+                column = [*tangents_of(tree, q1, found[: tree.nq]), *found[tree.nq :]]
+                for r in (*range(o.v, o.v + o.nv), *range(nv + o.v, nv + o.v + o.nv)):
+                    self.turns[r, k] = pack.put(column[r])
+        self.sizes["turn"] = max(1, len(pack))
+        s.write(turn=pack.values(s.t.graph) or [0.0])
+
+    def rows(self, s: StageTracer, h: float) -> None:
+        """Of the columns side by side."""
+        du, dq, nv = s.read("du"), s.read("dq"), self.nv
+        turn = s.read("turn") if self.turns else []
+        free = {k: o for o in self.turning for k in range(o.v, o.v + o.nv)}
+        out: dict[int, Scalar] = {}
+        for c in range(self.width):
+            own = [*dq[c * nv : c * nv + nv], *du[c * nv : c * nv + nv]]
+            for r in range(nv):
+                ends: list[Scalar] = [own[r] + h * own[nv + r], own[nv + r]]
+                if r in free:
+                    o = free[r]
+                    by = (*range(o.v, o.v + o.nv), *range(nv + o.v, nv + o.v + o.nv))
+                    ends = [
+                        dot([of(turn, self.turns[i, k]) for k in by], [own[k] for k in by]) for i in (r, nv + r)
+                    ]
+                out[r * nv + c], out[(nv + r) * nv + c] = ends
+        s.write_some(HERE, out)
+
+
+class StepColumns:
+    """Adds to an evaluation the stages of its Jacobian; every slot is of one body with the ground."""
+
+    def __init__(self, e: Evaluation) -> None:
+        self.e, self.tree, self.nv, self.graph = e, e.tree, e.nv, e.t.graph
+        self.damped = bool(e.damping)
+        self.width = side_by_side(e.nv)
+        self.group = e.nv * self.width * (1 + self.damped)
+        self.bodies = sorted({ground_body(x.bodies)[0] for x in e.problem.slots})
+        given = {p.name: p.nodes for p in e.t.inputs}
+        self.q, self.v = ([Expr(self.graph, 2 * n) for n in given[k]] for k in ("Q", "V"))
+        self.poses = dict(enumerate(body_poses(self.tree, self.q))) | {-1: WORLD}
+        groups = e.nv // self.width
+        e.sizes |= {f"map_{b}": MAP for b in self.bodies} | {f"pole_{b}": 24 for b in self.bodies}
+        e.sizes |= {"columns": 2 * groups * self.group, "unit": self.group, "c": e.nv, "factors": 1, "damped": 1}
+        self.ends = ColumnEnds(self.tree, e.sizes, self.width)
+        a = block_of(self.graph, "a", e.nv)
+        self.chains = {b: chain_of(self.tree, self.poses, b, (self.v, a[1])) for b in self.bodies}
+        self._poles(a[0])
+        for k in range(len(e.contacts)):
+            self._slot(k)
+        self._factors()
+        self._columns(*a)
+        self.add("solved", self._solved)
+        self.add("turns", self._turns)
+        self.add("ends", lambda s: self.ends.rows(s, e.problem.step))
+
+    def add(self, name: str, write: Callable[[StageTracer], None]) -> None:
+        s = StageTracer(name, self.e.sizes)
+        write(s)
+        self.e.parts[name] = s.t.program()
+
+    def put(self, name: str, inputs: Sequence[Input], outputs: Mapping[str, Sequence[Scalar]]) -> None:
+        """A stage over the graph of the dynamics."""
+        state = [p for p in self.e.t.inputs if p.name in ("Q", "V")]
+        edges = {k: [self.graph.edge(x) for x in values] for k, values in outputs.items()}
+        self.e.parts[name] = part_of_graph(name, self.graph, (*state, *inputs), edges, ())
+
+    # -- contacts -------------------------------------------------------------------------------------------
+
+    def _poles(self, a: Input) -> None:
+        found = {f"pole_{b}": pole_values(self.poses[b], x.motions) for b, x in self.chains.items()}
+        if found:
+            self.put("poles", [a], found)
+
+    def _slot(self, k: int) -> None:
+        """What a slot adds to the map of its body."""
+        e, x, at, slot = self.e, self.e.contacts[k], self.e.records[k], self.e.problem.slots[k]
+        (body, sign), m, graph = ground_body(slot.bodies), x.group.size, Graph()
+        pole = Pole.of(graph, f"pole_{body}", 2)
+        touch = touch_of(slot.touch, body, pole)
+        rows = unit_wrenches(touch, pole.pose, m, sign)
+        y0, packed = unknowns(graph, "y", m), unknowns(graph, "S", m * (m + 1) // 2)
+        here = [Input(f"{HERE}[{i}]", (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
+        S, (V, A) = symmetric_of(x, iter(packed)), pole.motions
+        ref, D = e.wanted(slot, touch.dist - slot.soft.margin, [V.dot(row) for row in rows])
+        far = [A.dot(row) - r - y for row, r, y in zip(rows, ref, y0)]
+        f = [held - dot(row, far) for held, row in zip(x.group.answer(y0, D).force, S)]
+        W = Force(ZERO, ZERO)
+        for row, y in zip(rows, f):
+            W = W + row * y
+        gains = [e.wanted(slot, 0.0, [float(i == j) for j in range(m)])[0][i] for i in range(m)]
+        still = e.wanted(slot, 0.0, [0.0] * m)[0]
+        by_rate = [[-(row[j] * (still[j] - gains[j])) for j in range(m)] for row in S]
+        values = [*six_numbers(W), *(y for force in wrench_slopes(pole, W)[0] for y in six_numbers(force))]
+        for part in (by_rate, [[-y for y in row] for row in S]):
+            values += [y for column in squared_by(rows, part, rows) for y in column]
+        old = block_of(graph, f"map_{body}", MAP)
+        added = {f"map_{body}[{i}]": [graph.edge(o + y)] for i, (o, y) in enumerate(zip(old[1], values))
+                 if isinstance(y, Expr) or y != 0.0}  # fmt: skip
+        inputs = (pole.port, *here, old[0])
+        e.parts[f"slopes_{k}"] = part_of_graph(f"slopes_{k}", graph, inputs, added, ())
+
+    # -- the dynamics ---------------------------------------------------------------------------------------
+
+    def _columns(self, port: Input, a: list[Expr]) -> None:
+        """-dR/dq and -dR/dv by columns, and dM/dq times what dampers take off the accelerations."""
+        tree, maps = self.tree, {b: block_of(self.graph, f"map_{b}", MAP) for b in self.bodies}
+        told = {b: BodyMap.of(x) for b, (_, x) in maps.items()}
+        wrenches = {}
+        for b, x in told.items():
+            R = self.poses[b].R.T
+            wrenches[b] = Force(R @ x.wrench.n, R @ x.wrench.f)
+        felt = [x - y for x, y in zip(a, carried_rates(tree, self.v))]
+        found = swept(tree, self.q, self.v, felt, wrenches)
+        turned_rates(tree, self.v, found)
+        for r, c, by_q, by_v in passive_slopes(tree, self.q, self.v):
+            found.dq[r][c], found.dv[r][c] = found.dq[r][c] - by_q, found.dv[r][c] - by_v
+        for b, x in told.items():
+            pushed(found, self.chains[b], x)
+        self._rows(found, a)
+        inputs, width, nv = [port, *(p for p, _ in maps.values())], self.width, self.nv
+        more: Matrix = [[0.0] * nv for _ in range(nv)]
+        if self.damped:
+            held, kept = block_of(self.graph, "c", nv)
+            inputs.append(held)
+            rest, still = [x - y for x, y in zip(a, kept)], [0.0] * nv
+            more = swept(tree.replace(gravity=ZERO), self.q, still, rest, {}).dq
+        flat: list[Scalar] = []
+        for matrix, beside in ((found.dq, more), (found.dv, [[0.0] * nv for _ in range(nv)])):
+            for first in range(0, nv, width):
+                flat += [-matrix[r][k] for k in range(first, first + width) for r in range(nv)]
+                flat += [beside[r][k] for k in range(first, first + width) for r in range(nv * self.damped)]
+        self.put("columns", inputs, {"columns": flat})
+
+    def _rows(self, found: Derivatives, a: Vector) -> None:
+        """What limits, dry friction and couplings of joints take."""
+        main = self.e.main.values(self.graph)
+        places = {o.v + k: o.q + k for o in self.tree.owners() if o.nq == o.nv for k in range(o.nv)}
+        for x in self.e.rows:
+            B = [[of(main, y) for y in row] for row in x.B]
+            y = [dot(row, [a[r] for r in x.rates]) - of(main, z) for row, z in zip(B, x.ref)]
+            f = x.group.answer(y, [of(main, d) for d in x.D]).force
+            push = [dot([row[i] for row in B], f) for i in range(len(x.rates))]
+            for c in x.rates:
+                leaves = [(self.v[c], found.dv)]
+                leaves += [(self.q[places[c]], found.dq)] if c in places else []
+                for at, out in leaves:
+                    for r, d in zip(x.rates, tangents(push, {at.edge: 1.0})):
+                        out[r][c] = out[r][c] - d
+
+    # -- the solve ------------------------------------------------------------------------------------------
+
+    def _factors(self) -> None:
+        """Of H, and with dampers of M + h B; c, the rates of a step over h."""
+        e, packs = self.e, (Pack(), Pack())
+        s = StageTracer("factors", e.sizes)
+        self.H = e.newton.factors(s, e.newton.within).mapped(packs[0].put)
+        a, out = s.read("a"), {"factors": packs[0].values(s.t.graph)}
+        e.sizes["factors"] = len(packs[0])
+        if self.damped:
+            M = e.inertia(s)
+            for (r, c), b in e.damping.items():
+                M[r][c] = M[r][c] + e.problem.step * of(s.read("main"), b)
+            found = Factors(M, e.order)
+            out["c"] = found.solve(e.times(e.inertia(s), a))
+            self.D = found.mapped(packs[1].put)
+            e.sizes["damped"] = len(packs[1])
+            out["damped"] = packs[1].values(s.t.graph)
+        s.write(**out)
+        e.parts["factors"] = s.t.program()
+
+    def _solved(self, s: StageTracer) -> None:
+        """h dc of the columns side by side."""
+        nv, n = self.nv, self.nv * self.width
+        x, out = s.here(0, self.group), list[Scalar]()
+        H = self.H.mapped(lambda y: of(s.read("factors"), y))
+        for c in range(0, n, nv):
+            da = H.solve(x[c : c + nv])
+            if self.damped:
+                D = self.D.mapped(lambda y: of(s.read("damped"), y))
+                push = self.e.times(self.e.inertia(s), da)
+                da = D.solve([y + z for y, z in zip(push, x[n + c : n + c + nv])])
+            out += [self.e.problem.step * y for y in da]
+        s.write(du=out)
+
+    def _turns(self, s: StageTracer) -> None:
+        h, c = self.e.problem.step, s.read("c" if self.damped else "a")
+        self.ends.turn(s, s.read("Q"), [x + h * y for x, y in zip(s.read("V"), c)], h)
+
+
+def swept(tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Mapping[int, Force]) -> Derivatives:
+    """Of ID less what wrenches exert that go along with their bodies, in those bodies' axes."""
+    out = empty(tree)
+    for _ in columnwise(body_sweep(tree, q, v, a, wrenches), out):
+        pass
+    return out
+
+
+def turned_rates(tree: Tree, v: Vector, found: Derivatives) -> None:
+    """Accelerations of free joints along axes that stand lack w x v."""
+    for _, k in free_joints(tree):
+        M: SparseRows = found.M
+        lin, ang = skew(Vec(*v[k : k + 3])), skew(Vec(*v[k + 3 : k + 6]))
+        for r in range(tree.nv):
+            row = [M[max(r, k + i)].get(min(r, k + i), 0.0) for i in range(3)]
+            for c in range(3):
+                found.dv[r][k + c] = found.dv[r][k + c] - dot(row, [ang[i][c] for i in range(3)])
+                found.dv[r][k + 3 + c] = found.dv[r][k + 3 + c] + dot(row, [lin[i][c] for i in range(3)])
+
+
+def pushed(found: Derivatives, chain: Chain, x: BodyMap) -> None:
+    """What the contacts of a body take as they change."""
+    for c, column in chain.columns.items():
+        rate, acceleration = (six_numbers(y) for y in column.carried)
+        S = six_numbers(column.S)
+        by_q, by_v = (
+            [dot([m[k][r] for k in range(6)], y) for r in range(6)] for m, y in ((x.by_place, S), (x.by_rate, S))
+        )
+        for m, y in ((x.by_rate, rate), (x.by_acceleration, acceleration)):
+            by_q = [z + dot([m[k][r] for k in range(6)], y) for r, z in enumerate(by_q)]
+        for r, row in chain.columns.items():
+            s = six_numbers(row.S)
+            found.dq[r][c] = found.dq[r][c] - dot(s, by_q)
+            found.dv[r][c] = found.dv[r][c] - dot(s, by_v)
+
+
+def write_columns(c: StageCalls, nv: int, width: int, group: int) -> None:
+    """All columns of a Jacobian: by_q, by_v and by_tau."""
+    one, many = c.f.const(c.l.type, 1.0), width * nv
+
+    def place(block: str, k: Value | int) -> Value:
+        return c.at(block).at(k * c.l.bytes, I8)
+
+    for name, size in (("unit", group), ("dq", many)):
+        c.fill(0.0, name, 0, size)
+    for part, x in enumerate(("q", "v", "tau")):
+        with c.f.loop(nv // width, some=True) as i:
+            first = i.i * width
+            diagonal = [first + (k * nv + k) for k in range(width)]
+            if x == "tau":
+                for at in diagonal:
+                    place("unit", at).store(one, c.l.bytes)
+            c.call(
+                "solved", c.at("unit") if x == "tau" else place("columns", (i.i + part * (nv // width)) * group)
+            )
+            for at in diagonal:
+                if x == "q":
+                    place("dq", at).store(one, c.l.bytes)
+                if x == "v":
+                    old = place("du", at).load(c.l.type, c.l.bytes)
+                    place("du", at).store(old + one, c.l.bytes)
+            c.call("ends", place(f"by_{x}", first))
+            zero = c.f.const(c.l.type, 0.0)
+            for at in diagonal if x != "v" else ():
+                place("unit" if x == "tau" else "dq", at).store(zero, c.l.bytes)

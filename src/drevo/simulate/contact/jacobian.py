@@ -1,0 +1,62 @@
+"""The Jacobian of a step by columns, as one compiled function of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...codegen.emit.ir import I1
+from ...codegen.emit.llvm_stages import StageCalls, Stages
+from ...codegen.graph.program import Program
+from ...compiler.tracer import Tracer
+from .columns import MAP, StepColumns, write_columns
+from .kernel import STATE, Loops
+from .stages import Evaluation
+
+
+def comes_by_columns(e: Evaluation) -> bool:
+    """Whether it does: of Euler's method, of places on the ground alone, and by the state alone."""
+    problem = e.problem
+    grounded = all(min(x.bodies) < 0 for x in problem.slots) and not any(e.crossing)
+    return problem.method == "euler" and not e.symbols and not e.tree.formulas and grounded
+
+
+def jacobian_program(e: Evaluation, fill: Callable[..., None]) -> Program:
+    """(q, v, tau) -> (by_q, by_v, by_tau), (2 nv, nv) each. fill: the same on arrays."""
+    loops = ColumnLoops(e, StepColumns(e))
+    t = Tracer("step_jacobian", e.problem.model)
+    t.state(*STATE)
+    results = [f"by_{x}" for x in STATE]
+    for name in results:
+        e.sizes[name] = 2 * e.nv * e.nv
+        t.output(name, [0.0] * e.sizes[name], (2 * e.nv, e.nv))
+    blocks = {name: size for name, size in e.sizes.items() if name not in (*STATE, *results)}
+    return replace(t.program(), stages=Stages(blocks, e.parts, loops.write, fill, ("ends",)))
+
+
+class ColumnLoops(Loops):
+    """The calls of a tile."""
+
+    def __init__(self, e: Evaluation, columns: StepColumns) -> None:
+        super().__init__(e)
+        self.columns = columns
+
+    def write(self, c: StageCalls) -> None:
+        e, own = self.e, self.columns
+        for name in ("residual", "warm"):
+            c.fill(0.0, name, 0, 1)
+        c.call("begin")
+        c.call("again")
+        touching = self.solved(c)
+        c.call("inertia")
+        self.each(c, "hessian", touching)
+        for body in own.bodies:
+            c.fill(0.0, f"map_{body}", 0, MAP)
+        for stage in ("factors", *(["poles"] if own.bodies else [])):
+            c.call(stage)
+        for k, flag in enumerate(touching):
+            with c.f.when(flag.load(I1)):
+                c.call(f"slopes_{k}", f"slot_{k}")
+        for stage in ("columns", "turns"):
+            c.call(stage)
+        write_columns(c, e.nv, own.width, own.group)
