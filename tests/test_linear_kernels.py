@@ -14,9 +14,11 @@ from tolerances import DYNAMICS
 
 import drevo
 import drevo.control.linear_kernels as programs
+from drevo import constraint
 from drevo.codegen.runtime.build import Built, Spec, manifest_of
 from drevo.codegen.runtime.function import Function
 from drevo.constrained.prepared import prepared_set
+from drevo.control import stabilise
 from drevo.robot.face import Robot
 
 Array = np.ndarray[Any, Any]
@@ -145,7 +147,7 @@ def test_without_machine_code(walker: Robot) -> None:
             time = np.zeros(1)
             given = [k.motion(q, v, tau, time, *k.given.numbers), tau, time, *k.given.numbers]
         found = Function(Built(manifest_of(program, Spec()), None, program), Spec())(*given)
-        right = k.entry(q, v, tau)
+        right = k.entry(k.given)(q, v, tau)
         assert np.abs(found - right).max() <= 1e-9 * np.abs(right).max()
 
 
@@ -156,3 +158,31 @@ def test_rows_that_depend_are_solved_on_arrays(walker: Robot) -> None:
     contacts = [{"link": "right_foot", "point": (x, y, 0)} for x in (-0.1, 0.1) for y in (-0.05, 0.05)]
     found = r.linearise(q, v, tau, contacts=contacts)
     assert found.rank == 6 and np.array_equal(found.A, on_arrays(r, q, v, tau, contacts=contacts).A)
+
+
+def test_numbers_of_constraints_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another point, normal, offset or length compiles nothing; results are those of a new robot."""
+    arm = drevo.load("three-link")
+    hand, rng = arm.link_names[-1], np.random.default_rng(5)
+    q, v, tau = rng.normal(size=(3, arm.nv))
+
+    def answers(r: Robot, x: float) -> list[Any]:
+        plane = constraint.point_on_plane(hand, (0.1, x, 0.2), (x, 0.3, 1.0), offset=x)
+        held = [plane, constraint.distance(hand, (x, 0.0, 0.1), "world", (0.3, x, 2.0), 0.5 + x)]
+        L, now = (f(q, v, tau, constraints=held) for f in (r.linearise, r.constrained_dynamics))
+        out = [L.A, L.basis, r.linearise(q, v, tau, constraints=held, stabilise=(4.0, 3.0)).A, now.a]
+        out += [
+            r.constrained_inverse_dynamics(q, v, now.a, constraints=held).tau,
+            r.impact(q, v, constraints=held).v,
+        ]
+        return [*out, *(stabilise(r, held, g, 5.0)(0.3, q, v) for g in (4, x + 3))]
+
+    answers(arm, 0.1)
+    right = answers(drevo.load("three-link"), 0.25)
+
+    def none(*_: Any, **__: Any) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr("drevo.compiler.request.obtain", none)
+    for mine, other in zip(answers(arm, 0.25), right):
+        assert np.abs(mine - other).max() <= 1e-11 * max(1.0, np.abs(other).max())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -225,9 +226,19 @@ def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
         raise InputError(
             f"stabilise is {short(stabilise)}; it must be a pair (gamma1, gamma0), such as (20.0, 100.0)"
         ) from None
+    try:
+        return _feedback_known(gamma1, gamma0, rows)
+    except TypeError:  # arrays are not looked up
+        return _feedback(gamma1, gamma0, rows)
+
+
+def _feedback(gamma1: Any, gamma0: Any, rows: int) -> tuple[Array, Array]:
     g1, g0 = gain("stabilise: gamma1", gamma1, rows), gain("stabilise: gamma0", gamma0, rows)
     refuse_unstable(*(square(g, rows) for g in (g1, g0)))
     return g1, g0
+
+
+_feedback_known: Callable[..., tuple[Array, Array]] = lru_cache(_feedback)
 
 
 def refuse_unstable(G1: Array, G0: Array) -> None:

@@ -20,6 +20,7 @@ from ..codegen.emit.llvm_ranked import padded
 from ..codegen.graph.derivative import partial as derivatives
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function
+from ..codegen.runtime.memo import memoised
 from ..compiler.differentiate import at_zero
 from ..compiler.formalisms import derived_tree, fastest, unsolved_derivatives
 from ..compiler.request import requested
@@ -27,7 +28,7 @@ from ..compiler.tracer import Tracer, unknowns
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint, Contact
 from ..constrained.kernels import touched_rows
-from ..constrained.numbers import Numbered, with_numbers
+from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
 from ..constrained.prepared import NOW, PreparedSet
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
@@ -176,8 +177,8 @@ def _of_rows(
 
 @dataclass(frozen=True, eq=False)
 class LinearKernels:
-    """How the linear model of a robot under a set of constraints is computed; raises NumericsError for states that
-    it is not certain of."""
+    """How the linear models of a robot under constraints of one form are computed; raises NumericsError for states
+    that it is not certain of. given: any set of the form."""
 
     given: PreparedSet
     driven: tuple[int, ...]
@@ -220,21 +221,20 @@ class LinearKernels:
         except SingularError:
             return False
 
-    def certain(self, q: Array, v: Array, tau: Array, time: Array) -> bool:
-        """Whether the rows are independent at these states."""
-        if not self.given.found:
+    def certain(self, given: PreparedSet, q: Array, v: Array, tau: Array, time: Array) -> bool:
+        """Whether the rows of a set are independent at these states."""
+        if not given.found:
             return True
-        n, m = self.given.nv, self.given.size
-        rank = self.motion(q, v, tau, time, *self.given.numbers)[..., n + m]
+        n, m = given.nv, given.size
+        rank = self.motion(q, v, tau, time, *given.numbers)[..., n + m]
         return bool(np.all(rank == m)) and self.possible
 
-    @cached_property
-    def entry(self) -> Callable[..., Array]:
-        """The numbers, of (q, v, tau) and at will the time (1,)."""
-        if not self.given.found:
+    def entry(self, given: PreparedSet) -> Callable[..., Array]:
+        """The numbers of the models under a set, of (q, v, tau) and at will the time (1,)."""
+        if not given.found:
             free = self.free
             return lambda q, v, tau, time=NOW: free(q, v, tau)
-        motion, held, numbers = self.motion, self.held, self.given.number
+        motion, held, numbers = self.motion, self.held, given.number
         if numbers is None:
             return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time), tau, time)
         return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time, numbers), tau, time, numbers)
@@ -254,17 +254,26 @@ def constraint_derivatives(
     return result[0], result[1], result[2], result[3]
 
 
-def derivatives_of_constraints(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
-    """The same as a Function of (q, v, a, N, t)."""
-    asked, lasting = ("constraint derivatives", found), all(map(is_lasting, found))
-    return requested(robot, asked, partial(curvature_program, robot.model, found), lasting=lasting)
+def derivatives_of_constraints(robot: Dynamics, found: tuple[Constraint, ...]) -> Callable[..., Any]:
+    """The same as a function of (q, v, a, N, t), compiled for all sets of this form."""
+    there = settled(robot.model, found)
+    signature, numbers = Numbered.of(there)
+
+    def make() -> Function:
+        pattern = pattern_of(there)
+        program, lasting = partial(curvature_program, robot.model, pattern), all(map(is_lasting, pattern))
+        return requested(robot, ("constraint derivatives", pattern), program, lasting=lasting)
+
+    f, given = memoised(robot, ("constraint derivatives", signature), make), np.array(numbers, float)
+    return lambda *state: f(*state, given)
 
 
-def curvature_program(model: Model, found: tuple[Constraint, ...]) -> Program:
-    """The derivatives that (4.1) and the linearised (2.18) need, with inputs q, v, a, N, t."""
-    t, n, m = Tracer("constraint_derivatives", model), model.nv, sum(c.size for c in found)
+def curvature_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
+    """The derivatives that (4.1) and the linearised (2.18) need, with inputs q, v, a, N, t and the numbers."""
+    t, n, m = Tracer("constraint_derivatives", model), model.nv, sum(c.size for c in pattern)
     q, v, a = t.state("q", "v", "a")
     N, (time,) = t.input("N", m), t.input("t", 1)
+    found = with_numbers(pattern, t.input("numbers", len(Numbered.of(pattern).numbers)))
     d = unknowns(t.graph, "d", n)
     rows = all_rows(found, Kinematics(t.tree, displaced(t.tree, q, d, 1), v), time)
     by = variables(t.tree, q, d)

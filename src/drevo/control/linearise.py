@@ -98,10 +98,11 @@ def linearise(
     kernels = problem.kernels(given)
     if kernels is not None and 0 not in lead:
         with suppress(NumericsError):  # which is said below
-            if kernels.certain(x, u, force, time[..., None]):
-                numbers = kernels.entry(x, u, force, time[..., None])
+            if kernels.certain(given, x, u, force, time[..., None]):
+                entry = kernels.entry(given)
+                numbers = entry(x, u, force, time[..., None])
                 if plain:
-                    remember(robot, "linearise", asked, (problem, kernels.entry, passive))
+                    remember(robot, "linearise", asked, (problem, entry, passive))
                 return Linearisation.later(problem, numbers, time)
     if not lead:
         return problem.at(x, u, force, time)
@@ -144,7 +145,12 @@ class Problem:
         """What computes the models of all states, if anything does."""
         if self.pushed or self.feedback is not None or not given.plain:
             return None
-        key = ("linear kernels", given.found, self.driven.tobytes(), self.passive)
+        key = (
+            "linear kernels",
+            given.kernels,
+            self.driven.tobytes(),
+            self.passive,
+        )  # of the form, not its numbers
         return memoised(self.robot, key, lambda: LinearKernels.of(given, self.driven, self.passive))
 
     @cached_property

@@ -9,32 +9,36 @@ obey f'' + G1 f' + G0 f = 0 (3.5); redundant rows need scalar gains for it, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import Any
+from contextlib import suppress
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
+from ..codegen.runtime.memo import memoised
 from ..compiler.formalisms import common_algorithm
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..constrained.checks import gain, refuse_unstable, square
-from ..constrained.collection import all_rows, collect, labels
+from ..constrained.collection import all_rows, collect, is_lasting, labels
 from ..constrained.constraint import Constraint, Weld
 from ..constrained.dynamics import out_of_reach
+from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
 from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
-from ..errors import InputError, NumericsError
+from ..errors import DrevoError, InputError, NumericsError
 from ..io.asked import asked
 from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import Factors, SingularError
 from ..mechanics.configuration import random
-from ..mechanics.scalar import Scalar, Vector, dot
+from ..mechanics.scalar import Matrix, Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
+from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .law import Law
@@ -66,6 +70,10 @@ class Stabiliser(Law):
     damping: float = 0.0
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        if not callable(self.wish) and type(t) in (float, int):
+            with suppress(DrevoError):  # said below
+                if (found := self._plain(t, q, v)) is not None:
+                    return found
         time = number("stabilise: t", t)
         x, u = finite("stabilise: q", q, (..., self.robot.nq)), finite("stabilise: v", v, (..., self.robot.nv))
         w = finite("stabilise: v(t, q, v)", self.wished(time, x, u), (..., self.robot.nv))
@@ -74,7 +82,7 @@ class Stabiliser(Law):
         if self.compiled is None:
             return self.by_singular_values(time, x, u, w)
         try:
-            tau, pivots, diagonal = self.compiled(x, u, w, np.array([time]))
+            tau, pivots, diagonal = self.compiled(x, u, w, np.array([time]), self._numbers)
         except NumericsError:
             constraint_terms(self.robot, self.constraints, x, u, time)  # has a better sentence
             raise
@@ -85,18 +93,30 @@ class Stabiliser(Law):
             tau[thin] = self.by_singular_values(time, x[thin], u[thin], w[thin])
         return np.asarray(tau)
 
+    def _plain(self, t: float, q: ArrayLike, v: ArrayLike) -> Array | None:
+        """tau straight from the kernel, if there is one and it has digits."""
+        if self.compiled is None:
+            return None
+        tau, pivots, diagonal = self.compiled(q, v, self._held, np.array([t], float), self._numbers)
+        good = np.isfinite(tau).all() and (self.damping or (pivots > THIN * diagonal).all())
+        return np.asarray(tau) if good else None
+
+    @cached_property
+    def _held(self) -> Array:
+        """The wish, where it is no function."""
+        return np.zeros(self.robot.nv) if self.wish is None else np.asarray(self.wish, float)
+
     def wished(self, t: Any, q: Any, v: Any) -> Any:
         """The accelerations w of (3.1) for the motion that the constraint leaves."""
-        if self.wish is None:
-            return np.zeros(self.robot.nv)
-        return self.wish(t, q, v) if callable(self.wish) else np.asarray(self.wish, float)
+        return self.wish(t, q, v) if callable(self.wish) else self._held
 
     def over_scalars(self, t: Scalar, q: Vector, v: Vector) -> list[Scalar]:
         """tau over scalars; the wish, if it is a function, is given arrays of them."""
         w = list(self.wished(t, np.array(q, object), np.array(v, object)))
         if len(w) != self.robot.nv:
             raise InputError(f"stabilise: v(t, q, v) gives {len(w)} accelerations for {self.robot.nv} freedoms")
-        return law(build_tree(self.robot.model), self, t, q, v, w)[0]
+        terms = LawTerms(self.constraints, self.gamma0.tolist(), self.gamma1.tolist(), self.damping)
+        return law(build_tree(self.robot.model), terms, t, q, v, w)[0]
 
     def by_singular_values(self, t: float, q: Array, v: Array, w: Array) -> Array:
         """tau where Gamma may have any rank."""
@@ -160,25 +180,72 @@ class Stabiliser(Law):
 
     @cached_property
     def compiled(self) -> Function | None:
-        """(q, v, w, t) -> tau, and the pivots of Gamma Gamma^T or Gamma^T Gamma with its diagonal; None where they
-        are structurally singular."""
-        try:
-            program = law_program(self)
-        except SingularError:
-            return None
-        unchecked = Spec(check=False)  # singular rows are seen to above
-        return requested(self.robot.model, ("law",), lambda: program, spec=unchecked, lasting=False)
+        """(q, v, w, t, numbers) -> tau, and the pivots of Gamma Gamma^T or Gamma^T Gamma with its diagonal, of
+        all laws of this form; None where they are structurally singular."""
+        model, form = self.robot.model, self._form
+
+        def make() -> Function | None:
+            pattern = pattern_of(settled(model, self.constraints))
+            try:
+                program = law_program(model, pattern, form)
+            except SingularError:
+                return None
+            asked, lasting = ("stabilise", pattern, *form[1:]), all(map(is_lasting, pattern))
+            unchecked = Spec(check=False)  # singular rows are seen to above
+            return requested(model, asked, lambda: program, spec=unchecked, lasting=lasting)
+
+        return memoised(self.robot, form, make)
+
+    @property
+    def _form(self) -> LawForm:
+        return self._apart[0]
+
+    @property
+    def _numbers(self) -> Array:
+        """Of the constraints, gains and damping, in the order of `law_program`."""
+        return self._apart[1]
+
+    @cached_property
+    def _apart(self) -> tuple[LawForm, Array]:
+        own, gains = Numbered.of(settled(self.robot.model, self.constraints)), (self.gamma0, self.gamma1)
+        sides = [g.diagonal() for g in gains]
+        if joined := any(np.count_nonzero(g) > np.count_nonzero(d) for g, d in zip(gains, sides)):
+            sides = [g.ravel() for g in gains]
+        numbers = np.concatenate([own.numbers, *sides, [self.damping]])
+        return LawForm(own.signature, joined, self.damping > 0.0), numbers
+
+
+class LawForm(NamedTuple):
+    """What laws share that are the same code: constraints but for their numbers, gains as matrices, damping."""
+
+    signature: tuple[Any, ...]
+    matrices: bool
+    damped: bool
+
+
+class LawTerms(NamedTuple):
+    """Constraints, gains and damping, over scalars."""
+
+    constraints: Sequence[Constraint]
+    gamma0: Matrix
+    gamma1: Matrix
+    damping: Scalar = 0.0
+
+    def wanted(self, rows: ConstraintRows) -> list[Scalar]:
+        """gamma + G1 f' + G0 f."""
+        gains = zip(rows.bias, self.gamma1, self.gamma0)
+        return [b + dot(g1, rows.rate) + dot(g0, rows.value) for b, g1, g0 in gains]
 
 
 def law(
-    tree: Tree, s: Stabiliser, t: Scalar, q: Vector, v: Vector, w: Vector
+    tree: Tree, s: LawTerms, t: Scalar, q: Vector, v: Vector, w: Vector
 ) -> tuple[list[Scalar], Factors, list[Scalar]]:
     """tau of (3.1), and the factors of Gamma Gamma^T (m <= n) or Gamma^T Gamma with its diagonal."""
     rows = all_rows(s.constraints, Kinematics(tree, q, v), t)
     G, columns = rows.jacobian, [list(c) for c in zip(*rows.jacobian)]
-    error = [dot(row, w) + x for row, x in zip(G, outputs_wanted(s, rows))]
+    error = [dot(row, w) + x for row, x in zip(G, s.wanted(rows))]
     wide = len(G) <= tree.nv
-    shift, sides = s.damping**2, G if wide else columns
+    shift, sides = s.damping * s.damping, G if wide else columns
     product = [
         [dot(x, y) + (shift if i == j else 0.0) for j, y in enumerate(sides[: i + 1])] for i, x in enumerate(sides)
     ]
@@ -205,23 +272,35 @@ def _rank(s: Array) -> tuple[int, float]:
     return rank, float(s[0] / s[-1]) if len(s) and s[-1] > 0.0 else np.inf
 
 
-def outputs_wanted(s: Stabiliser, rows: ConstraintRows) -> list[Scalar]:
-    """gamma + G1 f' + G0 f."""
-    return [
-        b + dot([float(x) for x in g1], rows.rate) + dot([float(x) for x in g0], rows.value)
-        for b, g1, g0 in zip(rows.bias, s.gamma1, s.gamma0)
-    ]
-
-
-def law_program(s: Stabiliser) -> Program:
-    """The law with inputs q, v, w, t."""
-    t = Tracer("stabilise", s.robot.model)
+def law_program(model: Model, pattern: tuple[Constraint, ...], form: LawForm) -> Program:
+    """The laws of a form with inputs q, v, w, t and numbers: of the constraints, gamma0, gamma1, damping."""
+    t, m = Tracer("stabilise", model), sum(c.size for c in pattern)
     (q, v, w), (time,) = t.state("q", "v", "w"), t.input("t", 1)
-    tau, factors, diagonal = law(t.tree, s, time, q, v, w)
+    own, each = len(Numbered.of(pattern).numbers), m * m if form.matrices else m
+    numbers = t.input("numbers", own + 2 * each + 1)
+    gains: list[Matrix] = []
+    for first in (own, own + each):
+        g = numbers[first : first + each]
+        rows = range(m)
+        gains.append(
+            [g[r * m : r * m + m] if form.matrices else [g[r] if r == c else 0.0 for c in rows] for r in rows]
+        )
+    terms = LawTerms(with_numbers(pattern, numbers), gains[0], gains[1], numbers[-1] if form.damped else 0.0)
+    tau, factors, diagonal = law(t.tree, terms, time, q, v, w)
     t.output("tau", tau)
     t.output("pivots", factors.pivots)
     t.output("diagonal", diagonal)
     return t.program(quantity="stabilising control", formalism="newton_euler")
+
+
+def _gains(gamma0: ArrayLike, gamma1: ArrayLike, rows: int) -> tuple[Array, Array]:
+    """Both as matrices, checked."""
+    G0, G1 = (square(gain(f"stabilise: {x}", g, rows), rows) for x, g in (("gamma0", gamma0), ("gamma1", gamma1)))
+    refuse_unstable(G1, G0)
+    return G0, G1
+
+
+_gains_known: Callable[..., tuple[Array, Array]] = lru_cache(_gains)
 
 
 @asked
@@ -256,8 +335,10 @@ def stabilise(
     m = sum(c.size for c in found)
     if v is not None and not callable(v):
         v = real_matrix("stabilise: v", v, (robot.nv,))
-    G0, G1 = (square(gain(f"stabilise: {name}", x, m), m) for name, x in (("gamma0", gamma0), ("gamma1", gamma1)))
-    refuse_unstable(G1, G0)
+    try:
+        G0, G1 = _gains_known(gamma0, gamma1, m)
+    except TypeError:  # arrays are not looked up
+        G0, G1 = _gains(gamma0, gamma1, m)
     rule = "a number from 0, which damps nothing"
     return Stabiliser(
         robot, found, G0, G1, v, number("stabilise: damping", damping, rule, lambda x: 0.0 <= x < np.inf)
