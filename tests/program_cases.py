@@ -81,5 +81,5 @@ def bits(x: np.ndarray) -> bytes:
 
 def variant(program: Program, target: llvm.Target, **options: object) -> Function:
     spec = Spec(**options)  # type: ignore[arg-type]
-    manifest, obj = build(program, spec, target)
-    return Function(Built(manifest, native.Code(obj)), spec)
+    manifest, objects = build(program, spec, target)
+    return Function(Built(manifest, objects.code()), spec)

@@ -60,8 +60,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def entry(folder: Path) -> Path:
+    """The only one."""
     (path,) = folder.glob("*.bin")
     return path
+
+
+def kept(folder: Path, key: str = "key", spec: Spec = SPEC, part: str = "") -> Path:
+    """Where a function is kept, or the object of a part of it."""
+    return folder / f"{cache.digest(full_key(key, spec) + part).hex()}.bin"
 
 
 def test_warm_means_not_made(folder: Path) -> None:
@@ -69,7 +75,7 @@ def test_warm_means_not_made(folder: Path) -> None:
     cold, warm = fetch(make=make), fetch(make=make)
     assert make.calls == 1 and warm.backend == "native"
     assert cold.manifest == warm.manifest and cold(X).tobytes() == warm(X).tobytes()
-    assert folder.stat().st_mode & 0o777 == 0o700 and entry(folder).stat().st_mode & 0o077 == 0
+    assert folder.stat().st_mode & 0o777 == 0o700 and kept(folder).stat().st_mode & 0o077 == 0
 
 
 def test_manifest_survives_text() -> None:
@@ -79,8 +85,9 @@ def test_manifest_survives_text() -> None:
 
 def test_another_question_is_another_entry(folder: Path) -> None:
     fetch("a"), fetch("b"), obtain("a", program, Spec(check=False)), obtain("a", program, SPEC, cache=False)
-    assert len(list(folder.glob("*.bin"))) == 3
-    assert cache.clear() == 3 and cache.clear() == 0
+    found = set(folder.glob("*.bin"))
+    assert {kept(folder, "a"), kept(folder, "b"), kept(folder, "a", Spec(check=False))} <= found
+    assert cache.clear() == len(found) and cache.clear() == 0
 
 
 DAMAGE = {
@@ -99,13 +106,14 @@ DAMAGE = {
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_is_a_miss(kind: str, folder: Path) -> None:
+    """Of a function the program is made again; of the object of a batch that is made from the function's text."""
     fetch()
-    path = entry(folder)
-    whole = path.read_bytes()
-    path.write_bytes(DAMAGE[kind](whole))
-    make = Maker()
-    fetch(make=make)
-    assert make.calls == 1 and path.read_bytes()[:44] == whole[:44]
+    for path, calls in ((kept(folder), 1), (kept(folder, part="\ndrive"), 0)):
+        whole = path.read_bytes()
+        path.write_bytes(DAMAGE[kind](whole))
+        make = Maker()
+        fetch(make=make)
+        assert make.calls == calls and path.read_bytes()[:44] == whole[:44]
 
 
 def test_every_kind_of_flip_is_found(folder: Path) -> None:
@@ -218,7 +226,7 @@ def test_without_descriptors_of_directories(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(cache, "_WINDOWS", True)
     make = Maker()
     fetch(make=make), fetch(make=make)
-    assert make.calls == 1 and cache.writable() == folder and cache.clear() == 1
+    assert make.calls == 1 and cache.writable() == folder and cache.clear() >= 1
 
 
 def test_a_directory_swapped_while_in_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +259,7 @@ def test_deleted_between_calls(folder: Path) -> None:
     shutil.rmtree(folder)
     make = Maker()
     fetch(make=make)
-    assert make.calls == 1 and entry(folder).exists()
+    assert make.calls == 1 and kept(folder).exists()
 
 
 @pytest.mark.parametrize("name", ["fsync", "replace", "fdopen"])
@@ -320,7 +328,8 @@ def test_many_processes_at_once(folder: Path) -> None:
     here = str(Path(__file__).parent)
     jobs = [subprocess.Popen([sys.executable, "-c", WORKER, here]) for _ in range(4)]
     assert [j.wait(timeout=60) for j in jobs] == [0] * 4
-    assert len(list(folder.glob("*.bin"))) == 4 and not list(folder.glob("tmp-*"))
+    assert all(kept(folder, key, part=part).exists() for key in "abcd" for part in ("", "\ndrive"))
+    assert not list(folder.glob("tmp-*"))
 
 
 def test_a_warm_process_emits_nothing() -> None:

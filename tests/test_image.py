@@ -14,14 +14,14 @@ import pytest
 
 import drevo
 from drevo.codegen.runtime import image, native
-from drevo.codegen.runtime.build import Built, Spec, build
+from drevo.codegen.runtime.build import Built, Objects, Spec, build
 from drevo.codegen.runtime.function import Function
 from drevo.compiler.compile import make_program
 
 pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on x86-64")
 
 
-def built(**options: Any) -> tuple[Any, bytes, Spec]:
+def built(**options: Any) -> tuple[Any, Objects, Spec]:
     spec = Spec(**options)
     program = make_program(drevo.load("puma560").model, ("mass_matrix", "bias"), (), "auto", (), {})
     return *build(program, spec), spec
@@ -37,16 +37,17 @@ def flat(f: Function) -> bytes:
 
 @pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"layout": "batch_last", "packed": True}], ids=str)
 def test_the_same_bits_as_through_llvm(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest, obj, spec = built(**options)
-    ours = Function(Built(manifest, native.Code(obj)), spec)
+    manifest, objects, spec = built(**options)
+    ours = Function(Built(manifest, objects.code()), spec)
+    mine = flat(ours)
 
     def refuse(_: bytes) -> None:
         raise ValueError("a kind of object that only LLVM knows")
 
     monkeypatch.setattr(image, "Image", refuse)
-    theirs = Function(Built(manifest, native.Code(obj)), spec)
+    theirs = Function(Built(manifest, objects.code()), spec)
     assert ours.backend == theirs.backend == "native"
-    assert flat(ours) == flat(theirs)
+    assert mine == flat(theirs)
 
 
 def test_a_warm_start_does_not_load_llvm(tmp_path: Any) -> None:
@@ -62,9 +63,9 @@ def test_a_warm_start_does_not_load_llvm(tmp_path: Any) -> None:
 
 
 def test_code_cannot_be_written() -> None:
-    _, obj, _ = built()
-    loaded = image.Image(obj)
-    at = loaded.address("drive")
+    _, objects, _ = built()
+    loaded = image.Image(objects.entry)
+    at = loaded.address("entry")
     with open("/proc/self/maps", encoding="ascii") as maps:
         spans = [line.split()[:2] for line in maps]
     (mode,) = [m for span, m in spans if int(span.split("-")[0], 16) <= at < int(span.split("-")[1], 16)]
@@ -74,7 +75,7 @@ def test_code_cannot_be_written() -> None:
 
 def test_what_is_no_object_is_refused() -> None:
     """Cut, flipped and random bytes: ValueError (or an image that nobody runs), never a crash."""
-    _, obj, _ = built()
+    _, (obj, *_), _ = built()
     rng = random.Random(0)
     broken = [b"", b"\x7fELF", obj[:63], obj[:64], bytes(200), rng.randbytes(5000)]
     broken += [obj[: rng.randrange(len(obj))] for _ in range(100)]
@@ -95,7 +96,7 @@ def test_what_is_no_object_is_refused() -> None:
 
 
 def test_memory_is_given_back() -> None:
-    _, obj, _ = built()
+    _, (obj, *_), _ = built()
     with open("/proc/self/maps", encoding="ascii") as maps:
         before = len(maps.readlines())
     for _ in range(50):

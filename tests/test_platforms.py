@@ -7,7 +7,6 @@ import re
 import struct
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -102,12 +101,15 @@ def test_objects_for_windows_name_nothing_that_is_not_given() -> None:
     llvm.initialize_all_asmprinters()
     program = make_program(drevo.robots.rod_chain(n=12).model, ("forward_dynamics",), (), "auto", (), {})
     target = build.target_of(Spec())._replace(lanes=4, control="mxcsr", single=True)
-    entry = partial(llvm_entry.add_python_entry, layout="rows", objects=ObjectLayout())
-    text = emitted.emit(lower(program, fma=True), target, "rows", entry).ir
+    low = lower(program, fma=True)
+    made = emitted.emit_parts(low, target, "rows")
+    shape = llvm_entry.entry_shape(low.inputs, low.outputs, "double", True, True, made.scalar_scratch)
+    texts = (llvm_entry.entry_text(shape, ObjectLayout()), *made.texts.values())
     triple = "x86_64-pc-windows-msvc"
     machine = llvm.Target.from_triple(triple).create_target_machine(
         cpu="haswell", opt=2, reloc="pic", codemodel="jitdefault"
     )
-    wanted = undefined(machine.emit_object(llvm.parse_assembly(f'target triple = "{triple}"\n{text}')))
-    assert wanted <= {"__chkstk", "_fltused"}
+    for text in texts:
+        wanted = undefined(machine.emit_object(llvm.parse_assembly(f'target triple = "{triple}"\n{text}')))
+        assert wanted <= {"__chkstk", "_fltused"}
     assert set(vars(native)) >= {"_windows_symbols"}

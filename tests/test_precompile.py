@@ -53,7 +53,7 @@ def test_all_quantities_and_the_ones_of_each_link(cached: Path) -> None:
                  "--dtype", "float32", "--packed")  # fmt: skip
     found = json.loads(result.stdout)
     assert [f["quantity"] for f in found["functions"]] == ["pose", "bias"] and found["packed"] is True
-    assert len(list(cached.glob("*/*.bin"))) == 2
+    assert len(list(cached.glob("*/*.bin"))) >= 2 * 3  # each with what computes one sample and a batch
 
 
 def test_by_default_what_has_no_link(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,5 +87,6 @@ def compile_timed(robot: Robot, name: str, options: dict[str, Any], spec: dict[s
 
     start = time.perf_counter()
     function = compile(robot, name, **options, **spec)
+    function.prepare()
     seconds = time.perf_counter() - start
     return {"quantity": name, "link": options.get("link", ""), "seconds": seconds, "backend": function.backend}

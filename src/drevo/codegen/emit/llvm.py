@@ -1,4 +1,4 @@
-"""Lowered steps -> textual LLVM IR: a kernel per width, its driver over a batch, its Python entry."""
+"""Lowered steps -> textual LLVM IR: a kernel per width, its driver over a batch, its call for one sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from .llvm_across import scratch_of
 from .llvm_across_forward import add_across
 from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
-from .llvm_ports import column_ports, sample_ports, tile_ports
+from .llvm_ports import Ports, column_ports, sample_ports, tile_ports
+from .llvm_single import add_single
 from .llvm_stages import emit_stages
 from .llvm_tail import NO_ROOM, Tail, add_with_tail, whole_lines
 from .llvm_target import Arena as Arena
@@ -32,33 +33,83 @@ class Text(NamedTuple):
     scalar_scratch: int  # bytes that one sample needs besides its arguments
 
 
+class KernelTexts(NamedTuple):
+    """The IR of a module for each of @single and @drive, as far as there is one, and what their callers know."""
+
+    texts: dict[str, str]
+    arena: Arena
+    scalar_scratch: int
+
+
 Entry = Callable[[Module, Lowered, Target, Arena, int], None]
 
 
+class _Kernels:
+    """The kernels of a program that is no sequence of stages, to be written into modules."""
+
+    def __init__(self, low: Lowered, target: Target, layout: str, tail: Tail | None) -> None:
+        one, many = target.of(1), target.of(target.lanes)
+        self.low, self.target, self.layout, self.tail = low, target, layout, tail
+        self.seen = low if tail is None else tail.seen(low)
+        self.split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
+        rooms = [tail.room(low, l) if tail else NO_ROOM for l in (one, many)]
+        self.arena = arena_of(self.seen, target, self.split.slots + rooms[1].values(many), layout)
+        self.scratch = (whole_lines(self.split.slots, one) + rooms[0].values(one)) * one.size
+        if low.across is not None:
+            self.scratch = scratch_of(low.across, low, target)
+            self.arena = self.arena._replace(total=max(self.arena.total, self.scratch))
+
+    @property
+    def single(self) -> bool:
+        return self.low.across is not None or self.target.single
+
+    def add_one(self, m: Module) -> None:
+        """@one: one sample."""
+        if self.low.across is not None:
+            add_across(m, self.low.across, self.low, self.target)
+        else:
+            self._add(m, sample_ports(self.seen, self.target.of(1)))
+
+    def add_drive(self, m: Module) -> None:
+        """@drive: a batch, by @many."""
+        many = self.target.of(self.target.lanes)
+        self._add(m, tile_ports(many, self.arena) if self.layout == "rows" else column_ports(self.seen, many))
+        add_driver(m, self.seen, self.target, self.arena, self.layout)
+
+    def _add(self, m: Module, ports: Ports) -> None:
+        kernel = Kernel(self.low, self.target, self.split, ports)
+        if self.tail is None:
+            kernel.add(m)
+        else:
+            add_with_tail(m, kernel, self.tail)
+
+
 def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None, tail: Tail | None = None) -> Text:
-    """The whole module. `entry` adds what calls the kernels, given the arena and the scalar scratch; `tail` goes
+    """All in one module. `entry` adds what calls the kernels, given the arena and the scalar scratch; `tail` goes
     on where the steps end."""
     if low.stages is not None and entry is not None:
         return Text(*emit_stages(low, target, layout, entry, add_driver), 0)
-    m, one, many = Module(), target.of(1), target.of(target.lanes)
-    seen = low if tail is None else tail.seen(low)
-    split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
-    rooms = [tail.room(low, l) if tail else NO_ROOM for l in (one, many)]
-    arena = arena_of(seen, target, split.slots + rooms[1].values(many), layout)
-    scratch = (whole_lines(split.slots, one) + rooms[0].values(one)) * one.size
-    ports = [tile_ports(many, arena) if layout == "rows" else column_ports(seen, many)]
-    if low.across is not None:
-        add_across(m, low.across, low, target)
-        scratch = scratch_of(low.across, low, target)
-        arena = arena._replace(total=max(arena.total, scratch))
-    elif target.single:
-        ports.insert(0, sample_ports(seen, one))
-    for p in ports:
-        if tail is None:
-            Kernel(low, target, split, p).add(m)
-        else:
-            add_with_tail(m, Kernel(low, target, split, p), tail)
-    add_driver(m, seen, target, arena, layout)
+    m, kernels = Module(), _Kernels(low, target, layout, tail)
+    if kernels.single:
+        kernels.add_one(m)
+    kernels.add_drive(m)
     if entry is not None:
-        entry(m, seen, target, arena, scratch)
-    return Text(m.text(), arena, scratch)
+        entry(m, kernels.seen, target, kernels.arena, kernels.scratch)
+    return Text(m.text(), kernels.arena, kernels.scratch)
+
+
+def emit_parts(low: Lowered, target: Target, layout: str, tail: Tail | None = None) -> KernelTexts:
+    """What computes one sample and what computes a batch, in modules of their own: many a user needs but one."""
+    if low.stages is not None:
+        text, arena = emit_stages(low, target, layout, lambda *_: None, add_driver)
+        return KernelTexts({"drive": text}, arena, 0)
+    kernels, m, texts = _Kernels(low, target, layout, tail), Module(), {}
+    if kernels.single:
+        kernels.add_one(m)
+        add_single(m, len(low.inputs) + len(kernels.seen.outputs), target, kernels.scratch)
+        texts["single"] = m.text()
+        m = Module()
+    if low.across is not None:
+        kernels.add_one(m)  # the driver computes a batch of one as a single sample
+    kernels.add_drive(m)
+    return KernelTexts({**texts, "drive": m.text()}, kernels.arena, kernels.scratch)

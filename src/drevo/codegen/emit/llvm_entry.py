@@ -1,4 +1,4 @@
-"""The Python entry point: conforming arrays go straight to the kernel, everything else, unchanged, to a Python
+"""The Python entry point: conforming arrays go straight to the kernels, everything else, unchanged, to a Python
 function. The fast path raises nothing and holds no message, so odd cases have one implementation.
 
 Nothing from outside is compiled in: pointers come through @table, which is filled after loading.
@@ -7,18 +7,31 @@ Nothing from outside is compiled in: pointers come through @table, which is fill
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import NamedTuple
 
 from .ir import I1, I32, I64, PTR, VOID, Module, Value
 from .llvm_objects import FAILED, SLOW, Builtin
-from .llvm_target import Arena, Target, flush_subnormals
-from .lower import Lowered, Port
+from .llvm_single import STACK
+from .lower import Port
 from .objects import ObjectLayout
 
 ALIGNED, WRITEABLE = 0x100, 0x400
-PAGED = 4 << 20  # bytes of an arena from which it is left to NumPy, which asks for large pages
 TYPE_NUMBER = {"double": 12, "float": 11}
-STACK = 1 << 15  # bytes of scratch that one sample may take from the stack
+
+
+class EntryShape(NamedTuple):
+    """What an entry depends on: the shapes of arguments and results, and what it calls.
+
+    single: there is a call for one sample. apart: this wants memory of its own.
+    """
+
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    scalar: str
+    rows: bool
+    single: bool
+    apart: bool
 
 
 class ArrayView(NamedTuple):
@@ -42,17 +55,12 @@ def on_a_line(room: Value) -> Value:
 class _Entry(Builtin):
     """The whole of it."""
 
-    def __init__(
-        self, m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, rows: bool, layout: ObjectLayout
-    ) -> None:
-        inputs, outputs = (
-            p if rows else tuple(Port(x.name, (x.size,)) for x in p) for p in (low.inputs, low.outputs)
-        )
-        super().__init__(m, inputs, outputs, target.of(1).size, layout)
-        self.target, self.arena, self.scratch, self.rows = target, arena, scratch, rows
-        ports = len(low.inputs) + len(low.outputs)
+    def __init__(self, m: Module, shape: EntryShape, layout: ObjectLayout) -> None:
+        inputs, outputs = ([Port("", x) for x in ports] for ports in (shape.inputs, shape.outputs))
+        super().__init__(m, inputs, outputs, 8 if shape.scalar == "double" else 4, layout)
+        self.known, self.rows = shape, shape.rows
+        ports = len(inputs) + len(outputs)
         self.pointers, self.strides = self.f.alloca(PTR, ports), self.f.alloca(I64, ports)
-        self.status = self.f.alloca(target.scalar)
         self.dims = [self.f.alloca(I64, len(p.shape) + 1) for p in self.outputs]
 
     # -- arguments ------------------------------------------------------------------------------------------
@@ -185,7 +193,7 @@ class _Entry(Builtin):
             dims.at(k, I64).store(f.value(extent))
         begin = f.select(batched, dims, dims.at(1, I64)) if self.rows else dims
         rank = f.select(batched, f.const(I32, len(axes)), len(axes) - 1)
-        number, none, zero = f.const(I32, TYPE_NUMBER[self.target.scalar]), f.zero(PTR), f.zero(I32)
+        number, none, zero = f.const(I32, TYPE_NUMBER[self.known.scalar]), f.zero(PTR), f.zero(I32)
         return self.call(
             "PyArray_New", PTR, self.table("ndarray"), rank, begin, number, none, none, zero, zero, none
         )
@@ -196,46 +204,46 @@ class _Entry(Builtin):
         self, arrays: Sequence[ArrayView], outs: Sequence[RowPointers], total: Value, otherwise: str
     ) -> Value:
         """Runs the kernel; gives an i32 that is not 0 if a check failed."""
-        if not self.target.single:
+        for k, data in enumerate([*(x.data for x in arrays), *(data for data, _ in outs)]):
+            self.pointers.at(k, PTR).store(data)
+        if not self.known.single:
             return self.tiles(arrays, outs, total, otherwise)
         alone = total.equals(1)
         if not self.rows and arrays:  # a batch of one has its columns apart
             alone = arrays[0].batched.equals("false")
-        if self.arena.total > PAGED:
-            self.need(alone, otherwise=otherwise)
-            return self.single(arrays, outs, otherwise)
         return self.f.choose(
-            alone, lambda: self.single(arrays, outs, otherwise), lambda: self.tiles(arrays, outs, total, otherwise)
+            alone, lambda: self.single(otherwise), lambda: self.tiles(arrays, outs, total, otherwise)
         )
 
-    def single(self, arrays: Sequence[ArrayView], outs: Sequence[RowPointers], otherwise: str) -> Value:
+    def made(self, name: str, otherwise: str) -> Value:
+        """What is called: there is no address of it before Python has made it, at the first call that needs it."""
+        x = self.table(name)
+        self.need(x.differs("null"), otherwise=otherwise)
+        return x
+
+    def single(self, otherwise: str) -> Value:
         """One sample, where its arrays stand."""
-        f, t = self.f, self.target.scalar
-        apart = self.scratch > STACK
-        raw = self.memory(self.scratch + 64, otherwise) if apart else f.alloca("<8 x i64>", -(-self.scratch // 64))
-        scratch = on_a_line(raw) if apart else raw
-        self.status.store(f.zero(t))
-        restore = flush_subnormals(f, self.target)
-        f.call(VOID, "one", *(x.data for x in arrays), *(data for data, _ in outs), scratch, self.status)
-        restore()
-        if apart:
-            self.call("PyMem_RawFree", VOID, raw)
-        return self.status.load(t).is_nan().cast("zext", I32)
+        f, single = self.f, self.made("single", otherwise)
+        if not self.known.apart:
+            return f.call(I32, single, self.pointers, f.zero(PTR))
+        raw = self.memory("room", otherwise)
+        code = f.call(I32, single, self.pointers, on_a_line(raw))
+        self.call("PyMem_RawFree", VOID, raw)
+        return code
 
     def tiles(
         self, arrays: Sequence[ArrayView], outs: Sequence[RowPointers], total: Value, otherwise: str
     ) -> Value:
         """A batch, without the interpreter's lock where it takes long."""
-        f = self.f
-        for k, (data, step) in enumerate([*((x.data, self.step(x)) for x in arrays), *outs]):
-            self.pointers.at(k, PTR).store(data)
+        f, made = self.f, self.made("drive", otherwise)
+        for k, step in enumerate([*(self.step(x) for x in arrays), *(step for _, step in outs)]):
             self.strides.at(k, I64).store(step)
-        raw = self.memory(self.arena.total + 64, otherwise)
+        raw = self.memory("arena", otherwise)
         arena = on_a_line(raw)
         threshold = self.table("threshold").cast("ptrtoint", I64)
 
         def drive() -> Value:
-            return f.call(I32, "drive", self.pointers, self.strides, total, arena, total)
+            return f.call(I32, made, self.pointers, self.strides, total, arena, total)
 
         def unlocked() -> Value:
             thread = self.call("PyEval_SaveThread", PTR)
@@ -247,8 +255,9 @@ class _Entry(Builtin):
         self.call("PyMem_RawFree", VOID, raw)
         return code
 
-    def memory(self, size: int, otherwise: str) -> Value:
-        raw = self.call("PyMem_RawMalloc", PTR, size)
+    def memory(self, size: str, otherwise: str) -> Value:
+        """As many bytes as the table says."""
+        raw = self.call("PyMem_RawMalloc", PTR, self.table(size).cast("ptrtoint", I64))
         self.need(raw.differs("null"), otherwise=otherwise)
         return raw
 
@@ -316,8 +325,24 @@ class _Entry(Builtin):
         f.ret(self.bundle(objects))
 
 
-def add_python_entry(
-    m: Module, low: Lowered, target: Target, arena: Arena, scratch: int, layout: str, objects: ObjectLayout
-) -> None:
-    """@table and @entry. `layout`: "rows" or "batch_last"; `objects`: the interpreter's offsets."""
-    _Entry(m, low, target, arena, scratch, layout == "rows", objects).write()
+NamedShapes = Sequence[tuple[str, tuple[int, ...]]]
+
+
+def entry_shape(
+    inputs: NamedShapes, outputs: NamedShapes, scalar: str, rows: bool, single: bool, scratch: int
+) -> EntryShape:
+    """Of arguments and results as a caller sees them. scratch: bytes that one sample needs."""
+    ins, outs = (tuple(s if rows else (prod(s),) for _, s in x) for x in (inputs, outputs))
+    return EntryShape(ins, outs, scalar, rows, single, scratch > STACK)
+
+
+def add_python_entry(m: Module, shape: EntryShape, objects: ObjectLayout) -> None:
+    """@table and @entry. `objects`: the interpreter's offsets."""
+    _Entry(m, shape, objects).write()
+
+
+def entry_text(shape: EntryShape, objects: ObjectLayout) -> str:
+    """The same as a module."""
+    m = Module()
+    add_python_entry(m, shape, objects)
+    return m.text()

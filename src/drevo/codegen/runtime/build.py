@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import EmitError, InputError, one_of, warn_caller
@@ -15,6 +15,7 @@ from ..emit.objects import ObjectLayout
 from . import cache, native
 from .key import key
 from .lock import LOCK
+from .memo import persisted
 
 if TYPE_CHECKING:
     from ..emit.llvm import Entry, Target
@@ -80,24 +81,51 @@ def parse_manifest(text: str) -> Manifest:
     return Manifest(**{k: _tuples(v) for k, v in json.loads(text).items()})
 
 
+class Objects(NamedTuple):
+    """What is made of a program at once: the object of the entry, or of a whole module, and the LLVM text of
+    `single` and of `drive`, compressed, for the day that they are needed; empty where there is none."""
+
+    entry: bytes
+    single: bytes = b""
+    drive: bytes = b""
+
+    def code(self, name: str = "") -> native.Code:
+        """Loaded. name: the key under which the two are kept once they are made; empty: nowhere."""
+
+        def made(part: str, text: bytes) -> Callable[[], bytes]:
+            def compiled() -> bytes:
+                return native.compile_text(zlib.decompress(text).decode())
+
+            return lambda: persisted(f"{name}\n{part}", bool(name), compiled)
+
+        parts = {"single": self.single, "drive": self.drive}
+        return native.Code(self.entry, {part: made(part, text) for part, text in parts.items() if text})
+
+
 class Built(NamedTuple):
-    """A manifest, its loaded code if there is any, and the program if it had to be made."""
+    """A manifest, its loaded code if there is any, and the program if it had to be made, else how it is."""
 
     manifest: Manifest
     code: native.Code | None
     program: Program | None = None
+    again: Callable[[], Program] | None = None
 
 
 def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache: bool) -> Built:
     """From the cache, or made now and stored. Without LLVM: the program alone."""
     try:
-        return Built(*machine_code(request, make, spec, use_cache))
+        return Built(*machine_code(request, make, spec, use_cache), again=make)
     except UNMADE as error:
-        require_unmade(error)
-        program = make()
-        text = f"{program.name} runs without machine code, a thousand times slower: {error}"
-        warn_caller(text)
+        program = without_code(error, make)
         return Built(manifest_of(program, spec), None, program)
+
+
+def without_code(error: Exception, make: Callable[[], Program]) -> Program:
+    """The program, where LLVM is missing or fails; a warning says so."""
+    require_unmade(error)
+    program = make()
+    warn_caller(f"{program.name} runs without machine code, a thousand times slower: {error}")
+    return program
 
 
 def require_unmade(error: Exception) -> None:
@@ -113,24 +141,27 @@ def machine_code(
     name = key(request, spec)
     found = cache.read_entry(name) if use_cache else None
     if found is not None:
-        built = _unpack(found)
+        built = _unpack(found, name)
         if built is not None:
             return built
     with LOCK:
-        manifest, obj = build(make(), spec, entry=entry)
-        code = native.Code(obj)
+        manifest, objects = build(make(), spec, entry=entry, use_cache=use_cache)
+        code = objects.code(name if use_cache else "")
         if use_cache:
-            text = manifest.text().encode()
-            cache.write_entry(name, _LENGTH.pack(len(text)) + text + obj)
+            parts = (manifest.text().encode(), *objects)
+            cache.write_entry(name, b"".join(_LENGTH.pack(len(x)) + x for x in parts))
     return manifest, code
 
 
-def _unpack(payload: bytes) -> tuple[Manifest, native.Code] | None:
+def _unpack(payload: bytes, name: str) -> tuple[Manifest, native.Code] | None:
     try:
-        (size,) = _LENGTH.unpack_from(payload)
-        start = _LENGTH.size + size
-        manifest = parse_manifest(payload[_LENGTH.size : start].decode())
-        return manifest, native.Code(payload[start:])
+        parts, at = list[bytes](), 0
+        while at < len(payload):
+            (size,) = _LENGTH.unpack_from(payload, at)
+            at += _LENGTH.size + size
+            parts.append(payload[at - size : at])
+        manifest, *objects = parts
+        return parse_manifest(manifest.decode()), Objects(*objects).code(name)
     except (ValueError, TypeError, AttributeError, struct.error, RuntimeError):  # another format than we think
         return None
 
@@ -145,11 +176,15 @@ def target_of(spec: Spec) -> Target:
 
 
 def build(
-    program: Program, spec: Spec, target: Target | None = None, entry: Entry | None = None
-) -> tuple[Manifest, bytes]:
-    """Manifest and object code. target: other than the host's own. entry: adds what calls the kernels, in place of
-    what Python calls; it has the one for a single sample if spec.single."""
-    from ..emit import llvm, llvm_entry
+    program: Program,
+    spec: Spec,
+    target: Target | None = None,
+    entry: Entry | None = None,
+    use_cache: bool = False,
+) -> tuple[Manifest, Objects]:
+    """Manifest and code. target: other than the host's own. entry: adds what calls the kernels, in place of what
+    Python calls, all in one module; it has the one for a single sample if spec.single."""
+    from ..emit import llvm
 
     mine = target or target_of(spec)
     low = _lowered(program, spec, mine.fma)
@@ -162,10 +197,29 @@ def build(
             low = low._replace(across=program.across())
         way = (entry and spec.single) or low.across or program.tail
         mine = mine._replace(single=bool(way) or short)
-    own = partial(llvm_entry.add_python_entry, layout=spec.layout, objects=native.layout() or ObjectLayout())
-    text = llvm.emit(low, mine, spec.layout, entry or own, program.tail)
-    manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
-    return manifest, native.compile_text(text.ir)
+    if entry is not None:
+        text = llvm.emit(low, mine, spec.layout, entry, program.tail)
+        manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
+        return manifest, Objects(native.compile_text(text.ir))
+    made = llvm.emit_parts(low, mine, spec.layout, program.tail)
+    manifest = _manifest(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
+    texts = {part: zlib.compress(ir.encode(), 1) for part, ir in made.texts.items()}
+    return manifest, Objects(_entry_of(manifest, spec, "single" in texts, use_cache), **texts)
+
+
+def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
+    """The object of what Python calls, the same for all functions of arrays of these shapes."""
+    from ..emit.llvm_entry import entry_shape, entry_text
+
+    shape = entry_shape(m.inputs, m.outputs, DTYPES[spec.dtype], spec.layout == "rows", single, m.scratch)
+    name, objects = key(repr(shape), Spec()), native.layout() or ObjectLayout()
+    if name not in _ENTRIES:
+        made = persisted(name, use_cache, lambda: native.compile_text(entry_text(shape, objects)))
+        _ENTRIES[name] = made
+    return _ENTRIES[name]
+
+
+_ENTRIES: dict[str, bytes] = {}  # some ten kilobytes each
 
 
 def _lowered(program: Program, spec: Spec, fma: bool) -> Lowered:

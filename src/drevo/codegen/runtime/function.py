@@ -16,11 +16,12 @@ import numpy as np
 from ...errors import InputError
 from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
-from ..emit.objects import spares_after
+from ..emit.objects import PAGED, spares_after
 from . import native, selftest
 from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
-from .build import Built, Manifest, obtain_code
+from .build import UNMADE, Built, Manifest, obtain_code, without_code
 from .build import Spec as Spec
+from .lock import LOCK
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -98,7 +99,8 @@ class Function:
         self.code = built.code
         self._sizes = [prod(s) for _, s in m.outputs]
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
-        self._program = built.program  # what is evaluated where there is no machine code
+        self._program, self._again = built.program, built.again  # what is evaluated where there is no machine code
+        self._made: set[str] = set()  # of the calls of the code
         self._several = _several(m) if len(m.outputs) > 1 else None
         self.fast: Callable[..., Any] | None = None
         self.fast = self._builtin()
@@ -187,7 +189,8 @@ class Function:
         return type(x) is np.ndarray and x.dtype is self.dtype and x.flags.c_contiguous and x.flags.aligned
 
     def _builtin(self) -> Callable[..., Any] | None:
-        if self.code is None or selftest.wanted() != "native" or native.layout() is None:
+        untrusted = False in selftest.passed.values()
+        if self.code is None or selftest.wanted() != "native" or native.layout() is None or untrusted:
             return None
         names = ", ".join(n.replace(":", "_") for n, _ in self.inputs)
         known = CATALOGUE.get(self.name)
@@ -198,11 +201,10 @@ class Function:
         doc = f"{self.name}({names}, out=None, threads=1{more})\n--\n\n{about}"
         threshold = max(1, int(_RELEASE / max(0.1, self.nanoseconds)))
         inputs, loaded = [n for n, _ in self.inputs], getattr(self.extra, "known", None)
-        made = native.builtin(
+        return native.builtin(
             self.code, self, self.name, doc, self._slow(), self.dtype, self._several, threshold, inputs, loaded,
-            self._spares(),
+            self._spares(), (self.manifest.scratch, self.manifest.arena),
         )  # fmt: skip
-        return made if selftest.trusted(self, made) else None
 
     def _spares(self) -> list[Array]:
         """Arrays that the builtin may give as results of a single state."""
@@ -280,6 +282,11 @@ class Function:
         """True if something is not finite or no unit quaternion."""
         if self.code is None:
             return self.plain is not None or self._evaluate(inputs, outputs)
+        alone = count == 1 and self.code.has("single") and self._side_by_side(inputs, outputs)
+        if not self._ready("single" if alone else "drive"):
+            return self._run(inputs, outputs, count, threads)
+        if alone:
+            return self._alone(inputs, outputs)
         threads = min(threads, count // (8 * self.manifest.lanes))
         if threads < 2 or count * self.nanoseconds < _THREADED:
             return self._part(inputs, outputs, 0, count, count)
@@ -301,14 +308,67 @@ class Function:
             wait(jobs)  # nobody may still write when an error leaves this call
         return any([bad, *(j.result() for j in jobs)])
 
+    def _side_by_side(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """Whether the numbers of one sample lie so: in batch-last layout each is a row."""
+        return self.layout == "rows" or all(x.strides[0] == x.itemsize for x in (*inputs, *outputs))
+
+    def _alone(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        assert self.code is not None
+        work = np.empty(self.manifest.scratch + native.LINE, np.uint8)
+        room = -(-_address(work) // native.LINE) * native.LINE
+        return bool(self.code.single([_address(x) for x in (*inputs, *outputs)], room))
+
+    def _ready(self, name: str) -> bool:
+        """Makes what computes one sample, "single", or a batch, "drive", at its first need. The entry may call it
+        from then on if that passes its test. False where no machine code can be made."""
+        if name in self._made:
+            return True
+        with LOCK:
+            code = self.code
+            if code is None or name in self._made:
+                return code is not None
+            try:
+                code.find(name)
+            except UNMADE as error:
+                self._without_code(error)
+                return False
+            self._made.add(name)
+            large = name == "drive" and self.manifest.arena > PAGED
+            if self.fast is not None and not large:
+                code.publish(name)
+                if not selftest.trusted(self, self.fast, name):
+                    self._without_entry()
+        return True
+
+    def prepare(self) -> None:
+        """Makes all of its machine code now, which else is made at the first call that needs it: one sample, a
+        batch."""
+        for name in ("single", "drive"):
+            if self.code is not None and self.code.has(name):
+                self._ready(name)
+
+    def _without_entry(self) -> None:
+        assert self.code is not None
+        for name in self._made:
+            self.code.publish(name, False)
+        self.fast, self._entry = None, self._slow()
+
+    def _without_code(self, error: Exception) -> None:
+        if self._again is None:
+            raise error
+        self._program = without_code(error, self._again)
+        if self.fast is not None:
+            self._without_entry()
+        self.code = None
+
     def _part(self, inputs: Sequence[Array], outputs: Sequence[Array], start: int, stop: int, count: int) -> bool:
         """Samples start..stop of `count` through the driver."""
         assert self.code is not None
         arrays = [*inputs, *outputs]
         axis = 0 if self.layout == "rows" else 1
-        pointers = [x.__array_interface__["data"][0] + start * x.strides[axis] for x in arrays]
-        work = np.empty(self.manifest.arena + 64, np.uint8)
-        arena = -(-work.__array_interface__["data"][0] // 64) * 64
+        pointers = [_address(x) + start * x.strides[axis] for x in arrays]
+        work = np.empty(self.manifest.arena + native.LINE, np.uint8)
+        arena = -(-_address(work) // native.LINE) * native.LINE
         strides = [x.strides[0] for x in arrays]
         return bool(self.code.drive(pointers, strides, stop - start, arena, count))
 
@@ -323,6 +383,10 @@ class Function:
             return True
         found = diagnose.weakest(self._program, turned[0])
         return found is not None and found.lost
+
+
+def _address(x: Array) -> int:
+    return int(x.__array_interface__["data"][0])
 
 
 def _several(m: Manifest) -> Any:

@@ -18,7 +18,7 @@ from . import native
 if TYPE_CHECKING:
     from ...model.description import Model
 
-FORMAT = 4  # of the manifest and the code
+FORMAT = 5  # of the manifest and the code
 _CODE = (".py", ".pyc", ".so", ".pyd")
 
 

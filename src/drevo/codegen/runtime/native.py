@@ -25,6 +25,7 @@ from .lock import LOCK
 _FASTCALL_KEYWORDS = 0x82
 _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
 _NEW, _RETURN, _TYPE, _VERSION = 93, 76, 2, 0
+LINE = 64  # bytes of a cache line, where working memory begins
 _FLOATS = c_int(0x9875)  # as Microsoft's library has it
 
 
@@ -176,20 +177,52 @@ def _engine(obj: bytes) -> Any:
 
 
 class Code(Loaded):
-    """The object code of a Function: its driver, its entry and the table that the entry reads."""
+    """The object code of a Function: its entry, the table that this reads, and `single` and `drive`.
 
-    def __init__(self, obj: bytes) -> None:
+    later: makes the objects of those two that are not in this one, each at its first need.
+    """
+
+    def __init__(self, obj: bytes, later: Mapping[str, Callable[[], bytes]] | None = None) -> None:
         super().__init__(obj)
-        self.drive_address = self.address("drive")
         self.entry_address = self.address("entry")
         self.table_address = self.address("table", data=True)
-        kind = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int64, c_void_p, c_int64)
-        self._drive = kind(self.drive_address)
+        self._later, self._parts, self._calls = dict(later or {}), dict[str, Loaded](), dict[str, Any]()
+
+    def has(self, name: str) -> bool:
+        return name in self._later or name in self._parts or self.address(name) != 0
+
+    def find(self, name: str) -> int:
+        """The address of `single` or `drive`, which are made now if they are not yet."""
+        if name in self._later:
+            with LOCK:
+                if name in self._later:
+                    self._parts[name] = Loaded(self._later[name]())
+                    del self._later[name]
+        return self._parts.get(name, self).address(name)
+
+    def publish(self, name: str, whether: bool = True) -> None:
+        """Lets the entry call one of the two, or no longer."""
+        place = c_void_p.from_address(self.table_address + TABLE.index(name) * ctypes.sizeof(c_void_p))
+        place.value = self.find(name) if whether else None
+
+    @property
+    def drive_address(self) -> int:
+        return self.find("drive")
 
     def drive(self, pointers: list[int], strides: list[int], count: int, arena: int, whole: int) -> int:
         """Runs a part of a batch of `whole` samples without the GIL; 1 if a check failed."""
         n = len(pointers)
-        return int(self._drive((c_void_p * n)(*pointers), (c_int64 * n)(*strides), count, arena, whole))
+        call = self._call("drive", c_void_p, c_void_p, c_int64, c_void_p, c_int64)
+        return int(call((c_void_p * n)(*pointers), (c_int64 * n)(*strides), count, arena, whole))
+
+    def single(self, pointers: list[int], room: int) -> int:
+        """Runs one sample, with room for its scratch."""
+        return int(self._call("single", c_void_p, c_void_p)((c_void_p * len(pointers))(*pointers), room))
+
+    def _call(self, name: str, *given: Any) -> Any:
+        if name not in self._calls:
+            self._calls[name] = ctypes.CFUNCTYPE(c_int32, *given)(self.find(name))
+        return self._calls[name]
 
 
 # -- the interpreter's objects ------------------------------------------------------------------------------
@@ -288,17 +321,20 @@ def builtin(
     inputs: Iterable[str],
     loaded: Mapping[Any, Callable[..., Any]] | None,
     spares: list[Any],
+    memory: tuple[int, int],
 ) -> Callable[..., Any]:
     """The entry of loaded code as a Python builtin of a Function; `slow` takes the calls that it does not.
 
     inputs: their names. loaded: by links the builtins that calls with wrenches on these go to; None where there
-    are no such calls. spares: arrays for results of single states, as `spares_after` has them.
+    are no such calls. spares: arrays for results of single states, as `spares_after` has them. memory: bytes that
+    one sample and a batch work in.
     """
     out, *names = map(sys.intern, ("out", *names_after(inputs)))
     value = _functions() | {
         "ndarray": id(np.ndarray), "dtype": id(dtype), "slow": id(slow), "none": id(None), "out": id(out),
         "threshold": threshold, "results": id(results), "tuple": id(tuple), "dict": id(dict),
         "builtin": id(BuiltinFunctionType), "loaded": id(loaded),
+        "single": 0, "drive": 0, "room": memory[0] + LINE, "arena": memory[1] + LINE,
     }  # fmt: skip
     words = [*(value[key] for key in TABLE), *map(id, names[:-1]), 0 if loaded is None else id(names[-1])]
     words += map(id, spares)

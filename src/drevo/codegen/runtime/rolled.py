@@ -15,7 +15,7 @@ import numpy as np
 
 from ..emit.objects import ObjectLayout
 from . import native
-from .build import UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade, target_of
+from .build import DTYPES, UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade, target_of
 from .function import Extra, Function
 from .key import key
 from .memo import persisted
@@ -178,19 +178,16 @@ def _loops(rolled: Rolled, spec: Spec, blocked: Callable[[Rolled], Rolled] | Non
 
 def _entry(sizes: Sizes, spec: Spec) -> bytes:
     """The Python entry of the unrolled form, before functions that only pass on."""
-    from ..emit import llvm, llvm_entry
     from ..emit.ir import Module
+    from ..emit.llvm_entry import add_python_entry, entry_shape
     from ..emit.llvm_rolled_driver import add_forwards
-    from ..emit.lower import Lowered, Port
+    from ..emit.llvm_single import add_single
 
-    ins = tuple(Port(*p) for p in sizes.ports)
-    outs = tuple(Port(*p) for p in sizes.results)
-    low = Lowered((), ins, outs, {}, {}, ((),) * len(outs), (), None, (0, 0.0))
-    target = target_of(spec)
-    arena = llvm.Arena((), (), 0, 0, sizes.arena(target.lanes, target.of(1).size))
-    m = Module()
-    add_forwards(m, len(sizes.arguments), len(sizes.loads), len(outs))
-    llvm_entry.add_python_entry(m, low, target, arena, 0, "rows", native.layout() or ObjectLayout())
+    m, ports = Module(), len(sizes.ports) + len(sizes.results)
+    add_forwards(m, len(sizes.arguments), len(sizes.loads), len(sizes.results))
+    add_single(m, ports, target_of(spec), 0)
+    shape = entry_shape(sizes.ports, sizes.results, DTYPES[spec.dtype], True, True, 0)
+    add_python_entry(m, shape, native.layout() or ObjectLayout())
     return native.compile_text(m.text())
 
 

@@ -15,7 +15,7 @@ from .build import Manifest
 
 CallArguments = tuple[tuple[Any, ...], dict[str, Any]]
 CALL_METHODS = ("native", "ctypes")
-passed: list[bool] = []  # the answer, once it is known
+passed: dict[str, bool] = {}  # the answers, of calls with one sample ("single") and with a batch ("drive")
 
 
 class Tested(Protocol):
@@ -38,39 +38,56 @@ def wanted() -> str:
     return method
 
 
-def trusted(function: Tested, entry: Callable[..., Any]) -> bool:
-    """True if the entry and `function.general` give the same bits and the same refusals, in all kinds of calls."""
-    if not passed:
-        passed.append(all(same(function, entry, *case) for case in cases(function)))
-        if not passed[0]:
+def trusted(function: Tested, entry: Callable[..., Any], part: str) -> bool:
+    """True if the entry and `function.general` give the same bits and the same refusals, in all kinds of calls
+    that a part of the code answers."""
+    if part not in passed:
+        cases = singles if part == "single" else batches
+        passed[part] = all(same(function, entry, *case) for case in cases(function))
+        if not passed[part]:
             warn_caller(
                 "compiled functions are called by way of ctypes, some microseconds slower: on this interpreter "
                 "their own entry did not pass its self-test"
             )
-    return passed[0]
+    return passed[part]
 
 
 def cases(function: Tested) -> Iterator[CallArguments]:
     """Calls that the entry takes itself, and calls that it must hand on. Results go to fresh arrays."""
-    one, count = _state(function), 3
+    yield from singles(function)
+    yield from batches(function)
+
+
+def singles(function: Tested) -> Iterator[CallArguments]:
+    """Those with one sample."""
+    one = _state(function)
     yield one, {}
     yield one, {"threads": 1}
     yield tuple(x[:-1] for x in one if x.ndim), {}
     yield tuple(x.astype(np.longdouble) for x in one), {}
+    yield from _into_outs(function, one, ())
+
+
+def batches(function: Tested) -> Iterator[CallArguments]:
+    one, count = _state(function), 3
     axis = 0 if function.layout == "rows" else -1
     many = tuple(np.repeat(np.expand_dims(x, axis), 2 * count, axis) for x in one)
     apart = tuple(x[::2] if axis == 0 else x[..., :count] for x in many)
     yield apart, {}
     yield (one[:1] + apart[1:], {})
     yield tuple(np.asfortranarray(x) for x in apart), {}
-    for given, lead in ((apart, (count,)), (one, ())):
-        tails = [s if axis == 0 else (prod(s),) for _, s in function.outputs]
-        shapes = [(*lead, *s) if axis == 0 else (*s, *lead) for s in tails]
-        outs = [tuple(np.zeros(s, function.dtype) for s in shapes) for _ in range(2)]
-        outs[1][-1].flags.writeable = False
-        outs.append(outs[0][:1] * len(shapes))  # one array for all results
-        for out in outs:
-            yield given, {"out": out[0] if len(shapes) == 1 else out}
+    yield from _into_outs(function, apart, (count,))
+
+
+def _into_outs(function: Tested, given: tuple[Any, ...], lead: tuple[int, ...]) -> Iterator[CallArguments]:
+    rows = function.layout == "rows"
+    tails = [s if rows else (prod(s),) for _, s in function.outputs]
+    shapes = [(*lead, *s) if rows else (*s, *lead) for s in tails]
+    outs = [tuple(np.zeros(s, function.dtype) for s in shapes) for _ in range(2)]
+    outs[1][-1].flags.writeable = False
+    outs.append(outs[0][:1] * len(shapes))  # one array for all results
+    for out in outs:
+        yield given, {"out": out[0] if len(shapes) == 1 else out}
 
 
 def _state(function: Tested) -> tuple[Any, ...]:
