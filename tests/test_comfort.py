@@ -179,9 +179,15 @@ def test_every_result_has_a_picture(what: str) -> None:
     made.savefig(io.BytesIO(), format="png")
 
 
-def test_matrices_are_written_for_notebooks() -> None:
+def test_mathematics_is_written_for_notebooks() -> None:
     text = linear()._repr_latex_()
     assert text.startswith("$$") and text.count("bmatrix") == 4 and "&" in text
+    d = drevo.write_out(drevo.load("three-link"), "gravity")
+    text = d._repr_latex_() or ""
+    assert text.count("$$") % 2 == 0 and text.count("&=") == d.markdown().count("&=") and "#" not in text
+    table = drevo.dh.table(drevo.load("puma560"))
+    assert ET.fromstring(f"<p>{table._repr_html_()}</p>").find("table") is not None
+    assert r"\begin{tabular}" in table._repr_latex_()
 
 
 @pytest.mark.needs("pandas")
@@ -210,6 +216,14 @@ def test_results_are_pickled(what: str) -> None:
     result = {**RESULTS, **more}[what]()
     again = pickle.loads(pickle.dumps(result))  # noqa: S301
     assert repr(again) == repr(result)
+    assert again == result or type(result).__eq__ is object.__eq__
+
+
+def test_results_with_names_keep_them_in_pickles() -> None:
+    robot = drevo.load("scara")
+    found = robot.inverse_dynamics_derivatives(*np.ones((3, 4)))
+    again = pickle.loads(pickle.dumps(found))  # noqa: S301
+    assert type(again) is type(found) and (again.dtau_dq == found.dtau_dq).all()
 
 
 # --- the command line -----------------------------------------------------------------------------------------
@@ -234,6 +248,8 @@ def test_commands_that_write_files_tell_it_as_json(tmp_path: Path) -> None:
     assert found["nq"] == 4 and Path(found["file"]).exists()
     found = json.loads(run(app, ["write-out", "three-link", "gravity", "--json"]).stdout)
     assert found["counts"]["mul"] > 0 and found["text"]
+    found = json.loads(run(app, ["view", "scara", "-e", str(tmp_path / "s.svg"), "--json"]).stdout)
+    assert found["bytes"] == Path(found["file"]).stat().st_size
 
 
 def test_patience_is_shown_to_people_alone(monkeypatch: pytest.MonkeyPatch) -> None:

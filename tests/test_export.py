@@ -36,6 +36,7 @@ RUN = {
         f"arm-none-eabi-gcc -mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16 {BARE}",
         "qemu-system-arm -M mps2-an500 -nographic -semihosting -kernel run",
     ),
+    "windows": ("x86_64-w64-mingw32-gcc", "wine ./run.exe"),
 }
 PROGRAMS = [
     pytest.param(t, d, marks=pytest.mark.needs(line.split()[0], run.split()[0]))
@@ -65,10 +66,10 @@ def emulated(folder: Path, target: str, made: Any, inputs: list[Array], size: in
     (folder / "data.h").write_text("\n".join(data))
     bare = target.startswith("cortex")
     shutil.copy(FOLDER / ("bare.c" if bare else "driver.c"), folder / "driver.c")
-    built = [*line.split(), "-O2", "-o", "run", "driver.c", f"{made.name}.o", *(["-lgcc"] if bare else [])]
+    built = [*line.split(), "-O2", "-o", "run", "driver.c", made.files[0].name, *(["-lgcc"] if bare else [])]
     subprocess.run(built, cwd=folder, check=True, capture_output=True)
     got = subprocess.run(run.split(), cwd=folder, capture_output=True, text=True, timeout=100)
-    words = [int(w, 16) for w in (got.stdout + got.stderr).split()]
+    words = [int(w, 16) for w in (got.stdout or got.stderr).split()]  # semihosting writes to the second
     return np.array(words, np.uint64 if wide else np.uint32).view(made.dtype).reshape(STATES, size)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -140,6 +141,11 @@ class Derivation:
         if len(shown) < NOTEBOOK:
             return shown
         return f"<p>{len(shown)} characters of equations: save('equations.html') to read them.</p>"
+
+    def _repr_latex_(self) -> str | None:
+        """The displays of the Markdown document, for what shows mathematics alone."""
+        shown = "\n\n".join(re.findall(r"\$\$.*?\$\$", self.markdown(), re.DOTALL))
+        return shown if len(shown) < NOTEBOOK else None
 
     def _repr_markdown_(self) -> str:
         return self.markdown()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .bench import shortest_time
-from .common import MANY, guarded, load_robot, option, print_table, progress
+from .common import MANY, Json, guarded, load_robot, option, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ...compiler.derivation import Derivation
@@ -54,6 +54,7 @@ def demo(
     states: Annotated[
         int, option("How many random states of the Puma 560 to compute.", min=SAMPLES, max=MANY)
     ] = STATES,
+    as_json: Json = False,
 ) -> None:
     """Write out the equations of two robots, compile a third, and check and time the results."""
     start = time.perf_counter()
@@ -65,12 +66,15 @@ def demo(
             _write_page(report, output, robot, quantity)
         _compile_puma(report, states, step)
     (output / "index.html").write_text(_index(report, states), encoding="utf-8")
-    _print(report, states)
-    seconds = time.perf_counter() - start
-    print(
-        f"\nOpen {output / 'index.html'}: a Puma 560 with sliders, its motion and the value of every line of its "
-        f"equations, and {len(PAGES)} pages more; {seconds:.1f} s in all"
-    )
+    seconds, page = time.perf_counter() - start, output / "index.html"
+    if as_json:
+        print_json({**asdict(report), "ok": report.good, "page": str(page), "seconds": seconds})
+    else:
+        _print(report, states)
+        print(
+            f"\nOpen {page}: a Puma 560 with sliders, its motion and the value of every line of its "
+            f"equations, and {len(PAGES)} pages more; {seconds:.1f} s in all"
+        )
     if not report.good:
         raise typer.Exit(1)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
-from .common import Base, RobotName, guarded, load_robot, numbers_in, option
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json
 
 
 @guarded
@@ -24,20 +25,24 @@ def view(
     port: Annotated[int, option("The port of the window; 0 is any that is free.")] = 0,
     browser: Annotated[bool, option("Open the browser too.", "--open")] = False,
     base: Base = "fixed",
+    as_json: Json = False,
 ) -> None:
     """Show a robot: sliders, matrices, motions, in the browser of this machine; or a page with its equations."""
     found = load_robot(robot, base)
     start = numbers_in("--q", q, found.nq)
     if export is None:
         window = found.view(q=start, port=port)
-        print(f"{found.name} is shown at {window.address}\nCtrl+C ends it", flush=True)
+        said = json.dumps({"address": window.address}) if as_json else f"{found.name} is shown at {window.address}"
+        print(said if as_json else f"{said}\nCtrl+C ends it", flush=True)
         if browser:
             webbrowser.open(window.address)
         return window.wait()
-    if export.suffix.lower() == ".svg":
-        return print(found.draw(start).save(export))
     options: dict[str, Any] = {"link": link} if link else {}
-    page = found.view(export, quantity, q=start, **options)
-    print(f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in a browser")
+    drawn = export.suffix.lower() == ".svg"
+    page = found.draw(start).save(export) if drawn else found.view(export, quantity, q=start, **options)
+    if as_json:
+        print_json({"file": str(page), "bytes": page.stat().st_size})
+    else:
+        print(page if drawn else f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in a browser")
     if browser:
         webbrowser.open(page.resolve().as_uri())

@@ -70,7 +70,7 @@ def monomial_text(parameters: Parameters, m: Monomial) -> str:
     return "*".join(parts) or "1 (the constant term)"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Conditions:
     """Irredundant conditions, grouped by the body they concern, and what remains under them."""
 
@@ -88,6 +88,14 @@ class Conditions:
 
     def __len__(self) -> int:
         return len(self.space)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Conditions):
+            return NotImplemented
+        mine, others = ((c.equations, c.gravity_remains, c.free) for c in (self, other))
+        return mine == others
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return "\n".join(f"body {body}: {'; '.join(rows)}" for body, rows in self.by_body.items())

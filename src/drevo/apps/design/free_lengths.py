@@ -82,7 +82,7 @@ def snapped_to_known(x: Fraction, known: Iterable[Fraction]) -> Fraction:
     return x
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PolynomialConditions:
     """Conditions of which each is linear in the inertial parameters, with powers of the free lengths."""
 
@@ -92,6 +92,11 @@ class PolynomialConditions:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        return self.equations == other.equations if isinstance(other, PolynomialConditions) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return "\n".join(self.equations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import Any
 
 TableRow = Mapping[str, Any]
@@ -31,6 +32,16 @@ def markdown_table(rows: Sequence[TableRow], convention: str) -> str:
     out.append("|" + "---|" * len(TITLES))
     out += [f"| {' | '.join(_cells(row, k))} |" for k, row in enumerate(rows, 1)]
     return "\n".join([*out, *(f"{line}  " if line else "" for line in _frames(rows))]) + "\n"
+
+
+def html_table(rows: Sequence[TableRow], convention: str) -> str:
+    """The same for notebooks."""
+    head = "".join(f"<th>{title}</th>" for title in TITLES)
+    lines = ("".join(f"<td>{escape(x)}</td>" for x in _cells(row, k)) for k, row in enumerate(rows, 1))
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    said = f"{convention} convention, {MATRICES[convention]}; rad, m"
+    frames = "<br>".join(map(escape, filter(None, _frames(rows))))
+    return f"<p>{escape(said)}</p><table><tr>{head}</tr>{body}</table><p>{frames}</p>"
 
 
 def latex_table(rows: Sequence[TableRow], convention: str) -> str:

@@ -19,7 +19,7 @@ from ...model.quantities import CATALOGUE, explained
 from ..emit.objects import PAGED, spares_after
 from . import native, selftest
 from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
-from .build import UNMADE, Built, Manifest, obtain_code, without_code
+from .build import UNMADE, Built, obtain_code, without_code
 from .build import Spec as Spec
 from .lock import LOCK
 
@@ -101,7 +101,8 @@ class Function:
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
         self._program, self._again = built.program, built.again  # what is evaluated where there is no machine code
         self._made: set[str] = set()  # of the calls of the code
-        self._several = _several(m) if len(m.outputs) > 1 else None
+        names = tuple(n for n, _ in m.outputs)
+        self._several = _several(m.name, names) if len(names) > 1 else None
         self.fast: Callable[..., Any] | None = None
         self.fast = self._builtin()
         self._entry = self.fast or self._slow()
@@ -389,13 +390,18 @@ def _address(x: Array) -> int:
     return int(x.__array_interface__["data"][0])
 
 
-def _several(m: Manifest) -> Any:
-    """A tuple type whose fields are the outputs; it pickles as a plain tuple."""
-    fields: dict[str, Any] = {n: property(itemgetter(k)) for k, (n, _) in enumerate(m.outputs)}
-    names = tuple(fields)
-    body = {"__slots__": (), "_fields": names, "__reduce__": lambda x: (tuple, (tuple(x),)), **fields}
+@lru_cache(1024)
+def _several(name: str, names: tuple[str, ...]) -> Any:
+    """A tuple type whose fields are the outputs, of a function of that name."""
+    fields: dict[str, Any] = {n: property(itemgetter(k)) for k, n in enumerate(names)}
+    body = {"__slots__": (), "_fields": names, "__reduce__": lambda x: (_again, (name, names, tuple(x))), **fields}
     body["__repr__"] = lambda x: f"({', '.join(f'{n}={v!r}' for n, v in zip(names, x))})"
-    return type(f"{m.name}_result", (tuple,), body)
+    return type(f"{name}_result", (tuple,), body)
+
+
+def _again(name: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """A result out of its pickle."""
+    return _several(name, names)(values)
 
 
 # -- threads ------------------------------------------------------------------------------------------------

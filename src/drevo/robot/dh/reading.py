@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.emit.dh_text import latex_table, markdown_table, text_table
+from ...codegen.emit.dh_text import html_table, latex_table, markdown_table, text_table
 from ...errors import ModelError, shown
 from ...io.asked import asked
 from ...mechanics.spatial import UNIT
@@ -73,6 +73,12 @@ class Table(Sequence[Mapping[str, Any]]):
     def markdown(self) -> str:
         """The same as Markdown."""
         return markdown_table(self.rows, self.convention)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows, self.convention)
+
+    def _repr_latex_(self) -> str:
+        return self.latex()
 
     def latex(self) -> str:
         """The same as a LaTeX tabular (booktabs)."""
