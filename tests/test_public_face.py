@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from public_calls import ROOMS, SCALAR, Call, robot
+from public_calls import ROOMS, SCALAR, Call, robot, written
 from public_values import Twins, numbers, spoilt, twins
+from public_wing import MORE
 
 import drevo
-from drevo import control, dh, simulate
+from drevo import control, loads
 from drevo.compiler import differentiate
-from drevo.constrained import constraint
 from drevo.constrained.program import constrained_derivative
 from drevo.errors import DrevoError, DrevoWarning
 
+Room = Callable[[np.random.Generator], Iterator[Call]]
+SCALARS = "drevo.mechanics.scalar"
 LONGEST = 900  # characters of a sentence
 DAILY, NIGHTLY = 8, 200  # seeds, of 250 and of 500 calls
 
@@ -92,19 +94,19 @@ def judged(right: Call, rng: np.random.Generator) -> tuple[Call, str | None]:
     return c, difference(both) if both else complaint(c)
 
 
-def calls(rng: np.random.Generator) -> Iterator[Call]:
+def calls(rng: np.random.Generator, rooms: tuple[Room, ...]) -> Iterator[Call]:
     """Right calls of every room, over and over."""
     while True:
-        for room in rng.permutation(np.array(ROOMS, object)):
+        for room in rng.permutation(np.array(rooms, object)):
             yield from room(rng)
 
 
-def run(seed: int, count: int) -> str:
+def run(seed: int, count: int, rooms: tuple[Room, ...] = ROOMS) -> str:
     """A line for every kind of complaint, with the first call that caused it."""
     rng = np.random.default_rng(seed)
     seen: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
-    for right in islice(calls(rng), count):
+    for right in islice(calls(rng, rooms), count):
         c, wrong = judged(right, rng)
         if wrong:
             seen[c.name, wrong] += 1
@@ -118,16 +120,22 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def asked_functions() -> Iterator[Callable[..., Any]]:
-    """What is called by name: functions of the package, methods of robots and builders."""
-    laws = "kalman lqr lqg observer schedule stabilise track tracking_lqr trim optimise controllability"
-    rooms = (drevo, drevo._LAZY), (control, laws.split()), (simulate, ("simulate", "pd", "damping"))
-    for room, names in rooms:
-        yield from (x for x in (getattr(room, name) for name in names) if inspect.isfunction(x))
-    for owner in (robot("three-link"), drevo.Builder("b")):
-        yield from (getattr(owner, n) for k in type(owner).__mro__ for n, x in vars(k).items() if is_method(n, x))
-    yield from (constraint.contact, constraint.weld, constraint.gear, constraint.function, dh.table)
-    yield from (differentiate.derivative, constrained_derivative)
+PUBLIC = "constraint control dh doctor envs ground loads simulate streaming sweep walking"
+
+
+def asked_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """What is called by name, and that name: functions and classes of public modules, methods."""
+    yield from ((n, x) for n, x in ((n, getattr(drevo, n)) for n in drevo._LAZY) if inspect.isfunction(x))
+    for room in (getattr(drevo, n) for n in PUBLIC.split()):
+        own = [x for x in (getattr(room, n) for n in room.__all__) if getattr(x, "__module__", "") != SCALARS]
+        yield from ((x.__name__, x) for x in own if inspect.isfunction(x))
+        yield from ((x.__name__, x) for x in own if inspect.isclass(x) and inspect.isfunction(x.__init__))
+    yield from (("three_link", drevo.robots.three_link), ("puma560", drevo.robots.puma560))
+    made = robot("three-link"), drevo.Builder("b"), written(), control.LinearModel(np.eye(2), np.ones((2, 1)))
+    for owner in (*made, loads.rod(1.0, (0, 0, 0), (0.5, 0, 0)), loads.Span):
+        kinds = owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
+        yield from ((n, getattr(owner, n)) for k in kinds for n, x in vars(k).items() if is_method(n, x))
+    yield from ((x.__name__, x) for x in (differentiate.derivative, constrained_derivative))
 
 
 def is_method(name: str, x: object) -> bool:
@@ -136,8 +144,8 @@ def is_method(name: str, x: object) -> bool:
 
 def test_arguments_that_do_not_fit_are_one_sentence() -> None:
     """Too many by place, unknown by name, none at all."""
-    for f in asked_functions():
-        if (name := f.__name__) in ("cite", "sin", "cos", "sqrt", "where", "minimum", "maximum", "clip"):
+    for name, f in asked_functions():
+        if name in ("cite", "sin", "cos", "sqrt", "where", "minimum", "maximum", "clip"):
             continue  # takes any number; are as NumPy's
         parameters = inspect.signature(f).parameters.values()
         wrong = [((object(),) * 60, {})]
@@ -171,9 +179,16 @@ def test_derivatives_that_nobody_can_mean(args: tuple[Any, ...], given: dict[str
         robot("three-link").derivative(*args, **given)
 
 
-def test_right_calls_give_finite_values() -> None:
+SLOW = ("platforms",)  # rooms whose robots take seconds to compile
+
+
+@pytest.mark.parametrize(
+    "room",
+    [pytest.param(x, id=x.__name__, marks=[pytest.mark.nightly] * (x.__name__ in SLOW)) for x in ROOMS + MORE],
+)
+def test_right_calls_give_finite_values(room: Room) -> None:
     rng = np.random.default_rng(0)
-    assert [x for room in ROOMS for c in room(rng) if (x := (told(c), complaint(c, right=True)))[1]] == []
+    assert [x for c in room(rng) if (x := (told(c), complaint(c, right=True)))[1]] == []
 
 
 @pytest.mark.parametrize("seed", range(DAILY))
@@ -184,4 +199,4 @@ def test_some_calls_give_a_right_value_or_one_sentence(seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(DAILY, DAILY + NIGHTLY))
 def test_any_call_gives_a_right_value_or_one_sentence(seed: int) -> None:
-    assert run(seed, 500) == ""
+    assert run(seed, 500, ROOMS + MORE) == ""

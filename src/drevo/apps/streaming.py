@@ -17,7 +17,7 @@ from ..codegen.runtime.function import Function
 from ..codegen.runtime.stream import RandomSource, Worker, combined, reduced
 from ..compiler.compile import compile
 from ..errors import InputError, NumericsError, shown
-from ..io.asked import asked
+from ..io.asked import asked_all
 from ..io.given import Array, whole
 from ..io.reprs import brief
 from ..mechanics import configuration
@@ -53,7 +53,6 @@ class Statistics:
         return np.asarray(np.sqrt(np.maximum(0.0, self.sum_of_squares / self.samples - self.mean**2)))
 
 
-@asked
 def stream(
     robot: Robot | Model,
     quantity: str | Sequence[str],
@@ -178,3 +177,5 @@ def _tell(function: Function, source: RandomSource, start: int, count: int) -> N
 
 
 __all__ = ["Statistics", "inputs", "stream"]
+
+asked_all(__name__)

@@ -20,6 +20,7 @@ from ..codegen.emit.turns import less_turns
 from ..codegen.graph.ops import OPS
 from ..codegen.graph.program import Program
 from ..errors import InputError
+from ..io.asked import asked_methods
 from ..io.saving import saving
 from ..model.messages import shorten
 
@@ -32,6 +33,7 @@ NUMERIC: dict[str, Callable[..., Any]] = {row.name: row.apply for row in OPS if 
 NOTEBOOK = 2_000_000  # characters of HTML that a notebook is asked to show
 
 
+@asked_methods
 @dataclass(frozen=True, eq=False)
 class Derivation:
     """The written-out equations of one quantity; two are equal where their texts are.

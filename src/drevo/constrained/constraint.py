@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, one_of
-from ..io.asked import asked
+from ..io.asked import asked_all
 from ..io.given import callable_given as a_function
 from ..io.given import number, whole
 from ..mechanics.algorithms import constraints as rows_of
@@ -196,7 +196,6 @@ Constraint = (
 # -- public constructors -----------------------------------------------------------------------------------
 
 
-@asked
 def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None) -> Contact:
     """A contact, as constrained_dynamics takes it in `contacts`.
 
@@ -210,7 +209,6 @@ def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, ro
     return Contact(link, _checked(who, "point", values.vector, point), int(size), at, turn)
 
 
-@asked
 def point_on_plane(
     link: str,
     point: Numbers,
@@ -232,7 +230,6 @@ def point_on_plane(
     return PointOnPlane(link, _checked(who, "point", values.vector, point), (n0, n1), (d[0], d[1], d[2]))
 
 
-@asked
 def point_to_point(
     link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rows: Numbers = None
 ) -> PointToPoint:
@@ -250,7 +247,6 @@ def point_to_point(
     return PointToPoint(link_a, a, link_b, b, W)
 
 
-@asked
 def weld(
     link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None, at: Numbers = None
 ) -> Weld:
@@ -268,7 +264,6 @@ def weld(
     return Weld(link_a, a, link_b, b, turn, None if at is None else _checked(who, "at", values.sequence, at))
 
 
-@asked
 def joint_closure(
     kind: str,
     link_a: str,
@@ -304,7 +299,6 @@ def joint_closure(
     return JointClosure(kind, link_a, a, axes[0], link_b, b, axes[1], turn)
 
 
-@asked
 def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, length: float) -> Distance:
     """Two points keep their distance, a massless rod: |r_a - r_b| = length > 0, metres."""
     who = _between("distance", "link", link_a, link_b)
@@ -315,7 +309,6 @@ def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, lengt
     return Distance(link_a, a, link_b, b, size)
 
 
-@asked
 def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0, higher: Numbers = ()) -> Gear:
     """q_a = offset + ratio q_b + higher[0] q_b^2 + higher[1] q_b^3 + ..., for two joints of one freedom."""
     who = _between("gear", "joint", joint_a, joint_b)
@@ -330,7 +323,6 @@ def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0, higher: 
     )
 
 
-@asked
 def pose_tracking(
     link: str, program: Callable[[Scalar], Sequence[Vector]], point: Numbers = (0.0, 0.0, 0.0)
 ) -> PoseTracking:
@@ -355,7 +347,6 @@ def _refuse_deformation(c: PoseTracking) -> None:
         _checked(f"pose_tracking of {c.link!r}", "rotation at t = 0", values.rotation, turn)
 
 
-@asked
 def function(f: TracedFunction, size: int) -> Traced:
     """f(pose, q, t) = 0, `size` numbers, traced and differentiated.
 
@@ -424,3 +415,5 @@ __all__ = [
     "sqrt",
     "weld",
 ]
+
+asked_all(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..io.asked import asked_all
 from .linearise import Linearisation, Reduced, linearise
 from .model import LinearModel, Modes
 from .observe import Observer, kalman, lqg, observer
@@ -46,3 +47,5 @@ __all__ = [
     "tracking_lqr",
     "trim",
 ]
+
+asked_all(__name__)

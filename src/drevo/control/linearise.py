@@ -32,7 +32,6 @@ from ..constrained.prepared import NOW, PreparedSet, prepared_set
 from ..constrained.recall import recalled, remember
 from ..constrained.solve import RANK
 from ..errors import DrevoError, InputError, NumericsError
-from ..io.asked import asked
 from ..io.given import Array, finite, flag, leading
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.passive import passive as passive_forces
@@ -52,7 +51,6 @@ STATE = ("q", "v")
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
-@asked
 def linearise(
     robot: Dynamics,
     q: ArrayLike,

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
-from ..io.asked import asked
 from ..io.given import Array
 from ..io.packages import package
 from ..io.reprs import result
@@ -36,7 +35,6 @@ class Observer:
     estimator: LinearModel
 
 
-@asked
 def kalman(model: LinearModel, W: ArrayLike, V: ArrayLike) -> Observer:
     """Kalman's filter in the steady state.
 
@@ -62,7 +60,6 @@ def kalman(model: LinearModel, W: ArrayLike, V: ArrayLike) -> Observer:
     return Observer(T @ K.T, poles, T @ P @ T.T, _estimator(model, plain, T, K.T))
 
 
-@asked
 def observer(model: LinearModel, poles: ArrayLike) -> Observer:
     """The observer whose error has these poles, as many as states (of `.reduced` under constraints): s or z.
 
@@ -93,7 +90,6 @@ def observer(model: LinearModel, poles: ArrayLike) -> Observer:
     return Observer(T @ gain, found, None, _estimator(model, plain, T, gain))
 
 
-@asked
 def lqg(model: LinearModel, Q: ArrayLike, R: ArrayLike, W: ArrayLike, V: ArrayLike) -> LinearModel:
     """The regulator on the estimate of Kalman's filter: a linear model from the outputs of `model` to its inputs.
 

@@ -16,7 +16,6 @@ from ..compiler.pivots import require_regular
 from ..constrained.checks import driven_rates
 from ..constrained.constraint import Constraint, list_given
 from ..errors import InputError, NumericsError, one_of
-from ..io.asked import asked
 from ..io.given import Array, callable_given, number, positive, seconds, whole
 from ..io.reprs import result
 from ..mechanics.configuration import state
@@ -233,7 +232,6 @@ def _solution(planner: Planner, p: Progress, t0: float) -> OptimalMotion:
     )  # fmt: skip
 
 
-@asked
 def optimise(
     robot: Dynamics,
     cost: Callable[..., Scalar],

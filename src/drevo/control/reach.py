@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..io.asked import asked
 from ..io.given import Array
 from ..io.packages import package
 from ..io.reprs import result
@@ -44,7 +43,6 @@ class Reach:
         return self.rank == self.size
 
 
-@asked
 def controllability(model: LinearModel) -> Reach:
     """What the inputs can move; steadies: whether all that they cannot move decays (stabilisable).
 
@@ -55,7 +53,6 @@ def controllability(model: LinearModel) -> Reach:
     return _reach(plain, plain.A, plain.B, np.linalg.pinv(T).T, model.states)
 
 
-@asked
 def observability(model: LinearModel) -> Reach:
     """What the outputs can tell; steadies: whether all that they cannot tell decays (detectable).
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError
-from ..io.asked import asked
 from ..io.given import Array, finite, whole
 from ..io.packages import package
 from ..io.reprs import result
@@ -93,7 +92,6 @@ class Regulator(Law):
         return efforts_of(L.driven, [held - dot(row, off) for held, row in rows])
 
 
-@asked
 def lqr(
     model: LinearModel, Q: ArrayLike, R: ArrayLike, horizon: int | None = None, final: ArrayLike | None = None
 ) -> Regulator:

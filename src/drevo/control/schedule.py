@@ -15,7 +15,6 @@ from ..compiler.derivation import Derivation, write_out_program
 from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, shown
-from ..io.asked import asked
 from ..io.given import Array, finite
 from ..io.reprs import result
 from ..mechanics.configuration import state
@@ -134,7 +133,6 @@ class ScheduledLaw(Law):
         return self.schedule.efforts([float(x) if isinstance(x, np.floating) else x for x in wanted], q, v)
 
 
-@asked
 def schedule(
     robot: Dynamics,
     grid: Mapping[str, ArrayLike],

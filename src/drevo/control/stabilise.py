@@ -30,7 +30,6 @@ from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
 from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms
 from ..errors import DrevoError, InputError, NumericsError
-from ..io.asked import asked
 from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
@@ -303,7 +302,6 @@ def _gains(gamma0: ArrayLike, gamma1: ArrayLike, rows: int) -> tuple[Array, Arra
 _gains_known: Callable[..., tuple[Array, Array]] = lru_cache(_gains)
 
 
-@asked
 def stabilise(
     robot: Dynamics,
     constraint: Constraint | Sequence[Constraint],

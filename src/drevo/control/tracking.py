@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from ..constrained.passive import acting_in
 from ..errors import InputError
-from ..io.asked import asked
 from ..io.given import Array, finite, leading, number, seconds
 from ..io.reprs import result
 from ..model.dynamics import Dynamics
@@ -21,7 +20,6 @@ from .regulate import riccati_steps, weights
 UNDRIVEN = 1e-6  # of the largest effort: what an idle joint may seem to need by rounding of a plan
 
 
-@asked
 def tracking_lqr(
     models: Sequence[LinearModel] | LinearModel,
     dt: float,
@@ -87,7 +85,6 @@ class Tracker:
         return out
 
 
-@asked
 def track(
     robot: Dynamics,
     dt: float,

@@ -16,7 +16,6 @@ from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts, assemble, project_state
 from ..constrained.terms import constraint_terms, held_at
 from ..errors import InputError, NumericsError
-from ..io.asked import asked
 from ..io.given import Array, flag, positive, whole
 from ..io.reprs import result
 from ..mechanics.configuration import state
@@ -45,7 +44,6 @@ class Trim:
     steps: int
 
 
-@asked
 def trim(
     robot: Dynamics,
     q0: ArrayLike,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -35,16 +36,35 @@ def asked(function: Asked, name: str = "") -> Asked:
 def asked_methods(owner: Class, but: Sequence[str] = ()) -> Class:
     """A class whose public methods, and what makes it, are all so; it costs a call 0.25 us."""
     for name, value in list(vars(owner).items()):
-        public = name == "__init__" or not name.startswith("_")
-        if isinstance(value, FunctionType) and public and name not in but:
+        if name in but or (name.startswith("_") and name != "__init__"):
+            continue
+        if isinstance(value, FunctionType):
             setattr(owner, name, asked(value))
+        elif isinstance(value, (classmethod, staticmethod)):
+            setattr(owner, name, type(value)(asked(value.__func__)))
     return owner
+
+
+def asked_all(module: str) -> None:
+    """What a public module names in `__all__` and has of its own is all so; where it is defined too, as pickle
+    finds it there."""
+    here = sys.modules[module]
+    for name in here.__all__:
+        value = getattr(here, name)
+        home = sys.modules.get(getattr(value, "__module__", ""))
+        if home is None or not f"{home.__name__}.".startswith(f"{module}."):
+            continue
+        if isinstance(value, type):
+            asked_methods(value)
+        elif isinstance(value, FunctionType):
+            for place in (here, home):
+                setattr(place, name, asked(value))
 
 
 def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]) -> str:
     """What is wrong with the arguments."""
     every = inspect.signature(function).parameters.values()
-    own = [p for p in every if p.name != "self"]
+    own = [p for p in every if p.name not in ("self", "cls")]
     args = args[len(every) - len(own) :]
     placed = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY]

@@ -136,3 +136,8 @@ class OfLink:
         except UNKNOWN:
             entry = self.known[frame] = self._found(frame=frame)
         return entry(q, v, a, out) if f_ext is None else entry(q, v, a, f_ext=f_ext, out=out)  # type: ignore[no-any-return]
+
+
+for _name, _method in vars(OfLink).items():
+    if not _name.startswith("_"):  # what Python says of arguments that do not fit names whose method it is
+        _method.__qualname__ = f"Robot.{_name}"

@@ -15,7 +15,6 @@ from ..codegen.runtime.function import Function, Spec
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, TraceError
-from ..io.asked import asked
 from ..io.given import finite
 from ..mechanics.scalar import Scalar, Vector
 from ..model.description import Model
@@ -85,7 +84,6 @@ def beyond_law(tau: object, t: float, q: Any) -> str:
     return told(t, q) if told else ""
 
 
-@asked
 def damping(coefficients: float | Sequence[float]) -> Control:
     """tau = -d v, N m s/rad or N s/m: one number for all joints, or nv of them."""
 
@@ -95,7 +93,6 @@ def damping(coefficients: float | Sequence[float]) -> Control:
     return Control(law)
 
 
-@asked
 def pd(
     stiffness: float | Sequence[float],
     coefficients: float | Sequence[float],

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import Contacts
 from ..errors import InputError, NumericsError
-from ..io.asked import asked
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics
 from . import layout
@@ -53,7 +52,6 @@ class Event:
         flag(f"{who}: terminal", self.terminal)
 
 
-@asked
 def simulate(
     robot: Dynamics,
     q0: ArrayLike,

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import ModelError
-from ...io.asked import asked
 from ...io.files import Files, read_regular_file
 from ...io.xml import MAX_BYTES
 from ...model.description import Model
@@ -20,7 +19,6 @@ from .rules import findings_about
 from .subject import Subject, subject_of_bytes
 
 
-@asked
 def check(
     robot: Any, roots: Iterable[str | os.PathLike[str]] = (), fix: str | os.PathLike[str] | None = None
 ) -> Findings:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, shown
+from ...io.asked import asked_all
 from ...io.packages import package
 from .ours import OURS
 from .tasks import GYMNASIUM
@@ -37,3 +38,6 @@ def make(name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextS
     from .vector import StepEnv
 
     return StepEnv(name, TASKS[name], num_envs, threads, autoreset, options)
+
+
+asked_all(__name__)

@@ -1,5 +1,6 @@
 """Loads and accuracy: Zaremba's program package. Sections of links, drives over a cycle, errors of the tool."""
 
+from ...io.asked import asked_all
 from .cycle import Drives, Envelope, drives, envelope
 from .masses import Distribution, distribution
 from .sections import COMPONENTS, SectionLoads, SectionMotion, inertial_loads, section_loads, section_motion
@@ -37,3 +38,5 @@ __all__ = [
     "span_of",
     "sphere",
 ]
+
+asked_all(__name__)

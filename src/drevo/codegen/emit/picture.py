@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from drevo.io.packages import package
-
+from ...io.asked import asked_methods
+from ...io.packages import package
+from ...io.reprs import result
 from .plot import COLOURS, Curve, Panel, plot
 
 HIGH, WIDE = 2.4, 4.6  # inches of a frame, one across and several
 
 
-@dataclass(frozen=True, eq=False)
+@result
 class Figure:
     """Panels in rows of `across`, with a title and what stands along their abscissas."""
 
@@ -26,6 +26,7 @@ class Figure:
     shared: bool = False
 
 
+@asked_methods
 class Pictured:
     """A result that has a picture: gives `figure`, and has it as SVG, in notebooks, and from matplotlib."""
 

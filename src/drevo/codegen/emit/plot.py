@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...io.reprs import result
 from .colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 Array = np.ndarray[Any, Any]
@@ -44,7 +45,7 @@ LOOKS = {
 _look = partial(look, LOOKS)
 
 
-@dataclass(frozen=True, eq=False)
+@result
 class Curve:
     """A line through (x, y), or the band from y to high; a value that is not finite breaks it."""
 
@@ -66,7 +67,7 @@ def bars(name: str, heights: ArrayLike, first: float = 0.0) -> Curve:
     return Curve(name, x, 0.0 * y, y)
 
 
-@dataclass(frozen=True, eq=False)
+@result
 class Panel:
     """Curves in a frame. areas: polygons (n, 2) shaded behind them. equal: one scale for both axes.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from ...io.asked import asked_all
 from .building import Constants, builder, from_dh, place_standard
 from .reading import CONVENTIONS, Table, table
 
 __all__ = ["CONVENTIONS", "Constants", "Table", "builder", "from_dh", "place_standard", "table"]
+
+asked_all(__name__)

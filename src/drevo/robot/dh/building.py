@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError, shown
-from ...io.asked import asked
 from ...model import values
 from ...model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from ...model.draft import GRAVITY
@@ -45,7 +44,6 @@ class Constants:
     alpha: float = 0.0
 
 
-@asked
 def from_dh(
     table: Sequence[GivenRow],
     convention: str | None = None,

@@ -17,7 +17,6 @@ import numpy as np
 
 from ...codegen.emit.dh_text import html_table, latex_table, markdown_table, text_table
 from ...errors import ModelError, shown
-from ...io.asked import asked
 from ...mechanics.spatial import UNIT
 from ...mechanics.tree import Tree, TreeBody, plain_tree
 from ...model.description import ContactPoint, JointCoupling, JointDynamics, Loop, Model, Shape
@@ -85,7 +84,6 @@ class Table(Sequence[Mapping[str, Any]]):
         return latex_table(self.rows, self.convention)
 
 
-@asked
 def table(robot: Robot | Model, convention: str = "standard") -> Table:
     """The Denavit-Hartenberg table of any robot.
 

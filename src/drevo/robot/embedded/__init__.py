@@ -14,6 +14,7 @@ from inspect import signature
 from typing import ParamSpec
 
 from ...errors import ModelError, one_of
+from ...io.asked import asked
 from ...model import values
 from ...model.base import with_base
 from ...model.description import Model
@@ -30,7 +31,7 @@ def _robot(make: Callable[P, Model]) -> Callable[P, Robot]:
 
     @wraps(make)
     def made(*args: P.args, **given: P.kwargs) -> Robot:
-        return Robot(make(*args, **given))
+        return Robot(asked(make)(*args, **given))
 
     made.__module__ = __name__
     made.__signature__ = signature(make).replace(return_annotation="Robot")  # type: ignore[attr-defined]
@@ -52,6 +53,7 @@ stewart = _robot(closed.stewart)
 two_arm = _robot(closed.two_arm)
 
 
+@asked
 def model(name: str, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
     """The Model of an embedded robot by its name ("puma560"), on a base; with its own gravity or another."""
     one_of("embedded robot", name, EMBEDDED, ModelError)

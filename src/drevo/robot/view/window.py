@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import DrevoError, InputError, warn_caller
-from ...io.given import Array
+from ...io.given import Array, positive
 from ...io.packages import package
 from ...io.saving import saving
 from ...mechanics.configuration import bounds, neutral, state
@@ -93,13 +93,12 @@ class Window:
         t, q, v, tau = (_series(motion, name) for name in ("t", "q", "v", "tau"))
         if t is None or q is None or t.ndim != 1 or q.shape != (len(t), self.model.nq) or len(t) < 2:
             raise InputError("view: a motion has t (n,) and q (n, nq) of one robot, as robot.simulate gives it")
-        if not 0.0 < speed < np.inf:
-            raise InputError(f"view: speed must be a positive number, not {speed!r:.40}")
+        rate = positive("view: speed", speed)
         t = t - t[0]
         self._plot(t, q, v, tau)
         start = time.monotonic()
         while not self._stop.is_set():
-            now = (time.monotonic() - start) * speed
+            now = (time.monotonic() - start) * rate
             k = min(int(np.searchsorted(t, now, side="right")) - 1, len(t) - 1)
             self.q = q[max(k, 0)]
             if now >= t[-1]:

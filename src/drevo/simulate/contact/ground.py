@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ...codegen.graph.node import Expr
 from ...compiler.tracer import Tracer
 from ...errors import DrevoError, InputError, shown
+from ...io.asked import asked_all
 from ...io.given import Array, finite, numbers
 from ...mechanics.jet import Jet, jet
 from ...mechanics.scalar import Scalar, clip, sqrt, where
@@ -177,3 +178,6 @@ def ground_of(given: object) -> Uneven | str | None:
     raise InputError(
         f"the ground is 'plane', drevo.ground.grid(..) or drevo.ground.function(..), not {shown(given)}"
     )
+
+
+asked_all(__name__)

@@ -18,10 +18,8 @@ from typing import NamedTuple
 from ...errors import InputError
 from ...mechanics.scalar import Scalar, Vector, maximum, sqrt, where
 
-LEAST_MU = 1e-5  # of friction coefficients
 LEAST_R = 1e-15  # of regularisers
 LEAST_SLIP = 1e-300  # of |U| of a cone, where it is divided by
-GROUPS = ("equality", "friction", "limit", "pyramid", "elliptic")
 
 
 class Softness(NamedTuple):
@@ -42,7 +40,8 @@ class Softness(NamedTuple):
         if a <= 0.0:
             return -a / dw**2, -b / dw
         a = max(a, 2.0 * step)
-        return 1.0 / (dw * a * b) ** 2, 2.0 / (dw * a)
+        x = dw * a * b
+        return 1.0 / (x * x), 2.0 / (dw * a)
 
     def impedance(self, x: Scalar) -> Scalar:
         """d of a row that is x (position less margin) from where it holds."""
@@ -97,7 +96,7 @@ class RowGroup:
     mu0: friction of the cone of the regularised problem, mu[0] / sqrt(impratio).
     """
 
-    kind: str  # of GROUPS
+    kind: str  # "equality", "friction", "limit", "pyramid" or "elliptic"
     size: int = 1
     mu: tuple[float, ...] = ()
     mu0: float = 0.0

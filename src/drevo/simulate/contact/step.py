@@ -12,7 +12,7 @@ from ...codegen.runtime.function import Function, Spec
 from ...compiler.request import requested
 from ...errors import InputError, one_of
 from ...io.asked import asked
-from ...io.given import number, seconds, whole
+from ...io.given import flag, number, seconds, whole
 from ...model.description import Model
 from ...model.dynamics import Described
 from ...model.messages import model_of, names_in
@@ -78,7 +78,8 @@ def compile_step(
     asked: tuple[Hashable, ...] = (
         "step", law, way, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce, names,
         model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
-        model.couplings, last, names_in(product, "step: product"), names_in(parameters, "step: parameters"),
+        model.couplings, flag("step: last", last), names_in(product, "step: product"),
+        names_in(parameters, "step: parameters"),
     )  # fmt: skip
     return LAWS[law](robot, model, floor, asked, spec or Spec())
 
