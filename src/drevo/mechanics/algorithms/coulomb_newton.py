@@ -87,7 +87,7 @@ def newton_step(
     more = stabiliser(p, damping, square)
     columns = [list(c) for c in zip(*J)]
     A = [[dot(c, columns[j]) + (more[i] if i == j else 0.0) for j in range(i + 1)] for i, c in enumerate(columns)]
-    return _solved(A, [-dot(c, F) for c in columns]), square
+    return solved_beside(A, [[-dot(c, F) for c in columns]])[0], square
 
 
 def stabiliser(p: ImpulseProblem, damping: Scalar, square: Scalar) -> list[Scalar]:
@@ -109,9 +109,9 @@ def largest_speed(p: ImpulseProblem) -> Scalar:
     return most
 
 
-def _solved(A: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
-    """x of A x = b by Cholesky's square-root-free factors; A (lower triangle) is overwritten."""
-    n, x = len(b), list(b)
+def solved_beside(A: Matrix, several: Sequence[Vector]) -> list[list[Scalar]]:
+    """x of A x = b for several b by Cholesky's square-root-free factors; A (lower triangle) is overwritten."""
+    n, out = len(A), [list(b) for b in several]
     for k in range(n):
         over, column = 1.0 / A[k][k], [row[k] if k < len(row) else 0.0 for row in A]
         for i in range(k + 1, n):
@@ -120,10 +120,13 @@ def _solved(A: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
             factor = column[i] * over
             for j in range(k + 1, i + 1):
                 A[i][j] = A[i][j] - factor * column[j]
-            x[i] = x[i] - factor * x[k]
+            for x in out:
+                x[i] = x[i] - factor * x[k]
             A[i][k] = factor
-        x[k] = x[k] * over
-    for k in range(n - 1, -1, -1):
-        for i in range(k + 1, n):
-            x[k] = x[k] - A[i][k] * x[i]
-    return x
+        for x in out:
+            x[k] = x[k] * over
+    for x in out:
+        for k in range(n - 1, -1, -1):
+            for i in range(k + 1, n):
+                x[k] = x[k] - A[i][k] * x[i]
+    return out

@@ -34,6 +34,7 @@ from .stages import HERE, Evaluation, StageTracer, carried_rates, free_joints
 from .touched import (
     Chain,
     Pole,
+    Poses,
     chain_of,
     ground_body,
     pole_values,
@@ -60,17 +61,18 @@ def side_by_side(nv: int) -> int:
 
 
 class BodyMap(NamedTuple):
-    """The wrench of the contacts of a body, about its pole along the world's axes, and how it changes."""
+    """The wrench of a body's contacts, about its pole along the world's axes, and how it changes, by columns of
+    six numbers: with its place and with motions, of which the first is its rate."""
 
     wrench: Force
-    by_place: Matrix  # six columns of six numbers each
-    by_rate: Matrix
-    by_acceleration: Matrix
+    by_place: Matrix
+    by_motion: tuple[Matrix, ...] = ()
 
     @classmethod
-    def of(cls, x: Sequence[Expr]) -> BodyMap:
-        six = [list(x[k : k + 6]) for k in range(6, MAP, 6)]
-        return cls(Force(Vec(*x[:3]), Vec(*x[3:6])), six[:6], six[6:12], six[12:])
+    def of(cls, x: Sequence[Scalar]) -> BodyMap:
+        six = [list(x[k : k + 6]) for k in range(6, len(x), 6)]
+        motions = tuple(six[k : k + 6] for k in range(6, len(six), 6))
+        return cls(Force(Vec(*x[:3]), Vec(*x[3:6])), six[:6], motions)
 
 
 class ColumnEnds:
@@ -208,17 +210,7 @@ class StepColumns:
         """-dR/dq and -dR/dv by columns, and dM/dq times what dampers take off the accelerations."""
         tree, maps = self.tree, {b: block_of(self.graph, f"map_{b}", MAP) for b in self.bodies}
         told = {b: BodyMap.of(x) for b, (_, x) in maps.items()}
-        wrenches = {}
-        for b, x in told.items():
-            R = self.poses[b].R.T
-            wrenches[b] = Force(R @ x.wrench.n, R @ x.wrench.f)
-        felt = [x - y for x, y in zip(a, carried_rates(tree, self.v))]
-        found = swept(tree, self.q, self.v, felt, wrenches)
-        turned_rates(tree, self.v, found)
-        for r, c, by_q, by_v in passive_slopes(tree, self.q, self.v):
-            found.dq[r][c], found.dv[r][c] = found.dq[r][c] - by_q, found.dv[r][c] - by_v
-        for b, x in told.items():
-            pushed(found, self.chains[b], x)
+        found = state_slopes(tree, self.q, self.v, a, self.poses, self.chains, told)
         self._rows(found, a)
         inputs, width, nv = [port, *(p for p, _ in maps.values())], self.width, self.nv
         more: Matrix = [[0.0] * nv for _ in range(nv)]
@@ -290,6 +282,29 @@ class StepColumns:
         self.ends.turn(s, s.read("Q"), [x + h * y for x, y in zip(s.read("V"), c)], h)
 
 
+def state_slopes(
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    poses: Poses,
+    chains: Mapping[int, Chain],
+    maps: Mapping[int, BodyMap],
+) -> Derivatives:
+    """Of ID(q, v, a) - p - J^T F, the accelerations a of free joints along axes that stand."""
+    wrenches = {}
+    for b, x in maps.items():
+        R = poses[b].R.T
+        wrenches[b] = Force(R @ x.wrench.n, R @ x.wrench.f)
+    found = swept(tree, q, v, [x - y for x, y in zip(a, carried_rates(tree, v))], wrenches)
+    turned_rates(tree, v, found)
+    for r, c, by_q, by_v in passive_slopes(tree, q, v):
+        found.dq[r][c], found.dv[r][c] = found.dq[r][c] - by_q, found.dv[r][c] - by_v
+    for b, x in maps.items():
+        pushed(found, chains[b], x)
+    return found
+
+
 def swept(tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Mapping[int, Force]) -> Derivatives:
     """Of ID less what wrenches exert that go along with their bodies, in those bodies' axes."""
     out = empty(tree)
@@ -313,17 +328,14 @@ def turned_rates(tree: Tree, v: Vector, found: Derivatives) -> None:
 def pushed(found: Derivatives, chain: Chain, x: BodyMap) -> None:
     """What the contacts of a body take as they change."""
     for c, column in chain.columns.items():
-        rate, acceleration = (six_numbers(y) for y in column.carried)
-        S = six_numbers(column.S)
-        by_q, by_v = (
-            [dot([m[k][r] for k in range(6)], y) for r in range(6)] for m, y in ((x.by_place, S), (x.by_rate, S))
-        )
-        for m, y in ((x.by_rate, rate), (x.by_acceleration, acceleration)):
-            by_q = [z + dot([m[k][r] for k in range(6)], y) for r, z in enumerate(by_q)]
+        S, carried = six_numbers(column.S), [six_numbers(y) for y in column.carried]
+        pairs = [(x.by_place, S), *zip(x.by_motion, carried)]
+        by_q = [sum((dot([m[k][r] for k in range(6)], y) for m, y in pairs), 0.0) for r in range(6)]
+        by_v = [dot([m[k][r] for k in range(6)], S) for m in x.by_motion[:1] for r in range(6)]
         for r, row in chain.columns.items():
             s = six_numbers(row.S)
             found.dq[r][c] = found.dq[r][c] - dot(s, by_q)
-            found.dv[r][c] = found.dv[r][c] - dot(s, by_v)
+            found.dv[r][c] = found.dv[r][c] - dot(s[: len(by_v)], by_v)
 
 
 def write_columns(c: StageCalls, nv: int, width: int, group: int) -> None:

@@ -17,6 +17,7 @@ from ...compiler.tracer import Tracer
 from ...errors import InputError, one_of
 from ...model.description import Model
 from .derivatives import step_derivatives
+from .exact_columns import exact_by_columns, exact_jacobian_program
 from .implicit import Linear
 from .implicit_moreau import MoreauLinear, calls_of
 from .jacobian import comes_by_columns, jacobian_program
@@ -60,6 +61,9 @@ def soft_product_program(problem: SoftProblem, kind: str, rows: bool = False) ->
 def exact_product_program(robot: TouchingRobot, kind: str) -> Program:
     """The same under the exact law, without parameters."""
     stages, mark = MoreauStages(robot, TOLERANCE), _mark(kind)
+    fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark)
+    if kind == "jacobian" and exact_by_columns(stages):
+        return exact_jacobian_program(stages, partial(fill, STATE, [f"by_{x}" for x in STATE]))
     MoreauLinear(stages, mark)
     solver = ImpulseSolver(stages)
 
@@ -73,7 +77,6 @@ def exact_product_program(robot: TouchingRobot, kind: str) -> Program:
         for name in calls_of(mark):
             (c.run if name in ("normal", "eliminate") else c.call)(name)
 
-    fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark)
     return _program(robot.model, stages.sizes, stages.parts, (), kind, write, product, fill)
 
 

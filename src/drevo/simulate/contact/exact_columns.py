@@ -1,0 +1,230 @@
+"""The whole Jacobian of a step under the exact law, by columns.
+
+With momentum R(x, u) = M (u - v) - h (tau + p - bias) and velocities w = J u + closing speeds, as in
+`implicit_moreau`, impulses change by d lam = P (dw - J M^-1 dR), P one matrix for all columns: in least squares
+-(F_w G + F_lam)^+ F_w; and M du = J^T d lam - dR. dR is that of ID at the accelerations (u - v) / h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from ...codegen.emit.llvm_stages import StageCalls, Stages
+from ...codegen.graph.derivative import tangents
+from ...codegen.graph.node import Expr
+from ...codegen.graph.program import Program
+from ...compiler.differentiate import put
+from ...compiler.tracer import Tracer
+from ...mechanics.algorithms.coulomb import JointLaw
+from ...mechanics.algorithms.coulomb_newton import block_slopes, linearised, solved_beside
+from ...mechanics.algorithms.delassus import closing_speed, joint_law
+from ...mechanics.algorithms.kinematics import WORLD, body_poses
+from ...mechanics.joints import Force
+from ...mechanics.scalar import Matrix, Scalar, dot, where
+from ...mechanics.spatial import ZERO
+from .columns import BodyMap, ColumnEnds, side_by_side, state_slopes, write_columns
+from .implicit_moreau import LEAST_PART, NEAR
+from .kernel import STATE
+from .moreau_kernel import ImpulseSolver
+from .moreau_stages import MoreauStages
+from .packing import of
+from .stages import StageTracer
+from .touched import (
+    Chain,
+    Pole,
+    chain_of,
+    ground_body,
+    pole_values,
+    six_numbers,
+    touch_of,
+    unit_wrenches,
+    wrench_slopes,
+)
+
+MOST_ROWS = 30  # of impulses, which are solved for without loops
+
+
+def exact_by_columns(stages: MoreauStages) -> bool:
+    """Whether its Jacobian comes so: of places on the ground alone, and not too many."""
+    tree = stages.tree
+    rotors = any(o.kind == "free" and o.v in tree.armature for o in tree.owners())
+    grounded = all(min(x.bodies) < 0 for x in stages.robot.slots)
+    return grounded and not rotors and not tree.formulas and stages.rows <= MOST_ROWS
+
+
+def exact_jacobian_program(stages: MoreauStages, fill: Callable[..., None]) -> Program:
+    """(q, v, tau) -> (by_q, by_v, by_tau), (2 nv, nv) each. fill: the same on arrays."""
+    own, solver, nv, sizes = ImpulseColumns(stages), ImpulseSolver(stages), stages.tree.nv, stages.sizes
+    t = Tracer("step_jacobian", stages.robot.model)
+    t.state(*STATE)
+    results = [f"by_{x}" for x in STATE]
+    for name in results:
+        sizes[name] = 2 * nv * nv
+        t.output(name, [0.0] * sizes[name], (2 * nv, nv))
+
+    def write(c: StageCalls) -> None:
+        solver.routines(c)
+        c.call("begin")
+        solver.write(c)
+        for stage in ("shares", "columns", "turns"):
+            c.call(stage)
+        write_columns(c, nv, own.width, own.group)
+
+    blocks = {name: size for name, size in sizes.items() if name not in (*STATE, *results)}
+    return replace(t.program(), stages=Stages(blocks, stages.parts, write, fill, ("ends",)))
+
+
+class TouchSlopes(NamedTuple):
+    """Of a contact: what it does to its body, and the rows of its velocities: by six ways of the body's place, and
+    B over motions of the body; bounce: by the normal velocity before the step."""
+
+    wrench: BodyMap
+    by_place: Matrix
+    B: Matrix
+    bounce: Scalar
+
+    def rows(self, chain: Chain, nv: int) -> tuple[Matrix, Matrix]:
+        """By q and by v."""
+        by_q, by_v = ([[0.0] * nv for _ in range(3)] for _ in range(2))
+        for c, column in chain.columns.items():
+            S, (turned, turned_before) = six_numbers(column.S), map(six_numbers, column.carried)
+            for r, own in enumerate(self.B):
+                by_q[r][c] = dot([x[r] for x in self.by_place], S) + dot(own, turned)
+                by_v[r][c] = dot(own, S)
+            by_q[0][c] = by_q[0][c] + self.bounce * dot(self.B[0], turned_before)
+            by_v[0][c] = by_v[0][c] + self.bounce * dot(self.B[0], S)
+        return by_q, by_v
+
+
+class ImpulseColumns:
+    """Adds the stages."""
+
+    def __init__(self, s: MoreauStages) -> None:
+        self.s, self.h, self.n, self.nv = s, s.robot.stepping.h, s.rows, s.tree.nv
+        self.width = side_by_side(self.nv)
+        self.group = self.width * (self.nv + self.n)
+        s.sizes |= {"u": self.nv, "at": max(1, 2 * len(s.laws)), "P": max(1, self.n * self.n)}
+        s.sizes |= {"columns": 2 * (self.nv // self.width) * self.group, "unit": self.group}
+        self.ends = ColumnEnds(s.tree, s.sizes, self.width)
+        self.add("shares", self._shares)
+        self._columns()
+        self.add("solved", self._solved)
+        self.add("turns", lambda x: self.ends.turn(x, x.read("Q"), x.read("u"), self.h))
+        self.add("ends", lambda x: self.ends.rows(x, self.h))
+
+    def add(self, name: str, write: Callable[[StageTracer], None]) -> None:
+        s = StageTracer(name, self.s.sizes)
+        write(s)
+        self.s.parts[name] = s.t.program()
+
+    def _shares(self, s: StageTracer) -> None:
+        """u, at which bounds joints are, and P by rows."""
+        free, lam, p, n = s.read("free"), s.read("best")[: self.n], self.s.problem(s), self.n
+        M = self.s.factors.mapped(lambda x: of(free, x))
+        y = [dot([of(free, row[k]) for row in self.s.Y], lam) for k in range(self.nv)]
+        u = [of(free, a) + b for a, b in zip(self.s.vf, M.solve_lower(y))]
+        _, J = linearised(p, lam)
+        columns = [list(c) for c in zip(*J)]
+        A = [[dot(c, columns[j]) for j in range(i + 1)] for i, c in enumerate(columns)]
+        by_w: Matrix = [[0.0] * n for _ in range(n)]
+        at: list[Scalar] = []
+        for law in p.laws:
+            size, w = p.trace(law), p.velocity(lam, law.rows)[0]
+            for r, row in zip(law.rows, block_slopes(p, law, lam)[0]):
+                A[r][r] = A[r][r] + size * size * LEAST_PART
+                for k, x in zip(law.rows, row):
+                    by_w[r][k] = x
+            bounds = (law.lower, law.upper) if isinstance(law, JointLaw) else (0.0, 0.0)
+            at += [where(abs(w - x) < NEAR, 1.0, 0.0) if isinstance(x, Expr) else 0.0 for x in bounds]
+        sides = [[-dot(c, [row[k] for row in by_w]) for c in columns] for k in range(n)]
+        P = solved_beside(A, sides)
+        s.write(u=u, at=at or [0.0], P=[P[k][r] for r in range(n) for k in range(n)] or [0.0])
+
+    # -- how momentum and velocities change -------------------------------------------------------------------
+
+    def _columns(self) -> None:
+        """-dR / h and dw, by columns, of q and then of v."""
+        t, sizes, nv, robot = (
+            Tracer("columns", self.s.robot.model, acting=True),
+            self.s.sizes,
+            self.nv,
+            self.s.robot,
+        )
+        tree = t.tree.replace(acting=tuple(a._replace(friction=0.0) for a in t.tree.acting))
+        q, v, u, lam, at = (t.input(name, sizes[name]) for name in ("Q", "V", "u", "best", "at"))
+        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+        chains = {b: chain_of(tree, poses, b, (u, v)) for b in {ground_body(x.bodies)[0] for x in robot.slots}}
+        maps: dict[int, BodyMap] = {}
+        speeds: tuple[Matrix, Matrix] = ([], [])
+        for k, slot in enumerate(robot.slots):
+            body, _ = ground_body(slot.bodies)
+            found = self._slot(k, pole_values(poses[body], chains[body].motions), lam)
+            maps[body] = _added(maps[body], found.wrench) if body in maps else found.wrench
+            for part, rows in zip(speeds, found.rows(chains[body], nv)):
+                part.extend(rows)
+        for k, joint in enumerate(robot.joints, len(robot.slots)):
+            law = joint_law(joint, 0, q[joint.q], v[joint.rate], robot.stepping)
+            both = zip(at[2 * k : 2 * k + 2], (law.lower, law.upper))
+            bounds = sum([y * z for y, z in both if isinstance(z, Expr)], 0.0)
+            for part, leaf, unit in ((speeds[0], q[joint.q], 0.0), (speeds[1], v[joint.rate], 1.0)):
+                slope = tangents([bounds], {leaf.edge: 1.0})[0]
+                part.append([unit - slope if c == joint.rate else 0.0 for c in range(nv)])
+        a = [(x - y) * (1.0 / self.h) for x, y in zip(u, v)]
+        momentum, flat = state_slopes(tree, q, v, a, poses, chains, maps), list[Scalar]()
+        for matrix, part in zip((momentum.dq, momentum.dv), speeds):
+            for first in range(0, nv, self.width):
+                side = range(first, first + self.width)
+                flat += [-matrix[r][c] for c in side for r in range(nv)]
+                flat += [row[c] for c in side for row in part]
+        t.output("columns", flat)
+        self.s.parts["columns"] = t.program()
+
+    def _slot(self, k: int, pole_is: list[Scalar], lam: list[Expr]) -> TouchSlopes:
+        """Of a contact at its impulses."""
+        slot, graph, step = self.s.robot.slots[k], lam[0].graph, self.s.robot.stepping
+        body, sign = ground_body(slot.bodies)
+        pole = Pole.of(graph, f"pole_{k}", 2)
+        touch = touch_of(slot.touch, body, pole)
+        rows, (U, V) = unit_wrenches(touch, pole.pose, 3, sign), pole.motions
+        W = Force(ZERO, ZERO)
+        for row, x in zip(rows, lam[3 * k : 3 * k + 3]):
+            W = W + row * (x * (1.0 / self.h))
+        w, before = [U.dot(row) for row in rows], graph.edge(V.dot(rows[0]))
+        w[0] = w[0] + closing_speed(touch.dist, graph.expr(before), step)
+        by_place, others = wrench_slopes(pole, W, w)
+        flat = [
+            *six_numbers(W),
+            *(y for f in by_place for y in six_numbers(f)),
+            *(y for row in others for y in row),
+        ]
+        flat += [*(y for row in rows for y in six_numbers(row)), *tangents([w[0]], {before: 1.0})]
+        told = put(graph, dict(enumerate(flat)), dict(zip(pole.port.nodes, pole_is)))
+        known = [told.get(i, 0.0) for i in range(len(flat))]
+        thirds = [known[i : i + 3] for i in range(42, 60, 3)]
+        sixes = [known[i : i + 6] for i in range(60, 78, 6)]
+        return TouchSlopes(BodyMap.of(known[:42]), thirds, sixes, known[78])
+
+    # -- the solve ------------------------------------------------------------------------------------------
+
+    def _solved(self, s: StageTracer) -> None:
+        """du less that of v, of the columns side by side."""
+        nv, n, free, P = self.nv, self.n, s.read("free"), s.read("P")
+        M = self.s.factors.mapped(lambda x: of(free, x))
+        Y = [[of(free, y) for y in row] for row in self.s.Y]
+        x, out = s.here(0, self.group), list[Scalar]()
+        for c in range(self.width):
+            half = M.solve_transposed(x[c * nv : c * nv + nv])
+            weighed = [self.h * (y * z) for y, z in zip(half, M.inverse)]
+            start = self.width * nv + c * n
+            way = [z + dot(row, weighed) for row, z in zip(Y, x[start : start + n])]
+            lam = [dot(P[r * n : r * n + n], way) for r in range(n)]
+            out += M.solve_lower([self.h * y + dot([row[k] for row in Y], lam) for k, y in enumerate(half)])
+        s.write(du=out)
+
+
+def _added(a: BodyMap, b: BodyMap) -> BodyMap:
+    """Of two contacts of a body."""
+    both = [[x + y for x, y in zip(c, d)] for c, d in zip(a.by_place, b.by_place)]
+    return BodyMap(a.wrench + b.wrench, both)
