@@ -23,7 +23,7 @@ from drevo.apps.cli.main import app
 from drevo.codegen.emit.languages import LANGUAGES
 from drevo.constrained.dynamics import hold
 from drevo.constrained.program import constrained_derivative
-from drevo.control import kalman, lqr, schedule, stabilise, trim
+from drevo.control import kalman, lqr, schedule, stabilise, track, trim
 from drevo.simulate import Control
 
 FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -O1"
@@ -99,6 +99,33 @@ def test_a_four_bar_as_c(tmp_path: Path) -> None:
     assert worst(effort, keeping(0.0, q, v)) <= EXACT
     e, given = np.array([0.1, 0.2]), np.linspace(0, 1, 7)
     assert worst(called(library, "filter", [e, given], [2, 6])[0], seen.A @ e + seen.B @ given) <= EXACT
+
+
+@pytest.mark.needs("gcc")
+def test_tracking_a_linkage_as_c(tmp_path: Path) -> None:
+    """At rest the gains are those of a finite horizon; in motion the law and its table are one C file."""
+    r, held, q, v, tau = linkage()
+    given: dict[str, Any] = {"constraints": held, "actuated": ["bar0_joint"]}
+    still, none, dt = np.tile(q, (6, 1)), np.zeros((6, 3)), 0.02
+    law = track(r, dt, still, none, none, 2.0, 0.1, 7.0, **given)
+    model = r.linearise(q, v, tau, **given).discretised(dt)
+    assert (
+        worst(law.K, lqr(model, 2.0 * dt, 0.1 * dt, 5, 7.0).K) <= 1e-9
+        and worst(law.tau, np.tile(tau, (6, 1))) <= 1e-9
+    )
+    way, rates = hold(r, q + np.linspace(0.0, 0.2, 6)[:, None], np.ones((6, 3)), constraints=held)
+    a = r.constrained_dynamics(way, rates, none, constraints=held).a
+    law = track(r, dt, way, rates, a, 2.0, 0.1, **given)
+    text = law.c("follow")
+    assert calls_in(text) <= {"follow", "follow_between", "sin", "cos", "sqrt"} and sum(law.counts.values()) > 0
+    library = compiled(text, tmp_path, FLAGS)
+    for t in (-1.0, 0.0, 0.013, 0.05, 0.1, 3.0):
+        (effort,) = called(library, "follow", [[t], q, v + 0.1], [3])
+        assert worst(effort, law(t, q, v + 0.1)) <= EXACT
+    assert worst(law(0.04, way[2], rates[2]), law.tau[2]) <= EXACT and not law.tau[:, 1:].any()
+    for change, told in (((way + 0.1, rates, a), "does not|do not"), ((way, rates, a + 0.1), "do not agree")):
+        with pytest.raises(drevo.NumericsError, match=f"track: .*({told})"):
+            track(r, dt, *change, 1.0, 1.0, **given)
 
 
 def test_rows_that_depend() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,15 @@ UNSEEN = 1e-10  # of the largest: below it a rate or a singular value is roundin
 EVEN = 1e-13  # the same of an eigenvalue of a weight
 RESTING = 1e-6  # of the largest effort, or 1: rates and accelerations of an equilibrium
 MOST = 1_000_000  # steps of a horizon
+
+
+class LinearStep(Protocol):
+    """dx of the next step is A dx + B du."""
+
+    @property
+    def A(self) -> Array: ...
+    @property
+    def B(self) -> Array: ...
 
 
 class Obstacles(NamedTuple):
@@ -130,23 +139,23 @@ def _horizon(model: LinearModel, Q: Array, R: Array, final: Array, steps: Any) -
     if model.dt is None:
         raise InputError("lqr: a horizon counts the steps of a discrete model; take model.discretised(dt)")
     count = whole("lqr: horizon", steps, 1, MOST, ": the steps that count")
-    return riccati_steps([model] * count, Q, R, final)
+    return riccati_steps([model] * count, [Q] * count, R, final)
 
 
-def riccati_steps(models: Sequence[LinearModel], Q: Array, R: Array, final: Array) -> tuple[Array, Array]:
+def riccati_steps(models: Sequence[LinearStep], Q: Sequence[Array], R: Array, final: Array) -> tuple[Array, Array]:
     """Riccati's recursion from the end back: gains (steps, inputs, states), costs (steps + 1, states, states)."""
     P, gains, costs = final, list[Array](), [final]
     with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
-        for m in reversed(models):
+        for m, weight in zip(reversed(models), reversed(Q)):
             BP = m.B.T @ P
             K = np.linalg.solve(R + BP @ m.B, BP @ m.A)
-            P = Q + m.A.T @ P @ (m.A - m.B @ K)
+            P = weight + m.A.T @ P @ (m.A - m.B @ K)
             P = 0.5 * (P + P.T)
             gains.append(K)
             costs.append(P)
         if np.isfinite(gains).all() and np.isfinite(costs).all():
             return np.array(gains[::-1]), np.array(costs[::-1])
-    largest = max(float(np.abs(x).max(initial=0.0)) for x in (Q, R, final))
+    largest = max(float(np.abs(x).max(initial=0.0)) for x in (*Q, R, final))
     raise NumericsError(
         f"Riccati's recursion has lost all digits after {len(gains)} of {len(models)} steps from the end: the "
         f"weights reach up to {largest:.3g}; bring Q, R and final nearer to one another"

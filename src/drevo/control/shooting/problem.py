@@ -14,7 +14,6 @@ from ...codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
 from ...codegen.runtime.function import Function
 from ...codegen.runtime.key import request
 from ...codegen.runtime.memo import memoised
-from ...compiler.manifold import on_manifold
 from ...compiler.request import requested
 from ...constrained.collection import is_lasting
 from ...constrained.prepared import PreparedSet
@@ -28,7 +27,7 @@ from ..linear_kernels import LinearKernels
 from .cost import Cost, CostShape, expansion_program, value_program
 from .impact import StruckKnot, through_impact
 from .layout import DOUBLES, FIELDS, KnotRecord
-from .steps import HeldBy, add_rollout_beside, knot_program, sweep_code
+from .steps import HeldBy, add_rollout_beside, knot_program, sweep_code, turning_program
 from .sweep import Areas, KnotSizes
 
 LANES = 8  # lengths of a step that are tried at once
@@ -107,7 +106,7 @@ class KnotArrays:
         self.xx, self.ux, self.uu = _zeros(N, 2 * n, wide), _zeros(N, m, wide), _zeros(N, m, narrow)
         self.final = _zeros(2 * n, wide)
         self.work = _zeros(Areas(sweep_shape(task), shape.lanes).total)
-        self.turn = tuple(_zeros(N, n, n) for _ in range(2))
+        self.turn = tuple(_zeros(N, sweep_shape(task).turns) for _ in range(2))
         self.tried = [_zeros(N + 1, LANES, nq), _zeros(N + 1, LANES, n), _zeros(N, LANES, m), _zeros(N, LANES)]
         self.alpha, self.gap = _zeros(LANES, 1), _zeros(N, 2 * n)
         self.alpha[:, 0] = 0.5 ** np.arange(LANES)
@@ -202,7 +201,7 @@ class PhaseCode:
         self.set(A=base, B=base + one * 2 * n * n, A_step=width, B_step=width)
         for name, block in zip("HRU", (x.xx, x.ux, x.uu)):
             self.set(**{name: block, f"{name}_step": block[0].size})
-        self.set(T_q=x.turn[0], T_v=x.turn[1], T_step=n * n, alpha=x.alpha)
+        self.set(T_q=x.turn[0], T_v=x.turn[1], T_step=x.turn[0].shape[1], alpha=x.alpha)
         self.set(**dict(zip(("q", "v", "u", "cost"), x.tried)))
 
     def backward(self, reg: float, open_: bool, last: bool) -> int:
@@ -264,7 +263,8 @@ class Shooting:
         self.expand = _compiled(robot, partial(expansion_program, model, task.cost, shape))
         self.expand_final = _compiled(robot, partial(expansion_program, model, task.terminal, shape))
         self.value = _compiled(robot, partial(value_program, model, task.terminal, shape.limited))
-        self.turning = on_manifold(robot, "integrate_derivatives") if sweep_shape(task).turning else None
+        turning = sweep_shape(task).turning
+        self.turning = _compiled(robot, partial(turning_program, model, turning)) if turning else None
 
     def derive(self) -> None:
         """Linear models and expansions of the cost at the trajectory of now."""
@@ -275,7 +275,7 @@ class Shooting:
         self.expand(x.q[:-1], x.v[:-1], x.tau, x.time, *limits, (x.xx, x.ux, x.uu))
         self.expand_final(x.q[-1], x.v[-1], *(x.limits[-1:] if x.limits.size else ()), x.final)
         if self.turning is not None:
-            self.turning(x.q[:-1], x.dt * (x.v[1:] + x.gap[:, x.v.shape[1] :]), x.turn)
+            self.turning(x.dt * (x.v[1:] + x.gap[:, x.v.shape[1] :]), x.turn)
 
     def backward(self, reg: float, open_: bool) -> int:
         """The sweep over all knots; -1, or the knot without a step."""

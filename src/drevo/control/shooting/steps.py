@@ -19,7 +19,7 @@ from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ...mechanics.algorithms.passive import passive
 from ...mechanics.algorithms.schur import Schur
-from ...mechanics.manifold import exponential, logarithm
+from ...mechanics.manifold import exponential, exponential_rates, logarithm
 from ...mechanics.scalar import Scalar, Vector, clip, dot
 from ...mechanics.tree import Tree
 from ...model.description import Model
@@ -70,6 +70,17 @@ def knot_program(model: Model, phase: HeldBy, cost: Cost, shape: CostShape, boxe
     total = cost.value(tree, q, before, tau, time) * dt + shape.limited.penalty(q, before, at["limits"])
     t.output("cost", [total])
     return t.program(quantity="step")
+
+
+def turning_program(model: Model, turning: Sequence[tuple[int, int]]) -> Program:
+    """dq -> the Jacobians of q (+) dq, by q and by dq: the blocks of joints with a quaternion, the rest is 1; they
+    are the same at every q."""
+    t = Tracer("turning", model)
+    rates = exponential_rates(model.runs, [0.0] * model.nq, t.input("dq", model.nv))
+    for name, found in zip(("by_q", "by_dq"), rates):
+        blocks = [found.get((s + r, s + c), 0.0) for s, b in turning for r in range(b) for c in range(b)]
+        t.output(name, blocks)
+    return t.program(quantity="turning")
 
 
 def held_accelerations(

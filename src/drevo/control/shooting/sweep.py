@@ -12,6 +12,7 @@ gradient is one more column of each. Tassa, Mansard and Todorov 2014 (box), Mast
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from ...codegen.emit.ir import F64, I64, PTR, VOID, Module, Value
@@ -31,6 +32,17 @@ class KnotSizes(NamedTuple):
     m: int
     turning: tuple[tuple[int, int], ...]
     boxed: bool
+
+    @property
+    def turns(self) -> int:
+        """How many numbers the Jacobians of all turning joints have."""
+        return sum(b * b for _, b in self.turning)
+
+    @property
+    def blocks(self) -> list[tuple[int, int, int]]:
+        """(first freedom, how many, where its Jacobian begins) of every turning joint."""
+        ends = accumulate((b * b for _, b in self.turning), initial=0)
+        return [(s, b, at) for (s, b), at in zip(self.turning, ends)]
 
 
 class Areas:
@@ -143,18 +155,18 @@ class Sweep:
         plain = [i for i in range(n) if i not in turned]
         for first, last in _runs(plain):
             self.added_rows(V.at((n + first) * wide), V.at(first * wide), (last - first) * wide)
-        for s, b in self.s.turning:
-            self.turn(V, k, s, b)
+        for block in self.s.blocks:
+            self.turn(V, k, *block)
 
-    def turn(self, V: Value, k: Value, s: int, b: int) -> None:
+    def turn(self, V: Value, k: Value, s: int, b: int, at: int) -> None:
         """The rows of one joint with a quaternion."""
         f, d, n, wide, X = self.f, self.d, self.s.n, self.areas.x, self.work["X"]
-        Jq, Jv = (getattr(self.given, x).at(k * self.given.T_step + s * (n + 1)) for x in ("T_q", "T_v"))
+        Jq, Jv = (getattr(self.given, x).at(k * self.given.T_step + at) for x in ("T_q", "T_v"))
         here = V.at(s * wide)
         d.copy(f, X, here, b * wide)
-        d.multiply(f, MatrixProduct(b, b, wide, (1, n), wide, wide, fresh=True), here, Jq, X)
+        d.multiply(f, MatrixProduct(b, b, wide, (1, b), wide, wide, fresh=True), here, Jq, X)
         self.scaled(X, wide, X, wide, b, wide)
-        d.multiply(f, MatrixProduct(b, b, wide, (1, n), wide, wide), V.at((n + s) * wide), Jv, X)
+        d.multiply(f, MatrixProduct(b, b, wide, (1, b), wide, wide), V.at((n + s) * wide), Jv, X)
 
     # -- the step of the inputs -----------------------------------------------------------------------------
 
@@ -259,9 +271,9 @@ class Prediction:
             v = self.x.at(i.i + n).load() + g.dt * a
             self.next.at(i.i + n).store(v)
             self.next.at(i.i).store(self.x.at(i.i).load() + g.dt * v)
-        for at, b in self.s.turning:
+        for at, b, first in self.s.blocks:
             with f.loop(b, some=True) as i:
-                row = k * g.T_step + (i.i + at) * n + at
+                row = k * g.T_step + i.i * b + first
                 moved = d.dot(g.T_q.at(row), self.x.at(at), b)
                 moved = moved + g.dt * d.dot(g.T_v.at(row), self.next.at(n + at), b)
                 self.next.at(i.i + at).store(moved)
