@@ -1,10 +1,12 @@
 """Loads and accuracy: Zaremba's program package. Sections of links, drives over a cycle, errors of the tool."""
 
 from ...io.asked import asked_all
+from .consistency import Agreement, Consistency, consistency
 from .cycle import Drives, Envelope, drives, envelope
 from .masses import Distribution, distribution
 from .sections import COMPONENTS, SectionLoads, SectionMotion, inertial_loads, section_loads, section_motion
-from .solids import Solid, box, capsule, cylinder, point, rod, sphere
+from .solid_files import read_solids
+from .solids import Solid, box, capsule, cylinder, mesh, point, rod, sphere
 from .span import Span, span_of
 from .tool import Accuracy, MonteCarlo, Spring, accuracy, beam
 from .trajectory import Trajectory
@@ -12,6 +14,8 @@ from .trajectory import Trajectory
 __all__ = [
     "COMPONENTS",
     "Accuracy",
+    "Agreement",
+    "Consistency",
     "Distribution",
     "Drives",
     "Envelope",
@@ -26,12 +30,15 @@ __all__ = [
     "beam",
     "box",
     "capsule",
+    "consistency",
     "cylinder",
     "distribution",
     "drives",
     "envelope",
     "inertial_loads",
+    "mesh",
     "point",
+    "read_solids",
     "rod",
     "section_loads",
     "section_motion",

@@ -21,7 +21,8 @@ from ...io.tables import frame
 from ...model.messages import expect_robot
 from ...robot.face import Robot
 from .external import Surroundings
-from .masses import GivenDistribution, distribution
+from .masses import GivenDistribution
+from .masses import distribution as distribution_of
 from .sections import COMPONENTS, SectionLoads, Spanned, section_loads
 from .span import chosen, spread
 from .trajectory import Trajectory, write_csv
@@ -131,23 +132,16 @@ def envelope(
     Raises InputError where the trajectory violates contacts, constraints or loops by more than 1e-6.
     """
     _require_same(robot, trajectory)
-    where = _sections(robot, link, sections, span, distribution)
+    mass = distribution_of(robot.model, link, distribution)
+    line = chosen(robot.model, link, mass, span)
+    where = spread(robot.model, link, line, int(sections)) if isinstance(sections, (int, np.integer)) else sections
     x = trajectory
     Surroundings(f_ext, contacts, constraints, actuated).require_kept(robot, x.q, x.v, x.t)
     loads = section_loads(
-        robot, x.q, x.v, x.a, link, where, span=span, distribution=distribution, f_ext=f_ext, entry=entry,
+        robot, x.q, x.v, x.a, link, where, span=line, distribution=mass, f_ext=f_ext, entry=entry,
         contacts=contacts, constraints=constraints, actuated=actuated, t=x.t,
     )  # fmt: skip
     return Envelope(x, loads)
-
-
-def _sections(
-    robot: Robot, link: str, sections: int | ArrayLike, span: Spanned, given: GivenDistribution
-) -> ArrayLike:
-    if not isinstance(sections, (int, np.integer)):
-        return sections
-    line = chosen(robot.model, link, distribution(robot.model, link, given), span)
-    return spread(robot.model, link, line, int(sections))
 
 
 @result

@@ -7,24 +7,25 @@ under which centre and inertia agree (the optimal transport between two covarian
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, shown
+from ...errors import DrevoError, InputError, shown
 from ...io.reprs import result
-from ...model.description import Inertial, Link, Model, Shape
+from ...model.description import Inertial, Link, Model
 from ...model.messages import did_you_mean, model_of
 from . import solids
+from .shapes import ROLES, solids_of
 from .solids import Solid
 
 Array = np.ndarray[Any, Any]
-GivenDistribution = str | Sequence[Solid]
 
-KINDS = ("auto", "shapes", "box")
+KINDS = ("auto", "shapes", "collision", "visual", "box")
 AGREES = 1e-6  # relative: how far stated solids may be from the link's own inertia
 USUAL = 2.0  # a stretch beyond this or below its inverse: the shapes do not tell where the mass is
+ALIKE = 1.05  # visual shapes, which are larger files and often open, must be better than those that collide
 ROUNDING = 1e-9  # of the largest second moment: printed tensors of flat bodies are this far from flat
 
 
@@ -33,7 +34,8 @@ class Distribution:
     """The solids of one link in its axes; their masses, centre and inertia together are the link's own.
 
     about: where they come from. stretch: the factors (3,) by which shapes were stretched to agree. shift: how far
-    their centre of mass was moved, m.
+    their centre of mass was moved, m. moved: how far the mass was, root of the mean square, m. density: of the
+    shapes before that, kg/m^3, with which their mass is the link's; 0 where none is known.
     """
 
     link: str
@@ -41,6 +43,8 @@ class Distribution:
     about: str
     stretch: tuple[float, ...] = (1.0, 1.0, 1.0)
     shift: float = 0.0
+    moved: float = 0.0
+    density: float = 0.0
 
     def beyond(self, normal: Array, offsets: Array) -> Array:
         """Pseudo-inertia (k, 4, 4) of what lies where normal . x >= offset."""
@@ -53,17 +57,27 @@ class Distribution:
         return min((a for a, _ in ends), default=0.0), max((b for _, b in ends), default=0.0)
 
 
+GivenDistribution = str | Sequence[Solid] | Distribution | Mapping[str, Sequence[Solid]]
+
+
 def distribution(model: Model, link: str, given: GivenDistribution = "auto") -> Distribution:
     """The mass distribution of a link.
 
-    given: "shapes", the collision shapes (or the visual ones) of the description, fitted; "box", the uniform box
-    that has the link's inertia; "auto", the shapes where they agree with the inertia to a factor of 2 in every
-    direction, else the box; or the solids themselves (`drevo.loads.rod`, `box`, `cylinder`, `sphere`, `capsule`,
-    `point`), whose mass, centre and inertia must be those of the link to 1e-6. Raises InputError.
+    given: "collision" or "visual", those shapes of the description, fitted; "shapes", of both the ones that are
+    moved the least for that; "auto", these where they agree with the inertia to a factor of 2 in every direction,
+    else the box; "box", the uniform box that has the link's inertia; or the solids themselves (`drevo.loads.rod`,
+    `box`, `cylinder`, `sphere`, `capsule`, `mesh`, `point`), whose mass, centre and inertia must be those of the
+    link to 1e-6; or what this function has made; or {link: solids}, and "auto" for the others. Raises InputError.
     """
     model = model_of(model, "a distribution of mass")
     body = named(model, link)
     target = pseudo_inertia(body.inertial)
+    if isinstance(given, Mapping):
+        given = given.get(link, "auto")
+    if isinstance(given, Distribution):
+        if given.link != link:
+            raise InputError(f"the distribution given for link {link!r} is that of link {given.link!r}")
+        return given
     if not isinstance(given, str):
         listed = tuple(given) if np.iterable(given) else (given,)
         if not all(isinstance(x, Solid) for x in listed):
@@ -80,18 +94,31 @@ def distribution(model: Model, link: str, given: GivenDistribution = "auto") -> 
     _refuse_impossible(link, target)
     if given == "box":
         return _box(link, target)
-    shapes = _primitives(body.shapes)
-    if not shapes:
-        if given == "auto":
-            return _box(link, target)
+    roles = ROLES if given in ("auto", "shapes") else (given,)
+    tried, faults = _by_shapes(model, body, roles, target)
+    if not tried and given != "auto":
         raise InputError(
-            f"link {link!r} has no distribution by shapes: its description holds no box, cylinder, sphere or "
-            "capsule; take distribution='box', or state the solids"
+            f"link {link!r} has no distribution by shapes: {'; '.join(faults) or 'its description holds none'}; "
+            "take distribution='box', or state the solids"
         )
-    found = fitted(link, shapes, target)
-    if given == "auto" and not all(1.0 / USUAL <= x <= USUAL for x in found.stretch):
+    found = min(tried, key=lambda x: x.moved * (1.0 if x is tried[0] else ALIKE), default=None)
+    if found is None or (given == "auto" and not all(1.0 / USUAL <= x <= USUAL for x in found.stretch)):
         return _box(link, target)
     return found
+
+
+def _by_shapes(
+    model: Model, body: Link, roles: Sequence[str], target: Array
+) -> tuple[list[Distribution], list[str]]:
+    """The fitted shapes of every role that has some, and why others have not."""
+    tried, faults = [], []
+    for role in roles:
+        try:
+            if shapes := solids_of(model, body, role):
+                tried.append(fitted(body.name, shapes.solids, target, shapes.about))
+        except DrevoError as error:
+            faults.append(str(error))
+    return tried, faults
 
 
 def named(model: Model, link: str) -> Link:
@@ -116,21 +143,20 @@ def pseudo_inertia(inertial: Inertial | None) -> Array:
     return P
 
 
-def fitted(link: str, given: Sequence[Solid], target: Array) -> Distribution:
+def fitted(link: str, given: Sequence[Solid], target: Array, about: str = "shapes") -> Distribution:
     """The solids with the target's mass, under the least affine map that gives its centre and second moments."""
     P = solids.total_pseudo_inertia(given)
     (m, c, S), (mt, ct, St) = _parts(P), _parts(target)
     A = _transport(S / m, St / mt)
     if not np.allclose(A @ S @ A.T / m, St / mt, atol=AGREES * max(np.trace(St) / mt, 1e-300)):
-        raise InputError(
-            f"link {link!r} has no distribution by shapes: they are flat or thin where its inertia is not; take "
-            "distribution='box', or state the solids"
-        )
+        raise InputError(f"{about} are flat or thin where the inertia of link {link!r} is not")
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = A, ct - A @ c
     made = tuple(x.moved(T, x.mass * mt / m) for x in given)
     stretch = tuple(float(x) for x in np.linalg.eigvalsh(A))
-    return Distribution(link, made, "shapes", stretch, float(np.linalg.norm(ct - c)))
+    shift, D = float(np.linalg.norm(ct - c)), A - np.eye(3)
+    moved = float(np.sqrt(max(0.0, np.trace(D @ S @ D.T) / m) + shift**2))
+    return Distribution(link, made, about, stretch, shift, moved, mt / m)
 
 
 def _transport(S: Array, target: Array) -> Array:
@@ -199,25 +225,3 @@ def _refuse_impossible(link: str, target: Array) -> None:
             f"link {link!r} has no distribution: its principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m^2 break the "
             "triangle inequality, which every body obeys; correct the tensor"
         )
-
-
-def _primitives(shapes: Sequence[Shape]) -> list[Solid]:
-    """The solids of the collision shapes, else of the visual ones; none where a mesh is among them."""
-    for role in ("collision", "visual"):
-        found = [x for x in shapes if x.role == role]
-        made = [_solid(x) for x in found if x.kind != "mesh"]
-        if len(made) == len(found) and (kept := [x for x in made if x.mass > 0.0]):
-            return kept
-    return []
-
-
-def _solid(x: Shape) -> Solid:
-    """A shape of unit density."""
-    if x.kind == "box":
-        return solids.box(float(np.prod(x.size)), x.size, x.origin, x.rotation)
-    r = x.size[0]
-    if x.kind == "sphere":
-        return solids.sphere(4 / 3 * np.pi * r**3, r, x.origin)
-    if x.kind == "cylinder":
-        return solids.cylinder(np.pi * r**2 * x.size[1], r, x.size[1], x.origin, x.rotation)
-    return solids.capsule(np.pi * r**2 * (x.size[1] + 4 / 3 * r), r, x.size[1], x.origin, x.rotation)

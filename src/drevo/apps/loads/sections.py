@@ -249,7 +249,7 @@ def _sweep(
     parts = np.where(held[:, None, None], parts - pseudo_inertia(named(robot.model, cut.link).inertial), parts)
     force, moment = _carried(moving, parts)
     for at, f, n in _attached_loads(robot, q, v, a, cut.link, here, moving, entries, place):
-        beyond = (span.along(at) >= cut.s - 1e-9 * span.length).astype(float) - held
+        beyond = (span.along(at) >= cut.s - 1e-9 * (span.length + span.back)).astype(float) - held
         force = force + beyond[:, None] * f[..., None, :]
         moment = moment + beyond[:, None] * n[..., None, :]
     moment = moment - np.cross(span.points(cut.s), force)

@@ -1,8 +1,8 @@
 """Uniform solids and what a plane cuts off them, exactly: the mass distribution of a link.
 
-A solid is the affine image of a unit one (cube, ball, cylinder, capsule). The part of it beyond a plane is known
-by its pseudo-inertia P = integral of [x; 1] [x; 1]^T dm (4x4: second and first moments, mass), which an affine map
-x -> T x turns into T P T^T. Rods and points are solids without width.
+A solid is the affine image of a unit one (cube, ball, cylinder, capsule, closed mesh). What of it lies beyond a
+plane is known by its pseudo-inertia P = integral of [x; 1] [x; 1]^T dm (4x4: moments, mass), which
+an affine map x -> T x turns into T P T^T. Rods and points are solids without width.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from ...errors import InputError
 from ...io.given import Array, finite, number
 from ...io.reprs import result
+from .polyhedra import cut_edges, open_edges, part_beyond
 
 THIN = 1e-9  # of its length: a capsule's ends are lost beside it
 NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
@@ -27,17 +28,34 @@ class Solid:
     """A uniform solid of a mass [kg]: the image of its unit solid under `affine` (4x4), in link axes, metres.
 
     Unit solids stand about the origin: a cube of side 1; a ball of radius 1; a cylinder of radius 1 and length 1
-    along z; a capsule of radius 1 with a straight part of 2 `half` along z.
+    along z; a capsule of radius 1 with a straight part of 2 `half` along z; of a mesh the triangles `corners`
+    (n, 3, 3) themselves.
     """
 
     kind: str
     mass: float
     affine: Array
     half: float = 0.5
+    corners: Array | None = None
 
     def moved(self, T: Array, mass: float) -> Solid:
         """The solid under another affine map T (4, 4), with another mass."""
-        return Solid(self.kind, _mass(mass), finite("moved: T", T, (4, 4)) @ self.affine, self.half)
+        return Solid(self.kind, _mass(mass), finite("moved: T", T, (4, 4)) @ self.affine, self.half, self.corners)
+
+    def turned_corners(self) -> Array | None:
+        """Triangles (n, 3, 3), turned outward, in link axes, of a solid with flat faces alone; None of others."""
+        found = _CUBE if self.kind == "cube" else self.corners
+        if found is None:
+            return None
+        placed = found @ self.affine[:3, :3].T + self.affine[:3, 3]
+        return placed if np.linalg.det(self.affine[:3, :3]) > 0.0 else placed[:, ::-1]
+
+    def volume(self) -> float:
+        """m^3."""
+        unit = {"cube": 1.0, "ball": 4 / 3 * np.pi, "cylinder": np.pi}.get(self.kind)
+        if unit is None:
+            unit = _capsule_volume(self.half) if self.corners is None else _volume(self.corners)
+        return float(unit * abs(np.linalg.det(self.affine[:3, :3])))
 
     def beyond(self, normal: Array, offsets: Array) -> Array:
         """Pseudo-inertia (k, 4, 4) of the part where normal . x >= offset, for k offsets."""
@@ -59,6 +77,9 @@ class Solid:
         """The least and the largest direction . x."""
         m = self.affine[:3, :3].T @ direction
         middle = float(direction @ self.affine[:3, 3])
+        if self.corners is not None:
+            ends = self.corners @ m
+            return middle + float(ends.min()), middle + float(ends.max())
         if self.kind == "cube":
             far = float(np.abs(m).sum()) / 2
         elif self.kind == "cylinder":
@@ -68,6 +89,8 @@ class Solid:
         return middle - far, middle + far
 
     def _unit(self, m: Array, h: Array) -> Array:
+        if self.corners is not None:
+            return part_beyond(self.corners, m, h) / _volume(self.corners)
         if self.kind == "cube":
             return _cube(m, h)
         if self.kind == "ball":
@@ -124,6 +147,55 @@ def capsule(
     return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), half)
 
 
+def mesh(
+    mass: float,
+    points: ArrayLike,
+    faces: ArrayLike,
+    at: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike | None = None,
+) -> Solid:
+    """What a closed mesh encloses, kg: points (n, 3) m, faces (m, 3) of their numbers, all turned outward or all
+    inward; at, rotation: where its own axes stand. InputError where it is open or encloses nothing."""
+    p, f = finite("points of a mesh", points, (..., 3)), np.asarray(faces)
+    if p.ndim != 2 or f.ndim != 2 or f.shape[1:] != (3,) or f.dtype.kind not in "iu" or not len(f):
+        raise InputError("a mesh has points (n, 3) and faces (m, 3) of whole numbers")
+    if f.min() < 0 or f.max() >= len(p):
+        raise InputError(f"a face of the mesh names a point that is not among its {len(p)}")
+    open_, every = open_edges(p, f)
+    if open_:
+        raise InputError(
+            f"the mesh is open at {open_} of its {every} edges and has no inside; close it, or its hull"
+        )
+    middle = p.mean(axis=0)
+    corners = (p - middle)[f]
+    volume = _volume(corners)
+    if abs(volume) <= THIN * float(np.ptp(p, axis=0).max()) ** 3:
+        raise InputError("the mesh encloses no volume; give another")
+    turn = np.eye(4)
+    turn[:3, 3] = middle
+    return Solid("mesh", _mass(mass), _placed(at, rotation, (1.0,) * 3) @ turn, 0.5,
+                 corners if volume > 0.0 else corners[:, ::-1])  # fmt: skip
+
+
+def section_edges(given: Sequence[Solid], start: Array, rotation: Array) -> Array | None:
+    """Segments (m, 2, 2) in y and z of a section, axes `rotation`, centre `start`, of solids with flat faces.
+
+    None where one of them is round.
+    """
+    found = [np.zeros((0, 2, 2))]
+    for x in given:
+        corners = x.turned_corners()
+        if corners is None:
+            return None
+        cut = cut_edges(corners, rotation[:, 0], float(rotation[:, 0] @ start))
+        found.append((cut - start) @ rotation[:, 1:])
+    return np.concatenate(found)
+
+
+def _volume(corners: Array) -> float:
+    return float((corners[:, 0] * np.cross(corners[:, 1], corners[:, 2])).sum()) / 6.0
+
+
 def total_pseudo_inertia(solids: Sequence[Solid]) -> Array:
     """Pseudo-inertia (4, 4) of several solids together."""
     return sum((x.whole() for x in solids), np.zeros((4, 4)))
@@ -153,6 +225,15 @@ _TETRAHEDRA = [
 
 def _cube(m: Array, h: Array) -> Array:
     return sum((_tetrahedron(X, X[:, :3] @ m - h[:, None]) for X in _TETRAHEDRA), np.zeros((len(h), 4, 4)))
+
+
+# The same as triangles, turned outward
+_CUBE = np.array([[[-1, -1, -1], [-1, -1, 1], [-1, 1, 1]], [[-1, -1, -1], [-1, 1, 1], [-1, 1, -1]],
+                  [[1, -1, -1], [1, 1, 1], [1, -1, 1]], [[1, -1, -1], [1, 1, -1], [1, 1, 1]],
+                  [[-1, -1, -1], [1, -1, 1], [-1, -1, 1]], [[-1, -1, -1], [1, -1, -1], [1, -1, 1]],
+                  [[-1, 1, -1], [-1, 1, 1], [1, 1, 1]], [[-1, 1, -1], [1, 1, 1], [1, 1, -1]],
+                  [[-1, -1, -1], [1, 1, -1], [1, -1, -1]], [[-1, -1, -1], [-1, 1, -1], [1, 1, -1]],
+                  [[-1, -1, 1], [1, -1, 1], [1, 1, 1]], [[-1, -1, 1], [1, 1, 1], [-1, 1, 1]]]) / 2.0  # fmt: skip
 
 
 def _tetrahedron(X: Array, d: Array) -> Array:
@@ -198,6 +279,10 @@ def _ball(m: Array, h: Array) -> Array:
     return P
 
 
+def _capsule_volume(half: float) -> float:
+    return 2.0 * np.pi * half + 4 / 3 * np.pi
+
+
 _ANGLES, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 _ANGLES, _WEIGHTS = np.pi / 2 * _ANGLES, np.pi / 2 * _WEIGHTS
 
@@ -218,7 +303,7 @@ def _round(m: Array, h: Array, half: float, caps: bool) -> Array:
         w = reach * np.cos(_ANGLES) * _WEIGHTS
         r = np.sqrt(np.maximum(0.0, 1.0 - np.maximum(0.0, np.abs(z) - half) ** 2))
         P += _discs(z, w, r, h[:, None] - mz * z, mu)
-    P /= 2.0 * np.pi * half + (4 / 3 * np.pi if caps else 0.0)
+    P /= _capsule_volume(half) if caps else 2.0 * np.pi * half
     turn = np.eye(4)
     if mu > 0.0:
         cos, sin = m[:2] / np.hypot(m[0], m[1])

@@ -1,4 +1,4 @@
-"""The line along which a link is cut: sections are its perpendicular planes, s metres from where it starts."""
+"""The line along which a link is cut: sections are its perpendicular planes, s metres from its start."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ PARALLEL = 1e-3  # of |axis x direction|
 class Span:
     """From `start` along x of `rotation` (3x3, columns: section axes x, y, z in link axes) over `length` metres.
 
-    held: s where the parent holds the link. Sections beyond it carry what is outboard; sections before it carry
-    only the piece of the link that stands back over its joint.
+    back: how far it also reaches behind the start, m, where s is negative. held: s where the parent holds the
+    link. Sections beyond it carry what is outboard; those before it carry only the piece of the link that stands
+    back over its joint.
     """
 
     start: Array
     rotation: Array
     length: float
     held: float = 0.0
+    back: float = 0.0
 
     @staticmethod
     def between(start: ArrayLike, end: ArrayLike, y: ArrayLike | None = None, held: float = 0.0) -> Span:
@@ -61,13 +63,14 @@ class Span:
         given = np.atleast_1d(finite(f"sections of link {link!r}: s", s, error=InputError))
         if given.ndim != 1:
             raise InputError(f"sections of link {link!r}: s has shape {given.shape}; give a number or a list")
-        edge = 1e-9 * self.length
-        for x in given[(given < -edge) | (given > self.length + edge)]:
+        low, high = 0.0 - self.back, self.length
+        edge = 1e-9 * (high - low)
+        for x in given[(given < low - edge) | (given > high + edge)]:
             raise InputError(
-                f"the section s = {x:g} m is outside link {link!r}, whose span goes from 0 to {self.length:.6g} "
+                f"the section s = {x:g} m is outside link {link!r}, whose span goes from {low:.6g} to {high:.6g} "
                 "m; choose s within it, or give another span"
             )
-        return np.asarray(np.clip(given, 0.0, self.length))
+        return np.asarray(np.clip(given, low, high))
 
 
 def span_of(model: Model, link: str, mass: Distribution) -> Span:
@@ -75,8 +78,8 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
 
     Towards the middle of its children's joints; where they are at its own, or it has none, along the link axis
     in which its mass reaches furthest: away from the joint on a last link, towards it on others. It covers the
-    mass and all joints. The parent holds the link at its joint, or at the start where the joint's axis is along
-    the span (a shaft is held from its end).
+    mass and all joints; s is 0 at the link's own joint. There the parent holds the link, or at the rear end where
+    the joint's axis is along the span (a shaft is held from its end).
     """
     link = named(model, link).name
     if not isinstance(mass, Distribution):
@@ -95,7 +98,7 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
     ends = [held, *(float(p @ d) for p in joints), *mass.reach(d)]
     low, high = min(ends), max(ends)
     shaft = axis is not None and np.linalg.norm(np.cross(axis, d)) < PARALLEL
-    return Span(own + (low - held) * d, R, high - low, 0.0 if shaft else held - low)
+    return Span(own, R, high - held, low - held if shaft else 0.0, held - low)
 
 
 def _own_joint(model: Model, link: str) -> tuple[Array, Array | None]:
@@ -131,9 +134,9 @@ def spread(model: Model, link: str, span: Span, count: int) -> Array:
     """Evenly spread sections from end to end, and both sides of every joint between: there the loads jump."""
     whole("sections", count, 2, MOST)
     places = [span.held, *(span.along(j.origin) for j in model.joints if j.parent == link)]
-    step = JUMP * span.length
-    sides = [s for x in places if step < x < span.length - step for s in (x - step, x, x + step)]
-    return np.unique([*np.linspace(0.0, span.length, count), *sides])
+    step = JUMP * (span.length + span.back)
+    sides = [s for x in places if step - span.back < x < span.length - step for s in (x - step, x, x + step)]
+    return np.unique([*np.linspace(-span.back, span.length, count), *sides])
 
 
 def chosen(model: Model, link: str, mass: Distribution, span: Span | Sequence[ArrayLike] | None) -> Span:

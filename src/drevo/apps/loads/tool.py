@@ -218,7 +218,7 @@ def beam(
     span: Spanned = None,
     distribution: GivenDistribution = "auto",
 ) -> list[Spring]:
-    """A link as a beam of constant section: springs at Gauss and Legendre's points of its span.
+    """A link as a beam of constant section, from where it is held: springs at Gauss and Legendre's points.
 
     EA N: axial, GA N: shear (with its coefficient), GJ N m^2: torsion, EIy, EIz N m^2: bending about y and z of
     the section. Exact while the loads along the span are polynomials of degree 2 count - 2 or less.
@@ -232,9 +232,11 @@ def beam(
     whole(f"{who}: count", count, 1, 100)
     line = chosen(model, link, distribution_of(model, link, distribution), span)
     x, w = np.polynomial.legendre.leggauss(count)
-    half = line.length / 2
+    half = (line.length - line.held) / 2
     C = np.diag(1.0 / np.array([axial, shear, shear, *rest]))
-    return [Spring(link, float(half * (1 + a)), C * b * half, line, distribution) for a, b in zip(x, w)]
+    return [
+        Spring(link, float(line.held + half * (1 + a)), C * b * half, line, distribution) for a, b in zip(x, w)
+    ]
 
 
 # -- the chain from the ground to the tool -----------------------------------------------------------------------
