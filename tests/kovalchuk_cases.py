@@ -11,7 +11,8 @@ import numpy as np
 
 import drevo
 from drevo.mechanics.algorithms.kinematics import pose
-from drevo.mechanics.formalisms.kovalchuk import Load, Mechanism, MechanismLink, dh_link
+from drevo.mechanics.formalisms.kovalchuk import Load, Mechanism, MechanismLink
+from drevo.mechanics.rotation import axis_rotation
 from drevo.mechanics.spatial import Mat, Sym, Vec
 from drevo.mechanics.tree import build_tree
 
@@ -51,10 +52,11 @@ def mechanism(case: dict[str, Any]) -> Mechanism:
 def _link(l: dict[str, Any]) -> MechanismLink:
     R, p = placement(l)
     dh, pitch = l["dh"], l.get("pitch", 0.0) / (2 * math.pi)
-    return dh_link(
-        l["parent"] - 1, l["type"], dh["theta"], dh["d"], dh["a"], dh["alpha"], pitch,
-        (Mat.of(R.tolist()), Vec(*p.tolist())), l["m"], Vec(*l["c"]), Sym.of(Mat.of(l["J"])),
-    )  # fmt: skip
+    a, alpha, at = dh["a"], dh["alpha"], (Mat.of(R.tolist()), Vec(*p.tolist()))
+    sigma, chi = {"R": (1.0, 0.0), "P": (0.0, 1.0), "H": (1.0, pitch)}[l["type"]]
+    tail = axis_rotation(0, math.sin(alpha), math.cos(alpha)), Vec(a, 0.0, 0.0)
+    solid = l["m"], Vec(*l["c"]), Sym.of(Mat.of(l["J"]))
+    return MechanismLink(l["parent"] - 1, *at, sigma, chi, dh["theta"], dh["d"], *tail, 2, *solid)
 
 
 def loads(case: dict[str, Any]) -> dict[int, Load]:

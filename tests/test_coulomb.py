@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coulomb_cases import GROUND, on_plane, problem_of, touching_robot
 
 import drevo
 from drevo.mechanics.algorithms.colliders import Proximity
@@ -17,16 +18,8 @@ from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, Joi
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import build_tree
-from drevo.simulate.contact.moreau import (
-    GROUND,
-    StepResult,
-    TouchingRobot,
-    on_plane,
-    step,
-    step_problem,
-    touching_robot,
-)
-from drevo.simulate.contact.solve import TOLERANCE, impulses, problem_of
+from drevo.simulate.contact.moreau import StepResult, TouchingRobot, step, step_problem
+from drevo.simulate.contact.solve import TOLERANCE, impulses
 
 Array = np.ndarray[Any, Any]
 HARD = json.loads((Path(__file__).parent / "data" / "coulomb.json").read_text())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coulomb_cases import on_plane, touching_robot
 from test_coulomb import G, ball, block, boxes, closed, resting
 
 import drevo
@@ -21,7 +22,7 @@ from drevo.model.description import ContactPoint
 from drevo.simulate.bouncing import simulate_bouncing
 from drevo.simulate.contact.derivatives import step_derivatives
 from drevo.simulate.contact.exact import exact_step_derivatives
-from drevo.simulate.contact.moreau import TouchingRobot, on_plane, step, touching_robot
+from drevo.simulate.contact.moreau import TouchingRobot, step
 from drevo.simulate.contact.moreau_kernel import moreau_program
 
 Array = np.ndarray[Any, Any]

@@ -19,7 +19,7 @@ import drevo
 from drevo.apps.cli.main import app
 from drevo.apps.doctor.findings import KINDS, SEVERITIES
 from drevo.apps.doctor.masses import mirrored
-from drevo.apps.doctor.nearest import consistent, log_cholesky, twins_of
+from drevo.apps.doctor.nearest import _pseudo, consistent, twins_of
 from drevo.errors import DrevoError, InputError, ModelError
 from drevo.io.plain_edit import add_value, spots_of, take_away
 from drevo.io.xml_edit import edited
@@ -520,7 +520,7 @@ def test_the_nearest_consistent_inertia() -> None:
         bad = Inertial(body.mass, body.com, tuple(map(tuple, rng.normal(size=(3, 3)) + np.array(body.tensor) / 9)))  # type: ignore[arg-type]
         bad = Inertial(bad.mass, bad.com, tuple(map(tuple, (np.array(bad.tensor) + np.array(bad.tensor).T) / 2)))  # type: ignore[arg-type]
         near = consistent(bad)
-        assert np.isfinite(log_cholesky(near)).all()
+        np.linalg.cholesky(_pseudo(near))
 
         def gap(x: Inertial, bad: Inertial = bad) -> float:
             t = np.array(x.tensor) - bad.tensor

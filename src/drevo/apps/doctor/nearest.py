@@ -42,12 +42,6 @@ def consistent(body: Inertial) -> Inertial:
     return Inertial(body.mass, body.com, _tensor((axes * values) @ axes.T))
 
 
-def log_cholesky(body: Inertial) -> Array:
-    """The ten coordinates (10,) of a consistent body: logarithms of the diagonal, then what stands below it."""
-    lower = np.linalg.cholesky(_pseudo(body))
-    return np.concatenate([np.log(np.diag(lower)), lower[np.tril_indices(4, -1)]])
-
-
 def _pseudo(body: Inertial) -> Array:
     c = np.array(body.com)
     p = np.zeros((4, 4))

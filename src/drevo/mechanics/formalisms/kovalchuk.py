@@ -42,25 +42,6 @@ class MechanismLink(NamedTuple):
     J: Sym = SYM_ZERO
 
 
-def dh_link(
-    parent: int,
-    kind: str,
-    theta: Scalar,
-    d: Scalar,
-    a: Scalar,
-    alpha: Scalar,
-    pitch: Scalar = 0.0,
-    M: tuple[Mat, Vec] = (IDENTITY, ZERO),
-    m: Scalar = 0.0,
-    c: Vec = ZERO,
-    J: Sym = SYM_ZERO,
-) -> MechanismLink:
-    """A link from classical DH constants; kind R, P or H, pitch in metres per radian."""
-    sigma, chi = {"R": (1.0, 0.0), "P": (0.0, 1.0), "H": (1.0, pitch)}[kind]
-    tail = axis_rotation(0, sin(alpha), cos(alpha))
-    return MechanismLink(parent, *M, sigma, chi, theta, d, tail, Vec(a, 0.0, 0.0), 2, m, c, J)
-
-
 class Load(NamedTuple):
     """External force and moment on a link, base axes; about its centre of mass, or `at` (main axes)."""
 

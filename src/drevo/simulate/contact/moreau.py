@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...mechanics.acting import offsets_of
-from ...mechanics.algorithms.colliders import Proximity
 from ...mechanics.algorithms.delassus import (
     ContactSlot,
     FreeMotion,
@@ -20,16 +18,12 @@ from ...mechanics.algorithms.delassus import (
     free_motion,
     moved,
 )
-from ...mechanics.algorithms.kinematics import Pose
 from ...mechanics.algorithms.passive import passive_tree
-from ...mechanics.scalar import Scalar, Vector
-from ...mechanics.spatial import UNIT, Mat, Vec
-from ...mechanics.tree import Tree
+from ...mechanics.scalar import Scalar
 from ...model.description import Model
 from .solve import TOLERANCE, Impulses, impulses
 
 Array = np.ndarray[Any, Any]
-GROUND = Mat(UNIT[2], UNIT[1], -UNIT[0])  # normal and tangents of the plane z = 0
 
 
 @dataclass(frozen=True)
@@ -54,27 +48,6 @@ class StepResult(NamedTuple):
     residual: Array
     gaps: Array
     solution: Impulses
-
-
-def touching_robot(
-    model: Model, slots: Sequence[ContactSlot], stepping: MoreauStep, limits: bool = True
-) -> TouchingRobot:
-    """With the limits and the dry friction of its joints."""
-    return TouchingRobot(model, tuple(slots), joint_rows(model, limits), stepping)
-
-
-def on_plane(tree: Tree, link: str, point: Vector, mu: Scalar, radius: Scalar = 0.0) -> ContactSlot:
-    """A sphere about a point of a link, which may touch the plane z = 0; a point where it has no radius."""
-    frame = tree.frames[link]
-    at = frame.p + frame.R @ Vec(*point)
-    return ContactSlot((-1, frame.body), partial(_above, frame.body, at, radius), mu)
-
-
-def _above(body: int, at: Vec, radius: Scalar, poses: Mapping[int, Pose]) -> Proximity:
-    here = poses[body]
-    centre = here.p + here.R @ at
-    gap = centre.z - radius
-    return Proximity(gap, Vec(centre.x, centre.y, 0.5 * gap), GROUND)
 
 
 def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...mechanics.algorithms.coulomb import (
-    ContactLaw,
     ImpulseProblem,
     RowLaw,
     blocks,
@@ -51,13 +50,6 @@ class Impulses(NamedTuple):
     residual: Array
     sweeps: Array
     steps: Array
-
-
-def problem_of(G: Array, b: Array, mu: Array) -> ImpulseProblem:
-    """Of contacts alone, on arrays (B, n, n), (B, n), (B, n / 3)."""
-    n = G.shape[-1]
-    laws = [ContactLaw(3 * k, mu[:, k]) for k in range(n // 3)]
-    return ImpulseProblem([[G[:, i, j] for j in range(n)] for i in range(n)], [b[:, i] for i in range(n)], laws)
 
 
 def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEMPTS[0].sweeps) -> Impulses:
