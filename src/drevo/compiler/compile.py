@@ -218,13 +218,24 @@ def make_program(
     """The program that is compiled; nothing of this runs when the cache is warm. without: levers that are off."""
     from ..codegen.graph import levers
 
-    with levers.without(*without):
+    # sums are regrouped after their derivatives are made: these look for rotations as they were traced
+    with levers.without(*without, *(("regroup",) if product and formalism == "auto" else ())):
         program = _quantities(model, quantity, parameters, formalism, external, options, passive)
     if product:
         from ..mechanics.tree import build_tree
         from .products import product_program
 
         program = product_program(program, build_tree(model), product, tangents == "numbers")
+        with levers.without(*without):
+            program = _regrouped(program, formalism)
+    return program
+
+
+def _regrouped(program: Program, formalism: str) -> Program:
+    from ..codegen.graph import regroup
+
+    if formalism == "auto" and len(program.order()) <= REGROUP:
+        return regroup.regrouped(program, early=True, names=False)
     return program
 
 
@@ -237,7 +248,7 @@ def _quantities(
     options: Mapping[str, Any],
     passive: bool,
 ) -> Program:
-    from ..codegen.graph import regroup, verify
+    from ..codegen.graph import verify
     from ..mechanics.tree import build_tree
     from .compile_cost import require_affordable
     from .formalisms import candidates
@@ -256,8 +267,7 @@ def _quantities(
         return compete(model, quantity, formalism=formalism, **given).program
     (candidate,) = candidates(build_tree(model), quantity, formalism, external)
     program = trace(model, quantity, **given, compute=candidate.compute, meta={"formalism": candidate.formalism})
-    if formalism == "auto" and len(program.order()) <= REGROUP:
-        program = regroup.regrouped(program, early=True, names=False)
+    program = _regrouped(program, formalism)
     if formalism == "auto" and not (parameters or external or passive):
         program = replace(program, across=partial(_across, model, quantity))
     if verify.level() >= 1:

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import TraceError
+from . import levers
 from .node import Expr, FloatOrExpr, Graph
 from .ops import CHOICE, OPS
+from .plane import PlaneSum, partners, plane_sums
 
 
 def partial(outputs: Sequence[FloatOrExpr], inputs: Sequence[FloatOrExpr]) -> list[list[FloatOrExpr]]:
@@ -30,10 +32,17 @@ def tangents(outputs: Sequence[FloatOrExpr], rates: Mapping[int, FloatOrExpr]) -
         return [0.0] * len(outputs)
     graph = known[0].graph
     rate = {e >> 1: -d if e & 1 else d for e, d in rates.items()}  # absent: zero
-    for n in graph.live([o.edge for o in known]):
+    nodes = graph.live([o.edge for o in known])
+    sums, beside = _rotations(graph, nodes, [o.edge for o in known])
+    for n in nodes:
         operands = graph.operands(n)
         if n not in rate and any(e >> 1 in rate for e in operands):
-            d = _rate(graph, n, [_signed(rate, e) for e in operands])
+            if n in beside and (angle := graph.a[sums[n].c >> 1]) >> 1 in rate:
+                c, s, x, y = sums[n]
+                d = graph.expr(c) * _signed(rate, x) + graph.expr(s) * _signed(rate, y)
+                d = d + graph.expr(beside[n]) * _signed(rate, angle)
+            else:
+                d = _rate(graph, n, [_signed(rate, e) for e in operands])
             if not _is_zero(d):
                 rate[n] = d
     return [_signed(rate, o.edge) if isinstance(o, Expr) else 0.0 for o in outputs]
@@ -61,12 +70,26 @@ def cotangents(
 
     for edge, w in seeds:
         give(edge, w)
+    sums, beside = _rotations(graph, nodes, [e for e, _ in seeds])
     for n in reversed(nodes):
         operands = graph.operands(n)
+        if n in total and n in beside and (angle := graph.a[sums[n].c >> 1]) >> 1 in moved:
+            give(angle, total[n] * graph.expr(beside[n]))
+            give(sums[n].x, total[n] * graph.expr(sums[n].c))
+            give(sums[n].y, total[n] * graph.expr(sums[n].s))
+            continue
         for k, e in enumerate(operands) if n in total else ():
             if e >> 1 in moved:
                 give(e, _rate(graph, n, [total[n] if i == k else 0.0 for i in range(len(operands))]))
     return [_signed(total, x.edge) for x in inputs]
+
+
+def _rotations(
+    graph: Graph, nodes: Sequence[int], ends: Sequence[int]
+) -> tuple[dict[int, PlaneSum], dict[int, int]]:
+    """Sums c x + s y, and the edges c y - s x of those that have it: their rates by the angle."""
+    sums = {} if "rates" in levers.off() else plane_sums(graph, nodes, ends)
+    return sums, partners(sums)
 
 
 def _signed(rate: Mapping[int, FloatOrExpr], edge: int) -> FloatOrExpr:

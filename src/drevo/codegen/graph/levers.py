@@ -26,6 +26,7 @@ LEVERS = {
     "cancel": "x - x in neighbouring sums cancels while the graph is built",
     "factor": "a common factor on parameters alone leaves a sum while the graph is built",
     "three": "a rotation in a plane takes three products where products alone count",
+    "rates": "the rate of a rotation by its angle is the component that the rotation gives beside it",
     "regroup": "sums of the finished program are regrouped",
     "fma": "a product and a sum are one instruction of the machine",
 }

@@ -1,0 +1,53 @@
+"""Plane rotations in a graph: sums c x + s y, and c y - s x, the rate of the first by the angle, beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .node import Graph
+from .ops import ADD, COS, MUL, SIN
+
+
+class PlaneSum(NamedTuple):
+    """c x + s y, c and s the cosine and sine of one angle: edges, those of x and y with their signs."""
+
+    c: int
+    s: int
+    x: int
+    y: int
+
+
+def plane_sums(graph: Graph, nodes: Sequence[int], ends: Iterable[int]) -> dict[int, PlaneSum]:
+    """Sums of a product with a cosine and one with the sine of the same angle, which nothing else reads."""
+    out = dict[int, PlaneSum]()
+    uses = Counter(e >> 1 for n in nodes for e in graph.operands(n))
+    uses.update(e >> 1 for e in ends)
+    for n in nodes:
+        if graph.op[n] != ADD:
+            continue
+        found: dict[int, tuple[int, int]] = {}
+        for e in graph.operands(n):
+            factors = graph.operands(e >> 1) if graph.op[e >> 1] == MUL and uses[e >> 1] == 1 else ()
+            turning = [f for f in factors if graph.op[f >> 1] in (SIN, COS)]
+            if len(turning) == 1:
+                (other,) = (f for f in factors if f != turning[0])
+                found[graph.op[turning[0] >> 1]] = turning[0], other ^ (e & 1)
+        if len(found) == 2:
+            (c, x), (s, y) = found[COS], found[SIN]
+            if graph.a[c >> 1] == graph.a[s >> 1]:
+                out[n] = PlaneSum(c, s, x, y)
+    return out
+
+
+def partners(sums: dict[int, PlaneSum]) -> dict[int, int]:
+    """Of a sum the edge of c y - s x, where there is one."""
+    known = {(h.c, h.x, h.y): n for n, h in sums.items()}
+    found = {}
+    for n, h in sums.items():
+        for minus in (0, 1):
+            m = known.get((h.c, h.y ^ minus, h.x ^ 1 ^ minus), n)
+            if m != n:
+                found[n] = 2 * m + minus
+    return found
