@@ -277,11 +277,19 @@ def _quantities(
     return program
 
 
-def _across(model: Model, quantity: Sequence[str]) -> Any:
-    """How one state is computed where there is a faster way than the equations of a batch."""
-    from .across import QUANTITIES, plan_across
+def _across(model: Model, quantity: Sequence[str], short: bool) -> Any:
+    """How one state is computed where there is a faster way than the equations of a batch.
 
-    return plan_across(model, quantity[0]) if len(quantity) == 1 and quantity[0] in QUANTITIES else None
+    short: these would do for one state.
+    """
+    from .across import QUANTITIES, plan_across
+    from .solved import solved_program
+
+    if len(quantity) != 1 or quantity[0] not in QUANTITIES:
+        return None
+    if short:
+        return solved_program(model) if quantity[0] == QUANTITIES[1] else None
+    return plan_across(model, quantity[0])
 
 
 class _Forces:

@@ -13,7 +13,7 @@ from .llvm_kernel import Kernel
 from .llvm_ports import Ports, column_ports, sample_ports, tile_ports
 from .llvm_single import add_single
 from .llvm_stages import emit_stages
-from .llvm_tail import NO_ROOM, Tail, add_with_tail, whole_lines
+from .llvm_tail import NO_ROOM, Alone, Tail, add_with_tail, whole_lines
 from .llvm_target import Arena as Arena
 from .llvm_target import Target as Target
 from .llvm_target import arena_of
@@ -55,8 +55,10 @@ class _Kernels:
         rooms = [tail.room(low, l) if tail else NO_ROOM for l in (one, many)]
         self.arena = arena_of(self.seen, target, self.split.slots + rooms[1].values(many), layout)
         self.scratch = (whole_lines(self.split.slots, one) + rooms[0].values(one)) * one.size
-        if low.across is not None:
-            self.scratch = scratch_of(low.across, low, target)
+        found = low.across
+        self.alone = _Kernels(found.low, target, layout, found.tail) if isinstance(found, Alone) else None
+        if found is not None:
+            self.scratch = self.alone.scratch if self.alone else scratch_of(found, low, target)
             self.arena = self.arena._replace(total=max(self.arena.total, self.scratch))
 
     @property
@@ -65,7 +67,9 @@ class _Kernels:
 
     def add_one(self, m: Module) -> None:
         """@one: one sample."""
-        if self.low.across is not None:
+        if self.alone is not None:
+            self.alone.add_one(m)
+        elif self.low.across is not None:
             add_across(m, self.low.across, self.low, self.target)
         else:
             self._add(m, sample_ports(self.seen, self.target.of(1)))

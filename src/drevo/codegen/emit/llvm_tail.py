@@ -106,6 +106,13 @@ class Tail(ABC):
         return low._replace(outputs=low.outputs[:n], stores=low.stores[:n], pattern=pattern)
 
 
+class Alone(NamedTuple):
+    """How one sample is computed: by steps of its own, and what goes on where they end."""
+
+    low: Lowered
+    tail: Tail
+
+
 def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     """@one or @many: the steps, then the tail. Short programs are one function, which has hidden outputs in
     registers."""

@@ -193,8 +193,8 @@ def build(
     elif target is None:
         short = spec.single and len(low.steps) <= llvm.SINGLE
         plain = spec.single and spec.layout == "rows" and not (entry or spec.packed or spec.parameters)
-        if program.across and plain and not short:
-            low = low._replace(across=program.across())
+        if program.across and plain:
+            low = low._replace(across=_across(program.across(short), spec, mine))
         way = (entry and spec.single) or low.across or program.tail
         mine = mine._replace(single=bool(way) or short)
     if entry is not None:
@@ -220,6 +220,16 @@ def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
 
 
 _ENTRIES: dict[str, bytes] = {}  # some ten kilobytes each
+
+
+def _across(found: Any, spec: Spec, target: Target) -> Any:
+    """How one sample is computed; a program of its own is lowered."""
+    from ..emit.llvm_tail import Alone
+    from ..graph.program import Program
+
+    if not isinstance(found, Program):
+        return found
+    return Alone(_lowered(found, spec, target.fma), found.tail) if spec.dtype == "float64" else None
 
 
 def _lowered(program: Program, spec: Spec, fma: bool) -> Lowered:
