@@ -23,13 +23,15 @@ from drevo.codegen.emit.lower import lower
 from drevo.codegen.emit.schedule import reloads
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
+from drevo.codegen.runtime.fallback import fill
 from drevo.compiler import across
 from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import by_graph
 from drevo.compiler.search import Preparation
+from drevo.compiler.solved import solved_program
 from drevo.compiler.trace import trace
 from drevo.compiler.tracer import Tracer
-from drevo.errors import InputError
+from drevo.errors import InputError, NumericsError
 from drevo.mechanics.algorithms import derivatives as plain
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from drevo.mechanics.formalisms import khalil_derivatives
@@ -241,6 +243,26 @@ def test_machine_code_of_repeated_sections(walker: Model, small: None, layout: s
             assert worst([x[b] for x in dense], wanted) <= 1e-11
         one = f(*(x[0] if layout == "rows" else np.ascontiguousarray(x[:, 0]) for x in given_))
         assert all(np.array_equal(x, y[0] if layout == "rows" else y[:, 0]) for x, y in zip(one, found))
+
+
+def test_one_state_solves_for_its_columns_side_by_side(walker: Model) -> None:
+    """The recursion's numbers, those of a batch to rounding; a batch of one; arrays without machine code."""
+    f, program = drevo.compile(walker, FD, cache=False), solved_program(walker)
+    assert program is not None
+    tree = prepared(walker)
+    states = [strategies.state(walker, seed) for seed in range(3)]
+    given_ = [np.array(x) for x in zip(*states)]
+    many, plain_ = f(*given_), [np.empty((3, walker.nv, walker.nv)) for _ in range(3)]
+    fill(program, None, False, given_, [x.reshape(3, -1) for x in plain_])
+    cond = float(np.linalg.cond(many[2]).max())
+    for b, state in enumerate(zip(*given_)):
+        wanted, one = on_floats(khalil_derivatives.forward_dynamics_derivatives, tree, state), f(*state)
+        for found in (one, [x[b] for x in many], [x[b] for x in plain_]):
+            assert worst(found, wanted) <= tol.inverting(walker.nv, cond)
+        assert all(np.array_equal(x, y[0]) for x, y in zip(one, f(*(x[None] for x in state))))
+    fast = np.array(states[0][1]) * 1e200
+    with pytest.raises(NumericsError, match="beyond the largest number"):
+        f(states[0][0], fast, states[0][2])
 
 
 def _dense(x: Array, pattern: Any, nv: int) -> Array:

@@ -72,14 +72,17 @@ class InverseTail(Tail):
             given = [IRScalar(f.call(_MANY, kind, x, align, some, f.zero(_MANY)), fma) for x in rows]
             for to, y in zip(rows, M.solve(given)):
                 f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", y.x, to, align, some)
-                s.rest = (IRScalar(y.x, fma, f.zero(_MANY)) + IRScalar(s.rest, fma)).x  # NaN for what is not finite
+                s.rest = (
+                    IRScalar(y.x, fma, f.zero(_MANY)) + IRScalar(s.rest, fma)
+                ).x  # NaN for what is not finite
         total = f.call(F64, f"llvm.vector.reduce.fadd.v{SIDE}f64", f.const(F64, 0.0), s.rest, flags="reassoc ")
         place.status.store(place.status.load(F64) + total)
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
         M = self.factors(*(list(x.T[:, :, None]) for x in hidden))
         for x in outputs:
-            x[:] = np.stack(M.solve(list(np.moveaxis(x, 1, 0))), axis=1)
+            rows = x.reshape(len(x), len(self.order), -1)
+            rows[:] = np.stack(M.solve(list(np.moveaxis(rows, 1, 0))), axis=1)
 
 
 def solved_program(model: Model) -> Program | None:

@@ -78,9 +78,10 @@ class Program:
     `units`: quadruples of INPUT nodes that must be unit quaternions (x, y, z, w). `guards`: what machine code
     tests beside its outputs; they are no operations of the quantity.
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
-    where a sequence writes 2x as a product and counts it so. `across`: gives the way in which machine code
-    computes one sample if these equations are too long for that, see `emit.llvm_across`. `stages`: how machine
-    code computes what has loops, see `emit.llvm_stages`; the outputs are then but names.
+    where a sequence writes 2x as a product and counts it so. `across`: gives another way in which machine code
+    computes one sample: a program with a tail, where these equations are short enough for that, else see
+    `emit.llvm_across`. `stages`: how machine code computes what has loops, see `emit.llvm_stages`; the outputs are
+    then but names.
     """
 
     name: str
@@ -93,7 +94,7 @@ class Program:
     units: tuple[tuple[int, ...], ...] = ()
     guards: tuple[Guard, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
-    across: Callable[[], Any] | None = None
+    across: Callable[[bool], Any] | None = None
     tail: Any = None  # of machine code, what goes on where the steps end: see `emit.llvm_tail`
     stages: Any = None
 
