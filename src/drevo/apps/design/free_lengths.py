@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -203,18 +204,24 @@ def in_ideal(p: Any, ideal: Sequence[Any]) -> bool:
     nothing about it: they vanish where their own parameters do."""
     if p == 0:
         return True
-    bodily = {x: {s for s in x.free_symbols if not s.name.startswith("L_")} for x in ideal}
-    near = {s for s in p.free_symbols if not s.name.startswith("L_")}
+    near = set(_bodily(p)[0])
     chosen: list[Any] = []
-    waiting = list(bodily)
-    while meeting := [x for x in waiting if bodily[x] & near or x.subs(dict.fromkeys(bodily[x], 0)) != 0]:
+    waiting = {x: _bodily(x) for x in ideal}
+    while meeting := [x for x, (own, apart) in waiting.items() if apart or not own.isdisjoint(near)]:
         chosen += meeting
-        waiting = [x for x in waiting if x not in meeting]
-        near |= {s for x in meeting for s in bodily[x]}
+        for x in meeting:
+            near |= waiting.pop(x)[0]
     letters = sorted(set().union(p.free_symbols, *(x.free_symbols for x in chosen)), key=str)
     if not chosen or not letters:
         return any(x.is_number and x != 0 for x in chosen)
     return bool(_sympy().groebner(chosen, *letters, order="grevlex", domain=_sympy().QQ).contains(p))
+
+
+@lru_cache(maxsize=4096)
+def _bodily(p: Any) -> tuple[frozenset[Any], bool]:
+    """The inertial parameters of a polynomial, and whether some of it is left where they vanish."""
+    found = frozenset(s for s in p.free_symbols if not s.name.startswith("L_"))
+    return found, p.subs(dict.fromkeys(found, 0)) != 0
 
 
 def polynomial_conditions(
