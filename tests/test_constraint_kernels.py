@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -182,8 +183,53 @@ def test_what_is_given_may_change_between_calls(biped: Robot) -> None:
         result.a = 0.0
 
 
-def on_programs(r: Robot, contacts: Any) -> Callable[..., Array]:
-    """The motion by a program and its tail on arrays: [a, N, rank, ..] of (q, v, tau)."""
+def test_calls_known_again(biped: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More sets than are remembered, by place and by name, of lists, as a function and a method: the same bits."""
+    r = drevo.Robot(biped.model)
+    q, v, tau = (x[0] for x in biped_states(r, 1))
+    sets = [[{"link": "right_foot", "point": (0.0, 0.01 * k, 0.0)}] for k in range(6)]
+    right = [on_arrays(r, q, v, tau, contacts=s) for s in sets]
+    for _ in range(3):
+        for contacts, x in zip(sets, right):
+            found = r.constrained_dynamics(q, v, tau, contacts=contacts)
+            assert_same(found, x)
+            for other in (
+                r.constrained_dynamics(tau=tau, contacts=contacts, v=v, q=q),
+                r.constrained_dynamics(q.tolist(), tuple(v), tau, contacts=contacts, constraints=None),
+                drevo.constrained.constrained_dynamics(r, q, v, tau, contacts=contacts, passive=False),
+            ):
+                assert np.array_equal(found.a, other.a) and np.array_equal(found.reactions, other.reactions)
+    method = pickle.loads(pickle.dumps(r.constrained_dynamics))  # noqa: S301
+    assert np.array_equal(method(q, v, tau, contacts=sets[0]).a, r.constrained_dynamics(q, v, tau, sets[0]).a)
+    monkeypatch.setenv("DREVO_CALLS", "ctypes")
+    assert np.array_equal(drevo.Robot(r.model).constrained_dynamics(q, v, tau, contacts=sets[5]).a, found.a)
+
+
+def test_what_known_calls_refuse(biped: Robot) -> None:
+    """The same sentences from the second call on; nothing is held that the caller let go."""
+    r, feet = drevo.Robot(biped.model), [{"link": "right_foot", "point": (0.0, 0.0, 0.0)}]
+    q, v, tau = (x[0] for x in biped_states(r, 1))
+    calls = (("constrained_dynamics", (q, v, tau)), ("impact", (q, v)), ("linearise", (q, v, tau)))
+    for name, given in calls:
+        for _ in range(3):
+            call = getattr(r, name)
+            for args, named, words in (
+                (given[:-1], {}, "is missing"), ((*given, feet, None, 1, 2, 3, 4, 5, 6, 7, 8, 9), {}, "by place"),
+                (given, {"contact": feet}, "did you mean 'contacts'"), (given, {"q": q}, "'q' twice"),
+                ((q[1:], *given[1:]), {}, "q has shape"), ((q * np.nan, *given[1:]), {}, "finite"),
+                (("far", *given[1:]), {}, "q"), (given, {"contacts": [{"link": "foot"}]}, "foot"),
+            ):  # fmt: skip
+                with pytest.raises(drevo.DrevoError, match=words):
+                    call(*args, **named)
+            call(*given, contacts=feet)
+        held = [sys.getrefcount(x) for x in (*given, feet, None)]
+        for _ in range(50):
+            getattr(r, name)(*given, contacts=feet)
+        assert all(abs(sys.getrefcount(x) - n) < 20 for x, n in zip((*given, feet, None), held))
+
+
+def on_programs(r: Robot, contacts: Any) -> Callable[..., tuple[Array, Array]]:
+    """The motion by a program and its tail on arrays: a and [N, rank, ..] of (q, v, tau)."""
     found = collection.collect(r.model, contacts, None)
     program = programs.accelerations_program(r.model, pattern_of(found))
     f = Function(Built(manifest_of(program, Spec()), None, program), Spec())
@@ -196,14 +242,12 @@ def test_without_machine_code(biped: Robot) -> None:
     q, v, tau = biped_states(biped, 4)
     for contacts in ([{"link": "right_foot", "point": p} for p in CORNERS], None):
         u = biped.impact(q, v, contacts=contacts).v
-        motion, mine = (
-            on_programs(biped, contacts)(q, u, tau),
-            biped.constrained_dynamics(q, u, tau, contacts=contacts),
-        )
+        a, held = on_programs(biped, contacts)(q, u, tau)
+        mine = biped.constrained_dynamics(q, u, tau, contacts=contacts)
         m = mine.reactions.shape[1]
-        for x, y in ((motion[:, : biped.nv], mine.a), (motion[:, biped.nv : biped.nv + m], mine.reactions)):
+        for x, y in ((a, mine.a), (held[:, :m], mine.reactions)):
             assert np.abs(x - y).max(initial=0.0) <= 1e-10 * max(1.0, np.abs(y).max(initial=0.0))
-        assert np.array_equal(motion[:, biped.nv + m], mine.rank)
+        assert np.array_equal(held[:, m], mine.rank)
 
 
 @pytest.mark.parametrize("contacts", [None, [{"link": "b", "point": (1.0, 0.0, 0.0), "rows": 3}]])
@@ -216,7 +260,7 @@ def test_lost_pivots(contacts: Any, turn: float) -> None:
     r = rods.robot()
     q, v, tau = np.array([[0.2, 0.3], [0.2, turn]]), np.zeros((2, 2)), np.ones((2, 2))
     mine = r.constrained_dynamics(q[:1], v[:1], tau[:1], contacts=contacts)
-    assert np.allclose(on_programs(r, contacts)(q[:1], v[:1], tau[:1])[:, :2], mine.a, rtol=1e-10, atol=1e-10)
+    assert np.allclose(on_programs(r, contacts)(q[:1], v[:1], tau[:1])[0], mine.a, rtol=1e-10, atol=1e-10)
     with pytest.raises(drevo.NumericsError):
         on_programs(r, contacts)(q, v, tau)
     with pytest.raises(drevo.NumericsError, match=r"mass matrix is singular .* in row 1 .* at joint"):
@@ -242,9 +286,7 @@ def test_efforts_and_reactions_of_a_motion(biped: Robot, rows: int, monkeypatch:
     assert s.kernels is not None
     driven = (False,) * 6 + (True,) * (biped.nv - 6)
     program = efforts.efforts_program(biped.model, s.kernels.pattern, driven)
-    alone = Function(Built(manifest_of(program, Spec()), None, program), Spec())(q, v, a, np.zeros(1), *s.numbers)[
-        0
-    ]
+    alone = Function(Built(manifest_of(program, Spec()), None, program), Spec())(q, v, a, np.zeros(1), *s.numbers)
     monkeypatch.setattr(inverse, "efforts_function", lambda *_: None)
     right = drevo.Robot(biped.model).constrained_inverse_dynamics(q, v, a, **given)
     for mine in made:
@@ -252,7 +294,8 @@ def test_efforts_and_reactions_of_a_motion(biped: Robot, rows: int, monkeypatch:
             x, y = getattr(mine, name), getattr(right, name)
             assert np.abs(x - y).max() <= 1e-11 * max(1.0, np.abs(y).max()), name
             assert np.array_equal(getattr(one, name), x[8])
-    assert np.abs(alone - np.concatenate([right.tau, right.reactions], -1)).max() <= 1e-11 * np.abs(alone).max()
+    size = max(np.abs(x).max() for x in alone[:2])
+    assert all(np.abs(x - y).max() <= 1e-11 * size for x, y in zip(alone, (right.tau, right.reactions)))
     assert (made[0].tau[:, :6] == 0.0).all()
     with pytest.raises(drevo.NumericsError, match="violates the constraints in row"):
         biped.constrained_inverse_dynamics(q, v, a + 1.0, **given)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
-from ..errors import DrevoError, InputError, NumericsError
+from ..errors import InputError, NumericsError
 from ..io.asked import asked
 from ..io.given import Array, flag, number
 from ..mechanics.configuration import state
@@ -36,7 +36,7 @@ from .checks import (
 )
 from .constraint import Constraint
 from .passive import acting_in
-from .prepared import NOW, PreparedSet, prepared_set
+from .prepared import NOW, PreparedSet, SolvedMotion, prepared_set
 from .prepared import Contacts as Contacts
 from .recall import recalled, remember
 from .results import ConstrainedMotion as ConstrainedMotion
@@ -49,9 +49,10 @@ STRIDE = 0.5  # rad or m: the longest step of an assembly
 STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
 CLOSE = 1e-6  # rad or m: what is within reach, at its very edge too, where steps close slowly
 START = 0.0  # the time, s, and what else is meant where nothing is given
-new = object.__new__
+ON_ROWS = ("_set", "_time"), ("_x", "_held")  # members that are known, and found
 
 
+@recalled(3, ("contacts", "constraints"), ConstrainedMotion, *ON_ROWS)
 def constrained_dynamics(
     robot: Dynamics,
     q: ArrayLike,
@@ -73,15 +74,6 @@ def constrained_dynamics(
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
     plain = t is START and f_ext is None and stabilise is None and passive is False
-    try:
-        if plain and (known := recalled(robot, "constrained_dynamics", (contacts, constraints))):
-            s, motion, numbers = known
-            found = new(ConstrainedMotion)
-            x = motion(q, v, tau, NOW) if numbers is None else motion(q, v, tau, NOW, numbers)  # faster than by *
-            found._set, found._motion, found._time = s, x, NOW
-            return found
-    except (ValueError, DrevoError):
-        pass  # said below
     given, (x, v, tau, time) = asked_state(
         robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t
     )
@@ -92,9 +84,8 @@ def constrained_dynamics(
         if given.kernels is not None:
             found = ConstrainedMotion.found(given, *_moved(given, x, v, tau, time, f_ext, gains))
             if plain and given.plain:
-                remember(
-                    robot, "constrained_dynamics", (contacts, constraints), (given, given.motion, given.number)
-                )
+                what = contacts, constraints, f_ext, t, stabilise, passive
+                remember(robot, "constrained_dynamics", what, (given, NOW), [given.motion], (NOW, *given.numbers))
             return found
     except NumericsError:
         pass
@@ -122,7 +113,7 @@ def _moved(
     t: Array,
     f_ext: Mapping[str, ArrayLike] | None,
     gains: tuple[Array, Array] | None,
-) -> tuple[Array, Array]:
+) -> tuple[SolvedMotion, Array]:
     """What a kernel gives, and the times of its calls."""
     assert s.kernels is not None
     time, pushed = t[..., None], pushed_by(f_ext)
@@ -155,7 +146,7 @@ def accelerations(
     s = RankSplit.of(factor_of(robot, q), c.jacobian)
     refuse_contradictions(robot, q, v, terms, c, s, names, gains is not None)
     a, N = s.solve(tau - h, gamma)
-    return ConstrainedMotion.of(RowSizes(names, robot.nv, len(names)), a, N, s.rank, c)
+    return ConstrainedMotion.of(RowSizes(names, len(names)), a, N, s.rank, c)
 
 
 def _fed(gain: Array, x: Array) -> Array:
@@ -167,6 +158,7 @@ def pushed_by(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
     return {} if f_ext is None or (isinstance(f_ext, Mapping) and not f_ext) else {"f_ext": f_ext}
 
 
+@recalled(2, ("contacts", "constraints"), Impact, *ON_ROWS)
 def impact(
     robot: Dynamics,
     q: ArrayLike,
@@ -182,15 +174,6 @@ def impact(
     NumericsError where rows ask for rates that no motion has.
     """
     plain = t is START and restitution is START
-    try:
-        if plain and (known := recalled(robot, "impact", (contacts, constraints))):
-            s, motion, numbers = known
-            found = new(Impact)
-            x = motion(q, v, NOW, NOW) if numbers is None else motion(q, v, NOW, numbers, NOW)
-            found._set, found._motion, found._time = s, x, NOW
-            return found
-    except (ValueError, DrevoError):
-        pass  # said below
     given, (x, v, time) = asked_state(robot, "impact", contacts, constraints, q=q, v=v, t=t)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
     e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
@@ -200,7 +183,8 @@ def impact(
         if given.kernels is not None:
             found = Impact.found(given, given.impact(x, v, times, *given.numbers, np.array([e])), times)
             if plain and given.plain:
-                remember(robot, "impact", (contacts, constraints), (given, given.impact, given.number))
+                what = contacts, constraints, restitution, t
+                remember(robot, "impact", what, (given, NOW), [given.impact], (NOW, *given.numbers, NOW))
             return found
     except NumericsError:
         pass
@@ -210,7 +194,7 @@ def impact(
     split = RankSplit.of(factor_of(robot, x), c.jacobian)
     refuse_lost(robot, x, v, terms, split, given.names, explicit)
     after, impulses = split.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate)
-    return Impact.of(RowSizes(given.names, robot.nv, given.size), after, impulses, split.rank, c)
+    return Impact.of(RowSizes(given.names, given.size), after, impulses, split.rank, c)
 
 
 @asked

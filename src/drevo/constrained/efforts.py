@@ -39,7 +39,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class EffortsTail(Tail):
-    """The first output is [tau, N], not finite where the motion violates the constraints or cannot be driven.
+    """The first outputs are tau and N; tau is not finite where the motion violates the constraints or cannot be
+    driven.
 
     Hidden are b, Gamma^T by rates, Gamma a + gamma, gamma. driven: which of the n rates have a drive; rows: m.
     """
@@ -68,11 +69,11 @@ class EffortsTail(Tail):
 
     def write(self, f: IRFunction, place: TailPlace) -> None:
         name = f"efforts_{place.l.lanes}"
-        ports = ("out", "b", "G", "gap", "gamma", "status")
+        ports = ("tau", "N", "b", "G", "gap", "gamma", "status")
         g = f.module.function(name, VOID, {**dict.fromkeys(ports, PTR), "room": PTR})
         _Efforts(self, g, place).write()
         g.ret()
-        given = [place.outputs[0].base, *(x.base for x in place.hidden), place.status]
+        given = [*(x.base for x in (*place.outputs[:2], *place.hidden)), place.status]
         with f.loop(place.l.lanes, some=True) as s:
             f.call(VOID, name, *(x.at(s.i) for x in given), place.work)
 
@@ -82,7 +83,7 @@ class EffortsTail(Tail):
         lost = _over(gap, gamma)
         GT = np.where(np.isfinite(G), G, 0.0).reshape(-1, n, m)
         N, left = least_reactions(GT, b, d)
-        outputs[0][:, :n], outputs[0][:, n:] = b - matvec(GT, N), N
+        outputs[0][...], outputs[1][...] = b - matvec(GT, N), N
         outputs[0][:, self.idle] = 0.0
         outputs[0][lost | _over(left, b), 0] = np.nan
 
@@ -106,7 +107,7 @@ def least_reactions(GT: Array, b: Array, driven: Array) -> tuple[Array, Array]:
 
 
 class _Efforts:
-    """void @efforts_<lanes>(out, b, G, gap, gamma, status, room): one sample of a tile."""
+    """void @efforts_<lanes>(tau, N, b, G, gap, gamma, status, room): one sample of a tile."""
 
     def __init__(self, tail: EffortsTail, f: IRFunction, place: TailPlace) -> None:
         self.tail, self.f, self.step, self.m = tail, f, place.l.lanes, tail.rows
@@ -189,21 +190,22 @@ class _Efforts:
             if not tail.driven[i]:
                 size = f.call(F64, "llvm.fabs.f64", x)
                 worst, x = f.select(size > worst, size, worst), f.zero(F64)
-            self.put(f.out, i, x)
+            self.put(f.tau, i, x)
         for r in range(m):
-            self.put(f.out, n + r, self.N.at(r).load())
+            self.put(f.N, r, self.N.at(r).load())
         lost = f.select(good & (worst <= most[0]), f.zero(F64), f.const(F64, math.nan))
-        for place in (f.out, f.status):
+        for place in (f.tau, f.status):
             place.store(place.load() + lost)
 
 
 def efforts_program(model: Model, pattern: tuple[Constraint, ...], driven: tuple[bool, ...]) -> Program:
-    """[tau, N], Gamma and gamma, with inputs q, v, a, the time and the numbers of the set."""
+    """tau, N, Gamma and gamma, with inputs q, v, a, the time and the numbers of the set."""
     x = motion_terms("constrained_inverse_dynamics", model, pattern, "a", turning=False)
     a, rows = x.given["a"], x.rows()
     b = fastest(x.t.tree, ["inverse_dynamics"])["inverse_dynamics"](x.t.tree, x.q, x.v, a)
     n, m = model.nv, len(rows.value)
-    x.t.output("efforts", [0.0] * (n + m))
+    x.t.output("efforts", [0.0] * n)
+    x.t.output("reactions", [0.0] * m)
     x.t.output("jacobian", rows.jacobian, (m, n))
     x.t.output("gamma", rows.bias)
     x.t.output("b", b)

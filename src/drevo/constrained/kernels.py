@@ -73,7 +73,7 @@ class MotionTerms:
         start: Mapping[int, Scalar] | None = None,
         agree: bool = False,
     ) -> Program:
-        """M x = force + Gamma^T N, Gamma x + gamma = 0; the output is [start + x, N, rank, q, v].
+        """M x = force + Gamma^T N, Gamma x + gamma = 0; the outputs are start + x and [N, rank, q, v].
 
         sides: what dependent rows must agree on; agree: on what they need too.
         """
@@ -89,7 +89,8 @@ class MotionTerms:
             order, lower, touched_rows(columns, lower), m, tuple(found), len(sides), agree, forced, turned,
             self.tree.loose,
         )  # fmt: skip
-        t.output("motion", [*[0.0] * (n + m + 1), *self.q, *self.v])
+        t.output("motion", [0.0] * n)
+        t.output("held", [*[0.0] * (m + 1), *self.q, *self.v])
         t.output("force", [force[v] for v in order] if forced else [])
         t.output("gamma", gamma)
         t.output("start", [*found.values()])

@@ -12,6 +12,7 @@ import numpy as np
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function
 from ..codegen.runtime.memo import memoised
+from ..codegen.runtime.recall import equal
 from ..compiler.request import requested
 from ..compiler.rolled import is_large
 from ..mechanics.trunk import trunk_pitch
@@ -21,10 +22,10 @@ from .collection import collect, is_lasting, labels
 from .constraint import Constraint, Contact
 from .large import by_loops
 from .numbers import Numbered, pattern_of, settled
-from .recall import NOTHING, copy_of, equal
-from .results import answer_indices
+from .recall import NOTHING, copy_of
 from .terms import ConstraintTerms, constraint_function
 
+SolvedMotion = tuple[Array, Array]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
 RECENT = 8  # sets of a robot that are known again
 BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
@@ -57,7 +58,7 @@ class Kernels:
         return self._made("impact", kernels.impact_program)
 
     def fed(self, how: str) -> Function:
-        """Motion with gains of a feedback, "rows" or "matrices", or with "passive" forces of the joints."""
+        """SolvedMotion with gains of a feedback, "rows" or "matrices", or with "passive" forces of the joints."""
         return self._made("constrained_dynamics", kernels.accelerations_program, how)
 
 
@@ -70,10 +71,8 @@ class PreparedSet:
     def __init__(self, robot: Dynamics, found: tuple[Constraint, ...]) -> None:
         self.robot, self.found = robot, found
         self.nq, self.nv, self.size = robot.nq, robot.nv, sum(c.size for c in found)
-        self.of_x, self.of_N = answer_indices(self.nv, self.size)
         apart = Numbered.of(settled(robot.model, found))
         self.numbers = [np.array(apart.numbers, float)] if apart.numbers else []
-        self.number = self.numbers[0] if self.numbers else None
         self.kernels: Kernels | None = None
         small = not is_large(robot.model) and not by_loops(robot, found) and self.nv * self.size**2 <= BROAD
         if small and of_model(robot):
@@ -91,21 +90,21 @@ class PreparedSet:
         return labels(self.found)
 
     @cached_property
-    def motion(self) -> Callable[..., Array]:
-        """Accelerations of (q, v, tau, t, *numbers): [a, N, rank, q, v]."""
+    def motion(self) -> Callable[..., SolvedMotion]:
+        """Accelerations of (q, v, tau, t, *numbers): a and [N, rank, q, v]."""
         assert self.kernels is not None
         return self.kernels.motion.fast or self.kernels.motion
 
     @cached_property
-    def impact(self) -> Callable[..., Array]:
-        """Velocities of (q, v, t, *numbers, restitution): [v, impulses, rank, q, v]."""
+    def impact(self) -> Callable[..., SolvedMotion]:
+        """Velocities of (q, v, t, *numbers, restitution): v and [impulses, rank, q, v]."""
         assert self.kernels is not None
         return self.kernels.impact.fast or self.kernels.impact
 
-    def state_in(self, motion: Array) -> tuple[Array, Array]:
+    def state_in(self, held: Array) -> tuple[Array, Array]:
         """q and v of what a kernel gave."""
-        first = self.nv + self.size + 1
-        return motion[..., first : first + self.nq], motion[..., first + self.nq : first + self.nq + self.nv]
+        first = self.size + 1
+        return held[..., first : first + self.nq], held[..., first + self.nq :]
 
     def terms(self, q: Array, v: Array, t: Array) -> ConstraintTerms:
         """f, f', Gamma and gamma; t (1,) or (..., 1)."""

@@ -1,43 +1,66 @@
-"""Calls that are known again: where only the arrays are new, straight into compiled code."""
+"""Functions of a robot whose calls are known again: where only the arrays are new, straight into compiled code."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from operator import is_
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ..codegen.runtime.memo import memoised
+from ..codegen.runtime.recall import KnownCalls, Recalled, equal
+from ..io.asked import asked
 from .constraint import KINDS
 
-KEPT = 4  # of what a function was asked for a robot
 NOTHING = float("nan")  # equals nothing
+_MADE: dict[str, Recalled] = {}
+F = TypeVar("F", bound=Callable[..., Any])
+Found = TypeVar("Found")
+P = ParamSpec("P")
 
 
-def recalled(robot: Any, name: str, asked: tuple[Any, ...]) -> Any:
-    """What was remembered of a call that asked the same lately, or None. ValueError where arrays are asked."""
-    try:
-        recent = robot._made[name]  # of `memoised`
-    except (AttributeError, KeyError):
-        return None
-    for before, found in recent:
-        if before == asked:
-            return found
-    return None
+def recalled(
+    arrays: int, alike: tuple[str, ...], kind: type, told: tuple[str, ...], found: tuple[str, ...]
+) -> Callable[[F], F]:
+    """Of a function: what `Recalled` says. Arguments that do not fit its signature are an InputError."""
+
+    def wrapped(function: F) -> F:
+        name, judged = function.__name__, asked(function)
+        _MADE[name] = Recalled(function, arrays, alike, kind, told, found)
+
+        @wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            try:
+                entry = args[0]._made[name, "recalled"].method
+            except (AttributeError, IndexError, KeyError):
+                return judged(*args, **given)
+            return entry(*args[1:], **given)
+
+        return cast(F, call)
+
+    return wrapped
 
 
-def remember(robot: Any, name: str, asked: tuple[Any, ...], found: Any) -> None:
-    """So that `recalled` gives it; not where something that was asked may change unseen."""
+def known_calls(robot: Any, name: str) -> KnownCalls:
+    """Those of a function."""
+    return memoised(robot, (name, "recalled"), lambda: KnownCalls(_MADE[name], robot))
+
+
+def as_method(robot: Any, function: Callable[Concatenate[Any, P], Found]) -> Callable[P, Found]:
+    """A function as the attribute of a robot."""
+    name = function.__name__
+    method: Callable[P, Found] = known_calls(robot, name).method
+    robot.__dict__[name] = method
+    return method
+
+
+def remember(
+    robot: Any, name: str, asked: tuple[Any, ...], told: tuple[Any, ...], kernels: Any, behind: Any
+) -> None:
+    """So that the next such call is known; not where something that was asked may change unseen."""
     copy = copy_of(asked)
     if equal(copy, asked):
-        recent: list[Any] = memoised(robot, name, list)
-        recent[:] = [(copy, found), *[x for x in recent if not equal(x[0], asked)][: KEPT - 1]]
-
-
-def equal(mine: Any, given: Any) -> bool:
-    """Whether they are certain to be."""
-    try:
-        return bool(mine == given)
-    except ValueError:  # arrays have no single answer
-        return False
+        known_calls(robot, name).remember(copy, told, kernels, behind)
 
 
 def copy_of(x: Any) -> Any:

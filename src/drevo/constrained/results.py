@@ -2,59 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..io.given import Array
-from ..io.reprs import brief_fields, result
+from ..io.reprs import brief, brief_fields
 from .terms import ConstraintTerms
 
 AnyOnRows = TypeVar("AnyOnRows", bound="OnRows")
 
 
-AnswerIndex = tuple[Any, slice]
-
-
-def answer_indices(nv: int, size: int) -> tuple[AnswerIndex, AnswerIndex]:
-    """Where x and N stand in what kernels give."""
-    return (..., slice(nv)), (..., slice(nv, nv + size))
-
-
 class RowSizes(NamedTuple):
-    """Of a set: names of its rows, rates of its robot, rows."""
+    """Of a set: names of its rows, rows."""
 
     names: tuple[str, ...]
-    nv: int
     size: int
-
-    @property
-    def of_x(self) -> AnswerIndex:
-        return answer_indices(self.nv, self.size)[0]
-
-    @property
-    def of_N(self) -> AnswerIndex:
-        return answer_indices(self.nv, self.size)[1]
 
 
 class OnRows:
     """rows: the names of contacts, constraints, then the robot's own loops; jacobian: their Gamma (..., m, nv).
 
-    Everything is read out of the array of a kernel, [x, N, rank, q, v], or computed from it when it is asked for.
+    Everything is read out of the arrays of a kernel, x and [N, rank, q, v], or computed from them when it is asked
+    for.
     """
 
-    __slots__ = ("__dict__", "_motion", "_set", "_time")
+    __slots__ = ("__dict__", "_held", "_set", "_time", "_x")
     shown: ClassVar[tuple[str, ...]] = ("rows", "jacobian")
     _set: Any  # a PreparedSet, or RowSizes
-    _motion: Array
+    _x: Array
+    _held: Array
     _time: Array
 
     @classmethod
-    def found(cls: type[AnyOnRows], prepared: Any, motion: Array, time: Array) -> AnyOnRows:
+    def found(cls: type[AnyOnRows], prepared: Any, motion: Sequence[Array], time: Array) -> AnyOnRows:
         """What a kernel of a PreparedSet gave."""
         made = cls.__new__(cls)
-        made._set, made._motion, made._time = prepared, motion, time
+        made._set, (made._x, made._held), made._time = prepared, motion, time
         return made
 
     @classmethod
@@ -63,16 +51,15 @@ class OnRows:
     ) -> AnyOnRows:
         """From arrays."""
         ranks = np.broadcast_to(np.asarray(rank, float)[..., None], (*x.shape[:-1], 1))
-        return _rebuilt(
-            cls, sizes, np.concatenate([x, np.broadcast_to(N, (*x.shape[:-1], sizes.size)), ranks], -1), terms
-        )
+        held = np.concatenate([np.broadcast_to(N, (*x.shape[:-1], sizes.size)), ranks], -1)
+        return _rebuilt(cls, sizes, (x, held), terms)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {brief_fields((name, getattr(self, name)) for name in self.shown)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        sizes = RowSizes(self._set.names, self._set.nv, self._set.size)
-        return _rebuilt, (type(self), sizes, self._motion, ConstraintTerms(*self._terms))
+        sizes = RowSizes(self._set.names, self._set.size)
+        return _rebuilt, (type(self), sizes, (self._x, self._held), ConstraintTerms(*self._terms))
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -81,20 +68,24 @@ class OnRows:
 
     @property
     def rank(self) -> Any:
-        found = self._motion[..., self._set.nv + self._set.size]
+        found = self._held[..., self._set.size]
         return int(found) if found.ndim == 0 else found.astype(int)
 
     @cached_property
     def _terms(self) -> ConstraintTerms:
-        found: ConstraintTerms = self._set.terms(*self._set.state_in(self._motion), self._time)
+        found: ConstraintTerms = self._set.terms(*self._set.state_in(self._held), self._time)
         return found
+
+    @property
+    def _N(self) -> Array:
+        return self._held[..., : self._set.size]
 
     @property
     def jacobian(self) -> Array:
         return self._terms.jacobian
 
 
-def _rebuilt(cls: type[AnyOnRows], sizes: RowSizes, motion: Array, terms: ConstraintTerms) -> AnyOnRows:
+def _rebuilt(cls: type[AnyOnRows], sizes: RowSizes, motion: Sequence[Array], terms: ConstraintTerms) -> AnyOnRows:
     made = cls.found(sizes, motion, np.zeros(1))
     made.__dict__["_terms"] = terms
     return made
@@ -109,16 +100,8 @@ class ConstrainedMotion(OnRows):
 
     __slots__ = ()
     shown = ("rows", "jacobian", "a", "reactions", "rank", "gamma", "value", "rate")
-
-    @property
-    def a(self) -> Array:
-        found: Array = self._motion[self._set.of_x]
-        return found
-
-    @property
-    def reactions(self) -> Array:
-        found: Array = self._motion[self._set.of_N]
-        return found
+    a: Array = property(attrgetter("_x"))  # type: ignore[assignment]
+    reactions: Array = property(attrgetter("_N"))  # type: ignore[assignment]
 
     @property
     def gamma(self) -> Array:
@@ -138,24 +121,17 @@ class Impact(OnRows):
 
     __slots__ = ()
     shown = ("rows", "jacobian", "v", "impulses", "rank")
-
-    @property
-    def v(self) -> Array:
-        found: Array = self._motion[self._set.of_x]
-        return found
-
-    @property
-    def impulses(self) -> Array:
-        found: Array = self._motion[self._set.of_N]
-        return found
+    v: Array = property(attrgetter("_x"))  # type: ignore[assignment]
+    impulses: Array = property(attrgetter("_N"))  # type: ignore[assignment]
 
 
-@result
+@brief
+@dataclass(frozen=True, eq=False, slots=True)
 class ConstrainedEfforts:
     """tau (..., nv), zero where nothing drives, and N (..., m): M a + h = tau + Gamma^T N; rows: their names."""
 
     rows: tuple[str, ...]
-    jacobian: Array
     tau: Array
     reactions: Array
+    jacobian: Array
     gamma: Array

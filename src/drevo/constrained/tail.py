@@ -42,7 +42,7 @@ _MANY = f"<{SIDE} x {F64}>"
 
 @dataclass(frozen=True, eq=False)
 class SolveTail(Tail):
-    """The first output is [x, N, rank, ...]; rank is NaN where dependent rows ask for what no motion has.
+    """The first outputs are x and [N, rank, ...]; rank is NaN where dependent rows ask for what no motion has.
 
     order: rates in the order of elimination, in which the steps leave vectors and matrices. lower: where L has
     entries, by rows. touched: by rate, the first and one past the last row of Gamma that it moves. rows: m.
@@ -136,12 +136,12 @@ class SolveTail(Tail):
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
         force, gamma, start, turn, sides, *parts = hidden
-        n, m, out = len(self.order), self.rows, outputs[0]
+        n, m, (x, out) = len(self.order), self.rows, outputs[:2]
         M, J = np.zeros((len(force), n, n)), np.zeros((len(force), m, n))
-        for (k, first, last), x in zip(self.blocks, parts):
-            M[:, k, first:last] = M[:, first:last, k] = x
-        for i, x in zip(self.moving, parts[len(self.blocks) :]):
-            J[:, slice(*self.touched[i]), i] = x
+        for (k, first, last), part in zip(self.blocks, parts):
+            M[:, k, first:last] = M[:, first:last, k] = part
+        for i, part in zip(self.moving, parts[len(self.blocks) :]):
+            J[:, slice(*self.touched[i]), i] = part
         held = np.asarray(np.isfinite(M).all((1, 2)) & np.isfinite(J).all((1, 2)))
         M[~held], J[~held] = np.eye(n), 0.0
         force = force if self.forced else np.zeros((len(force), n))
@@ -149,14 +149,14 @@ class SolveTail(Tail):
         held &= (pivot_shares(M, D, L) > FLOOR[8]).all(-1)
         root = np.swapaxes(L, -1, -2) * np.sqrt(np.where(held[:, None], D, 1.0))[:, None, :]
         s = RankSplit.of(Cholesky(root), J)
-        out[:, self.order], out[:, n : n + m] = s.solve(force, gamma)
-        out[:, self.starting] += start
+        x[:, self.order], out[:, :m] = s.solve(force, gamma)
+        x[:, self.starting] += start
         for r in self.turned:
-            out[:, n + r : n + r + 3] = np.einsum("bij,bj->bi", turn.reshape(-1, 3, 3), out[:, n + r : n + r + 3])
-        for x in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
-            size = np.maximum(1.0, np.abs(x).max(axis=-1, initial=0.0))
-            held &= np.abs(s.lost(x)).max(axis=-1, initial=0.0) <= CONSISTENT * size
-        out[:, n + m] = np.where(held, s.rank, np.nan)
+            out[:, r : r + 3] = np.einsum("bij,bj->bi", turn.reshape(-1, 3, 3), out[:, r : r + 3])
+        for side in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
+            size = np.maximum(1.0, np.abs(side).max(axis=-1, initial=0.0))
+            held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT * size
+        out[:, m] = np.where(held, s.rank, np.nan)
 
 
 def _factors(tail: SolveTail, L: Sequence[Any], E: Sequence[Any]) -> Factors:
@@ -209,7 +209,7 @@ class TailSolve:
         return out
 
     def write(self) -> None:
-        tail, out, n, m = self.tail, self.place.outputs[0], self.n, self.m
+        tail, (moved, held, *_), n, m = self.tail, self.place.outputs, self.n, self.m
         made = PartFactors.of(self.inertia(), tail.lower, self.by)
         schur, M = Schur(made.factors, self.parts(), self.by, tail.touched, m), made.factors
         force = self.vector("force", n) if tail.forced else [0.0] * n
@@ -218,9 +218,10 @@ class TailSolve:
         start, turn = self.vector("start", len(tail.starting)), self.vector("turn", 9 * bool(tail.turned))
         N = tail.in_the_world(N, turn)
         x = [y + dict(zip(tail.starting, start)).get(i, 0.0) for i, y in zip(tail.order, x)]
-        for i, y in zip((*tail.order, *range(n, n + m)), (*x, *N)):
-            out.store(i, self.number(y))
-        out.store(n + m, self.number(m))
+        for i, y in zip(tail.order, x):
+            moved.store(i, self.number(y))
+        for r, y in enumerate((*N, m)):
+            held.store(r, self.number(y))
         if m:
             L = [M.L[k][j] for k, row in enumerate(tail.lower) for j in row]
             Y = [schur.columns[i][r] for i, (first, last) in enumerate(tail.touched) for r in range(first, last)]
@@ -234,7 +235,7 @@ class TailSolve:
         guards = _Guards(self, tail.loose)
         guard_pivots(guards, made.factors, tail.order, made.diagonal, [0.0] * self.n)
         lost = f.select(guards.good, f.zero(l.type), f.const(l.type, math.nan))
-        for at in (self.place.outputs[0].at(self.n + self.m), self.place.status):
+        for at in (self.place.outputs[1].at(self.m), self.place.status):
             at.store(at.load(l.type, l.bytes) + lost, l.bytes)
 
     def sound(self, schur: Schur) -> Value:
@@ -257,7 +258,7 @@ class TailSolve:
                 block.at(k * l.lanes).store(self.number(x), 8)
             room = block.at(len(told) * l.lanes)
             with self.each(thin) as lane:
-                given = (p.at(lane) for p in (place.outputs[0].base, block, place.status))
+                given = (p.at(lane) for p in (*(x.base for x in place.outputs[:2]), block, place.status))
                 f.call(VOID, _Weak.add(self.tail, f, l, place.fma), *given, room)
 
     @contextmanager
@@ -315,7 +316,7 @@ class _SideBySide(RowParts):
 
 
 class _Weak:
-    """void @weak_<lanes>(out, told, status, room): one sample by the decomposition of its rows."""
+    """void @weak_<lanes>(moved, held, told, status, room): one sample by the decomposition of its rows."""
 
     @staticmethod
     def room(tail: SolveTail) -> int:
@@ -326,7 +327,7 @@ class _Weak:
     def add(cls, tail: SolveTail, caller: IRFunction, l: Lanes, fma: bool) -> str:
         """The function's name."""
         name = f"weak_{l.lanes}"
-        f = caller.module.function(name, VOID, out=PTR, told=PTR, status=PTR, room=PTR)
+        f = caller.module.function(name, VOID, moved=PTR, held=PTR, told=PTR, status=PTR, room=PTR)
         cls(tail, f, l.lanes, fma).write()
         f.ret()
         return name
@@ -365,11 +366,11 @@ class _Weak:
             [y + StoredScalar(self.x.at(i), F64, self.fma) / root[i] for i, y in enumerate(free)]
         )
         for i, value in zip(tail.order, moved):
-            f.out.at(i * self.step).store((value + start.get(i, 0.0)).x)
+            f.moved.at(i * self.step).store((value + start.get(i, 0.0)).x)
         N = [StoredScalar(self.N.at(r), F64, self.fma) for r in range(m)]
         for r, x in enumerate(tail.in_the_world(N, turn)):
-            f.out.at((n + r) * self.step).store(x.x)
-        f.out.at((n + m) * self.step).store(self.agreed(rank, [*sides, *(rates if tail.agree else [])]))
+            f.held.at(r * self.step).store(x.x)
+        f.held.at(m * self.step).store(self.agreed(rank, [*sides, *(rates if tail.agree else [])]))
 
     def agreed(self, rank: Value, sides: Sequence[Any]) -> Value:
         """The rank, or NaN, which the status becomes too."""

@@ -29,7 +29,7 @@ from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint, Contact
 from ..constrained.kernels import touched_rows
 from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
-from ..constrained.prepared import NOW, PreparedSet
+from ..constrained.prepared import NOW, PreparedSet, SolvedMotion
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
@@ -124,11 +124,11 @@ def free_program(model: Model, driven: Sequence[int], acts: bool, short: bool = 
 def held_program(
     model: Model, pattern: tuple[Constraint, ...], driven: Sequence[int], acts: bool, short: bool = False
 ) -> Program:
-    """Under constraints, with inputs tau and [a, N, rank, q, v] of constrained dynamics, the time, the numbers."""
+    """Under constraints, with inputs a and [N, rank, q, v] of constrained dynamics, tau, the time, the numbers."""
     t = Tracer("linearise", model, acting=acts)
     n, m = model.nv, sum(c.size for c in pattern)
-    given = t.input("motion", 2 * n + m + 1 + model.nq)
-    a, N, q, v = given[:n], given[n : n + m], given[n + m + 1 : -n], given[-n:]
+    a, given = t.input("motion", n), t.input("held", m + 1 + model.nq + n)
+    N, q, v = given[:m], given[m + 1 : -n], given[-n:]
     (tau, (time,)), count = (t.input("tau", n), t.input("t", 1)), len(Numbered.of(pattern).numbers)
     found = with_numbers(pattern, t.input("numbers", count) if count else [])
     held = _beside_columns(t.tree, found, q, v, a, N) or _of_rows(t, found, q, v, a, N, time)
@@ -190,7 +190,7 @@ class LinearKernels:
         """short: of a model only how accelerations change, see ShortTail."""
         return LinearKernels(s, tuple(np.flatnonzero(driven).tolist()), acts and has_passive(s.robot.model), short)
 
-    def _made(self, name: str, program: Callable[..., Program], *what: Any) -> Callable[..., Array]:
+    def _made(self, name: str, program: Callable[..., Program], *what: Any) -> Callable[..., Any]:
         model, how = self.given.robot.model, (*what, self.driven, self.acts, self.short)
         lasting = all(is_lasting(c) for pattern in what for c in pattern)
         f: Function = requested(self.given.robot, (name, *how), partial(program, model, *how), lasting=lasting)
@@ -201,7 +201,7 @@ class LinearKernels:
         return self._made("linearise", free_program)
 
     @property
-    def motion(self) -> Callable[..., Array]:
+    def motion(self) -> Callable[..., SolvedMotion]:
         assert self.given.kernels is not None
         if not self.acts:
             return self.given.motion
@@ -225,19 +225,26 @@ class LinearKernels:
         """Whether the rows of a set are independent at these states."""
         if not given.found:
             return True
-        n, m = given.nv, given.size
-        rank = self.motion(q, v, tau, time, *given.numbers)[..., n + m]
-        return bool(np.all(rank == m)) and self.possible
+        _, held = self.motion(q, v, tau, time, *given.numbers)
+        return bool(np.all(held[..., given.size] == given.size)) and self.possible
 
-    def entry(self, given: PreparedSet) -> Callable[..., Array]:
-        """The numbers of the models under a set, of (q, v, tau) and at will the time (1,)."""
+    @property
+    def in_turn(self) -> list[Callable[..., Any]]:
+        """The functions, of which the second goes on from the results of the first."""
+        return [self.motion, self.held] if self.given.found else [self.free]
+
+    def behind(self, given: PreparedSet) -> list[Array]:
+        """What they are given behind the state."""
+        return [NOW, *given.numbers] if given.found else []
+
+    def found(self, given: PreparedSet, q: Array, v: Array, tau: Array, time: Array) -> Array:
+        """The numbers of the models under a set."""
         if not given.found:
-            free = self.free
-            return lambda q, v, tau, time=NOW: free(q, v, tau)
-        motion, held, numbers = self.motion, self.held, given.number
-        if numbers is None:
-            return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time), tau, time)
-        return lambda q, v, tau, time=NOW: held(motion(q, v, tau, time, numbers), tau, time, numbers)
+            numbers: Array = self.free(q, v, tau)
+            return numbers
+        more = time, *given.numbers
+        held: Array = self.held(*self.motion(q, v, tau, *more), tau, *more)
+        return held
 
 
 # -- derivatives of the constraints, compiled --------------------------------------------------------------

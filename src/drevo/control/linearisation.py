@@ -58,13 +58,15 @@ class Linearisation(LinearModel):
     basis: Array = field(kw_only=True)
     off: str = field(default="", kw_only=True, repr=False)
 
+    __slots__ = ("_numbers", "_source", "_time")  # where fields are taken from, see `later`
     shared: ClassVar[tuple[str, ...]] = ("driven",)
 
     @staticmethod
     def later(source: Source, numbers: Array, time: Array) -> Linearisation:
         """Its fields are taken from what was found when they are first asked for."""
         made: Linearisation = new(Linearisation)
-        made.__dict__["_found"] = source, numbers, time
+        for name, x in (("_source", source), ("_numbers", numbers), ("_time", time)):
+            object.__setattr__(made, name, x)
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,11 +103,10 @@ class _Later:
         self.name = name
 
     def __get__(self, model: Any, owner: object = None) -> Any:
-        found = None if model is None else model.__dict__.get("_found")
-        if found is None:
+        source = getattr(model, "_source", None)
+        if source is None:
             raise AttributeError(self.name)
-        source, *given = found
-        model.__dict__.update(source.fields_with(self.name, *given))
+        model.__dict__.update(source.fields_with(self.name, model._numbers, model._time))
         return model.__dict__[self.name]
 
 

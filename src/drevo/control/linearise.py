@@ -48,9 +48,11 @@ from .outputs import Outputs, external_wrenches
 
 _Given = tuple[Array, Array, Array]  # q, v, tau
 STATE = ("q", "v")
+ALIKE = ("constraints", "contacts", "actuated", "outputs")
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
+@recalled(3, ALIKE, Linearisation, ("_source", "_time"), ("_numbers",))
 def linearise(
     robot: Dynamics,
     q: ArrayLike,
@@ -78,16 +80,6 @@ def linearise(
     (of a link's origin, linear first, world axes). Raises InputError; NumericsError at a dead point, where the
     constraints lose rank.
     """
-    asked, plain = (
-        (constraints, contacts, actuated, outputs, passive),
-        t is START and f_ext is None and stabilise is None,
-    )
-    try:
-        if plain and (known := recalled(robot, "linearise", asked)) and known[2] is passive:  # 1 == True
-            problem, entry, _ = known
-            return Linearisation.later(problem, entry(q, v, tau), NOW)
-    except (ValueError, DrevoError):
-        pass  # said below
     expect_robot(robot, "linearise")
     x, u, force, time = _state(robot, q, v, tau, t)
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
@@ -97,10 +89,10 @@ def linearise(
     if kernels is not None and 0 not in lead:
         with suppress(NumericsError):  # which is said below
             if kernels.certain(given, x, u, force, time[..., None]):
-                entry = kernels.entry(given)
-                numbers = entry(x, u, force, time[..., None])
-                if plain:
-                    remember(robot, "linearise", asked, (problem, entry, passive))
+                numbers = kernels.found(given, x, u, force, time[..., None])
+                if t is START and f_ext is None and stabilise is None:
+                    asked = constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
+                    remember(robot, "linearise", asked, (problem, NOW), kernels.in_turn, kernels.behind(given))
                 return Linearisation.later(problem, numbers, time)
     if not lead:
         return problem.at(x, u, force, time)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -171,10 +170,10 @@ class Robot(Methods, JointArrays, ByName):
 
     def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
         """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise`."""
+        from ..constrained.recall import as_method
         from ..control.linearise import linearise
 
-        self.__dict__["linearise"] = MethodType(linearise, self)
-        return linearise(self, q, v, tau, **given)
+        return as_method(self, linearise)(q, v, tau, **given)
 
     def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
         """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`.
@@ -200,25 +199,25 @@ class Robot(Methods, JointArrays, ByName):
     def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
         """Accelerations and reactions under contacts and constraints: `drevo.constrained.constrained_dynamics`."""
         from ..constrained.dynamics import constrained_dynamics
+        from ..constrained.recall import as_method
 
-        self.__dict__["constrained_dynamics"] = MethodType(constrained_dynamics, self)
-        return constrained_dynamics(self, q, v, tau, **given)
+        return as_method(self, constrained_dynamics)(q, v, tau, **given)
 
     def constrained_inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
     ) -> ConstrainedEfforts:
         """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
         from ..constrained.inverse import constrained_inverse_dynamics
+        from ..constrained.recall import as_method
 
-        self.__dict__["constrained_inverse_dynamics"] = MethodType(constrained_inverse_dynamics, self)
-        return constrained_inverse_dynamics(self, q, v, a, **given)
+        return as_method(self, constrained_inverse_dynamics)(q, v, a, **given)
 
     def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
         """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""
         from ..constrained.dynamics import impact
+        from ..constrained.recall import as_method
 
-        self.__dict__["impact"] = MethodType(impact, self)
-        return impact(self, q, v, **given)
+        return as_method(self, impact)(q, v, **given)
 
     def assemble(self, q: ArrayLike, **given: Any) -> Array:
         """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).

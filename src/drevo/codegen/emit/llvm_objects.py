@@ -13,24 +13,19 @@ LOADS = 8  # links with a wrench; of more Python takes care
 OWN = 0x505  # flags of an array as it is made: contiguous, with memory of its own, aligned, writeable
 
 
-class Builtin:
+class PythonEntry:
     """@entry(self, args, nargs, names), METH_FASTCALL | METH_KEYWORDS, under construction.
 
-    size: bytes of a number. table: @table, by the names of TABLE; behind these the names of the inputs and of
-    f_ext, and arrays kept for each output.
+    names: what the first words of @table are; words: of it all. slots: where arguments are put in order.
     """
 
     f: IRFunction
 
-    def __init__(
-        self, m: Module, inputs: Sequence[Port], outputs: Sequence[Port], size: int, layout: ObjectLayout
-    ) -> None:
-        self.inputs, self.outputs, self.size, self.layout = inputs, outputs, size, layout
-        known = len(TABLE) + len(names_after(p.name for p in inputs))
-        self.spares, words = spares_after(known, [p.size * size if p.shape else 0 for p in outputs], layout)
+    def __init__(self, m: Module, names: Sequence[str], words: int, arguments: int, layout: ObjectLayout) -> None:
+        self.names, self.layout, self.places = names, layout, arguments
         m.words("table", words)
         self.f = m.function("entry", PTR, {"self": PTR, "args": PTR, "nargs": I64, "names": PTR}, public=True)
-        self.slots = self.f.alloca(PTR, len(inputs) + 2)
+        self.slots = self.f.alloca(PTR, arguments)
 
     # -- objects --------------------------------------------------------------------------------------------
 
@@ -41,7 +36,7 @@ class Builtin:
         return self.field(self.f.const(PTR, "@table"), 8 * k)
 
     def table(self, name: str) -> Value:
-        return self.word(TABLE.index(name))
+        return self.word(self.names.index(name))
 
     def call(self, name: str, kind: str, *given: Value | int) -> Value:
         return self.f.call(kind, self.table(name), *given)
@@ -71,6 +66,47 @@ class Builtin:
             self.call("PyErr_Clear", VOID)
             self.f.jump(SLOW)
 
+    def entered(self, builtin: Value, args: Value, count: Value) -> Value:
+        """What another entry gives for arguments by place."""
+        f = self.f
+        method = self.field(self.field(builtin, self.layout.base), 8)
+        return f.call(PTR, method, builtin, args, count, f.zero(PTR))
+
+    def put_in_order(self, words: Sequence[Value]) -> None:
+        """Arguments by position and by name into the slots, null what is not given; words: the names."""
+        f = self.f
+        for k in range(self.places):
+            self.slots.at(k, PTR).store(f.zero(PTR))
+        with f.loop(f.nargs) as loop:
+            self.slots.at(loop.i, PTR).store(f.args.at(loop.i, PTR).load(PTR))
+        with f.when(f.names.differs("null")), f.loop(self.call("PyTuple_Size", I64, f.names)) as loop:
+            name, at = self.call("PyTuple_GetItem", PTR, f.names, loop.i), f.const(I64, -1)
+            for k, word in enumerate(words):
+                at = f.select(name.equals(word), k, at)
+            self.need(at >= 0)
+            place = self.slots.at(at, PTR)
+            self.need(place.load(PTR).equals("null"))
+            place.store(f.args.at(f.nargs + loop.i, PTR).load(PTR))
+
+    def need_given(self, count: int) -> None:
+        """The first arguments are there."""
+        for k in range(count):
+            self.need(self.slots.at(k, PTR).load(PTR).differs("null"))
+
+
+class Builtin(PythonEntry):
+    """Of a kernel. size: bytes of a number. @table: by the names of TABLE; behind these the names of the inputs
+    and of f_ext, and arrays kept for each output.
+    """
+
+    def __init__(
+        self, m: Module, inputs: Sequence[Port], outputs: Sequence[Port], size: int, layout: ObjectLayout
+    ) -> None:
+        self.inputs, self.outputs, self.size = inputs, outputs, size
+        known = len(TABLE) + len(names_after(p.name for p in inputs))
+        self.spares, words = spares_after(known, [p.size * size if p.shape else 0 for p in outputs], layout)
+        super().__init__(m, TABLE, words, len(inputs) + 2, layout)
+
     # -- arguments ------------------------------------------------------------------------------------------
 
     def arguments(self) -> tuple[Value, Value]:
@@ -90,21 +126,8 @@ class Builtin:
         """Arguments by position and by name, put in their order: inputs, f_ext, out; null what is not given."""
         f, n = self.f, len(self.inputs)
         self.need(f.nargs <= n)
-        for k in range(n + 2):
-            self.slots.at(k, PTR).store(f.zero(PTR))
-        with f.loop(f.nargs) as loop:
-            self.slots.at(loop.i, PTR).store(f.args.at(loop.i, PTR).load(PTR))
-        words = [*(self.word(len(TABLE) + k) for k in range(n + 1)), self.table("out")]
-        with f.loop(self.call("PyTuple_Size", I64, f.names)) as loop:
-            name, at = self.call("PyTuple_GetItem", PTR, f.names, loop.i), f.const(I64, -1)
-            for k, word in enumerate(words):
-                at = f.select(name.equals(word), k, at)
-            self.need(at >= 0)
-            place = self.slots.at(at, PTR)
-            self.need(place.load(PTR).equals("null"))
-            place.store(f.args.at(f.nargs + loop.i, PTR).load(PTR))
-        for k in range(n):
-            self.need(self.slots.at(k, PTR).load(PTR).differs("null"))
+        self.put_in_order([*(self.word(len(TABLE) + k) for k in range(n + 1)), self.table("out")])
+        self.need_given(n)
         forces = self.slots.at(n, PTR).load(PTR)
         with f.when(forces.differs("null")):
             self.loaded(forces)
@@ -148,10 +171,7 @@ class Builtin:
             line.at(k, PTR).store(self.slots.at(k, PTR).load(PTR))
         out = self.slots.at(n + 1, PTR).load(PTR)
         line.at(count + n, PTR).store(out)
-        method = self.field(self.field(builtin, self.layout.base), 8)
-        return f.call(
-            PTR, method, builtin, line, f.select(out.equals("null"), count + n, count + (n + 1)), f.zero(PTR)
-        )
+        return self.entered(builtin, line, f.select(out.equals("null"), count + n, count + (n + 1)))
 
     # -- arrays that are kept -------------------------------------------------------------------------------
 

@@ -297,7 +297,7 @@ class _MethodDef(ctypes.Structure):
 class Holder:
     """Owns everything that a builtin points to; it is the builtin's self, by which it pickles."""
 
-    def __init__(self, code: Code, definition: _MethodDef, owner: object, *kept: object) -> None:
+    def __init__(self, code: Loaded, definition: _MethodDef, owner: object, *kept: object) -> None:
         self.code, self.definition, self.owner, self.kept = code, definition, owner, kept
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -339,8 +339,13 @@ def builtin(
     words = [*(value[key] for key in TABLE), *map(id, names[:-1]), 0 if loaded is None else id(names[-1])]
     words += map(id, spares)
     (c_void_p * len(words)).from_address(code.table_address)[:] = words  # type: ignore[assignment]
-    definition = _MethodDef(name.encode(), code.entry_address, _FASTCALL_KEYWORDS, doc.encode())
-    holder = Holder(code, definition, owner, slow, dtype, results, loaded, spares, out, *names)
+    return callable_of(code, owner, name, doc, slow, dtype, results, loaded, spares, out, *names)
+
+
+def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object) -> Callable[..., Any]:
+    """The `entry` of loaded code as a Python builtin, whose table is filled with addresses of what is `kept`."""
+    definition = _MethodDef(name.encode(), code.address("entry"), _FASTCALL_KEYWORDS, doc.encode())
+    holder = Holder(code, definition, owner, *kept)
     make = ctypes.PYFUNCTYPE(py_object, c_void_p, py_object, c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
     return make(ctypes.addressof(definition), holder, None)  # type: ignore[no-any-return]
 

@@ -113,8 +113,8 @@ def refuse_redundant(phases: Sequence[tuple[int, PreparedSet]], q: Array, v: Arr
             continue
         if given.kernels is None:
             raise InputError(f"{WHO}: phase {k} has {given.size} rows, which are too many to compile; give fewer")
-        n, m = given.nv, given.size
-        rank = int(given.motion(q, v, np.zeros(n), np.zeros(1), *given.numbers)[n + m])
+        _, held = given.motion(q, v, np.zeros(given.nv), np.zeros(1), *given.numbers)
+        rank, m = int(held[given.size]), given.size
         if rank < m:
             raise InputError(
                 f"{WHO}: the contacts and constraints of phase {k} depend on each other: {rank} of {m} rows are "

@@ -26,9 +26,8 @@ class StruckKnot:
     def slopes(self, q: Array, v: Array, t: Array) -> tuple[Array, Array, Array]:
         """v+ and its derivatives by q (on the tangent space) and by v."""
         given, n, robot = self.given, self.given.nv, self.given.robot
-        found = given.impact(q, v, t, *given.numbers, self.still[:1])
-        after = np.array(found[:n])
-        hessian, _, _, rate = self.curved(q, after, self.still, found[n : n + given.size], t)
+        after, held = given.impact(q, v, t, *given.numbers, self.still[:1])
+        hessian, _, _, rate = self.curved(q, after, self.still, held[: given.size], t)
         self.twice[0] = after - v  # with the weight, and below it the weight alone
         both, _, M = robot.inverse_dynamics_derivatives(q, self.still, self.twice)
         jacobian = given.terms(q, after, t).jacobian

@@ -166,7 +166,7 @@ class PhaseCode:
             return
         self.now[...] = self.x.time[self.first : self.last, :1]
         motion = self.kernels.motion(*self.state, self.now, *self.given.numbers)
-        self.kernels.held(motion, self.state[2], self.now, *self.given.numbers, self.model)
+        self.kernels.held(*motion, self.state[2], self.now, *self.given.numbers, self.model)
 
     def derive(self) -> None:
         """Models of the states of now."""
