@@ -148,6 +148,7 @@ def test_pages_of_each_paper_explain_every_symbol(name: str, quantity: str, form
     read |= {n for r in page.results for n in names_in_terms(r.entries)} | {n for n in made if n[:4] == "tau_"}
     assert len(made) == len({*made}) and {*made} <= read
     explained = {n for names, _ in meanings(formalism, (*made, *read)) for n in names}
+    assert sum(bool(GENERATED.fullmatch(n)) for n in made) <= len(made) / 3  # the rest has the paper's letters
     assert (read | {*made}) - explained <= arguments | {f"a_{k + 1}" for k in range(robot.nv)}
     for r in page.results:
         got = np.array([value((t,), known) for t in r.entries]).reshape(r.shape)

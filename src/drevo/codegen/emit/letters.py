@@ -87,6 +87,8 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
     "vereshchagin": (
         (r"omega_\w+", "angular velocity of a body, base axes"),
         (r"r_\w+\^c", "centre of mass of a body in its axes, m"),
+        (r"rho_\w+", "centre of mass of a body from its joint, base axes"),
+        (r"e_\w+", "from the centre of mass of a body's base to its joint, base axes"),
         (r"r_\w+", "from the centre of mass of a body's base to its own, base axes"),
         (r"R_\w+", "turn of a body against the base"),
         (r"S_\w+", "joint map: velocity of the centre of mass by a unit rate of the joint"),
@@ -94,9 +96,17 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
         (r"M_\w+\^\w", "inertia of a body with all that it carries, their drives given: n of turns, f of shifts, "
          "x, y, z between them"),
         (r"P_\w+\^\w", "that inertia times the joint map"),
+        (r"U_\w+\^o", "its reciprocal"),
         (r"U_\w+", "inertia that a joint feels"),
+        (r"D_\w+\^\w", "P over U"),
+        (r"N_\w+\^\w", "inertia of a body with all that it carries as its base feels it: less P P' / U"),
         (r"Q_\w+\^\w", "moment (n) and force (f) on a body with all that it carries"),
+        (r"F_\w+\^\w", "that less what the accelerations b take"),
+        (r"G_\w+\^\w", "what of that a body passes to its base"),
         (r"J_\w+\^c", "inertia of a body about its centre of mass, kg m²"),
+        (r"a_\w+\^o", "joint acceleration if the base of the body stood still"),
+        (r"a_\w+\^c", "acceleration of the centre of mass"),
+        (r"epsilon_\w+", "angular acceleration of a body"),
         (r"a_\w+", "joint acceleration"),
         *COMMON,
     ),
@@ -111,6 +121,14 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
         *COMMON,
     ),
     "zaremba": (
+        (r"(v|omega)_\w+\^\w+", "column l: velocity (v) and turn (omega) of the link below by a unit rate of the "
+         "joint above; more numbers above: its derivatives by those coordinates"),
+        (r"[fm]_\d+[xyz]\^\w+", "force (f) and moment (m) that a unit rate of the joint above asks of a link "
+         "with all that it carries"),
+        (r"g_\d+[xyz](\^\w+)?", "acceleration of gravity in the axes of a link"),
+        (r"Theta_\w+[xyz]{2}(\^\w+)?", "second moment of a link with all that it carries: the matrix Theta*, of "
+         "which moments of inertia are sums"),
+        (r"Theta_\w+[xyz](\^\w+)?", "first moment of the same"),
         (r"M_\w+", "element of the inertia matrix A"),
         (r"d_\w+\^\w+", "Christoffel's symbol of the first kind of the inertia matrix"),
         (r"f_g\w+", "torque of gravity"),

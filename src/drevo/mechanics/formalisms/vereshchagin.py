@@ -70,7 +70,9 @@ def separate(tree: Tree, q: Vector, v: Vector, external: External | None) -> lis
         for x, letter in (
             (c, "r^c"),
             (w, "omega"),
+            (here.p - r_parent, "e"),
             (r - r_parent, "r"),
+            (arm, "rho"),
             (bias.v, "b"),
             *((s.v, "S") for s in S[:1]),
         ):
@@ -124,12 +126,20 @@ def solve(tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | No
         if b.parent < 0:
             continue
         free = Q[k] - M[k].times(parts[k].bias)
+        _name_wrench(tree, k, free, "F")
         x = U[k].solve([s.dot(free) + tau[b.v + j] for j, s in enumerate(S)])
+        for y in x if len(x) == 1 else ():
+            tree.named(y, f"a_{b.number}^o")
         left, passed = M[k], free
         for j, f in enumerate(MS):
             row = U[k].solve([1.0 if l == j else 0.0 for l in range(len(S))])
+            if len(S) == 1:
+                tree.named(row[0], f"U_{b.number}^o")
+                _name_wrench(tree, k, f * row[0], "D")
             left = left.less(f, _sum(MS, row))
             passed = passed - f * x[j]
+        _name_inertia(tree, k, left, "N")
+        _name_wrench(tree, k, passed, "G")
         up = shift(parts[k].rho)
         M[b.parent] = M[b.parent] + left.lifted(up)
         Q[b.parent] = Q[b.parent] + up.force_to_parent(passed)
@@ -139,12 +149,22 @@ def solve(tree: Tree, q: Vector, v: Vector, tau: Vector, external: External | No
 
 def _name(tree: Tree, k: int, M: Articulated, Q: Force, MS: Sequence[Force]) -> None:
     """The letters of body k with all that it carries."""
-    for x, label in ((Q.n, "Q^n"), (Q.f, "Q^f"), *((x, f"P^{a}") for f in MS[:1] for a, x in zip("nf", f))):
-        tree.named_vec(x, label, k)
-    for S, label in ((M.A, "M^n"), (M.M, "M^f")):
-        tree.named_sym(S, label, k)
-    for x, label in zip(M.B, ("M^x", "M^y", "M^z")):
-        tree.named_vec(x, label, k)
+    _name_wrench(tree, k, Q, "Q")
+    for x in MS[:1]:
+        _name_wrench(tree, k, x, "P")
+    _name_inertia(tree, k, M, "M")
+
+
+def _name_wrench(tree: Tree, k: int, x: Force, letter: str) -> None:
+    tree.named_vec(x.n, f"{letter}^n", k)
+    tree.named_vec(x.f, f"{letter}^f", k)
+
+
+def _name_inertia(tree: Tree, k: int, M: Articulated, letter: str) -> None:
+    for S, above in ((M.A, "n"), (M.M, "f")):
+        tree.named_sym(S, f"{letter}^{above}", k)
+    for x, above in zip(M.B, "xyz"):
+        tree.named_vec(x, f"{letter}^{above}", k)
 
 
 def _sum(forces: Sequence[Force], weights: Vector) -> Force:
@@ -173,6 +193,8 @@ def _outwards(
         for j, s in enumerate(part.S):
             a[b.v + j] = x[j]
             here = here + s * x[j]
+        tree.named_vec(here.v, "a^c", k)
+        tree.named_vec(here.w, "epsilon", k)
         moved.append(here)
         reactions.append(M[k].times(here) - Q[k])
     return Solution(a, moved, reactions)

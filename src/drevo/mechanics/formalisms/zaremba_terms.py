@@ -106,6 +106,11 @@ def leibniz_splits(ts: Indices, left: set[int], right: set[int]) -> Iterator[tup
         yield tuple(t for t, s in zip(ts, hands) if s == 0), tuple(t for t, s in zip(ts, hands) if s == 1)
 
 
+def _above_letters(*rates: int) -> str:
+    """What stands above a letter: joints by their numbers."""
+    return "^" + "".join(str(r + 1) for r in rates) if rates else ""
+
+
 def mean(values: Sequence[Any]) -> Any:
     """The mean of named tuples, entry by entry."""
     if isinstance(values[0], tuple):
@@ -218,7 +223,7 @@ class ZarembaTerms:
 
     def above(self, r: int, m: int, ts: Indices) -> Motion:
         """(l_m^r)^{ts} by Theorem 1, (1.16): what r moves above body m, felt there. GROUND: the base at -g."""
-        return self._once(("above", r, m, ts), lambda: self._above(r, m, ts))
+        return self._once(("above", r, m, ts), lambda: self._named(self._above(r, m, ts), r, m, ts))
 
     def _above(self, r: int, m: int, ts: Indices) -> Motion:
         p, out = self.tree.bodies[m].parent, STILL
@@ -248,7 +253,17 @@ class ZarembaTerms:
         for c in self.children[m]:
             x = self._up(c, ts, partial(self.inertia, c), BODY)
             out = out if x is None else out + x
+        above = _above_letters(*ts)
+        self.tree.named_vec(out.h, f"Theta{above}", m)
+        self.tree.named_sym(out.S, f"Theta{above}", m)
         return out
+
+    def _named(self, x: Motion, r: int, m: int, ts: Indices) -> Motion:
+        """A column with its letters."""
+        above = _above_letters(*((r,) if r >= 0 else ()), *ts)
+        self.tree.named_vec(x.v, f"{'v' if r >= 0 else 'g'}{above}", m)
+        self.tree.named_vec(x.w, f"omega{above}", m)
+        return x
 
     def below(self, r: int, m: int, ts: Indices) -> Force:
         """(sum of L_j^m Theta_j* f^j)^{ts} over the bodies j below m that rate r moves."""
@@ -264,8 +279,14 @@ class ZarembaTerms:
 
     def wrench(self, r: int, m: int, ts: Indices) -> Force:
         """The same with body m itself."""
+        return self._once(("wrench", r, m, ts), lambda: self._wrench(r, m, ts))
+
+    def _wrench(self, r: int, m: int, ts: Indices) -> Force:
         out = self.below(r, m, ts)
-        return self.at_own(r, m, ts) + out if r in self.own[m] else out
+        out = self.at_own(r, m, ts) + out if r in self.own[m] else out
+        for x, letter in ((out.f, "f"), (out.n, "m")):
+            self.tree.named_vec(x, letter + _above_letters(r, *ts), m)
+        return out
 
     def at_own(self, r: int, m: int, ts: Indices) -> Force:
         """(Theta_m*)^{ts} f^r."""
