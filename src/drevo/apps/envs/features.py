@@ -5,7 +5,7 @@ Inertias and rates are about the robot's centre of mass in the world's axes, as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from ...codegen.graph.program import Program
@@ -14,11 +14,15 @@ from ...compiler.request import requested
 from ...compiler.tracer import Tracer
 from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses, step_velocity
 from ...mechanics.joints import STILL, Motion
+from ...mechanics.rotation import from_quaternion
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import Mat, Sym, Vec, congruence
 from ...mechanics.tree import Tree
 from ...model.description import Inertial, Model
 from ...simulate.contact.pairs import contact_candidates
+from .tasks import Look, Moment, Task, TaskNumbers
+
+LOOKS = ("seen", "before")  # after a step, and after the one before it
 
 
 def features(robot: Any, links: Sequence[str]) -> Function:
@@ -47,6 +51,48 @@ def link_points(robot: Any, links: Sequence[str], point: Sequence[float]) -> Fun
         return t.program()
 
     return requested(robot, ("places", tuple(links), tuple(point)), program)
+
+
+def judgement(
+    robot: Any, task: Task, asked: Hashable, numbers: TaskNumbers, sizes: Mapping[str, int], ours: bool
+) -> Function:
+    """f(q, v, before, action, ..) -> (observation, reward, terminated, infos..), of a task of those numbers.
+
+    asked: tells tasks apart. sizes: of a Moment's parts and of what is seen. Behind the action, "seen_PART" and
+    "before_PART" of what the task looks at. ours: q and v are Drevo's, not MuJoCo's.
+    """
+
+    def program() -> Program:
+        t = Tracer("judged")
+        q, v, before, action = (t.input(x, sizes[x]) for x in ("q", "v", "before", "action"))
+
+        def look(mark: str) -> Look:
+            return Look(lambda part: t.input(f"{mark}_{part}", sizes[part]))
+
+        seen, earlier = map(look, LOOKS)
+        if ours:
+            q, v = _as_mujoco(robot.model, q, v)
+        moment = Moment(q, v, before, action, numbers["seconds"], seen, earlier)
+        observed, outcome = task.observe(moment), task.judge(moment, numbers)
+        t.output("observation", observed, (len(observed),))
+        for name, x in (("reward", outcome.reward), ("terminated", outcome.terminated), *outcome.infos.items()):
+            t.output(name, [x], ())
+        return t.program()
+
+    return requested(robot, ("judged", asked, tuple(sorted(numbers.items())), ours), program)
+
+
+def _as_mujoco(model: Model, q: Sequence[Any], v: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Quaternions w x y z, linear rates of free joints along the world's axes."""
+    q, v = list(q), list(v)
+    for joint, sq, sv in model.slices():
+        if joint.turns:
+            x, y, z, w = q[sq.stop - 4 : sq.stop]
+            q[sq.stop - 4 : sq.stop] = [w, x, y, z]
+            if joint.kind == "free":
+                at = slice(sv.start, sv.start + 3)
+                v[at] = from_quaternion(x, y, z, w) @ Vec(*v[at])
+    return q, v
 
 
 def _program(model: Model, links: Sequence[str]) -> Program:

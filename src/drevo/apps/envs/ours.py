@@ -6,15 +6,15 @@ Both are told by a Model alone: what touches, actuators, steps and where an epis
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from math import sqrt
-from typing import Any
-
-import numpy as np
+from math import inf
 
 from ...errors import DrevoWarning
 from ...mechanics.algorithms.kinematics import body_poses
-from ...mechanics.scalar import Scalar, sin
+from ...mechanics.rotation import from_quaternion
+from ...mechanics.scalar import Scalar, dot, sin, sqrt, where
+from ...mechanics.spatial import Vec
 from ...mechanics.tree import build_tree
 from ...model.contact import Actuator, Stepping
 from ...model.description import JointDynamics, Model
@@ -22,7 +22,7 @@ from ...robot.face import Robot
 from ...robot.loading import load
 from ...simulate.contact.ground import Uneven, function
 from ...simulate.contact.pairs import contact_candidates
-from .tasks import Array, Moment, Outcome, Task, TaskNumbers
+from .tasks import Moment, Outcome, Task, TaskNumbers
 
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
@@ -52,7 +52,7 @@ def quadruped() -> Robot:
     geoms = tuple(replace(x, friction=(0.8, *x.friction[1:])) for x in model.geoms if x.link in FEET)
     servos = []
     for k, joint in enumerate(j for j in model.moving_joints if j.kind == "revolute"):
-        rest, effort = STANCE[k % 3], (joint.limit and joint.limit.effort) or np.inf
+        rest, effort = STANCE[k % 3], (joint.limit and joint.limit.effort) or inf
         law = (REACH * SPRING, 0.0, 0.0), (rest * SPRING, -SPRING, 0.0)
         servos.append(Actuator(joint.name, joint.name, 1.0, *law, (-1.0, 1.0), (-effort, effort)))
     damped = JointDynamics(damping=DAMPER)  # in the joints, where a step of Euler's takes it implicitly
@@ -88,27 +88,19 @@ def _lowered(model: Model, ground: object) -> Model:
     return replace(model, initial=tuple(q))
 
 
-def _felt(m: Moment) -> tuple[Array, Array, Array]:
+def _felt(m: Moment) -> tuple[Vec, Vec, Vec]:
     """Gravity's direction, rates and turning rates in the axes of the base."""
-    w, x, y, z = m.q[:, 3:7].T / np.linalg.norm(m.q[:, 3:7], axis=1)
-    down = -np.stack((2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)), 1)
-    rows = np.stack(
-        (
-            np.stack((1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)), 1),
-            np.stack((2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)), 1),
-            np.stack((2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)), 1),
-        ),
-        1,
-    )
-    return down, np.einsum("nij,nj->ni", rows, m.v[:, :3]), m.v[:, 3:6]
+    w, x, y, z = m.q[3:7]
+    over = 1.0 / sqrt(dot([w, x, y, z], [w, x, y, z]))
+    R = from_quaternion(x * over, y * over, z * over, w * over).T
+    return R @ Vec(0.0, 0.0, -1.0), R @ Vec(*m.v[:3]), Vec(*m.v[3:6])
 
 
-def _observed(m: Moment) -> Array:
-    down, rates, turns = _felt(m)
-    return np.concatenate((down, rates, turns, m.q[:, 7:], m.v[:, 6:]), 1)
+def _observed(m: Moment) -> list[Scalar]:
+    return [*(x for part in _felt(m) for x in part), *m.q[7:], *m.v[6:]]
 
 
-def _walking(level: Any) -> Any:
+def _walking(level: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Moment, TaskNumbers], Outcome]:
     """Reward of the forward rate that is wanted, less that of turning, effort and falling; an end where it falls.
 
     level: the height of the ground at x, y.
@@ -116,25 +108,25 @@ def _walking(level: Any) -> Any:
 
     def judge(m: Moment, n: TaskNumbers) -> Outcome:
         down, rates, turns = _felt(m)
-        forward = np.exp(-((rates[:, 0] - n["speed"]) ** 2) / n["speed_width"] ** 2)
-        effort = n["ctrl_cost_weight"] * (m.action**2).sum(1)
-        restless = n["turn_cost_weight"] * (turns**2).sum(1)
-        height = m.q[:, 2] - level(m.q[:, 0], m.q[:, 1])
-        fallen = (down[:, 2] > -n["upright"]) | (height < n["least_height"])
-        infos = {"x_position": m.q[:, 0].copy(), "x_velocity": rates[:, 0], "reward_forward": forward}
-        return Outcome(forward + n["healthy_reward"] * ~fallen - effort - restless, fallen, infos)
+        off = (rates.x - n["speed"]) * (1.0 / n["speed_width"])
+        forward = 1.0 / (1.0 + off * off)
+        effort = n["ctrl_cost_weight"] * dot(m.action, m.action)
+        restless = n["turn_cost_weight"] * turns.dot(turns)
+        above = m.q[2] - level(m.q[0], m.q[1]) - n["least_height"]
+        stands = where(down.z + n["upright"] > 0.0, 0.0, where(above < 0.0, 0.0, 1.0))
+        infos = {"x_position": m.q[0], "x_velocity": rates.x, "reward_forward": forward}
+        return Outcome(forward + n["healthy_reward"] * stands - effort - restless, 1.0 - stands, infos)
 
     return judge
 
 
 NUMBERS = {
     "speed": 0.5, "speed_width": 0.5, "ctrl_cost_weight": 0.01, "turn_cost_weight": 0.02, "healthy_reward": 0.5,
-    "upright": sqrt(0.5), "least_height": 0.15, "reset_noise_scale": 0.02,
+    "upright": 0.5**0.5, "least_height": 0.15, "reset_noise_scale": 0.02,
 }  # fmt: skip
 OURS: dict[str, Task] = {
     "Go1Hills-v0": Task(
-        quadruped, 4, 1000, _observed, _walking(lambda x, y: HEIGHT * np.sin(2 * np.pi / LENGTH * x)
-                                               * np.sin(1.4 * np.pi / LENGTH * y + 1.0)),
+        quadruped, 4, 1000, _observed, _walking(hills),
         NUMBERS, ground=rough,
     ),
     "Biped-v0": Task(

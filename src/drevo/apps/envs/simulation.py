@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...codegen.graph.program import Program
+from ...compiler.request import requested
+from ...compiler.tracer import Tracer
 from ...errors import InputError
 from ...io.packages import package
+from ...mechanics.scalar import Scalar, dot, maximum, minimum
 from ...model.contact import Actuator
 from ...model.description import Model
 from ...robot.loading import load
@@ -35,7 +40,7 @@ class Simulation:
         self.skip, self.threads = skip, threads
         stepping = self.model.stepping
         self.seconds = stepping.timestep * skip
-        self.drive = Drive(self.model)
+        self.drive = Drive(self.robot)
         self.once = skip if self.drive.constant else 1  # steps of a call: forces may follow the state
         ground = task.ground() if task.ground else None
         self.f = compile_step(
@@ -132,42 +137,37 @@ class Sight:
 
 
 class Drive:
-    """What controls exert on the rates of a model, by its actuators."""
+    """What controls exert on the rates of a robot, by its actuators."""
 
-    def __init__(self, model: Model) -> None:
-        self.actuators: Sequence[Actuator] = model.actuators
-        rates = {joint.name: (sq.start, sv.start) for joint, sq, sv in model.slices()}
-        self.q = [rates[x.joint][0] for x in self.actuators]
-        self.v = [rates[x.joint][1] for x in self.actuators]
-        self.gear = np.array([x.gear for x in self.actuators])
-        self.gain = np.array([x.gain for x in self.actuators]).reshape(-1, 3).T
-        self.bias = np.array([x.bias for x in self.actuators]).reshape(-1, 3).T
+    def __init__(self, robot: Any) -> None:
+        self.model: Model = robot.model
+        self.actuators: Sequence[Actuator] = self.model.actuators
         self.controls = _bounds([x.control_range for x in self.actuators])
-        self.forces = _bounds([x.force_range for x in self.actuators])
-        self.limited = bool(np.isfinite(self.forces).any())
-        self.constant = not (self.gain[1:].any() or self.bias[1:].any())
-        self.onto = np.zeros((len(self.actuators), model.nv))
-        for k, at in enumerate(self.v):
-            self.onto[k, at] = self.gear[k]
-        limits = [(sv.start, j.limit.effort) for j, _, sv in model.slices() if j.limit and j.limit.effort]
-        self.limits = [(at, effort) for at, effort in limits if at in self.v]
+        self.constant = not any(any(x.gain[1:]) or any(x.bias[1:]) for x in self.actuators)
+        self.efforts = requested(robot, ("efforts", repr(self.actuators)), self._program)
 
-    def efforts(self, controls: Array, q: Array, v: Array) -> Array:
-        """tau (n, nv): u and forces cut to their ranges, forces by gains and biases, along the joints by gears."""
-        u = np.clip(controls, *self.controls)
-        gain, bias = self.gain[0], self.bias[0]
-        if not self.constant:
-            length, rate = self.gear * q[:, self.q], self.gear * v[:, self.v]
-            gain = gain + self.gain[1] * length + self.gain[2] * rate
-            bias = bias + self.bias[1] * length + self.bias[2] * rate
-        u *= gain
-        u += bias
-        if self.limited:
-            np.clip(u, *self.forces, out=u)
-        tau: Array = u @ self.onto
-        for at, effort in self.limits:
-            np.clip(tau[:, at], -effort, effort, out=tau[:, at])
-        return tau
+    def _program(self) -> Program:
+        """f(controls, q, v) -> tau: controls and forces cut to their ranges, forces by gains and biases, along the
+        joints by gears."""
+        model, t = self.model, Tracer("efforts")
+        u, q, v = t.input("controls", len(self.actuators)), t.input("q", model.nq), t.input("v", model.nv)
+        slices = {joint.name: (joint, sq.start, sv.start) for joint, sq, sv in model.slices()}
+        tau: list[Scalar] = [0.0] * model.nv
+        efforts: dict[int, float] = {}
+        for x, control in zip(self.actuators, u):
+            joint, at, rate = slices[x.joint]
+            state = 1.0, x.gear * q[at], x.gear * v[rate]
+            force = _cut(control, x.control_range) * dot(x.gain, state) + dot(x.bias, state)
+            tau[rate] = tau[rate] + x.gear * _cut(force, x.force_range)
+            efforts[rate] = (joint.limit and joint.limit.effort) or inf
+        t.output("tau", [_cut(x, (-efforts[k], efforts[k])) if k in efforts else x for k, x in enumerate(tau)])
+        return t.program()
+
+
+def _cut(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
+    low, high = bounds or (-inf, inf)
+    x = maximum(x, low) if low > -inf else x
+    return minimum(x, high) if high < inf else x
 
 
 def _bounds(ranges: Sequence[tuple[float, float] | None]) -> tuple[Array, Array]:

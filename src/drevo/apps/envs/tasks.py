@@ -1,18 +1,21 @@
 """The tasks: files, sizes, rewards, ends and beginnings of gymnasium's MuJoCo environments, version 5.
 
-Everything is over batches: states q (n, nq) and v (n, nv) in MuJoCo's order (quaternions w x y z, linear rates of
-free joints along the world's axes).
+What is observed and rewarded is written over scalars, and compiled: q and v in MuJoCo's order (quaternions
+w x y z, linear rates of free joints along the world's axes). A choice is 1.0 or 0.0.
 
   Towers et al. 2024, "Gymnasium: a standard interface for reinforcement learning environments".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ...mechanics.scalar import Scalar, Vector, clip, cos, dot, sin, sqrt, where
 
 Array = np.ndarray[Any, Any]
 SPEED = 10.0  # what rates are cut to in observations of some tasks
@@ -36,27 +39,39 @@ class Seen(NamedTuple):
     constraint: Array
 
 
+class Look:
+    """The same of one environment, its numbers in a row, which are asked for when a task looks at them."""
+
+    def __init__(self, ask: Callable[[str], Vector]) -> None:
+        self._ask, self._asked = ask, dict[str, Vector]()
+
+    def __getattr__(self, part: str) -> Vector:
+        if part not in self._asked:
+            self._asked[part] = self._ask(part)
+        return self._asked[part]
+
+
 class Moment(NamedTuple):
     """What a task sees after a step. before: q as the step began. seconds: of the step.
 
     seen, seen_before: what was left of evaluations, of tasks that look at it.
     """
 
-    q: Array
-    v: Array
-    before: Array
-    action: Array
+    q: Vector
+    v: Vector
+    before: Vector
+    action: Vector
     seconds: float
-    seen: Seen | None = None
-    seen_before: Seen | None = None
+    seen: Look
+    seen_before: Look
 
 
 class Outcome(NamedTuple):
-    """rewards (n,), whether an episode has ended (n,), and what infos say, by name."""
+    """The reward, whether an episode has ended, and what infos say, by name."""
 
-    reward: Array
-    terminated: Array
-    infos: dict[str, Array]
+    reward: Scalar
+    terminated: Scalar
+    infos: dict[str, Scalar]
 
 
 TaskNumbers = Mapping[str, Any]
@@ -67,14 +82,14 @@ Start = tuple[Array, Array]
 class Task:
     """A task. skip: steps under one action. limit: steps of an episode. numbers: its options, with its defaults.
 
-    source: a file of gymnasium's, or what makes the robot. observe: from a moment to (n, size). judge: from a
+    source: a file of gymnasium's, or what makes the robot. observe: what is seen of a moment. judge: from a
     moment and the numbers.
     """
 
     source: str | Callable[[], Any]
     skip: int
     limit: int
-    observe: Callable[[Moment], Array]
+    observe: Callable[[Moment], Sequence[Scalar]]
     judge: Callable[[Moment, TaskNumbers], Outcome]
     numbers: TaskNumbers
     normal: bool = False  # the rates of a beginning are normal, not uniform
@@ -93,148 +108,129 @@ class Task:
         return q, v
 
 
-def _squares(x: Array) -> Array:
-    found: Array = (x * x).sum(1)
-    return found
+def _cut(x: Vector, low: float, high: float) -> list[Scalar]:
+    return [clip(y, low, high) for y in x]
 
 
-def _without_place(skipped: int, cut: bool) -> Callable[[Moment], Array]:
+def within(x: Scalar, bounds: tuple[float, float], closed: bool = False) -> Scalar:
+    """Whether x is between bounds, which it may have where they are closed; all is finite, as steps see to."""
+    out: Scalar = 1.0
+    for bound, sign in zip(bounds, (1.0, -1.0)):
+        if abs(bound) < inf:
+            beyond = sign * (x - bound)
+            out = where(beyond < 0.0, 0.0, out) if closed else where(beyond > 0.0, out, 0.0)
+    return out
+
+
+def _without_place(skipped: int, cut: bool) -> Callable[[Moment], list[Scalar]]:
     """q but for the first coordinates, and v."""
-
-    def observe(m: Moment) -> Array:
-        v = np.clip(m.v, -SPEED, SPEED) if cut else m.v
-        return np.concatenate((m.q[:, skipped:], v), 1)
-
-    return observe
+    return lambda m: [*m.q[skipped:], *(_cut(m.v, -SPEED, SPEED) if cut else m.v)]
 
 
-def _running(healthy: Callable[[Moment, TaskNumbers], Array] | None) -> Callable[[Moment, TaskNumbers], Outcome]:
+def _running(healthy: Callable[[Moment, TaskNumbers], Scalar] | None) -> Callable[[Moment, TaskNumbers], Outcome]:
     """Reward of speed along x and of health, less that of effort; an episode ends with health."""
 
     def judge(m: Moment, n: TaskNumbers) -> Outcome:
-        speed = (m.q[:, 0] - m.before[:, 0]) / m.seconds
+        speed = (m.q[0] - m.before[0]) * (1.0 / m.seconds)
         forward = n["forward_reward_weight"] * speed
-        effort = n["ctrl_cost_weight"] * _squares(m.action)
-        infos = {"x_position": m.q[:, 0].copy(), "x_velocity": speed}
-        infos |= {"reward_forward": forward, "reward_ctrl": -effort}
+        effort = n["ctrl_cost_weight"] * dot(m.action, m.action)
+        infos = {"x_position": m.q[0], "x_velocity": speed, "reward_forward": forward, "reward_ctrl": -effort}
         if healthy is None:
-            return Outcome(forward - effort, np.zeros(len(m.q), bool), infos)
+            return Outcome(forward - effort, 0.0, infos)
         well = healthy(m, n)
-        infos["reward_survive"] = n["healthy_reward"] * well
-        return Outcome(forward + infos["reward_survive"] - effort, ~well & n["terminate_when_unhealthy"], infos)
+        alive = infos["reward_survive"] = n["healthy_reward"] * well
+        return Outcome(forward + alive - effort, (1.0 - well) * float(n["terminate_when_unhealthy"]), infos)
 
     return judge
 
 
-def _within(x: Array, bounds: tuple[float, float]) -> Array:
-    low, high = bounds
-    found: Array = (low < x) & (x < high)
-    return found
+def _upright(m: Moment, n: TaskNumbers) -> Scalar:
+    return within(m.q[1], n["healthy_z_range"]) * within(m.q[2], n["healthy_angle_range"])
 
 
-def _upright(m: Moment, n: TaskNumbers) -> Array:
-    return _within(m.q[:, 1], n["healthy_z_range"]) & _within(m.q[:, 2], n["healthy_angle_range"])
-
-
-def _bounded(m: Moment, n: TaskNumbers) -> Array:
-    state = np.concatenate((m.q[:, 2:], m.v), 1)
-    found: Array = _upright(m, n) & _within(state, n["healthy_state_range"]).all(1)
+def _bounded(m: Moment, n: TaskNumbers) -> Scalar:
+    found = _upright(m, n)
+    for x in (*m.q[2:], *m.v):
+        found = found * within(x, n["healthy_state_range"])
     return found
 
 
 def _balanced(m: Moment, n: TaskNumbers) -> Outcome:
     """A reward of 1 while the pole stands."""
-    stands = np.isfinite(m.q.sum(1) + m.v.sum(1)) & (np.abs(m.q[:, 1]) <= 0.2)
-    return Outcome(stands.astype(float), ~stands, {"reward_survive": stands.astype(int)})
+    stands = within(m.q[1], (-0.2, 0.2), closed=True)
+    return Outcome(stands, 1.0 - stands, {"reward_survive": stands})
 
 
-def _crawling(m: Moment) -> Array:
+def _crawling(m: Moment) -> list[Scalar]:
     """An ant's q but for its place, v, and the wrenches of contacts on its bodies."""
-    assert m.seen
-    wrenches = np.clip(m.seen.wrenches, -1.0, 1.0).reshape(len(m.q), -1)
-    return np.concatenate((m.q[:, 2:], m.v, wrenches), 1)
+    return [*m.q[2:], *m.v, *_cut(m.seen.wrenches, -1.0, 1.0)]
 
 
 def _crawled(m: Moment, n: TaskNumbers) -> Outcome:
     """Reward of the trunk's speed along x and of health, less that of effort and contact."""
-    assert m.seen and m.seen_before
-    speed = (m.seen.bodies[:, 0, 0] - m.seen_before.bodies[:, 0, 0]) / m.seconds
-    low, high = n["contact_force_range"]
-    contact = n["contact_cost_weight"] * _squares(np.clip(m.seen.wrenches, low, high).reshape(len(m.q), -1))
-    return _rewarded(m, n, speed, _in_height(m, n, closed=True), contact)
+    speed = (m.seen.bodies[0] - m.seen_before.bodies[0]) * (1.0 / m.seconds)
+    wrenches = _cut(m.seen.wrenches, *n["contact_force_range"])
+    contact = n["contact_cost_weight"] * dot(wrenches, wrenches)
+    return _rewarded(m, n, speed, within(m.q[2], n["healthy_z_range"], closed=True), contact)
 
 
 def _walked(m: Moment, n: TaskNumbers) -> Outcome:
     """Reward of the mass centre's speed along x and of health, less that of effort and contact."""
-    assert m.seen and m.seen_before
-    speed = (m.seen.centre[:, 0] - m.seen_before.centre[:, 0]) / m.seconds
-    contact = n["contact_cost_weight"] * _squares(m.seen.wrenches.reshape(len(m.q), -1))
-    return _rewarded(m, n, speed, _in_height(m, n, closed=False), np.clip(contact, *n["contact_cost_range"]))
+    speed = (m.seen.centre[0] - m.seen_before.centre[0]) * (1.0 / m.seconds)
+    low, high = n["contact_cost_range"]
+    contact = n["contact_cost_weight"] * dot(m.seen.wrenches, m.seen.wrenches)
+    contact = where(contact > high, high, contact)  # and is not negative
+    contact = where(contact < low, low, contact) if low > 0.0 else contact
+    return _rewarded(m, n, speed, within(m.q[2], n["healthy_z_range"]), contact)
 
 
-def _in_height(m: Moment, n: TaskNumbers, closed: bool) -> Array:
-    """The trunk is as high as it should be; of an ant all is finite, and the bounds count too."""
-    z, (low, high) = m.q[:, 2], n["healthy_z_range"]
-    if not closed:
-        return _within(z, (low, high))
-    found: Array = np.isfinite(np.concatenate((m.q, m.v), 1)).all(1) & (low <= z) & (z <= high)
-    return found
-
-
-def _rewarded(m: Moment, n: TaskNumbers, speed: Array, well: Array, contact: Array) -> Outcome:
+def _rewarded(m: Moment, n: TaskNumbers, speed: Scalar, well: Scalar, contact: Scalar) -> Outcome:
     forward = n["forward_reward_weight"] * speed
-    effort, alive = n["ctrl_cost_weight"] * _squares(m.action), n["healthy_reward"] * well
-    infos = {"x_position": m.q[:, 0].copy(), "y_position": m.q[:, 1].copy(), "x_velocity": speed}
-    infos |= {"reward_forward": forward, "reward_ctrl": -effort, "reward_contact": -contact}
-    infos["reward_survive"] = alive
-    return Outcome(forward + alive - (effort + contact), ~well & n["terminate_when_unhealthy"], infos)
+    effort, alive = n["ctrl_cost_weight"] * dot(m.action, m.action), n["healthy_reward"] * well
+    infos = {"x_position": m.q[0], "y_position": m.q[1], "x_velocity": speed, "reward_forward": forward}
+    infos |= {"reward_ctrl": -effort, "reward_contact": -contact, "reward_survive": alive}
+    ended = (1.0 - well) * float(n["terminate_when_unhealthy"])
+    return Outcome(forward + alive - (effort + contact), ended, infos)
 
 
-def _standing(m: Moment) -> Array:
+def _standing(m: Moment) -> list[Scalar]:
     """A humanoid's q but for its place, v, inertias and rates of its bodies, efforts, wrenches of contacts."""
-    assert m.seen
-    parts = (m.q[:, 2:], m.v, m.seen.inertias, m.seen.rates, m.seen.efforts[:, 6:], m.seen.wrenches)
-    return np.concatenate([part.reshape(len(m.q), -1) for part in parts], 1)
+    s = m.seen
+    return [*m.q[2:], *m.v, *s.inertias, *s.rates, *s.efforts[6:], *s.wrenches]
 
 
-def _on_cart(m: Moment) -> Array:
+def _on_cart(m: Moment) -> list[Scalar]:
     """Two poles on a cart: its place, sines and cosines of angles, rates, and what constrains the cart."""
-    assert m.seen
-    force = np.clip(m.seen.constraint[:, :1], -SPEED, SPEED)
-    angles = m.q[:, 1:]
-    parts = (m.q[:, :1], np.sin(angles), np.cos(angles), np.clip(m.v, -SPEED, SPEED), force)
-    return np.concatenate(parts, 1)
+    angles = m.q[1:]
+    return [m.q[0], *map(sin, angles), *map(cos, angles), *_cut([*m.v, m.seen.constraint[0]], -SPEED, SPEED)]
 
 
 def _on_top(m: Moment, n: TaskNumbers) -> Outcome:
     """A reward while the tip is above 1 m, less that of its distance from 2 m and of rates."""
-    assert m.seen
-    x, y = m.seen.bodies[:, 0, 0], m.seen.bodies[:, 0, 2]
-    fallen = y <= 1.0
-    alive = n["healthy_reward"] * ~fallen
-    distance, rates = 0.01 * x**2 + (y - 2.0) ** 2, 1e-3 * m.v[:, 1] ** 2 + 5e-3 * m.v[:, 2] ** 2
+    x, y = m.seen.bodies[0], m.seen.bodies[2]
+    stands = where(y > 1.0, 1.0, 0.0)
+    alive, above = n["healthy_reward"] * stands, y - 2.0
+    distance = 0.01 * (x * x) + above * above
+    rates = 1e-3 * (m.v[1] * m.v[1]) + 5e-3 * (m.v[2] * m.v[2])
     infos = {"reward_survive": alive, "distance_penalty": -distance, "velocity_penalty": -rates}
-    return Outcome(alive - distance - rates, fallen, infos)
+    return Outcome(alive - distance - rates, 1.0 - stands, infos)
 
 
-def _way(m: Moment) -> Array:
+def _way(m: Moment) -> list[Scalar]:
     """From a reacher's target to its finger tip."""
-    assert m.seen
-    found: Array = m.seen.bodies[:, 0] - m.seen.bodies[:, 1]
-    return found
+    return [x - y for x, y in zip(m.seen.bodies[:3], m.seen.bodies[3:6])]
 
 
-def _reaching(m: Moment) -> Array:
-    angles = m.q[:, :2]
-    return np.concatenate((np.cos(angles), np.sin(angles), m.q[:, 2:], m.v[:, :2], _way(m)[:, :2]), 1)
+def _reaching(m: Moment) -> list[Scalar]:
+    angles = m.q[:2]
+    return [*map(cos, angles), *map(sin, angles), *m.q[2:], *m.v[:2], *_way(m)[:2]]
 
 
 def _reached(m: Moment, n: TaskNumbers) -> Outcome:
     """Less the distance from the target, and effort."""
-    distance = n["reward_dist_weight"] * np.sqrt(_squares(_way(m)))
-    effort = n["reward_control_weight"] * _squares(m.action)
-    infos = {"reward_dist": -distance, "reward_ctrl": -effort}
-    return Outcome(-distance - effort, np.zeros(len(m.q), bool), infos)
+    distance = n["reward_dist_weight"] * sqrt(dot(_way(m), _way(m)))
+    effort = n["reward_control_weight"] * dot(m.action, m.action)
+    return Outcome(-distance - effort, 0.0, {"reward_dist": -distance, "reward_ctrl": -effort})
 
 
 def _at_a_target(rng: np.random.Generator, q: Array, v: Array) -> None:

@@ -11,8 +11,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ...errors import InputError, shown
+from .features import LOOKS, judgement
 from .simulation import Simulation
-from .tasks import Moment, Seen, Task
+from .tasks import Seen, Task
 
 Array = np.ndarray[Any, Any]
 
@@ -34,20 +35,42 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         except ValueError:
             known = ", ".join(mode.value for mode in AutoresetMode)
             raise InputError(f"autoreset is one of {known}, not {shown(autoreset)}") from None
-        self.simulation = Simulation(task, threads)
-        self.num_envs = num_envs
+        sim = self.simulation = Simulation(task, threads)
+        self.num_envs, self.action_size = num_envs, len(sim.drive.actuators)
+        sizes, numbers = self._sizes(), {**self.numbers, "seconds": sim.seconds}
+        self.judge, self.first = (judgement(sim.robot, task, name, numbers, sizes, x) for x in (True, False))
+        self.looked = [(mark, part) for mark, _, part in (x.partition("_") for x, _ in self.judge.inputs[4:])]
+        self.told = [x for x, _ in self.judge.outputs[3:]]
+        self.known = [f"_{x}" for x in self.told]
         self.metadata = {"autoreset_mode": self.autoreset, "render_modes": []}
         self.render_mode = None
         self._spaces()
-        self.q, self.v = self._begin(num_envs)
-        self.seen = self._seen(self.q, self.v)
+        self.state = sim.given(*self._begin(num_envs))  # Drevo's
+        self.seen = self._seen(*self.state)
         self.elapsed = np.zeros(num_envs, int)
         self.over = np.zeros(num_envs, bool)
 
+    @property
+    def q(self) -> Array:
+        """(num_envs, nq) in MuJoCo's order."""
+        return self.simulation.told(*self.state)[0]
+
+    @property
+    def v(self) -> Array:
+        """(num_envs, nv), linear rates of free joints along the world's axes."""
+        return self.simulation.told(*self.state)[1]
+
+    def _sizes(self) -> dict[str, int]:
+        """Of what a task is judged by, in one environment."""
+        sim = self.simulation
+        q, v = sim.given(sim.initial[None], np.zeros((1, sim.model.nv)))
+        own = {"q": q.size, "v": v.size, "before": q.size, "action": self.action_size}
+        seen = self._seen(q, v)
+        return {**own, **{part: x.size for part, x in seen._asdict().items()}} if seen else own
+
     def _spaces(self) -> None:
         low, high = (x.astype(np.float32) for x in self.simulation.drive.controls)
-        q, v = self.simulation.initial[None], np.zeros((1, self.simulation.model.nv))
-        shape = self._observed(q, v, self._seen(q, v)).shape[1:]
+        shape = self.judge.outputs[0][1]
         self.single_action_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
         self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float64)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -59,8 +82,9 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         """New episodes everywhere; options["reset_mask"] (num_envs,) says where alone."""
         super().reset(seed=seed)
         mask = np.ones(self.num_envs, bool) if not options else np.asarray(options["reset_mask"], bool)
-        self._restart(np.flatnonzero(mask))
-        return self._observed(self.q, self.v, self.seen), {}
+        observed = self._observed(self.q, self.v, self.seen)
+        self._restart(np.flatnonzero(mask), observed)
+        return observed, {}
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One action (num_envs, nu) in every environment."""
@@ -68,28 +92,21 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         if action.shape != self.action_space.shape:
             raise InputError(f"the actions have the shape {action.shape}, {self.action_space.shape} needed")
         sim = self.simulation
-        before, seen, fresh = self.q, self.seen, self.over.copy()
-        q, v, self.seen = sim.advance(*sim.given(self.q, self.v), action)
-        self.q, self.v = sim.told(q, v)
-        moment = Moment(self.q, self.v, before, action, sim.seconds, self.seen, seen)
-        reward, terminated, infos = self.task.judge(moment, self.numbers)
+        (before, rates), seen, fresh = self.state, self.seen, self.over
+        q, v, self.seen = sim.advance(before, rates, action)
+        self.state = q, v
+        observed, reward, ended, *told = self._judged(self.judge, q, v, before, action, self.seen, seen)
+        terminated = ended > 0.5
         self.elapsed += 1
-        truncated = self.elapsed >= self.task.limit
-        observed = self.task.observe(moment)
-        if self.autoreset is AutoresetMode.NEXT_STEP and fresh.any():
-            at = np.flatnonzero(fresh)
-            self._restart(at)
-            observed[at] = self._observed(self.q[at], self.v[at], self._part(at))
+        truncated, known = self.elapsed >= self.task.limit, ~fresh
+        infos = dict(zip(self.told, told)) | dict.fromkeys(self.known, known)
+        if self.autoreset is AutoresetMode.NEXT_STEP and len(at := np.flatnonzero(fresh)):
+            self._restart(at, observed)
             reward[at], terminated[at], truncated[at] = 0.0, False, False
-        over = terminated | truncated
-        self.over = over.copy()
-        known = ~fresh
-        infos = {**infos, **{f"_{key}": known for key in infos}}
-        if self.autoreset is AutoresetMode.SAME_STEP and over.any():
+        over = self.over = terminated | truncated
+        if self.autoreset is AutoresetMode.SAME_STEP and len(at := np.flatnonzero(over)):
             infos |= {"final_obs": observed.copy(), "_final_obs": over.copy()}
-            at = np.flatnonzero(over)
-            self._restart(at)
-            observed[at] = self._observed(self.q[at], self.v[at], self._part(at))
+            self._restart(at, observed)
         return observed, reward, terminated, truncated, infos
 
     def put(self, q: Array, v: Array, seen: bool = True) -> None:
@@ -97,7 +114,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 
         seen: what is seen is of these states; else it stays what the last step left.
         """
-        self.q, self.v = np.array(q, float), np.array(v, float)
+        self.state = self.simulation.given(np.array(q, float), np.array(v, float))
         self.over[:] = False
         if seen:
             self._look(np.arange(self.num_envs))
@@ -108,21 +125,25 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         sim = self.simulation
         return self.task.begin(self.np_random, sim.initial, sim.model.nv, count, self.numbers)
 
-    def _restart(self, at: Array) -> None:
-        self.q[at], self.v[at] = self._begin(len(at))
+    def _restart(self, at: Array, observed: Array) -> None:
+        """New episodes at some places; what is observed of them."""
+        q, v = self._begin(len(at))
+        for own, new in zip(self.state, self.simulation.given(q, v)):
+            own[at] = new
         self._look(at)
         self.elapsed[at], self.over[at] = 0, False
+        observed[at] = self._observed(q, v, self._part(at))
 
     def _seen(self, q: Array, v: Array) -> Seen | None:
-        """What is seen where an episode begins."""
-        sim = self.simulation
-        return sim.sight.begun(*sim.given(q, v)) if sim.sight else None
+        """What is seen where an episode begins, of Drevo's states."""
+        sight = self.simulation.sight
+        return sight.begun(q, v) if sight else None
 
     def _look(self, at: Array) -> None:
         """See anew in some environments."""
         if self.seen is None:
             return
-        fresh = self._seen(self.q[at], self.v[at])
+        fresh = self._seen(*(x[at] for x in self.state))
         for all_of, some in zip(self.seen, fresh or ()):
             all_of[at] = some
 
@@ -130,8 +151,19 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         return self.seen and Seen(*(x[at] for x in self.seen))
 
     def _observed(self, q: Array, v: Array, seen: Seen | None) -> Array:
-        """At the beginning of an episode."""
-        return self.task.observe(Moment(q, v, q, np.zeros((len(q), 0)), self.simulation.seconds, seen, seen))
+        """At the beginning of an episode, in MuJoCo's order."""
+        action = np.zeros((len(q), self.action_size))
+        found: Array = self._judged(self.first, q, v, q, action, seen, seen)[0]
+        return found
+
+    def _judged(self, judge: Any, *given: Any) -> Any:
+        """The observation, the reward, whether the end has come, and what infos say; last of what is given what
+        was seen after a step and before it."""
+        *states, after, before = given
+        looks, n = {LOOKS[0]: after, LOOKS[1]: before}, len(states[0])
+        states += [getattr(looks[mark], part).reshape(n, -1) for mark, part in self.looked]
+        threads = self.simulation.threads
+        return judge(*states, **({"threads": threads} if threads > 1 else {}))
 
 
 def _numbers(name: str, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class _Entry(Builtin):
         for axis in reversed(range(len(port.shape))):
             at = wide + axis
             flags.append(dims.at(at, I64).load(I64).equals(port.shape[axis]))
-            if port.shape[axis] > 1:
+            if port.shape[axis] > 1 and port.size:  # NumPy's strides of nothing are 0
                 flags.append(strides.at(at, I64).load(I64).equals(packed))
             packed *= max(1, port.shape[axis])
         return flags
