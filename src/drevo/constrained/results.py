@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -31,10 +30,11 @@ class OnRows:
     for.
     """
 
-    __slots__ = ("__dict__", "_held", "_set", "_time", "_x")
+    __slots__ = ("_found", "_held", "_set", "_time", "_x")
     shown: ClassVar[tuple[str, ...]] = ("rows", "jacobian")
     _set: Any  # a PreparedSet, or RowSizes
     _x: Array
+    _found: ConstraintTerms
     _held: Array
     _time: Array
 
@@ -71,10 +71,11 @@ class OnRows:
         found = self._held[..., self._set.size]
         return int(found) if found.ndim == 0 else found.astype(int)
 
-    @cached_property
+    @property
     def _terms(self) -> ConstraintTerms:
-        found: ConstraintTerms = self._set.terms(*self._set.state_in(self._held), self._time)
-        return found
+        if not hasattr(self, "_found"):
+            self._found = self._set.terms(*self._set.state_in(self._held), self._time)
+        return self._found
 
     @property
     def _N(self) -> Array:
@@ -87,7 +88,7 @@ class OnRows:
 
 def _rebuilt(cls: type[AnyOnRows], sizes: RowSizes, motion: Sequence[Array], terms: ConstraintTerms) -> AnyOnRows:
     made = cls.found(sizes, motion, np.zeros(1))
-    made.__dict__["_terms"] = terms
+    made._found = terms
     return made
 
 

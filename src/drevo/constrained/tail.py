@@ -63,6 +63,10 @@ class SolveTail(Tail):
     turned: tuple[int, ...]
     loose: Mapping[int, Loose]
 
+    @property
+    def written(self) -> Sequence[range]:
+        return range(len(self.order)), range(self.rows + 1)
+
     @cached_property
     def blocks(self) -> list[tuple[int, int, int]]:
         """Of M's lower triangle: a row, its first and one past its last entry in a part."""

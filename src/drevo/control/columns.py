@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,12 +29,22 @@ _MANY = f"<{SIDE} x {F64}>"
 CERTAIN = 1e8  # of the square of the rows' condition: a bound below it leaves no doubt of their rank
 
 
+class ColumnHome(NamedTuple):
+    """Where the columns from `first` to `last` go: the first rows of X and of N, and how far they are apart."""
+
+    X: int
+    N: int
+    pitch: int
+    first: int
+    last: int
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnsTail(SolveTail):
-    """The first output is [A, B, R, S, ...]: the lower halves of A (2 n, 2 n) and B (2 n, k) become X, and
-    R (m, 2 n), S (m, k) become N. Of A and R the columns F and g are hidden outputs; those of B are 1 at the rates
-    that are `driven`, by their places in the order, and 0 else. sizes: by row of Gamma no less than the square of
-    its unit."""
+    """The first output is [[A B], [R S], ...], by rows: the lower halves of A (2 n, 2 n) and B (2 n, k) become X,
+    and R (m, 2 n), S (m, k) become N. Of A and R the columns F and g are hidden outputs; those of B are 1 at the
+    rates that are `driven`, by their places in the order, and 0 else. sizes: by row of Gamma no less than the
+    square of its unit."""
 
     first: ClassVar[tuple[str, ...]] = ("L", "E", "F", "g", "sizes", "turn")
     blocks: ClassVar[list[tuple[int, int, int]]] = []
@@ -51,11 +61,19 @@ class ColumnsTail(SolveTail):
         _Columns(self, f, place).write()
 
     @property
-    def starts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Where X begins, by the state and by the drives, and N."""
-        n, m, k = len(self.order), self.rows, len(self.driven)
-        below = 2 * n * (2 * n + k)
-        return (2 * n * n, 4 * n * n + k * n), (below, below + 2 * n * m)
+    def count(self) -> int:
+        """Columns."""
+        return 2 * len(self.order) + len(self.driven)
+
+    @property
+    def written(self) -> Sequence[range]:
+        n, w = len(self.order), self.count
+        return (range(n * w, (2 * n + self.rows) * w),)
+
+    @property
+    def targets(self) -> list[ColumnHome]:
+        n, w = len(self.order), self.count
+        return [ColumnHome(n * w, 2 * n * w, w, 0, w)]
 
     @property
     def kept(self) -> Sequence[int]:
@@ -64,12 +82,13 @@ class ColumnsTail(SolveTail):
 
     def places(self) -> tuple[list[int], list[int]]:
         """Where the rows of X and N begin, in the order of elimination: of A and R, of B and S."""
-        widths, (X, N) = (2 * len(self.order), len(self.driven)), self.starts
-        left, right = (
-            [x + width * i for i in self.order] + [y + width * r for r in self.kept]
-            for width, x, y in zip(widths, X, N)
-        )
-        return left, right
+
+        def from_column(c: int) -> list[int]:
+            x, y, pitch, first, _ = next(t for t in reversed(self.targets) if t.first <= c)
+            rows = [x + pitch * i for i in self.order] + [y + pitch * r for r in self.kept]
+            return [at + c - first for at in rows]
+
+        return from_column(0), from_column(2 * len(self.order))
 
     def factors(self, L: Sequence[Any], E: Sequence[Any]) -> Factors:
         entries = iter(L)
@@ -115,10 +134,13 @@ class ShortTail(ColumnsTail):
     that the changes of all reactions are written over."""
 
     @property
-    def starts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        n, k = len(self.order), len(self.driven)
-        end = n * (2 * n + k)
-        return (0, 2 * n * n), (end, end + 2 * n)
+    def written(self) -> Sequence[range]:
+        return ()
+
+    @property
+    def targets(self) -> list[ColumnHome]:
+        n, k, w = len(self.order), len(self.driven), self.count
+        return [ColumnHome(0, n * w, 2 * n, 0, 2 * n), ColumnHome(2 * n * n, n * w + 2 * n, k, 2 * n, w)]
 
     @property
     def kept(self) -> Sequence[int]:
@@ -180,39 +202,43 @@ class _Columns(TailSolve):
 
     def unit_columns(self, at: Value) -> list[Any]:
         """The same of the columns of B."""
-        base = self.units().at(at)
-        found = [base.at(r * padded(len(self.tail.driven))).load(F64, 8) for r in range(self.n)]
+        base = self.units().at(at + 2 * self.n)
+        found = [base.at(r * padded(self.tail.count)).load(F64, 8) for r in range(self.n)]
         return [IRScalar(x.splat(self.l.lanes), self.place.fma) for x in found] + [0.0] * self.m
 
     def units(self) -> Value:
-        """The columns of B in memory, and one row of zeros more."""
-        table = np.zeros((self.n + 1, padded(len(self.tail.driven))))
-        table[:-1, : len(self.tail.driven)] = self.tail.units
+        """The columns of B in memory where they stand among all, and one row of zeros more."""
+        table = np.zeros((self.n + 1, padded(self.tail.count)))
+        table[:-1, 2 * self.n : self.tail.count] = self.tail.units
         self.f.module.constant("units", F64, [literal(x) for x in table.ravel().tolist()])
         return self.f.const(PTR, "@units")
 
     def blocks(self) -> None:
         """All columns of one sample, eight at a time, those of A, then those of B: one loop, decoded once."""
-        f, n, m, k = self.f, self.n, self.m, len(self.tail.driven)
-        left, out, units = padded(2 * n) // SIDE, self.place.outputs[0].base, self.units()
-        with f.loop(left + padded(k) // SIDE, some=True) as s:
-            first = s.i < left
-
-            def either(x: Value | int, y: Value | int, first: Value = first) -> Value:
-                return f.select(first, f.value(x), f.value(y))
-
-            at = either(s.i, s.i - left) * SIDE
-            pitch, width = either(padded(2 * n), padded(k)), either(2 * n, k)
-            F = either(self.hidden["F"].base, units).at(at)
-            g = either(self.hidden["g"].base.at(at), units.at(n * padded(k)))
-            given = self.rows_from(F, pitch, n) + self.rows_from(g, either(padded(2 * n), 0), m)
-            x, N = self.solved(given)
-            some = f.counting(f"<{SIDE} x {I64}>") < (width - at).splat(SIDE)
-            X, R = (out.at(either(*start) + at) for start in self.tail.starts)
-            places = [(X, i) for i in self.tail.order] + [(R, r) for r in self.tail.kept]
-            for (base, row), y in zip(places, (*x, *N)):
-                to = base.at(width * row), f.const(I32, 8), some
-                f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", self.wide(y), *to)
+        f, n, m, w, out = self.f, self.n, self.m, self.tail.count, self.place.outputs[0].base
+        own, units = padded(2 * n), self.units()
+        with f.loop(padded(w) // SIDE, some=True) as s:
+            at, first = s.i * SIDE, s.i < own // SIDE
+            pitch = f.select(first, own, f.value(0))
+            F, g = (
+                self.rows_from(
+                    f.select(first, self.hidden[name].base.at(at), units.at(n * padded(w))), pitch, count
+                )
+                for name, count in (("F", n), ("g", m))
+            )
+            drives = self.rows_from(units.at(at), f.value(padded(w)), n)
+            x, N = self.solved([*(y + z for y, z in zip(F, drives)), *g])
+            columns = f.counting(f"<{SIDE} x {I64}>") + at.splat(SIDE)
+            for t in self.tail.targets:
+                places = [(t.X, i) for i in self.tail.order] + [(t.N, r) for r in self.tail.kept]
+                some = (columns < t.last) & (columns >= t.first)
+                for (base, row), y in zip(places, (*x, *N)):
+                    to = out.at(at + (base + t.pitch * row - t.first))
+                    if t.first == 0 and t.last % SIDE == 0:
+                        to.store(self.wide(y), 8)
+                    else:
+                        how = to, f.const(I32, 8), some
+                        f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", self.wide(y), *how)
 
     def rows_from(self, place: Value, pitch: Value, count: int) -> list[Any]:
         """Eight entries of so many rows."""

@@ -1,6 +1,6 @@
 """Linear models of a robot's motion as compiled functions: all their numbers in one array.
 
-    [A (2 n, 2 n), B (2 n, k), R (m, 2 n), S (m, k), a (n), N (m), q, v, tau, ..]
+    [[A B] (2 n, 2 n + k), [R S] (m, 2 n + k), a (n), N (m), q, v, tau]
 
 R and S are the changes of the reactions N; without constraints there are none of them. Under constraints the
 motion at the state comes first, from the function of constrained dynamics.
@@ -80,8 +80,8 @@ class _Columns:
         rows = held.jacobian if held else []
         t, n, m, k = self.t, self.n, len(rows), len(self.driven)
         one = [[float(i == j) for j in range(n)] for i in range(n)]
-        top = [[*x, *y] for x, y in zip(carried(model, v), one)]
-        rest = [0.0] * (2 * n * n + 2 * n * k + m * (2 * n + k))
+        top = [[*x, *y, *[0.0] * k] for x, y in zip(carried(model, v), one)]
+        rest = [0.0] * ((n + m) * (2 * n + k))
         lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
         columns = [[row[i] for row in rows] for i in f.order]
         touched, turned = touched_rows(columns, lower), held.turned if held else ()

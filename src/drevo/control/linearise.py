@@ -144,15 +144,17 @@ class Problem:
         return memoised(self.robot, key, lambda: LinearKernels.of(given, self.driven, self.passive))
 
     @cached_property
-    def layout(self) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-        """Where arrays stand in what kernels give: from where to where, and their shapes."""
+    def layout(self) -> dict[str, tuple[int, int, tuple[int, ...], slice]]:
+        """Where arrays stand in what kernels give: from where to where, as arrays of which shape, in which columns
+        of these."""
         n, m, k = self.robot.nv, sum(c.size for c in self.found), int(self.driven.sum())
-        shapes = {
-            "A": (2 * n, 2 * n), "B": (2 * n, k), "reactions_state": (m, 2 * n), "reactions_input": (m, k),
-            "a": (n,), "reactions": (m,), "q": (self.robot.nq,), "v": (n,), "tau": (n,),
-        }  # fmt: skip
-        ends = list(accumulate(map(prod, shapes.values()), initial=0))
-        return {name: (at, end, x) for (name, x), at, end in zip(shapes.items(), ends, ends[1:])}
+        shapes = [(2 * n, 2 * n + k), (m, 2 * n + k), (n,), (m,), (self.robot.nq,), (n,), (n,)]
+        state, drives, every = slice(2 * n), slice(2 * n, None), slice(None)
+        parts = [{"A": state, "B": drives}, {"reactions_state": state, "reactions_input": drives}]
+        parts += [{name: every} for name in ("a", "reactions", "q", "v", "tau")]
+        ends = list(accumulate(map(prod, shapes), initial=0))
+        found = zip(parts, shapes, ends, ends[1:])
+        return {name: (at, end, x, where) for part, x, at, end in found for name, where in part.items()}
 
     @cached_property
     def names(self) -> dict[str, Any]:
@@ -255,8 +257,8 @@ class StateNumbers(NamedTuple):
         p, x, lead = self.problem, self.numbers, self.numbers.shape[:-1]
         if name in p.layout:
             x.setflags(write=False)
-            at, end, shape = p.layout[name]
-            return {name: x[..., at:end].reshape(lead + shape)}
+            at, end, shape, where = p.layout[name]
+            return {name: x[..., at:end].reshape(lead + shape)[..., where]}
         if name in ("C", "D"):
             return self._outputs()
         if name == "rank":

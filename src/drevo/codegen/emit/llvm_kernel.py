@@ -126,7 +126,7 @@ class FunctionBody:
             if not (self.k.ports.fixed or port.own):
                 continue
             widths = (8, 4, 2, 1) if l.lanes == 1 and not (port.step or port.pitch) else (1,)
-            for start, values in _constant_runs(edges, self.k.low.constants, widths):
+            for start, values in _constant_runs(edges, self.k.low.constants, widths, port.left):
                 if port.registers is not None:
                     port.registers.update({port.offset + start + k: l.const(x) for k, x in enumerate(values)})
                     continue
@@ -391,10 +391,10 @@ class FunctionBody:
 
 
 def _constant_runs(
-    edges: Sequence[int], constants: dict[int, float], widths: Sequence[int]
+    edges: Sequence[int], constants: dict[int, float], widths: Sequence[int], left: range
 ) -> Iterator[tuple[int, list[float]]]:
-    """Constants side by side, by the widths in their order: where they begin, and their values."""
-    at = ((k, e & 1, constants.get(e >> 1)) for k, e in enumerate(edges))
+    """Constants side by side but for those left, by the widths in their order: where they begin, their values."""
+    at = ((k, e & 1, constants.get(e >> 1)) for k, e in enumerate(edges) if k not in left)
     signed = {k: -x if minus else x for k, minus, x in at if x is not None}
     while signed:
         k = next(iter(signed))

@@ -17,7 +17,7 @@ class Address(NamedTuple):
 
     step: they are rows of a batch, that many bytes apart. pitch: so many bytes lie between columns, where they are
     not side by side. shared: one number for all lanes. registers: values by their names, by `offset` plus column,
-    in place of memory. own: no driver knows it.
+    in place of memory. own: no driver knows it. left: entries that are written by others.
     """
 
     base: str
@@ -27,6 +27,7 @@ class Address(NamedTuple):
     registers: dict[int, str] | None = None
     pitch: int = 0
     own: bool = False
+    left: range = range(0)
 
 
 class Ports(NamedTuple):

@@ -83,6 +83,11 @@ class Tail(ABC):
 
     hidden: int
 
+    @property
+    def written(self) -> Sequence[range]:
+        """Entries of the first outputs that it writes whatever the steps leave there."""
+        return ()
+
     @abstractmethod
     def room(self, low: Lowered, l: Lanes) -> Room:
         """What it needs for samples of so many lanes."""
@@ -132,7 +137,9 @@ def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     place = TailPlace(l, tuple(outputs), tuple(hidden), memory, work, f.status, kernel.target.fma)
     tail.begin(f, place)
     more = {} if whole else {"hidden": ALONE}
-    wider = ports._replace(outputs=ports.outputs + places, arguments=ports.arguments | more)
+    left = [*tail.written, *[range(0)] * len(ports.outputs)]
+    seen = [x._replace(left=r) for x, r in zip(ports.outputs, left)]
+    wider = ports._replace(outputs=seen + places, arguments=ports.arguments | more)
     steps = Kernel(kernel.low, kernel.target, kernel.split, wider)
     if whole:
         FunctionBody(steps, f).write(steps.split.runs[0].steps)
