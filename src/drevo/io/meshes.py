@@ -157,7 +157,7 @@ def _numbers(rows: list[bytes], count: int) -> Array:
         warnings.simplefilter("error")  # of NumPy, where the text is not all numbers
         try:
             found = np.fromstring(b" ".join(rows), dtype=float, sep=" ")
-        except DeprecationWarning:
+        except (DeprecationWarning, ValueError):  # by its version
             raise ValueError("something that is no number") from None
     if len(found) != count * len(rows):  # more of them may stand there: weights, colours
         first = re.compile(rb"^\s*((?:\S+[^\S\n]+){%d}\S+)[^\n]*" % (count - 1), re.MULTILINE)
