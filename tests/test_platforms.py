@@ -104,7 +104,7 @@ def test_objects_for_windows_name_nothing_that_is_not_given() -> None:
     low = lower(program, fma=True)
     made = emitted.emit_parts(low, target, "rows")
     shape = llvm_entry.entry_shape(low.inputs, low.outputs, "double", True, True, made.scalar_scratch)
-    texts = (llvm_entry.entry_text(shape, ObjectLayout()), *made.texts.values())
+    texts = (llvm_entry.entry_text(shape, ObjectLayout()), *(text() for text in made.texts.values()))
     triple = "x86_64-pc-windows-msvc"
     machine = llvm.Target.from_triple(triple).create_target_machine(
         cpu="haswell", opt=2, reloc="pic", codemodel="jitdefault"

@@ -34,9 +34,10 @@ class Text(NamedTuple):
 
 
 class KernelTexts(NamedTuple):
-    """The IR of a module for each of @single and @drive, as far as there is one, and what their callers know."""
+    """What writes the IR of a module for @single and for @drive, as far as there is one, and what their callers
+    know."""
 
-    texts: dict[str, str]
+    texts: dict[str, Callable[[], str]]
     arena: Arena
     scalar_scratch: int
 
@@ -80,6 +81,21 @@ class _Kernels:
         self._add(m, tile_ports(many, self.arena) if self.layout == "rows" else column_ports(self.seen, many))
         add_driver(m, self.seen, self.target, self.arena, self.layout)
 
+    def single_text(self) -> str:
+        """A module with @single."""
+        m = Module()
+        self.add_one(m)
+        add_single(m, len(self.low.inputs) + len(self.seen.outputs), self.target, self.scratch)
+        return m.text()
+
+    def drive_text(self) -> str:
+        """A module with @drive."""
+        m = Module()
+        if self.low.across is not None:
+            self.add_one(m)  # the driver computes a batch of one as a single sample
+        self.add_drive(m)
+        return m.text()
+
     def _add(self, m: Module, ports: Ports) -> None:
         kernel = Kernel(self.low, self.target, self.split, ports)
         if self.tail is None:
@@ -106,14 +122,7 @@ def emit_parts(low: Lowered, target: Target, layout: str, tail: Tail | None = No
     """What computes one sample and what computes a batch, in modules of their own: many a user needs but one."""
     if low.stages is not None:
         text, arena = emit_stages(low, target, layout, lambda *_: None, add_driver)
-        return KernelTexts({"drive": text}, arena, 0)
-    kernels, m, texts = _Kernels(low, target, layout, tail), Module(), {}
-    if kernels.single:
-        kernels.add_one(m)
-        add_single(m, len(low.inputs) + len(kernels.seen.outputs), target, kernels.scratch)
-        texts["single"] = m.text()
-        m = Module()
-    if low.across is not None:
-        kernels.add_one(m)  # the driver computes a batch of one as a single sample
-    kernels.add_drive(m)
-    return KernelTexts({**texts, "drive": m.text()}, kernels.arena, kernels.scratch)
+        return KernelTexts({"drive": lambda: text}, arena, 0)
+    kernels = _Kernels(low, target, layout, tail)
+    texts = {"single": kernels.single_text} if kernels.single else {}
+    return KernelTexts({**texts, "drive": kernels.drive_text}, kernels.arena, kernels.scratch)

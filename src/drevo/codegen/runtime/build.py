@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import EmitError, InputError, one_of, warn_caller
@@ -82,24 +82,19 @@ def parse_manifest(text: str) -> Manifest:
 
 
 class Objects(NamedTuple):
-    """What is made of a program at once: the object of the entry, or of a whole module, and the LLVM text of
-    `single` and of `drive`, compressed, for the day that they are needed; empty where there is none."""
+    """What is made of a program: the object of the entry, or of a whole module, and what writes the LLVM text of
+    `single` and of `drive` on the day that they are needed."""
 
     entry: bytes
-    single: bytes = b""
-    drive: bytes = b""
+    texts: Mapping[str, Callable[[], str]]
 
     def code(self, name: str = "") -> native.Code:
         """Loaded. name: the key under which the two are kept once they are made; empty: nowhere."""
 
-        def made(part: str, text: bytes) -> Callable[[], bytes]:
-            def compiled() -> bytes:
-                return native.compile_text(zlib.decompress(text).decode())
+        def made(part: str, text: Callable[[], str]) -> Callable[[], bytes]:
+            return lambda: persisted(f"{name}\n{part}", bool(name), lambda: native.compile_text(text()))
 
-            return lambda: persisted(f"{name}\n{part}", bool(name), compiled)
-
-        parts = {"single": self.single, "drive": self.drive}
-        return native.Code(self.entry, {part: made(part, text) for part, text in parts.items() if text})
+        return native.Code(self.entry, {part: made(part, text) for part, text in self.texts.items()})
 
 
 class Built(NamedTuple):
@@ -141,27 +136,30 @@ def machine_code(
     name = key(request, spec)
     found = cache.read_entry(name) if use_cache else None
     if found is not None:
-        built = _unpack(found, name)
+        built = _unpack(found, name, lru_cache(1)(lambda: build(make(), spec)[1]))
         if built is not None:
             return built
     with LOCK:
         manifest, objects = build(make(), spec, entry=entry, use_cache=use_cache)
         code = objects.code(name if use_cache else "")
         if use_cache:
-            parts = (manifest.text().encode(), *objects)
+            parts = (manifest.text().encode(), objects.entry, *(part.encode() for part in objects.texts))
             cache.write_entry(name, b"".join(_LENGTH.pack(len(x)) + x for x in parts))
     return manifest, code
 
 
-def _unpack(payload: bytes, name: str) -> tuple[Manifest, native.Code] | None:
+def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Manifest, native.Code] | None:
+    """again: makes what the cache has lost, or what no process has needed yet."""
     try:
-        parts, at = list[bytes](), 0
+        found, at = list[bytes](), 0
         while at < len(payload):
             (size,) = _LENGTH.unpack_from(payload, at)
             at += _LENGTH.size + size
-            parts.append(payload[at - size : at])
-        manifest, *objects = parts
-        return parse_manifest(manifest.decode()), Objects(*objects).code(name)
+            found.append(payload[at - size : at])
+        manifest, entry, *parts = found
+        names = [part.decode() for part in parts]
+        texts = {part: lambda part=part: again().texts[part]() for part in names}
+        return parse_manifest(manifest.decode()), Objects(entry, texts).code(name)
     except (ValueError, TypeError, AttributeError, struct.error, RuntimeError):  # another format than we think
         return None
 
@@ -200,11 +198,10 @@ def build(
     if entry is not None:
         text = llvm.emit(low, mine, spec.layout, entry, program.tail)
         manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
-        return manifest, Objects(native.compile_text(text.ir))
+        return manifest, Objects(native.compile_text(text.ir), {})
     made = llvm.emit_parts(low, mine, spec.layout, program.tail)
     manifest = _manifest(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
-    texts = {part: zlib.compress(ir.encode(), 1) for part, ir in made.texts.items()}
-    return manifest, Objects(_entry_of(manifest, spec, "single" in texts, use_cache), **texts)
+    return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
 
 
 def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:

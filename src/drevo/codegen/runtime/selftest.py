@@ -74,7 +74,8 @@ def batches(function: Tested) -> Iterator[CallArguments]:
     many = tuple(np.repeat(np.expand_dims(x, axis), 2 * count, axis) for x in one)
     apart = tuple(x[::2] if axis == 0 else x[..., :count] for x in many)
     yield apart, {}
-    yield (one[:1] + apart[1:], {})
+    if len(one) > 1:
+        yield (one[:1] + apart[1:], {})
     yield tuple(np.asfortranarray(x) for x in apart), {}
     yield from _into_outs(function, apart, (count,))
 
