@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import drevo
 from drevo.control import optimise
@@ -143,11 +144,50 @@ def test_limits_of_efforts_hold_and_the_rest_is_least(pendulum: drevo.Robot) -> 
 
 
 def test_limits_of_states_hold(pendulum: drevo.Robot) -> None:
+    """And the cost is the least that SciPy finds under them; from outside and from gaps too."""
     free = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch)
     most = 0.5 * np.abs(free.v).max()
-    s = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, {"v": most, "q": (-9.0, 0.4001)}, touch)
-    assert s.converged and np.abs(s.v).max() <= most + 1e-6 and s.q.max() <= 0.4001 + 1e-6
-    assert s.cost >= free.cost
+    limits = {"v": most, "q": (-9.0, 0.4001)}
+    s = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, limits, touch)
+    assert s.converged and np.abs(s.v).max() <= most + 1e-9 and s.q.max() <= 0.4001 + 1e-9
+
+    def inside(tau: Array) -> Array:
+        q, v = stepped(pendulum, s, tau.reshape(s.tau.shape))
+        return np.concatenate([most - v[1:].ravel(), most + v[1:].ravel(), 0.4001 - q[1:].ravel()])
+
+    found = minimize(lambda x: total(pendulum, s, x.reshape(s.tau.shape)), free.tau.ravel(), method="SLSQP",
+                     constraints={"type": "ineq", "fun": inside}, options={"ftol": 1e-9})  # fmt: skip
+    assert found.success and abs(found.fun - s.cost) <= 1e-5 * s.cost and s.cost > free.cost
+    gaps = {"q": np.linspace([0.3, 0.4], [1.5, -1.0], 13)}
+    far = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, limits, touch, guess=gaps)
+    assert far.converged and abs(far.cost - s.cost) <= 1e-6 * s.cost
+    outside = optimise(pendulum, reach, [0.3, 0.4], [0.0, 2.0 * most], 12, DT, {"v": most}, touch)
+    assert outside.converged and np.abs(outside.v[1:]).max() <= most + 1e-9
+    again = s.again([0.301, 0.399], [0.0, 0.1], iterations=20)
+    assert again.converged and np.abs(again.v).max() <= most + 1e-9
+    lost = optimise(
+        pendulum, reach, [0.3, 0.4], [0.0, 9.0], 12, DT, {"v": most, "tau": 1e-3}, touch, iterations=20
+    )
+    assert not lost.converged and "the gaps between knots are" in lost.reason
+
+
+def test_limits_of_a_floating_base(leg: drevo.Robot) -> None:
+    """Its place is in world axes, its rates in its own."""
+    foot = {"link": "leg2", "point": (0, 0, -0.3), "rows": 3}
+    q0 = leg.integrate(leg.neutral(), [0, 0, 0.55, 0, 0, 0.4, 0.0, 0.5, -0.9])
+
+    def cost(pose: Any, q: Any, v: Any, tau: Any, t: Any) -> Any:
+        return 1e-4 * sum(x * x for x in tau)
+
+    def up(pose: Any, q: Any, v: Any) -> Any:
+        return 5.0 * (q[2] - 0.7) ** 2 + 0.1 * sum(x * x for x in v)
+
+    free = np.full(10, np.inf)
+    high, low = free.copy(), -free
+    high[2], low[0] = 0.56, -0.002
+    s = optimise(leg, cost, q0, np.zeros(9), 9, 0.02, {"q": (low, high)}, up, contacts=[foot])
+    assert s.converged and s.iterations < 40 and 0.559 < s.q[:, 2].max() <= 0.56 + 1e-9
+    assert -0.002 - 1e-9 <= s.q[:, 0].min() < -0.0015
 
 
 def test_a_floating_base_is_expanded_on_its_tangent_space(leg: drevo.Robot) -> None:
@@ -222,6 +262,12 @@ def test_of_several_starts_the_best_is_given(pendulum: drevo.Robot) -> None:
     s = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch, starts=starts)
     alone = [optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch, guess=x) for x in starts]
     assert s.converged and s.cost <= min(x.cost for x in alone if x.converged) * (1.0 + 1e-9)
+    side_by_side = optimise(
+        pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch, starts=starts, threads=2
+    )
+    assert np.array_equal(side_by_side.tau, s.tau)
+    costs = sorted(x.cost for x in alone)
+    assert np.allclose([x.cost for x in (s, *s.others)], costs) and len(side_by_side.others) == 2
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from typing import Any
 
@@ -33,35 +34,26 @@ from .shooting.given import (
     phases_given,
     refuse_redundant,
 )
+from .shooting.limits import StateLimits
 from .shooting.problem import Shooting, ShootingTask
-from .shooting.solver import WEIGHT, Progress, Solver, limit_excess, raise_multipliers
+from .shooting.solver import Progress, Solver
 from .tracking import Tracker
 
 HESSIANS = ("gauss-newton", "exact")
-KEPT = 1e-6  # rad, m and their rates: what limits of q and v may be passed by
-ROUNDS = 25  # of the multipliers of limits
+KEPT = 1e-6  # rad, m and their rates: what limits of q and v may be passed by unsaid
 
 
 class Planner:
     """A problem made ready: from any state, again and again."""
 
     def __init__(self, task: ShootingTask, dt: float, q0: Array, limits: MotionLimits, tolerance: float) -> None:
-        self.task, self.dt, self.limits, self.tolerance = task, dt, limits, tolerance
+        self.task, self.dt, self.given, self.tolerance = task, dt, limits, tolerance
         self.shooting = Shooting(task, dt, q0)
-        self.solver = Solver(self.shooting, tolerance)
         x, driven = self.shooting.x, list(task.shape.driven)
+        self.limits = StateLimits(x, limits) if limits.of_states else None
+        self.solver = Solver(self.shooting, tolerance, self.limits)
         for name, side in zip(("low", "high"), limits.tau):
             x.part(name)[...] = np.clip(side[driven], -1e100, 1e100)
-        self.count = task.shape.limited.size
-        if self.count:
-            x.limits[:, : 2 * self.count] = np.concatenate(limits.bounds)
-        self.free_limits()
-
-    def free_limits(self) -> None:
-        """Limits of the state press on nothing yet."""
-        if self.count:
-            self.shooting.x.limits[:, 2 * self.count : -1] = 0.0
-            self.shooting.x.limits[:, -1] = WEIGHT
 
     def begin(self, q0: Array, v0: Array, guess: Guess) -> None:
         """A first guess: what is not given stays where it begins, held as far as the drives can."""
@@ -89,46 +81,28 @@ class Planner:
             at += count
         return out
 
-    def best(self, q0: Array, v0: Array, guesses: Sequence[Guess], iterations: int, t0: float) -> OptimalMotion:
-        """Of what the guesses lead to; what converged comes before what did not."""
-        found, lost = list[OptimalMotion](), list[NumericsError]()
+    def tried(self, q0: Array, v0: Array, guesses: Sequence[Guess], iterations: int, t0: float) -> list[Attempt]:
+        """What the guesses lead to, one after the other."""
+        out = list[Attempt]()
+        self.shooting.x.set_time(t0)
         for guess in guesses:
-            self.free_limits()
             self.begin(q0, v0, guess)
             try:
-                found.append(_solution(self, self.solve(iterations), t0))
+                out.append(_solution(self, self.solve(iterations), t0))
             except NumericsError as error:
-                lost.append(error)
-        if not found:
-            raise lost[0]
-        return min(found, key=lambda s: (not s.converged, s.cost))
+                out.append(error)
+        return out
 
-    def solve(self, iterations: int) -> Progress:
-        """Steps, and rounds of multipliers where states have limits."""
-        self.solver.start()
+    def solve(self, iterations: int, kept: Array | None = None) -> Progress:
+        """At most so many steps from the trajectory as it stands."""
+        self.solver.start(kept)
         p = self.solver.run(iterations)
-        if not self.count:
-            return p
-        worst = np.inf
-        for _ in range(ROUNDS):
-            if not p.converged or len(p.cost) > iterations:
-                return p
-            if float(limit_excess(self.shooting).max()) <= KEPT:
-                return p
-            worst = raise_multipliers(self.shooting, worst)
-            self.solver.start()
-            more = self.solver.run(iterations - len(p.cost) + 1)
-            p = Progress(
-                p.cost + more.cost[1:],
-                p.gaps + more.gaps[1:],
-                p.lengths + more.lengths,
-                more.reason,
-                more.converged,
-            )
-        p.converged = False
-        p.reason = (
-            f"limits of the state are passed by {limit_excess(self.shooting).max():.3g} after {ROUNDS} rounds"
-        )
+        if self.limits and not p.converged:
+            over, gaps = max(0.0, float(-self.limits.d.min())), self.solver.open
+            if max(over, gaps) > KEPT:
+                p.reason += (
+                    f"; limits of the state are passed by {over:.3g}, the gaps between knots are {gaps:.3g}"
+                )
         return p
 
 
@@ -157,14 +131,16 @@ class OptimalMotion(Pictured):
     t0: float
     driven: Array
     planner: Planner = field(repr=False)
-    multipliers: Array = field(repr=False)
+    multipliers: Array | None = field(default=None, repr=False)
+    others: tuple[OptimalMotion, ...] = field(default=(), repr=False)
 
     def again(self, q0: ArrayLike, v0: ArrayLike, iterations: int = 1) -> OptimalMotion:
         """The problem from another state, begun with this solution: q0 (nq,), v0 (nv,); few iterations serve
         model-predictive control. Raises InputError, NumericsError."""
         x, u = _start(self.planner.task.robot, q0, v0)
         self.resume(x, u)
-        return _solution(self.planner, self.planner.solve(whole(f"{WHO}: iterations", iterations)), self.t0)
+        most = whole(f"{WHO}: iterations", iterations)
+        return _solution(self.planner, self.planner.solve(most, self.multipliers), self.t0)
 
     def resume(self, q0: Array, v0: Array) -> None:
         """The planner stands where this solution does, at another first state."""
@@ -174,16 +150,16 @@ class OptimalMotion(Pictured):
         x.q[0], x.v[0] = q0, v0
         x.u[...] = self.tau[:, x.driven]
         x.set_time(self.t0)
-        x.limits[...] = self.multipliers
 
     def shifted(self, knots: int = 1) -> OptimalMotion:
         """The same motion some knots later, its last knot repeated: what `again` begins with at a next sample."""
         k = whole(f"{WHO}: shifted: knots", knots, 0, len(self.tau))
         late, held = np.arange(len(self.q)) + k, np.arange(len(self.tau)) + k
         late, held = np.minimum(late, len(self.q) - 1), np.minimum(held, len(self.tau) - 1)
+        kept = None if self.multipliers is None else self.multipliers[late]
         return replace(
-            self, q=self.q[late], v=self.v[late], tau=self.tau[held], gains=self.gains[held],
-            multipliers=self.multipliers[late], t0=self.t0 + k * self.dt,
+            self, q=self.q[late], v=self.v[late], tau=self.tau[held], gains=self.gains[held], multipliers=kept,
+            t0=self.t0 + k * self.dt, others=(),
         )  # fmt: skip
 
     def law(self) -> Tracker:
@@ -209,6 +185,18 @@ class OptimalMotion(Pictured):
         return Figure(f"least cost: {self.cost:.6g}, {self.reason}", panels, 2, "t, s; iterations")
 
 
+Attempt = OptimalMotion | NumericsError
+
+
+def _best(found: Sequence[Attempt]) -> OptimalMotion:
+    """The best with the others; what converged comes before what did not."""
+    motions = [x for x in found if isinstance(x, OptimalMotion)]
+    if not motions:
+        raise next(x for x in found if isinstance(x, NumericsError))
+    first, *others = sorted(motions, key=lambda s: (not s.converged, s.cost))
+    return replace(first, others=tuple(others)) if others else first
+
+
 def _start(robot: Dynamics, q0: ArrayLike, v0: ArrayLike) -> tuple[Array, Array]:
     x, u = state(robot.model, WHO, q0=q0, v0=v0)
     for name, y, n in (("q0", x, robot.nq), ("v0", u, robot.nv)):
@@ -228,7 +216,8 @@ def _solution(planner: Planner, p: Progress, t0: float) -> OptimalMotion:
     driven = np.isin(np.arange(n), x.driven)
     return OptimalMotion(
         x.q.copy(), x.v.copy(), tau, p.cost[-1], len(p.cost) - 1, gains, np.array(p.cost), np.array(p.gaps),
-        np.array(p.lengths), p.converged, p.reason, planner.dt, t0, driven, planner, x.limits.copy(),
+        np.array(p.lengths), p.converged, p.reason, planner.dt, t0, driven, planner,
+        planner.limits.multipliers if planner.limits else None,
     )  # fmt: skip
 
 
@@ -247,6 +236,7 @@ def optimise(
     actuated: Sequence[str] | None = None,
     guess: ArrayLike | Mapping[str, ArrayLike] | None = None,
     starts: Sequence[Any] | None = None,
+    threads: int = 1,
     hessian: str = "gauss-newton",
     iterations: int = 300,
     tolerance: float = 1e-10,
@@ -258,11 +248,12 @@ def optimise(
     pose(link) is a link's 4x4 pose. They are traced and differentiated: of a sum of squares Gauss and Newton's
     Hessian is taken, of the rest the exact one; hessian="exact" takes it of all. v1 = v + dt a, q1 = q (+) dt v1.
     limits: {"tau": .., "q": .., "v": ..}, each a number or (n,) for both sides, or a pair (lower, upper); those of
-    tau hold exactly, those of q and v to 1e-6. contacts: one list as in constrained_dynamics, or phases
-    [(knots, list), ..]; constraints hold throughout. actuated: joints with a drive, all but a floating base's by
-    default. guess: efforts (N, nv), or a mapping of "q", "v", "tau"; states may have gaps, which are closed.
-    starts: several guesses, of which the motion of least cost is given. tolerance: of the cost, relative, below
-    which nothing is left to gain. Raises InputError, NumericsError.
+    tau hold exactly, those of q and v, from the second knot on, to 1e-9. contacts: one list as in
+    constrained_dynamics, or phases [(knots, list), ..]; constraints hold throughout. actuated: joints with a
+    drive, all but a floating base's by default. guess: efforts (N, nv), or a mapping of "q", "v", "tau"; states
+    may have gaps, which are closed. starts: several guesses, on so many threads: the motion of least cost is
+    given, the rest is in its `others`. tolerance: of the cost, relative, below which nothing is left to gain.
+    Raises InputError, NumericsError.
     """
     expect_robot(robot, WHO)
     callable_given(f"{WHO}: cost", cost, "as cost(pose, q, v, tau, t)")
@@ -280,9 +271,11 @@ def optimise(
     if not driven:
         raise InputError(f"{WHO}: no joint has a drive; name at least one in actuated")
     boxed = bool(np.isfinite(np.concatenate([side[list(driven)] for side in bounds.tau])).any())
-    shape = CostShape(driven, bounds.limited, target_of(Spec()).lanes)
+    shape = CostShape(driven, target_of(Spec()).lanes)
     refuse_redundant(phases, x, u)
     task = ShootingTask(robot, phases, Cost(cost, False, exact), Cost(terminal, True, exact), shape, boxed)
-    planner = Planner(task, step, x, bounds, small)
-    planner.shooting.x.set_time(time)
-    return planner.best(x, u, guesses, most, time)
+    count = min(len(guesses), whole(f"{WHO}: threads", threads, 1, MOST))
+    planners = [Planner(task, step, x, bounds, small) for _ in range(count)]
+    with ThreadPoolExecutor(count) as pool:  # compiled code runs without the lock of the interpreter
+        runs = [pool.submit(p.tried, x, u, guesses[k::count], most, time) for k, p in enumerate(planners)]
+        return _best([found for run in runs for found in run.result()])

@@ -20,39 +20,12 @@ from ...constrained.functions import call_traced, short
 from ...errors import InputError
 from ...mechanics.algorithms.displacements import displaced, variables
 from ...mechanics.algorithms.kinematics import pose
-from ...mechanics.scalar import Scalar, Vector, is_zero, maximum
+from ...mechanics.scalar import Scalar, Vector, is_zero
 from ...mechanics.tree import Context, Tree
 from ...model.description import Model
 from ...model.messages import did_you_mean
 
 CostFunction = Callable[..., Scalar]
-
-
-class Limited(NamedTuple):
-    """Coordinates and rates with limits, by their places in q and v."""
-
-    q: tuple[int, ...] = ()
-    v: tuple[int, ...] = ()
-
-    @property
-    def size(self) -> int:
-        return len(self.q) + len(self.v)
-
-    @property
-    def numbers(self) -> int:
-        """Of what a knot holds of them: lower and upper bounds, their multipliers, the weight."""
-        return 4 * self.size + 1 if self.size else 0
-
-    def penalty(self, q: Vector, v: Vector, given: Vector) -> Scalar:
-        """The sum of (max(0, l + w c)^2 - l^2) / 2 w over both sides: an augmented Lagrangian (Bertsekas 1982)."""
-        if not self.size:
-            return 0.0
-        n, weight, total = self.size, given[-1], 0.0
-        for k, x in enumerate([q[i] for i in self.q] + [v[i] for i in self.v]):
-            for c, at in ((given[k] - x, 2 * n + k), (x - given[n + k], 3 * n + k)):
-                push = maximum(given[at] + weight * c, 0.0)
-                total = total + (push * push - given[at] * given[at])
-        return total * (0.5 / weight)
 
 
 class Cost(NamedTuple):
@@ -182,10 +155,9 @@ def expansion(
 
 
 class CostShape(NamedTuple):
-    """What its expansions look like: driven rates, limits, numbers in whole vectors."""
+    """What its expansions look like: driven rates, numbers in whole vectors."""
 
     driven: tuple[int, ...]
-    limited: Limited
     lanes: int
 
     def padded(self, n: int) -> int:
@@ -193,20 +165,19 @@ class CostShape(NamedTuple):
 
 
 def expansion_program(model: Model, cost: Cost, shape: CostShape) -> Program:
-    """(q, v, tau, time, limits) -> [l_xx | l_x], [l_ux | l_u], l_uu, times dt, in rows of whole vectors; time: t
-    and dt. Of a terminal cost (q, v, limits) -> [l_xx | l_x]."""
+    """(q, v, tau, time) -> [l_xx | l_x], [l_ux | l_u], l_uu, times dt, in rows of whole vectors; time: t, dt. Of a
+    terminal cost (q, v) -> [l_xx | l_x]."""
     t = Tracer("expansion", model)
     n, tree = model.nv, t.tree
     q, v = t.input("q", model.nq), t.input("v", n)
     tau = [] if cost.terminal else t.input("tau", n)
     time = [0.0, 1.0] if cost.terminal else t.input("time", 2)
-    limits = t.input("limits", shape.limited.numbers) if shape.limited.size else []
     d = unknowns(t.graph, "d", n)
     at = displaced(tree, q, d, 2)
     driven = () if cost.terminal else shape.driven
     held = [x if i in driven else 0.0 for i, x in enumerate(tau)]
     by = [*variables(tree, q, d), *v, *(tau[i] for i in driven)]
-    total = cost.value(tree, at, v, held, time[0]) * time[1] + shape.limited.penalty(at, v, limits)
+    total = cost.value(tree, at, v, held, time[0]) * time[1]
     gradient, hessian = expansion(t.graph, total, by, cost.exact)
     k, wide, narrow = 2 * n, shape.padded(2 * n + 1), shape.padded(len(driven))
 
@@ -225,10 +196,9 @@ def expansion_program(model: Model, cost: Cost, shape: CostShape) -> Program:
     return t.program(quantity="expansion")
 
 
-def value_program(model: Model, cost: Cost, limited: Limited) -> Program:
-    """The terminal cost of (q, v, limits)."""
+def value_program(model: Model, cost: Cost) -> Program:
+    """The terminal cost of (q, v)."""
     t = Tracer("terminal", model)
     q, v = t.input("q", model.nq), t.input("v", model.nv)
-    limits = t.input("limits", limited.numbers) if limited.size else []
-    t.output("value", cost.value(t.tree, q, v) + limited.penalty(q, v, limits), ())
+    t.output("value", cost.value(t.tree, q, v), ())
     return t.program(quantity="terminal cost")

@@ -14,7 +14,6 @@ from ...errors import InputError, shown
 from ...io.given import Array, numbers, whole
 from ...mechanics.configuration import state
 from ...model.dynamics import Dynamics
-from .cost import Limited
 
 WHO = "optimise"
 MOST = 1_000_000  # knots
@@ -29,19 +28,9 @@ class MotionLimits(NamedTuple):
     v: tuple[Array, Array]
 
     @property
-    def limited(self) -> Limited:
-        """Coordinates and rates with a limit."""
-        places = (np.flatnonzero(np.isfinite(low) | np.isfinite(high)).tolist() for low, high in (self.q, self.v))
-        return Limited(*map(tuple, places))
-
-    @property
-    def bounds(self) -> tuple[Array, Array]:
-        """Those of what is limited, in its order."""
-        limited, out = self.limited, []
-        for side in (0, 1):
-            found = np.concatenate([self.q[side][list(limited.q)], self.v[side][list(limited.v)]])
-            out.append(np.clip(found, -UNBOUND, UNBOUND))
-        return out[0], out[1]
+    def of_states(self) -> bool:
+        """Whether anything but efforts has a limit."""
+        return bool(np.isfinite(np.concatenate([*self.q, *self.v])).any())
 
 
 def limits_given(robot: Dynamics, given: Any) -> MotionLimits:

@@ -10,7 +10,7 @@ SPARE = 8  # numbers behind the gains, which whole vectors may write over
 FIELDS = (
     "knots", "first", "lanes", "dt", "ureg", "xreg", "open", "gain", "bend", "work",
     "A", "A_step", "B", "B_step", "H", "H_step", "R", "R_step", "U", "U_step", "T_q", "T_v", "T_step", "final",
-    "record", "record_step", "q", "v", "u", "cost", "alpha", "arena", "pointers", "strides",
+    "record", "record_step", "path", "q", "v", "u", "cost", "alpha", "arena", "pointers", "strides",
 )  # fmt: skip
 DOUBLES = ("dt", "ureg", "xreg", "gain", "bend")
 INTEGERS = (
@@ -20,19 +20,18 @@ INTEGERS = (
 
 class KnotRecord(NamedTuple):
     """Where the numbers of a knot stand: the gains K (m, 2 n), the step k of the inputs, the gap to the next knot,
-    the point of the reference, bounds of the inputs, time and step, and what limits of the state take."""
+    the point of the reference, bounds of the inputs, time and step."""
 
     nq: int
     n: int
     m: int
-    limits: int
 
     @property
     def parts(self) -> dict[str, slice]:
         n, m = self.n, self.m
         sizes = {
             "K": 2 * n * m, "spare": SPARE, "k": m, "gap": 2 * n, "q": self.nq, "v": n, "u": m,
-            "low": m, "high": m, "time": 1, "dt": 1, "limits": self.limits,
+            "low": m, "high": m, "time": 1, "dt": 1,
         }  # fmt: skip
         out, at = {}, 0
         for name, size in sizes.items():
@@ -41,7 +40,7 @@ class KnotRecord(NamedTuple):
 
     @property
     def size(self) -> int:
-        return int(self.parts["limits"].stop)
+        return int(self.parts["dt"].stop)
 
 
 class KnotFields(Fields):

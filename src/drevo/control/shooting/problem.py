@@ -72,8 +72,7 @@ class StepCode:
 
 
 def record_of(task: ShootingTask) -> KnotRecord:
-    robot, shape = task.robot, task.shape
-    return KnotRecord(robot.nq, robot.nv, len(shape.driven), shape.limited.numbers)
+    return KnotRecord(task.robot.nq, task.robot.nv, len(task.shape.driven))
 
 
 def sweep_shape(task: ShootingTask) -> KnotSizes:
@@ -98,11 +97,11 @@ class KnotArrays:
 
     def __init__(self, task: ShootingTask, dt: float, q0: Array) -> None:
         robot, N, shape, record = task.robot, task.knots, task.shape, record_of(task)
-        nq, n, m, limits = robot.nq, robot.nv, len(shape.driven), shape.limited.numbers
+        nq, n, m = robot.nq, robot.nv, len(shape.driven)
         wide, narrow = shape.padded(2 * n + 1), shape.padded(m)
         self.task, self.parts, self.driven = task, record.parts, np.array(shape.driven, np.intp)
         self.q, self.v, self.u, self.tau = _zeros(N + 1, nq), _zeros(N + 1, n), _zeros(N, m), _zeros(N, n)
-        self.records, self.time, self.limits = _zeros(N, record.size), _zeros(N, 2), _zeros(N + 1, limits)
+        self.records, self.time, self.path = _zeros(N, record.size), _zeros(N, 2), _zeros(N + 1, 2 * n)
         self.xx, self.ux, self.uu = _zeros(N, 2 * n, wide), _zeros(N, m, wide), _zeros(N, m, narrow)
         self.final = _zeros(2 * n, wide)
         self.work = _zeros(Areas(sweep_shape(task), shape.lanes).total)
@@ -127,8 +126,6 @@ class KnotArrays:
     def refer(self) -> None:
         """The records' reference is the trajectory of now."""
         self.part("q")[...], self.part("v")[...], self.part("u")[...] = self.q[:-1], self.v[:-1], self.u
-        if self.limits.size:
-            self.part("limits")[...] = self.limits[:-1]
         self.tau[:, self.driven] = self.u
 
     def close(self) -> None:
@@ -201,7 +198,7 @@ class PhaseCode:
         self.set(A=base, B=base + one * 2 * n * n, A_step=width, B_step=width)
         for name, block in zip("HRU", (x.xx, x.ux, x.uu)):
             self.set(**{name: block, f"{name}_step": block[0].size})
-        self.set(T_q=x.turn[0], T_v=x.turn[1], T_step=x.turn[0].shape[1], alpha=x.alpha)
+        self.set(T_q=x.turn[0], T_v=x.turn[1], T_step=x.turn[0].shape[1], alpha=x.alpha, path=x.path)
         self.set(**dict(zip(("q", "v", "u", "cost"), x.tried)))
 
     def backward(self, reg: float, open_: bool, last: bool) -> int:
@@ -262,7 +259,7 @@ class Shooting:
         self.phases = [PhaseCode(x, *run) for run in runs_of(task)]
         self.expand = _compiled(robot, partial(expansion_program, model, task.cost, shape))
         self.expand_final = _compiled(robot, partial(expansion_program, model, task.terminal, shape))
-        self.value = _compiled(robot, partial(value_program, model, task.terminal, shape.limited))
+        self.value = _compiled(robot, partial(value_program, model, task.terminal))
         turning = sweep_shape(task).turning
         self.turning = _compiled(robot, partial(turning_program, model, turning)) if turning else None
 
@@ -271,9 +268,8 @@ class Shooting:
         x = self.x
         for phase in self.phases:
             phase.derive()
-        limits = (x.limits[:-1],) if x.limits.size else ()
-        self.expand(x.q[:-1], x.v[:-1], x.tau, x.time, *limits, (x.xx, x.ux, x.uu))
-        self.expand_final(x.q[-1], x.v[-1], *(x.limits[-1:] if x.limits.size else ()), x.final)
+        self.expand(x.q[:-1], x.v[:-1], x.tau, x.time, (x.xx, x.ux, x.uu))
+        self.expand_final(x.q[-1], x.v[-1], x.final)
         if self.turning is not None:
             self.turning(x.dt * (x.v[1:] + x.gap[:, x.v.shape[1] :]), x.turn)
 
@@ -291,13 +287,14 @@ class Shooting:
         return sum(p.sum_of("gain") for p in self.phases), sum(p.sum_of("bend") for p in self.phases)
 
     def predicted(self) -> float:
-        """The slope of the cost along the whole step, gaps and all."""
+        """The slope of the cost along the whole step, gaps and all; the displacements are in `path`."""
         x, n = self.x, self.task.robot.nv
         at = Areas(sweep_shape(self.task), self.task.shape.lanes).at["dx"]
         dx = x.work[at : at + 2 * n]
         dx[...] = 0.0
         for phase in self.phases:
             phase.predict()
+        x.path[-1] = dx
         return sum(phase.sum_of("gain") for phase in self.phases) + float(x.final[:, 2 * n] @ dx)
 
     def rollout(self) -> Array:
@@ -310,7 +307,7 @@ class Shooting:
         return total
 
     def _final(self, q: Array, v: Array) -> Array:
-        found: Array = self.value(q, v, *((self.x.limits[-1],) if self.x.limits.size else ()))
+        found: Array = self.value(q, v)
         return found
 
     def shoot(self) -> float:

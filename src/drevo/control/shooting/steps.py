@@ -43,7 +43,7 @@ def knot_program(model: Model, phase: HeldBy, cost: Cost, shape: CostShape, boxe
     t = Tracer("step", model, acting=phase.acts)
     tree, n, m = t.tree, model.nv, len(shape.driven)
     q, v, (alpha,) = t.input("q", model.nq), t.input("v", n), t.input("alpha", 1)
-    record = KnotRecord(model.nq, n, m, shape.limited.numbers)
+    record = KnotRecord(model.nq, n, m)
     numbers = t.input("record", record.size)
     at = {name: numbers[part] for name, part in record.parts.items()}
     off = [*logarithm(model.runs, at["q"], q), *(x - y for x, y in zip(v, at["v"]))]
@@ -67,8 +67,7 @@ def knot_program(model: Model, phase: HeldBy, cost: Cost, shape: CostShape, boxe
     t.output("q1", exponential(model.runs, q1, gap[:n]))
     t.output("v1", [x + y for x, y in zip(v1, gap[n:])])
     t.output("u", u)
-    total = cost.value(tree, q, before, tau, time) * dt + shape.limited.penalty(q, before, at["limits"])
-    t.output("cost", [total])
+    t.output("cost", [cost.value(tree, q, before, tau, time) * dt])
     return t.program(quantity="step")
 
 

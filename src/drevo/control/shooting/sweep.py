@@ -245,7 +245,7 @@ class Sweep:
 
 class Prediction:
     """void @predict(state): the whole step through the linear models, gaps and all; `gain` is the slope of the
-    cost along it, but for the terminal one's. It goes on from the displacement that an earlier phase left."""
+    cost along it, but for the terminal one's, `path` the displacements. It goes on where the last phase ended."""
 
     def __init__(self, sweep: Sweep, m: Module) -> None:
         self.d, self.s, self.record, self.wide = sweep.d, sweep.s, sweep.record, sweep.areas.x
@@ -260,6 +260,8 @@ class Prediction:
     def knot(self, k: Value, total: Value) -> Value:
         f, d, g, n, m, wide = self.f, self.d, self.given, self.s.n, self.s.m, self.wide
         record, A, B = g.record.at(k * g.record_step), g.A.at(k * g.A_step), g.B.at(k * g.B_step)
+        with f.loop(2 * n, some=True) as i:
+            g.path.at(k * (2 * n) + i.i).store(self.x.at(i.i).load())
         with f.loop(m, some=True, sum=total) as s:
             step = record.at(s.i + self.record["k"].start).load() - d.dot(record.at(s.i * (2 * n)), self.x, 2 * n)
             self.u.at(s.i).store(step)
