@@ -81,9 +81,11 @@ class Planner:
             at += count
         return out
 
-    def tried(self, q0: Array, v0: Array, guesses: Sequence[Guess], iterations: int, t0: float) -> list[Attempt]:
+    def tried(
+        self, q0: Array, v0: Array, guesses: Sequence[Guess], iterations: int, t0: float
+    ) -> list[StartOutcome]:
         """What the guesses lead to, one after the other."""
-        out = list[Attempt]()
+        out = list[StartOutcome]()
         self.shooting.x.set_time(t0)
         for guess in guesses:
             self.begin(q0, v0, guess)
@@ -185,10 +187,10 @@ class OptimalMotion(Pictured):
         return Figure(f"least cost: {self.cost:.6g}, {self.reason}", panels, 2, "t, s; iterations")
 
 
-Attempt = OptimalMotion | NumericsError
+StartOutcome = OptimalMotion | NumericsError
 
 
-def _best(found: Sequence[Attempt]) -> OptimalMotion:
+def _best(found: Sequence[StartOutcome]) -> OptimalMotion:
     """The best with the others; what converged comes before what did not."""
     motions = [x for x in found if isinstance(x, OptimalMotion)]
     if not motions:
