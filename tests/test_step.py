@@ -193,3 +193,26 @@ def test_steps_that_are_too_long_end_in_a_sentence_or_a_number() -> None:
             assert np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(residual).all()
     except drevo.NumericsError:
         pass
+
+
+def test_a_medium_drags_as_mujocos_does() -> None:
+    """A box, and a body of skew inertia that it carries; the warning says that all else leaves the medium out."""
+    mujoco = pytest.importorskip("mujoco")
+    text = """<mujoco><option density="30" viscosity=".4" timestep=".005"/><worldbody><body>
+      <freejoint/><geom type="box" size=".2 .1 .05" euler="10 20 30"/>
+      <body pos=".2 0 0"><joint axis="0 1 1"/>
+       <inertial pos=".1 .02 0" mass="2" fullinertia=".05 .07 .09 .01 .005 -.008"/>
+      </body></body></worldbody></mujoco>"""
+    with pytest.warns(drevo.DrevoWarning, match="density, viscosity"):
+        r = drevo.load(text)
+    m: Any = mujoco.MjModel.from_xml_string(text)
+    d, rng = mujoco.MjData(m), np.random.default_rng(0)
+    q, v = r.random(rng), rng.normal(0.0, 2.0, r.nv)
+    turn = r.pose(q, r.model.links[1].name)[:3, :3]
+    d.qpos[:], d.qvel[:] = [*q[:3], q[6], *q[3:6], q[7]], [*turn @ v[:3], *v[3:]]
+    mujoco.mj_step(m, d)
+    found = drevo.compile(r, "step", dt=0.005, ground=None)(q, v, np.zeros(r.nv))
+    assert found.q1[[0, 1, 2, 6, 3, 4, 5, 7]] == pytest.approx(d.qpos, abs=1e-14)
+    assert found.v1[3:] == pytest.approx(d.qvel[3:], rel=1e-12)
+    with pytest.raises(drevo.InputError, match="which implicitfast does not know"):
+        drevo.compile(r, "step", dt=0.005, ground=None, method="implicitfast")

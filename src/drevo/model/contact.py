@@ -123,13 +123,23 @@ LINK_SENSORS = (
 @concise
 @dataclass(frozen=True, slots=True)
 class Stepping:
-    """How a file's simulator steps: seconds, the integrator, the friction cone and how stiff friction is in it."""
+    """How a file's simulator steps: seconds, the integrator, the friction cone and how stiff friction is in it.
+
+    density, viscosity: of what the links move in, kg/m^3 and Pa s.
+    """
 
     timestep: float = 0.002
     integrator: str = "Euler"  # of INTEGRATORS
     cone: str = "pyramidal"  # of CONES
     impratio: float = 1.0
     disabled: tuple[str, ...] = ()  # flags of MJCF that are off: contact, limit, frictionloss, equality, ...
+    density: float = 0.0
+    viscosity: float = 0.0
+
+    @property
+    def medium(self) -> bool:
+        """Something flows around the links."""
+        return self.density > 0.0 or self.viscosity > 0.0
 
 
 USUAL_STEPPING = Stepping()

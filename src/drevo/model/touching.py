@@ -147,6 +147,8 @@ def _check_stepping(draft: Draft) -> None:
         f"the integrator {s.integrator!r}; known are {', '.join(INTEGRATORS)}": s.integrator not in INTEGRATORS,
         f"the cone {s.cone!r}; known are {', '.join(CONES)}": s.cone not in CONES,
         f"impratio {s.impratio:g}; it is positive": not 0.0 < s.impratio < math.inf,
+        f"the density {s.density:g}; it is not negative": not 0.0 <= s.density < math.inf,
+        f"the viscosity {s.viscosity:g}; it is not negative": not 0.0 <= s.viscosity < math.inf,
     }
     _say(draft, "the robot steps with", [fault for fault, wrong in faults.items() if wrong])
     count = sum(joint.nq for joint in draft.joints)

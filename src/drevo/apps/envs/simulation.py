@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
@@ -17,6 +18,7 @@ from ...io.packages import package
 from ...mechanics.scalar import Scalar, dot, maximum, minimum
 from ...model.contact import Actuator
 from ...model.description import Model
+from ...robot.face import Robot
 from ...robot.loading import load
 from ...simulate.contact.pairs import contact_candidates
 from ...simulate.contact.step import compile_step
@@ -35,7 +37,7 @@ class Simulation:
 
     def __init__(self, task: Task, threads: int = 1) -> None:
         skip, looks = task.skip, task.looks
-        self.robot = load(asset(task.source)) if isinstance(task.source, str) else task.source()
+        self.robot = _loaded(task.source) if isinstance(task.source, str) else task.source()
         self.model: Model = self.robot.model
         self.skip, self.threads = skip, threads
         stepping = self.model.stepping
@@ -173,6 +175,16 @@ def _cut(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
 def _bounds(ranges: Sequence[tuple[float, float] | None]) -> tuple[Array, Array]:
     found = np.array([x or (-np.inf, np.inf) for x in ranges]).reshape(-1, 2)
     return found[:, 0], found[:, 1]
+
+
+def _loaded(name: str) -> Robot:
+    """Of a file of gymnasium's. That other quantities leave out what a robot swims in is no matter here."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        robot = load(asset(name))
+    for x in told if not robot.model.stepping.medium else ():
+        warnings.warn(x.message, stacklevel=2)
+    return robot
 
 
 def asset(name: str) -> Path:

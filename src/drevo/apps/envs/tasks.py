@@ -267,6 +267,10 @@ GYMNASIUM: dict[str, Task] = {
     "Walker2d-v5": Task(
         "walker2d_v5.xml", 4, 1000, _without_place(1, True), _running(_upright), {**HEALTHY, **WALKER}
     ),
+    "Swimmer-v5": Task(
+        "swimmer.xml", 4, 1000, _without_place(2, False), _running(None),
+        {**RUNNING, "ctrl_cost_weight": 1e-4, "reset_noise_scale": 0.1},
+    ),
     "InvertedPendulum-v5": Task(
         "inverted_pendulum.xml", 2, 1000, _without_place(0, False), _balanced, {"reset_noise_scale": 0.01}
     ),

@@ -144,5 +144,6 @@ def option_of(gravity: tuple[float, ...], stepping: Stepping) -> list[str]:
     return element(
         "option", flags, gravity=gravity, timestep=unless(stepping.timestep, 0.002),
         integrator=unless(stepping.integrator, "Euler"), cone=unless(stepping.cone, "pyramidal"),
-        impratio=unless(stepping.impratio, 1.0),
+        impratio=unless(stepping.impratio, 1.0), density=unless(stepping.density, 0.0),
+        viscosity=unless(stepping.viscosity, 0.0),
     )  # fmt: skip

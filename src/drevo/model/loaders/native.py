@@ -400,7 +400,7 @@ _READERS: dict[type, FieldReaders] = {
         "rotation": values.rotation,
     },
     Stepping: {
-        **{key: _any_number for key in ("timestep", "impratio")},
+        **{key: _any_number for key in ("timestep", "impratio", "density", "viscosity")},
         **{key: values.text for key in ("integrator", "cone")},
         "disabled": _each(values.text),
     },

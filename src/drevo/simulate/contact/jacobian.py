@@ -18,7 +18,8 @@ def comes_by_columns(e: Evaluation) -> bool:
     """Whether it does: of Euler's method, of places on the ground alone, and by the state alone."""
     problem = e.problem
     grounded = all(min(x.bodies) < 0 for x in problem.slots) and not any(e.crossing)
-    return problem.method == "euler" and not e.symbols and not e.tree.formulas and grounded
+    plain = not e.symbols and not e.tree.formulas and problem.medium is None
+    return problem.method == "euler" and plain and grounded
 
 
 def jacobian_program(e: Evaluation, fill: Callable[..., None]) -> Program:

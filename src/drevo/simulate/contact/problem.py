@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ...errors import InputError
 from ...mechanics.acting import offsets_of
@@ -11,6 +12,7 @@ from ...mechanics.algorithms.colliders import TINY
 from ...mechanics.scalar import Scalar, where
 from ...model.contact import JointSoftness
 from ...model.description import Joint, Model
+from .fluid import fluid_efforts
 from .ground import Uneven, ground_of
 from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
 from .soft import RowGroup, Softness
@@ -32,12 +34,19 @@ def soft_problem(
     floor, stepping = ground_of(ground), model.stepping
     if isinstance(floor, Uneven) and floor.friction:
         raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
-    standing = with_ground(model, "plane" if floor else None)
-    standing = standing if friction is None else with_friction(standing, friction)
-    places = contact_candidates(standing, floor)
+    places: Sequence[ContactCandidate] = ()
+    if not (stepping.medium and floor is None and all(x.kind == "plane" for x in model.geoms)):  # else it swims
+        standing = with_ground(model, "plane" if floor else None)
+        standing = standing if friction is None else with_friction(standing, friction)
+        places = contact_candidates(standing, floor)
     slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in places)
     rows: tuple[JointRow | CouplingRow, ...] = (*coupling_rows(model), *soft_joint_rows(model))
-    return SoftProblem(model, step, slots, rows, stepping.impratio, method, repeat)
+    if stepping.medium and method == "implicitfast":
+        raise InputError(
+            f"robot {model.name!r} moves in a medium, which implicitfast does not know: take euler or rk4"
+        )
+    medium = partial(fluid_efforts, model) if stepping.medium else None
+    return SoftProblem(model, step, slots, rows, stepping.impratio, method, repeat, medium=medium)
 
 
 def _slot(x: ContactCandidate, cone: str, impratio: float) -> Slot:

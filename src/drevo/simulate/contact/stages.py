@@ -82,6 +82,7 @@ class SoftProblem:
     repeat: int = 1
     last: bool = False  # the results tell of the last evaluation too
     parameters: tuple[str, ...] = ()
+    medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
 
 
 class PackedRows(NamedTuple):
@@ -243,12 +244,15 @@ class Evaluation:
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
         q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
-        self._dynamics(q, v, tau)
+        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+        columns = Columns(tree, poses)
+        drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
+        self._dynamics(q, v, [x + y for x, y in zip(tau, drag)])
         self.rows = [
             self._coupling(r, q, v) if isinstance(r, CouplingRow) else self._joint_row(r, q, v)
             for r in problem.rows
         ]
-        self._slots(dict(enumerate(body_poses(tree, q))) | {-1: WORLD}, v)
+        self._slots(poses, columns, v)
 
     @property
     def symbols(self) -> tuple[Parameter, ...]:
@@ -289,9 +293,8 @@ class Evaluation:
 
     # -- slots ----------------------------------------------------------------------------------------------
 
-    def _slots(self, poses: Poses, v: Vector) -> None:
+    def _slots(self, poses: Poses, columns: Columns, v: Vector) -> None:
         slots, graph = self.problem.slots, self.t.graph
-        columns = Columns(self.tree, poses)
         touches = [s.touch(poses) for s in slots]
         gaps = [x.dist - s.soft.margin for x, s in zip(touches, slots)]
         near = [s.near(poses) if s.near else gap for s, gap in zip(slots, gaps)]

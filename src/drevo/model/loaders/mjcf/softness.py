@@ -52,4 +52,5 @@ def read_stepping(file: File, option: Element) -> None:
         option.get("cone", "pyramidal"),
         reader.scalar(option, "impratio", 1.0),
         tuple(flag for flag in FLAGS if flag in file.flags.off),
+        *(reader.scalar(option, key, 0.0) if file.flags.passive else 0.0 for key in ("density", "viscosity")),
     )
