@@ -15,6 +15,7 @@ import pytest
 from program_cases import bits, make, state
 
 import drevo
+from drevo.codegen.runtime import native
 
 # -- arrays whose dtype is equal to NumPy's own, but another object ----------------------------------------
 
@@ -99,6 +100,19 @@ def test_methods_pickle() -> None:
     for x in (r.mass_matrix, drevo.load("two-arm-planar").mass_matrix, r.function("mass_matrix")):
         again = pickle.loads(pickle.dumps(x))  # noqa: S301
         assert bits(again(q)) == bits(want) and not isinstance(again, np.ndarray)
+
+
+def test_processes_that_a_pickle_goes_to_compile_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
+    sent = pickle.dumps(drevo.compile(drevo.load("two-arm-planar"), "bias"))
+
+    def refuse(*_: object) -> bytes:
+        raise AssertionError("compiled anew")
+
+    monkeypatch.setattr(native, "compile_text", refuse)
+    f = pickle.loads(sent)  # noqa: S301
+    x = np.zeros((9, *f.inputs[0][1]))
+    assert bits(f(x, x)[0]) == bits(f(x[0], x[0]))
 
 
 # -- forks while another thread compiles -------------------------------------------------------------------

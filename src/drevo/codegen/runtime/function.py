@@ -118,6 +118,7 @@ class Function:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.recipe is None:
             raise TypeError(f"{self.name}: this Function was not made by drevo.compile and cannot be pickled")
+        self.prepare()  # once here, in place of once in every process that the pickle goes to
         return self.recipe, ()
 
     @property
