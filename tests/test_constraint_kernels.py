@@ -29,7 +29,7 @@ from drevo.constrained.dynamics import accelerations
 from drevo.constrained.numbers import Numbered, pattern_of, with_numbers
 from drevo.constrained.prepared import prepared_set
 from drevo.constrained.solve import RANK, RankSplit, factor_of, matvec
-from drevo.constrained.terms import constraint_terms
+from drevo.constrained.terms import constraint_terms, held_at
 from drevo.robot.face import Robot
 
 Array = np.ndarray[Any, Any]
@@ -199,10 +199,30 @@ def test_calls_known_again(biped: Robot, monkeypatch: pytest.MonkeyPatch) -> Non
                 drevo.constrained.constrained_dynamics(r, q, v, tau, contacts=contacts, passive=False),
             ):
                 assert np.array_equal(found.a, other.a) and np.array_equal(found.reactions, other.reactions)
+    foot = sets[0][0]
+    for change in (
+        lambda: foot.update(point=(0.0, 0.0, 0.1)), lambda: foot.update(rows=6), lambda: foot.pop("rows"),
+        lambda: sets[0].append(dict(foot, link="left_foot")), lambda: sets[0].reverse(), lambda: sets[0].pop(),
+    ):  # fmt: skip
+        r.constrained_dynamics(q, v, tau, contacts=sets[0])
+        change()
+        assert_same(r.constrained_dynamics(q, v, tau, contacts=sets[0]), on_arrays(r, q, v, tau, contacts=sets[0]))
     method = pickle.loads(pickle.dumps(r.constrained_dynamics))  # noqa: S301
     assert np.array_equal(method(q, v, tau, contacts=sets[0]).a, r.constrained_dynamics(q, v, tau, sets[0]).a)
     monkeypatch.setenv("DREVO_CALLS", "ctypes")
     assert np.array_equal(drevo.Robot(r.model).constrained_dynamics(q, v, tau, contacts=sets[5]).a, found.a)
+
+
+def test_places_that_hold(biped: Robot) -> None:
+    """What a configuration says of contacts and welds is computed on arrays at first, then compiled: the same."""
+    q, _, _ = biped_states(biped, 3)
+    feet = [{"link": "right_foot", "point": (0.1, 0.0, -0.05), "rows": rows} for rows in (3, 6)]
+    weld = constraint.Weld("left_foot", (0.0, 0.1, 0.0), "torso", (0.2, 0.0, 0.0))
+    found = collection.collect(biped.model, feet, [weld])
+    first, *others = (held_at(biped, found, x) for x in (q, q, q[0]))
+    assert first.shape == (3, 3 + 12 + 9)
+    for x, y in zip(others, (first, first[0])):
+        assert x.shape == y.shape and np.abs(x - y).max() < SAME
 
 
 def test_what_known_calls_refuse(biped: Robot) -> None:

@@ -60,7 +60,7 @@ def remember(
     """So that the next such call is known; not where something that was asked may change unseen."""
     copy = copy_of(asked)
     if equal(copy, asked):
-        known_calls(robot, name).remember(copy, told, kernels, behind)
+        known_calls(robot, name).remember(copy, asked, told, kernels, behind)
 
 
 def copy_of(x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from ..mechanics.scalar import Scalar
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.description import Model
-from ..model.dynamics import Dynamics
+from ..model.dynamics import Dynamics, of_model
 from .collection import all_rows, is_lasting, labels
 from .constraint import Constraint, Contact, Weld
 from .large import LinkKinematics, by_loops
@@ -166,9 +167,22 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
     """The numbers for `anchored` where q (..., nq) says what is left open, (..., anchors)."""
     if not anchors(constraints):
         return np.zeros((*q.shape[:-1], 0))
-    flat, out = q.reshape(prod(q.shape[:-1]), q.shape[-1]), list[Scalar]()
-    k = _kinematics(robot, tuple(constraints), flat, np.zeros((len(flat), robot.nv)))
-    for c in constraints:
+    found = tuple(constraints)
+    uses = memoised(robot, ("held places", Numbered.of(found).signature), list[None])
+    uses.append(None)
+    if len(uses) > 1 and of_model(robot) and not by_loops(robot, found):  # once is sooner done than compiled
+        with suppress(NumericsError):
+            there: Array = _compiled_places(robot, found)(q, np.array(Numbered.of(found).numbers, float))
+            return there
+    flat = q.reshape(prod(q.shape[:-1]), q.shape[-1])
+    out = _places(_kinematics(robot, found, flat, np.zeros((len(flat), robot.nv))), found)
+    return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], len(out))
+
+
+def _places(k: Kinematics, found: tuple[Constraint, ...]) -> list[Scalar]:
+    """The same at a state."""
+    out = list[Scalar]()
+    for c in found:
         if isinstance(c, Contact) and (placeless(c) or turnless(c)):
             at = k.pose(c.link)
             if placeless(c):
@@ -178,4 +192,24 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
         elif isinstance(c, Weld) and turnless(c):
             a, b = (k.pose(link).R for link in c.links)
             out += [x for row in a.T.mul(b) for x in row]
-    return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], len(out))
+    return out
+
+
+def _compiled_places(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
+    """Of q and the numbers of all sets of this form."""
+
+    def make() -> Function:
+        pattern = pattern_of(found)
+        program = partial(places_program, robot.model, pattern)
+        return requested(robot, ("held places", pattern), program, lasting=all(map(is_lasting, pattern)))
+
+    return memoised(robot, ("held places compiled", Numbered.of(found).signature), make)
+
+
+def places_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
+    """The program of what `held_at` gives, with inputs q and the numbers of the set."""
+    t = Tracer("held_places", model)
+    (q,), numbers = t.state("q"), t.input("numbers", len(Numbered.of(pattern).numbers))
+    k = Kinematics(t.tree, q, [0.0] * model.nv)
+    t.output("places", _places(k, with_numbers(pattern, numbers)))
+    return t.program(quantity="held_places", formalism="newton_euler")

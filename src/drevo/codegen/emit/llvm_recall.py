@@ -1,8 +1,9 @@
 """The Python entry of a method whose calls are known again: where only the arrays differ from a call before, they
 go straight to the kernels of that call, and what these find into a new object.
 
-What is remembered of a call is a tuple: what was asked beside the arrays, members of the object that are known,
-the kernel, one that goes on from its results or None, and what kernels are given behind the arrays.
+What is remembered of a call is a tuple: what was asked beside the arrays, the dictionaries in those lists that
+need only be alike (or None), members of the object that are known, the kernel, one that goes on from its results
+or None, and what kernels are given behind the arrays.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ class Recall(NamedTuple):
         return self.arguments - self.arrays
 
     @property
+    def beside(self) -> int:
+        """Of what is remembered that which calls are compared with."""
+        return self.asked + len(self.alike)
+
+    @property
     def words(self) -> tuple[int, int, int, int]:
         """Where in the table the names begin, the defaults, and what is remembered; and where it ends."""
         names = len(RECALLED)
@@ -44,7 +50,11 @@ class _Recall(PythonEntry):
     def __init__(self, m: Module, r: Recall, layout: ObjectLayout) -> None:
         super().__init__(m, RECALLED, r.words[-1], r.arguments, layout)
         self.r = r
-        self.line = self.f.alloca(PTR, r.arrays + MORE)
+        self.line, self.pair, self.place = (
+            self.f.alloca(PTR, r.arrays + MORE),
+            self.f.alloca(PTR, 2),
+            self.f.alloca(I64),
+        )
 
     def item(self, members: Value, k: Value | int) -> Value:
         """Of a tuple."""
@@ -108,15 +118,52 @@ class _Recall(PythonEntry):
                     self.call("PyErr_Clear", VOID)
                 return answer.equals(1)
 
-            def test(same: Value = same, equal: Any = equal) -> Value:
-                return f.choose(same, lambda: yes, equal)
+            shape = self.item(known, self.r.asked + self.r.alike.index(k + self.r.arrays))
+
+            def alike(shape: Value = shape, given: Value = given, equal: Any = equal) -> Value:
+                return f.choose(self.unchanged(shape, given), lambda: yes, equal)
+
+            def test(same: Value = same, alike: Any = alike) -> Value:
+                return f.choose(same, lambda: yes, alike)
 
             good = f.choose(good, test, lambda: no)
         return good
 
+    def unchanged(self, shape: Value, given: Value) -> Value:
+        """Whether a list has the same dictionaries as before, and these the same entries: told by addresses, where
+        comparing takes twice as long. shape: each dictionary, and behind it a tuple of its keys and values."""
+        f, no = self.f, self.f.const(I1, "false")
+
+        def listed() -> Value:
+            count = self.call("PyList_Size", I64, given)
+            fits = (count + count).equals(self.call("PyTuple_Size", I64, shape))
+            return f.choose(fits, lambda: self.same_members(shape, given, count), lambda: no)
+
+        known = shape.differs(self.table("none")) & self.type_of(given).equals(self.table("list"))
+        return f.choose(known, listed, lambda: no)
+
+    def same_members(self, shape: Value, given: Value, count: Value) -> Value:
+        f, pair = self.f, self.pair
+        with f.loop(count, carry={"good": f.const(I1, "true")}) as s:
+            member, entries = self.call("PyList_GetItem", PTR, given, s.i), self.item(shape, s.i * 2 + 1)
+            s.good = member.equals(self.item(shape, s.i * 2))
+            s.leave(~s.good)
+            size = self.call("PyDict_Size", I64, member)
+            s.good = (size + size).equals(self.call("PyTuple_Size", I64, entries))
+            s.leave(~s.good)
+            self.place.store(f.const(I64, 0))
+            with f.loop(size, carry={"good": s.good}) as e:
+                self.call("PyDict_Next", I32, member, self.place, pair, pair.at(1, PTR))
+                key, value = (pair.at(k, PTR).load(PTR) for k in range(2))
+                e.good = key.equals(self.item(entries, e.i * 2)) & value.equals(self.item(entries, e.i * 2 + 1))
+                e.leave(~e.good)
+            s.good = e.good
+            s.leave(~s.good)
+        return s.good
+
     def computed(self, known: Value) -> Value:
         """What the kernels find, or null."""
-        f, arrays, first = self.f, self.r.arrays, self.r.asked + len(self.r.told)
+        f, arrays, first = self.f, self.r.arrays, self.r.beside + len(self.r.told)
         for k in range(arrays):
             self.line.at(k, PTR).store(self.slots.at(k, PTR).load(PTR))
         behind = self.call("PyTuple_Size", I64, known) - (first + 2)
@@ -148,7 +195,7 @@ class _Recall(PythonEntry):
             self.release([found])
             self.f.jump(FAILED)
         for k, at in enumerate(r.told):
-            made.at(at, I8).store(self.held(self.item(known, r.asked + k)))
+            made.at(at, I8).store(self.held(self.item(known, r.beside + k)))
         if len(r.found) == 1:
             made.at(r.found[0], I8).store(found)
             return made

@@ -39,8 +39,9 @@ def spares_after(words: int, sizes: Sequence[int], layout: ObjectLayout) -> tupl
 
 # the same of calls that are known again; then the names of the arguments, the defaults of those that are no
 # arrays, and what is remembered
-RECALLED = ("slow", "refusals", "kind", "none", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyTuple_Size",
-            "PyTuple_GetItem", "PyErr_Clear", "PyErr_ExceptionMatches", "PyObject_RichCompareBool",
+RECALLED = ("slow", "refusals", "kind", "list", "none", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef",
+            "PyTuple_Size", "PyTuple_GetItem", "PyList_Size", "PyList_GetItem", "PyDict_Size", "PyDict_Next",
+            "PyErr_Clear", "PyErr_ExceptionMatches", "PyObject_RichCompareBool",
             "PyType_GenericAlloc")  # fmt: skip
 KEPT = 4  # calls of a method that are remembered
 

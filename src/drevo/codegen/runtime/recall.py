@@ -7,6 +7,8 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
+from operator import is_
 from types import BuiltinFunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -52,9 +54,10 @@ class KnownCalls:
         names, how = [p.name for p in parameters], self.how
         told, found = (tuple(_offset(how.kind, x) for x in members) for members in (how.told, how.found))
         alike = tuple(map(names.index, how.alike))
+        self.alike = [k - how.arrays for k in alike]
         text = recall_text(Recall(len(names), how.arrays, alike, told, found), layout)
         code = native.Loaded(persisted(key(text, Spec()), True, lambda: native.compile_text(text)))
-        kept = [self.method, (ValueError, DrevoError), how.kind, None]
+        kept = [self.method, (ValueError, DrevoError), how.kind, list, None]
         others = [native.address_of(x) for x in RECALLED[len(kept) :]]
         behind = [*map(sys.intern, names), *(p.default for p in parameters[how.arrays :])]
         words = [*map(id, kept), *others, *map(id, behind), *[0] * KEPT]
@@ -74,14 +77,20 @@ class KnownCalls:
         return _opened, (getattr(sys.modules[own.__module__], own.__name__), self.robot)
 
     def remember(
-        self, asked: tuple[Any, ...], told: tuple[Any, ...], kernels: Sequence[Any], behind: Sequence[Any]
+        self,
+        asked: tuple[Any, ...],
+        given: tuple[Any, ...],
+        told: tuple[Any, ...],
+        kernels: Sequence[Any],
+        behind: Sequence[Any],
     ) -> None:
-        """A call. asked: beside the arrays; told: members; kernels: one, or two; behind: what these are given
-        behind the arrays. Without builtins there is nothing to remember."""
+        """A call. asked: beside the arrays, a copy of what was given; told: members; kernels: one, or two; behind:
+        what these are given behind the arrays. Without builtins there is nothing to remember."""
         builtins = self.entry is not None and all(type(k) is BuiltinFunctionType for k in kernels)
         if not builtins or len(behind) > MORE - 3:
             return
-        now = *asked, *told, *kernels, *[None] * (2 - len(kernels)), *behind
+        shapes = [fixed_members(given[k], asked[k]) for k in self.alike]
+        now = *asked, *shapes, *told, *kernels, *[None] * (2 - len(kernels)), *behind
         others = [x for x in self.calls if not equal(x[0], asked)]
         before, self.calls = self.calls, [(asked, now), *others[: KEPT - 1]]
         for k, (_, x) in enumerate(self.calls):
@@ -92,6 +101,15 @@ class KnownCalls:
 def _opened(function: Callable[..., Any], robot: Any) -> SimpleNamespace:
     """What a pickled entry is the `fast` of."""
     return SimpleNamespace(fast=partial(function, robot))
+
+
+def fixed_members(given: Any, copy: Any) -> tuple[Any, ...] | None:
+    """Of a list of dictionaries whose values cannot change: each with its entries, see `_Recall.unchanged`."""
+    if type(given) is not list or not all(type(x) is dict for x in given):
+        return None
+    if not all(all(map(is_, x.values(), y.values())) for x, y in zip(given, copy)):
+        return None
+    return tuple(part for x in given for part in (x, tuple(chain(*x.items()))))
 
 
 def equal(mine: Any, given: Any) -> bool:
