@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
+    from .view.diagrams import LinkSections
     from .view.drawn import Drawn
     from .view.window import Window
 
@@ -241,7 +242,14 @@ class Robot(Methods, JointArrays, ByName):
     # -- to look at -------------------------------------------------------------------------------------------
 
     @overload
-    def view(self, export: None = None, *, q: ArrayLike | None = None, port: int = 0) -> Window: ...
+    def view(
+        self,
+        export: None = None,
+        *,
+        q: ArrayLike | None = None,
+        port: int = 0,
+        loads: Sequence[LinkSections] = (),
+    ) -> Window: ...
 
     @overload
     def view(
@@ -251,6 +259,7 @@ class Robot(Methods, JointArrays, ByName):
         *,
         q: ArrayLike | None = None,
         port: int = 0,
+        loads: Sequence[LinkSections] = (),
         **options: Any,
     ) -> Path: ...
 
@@ -261,6 +270,7 @@ class Robot(Methods, JointArrays, ByName):
         *,
         q: ArrayLike | None = None,
         port: int = 0,
+        loads: Sequence[LinkSections] = (),
         **options: Any,
     ) -> Window | Path:
         """A window in the browser of this machine, which needs viser; or a live page, one file without a network.
@@ -270,7 +280,8 @@ class Robot(Methods, JointArrays, ByName):
         notebook shows it. port: 0 is any that is free.
         export: the page, .html, whose path is returned; it has the equations of `quantity` too (options: link,
         frame, kind, as in `write_out`) with the value of every line, by WebAssembly of the same programs.
-        q: where it stands at first, (nq,); neutral without it, moved inside the limits.
+        q: where it stands at first, (nq,); neutral without it, moved inside the limits. loads: of
+        `drevo.loads.diagrams`: forces and moments in sections, drawn along the links.
         Warns about meshes that cannot be drawn. Raises InputError, TraceError, EmitError.
         """
         if export is None:
@@ -278,10 +289,10 @@ class Robot(Methods, JointArrays, ByName):
 
             if options:
                 raise InputError(f"view: a window takes q and port, not {next(iter(options))!r}")
-            return Window(self, q, port)
+            return Window(self, q, port, loads)
         from .view.page import export_page
 
-        return export_page(self, export, quantity, q, **options)
+        return export_page(self, export, quantity, q, loads, **options)
 
     def draw(self, q: ArrayLike | None = None) -> Drawn:
         """A drawing of its poles, axes and centres of mass as SVG, which notebooks show.

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json
+
+if TYPE_CHECKING:
+    from ...robot.face import Robot
+    from ...robot.view.diagrams import LinkSections
 
 
 @guarded
@@ -31,7 +36,7 @@ def view(
     found = load_robot(robot, base)
     start = numbers_in("--q", q, found.nq)
     if export is None:
-        window = found.view(q=start, port=port)
+        window = found.view(q=start, port=port, loads=_loads(found))
         said = json.dumps({"address": window.address}) if as_json else f"{found.name} is shown at {window.address}"
         print(said if as_json else f"{said}\nCtrl+C ends it", flush=True)
         if browser:
@@ -39,10 +44,20 @@ def view(
         return window.wait()
     options: dict[str, Any] = {"link": link} if link else {}
     drawn = export.suffix.lower() == ".svg"
-    page = found.draw(start).save(export) if drawn else found.view(export, quantity, q=start, **options)
+    if drawn:
+        page = found.draw(start).save(export)
+    else:
+        page = found.view(export, quantity, q=start, loads=_loads(found), **options)
     if as_json:
         print_json({"file": str(page), "bytes": page.stat().st_size})
     else:
         print(page if drawn else f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in a browser")
     if browser:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _loads(robot: Robot) -> Sequence[LinkSections]:
+    """What is drawn along the links, of open robots."""
+    from ..loads import diagrams
+
+    return () if robot.model.closed else diagrams(robot)

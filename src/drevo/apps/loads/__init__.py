@@ -3,11 +3,14 @@
 from ...io.asked import asked_all
 from .consistency import Agreement, Consistency, consistency
 from .cycle import Drives, Envelope, drives, envelope
+from .diagrams import diagrams
+from .external import AppliedForce
 from .masses import Distribution, distribution
 from .sections import COMPONENTS, SectionLoads, SectionMotion, inertial_loads, section_loads, section_motion
 from .solid_files import read_solids
 from .solids import Solid, box, capsule, cylinder, mesh, point, rod, sphere
 from .span import Span, span_of
+from .stresses import Profile, Stresses
 from .tool import Accuracy, MonteCarlo, Spring, accuracy, beam
 from .trajectory import Trajectory
 
@@ -15,16 +18,19 @@ __all__ = [
     "COMPONENTS",
     "Accuracy",
     "Agreement",
+    "AppliedForce",
     "Consistency",
     "Distribution",
     "Drives",
     "Envelope",
     "MonteCarlo",
+    "Profile",
     "SectionLoads",
     "SectionMotion",
     "Solid",
     "Span",
     "Spring",
+    "Stresses",
     "Trajectory",
     "accuracy",
     "beam",
@@ -32,6 +38,7 @@ __all__ = [
     "capsule",
     "consistency",
     "cylinder",
+    "diagrams",
     "distribution",
     "drives",
     "envelope",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,9 @@ from ...io.saving import saving
 from ...io.tables import frame
 from ...model.messages import expect_robot
 from ...robot.face import Robot
-from .external import Surroundings
+from .external import GivenForces, Surroundings
 from .masses import GivenDistribution
-from .masses import distribution as distribution_of
 from .sections import COMPONENTS, SectionLoads, Spanned, section_loads
-from .span import chosen, spread
 from .trajectory import Trajectory, write_csv
 
 
@@ -120,7 +118,7 @@ def envelope(
     *,
     span: Spanned = None,
     distribution: GivenDistribution = "auto",
-    f_ext: Mapping[str, ArrayLike] | None = None,
+    f_ext: GivenForces = None,
     entry: ArrayLike | None = None,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
@@ -132,13 +130,11 @@ def envelope(
     Raises InputError where the trajectory violates contacts, constraints or loops by more than 1e-6.
     """
     _require_same(robot, trajectory)
-    mass = distribution_of(robot.model, link, distribution)
-    line = chosen(robot.model, link, mass, span)
-    where = spread(robot.model, link, line, int(sections)) if isinstance(sections, (int, np.integer)) else sections
+    where = int(sections) if isinstance(sections, (int, np.integer)) else sections
     x = trajectory
     Surroundings(f_ext, contacts, constraints, actuated).require_kept(robot, x.q, x.v, x.t)
     loads = section_loads(
-        robot, x.q, x.v, x.a, link, where, span=line, distribution=mass, f_ext=f_ext, entry=entry,
+        robot, x.q, x.v, x.a, link, where, span=span, distribution=distribution, f_ext=f_ext, entry=entry,
         contacts=contacts, constraints=constraints, actuated=actuated, t=x.t,
     )  # fmt: skip
     return Envelope(x, loads)
@@ -234,7 +230,7 @@ def drives(
     robot: Robot,
     trajectory: Trajectory,
     *,
-    f_ext: Mapping[str, ArrayLike] | None = None,
+    f_ext: GivenForces = None,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     actuated: Sequence[str] | None = None,

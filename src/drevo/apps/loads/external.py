@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,27 +29,48 @@ from ...constrained.constraint import (
     PoseTracking,
     Weld,
 )
-from ...errors import InputError, NumericsError
+from ...errors import InputError, NumericsError, shown
 from ...io.given import Array, finite
+from ...io.reprs import result
 from ...model.description import Inertial, Link
 from ...model.rotations import plane_axes
 from ...robot.face import Robot
 from .masses import named
 
-Forces = Mapping[str, ArrayLike]
 KEPT = 1e-6  # m, rad and their rates: how far a motion may be from its constraints
+
+
+@result
+class AppliedForce:
+    """A force N (..., 3), world axes, at a point of a link, m in link axes; moment N m: a couple beside it."""
+
+    link: str
+    force: ArrayLike
+    at: ArrayLike = (0.0, 0.0, 0.0)
+    moment: ArrayLike = (0.0, 0.0, 0.0)
+
+    def entry(self, robot: Robot, q: Array) -> AppliedWrench:
+        """As a wrench about the link's origin."""
+        who = f"of the AppliedForce on link {self.link!r}"
+        named(robot.model, self.link)
+        force, moment = (finite(f"{x} {who}", getattr(self, x), (..., 3)) for x in ("force", "moment"))
+        return _entry(robot, self.link, finite(f"at {who}", self.at, (3,)).tolist(), q, force, moment)
+
+
+GivenForces = Mapping[str, ArrayLike] | Sequence[AppliedForce] | None
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """What acts on a robot from outside, and which joints drive it.
 
-    f_ext: {link: (..., 6)} force and moment on the link at its origin, world axes. contacts, constraints,
-    actuated: as `constrained_inverse_dynamics` takes them; the robot's own loops are always among them. passive:
-    with the dampers, dry friction and springs in the joints, the tendons, the weights that are compensated.
+    f_ext: {link: (..., 6)} force and moment on the link at its origin, world axes, or a list of `AppliedForce`.
+    contacts, constraints, actuated: as `constrained_inverse_dynamics` takes them; the robot's own loops are always
+    among them. passive: with the dampers, dry friction and springs in the joints, the tendons, the weights that
+    are compensated.
     """
 
-    f_ext: Forces | None = None
+    f_ext: GivenForces = None
     contacts: Contacts = None
     constraints: Sequence[Constraint] | None = None
     actuated: Sequence[str] | None = None
@@ -58,16 +80,36 @@ class Surroundings:
         """Contacts, constraints and loops, every name checked."""
         return collect(robot.model, self.contacts, self.constraints)
 
+    def forces(self, robot: Robot, q: Array) -> list[AppliedWrench]:
+        """f_ext as wrenches about the origins of links, those of a list with their places."""
+        if isinstance(self.f_ext, Mapping):
+            return [AppliedWrench(link, None, _wrench(robot, link, w)) for link, w in self.f_ext.items()]
+        given: Any = () if self.f_ext is None else self.f_ext
+        listed = list(given) if isinstance(given, (list, tuple)) else [given]
+        for x in listed:
+            if not isinstance(x, AppliedForce):
+                raise InputError(f"f_ext is {{link: wrench}} or a list of loads.AppliedForce, not {shown(x)}")
+        return [x.entry(robot, q) for x in listed]
+
+    def wrench_on(self, robot: Robot, q: Array) -> dict[str, Array] | None:
+        """{link: (..., 6)} of all of them."""
+        total: dict[str, Array] = {}
+        for x in self.forces(robot, q):
+            total[x.link] = total.get(x.link, 0.0) + x.wrench
+        return total or None
+
     def efforts(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike = 0.0) -> Array:
         """Drive efforts (..., nv) of a motion."""
         if self.found(robot):
             return np.asarray(self._constrained(robot, q, v, a, t).tau)
-        tau: Array = robot.inverse_dynamics(q, v, a, f_ext=self.f_ext) - acting_in(robot, q, v, self.passive)
+        tau: Array = robot.inverse_dynamics(q, v, a, f_ext=self.wrench_on(robot, q)) - acting_in(
+            robot, q, v, self.passive
+        )
         return tau
 
     def wrenches(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike = 0.0) -> list[AppliedWrench]:
         """Every force on a link, with where it enters (None where that was not said)."""
-        out = [AppliedWrench(link, None, _wrench(robot, link, w)) for link, w in (self.f_ext or {}).items()]
+        out = self.forces(robot, q)
         out += [_lifted(robot, link, q) for link in robot.model.links if link.gravcomp and self.passive]
         found = self.found(robot)
         if not found:
@@ -94,7 +136,7 @@ class Surroundings:
                 )
 
     def _constrained(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike) -> ConstrainedEfforts:
-        given = (self.contacts, self.constraints, self.actuated, t, self.f_ext, self.passive)
+        given = (self.contacts, self.constraints, self.actuated, t, self.wrench_on(robot, q), self.passive)
         try:
             return constrained_inverse_dynamics(robot, q, v, a, *given)
         except NumericsError as error:

@@ -26,6 +26,7 @@ KINDS = ("auto", "shapes", "collision", "visual", "box")
 AGREES = 1e-6  # relative: how far stated solids may be from the link's own inertia
 USUAL = 2.0  # a stretch beyond this or below its inverse: the shapes do not tell where the mass is
 ALIKE = 1.05  # visual shapes, which are larger files and often open, must be better than those that collide
+UNIFORM = "uniform box"
 ROUNDING = 1e-9  # of the largest second moment: printed tensors of flat bodies are this far from flat
 
 
@@ -183,7 +184,7 @@ def _box(link: str, target: Array) -> Distribution:
     if np.linalg.det(V) < 0.0:
         V[:, 0] = -V[:, 0]
     size = np.sqrt(12.0 * np.maximum(w, 0.0) / m)
-    return Distribution(link, (solids.box(m, size, c, V),), "uniform box")
+    return Distribution(link, (solids.box(m, size, c, V),), UNIFORM)
 
 
 def _stated(link: str, given: tuple[Solid, ...], target: Array) -> Distribution:

@@ -12,7 +12,7 @@ outboard one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,9 +31,10 @@ from ...model.description import Model
 from ...model.messages import expect_robot, listed
 from ...robot.face import Robot
 from .displacements import cross_matrix
-from .external import AppliedWrench, Surroundings
+from .external import AppliedWrench, GivenForces, Surroundings
 from .masses import Distribution, GivenDistribution, distribution, named, pseudo_inertia
-from .span import Span, chosen
+from .span import PARALLEL, Span, chosen, spread
+from .stresses import Profile, Stresses, stresses_of
 
 Spanned = Span | Sequence[ArrayLike] | None
 FAST = 1e150  # m/s^2 or rad/s^2, whose products with what a link may weigh are numbers
@@ -70,6 +71,10 @@ class SectionLoads(Pictured):
         """The part that motion adds."""
         return np.asarray(self.total - self.static)
 
+    def stresses(self, profile: Profile | str) -> Stresses:
+        """What they make in a link of this profile, such as `Profile.tube(0.08, 0.07)` or "tube:0.08,0.07"."""
+        return stresses_of(self.link, self.s, self.total, profile)
+
     def figure(self) -> Figure:
         """Six panels over the link: what is carried at rest and in motion; of a batch the band of all."""
         panels = []
@@ -102,7 +107,7 @@ def section_motion(
     if pulling := [tendon.name for tendon in robot.model.tendons if tendon.segments and tendon.pulls]:
         without = f"loads in sections are without the pull of the tendons {listed(pulling)} on the links"
         warn_caller(without)
-    cut = _cut(robot.model, link, [s], span, distribution)
+    cut = cut_link(robot.model, link, [s], span, distribution)
     T, V, A = _motion(robot, link)(q, v, a)
     R, c = T[..., :3, :3], cut.span.points(cut.s)[0]
     w, eps = V[..., 3:], A[..., 3:]
@@ -126,7 +131,7 @@ def section_loads(
     *,
     span: Spanned = None,
     distribution: GivenDistribution = "auto",
-    f_ext: Mapping[str, ArrayLike] | None = None,
+    f_ext: GivenForces = None,
     entry: ArrayLike | None = None,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
@@ -136,17 +141,19 @@ def section_loads(
     """The static and dynamic load in sections of a link; q (..., nq), v, a (..., nv), s metres along its span.
 
     span: where the link is cut (`Span.between`, or two points in link axes), by default `drevo.loads.span_of`.
-    distribution: where its mass is, see `drevo.loads.distribution`. f_ext: {link: (..., 6)} force and moment on a
-    link at its origin, world axes; on this very link it enters at `entry` (link axes), by default at the span's
-    end. contacts, constraints, actuated, t: as constrained_inverse_dynamics; reactions act where constraints do.
+    distribution: where its mass is, see `drevo.loads.distribution`. f_ext: a list of `AppliedForce`, which say
+    where they act; or {link: (..., 6)} force and moment on a link at its origin, world axes, which enters this
+    link at `entry` (link axes), by default where its line of action passes the span; couples, and forces along the
+    span, at its end. contacts, constraints, actuated, t: as constrained_inverse_dynamics; reactions act where they
+    do.
     A child's joint, or a point mass, that lies in a section counts as outboard. Springs and dampers in joints turn
     links as drives do; the pull of spatial tendons on links is not in, and is warned about.
     Raises InputError (unknown link, a section outside it, no distribution), NumericsError.
     """
     q, v, a = _states(robot, q, v, a)
-    cut = _cut(robot.model, link, s, span, distribution)
+    cut = cut_link(robot.model, link, s, span, distribution)
     around = Surroundings(f_ext, contacts, constraints, actuated)
-    place = cut.span.points(np.array([cut.span.length]))[0] if entry is None else finite("entry", entry, (3,))
+    place = None if entry is None else finite("entry", entry, (3,))
     total = _sweep(robot, q, v, a, cut, around.wrenches(robot, q, v, a, t), place)
     still = np.zeros_like(v)
     static = _sweep(robot, q, still, still, cut, around.wrenches(robot, q, still, still, t), place)
@@ -172,19 +179,30 @@ def inertial_loads(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> di
 # -- the sweep ------------------------------------------------------------------------------------------------
 
 
-class _Cut(NamedTuple):
-    """A link and its sections."""
+class Cut(NamedTuple):
+    """A link and its sections. parts: pseudo-inertia (k, 4, 4) of what the link has beyond each; less all of it
+    before the parent's joint, where the load is minus that of the piece behind."""
 
     link: str
     span: Span
     mass: Distribution
     s: Array
+    parts: Array
+
+    def beyond(self, at: Array) -> Array:
+        """Whether what is at (...,) m along the span counts for each section, (..., k)."""
+        edge = 1e-9 * (self.span.length + self.span.back)
+        return np.asarray((at[..., None] >= self.s - edge).astype(float) - (self.s < self.span.held))
 
 
-def _cut(model: Model, link: str, s: ArrayLike, span: Spanned, given: GivenDistribution) -> _Cut:
+def cut_link(model: Model, link: str, s: ArrayLike, span: Spanned, given: GivenDistribution) -> Cut:
+    """The sections of a link, ready for any state; s: where, or how many."""
     mass = distribution(model, link, given)
     line = chosen(model, link, mass, span)
-    return _Cut(link, line, mass, line.sections(link, s))
+    at = line.sections(link, spread(model, link, line, s) if isinstance(s, int) else s)
+    parts = mass.beyond(line.direction, line.start @ line.direction + at)
+    own = pseudo_inertia(named(model, link).inertial)
+    return Cut(link, line, mass, at, np.where((at < line.held)[:, None, None], parts - own, parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,20 +256,17 @@ class _AttachedLoad(NamedTuple):
 
 
 def _sweep(
-    robot: Robot, q: Array, v: Array, a: Array, cut: _Cut, entries: Sequence[AppliedWrench], place: Array
+    robot: Robot, q: Array, v: Array, a: Array, cut: Cut, entries: Sequence[AppliedWrench], place: Array | None
 ) -> Array:
     """Loads (..., k, 6) in section axes: own mass beyond, then what hangs beyond, less what is held inboard."""
     here, span = _Body.of(robot, q, v, a, cut.link), cut.span
     moving = here.moving()
-    held = cut.s < span.held  # sections before the parent's joint: the load is minus that of the piece before them
-    d, offsets = span.direction, span.start @ span.direction + cut.s
-    parts = cut.mass.beyond(d, offsets)
-    parts = np.where(held[:, None, None], parts - pseudo_inertia(named(robot.model, cut.link).inertial), parts)
-    force, moment = _carried(moving, parts)
+    force, moment = _carried(moving, cut.parts)
     for at, f, n in _attached_loads(robot, q, v, a, cut.link, here, moving, entries, place):
-        beyond = (span.along(at) >= cut.s - 1e-9 * (span.length + span.back)).astype(float) - held
-        force = force + beyond[:, None] * f[..., None, :]
-        moment = moment + beyond[:, None] * n[..., None, :]
+        along = _entered(span, f, n) if at is None else np.asarray(span.along(at))
+        beyond = cut.beyond(along)[..., None]
+        force = force + beyond * f[..., None, :]
+        moment = moment + beyond * n[..., None, :]
     moment = moment - np.cross(span.points(cut.s), force)
     return np.concatenate([force @ span.rotation, moment @ span.rotation], axis=-1)
 
@@ -265,10 +280,13 @@ def _attached_loads(
     here: _Body,
     moving: Array,
     entries: Sequence[AppliedWrench],
-    place: Array,
-) -> Iterator[tuple[Array, Array, Array]]:
-    """Place, force and moment about the link's origin, link axes, of every joint and outside force of a link."""
-    hung = _attached(robot.model, link)
+    place: Array | None,
+) -> Iterator[tuple[Array | None, Array, Array]]:
+    """Place, force and moment about the link's origin, link axes, of every joint and outside force of a link.
+
+    None: where the force's line of action passes.
+    """
+    hung = attached(robot.model, link)
     W, rows = _joint_wrenches(robot, q, v, a, entries) if any(x.moving for x in hung) else (np.zeros(0), {})
     for x in hung:
         f, n = (y[..., 0, :] for y in _carried(moving, x.P[None]))
@@ -299,7 +317,7 @@ def _joint_wrenches(
     return W, {link: k for k, link in enumerate(robot.moving_links)}
 
 
-def _attached(model: Model, link: str) -> list[_AttachedLoad]:
+def attached(model: Model, link: str) -> list[_AttachedLoad]:
     """What hangs on each of a link's joints."""
     out = []
     for joint in model.joints:
@@ -320,6 +338,19 @@ def _attached(model: Model, link: str) -> list[_AttachedLoad]:
             waiting += [(k, X) for k in model.joints if k.parent == j.child]
         out.append(hung)
     return out
+
+
+def _entered(span: Span, f: Array, n: Array) -> Array:
+    """s (...,) where a wrench about the link's origin passes the span the nearest; of couples, and of forces along
+    the span, its end."""
+    d, size = span.direction, (f * f).sum(axis=-1)
+    axis = np.cross(f, n) - size[..., None] * span.start  # from the span's start to the line of action, times f^2
+    across = size - (f @ d) ** 2
+    known = across > PARALLEL * size
+    along = ((axis @ d) - (f @ d) * (axis * f).sum(axis=-1) / np.where(known, size, 1.0)) / np.where(
+        known, across, 1.0
+    )
+    return np.asarray(np.where(known, np.clip(along, -span.back, span.length), span.length))
 
 
 def _carried(moving: Array, P: Array) -> tuple[Array, Array]:

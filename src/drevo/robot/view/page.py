@@ -24,6 +24,7 @@ from ...mechanics.configuration import neutral, state
 from ...model.description import Model
 from ...model.dynamics import Described
 from ...model.messages import model_of
+from .diagrams import KINDS, LinkSections, checked_tables, page_tables
 from .figure import figure_of
 from .mesh import MeshFiles
 
@@ -43,12 +44,13 @@ def export_page(
     path: str | PathLike[str],
     quantity: str = "inverse_dynamics",
     q: ArrayLike | None = None,
+    loads: Sequence[LinkSections] = (),
     **options: Any,
 ) -> Path:
     """Writes the live page of a robot: see `drevo.Robot.view`."""
     model = model_of(robot, "view")
     with saving("a live page", path, (".html", ".htm")) as file:
-        file.write_text(live_robot(model, quantity, q, **options), encoding="utf-8", newline="\n")
+        file.write_text(live_robot(model, quantity, q, "", loads, **options), encoding="utf-8", newline="\n")
     return file
 
 
@@ -58,15 +60,18 @@ def live_robot(
     quantity: str = "inverse_dynamics",
     q: ArrayLike | None = None,
     before: str = "",
+    loads: Sequence[LinkSections] = (),
     **options: Any,
 ) -> str:
-    """The text of the page. before: HTML that stands above the panels."""
+    """The text of the page. before: HTML that stands above the panels. loads: of `drevo.loads.diagrams`."""
     start = neutral(model) if q is None else state(model, "view", q=q)[0]
     if start.ndim != 1:
         raise InputError(f"view: q must be one configuration, ({model.nq},), not {start.shape}")
     derivation = quantity_equations(model, quantity, **options)
     sequence, values, slots = live_values(derivation.program)
     functions, notes = _functions(model)
+    if tables := checked_tables(model, loads) if len(functions["state"].low.outputs) > 1 else ():
+        functions["wrenches"] = live_function(_program(model, ("joint_wrenches",)))
     meshes = MeshFiles(model)
     inputs = live_inputs(derivation.program, model)
     inputs["q"] = configuration_input(model, start.tolist())
@@ -78,14 +83,16 @@ def live_robot(
     data = data_of(
         {"values": values, **functions}, inputs, live_units(derivation.program),
         robot=model.name, figure=figure_of(model, meshes), coordinates=_plotted(model),
+        loads=page_tables(model, tables), gravity=model.gravity,
         passive=any(j.dynamics and j.dynamics.passive for j in model.joints), walls=_walls(model),
     )  # fmt: skip
     if missing := meshes.told():
         warn_caller(missing)
     parts = page_parts(sequence, facts, Live(slots, {}), robot=True)
+    panels = _panels(model, functions, notes) + _loads() * bool(tables)
     body = (
         f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{SETTINGS}{before}"
-        f"{_panels(model, functions, notes)}{page_body([*parts, code_part(sequence, facts)])}</main>"
+        f"{panels}{page_body([*parts, code_part(sequence, facts)])}</main>"
     )
     tail = f"{scripts(data, {'values': values, **functions}, True)}<script>{SCRIPT}</script>"
     return document(f"{model.name}: {facts.quantity.replace('_', ' ')}", body, tail, "robot")
@@ -180,6 +187,15 @@ def _panels(model: Model, functions: dict[str, LiveFunction], notes: Sequence[st
         ]
     said = "".join(f'<p class="note">{escape(x)}</p>' for x in notes)
     return f'{said}<div class="panels">{"".join(panels)}</div>{_swing() if "motion" in functions else ""}'
+
+
+def _loads() -> str:
+    kinds = "".join(f'<option value="{kind}">{text}</option>' for kind, (text, _) in KINDS.items())
+    return (
+        '<section id="along"><h2>Loads in the links</h2><div class="bar"><select id="loads" aria-label="loads">'
+        f'<option value="">nothing</option>{kinds}</select></div><p class="note" id="load-note"></p>'
+        '<div class="rows"><table id="load-rows"></table></div></section>'
+    )
 
 
 def _bars(model: Model) -> str:

@@ -20,7 +20,9 @@ from ...io.saving import saving
 from ...mechanics.configuration import bounds, neutral, state
 from ...model.messages import expect_robot
 from . import gate, panels
+from .diagrams import LinkSections, checked_tables
 from .mesh import MeshFiles
+from .ribbons import Ribbons
 from .scene import LAYERS, SHOWN, SceneRobot, quaternion
 from .triangles import ball
 
@@ -36,7 +38,9 @@ class Window:
     Set `q` to move the robot; `play` shows a motion, `picture` what the browser shows.
     """
 
-    def __init__(self, robot: Any, q: ArrayLike | None = None, port: int = 0) -> None:
+    def __init__(
+        self, robot: Any, q: ArrayLike | None = None, port: int = 0, loads: Sequence[LinkSections] = ()
+    ) -> None:
         expect_robot(robot, "view")
         self.robot, self.model = robot, robot.model
         start = neutral(self.model) if q is None else state(self.model, "view", q=q)[0]
@@ -46,6 +50,7 @@ class Window:
         self._q: Array = start if q is not None else np.clip(start, low, high)
         self._lock, self._stop, self._quiet = RLock(), Event(), False
         self.dynamic, self.note = self._dynamics()
+        self.loads = checked_tables(self.model, loads)
         self.server, self.address = gate.opened(port, f"Drevo: {self.model.name}")
         self._build(low, high)
         self._show()
@@ -151,6 +156,10 @@ class Window:
         if self.dynamic and not self.model.closed:
             with tabs.add_tab("Motion"):
                 self._motion()
+        self.ribbons = None
+        if self.dynamic and self.loads:
+            with tabs.add_tab("Loads"):
+                self.ribbons = Ribbons(server, self.scene, self.loads, self._locked_show)
 
     def _sliders(self, low: Array, high: Array) -> None:
         gui = self.server.gui
@@ -270,6 +279,10 @@ class Window:
             self.pose.content = panels.pose_table(self.scene.places[link])
             if self.model.nv:
                 self._show_reach(link)
+            if self.ribbons:
+                still = np.zeros(self.model.nv)
+                W = self.robot.joint_wrenches(q, still, still) if self.ribbons.on else np.zeros((0, 6))
+                self.ribbons.show(dict(zip(self.robot.moving_links, W)), np.array(self.model.gravity))
             if self.dynamic:
                 self.heat.image = panels.heat(self.robot.mass_matrix(q))
                 g = self.robot.gravity(q)

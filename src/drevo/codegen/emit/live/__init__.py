@@ -91,9 +91,12 @@ def scripts(data: Mapping[str, Any], functions: Mapping[str, LiveFunction], robo
     loaders = (
         f"LOADERS.{name}=(()=>{{{text.replace('export ', '')}\nreturn load}})();" for name, text in texts.items()
     )
-    shown = ["page.js", *(["panels.js", "figure.js"] if robot else [])]
+    shown = ["page.js", *(["panels.js", "figure.js", "loads.js"] if robot else [])]
     core = "\n".join(["const LOADERS={};", *loaders, part("core.js")])
-    views = "openPanels(page);openFigure(page);if(core.functions.motion)openSwing(page);" if robot else ""
+    views = (
+        "openPanels(page);openFigure(page);if(core.functions.wrenches)openLoads(page);"
+        "if(core.functions.motion)openSwing(page);" * robot
+    )
     start = (
         "openCore(JSON.parse(byId('data').textContent)).then(core=>{const page=window.drevo=openPage(core);"
         f"{views}page.ready=performance.now()}});"

@@ -29,6 +29,7 @@ function openFigure(page) {
     layers.figure.push(bone);
     return bone;
   });
+  page.groups = links;
   scene.add(floor(f));
   for (const [name, parts] of Object.entries(layers)) {
     const box = byId(`show-${name}`);
