@@ -399,7 +399,7 @@ def test_a_window_shows_where_the_robot_is() -> None:
         for wrong in (None, [1, 2], drevo.load("three-link").simulate([0.0, 0.0, 0.0], duration=0.01)):
             with pytest.raises(InputError, match="a motion has"):
                 window.play(wrong)
-        with pytest.raises(InputError, match="view: speed must be a positive number, not 'x'"):
+        with pytest.raises(InputError, match="view: speed is 'x'; it must be a positive number"):
             window.play(robot.simulate(window.q, duration=0.01), speed="x")
         with pytest.raises(InputError, match="view: q"):
             window.q = [0.0]
