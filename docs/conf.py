@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tools")]
 
 import api_pages  # noqa: E402
+import gallery  # noqa: E402
 
 from drevo import __version__  # noqa: E402
 
@@ -15,13 +16,14 @@ project, author, copyright = "Drevo", "the authors of Drevo", "the authors of Dr
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.mathjax"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["package.md", "_build"]
+exclude_patterns = ["package.md", "_build", "gallery/live"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 myst_url_schemes = {"https": None, "http": None, "mailto": None}
 html_theme = "furo"
 html_title = f"Drevo {release}"
 html_static_path: list[str] = []
+html_extra_path = ["gallery/live"]  # live pages, as they are
 html_show_sourcelink = False
 suppress_warnings = ["ref.python"]  # two modules have a Table each
 linkcheck_timeout = 20
@@ -34,6 +36,7 @@ def beside(app, page, source):  # type: ignore[no-untyped-def]
 
 
 def setup(app):  # type: ignore[no-untyped-def]
-    """The reference is written anew for every build."""
+    """The reference and the gallery are written anew for every build."""
     api_pages.write(HERE / "reference")
+    gallery.write(HERE / "gallery")
     app.connect("source-read", beside)
