@@ -260,6 +260,7 @@ def test_one_state_solves_for_its_columns_side_by_side(walker: Model) -> None:
         for found in (one, [x[b] for x in many], [x[b] for x in plain_]):
             assert worst(found, wanted) <= tol.inverting(walker.nv, cond)
         assert all(np.array_equal(x, y[0]) for x, y in zip(one, f(*(x[None] for x in state))))
+        assert np.array_equal(one[2], one[2].T)
     fast = np.array(states[0][1]) * 1e200
     with pytest.raises(NumericsError, match="beyond the largest number"):
         f(states[0][0], fast, states[0][2])

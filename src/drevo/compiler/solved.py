@@ -1,8 +1,5 @@
 """Derivatives of forward dynamics of one state: -M^-1 times the columns that the recursion leaves, eight of them
-side by side.
-
-The factors of M stand in memory, so that each multiply-add takes its entry from there, in all lanes.
-"""
+side by side."""
 
 from __future__ import annotations
 
@@ -12,27 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.emit.ir import F64, I32, I64, VOID, IRFunction
-from ..codegen.emit.ir_scalar import IRScalar
+from ..codegen.emit.ir import F64, IRFunction
+from ..codegen.emit.llvm_inverse import solve_columns, times_inverse
 from ..codegen.emit.llvm_math import Lanes
 from ..codegen.emit.llvm_ranked import SIDE, padded
 from ..codegen.emit.llvm_tail import Room, Tail, TailPlace
 from ..codegen.emit.lower import Lowered
 from ..codegen.graph.program import Program
-from ..mechanics.algorithms.inertia_matrix import Factors
 from ..model.description import Model
 from .formalisms import unsolved_derivatives
 from .tracer import Tracer
 
 FEWEST = 5  # rates: below it the equations of a batch are as fast
 Array = np.ndarray[Any, Any]
-_MANY = f"<{SIDE} x {F64}>"
 
 
 @dataclass(frozen=True, eq=False)
 class InverseTail(Tail):
-    """Outputs (n, n) hold right-hand sides B, and -M^-1 B is written over them; hidden are L and -E, of
-    M = L^T E^-1 L.
+    """Outputs (n, n) hold right-hand sides B, the last -1, and -M^-1 B is written over them; hidden are L and -E,
+    of M = L^T E^-1 L.
 
     order: rates in the order of elimination. lower: where L has entries, by its rows.
     """
@@ -48,41 +43,27 @@ class InverseTail(Tail):
     def begin(self, f: IRFunction, place: TailPlace) -> None:
         """The steps write all that it reads."""
 
-    def factors(self, L: Sequence[Any], E: Sequence[Any]) -> Factors:
-        entries = iter(L)
-        return Factors.known([{j: next(entries) for j in row} for row in self.lower], E, self.order)
-
     def write(self, f: IRFunction, place: TailPlace) -> None:
-        """One loop over all blocks of columns: decoded once."""
-        n, fma = len(self.order), place.fma
         L, E = (
-            [x.scalar(k, fma) for k in range(count)]
-            for x, count in zip(place.hidden, (sum(map(len, self.lower)), n))
+            [x.scalar(k, place.fma) for k in range(count)]
+            for x, count in zip(place.hidden, (sum(map(len, self.lower)), len(self.order)))
         )
-        M, blocks, align = self.factors(L, E), padded(n) // SIDE, f.const(I32, 8)
-        first, *others = [x.base for x in place.outputs]
-        with f.loop(blocks * (1 + len(others)), some=True, rest=f.zero(_MANY)) as s:
-            base, at = first, s.i * SIDE
-            for k, x in enumerate(others, 1):
-                here = s.i >= k * blocks
-                base, at = f.select(here, x, base), f.select(here, (s.i - k * blocks) * SIDE, at)
-            some = f.counting(f"<{SIDE} x {I64}>") < (f.const(I64, n) - at).splat(SIDE)
-            rows = [base.at(at + v * n) for v in range(n)]
-            kind = f"llvm.masked.load.v{SIDE}f64.p0"
-            given = [IRScalar(f.call(_MANY, kind, x, align, some, f.zero(_MANY)), fma) for x in rows]
-            for to, y in zip(rows, M.solve(given)):
-                f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", y.x, to, align, some)
-                s.rest = (
-                    IRScalar(y.x, fma, f.zero(_MANY)) + IRScalar(s.rest, fma)
-                ).x  # NaN for what is not finite
-        total = f.call(F64, f"llvm.vector.reduce.fadd.v{SIDE}f64", f.const(F64, 0.0), s.rest, flags="reassoc ")
-        place.status.store(place.status.load(F64) + total)
+        bases, l = [x.base for x in place.outputs], Lanes(F64, SIDE, place.l.splat)
+        rest = solve_columns(f, l, bases, self.order, self.rows(L), E, place.fma)
+        place.status.store(place.status.load(F64) + rest)
+
+    def rows(self, L: Sequence[Any]) -> list[dict[int, Any]]:
+        entries = iter(L)
+        return [{j: next(entries) for j in row} for row in self.lower]
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        M = self.factors(*(list(x.T[:, :, None]) for x in hidden))
+        L, E = (list(x.T[:, :, None]) for x in hidden)
         for x in outputs:
             rows = x.reshape(len(x), len(self.order), -1)
-            rows[:] = np.stack(M.solve(list(np.moveaxis(rows, 1, 0))), axis=1)
+            rows[:, self.order] = np.stack(
+                times_inverse(self.rows(L), E, list(np.moveaxis(rows[:, self.order], 1, 0))), axis=1
+            )
+        rows[:] = np.tril(rows) + np.swapaxes(np.tril(rows, -1), 1, 2)
 
 
 def solved_program(model: Model) -> Program | None:

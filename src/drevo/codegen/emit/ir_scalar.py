@@ -87,7 +87,8 @@ class IRScalar:
         y = y if y.type == x.type else y.splat(lanes_of(x.type)[0])
         if product.minus:
             x = _negative(x)
-        suffix = "f64" if x.type == F64 else f"v{lanes_of(x.type)[0]}f64"
+        lanes, element = lanes_of(x.type)
+        suffix = ("" if lanes == 1 else f"v{lanes}") + ("f64" if element == F64 else "f32")
         return self._of(x.f.call(x.type, f"llvm.fma.{suffix}", x, y, z))
 
 
@@ -105,7 +106,7 @@ class StoredScalar(IRScalar):
 
     @property
     def x(self) -> Value:
-        return self.at.load(self.kind, 8)
+        return self.at.load(self.kind, 8 if lanes_of(self.kind)[1] == F64 else 4)
 
     def __neg__(self) -> IRScalar:
         return self._of(_negative(self.x))

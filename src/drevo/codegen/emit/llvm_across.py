@@ -89,7 +89,7 @@ def scratch_of(plan: Across, low: Lowered, target: Target) -> int:
     l = target.of(target.lanes)
     n = plan.padded(l)
     angles = -(-low.inputs[0].size // l.lanes) * l.lanes
-    return LINE + l.size * (plan.depth * n + 2 * angles + 2 * n + (7 * n * n if plan.first else 0))
+    return LINE + l.size * (plan.depth * n + 2 * angles + 2 * n + (2 * n * n if plan.first else 0))
 
 
 class RowKernel:
@@ -123,7 +123,7 @@ class RowKernel:
     def _rooms(self, at: Value, nq: int) -> Iterator[Value]:
         """Numbers by rows, sines, cosines, two vectors, matrices."""
         angles = -(-nq // self.l.lanes) * self.l.lanes
-        sizes = [self.plan.depth * self.n, angles, angles, self.n, self.n, *[self.n * self.n] * 7]
+        sizes = [self.plan.depth * self.n, angles, angles, self.n, self.n, *[self.n * self.n] * 2]
         for size in sizes:
             yield at
             at = at.at(size, self.l.scalar)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..graph.program import FLOOR
-from .ir import I64, IRLoop, Module, Value
+from .ir import I64, Module, Value
+from .ir_scalar import IRScalar, StoredScalar
 from .llvm_across import Across, RowKernel
+from .llvm_inverse import solve_columns, times_inverse
 from .llvm_target import Target
 from .lower import Lowered
-
-PANEL = 5  # blocks of columns whose sums are kept in registers
 
 
 def add_across(m: Module, plan: Across, low: Lowered, target: Target) -> None:
@@ -23,12 +23,12 @@ class ForwardKernel(RowKernel):
     """-M^-1 dtau/dq, -M^-1 dtau/dv and M^-1, with dtau at the accelerations a = M^-1 (tau - h)."""
 
     def phases(self) -> None:
-        self.H, self.F, self.FT, self.Aq, self.Av, self.Yq, self.Yv = self.matrices
+        self.H, self.L = self.matrices
         self.run(self.plan.first)
+        self.factorise()
         self.accelerations()
         self.run(self.plan.sweeps)
-        self.entries([self.Aq, self.Av], self.n)
-        self.answers()
+        self.answers([self.f.arguments[f"out{k}"] for k in range(3)])
 
     @contextmanager
     def above(self, row: Value) -> Iterator[Value]:
@@ -37,11 +37,11 @@ class ForwardKernel(RowKernel):
         with self.f.loop(end, start=first) as s:
             yield self.word("ancestors", s.i)
 
-    def subtract(self, x: Value, matrix: Value, source: Value, to: Value, end: Value | None = None) -> None:
-        """x times a row from another, by blocks up to a column, that of the other's number if none is given."""
+    def subtract(self, x: Value, matrix: Value, source: Value, to: Value) -> None:
+        """x times a row from another, by blocks up to the diagonal."""
         f, l = self.f, self.l
         wide = self.minus(x).splat(l.lanes)
-        with f.loop((end or to) + 1, step=l.lanes, some=True) as s:
+        with f.loop(to + 1, step=l.lanes, some=True) as s:
             place = self.matrix(matrix, to, s.i, self.n)
             right = self.matrix(matrix, source, s.i, self.n).load(l.type, l.bytes)
             place.store(self.plus(wide, right, place.load(l.type, l.bytes)), l.bytes)
@@ -49,21 +49,24 @@ class ForwardKernel(RowKernel):
     def scalar(self, base: Value, row: Value, column: Value) -> Value:
         return self.matrix(base, row, column, self.n).load(self.l.scalar)
 
-    def accelerations(self) -> None:
-        """M = L^T D L from the last row to the first; F = L^-1 D^-1/2, so that M^-1 = F F^T; a."""
+    def factorise(self) -> None:
+        """M = L^T E^-1 L from the last row to the first; L by rows, -E in place of the gains."""
         self.inertias()
         with self.f.loop(-1, start=self.size - 1, step=-1) as s:
             self.eliminate(s.i)
-        with self.f.loop(self.size, some=True) as s:
-            self.invert(s.i)
-        self.scale()
-        self.solve()
+        p, fma = self.plan, self.target.fma
+        scalar = self.l.scalar
+
+        def entry(row: int, column: int) -> IRScalar:
+            return StoredScalar(self.L.at(row * self.n + column, scalar), scalar, fma)
+
+        self.rows = [{i: entry(k, i) for i in above} for k, above in enumerate(p.ancestors)]
+        self.E = [StoredScalar(self.gain.at(k, scalar), scalar, fma) for k in range(self.size)]
 
     def inertias(self) -> None:
         """The lower triangle of M, and what of it the pivots are compared with."""
         p, scalar = self.plan.places, self.l.scalar
-        for x in (self.H, self.F, self.FT):
-            self.clear(x, self.n * self.n)
+        self.clear(self.H, self.n * self.n)
         for at in range(0, self.blocks * self.l.lanes, self.l.lanes):
             column = self.f.const(I64, at)
             S = self.vectors(p.S, 6, column)
@@ -75,7 +78,7 @@ class ForwardKernel(RowKernel):
             self.gain.at(s.i, scalar).store(self.scalar(self.H, s.i, s.i))
 
     def eliminate(self, k: Value) -> None:
-        """Row k of L stands in that of FT, D_k^-1/2 with the gains."""
+        """Row k of L, and -E_k."""
         f, scalar = self.f, self.l.scalar
         pivot, scale = self.scalar(self.H, k, k), self.gain.at(k, scalar)
         if self.target.check:
@@ -83,97 +86,29 @@ class ForwardKernel(RowKernel):
             with f.when(~(pivot > floor)):
                 self.fail()
         inverse = self.f.const(scalar, 1.0) / pivot
-        scale.store(f.call(scalar, f"llvm.sqrt.{self.one.suffix}", inverse))
+        scale.store(self.minus(inverse))
         with self.above(k) as i:
             x = self.scalar(self.H, k, i) * inverse
-            self.matrix(self.FT, k, i, self.n).store(x)
+            self.matrix(self.L, k, i, self.n).store(x)
             self.subtract(x, self.H, k, i)
 
-    def invert(self, k: Value) -> None:
-        """Row k of L^-1 in that of F."""
-        with self.above(k) as i:
-            self.subtract(self.scalar(self.FT, k, i), self.F, i, k, i)
-        self.matrix(self.F, k, k, self.n).store(self.f.const(self.l.scalar, 1.0))
+    def accelerations(self) -> None:
+        """a = -M^-1 (h - tau)."""
+        scalar, h = self.l.scalar, self.plan.places.h
+        force = (self.number(h, k).load(scalar) - self.f.in2.at(k, scalar).load(scalar) for k in range(self.size))
+        for k, x in enumerate(times_inverse(self.rows, self.E, [IRScalar(y, self.target.fma) for y in force])):
+            self.more.at(k, scalar).store(x.x)
 
-    def scale(self) -> None:
-        """The columns of F by the gains; F^T."""
-        f, l = self.f, self.l
-        self.clear(self.FT, self.n * self.n)
-        with f.loop(self.size, some=True) as s:
-            with f.loop(s.i + 1, step=l.lanes, some=True) as b:
-                place, root = self.matrix(self.F, s.i, b.i, self.n), self.gain.at(b.i, l.scalar)
-                place.store(place.load(l.type, l.bytes) * root.load(l.type, l.bytes), l.bytes)
-            self.matrix(self.FT, s.i, s.i, self.n).store(self.scalar(self.F, s.i, s.i))
-            with self.above(s.i) as i:
-                self.matrix(self.FT, i, s.i, self.n).store(self.scalar(self.F, s.i, i))
+    def answers(self, results: list[Value]) -> None:
+        """dtau/dq, dtau/dv and -1 in the results, and over them -M^-1 times what is there."""
+        self.entries(results[:2], self.size)
+        self.clear(results[2], self.size**2)
+        with self.f.loop(self.size, some=True) as s:
+            self.matrix(results[2], s.i, s.i, self.size).store(self.f.const(self.l.scalar, -1.0))
+        self.rest = solve_columns(self.f, self.l, results, range(self.size), self.rows, self.E, self.target.fma)
 
-    def solve(self) -> None:
-        """a = F F^T (tau - h)."""
-        f, scalar, h = self.f, self.l.scalar, self.plan.places.h
-        with f.loop(self.size, some=True) as s:
-            k = s.i
-            with f.loop(self.word("lasts", k) + 1, start=k, some=True, total=self.f.zero(scalar)) as t:
-                rest = f.in2.at(t.i, scalar).load(scalar) - self.number(h, t.i).load(scalar)
-                t.total = self.plus(self.scalar(self.FT, k, t.i), rest, t.total)
-            self.gain.at(k, scalar).store(t.total)
-        with f.loop(self.size, some=True) as s:
-            k = s.i
-            own = self.scalar(self.F, k, k) * self.gain.at(k, scalar).load(scalar)
-            first, end = (self.word("ancestors_starts", k + j) for j in (0, 1))
-            with f.loop(end, start=first, total=own) as t:
-                i = self.word("ancestors", t.i)
-                t.total = self.plus(self.scalar(self.F, k, i), self.gain.at(i, scalar).load(scalar), t.total)
-            self.more.at(k, scalar).store(t.total)
-
-    def panels(self) -> Iterator[list[int]]:
-        """Columns of all blocks, as many at once as there are registers for sums."""
-        each = -(-self.blocks // -(-self.blocks // PANEL))
-        for first in range(0, self.blocks, each):
-            yield [b * self.l.lanes for b in range(first, min(first + each, self.blocks))]
-
-    def answers(self) -> None:
-        """-F (F^T dtau) by columns side by side, and F F^T."""
-        f, outs = self.f, (self.f.out0, self.f.out1)
-        with f.loop(self.size, some=True) as s:
-            for A, Y in ((self.Aq, self.Yq), (self.Av, self.Yv)):
-                for panel in self.panels():
-                    self.keep(Y, s.i, panel, self.further(A, s.i, panel))
-        with f.loop(self.size, some=True) as s:
-            for source, to in (*zip((self.Yq, self.Yv), outs), (self.FT, f.out2)):
-                for panel in self.panels():
-                    found = self.nearer(source, s.i, panel)
-                    self.put(to, s.i, panel, found if to is f.out2 else [self.minus(x) for x in found])
-
-    def further(self, A: Value, k: Value, panel: list[int]) -> list[Value]:
-        """Row k of F^T A."""
-        zero = {f"p{c}": self.f.zero(self.l.type) for c in panel}
-        with self.f.loop(self.word("lasts", k) + 1, start=k, some=True, carry=zero) as s:
-            self.added(s, self.splat(self.matrix(self.FT, k, s.i, self.n)), A, s.i, panel)
-        return [getattr(s, f"p{c}") for c in panel]
-
-    def nearer(self, Y: Value, i: Value, panel: list[int]) -> list[Value]:
-        """Row i of F Y."""
-        zero = {f"p{c}": self.f.zero(self.l.type) for c in panel}
-        first, end = (self.word("ancestors_starts", i + j) for j in (0, 1))
-        with self.f.loop(end + 1, start=first, some=True, k=i, carry=zero) as s:
-            self.added(s, self.splat(self.matrix(self.F, i, s.k, self.n)), Y, s.k, panel)
-            s.k = self.word("ancestors", s.i)  # of the last one's follower nothing is read
-        return [getattr(s, f"p{c}") for c in panel]
-
-    def added(self, s: IRLoop, x: Value, rows: Value, k: Value, panel: list[int]) -> None:
-        for c in panel:
-            y = self.matrix(rows, k, c, self.n).load(self.l.type, self.l.bytes)
-            setattr(s, f"p{c}", self.plus(x, y, getattr(s, f"p{c}")))
-
-    def keep(self, to: Value, row: Value, panel: list[int], found: Sequence[Value]) -> None:
-        for c, x in zip(panel, found):
-            self.matrix(to, row, c, self.n).store(x, self.l.bytes)
-
-    def put(self, to: Value, row: Value, panel: list[int], found: Sequence[Value]) -> None:
-        """Into a result, whose rows are not padded."""
-        for c, x in zip(panel, found):
-            place, left = self.matrix(to, row, c, self.size), self.size - c
-            if left >= self.l.lanes:
-                place.store(x, self.l.size)
-            else:
-                self.stored(x, place, self._first(left))
+    def test(self, names: Sequence[str]) -> None:
+        """The solve has summed up 0 times all results."""
+        if self.target.check:
+            with self.f.when(self.rest.is_nan()):
+                self.fail()
