@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import drevo
+from drevo.apps.cli.main import app
 from drevo.apps.envs import TASKS, make
 from drevo.apps.envs.ours import hills
 from drevo.apps.envs.tasks import GYMNASIUM
@@ -147,3 +151,15 @@ def test_a_biped_falls_without_torques() -> None:
         ended |= fallen
         assert np.isfinite(seen).all()
     assert ended.all()
+
+
+def test_the_command_lists_and_measures_environments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is measured no number is asserted: what stands in the rows."""
+    runner = CliRunner()
+    assert runner.invoke(app, ["envs"]).output.split() == list(TASKS)
+    told = runner.invoke(app, ["envs", "bench", "Hopper-v5", "--num-envs", "4", "--json"])
+    (row,) = json.loads(told.stdout)["rows"]
+    assert row["name"] == "Hopper-v5" and row["steps_per_s"] > 0.0 < row["mujoco_per_s"] and row["wrapper"] < 1.0
+    monkeypatch.setattr(sys.modules["drevo.apps.cli.envs"], "measure_environment", lambda *_: row)
+    assert "Hopper-v5" in runner.invoke(app, ["envs", "bench", "Hopper-v5"]).output
+    assert runner.invoke(app, ["envs", "play"]).exit_code == 2

@@ -85,6 +85,22 @@ def test_doubts_are_warnings() -> None:
             give()
 
 
+BESIDE: list[tuple[str, str, str]] = [
+    ("a.txt", "", "ends in '.txt'; give .toml or .json"),
+    ("a.json", "{", "loops: the file .*a.json"),
+    ("a.json", '{"drevo": 1, "links": []}', "holds 'links'; beside a robot stand lists of loops, couplings"),
+    ("a.json", '{"drevo": 1, "loops": {}}', "holds 'loops'; beside a robot"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "sentence"), BESIDE, ids=["ending", "broken", "links", "table"])
+def test_files_beside_a_robot(name: str, text: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    pair().robot().save(tmp_path / "r.urdf")
+    with pytest.raises(DrevoError, match=sentence):
+        drevo.load(tmp_path / "r.urdf", loops=tmp_path / name)
+
+
 LEFT: list[tuple[Callable[[], drevo.Builder], str]] = [
     (
         lambda: pair().loop("cylindrical", "b", AT, "world", AT, axis_a=(0, 0, 1), axis_b=(0, 0, 1)),
