@@ -195,6 +195,27 @@ def test_steps_that_are_too_long_end_in_a_sentence_or_a_number() -> None:
         pass
 
 
+@pytest.mark.parametrize("law", ["soft", "coulomb"])
+def test_terrain_by_sample(law: str) -> None:
+    """A slope and a height of each sample are those of the ground that has them for good."""
+    r, n = drevo.load(BALL), 3
+    made = drevo.ground.function(
+        lambda x, y, slope, height: slope * x + height, parameters={"slope": 0.1, "height": 0}
+    )
+    step = drevo.compile(r, "step", dt=1e-3, ground=made, law=law, parameters="ground")
+    assert [name for name, _ in step.parameters] == ["ground.slope", "ground.height"]
+    q, v = np.tile([0.3, 0, 0.12, 0, 0, 0, 1.0], (n, 1)), np.tile([0.3, 0, -0.1, 0, 0, 0], (n, 1))
+    own = np.array([[-0.2, 0.01], [0.1, 0.0], [0.2, 0.01]])
+    found = step(q, v, np.zeros((n, 6)), own)
+    fixed = drevo.ground.function(lambda x, y: 0.2 * x + 0.01)
+    alone = drevo.compile(r, "step", dt=1e-3, ground=fixed, law=law)(q[2], v[2], np.zeros(6))
+    assert np.abs(found.forces[2]).max() > 1.0 and not found.forces[0].any()
+    for x, y in zip(found[:3], alone):
+        assert x[2] == pytest.approx(y, rel=1e-12, abs=1e-12)
+    with pytest.raises(drevo.InputError, match="the ground has no parameters"):
+        drevo.compile(r, "step", dt=1e-3, ground=fixed, law=law, parameters="ground")
+
+
 def test_a_medium_drags_as_mujocos_does() -> None:
     """A box, and a body of skew inertia that it carries; the warning says that all else leaves the medium out."""
     mujoco = pytest.importorskip("mujoco")

@@ -18,7 +18,7 @@ from ...mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from ...model.description import Model
 from ...model.dynamics import Described
 from .derivatives import StepDerivatives, step_derivatives
-from .ground import Height, ground_of
+from .ground import LEVEL, Height, Uneven, ground_of
 from .moreau import TouchingRobot, joint_rows
 from .moreau_kernel import moreau_program
 from .pairs import ContactCandidate, contact_candidates, with_ground
@@ -48,7 +48,9 @@ def exact_robot(
     places = _places(model, contact_candidates(model, ground), touching)
     slots = [ContactSlot(x.bodies, x.touch, _friction(x, mu)) for x in places]
     standing = with_ground(model, ground_of(ground))
-    return TouchingRobot(standing, tuple(slots), joint_rows(model), stepping)
+    floor = ground_of(ground)
+    uneven = floor if isinstance(floor, Uneven) else LEVEL
+    return TouchingRobot(standing, tuple(slots), joint_rows(model), stepping, floor=uneven)
 
 
 def _places(

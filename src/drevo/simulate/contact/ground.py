@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.graph.node import Expr
+from ...codegen.graph.program import Parameter
 from ...compiler.tracer import Tracer
 from ...errors import DrevoError, InputError, shown
 from ...io.asked import asked_all
-from ...io.given import Array, finite, numbers
+from ...io.given import Array, finite, number, numbers
 from ...mechanics.jet import Jet, jet
 from ...mechanics.scalar import Scalar, clip, sqrt, where
 from ...mechanics.spatial import Vec
@@ -21,17 +23,37 @@ from ...mechanics.spatial import Vec
 __all__ = ["function", "grid"]
 
 Height = Callable[[Scalar, Scalar], Scalar]
+GROUND = "ground"  # among the parameters of a step: all of the ground's
 MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 
 
 class Uneven:
     """Ground z(x, y) in the world, m; what is below it is solid. `key` tells it from others in keys of code.
 
-    friction: the coefficient at (x, y), in place of that of what touches, where it is not None.
+    friction: the coefficient at (x, y), in place of that of what touches, where it is not None. parameters:
+    numbers by name that steps may take by sample.
     """
 
     key: str
     friction: Height | None = None
+    parameters: Mapping[str, Scalar] = {}
+
+    @contextmanager
+    def traced(self, t: Tracer, wanted: Sequence[str]) -> Iterator[None]:
+        """While a tracer makes a program, parameters are symbols of it, if "ground" is wanted."""
+        usual = self.parameters
+        if GROUND in wanted:
+            if not usual:
+                raise InputError("the ground has no parameters: drevo.ground.function(z, parameters={..}) has")
+            symbols = {name: t.graph.parameter(f"{GROUND}.{name}") for name in usual}
+            for name, x in symbols.items():
+                told = f"{GROUND}.{name}"
+                t.symbols.made[told] = Parameter(told, x.edge >> 1, float(usual[name]))
+            self.parameters = symbols
+        try:
+            yield
+        finally:
+            self.parameters = usual
 
     def surface(self, x: Scalar, y: Scalar) -> tuple[Scalar, Vec]:
         """The height and the unit normal, upward."""
@@ -44,11 +66,16 @@ class Uneven:
         raise NotImplementedError
 
 
+LEVEL = Uneven()  # where there is none that is not
+
+
 class FunctionGround(Uneven):
     """Ground by a function over scalars, with its own slopes, and friction by another."""
 
-    def __init__(self, height: Height, friction: Height | None = None) -> None:
-        self.height, self.friction = height, friction
+    def __init__(
+        self, height: Callable[..., Scalar], friction: Height | None = None, parameters: Mapping[str, float] = {}
+    ) -> None:
+        self.height, self.friction, self.parameters = height, friction, parameters
         tracer = Tracer("ground")
         graph = tracer.graph
         try:
@@ -67,12 +94,16 @@ class FunctionGround(Uneven):
             raise InputError(
                 f"the ground's friction(x, y) is {mu} at the origin; a coefficient is a number from 0"
             )
-        text = repr((list(graph.op), list(graph.a), list(graph.b), list(graph.constants), edges))
+        with self.traced(tracer, (GROUND,) if parameters else ()):
+            moved = [x.edge if isinstance(x, Expr) else x for x in self.slopes(*place)]
+        names = list(parameters.items())
+        text = repr((list(graph.op), list(graph.a), list(graph.b), list(graph.constants), edges, moved, names))
         self.key = hashlib.sha256(text.encode()).hexdigest()
 
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        z = jet(self.height(Jet(x, 1.0), Jet(y)))
-        return z.x, z.d, jet(self.height(Jet(x), Jet(y, 1.0))).d
+        own = self.parameters
+        z = jet(self.height(Jet(x, 1.0), Jet(y), **own))
+        return z.x, z.d, jet(self.height(Jet(x), Jet(y, 1.0), **own)).d
 
 
 class GridGround(Uneven):
@@ -130,9 +161,13 @@ def _piecewise(values: list[Scalar], u: Scalar) -> Scalar:
     return pieces[0]
 
 
-def function(height: Height, friction: Height | None = None) -> FunctionGround:
+def function(
+    height: Callable[..., Scalar], friction: Height | None = None, parameters: Mapping[str, float] | None = None
+) -> FunctionGround:
     """Ground z(x, y), m: a function over scalars, of + - * / and `drevo.sin`, `drevo.where` and their like.
 
+    parameters: numbers that the height takes by name, z(x, y, slope=..), which a step compiled with
+    parameters="ground" takes by sample.
     friction: under the exact law, the coefficient at (x, y), such a function too, in place of what the robot and
     `friction=` of a step say. InputError where one fails, is not finite at the origin, or friction is negative
     there.
@@ -141,7 +176,8 @@ def function(height: Height, friction: Height | None = None) -> FunctionGround:
         raise InputError(f"the ground is a function z(x, y), not {shown(height)}")
     if friction is not None and not callable(friction):
         raise InputError(f"the ground's friction is a function of (x, y), not {shown(friction)}")
-    return FunctionGround(height, friction)
+    told = {name: number(f"the ground's {name}", x, "a number") for name, x in (parameters or {}).items()}
+    return FunctionGround(height, friction, told)
 
 
 def grid(

@@ -21,6 +21,7 @@ from ...mechanics.algorithms.delassus import (
 from ...mechanics.algorithms.passive import passive_tree
 from ...mechanics.scalar import Scalar
 from ...model.description import Model
+from .ground import LEVEL, Uneven
 from .solve import TOLERANCE, Impulses, impulses
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +38,7 @@ class TouchingRobot:
     stepping: MoreauStep
     checked: tuple[JointBounds, ...] = ()
     parameters: tuple[str, ...] = ()
+    floor: Uneven = LEVEL
 
 
 class StepResult(NamedTuple):

@@ -21,6 +21,7 @@ from ...mechanics.algorithms.coulomb import (
 from ...mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
 from ...mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ...mechanics.scalar import Scalar, dot, maximum, where
+from .ground import GROUND
 from .moreau import TouchingRobot
 from .packing import Pack, of
 from .solve import EASE, STIFFEN
@@ -43,7 +44,7 @@ class MoreauStages:
         self.robot, self.tolerance, self.prefix, self.only = robot, tolerance, prefix, only
         self.parts: dict[str, Program] = {}
         self.sizes: dict[str, int] = {}
-        own = [x for x in robot.parameters if x != FRICTION]
+        own = [x for x in robot.parameters if x not in (FRICTION, GROUND)]
         t = Tracer("free", robot.model, parameters=own, acting=True)
         q, v, tau = t.input("Q", t.tree.nq), t.input("V", t.tree.nv), t.input("tau", t.tree.nv)
         self.tree = t.tree
@@ -86,7 +87,9 @@ class MoreauStages:
 
     def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
         r, pack = self.robot, Pack()
-        found = free_motion(t.tree, q, v, tau, self._slots(t), r.joints, r.stepping, r.checked)
+        with r.floor.traced(t, r.parameters):
+            found = free_motion(t.tree, q, v, tau, self._slots(t), r.joints, r.stepping, r.checked)
+        self.symbols = tuple(t.symbols.made.values())
         put, p = pack.put_all, found.problem
         self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
         self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
@@ -107,7 +110,6 @@ class MoreauStages:
             mu = t.graph.parameter(FRICTION)
             t.symbols.made[FRICTION] = Parameter(FRICTION, mu.edge >> 1, float(known[0]))
             slots = tuple(x._replace(mu=mu) if x.mu != 0.0 else x for x in slots)
-        self.symbols = tuple(t.symbols.made.values())
         return slots
 
     def read(self, s: StageTracer, block: str) -> list[Expr]:

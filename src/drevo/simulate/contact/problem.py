@@ -13,7 +13,7 @@ from ...mechanics.scalar import Scalar, where
 from ...model.contact import JointSoftness
 from ...model.description import Joint, Model
 from .fluid import fluid_efforts
-from .ground import Uneven, ground_of
+from .ground import LEVEL, Uneven, ground_of
 from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
 from .soft import RowGroup, Softness
 from .stages import CouplingRow, JointRow, Poses, Slot, SoftProblem
@@ -46,7 +46,8 @@ def soft_problem(
             f"robot {model.name!r} moves in a medium, which implicitfast does not know: take euler or rk4"
         )
     medium = partial(fluid_efforts, model) if stepping.medium else None
-    return SoftProblem(model, step, slots, rows, stepping.impratio, method, repeat, medium=medium)
+    return SoftProblem(model, step, slots, rows, stepping.impratio, method, repeat, medium=medium,
+                       floor=floor if isinstance(floor, Uneven) else LEVEL)  # fmt: skip
 
 
 def _slot(x: ContactCandidate, cone: str, impratio: float) -> Slot:

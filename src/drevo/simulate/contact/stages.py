@@ -22,6 +22,7 @@ from ...mechanics.spatial import Vec
 from ...mechanics.tree import Tree
 from ...mechanics.tree_indices import ancestors
 from ...model.description import Joint, Model
+from .ground import GROUND, LEVEL, Uneven
 from .packing import Pack, Packed, of
 from .soft import RowGroup, Softness
 
@@ -83,6 +84,7 @@ class SoftProblem:
     last: bool = False  # the results tell of the last evaluation too
     parameters: tuple[str, ...] = ()
     medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
+    floor: Uneven = LEVEL
 
 
 class PackedRows(NamedTuple):
@@ -238,8 +240,9 @@ class Evaluation:
         self.newton: Any = None  # whose matrix is asked for
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
-            "dynamics", without_dry_friction(problem.model), parameters=problem.parameters, acting=True
-        )
+            "dynamics", without_dry_friction(problem.model), acting=True,
+            parameters=[x for x in problem.parameters if x != GROUND],
+        )  # fmt: skip
         tree = self.tree = t.tree
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
@@ -252,7 +255,8 @@ class Evaluation:
             self._coupling(r, q, v) if isinstance(r, CouplingRow) else self._joint_row(r, q, v)
             for r in problem.rows
         ]
-        self._slots(poses, columns, v)
+        with problem.floor.traced(t, problem.parameters):
+            self._slots(poses, columns, v)
 
     @property
     def symbols(self) -> tuple[Parameter, ...]:
