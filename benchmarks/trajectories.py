@@ -2,9 +2,10 @@
 
 A Panda reaches for a point (100 knots of 10 ms, with and without limits of effort), a Go2 takes a step (50 knots,
 phases of four, three and four feet, with the impact). From the same guess each runs one iteration (set-up,
-expansions, the sweep, the steps that are tried), and to its end. Writes trajectories.md.
+expansions, the sweep, the steps that are tried), and to its end. With limits of states the Panda is beside
+IPOPT on the whole problem, with CasADi's exact derivatives. Writes trajectories.md.
 
-    pip install crocoddyl example-robot-data      (crocoddyl 3.2.1 wants libpinocchio 4.0.0)
+    pip install crocoddyl example-robot-data casadi      (crocoddyl 3.2.1 wants libpinocchio 4.0.0)
     python benchmarks/trajectories.py
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import casadi
 import crocoddyl
 import numpy as np
 import pinocchio as pin
@@ -215,6 +217,69 @@ def compared(name: str, ours: Any, problem: Any, v0: Array) -> str:
     return " | ".join(["", name, *cells, ""]).strip()
 
 
+# -- limits of states -----------------------------------------------------------------------------------------
+
+ANY = np.full(7, np.inf)
+LIMITED = {
+    "rates at most 0.5 rad/s": {"v": 0.5},
+    "0.7 rad/s, 40 N m": {"v": 0.7, "tau": 40.0},
+    "joints 3 and 5 at most 0.5 and 0.2 rad, 60 N m": {
+        "q": (-ANY, np.array([np.inf, np.inf, 0.5, np.inf, 0.2, np.inf, np.inf])), "tau": 60.0,
+    },
+}  # fmt: skip
+
+
+def reach_of_ipopt(
+    panda: drevo.Robot, q0: Array, knots: int, limits: dict[str, Any], u0: Array
+) -> Callable[[], Any]:
+    """The whole problem as one program, all states and efforts its unknowns."""
+    move = drevo.casadi.function(panda, "forward_dynamics", passive=True)
+    place_of = drevo.casadi.function(panda, "pose", link="panda_hand_tcp")
+    names = [[casadi.SX.sym(f"{name}{k}", 7) for name in "uqv"] for k in range(knots)]
+    q, v, total, gaps = casadi.DM(q0), casadi.DM.zeros(7), 0.0, []
+
+    def pose(link: str) -> Any:
+        T = place_of(q)
+        return [[T[i, j] for j in range(4)] for i in range(4)]
+
+    for k, (u, q1, v1) in enumerate(names):
+        total += DT * reach(pose, *(casadi.vertsplit(casadi.SX(x)) for x in (q, v, u)), k * DT)
+        faster = v + DT * move(q, v, u)
+        gaps += [q1 - (q + DT * faster), v1 - faster]
+        q, v = q1, v1
+    total += reached(pose, casadi.vertsplit(q), casadi.vertsplit(v))
+    sides = [limits.get(name, np.inf) for name in ("tau", "q", "v")]
+    pairs = [x if isinstance(x, tuple) else (np.full(7, -x), np.full(7, x)) for x in sides]
+    low, high = (np.tile(np.concatenate(side), knots) for side in zip(*pairs))
+    program = {"x": casadi.vertcat(*(x for row in names for x in row)), "f": total, "g": casadi.vertcat(*gaps)}
+    quiet = {"ipopt.print_level": 0, "print_time": 0, "ipopt.sb": "yes", "ipopt.tol": 1e-9}
+    solve = casadi.nlpsol("reach", "ipopt", program, quiet)
+    start = np.tile(np.concatenate([u0, q0, np.zeros(7)]), knots)
+    return lambda: (solve(x0=start, lbx=low, ubx=high, lbg=0, ubg=0), solve.stats())
+
+
+def limited(panda: drevo.Robot, q0: Array) -> list[str]:
+    """Rows of the second table."""
+    out = []
+    for name, limits in LIMITED.items():
+        ours = optimise(panda, reach, q0, np.zeros(7), 100, DT, limits, reached, tolerance=1e-9)
+        planner = ours.planner
+        first = Guess(None, None, planner.held(q0))
+        other = reach_of_ipopt(panda, q0, 100, limits, first.tau[0])
+        found, stats = other()
+
+        def run(planner: Any = planner, first: Guess = first) -> None:
+            planner.begin(q0, np.zeros(7), first)
+            planner.solve(300)
+
+        t = least({"ours": run, "theirs": other}, 3)
+        cells = [f"{ours.cost:.9g}", f"{float(found['f']):.9g}", f"{ours.iterations}", f"{stats['iter_count']}"]
+        cells += [f"{t['ours'] / 1e3:.1f}", f"{t['theirs'] / 1e3:.0f}", f"**{t['theirs'] / t['ours']:.0f}**"]
+        print(name, *cells)
+        out.append(" | ".join(["", name, *cells, ""]).strip())
+    return out
+
+
 def main() -> None:
     """Measure, print, write."""
     lines = []
@@ -225,6 +290,7 @@ def main() -> None:
             ours = optimise(panda, reach, q0, np.zeros(7), 100, DT, {"tau": most}, reached, tolerance=1e-9)
             lines.append(compared(name, ours, reach_of_crocoddyl(path, q0, 100, most), np.zeros(7)))
         plan = optimise(panda, reach, q0, np.zeros(7), 100, DT, {"tau": 30.0}, reached)
+        states = limited(panda, q0)
     go2 = drevo.load("go2", base="floating")
     q0 = go2.neutral()
     q0[7:] = BEND
@@ -248,7 +314,9 @@ def main() -> None:
         f"Python {platform.python_version()}, NumPy {np.__version__}, Crocoddyl {crocoddyl.__version__},",
         f"one core, microseconds of processor, the least of {ROUNDS} rounds in turn; {datetime.date.today()}.", "",
         f"| | {' | '.join(head)} |", "|---|" + "--:|" * len(head), *lines, "",
-        f"Model-predictive control of the Panda, 100 knots, efforts limited: `again` takes {again:.0f} us.",
+        f"Model-predictive control of the Panda, 100 knots, efforts limited: `again` takes {again:.0f} us.", "",
+        f"The Panda with limits of states, beside IPOPT by CasADi {casadi.__version__}, milliseconds of all:", "",
+        "| | cost | IPOPT's | iterations | IPOPT's | ms | IPOPT's | ratio |", "|---|" + "--:|" * 7, *states,
     ]  # fmt: skip
     print("\n".join(text))
     (Path(__file__).parent / "trajectories.md").write_text("\n".join(text) + "\n")
