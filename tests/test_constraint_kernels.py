@@ -199,6 +199,14 @@ def test_calls_known_again(biped: Robot, monkeypatch: pytest.MonkeyPatch) -> Non
                 drevo.constrained.constrained_dynamics(r, q, v, tau, contacts=contacts, passive=False),
             ):
                 assert np.array_equal(found.a, other.a) and np.array_equal(found.reactions, other.reactions)
+    gains: list[Any] = [(20.0, 100.0), (1.0, 1.0), ([3.0] * 3, np.eye(3).tolist()), (2.0, 100.0)]
+    fed = [r.constrained_dynamics(q, v, tau, contacts=sets[0], stabilise=g).a for g in gains]
+    for g, x in zip(gains * 2, fed * 2):
+        assert np.array_equal(r.constrained_dynamics(q, v, tau, contacts=sets[0], stabilise=g).a, x)
+    for e in (0.3, 0.7, 0.3, 0.0):
+        struck = [r.impact(q, v, contacts=sets[1], restitution=e) for _ in range(2)]
+        G = struck[0].jacobian
+        assert np.abs(G @ (struck[0].v + e * v)).max() < 1e-10 and np.array_equal(struck[0].v, struck[1].v)
     foot = sets[0][0]
     for change in (
         lambda: foot.update(point=(0.0, 0.0, 0.1)), lambda: foot.update(rows=6), lambda: foot.pop("rows"),

@@ -9,7 +9,7 @@ Kalaba: a and Gamma^T N are unique for any set, N has the least norm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -52,7 +52,7 @@ START = 0.0  # the time, s, and what else is meant where nothing is given
 ON_ROWS = ("_set", "_time"), ("_x", "_held")  # members that are known, and found
 
 
-@recalled(3, ("contacts", "constraints"), ConstrainedMotion, *ON_ROWS)
+@recalled(3, ("contacts", "constraints", "stabilise"), ConstrainedMotion, *ON_ROWS)
 def constrained_dynamics(
     robot: Dynamics,
     q: ArrayLike,
@@ -73,7 +73,6 @@ def constrained_dynamics(
     least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
-    plain = t is START and f_ext is None and stabilise is None and passive is False
     given, (x, v, tau, time) = asked_state(
         robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t
     )
@@ -82,11 +81,12 @@ def constrained_dynamics(
     gains = None if stabilise is None else feedback(stabilise, given.size)
     try:
         if given.kernels is not None:
-            found = ConstrainedMotion.found(given, *_moved(given, x, v, tau, time, f_ext, gains))
-            if plain and given.plain:
+            times, (solver, behind) = time[..., None], _solver(given, gains)
+            found = solver(x, v, _loaded(robot, x, v, tau, f_ext), times, *behind)
+            if t is START and f_ext is None and passive is False and given.plain:
                 what = contacts, constraints, f_ext, t, stabilise, passive
-                remember(robot, "constrained_dynamics", what, (given, NOW), [given.motion], (NOW, *given.numbers))
-            return found
+                remember(robot, "constrained_dynamics", what, (given, NOW), [solver], (NOW, *behind))
+            return ConstrainedMotion.found(given, found, times)
     except NumericsError:
         pass
     return accelerations(robot, x, v, tau, _terms(robot, given.found, time), given.names, f_ext, gains)
@@ -105,26 +105,21 @@ def _terms(robot: Dynamics, found: tuple[Constraint, ...], t: Array, held: Array
     return partial(constraint_terms, robot, found, t=t, held=held)
 
 
-def _moved(
-    s: PreparedSet,
-    q: Array,
-    v: Array,
-    tau: Array,
-    t: Array,
-    f_ext: Mapping[str, ArrayLike] | None,
-    gains: tuple[Array, Array] | None,
-) -> tuple[SolvedMotion, Array]:
-    """What a kernel gives, and the times of its calls."""
+def _solver(s: PreparedSet, gains: tuple[Array, Array] | None) -> tuple[Callable[..., SolvedMotion], list[Array]]:
+    """A kernel, and what it is given behind the time."""
     assert s.kernels is not None
-    time, pushed = t[..., None], pushed_by(f_ext)
-    if pushed:  # as efforts
-        tau = tau + (s.robot.bias(q, v) - s.robot.bias(q, v, **pushed))
     if gains is None:
-        return s.motion(q, v, tau, time, *s.numbers), time
+        return s.motion, s.numbers
     matrices = any(g.ndim == 2 for g in gains)
     flat = [square(g, s.size).ravel() if matrices else np.broadcast_to(g, (s.size,)) for g in gains]
     fed = s.kernels.fed("matrices" if matrices else "rows")
-    return fed(q, v, tau, time, *s.numbers, *map(np.ascontiguousarray, flat)), time
+    return fed.fast or fed, [*s.numbers, *map(np.ascontiguousarray, flat)]
+
+
+def _loaded(robot: Dynamics, q: Array, v: Array, tau: Array, f_ext: Mapping[str, ArrayLike] | None) -> Array:
+    """tau with the efforts that f_ext does."""
+    pushed = pushed_by(f_ext)
+    return tau + (robot.bias(q, v) - robot.bias(q, v, **pushed)) if pushed else tau
 
 
 def accelerations(
@@ -173,7 +168,6 @@ def impact(
     restitution: from 0, the rows stay together, to 1, they part as fast as they met. Raises InputError,
     NumericsError where rows ask for rates that no motion has.
     """
-    plain = t is START and restitution is START
     given, (x, v, time) = asked_state(robot, "impact", contacts, constraints, q=q, v=v, t=t)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
     e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
@@ -181,11 +175,12 @@ def impact(
     times = time[..., None]
     try:
         if given.kernels is not None:
-            found = Impact.found(given, given.impact(x, v, times, *given.numbers, np.array([e])), times)
-            if plain and given.plain:
+            behind = *given.numbers, np.array([e])
+            found = given.impact(x, v, times, *behind)
+            if t is START and given.plain:
                 what = contacts, constraints, restitution, t
-                remember(robot, "impact", what, (given, NOW), [given.impact], (NOW, *given.numbers, NOW))
-            return found
+                remember(robot, "impact", what, (given, NOW), [given.impact], (NOW, *behind))
+            return Impact.found(given, found, times)
     except NumericsError:
         pass
     terms = _terms(robot, given.found, time)

@@ -6,7 +6,7 @@ import ctypes
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from operator import is_
 from types import BuiltinFunctionType, SimpleNamespace
@@ -55,8 +55,7 @@ class KnownCalls:
         told, found = (tuple(_offset(how.kind, x) for x in members) for members in (how.told, how.found))
         alike = tuple(map(names.index, how.alike))
         self.alike = [k - how.arrays for k in alike]
-        text = recall_text(Recall(len(names), how.arrays, alike, told, found), layout)
-        code = native.Loaded(persisted(key(text, Spec()), True, lambda: native.compile_text(text)))
+        code = native.Loaded(_object(Recall(len(names), how.arrays, alike, told, found), layout))
         kept = [self.method, (ValueError, DrevoError), how.kind, list, None]
         others = [native.address_of(x) for x in RECALLED[len(kept) :]]
         behind = [*map(sys.intern, names), *(p.default for p in parameters[how.arrays :])]
@@ -96,6 +95,13 @@ class KnownCalls:
         for k, (_, x) in enumerate(self.calls):
             self.table[len(self.table) - KEPT + k] = id(x)
         del before  # which the table no longer names
+
+
+@lru_cache
+def _object(how: Recall, layout: ObjectLayout) -> bytes:
+    """The same for all robots."""
+    text = recall_text(how, layout)
+    return persisted(key(text, Spec()), True, lambda: native.compile_text(text))
 
 
 def _opened(function: Callable[..., Any], robot: Any) -> SimpleNamespace:
