@@ -27,6 +27,7 @@ from drevo.errors import DrevoWarning, InputError, ModelError, TraceError
 from drevo.io.collada import read_collada
 from drevo.io.meshes import read_mesh
 from drevo.model.description import Shape
+from drevo.robot.view.diagrams import REACH
 from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
 from drevo.robot.view.mesh import MeshFiles, coarser
 from drevo.robot.view.panels import heat, manipulability
@@ -382,7 +383,7 @@ def test_a_window_answers_its_token_only() -> None:
 @pytest.mark.needs("viser")
 def test_a_window_shows_where_the_robot_is() -> None:
     robot = hinged_ball()
-    window = robot.view()
+    window = robot.view(loads=drevo.loads.diagrams(robot))
     try:
         assert "iframe" in window._repr_html_() and window.address in repr(window)
         q = robot.random(np.random.default_rng(6))
@@ -392,6 +393,12 @@ def test_a_window_shows_where_the_robot_is() -> None:
         assert largest(np.array(node.position) - T[:3, 3]) <= tol.SAME
         assert largest(window.heat.image.astype(float) - heat(robot.mass_matrix(q))) == 0.0
         assert [s.value for s in window.sliders][-1] == pytest.approx(float(np.clip(q[-1], -np.pi, np.pi)))
+        window.ribbons.on = "M"
+        window.q = q
+        ordinates = [np.diff(node.points[len(node.points) // 2 :], axis=1) for node in window.ribbons.nodes]
+        longest = max(float(np.linalg.norm(x, axis=-1).max()) for x in ordinates)
+        assert longest == pytest.approx(REACH * window.scene.size, rel=1e-5)  # positions are in single precision
+        assert "bending M, N m" in window.ribbons.text.content
         window._slid(len(q) - 2, 0.9)  # one number of a quaternion: all of it stays unit
         assert np.linalg.norm(window.q[-5:-1]) == pytest.approx(1.0)
         window.play(robot.simulate(window.q, duration=0.2, step=1e-3, every=10), speed=4.0)
@@ -452,7 +459,8 @@ def shown_number(text: str) -> float:
 def test_in_a_browser_without_a_network(browser: Any, scheme: str, tmp_path: Path) -> None:
     """A slider is dragged; what then stands on the page is what Drevo computes there, all digits of it."""
     robot = panda()
-    file = robot.view(tmp_path / "panda.html")
+    tables = drevo.loads.diagrams(robot, 5)
+    file = robot.view(tmp_path / "panda.html", loads=tables)
     context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": 1400, "height": 900})
     page, said = context.new_page(), []
     page.on("console", lambda message: said.append(message.text))
@@ -477,6 +485,16 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, tmp_path: Pat
         page.wait_for_function("e => e.textContent", arg=cell.element_handle())
         found.append(shown_number(cell.text_content()))
     assert largest(np.array(found) - tau[:7]) <= EXACT * largest(tau)
+    page.select_option("#loads", "M")
+    page.wait_for_function("window.drevo.loads")
+    k = next(k for k, t in enumerate(tables) if t.link == "panda_link4")
+    span = drevo.loads.span_of(robot.model, "panda_link4", drevo.loads.distribution(robot.model, "panda_link4"))
+    still, s = np.zeros(robot.nv), [span.along(x) for x in tables[k].places]
+    wanted = drevo.loads.section_loads(robot, state["q"], still, still, "panda_link4", s).total
+    carried = np.array(page.evaluate(f"drevo.loads[{k}]"))
+    assert largest(carried - wanted) <= 10 * EXACT * largest(wanted)
+    bent = shown_number(page.locator("#load-rows td.n").nth(k).text_content())
+    assert bent == pytest.approx(np.hypot(*wanted[:, 4:].T).max(), rel=10 * EXACT)
     link = robot.link_names[-1]
     pose = [shown_number(x) for x in page.locator("#pose td").all_text_contents()]
     assert largest(np.reshape(pose, (3, 4)) - robot.pose(state["q"], link=link)[:3]) <= EXACT

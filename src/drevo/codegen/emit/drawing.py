@@ -119,9 +119,19 @@ class _Canvas:
         spots = [(at[0] + dx * (half + reach - 7.0), at[1] + dy * reach) for dx, dy in AROUND]
         x, y = min(spots, key=lambda p: self._crowd(p, half))
         self.taken += [(x - half / 2, y), (x, y), (x + half / 2, y)] * 2
-        text = " ".join(f'{base}<tspan dy="3" font-size="10">{escape(s)}</tspan><tspan dy="-3">&#8203;</tspan>'
-                        for s in subs) if base else escape(",".join(subs))  # fmt: skip
-        self.marks.append(f'<text {_look(style or "m-text")} x="{x:.1f}" y="{y + 4:.1f}">{text}</text>')
+        y += 4
+        if not base:
+            self.marks.append(
+                f'<text {_look(style or "m-text")} x="{x:.1f}" y="{y:.1f}">{escape(",".join(subs))}</text>'
+            )
+            return
+        x -= half
+        for sub in subs:  # each at its own place: readers differ on what follows on in a text that is centred
+            letter = f'<text {_look(style or "m-text")} text-anchor="start" x="{x:.1f}" y="{y:.1f}">{base}'
+            self.marks.append(
+                f'{letter}<tspan x="{x + size:.1f}" y="{y + 3:.1f}" font-size="10">{escape(sub)}</tspan></text>'
+            )
+            x += size + 5.5 * len(sub) + 4.0
 
     def _crowd(self, p: Flat, half: float) -> float:
         near = (max(abs(x - p[0]) - half, 0.0) + abs(y - p[1]) for x, y in self.taken)
