@@ -217,10 +217,10 @@ def test_terrain_by_sample(law: str) -> None:
 
 
 def test_a_medium_drags_as_mujocos_does() -> None:
-    """A box, and a body of skew inertia that it carries; the warning says that all else leaves the medium out."""
+    """On a box whose rotors coast, and a body of skew inertia; the warning says that all else leaves it out."""
     mujoco = pytest.importorskip("mujoco")
     text = """<mujoco><option density="30" viscosity=".4" timestep=".005"/><worldbody><body>
-      <freejoint/><geom type="box" size=".2 .1 .05" euler="10 20 30"/>
+      <joint type="free" armature=".3"/><geom type="box" size=".2 .1 .05" euler="10 20 30"/>
       <body pos=".2 0 0"><joint axis="0 1 1"/>
        <inertial pos=".1 .02 0" mass="2" fullinertia=".05 .07 .09 .01 .005 -.008"/>
       </body></body></worldbody></mujoco>"""

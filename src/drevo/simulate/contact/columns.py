@@ -314,12 +314,13 @@ def swept(tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Mapping[int, Fo
 
 
 def turned_rates(tree: Tree, v: Vector, found: Derivatives) -> None:
-    """Accelerations of free joints along axes that stand lack w x v."""
+    """Accelerations of free joints along axes that stand lack w x v, which their rotors do not feel."""
     for _, k in free_joints(tree):
         M: SparseRows = found.M
         lin, ang = skew(Vec(*v[k : k + 3])), skew(Vec(*v[k + 3 : k + 6]))
         for r in range(tree.nv):
             row = [M[max(r, k + i)].get(min(r, k + i), 0.0) for i in range(3)]
+            row = [x - tree.armature.get(r, 0.0) if r == k + i else x for i, x in enumerate(row)]
             for c in range(3):
                 found.dv[r][k + c] = found.dv[r][k + c] - dot(row, [ang[i][c] for i in range(3)])
                 found.dv[r][k + 3 + c] = found.dv[r][k + 3 + c] + dot(row, [lin[i][c] for i in range(3)])

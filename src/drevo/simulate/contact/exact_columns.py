@@ -49,9 +49,8 @@ MOST_ROWS = 30  # of impulses, which are solved for without loops
 def exact_by_columns(stages: MoreauStages) -> bool:
     """Whether its Jacobian comes so: of places on the ground alone, and not too many."""
     tree = stages.tree
-    rotors = any(o.kind == "free" and o.v in tree.armature for o in tree.owners())
     grounded = all(min(x.bodies) < 0 for x in stages.robot.slots)
-    return grounded and not rotors and not tree.formulas and stages.rows <= MOST_ROWS
+    return grounded and not tree.formulas and stages.rows <= MOST_ROWS
 
 
 def exact_jacobian_program(stages: MoreauStages, fill: Callable[..., None]) -> Program:

@@ -267,7 +267,7 @@ class Evaluation:
         """M a = rhs without contact, a of free joints along the world's axes as the body sees them."""
         tree = self.tree
         M = mass_matrix_rows(tree, q)
-        h = inverse_dynamics(tree, q, v, [-x for x in carried_rates(tree, v)])
+        h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
         self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
         self.damping = {at: self.main.put(b) for at, b in dampers(tree).items()}
         self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
