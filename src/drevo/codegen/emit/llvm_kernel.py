@@ -20,6 +20,7 @@ from .outline import sinks_of
 from .split import SplitSteps, StepRun
 from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, operands, step_results
 
+ALONE_BYTES = 32  # of a vector of one sample's angles: a few wider instructions slow down all that is around them
 TESTS = 8  # of results in a row, before their sum goes to the status
 TURNS = 64  # of angles with one test: each lives until the last is turned
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
@@ -240,7 +241,7 @@ class FunctionBody:
             return run
         for step in (s for s in head if s[0] != SINCOS):
             self.step(step)
-        wide = self.k.target.of(self.k.target.lanes)
+        wide = self.k.target.of(min(self.k.target.lanes, ALONE_BYTES // self.l.size))
         for k in range(0, len(trig), wide.lanes):
             self.sines_at_once(trig[k : k + wide.lanes], wide)
         return run[len(head) + 1 :]
