@@ -2,7 +2,9 @@
 
 The robots are gymnasium's MuJoCo v5 tasks, from the files of that package (`pip install gymnasium`). States are
 out of random motions, controls are random and held over a window. MuJoCo has the options of the file: its stock
-solver, which stops at 1e-8. The least of several short windows counts. Writes contact.md and contact.json here.
+solver, which stops at 1e-8. The least of several short windows counts. Steps and their Jacobians of an arm of
+seven joints on one contact, of Go1 on four feet and of Talos on eight points, from example-robot-data, stand
+beside the forward dynamics of the same robot in the same windows. Writes contact.md and contact.json here.
 
     python benchmarks/contact.py
 """
@@ -13,6 +15,8 @@ import json
 import os
 import time
 import warnings
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +28,23 @@ import numpy as np
 from mujoco import rollout
 
 import drevo
+from drevo.mechanics.algorithms.kinematics import WORLD, body_poses
+from drevo.mechanics.tree import build_tree
+from drevo.model.contact import Geom
+from drevo.robot.face import Robot
+from drevo.simulate.contact.pairs import contact_candidates
 
 HERE = Path(__file__).parent
 FILES = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
 TASKS = {"hopper": 20, "walker2d_v5": 20, "half_cheetah": 20, "ant": 12, "humanoid": 6}  # how many times MuJoCo
 BATCH, WINDOWS, STATES, STEPS = 2048, 40, 32, 4
+FEW = 64  # states of derivatives
+SOLE = [(x, y, 0.0) for x in (0.1, -0.1) for y in (0.06, -0.06)]
+POINTS: dict[str, tuple[dict[str, list[tuple[float, float, float]]], str]] = {
+    "panda": ({"panda_hand": [(0.0, 0.0, 0.1)]}, "fixed"),
+    "go1": ({f"{leg}_foot": [(0.0, 0.0, -0.02)] for leg in ("FR", "FL", "RR", "RL")}, "floating"),
+    "talos_reduced": ({f"{side}_sole_link": SOLE for side in ("left", "right")}, "floating"),
+}
 Array = np.ndarray[Any, Any]
 
 
@@ -93,15 +109,58 @@ def measure(name: str) -> dict[str, float]:
     return {"drevo": min(ours) * 1e6, "mujoco": min(theirs) * 1e6, "times": min(theirs) / min(ours)}
 
 
+def on_points(name: str, links: dict[str, list[tuple[float, float, float]]], base: str) -> Robot:
+    """A robot of example-robot-data that touches the ground by points of its links, without limits and friction of
+    joints, its fingers held."""
+    model = drevo.load(name, base=base).model
+
+    def plain(joint: Any) -> Any:
+        held = {"kind": "fixed", "mimic": None} if "finger" in joint.name else {}
+        return replace(joint, limit=None, dynamics=None, **held)
+
+    points = [(link, at) for link, places in links.items() for at in places]
+    geoms = tuple(Geom(f"p{k}", link, "sphere", (0.0,), at, contype=0) for k, (link, at) in enumerate(points))
+    none: dict[str, Any] = dict.fromkeys(
+        ("pairs", "softness", "keyframes", "sensors", "couplings", "actuators"), ()
+    )
+    return Robot(replace(model, joints=tuple(map(plain, model.joints)), geoms=geoms, initial=(), **none))
+
+
+def derivatives(name: str, law: str) -> dict[str, float]:
+    """us of forward dynamics, of a step and of its Jacobian, of states that touch."""
+    robot, rng = on_points(name, *POINTS[name]), np.random.default_rng(0)
+    q, tree = robot.integrate(robot.neutral(), rng.normal(0.0, 0.1, (FEW, robot.nv))), build_tree(robot.model)
+    if robot.nq == robot.nv:
+        q[:, 1] += 2.4  # the hand below what the arm stands on
+    for row in q if robot.nq > robot.nv else ():
+        poses = dict(enumerate(body_poses(tree, list(row)))) | {-1: WORLD}
+        row[2] -= min(float(x.touch(poses).dist) for x in contact_candidates(robot.model, "plane")) + 1e-3
+    given, how = (q, *rng.normal(0.0, 0.3, (2, FEW, robot.nv))), {"dt": 1e-3, "law": law, "friction": 0.7}
+    calls = {
+        "forward dynamics": drevo.compile(robot, "forward_dynamics"),
+        "step": drevo.compile(robot, "step", **how),
+    }
+    calls["jacobian"] = drevo.compile(robot, "step", product="jacobian", **how)
+    out, least = {k: f(*given) for k, f in calls.items()}, dict.fromkeys(calls, np.inf)
+    for _ in range(WINDOWS):
+        for k, f in calls.items():
+            least[k] = min(least[k], seconds(partial(f, *given, out=out[k])) / FEW * 1e6)
+    return least
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     found = {name: measure(name) for name in TASKS}
+    rates = {f"{name}, {law}": derivatives(name, law) for name in POINTS for law in ("soft", "coulomb")}
     rows = ["| task | Drevo, us a step | MuJoCo | times | aim |", "|---|---|---|---|---|"]
     for name, x in found.items():
         rows.append(f"| {name} | {x['drevo']:.2f} | {x['mujoco']:.1f} | {x['times']:.0f} | {TASKS[name]} |")
+    heads = ("forward dynamics", "step", "jacobian")
+    rows += ["", f"| us a state, batches of {FEW} | {' | '.join(heads)} |", "|---|---|---|---|"]
+    rows += [f"| {name} | {' | '.join(f'{x[k]:.2f}' for k in heads)} |" for name, x in rates.items()]
     text = "\n".join([f"MuJoCo {mujoco.__version__}, one core, batches of {BATCH}.", "", *rows, ""])
     (HERE / "contact.md").write_text(text, encoding="utf-8")
-    (HERE / "contact.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (HERE / "contact.json").write_text(json.dumps(found | rates, indent=1) + "\n", encoding="utf-8")
     print(text)
 
 
