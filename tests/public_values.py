@@ -139,23 +139,25 @@ def twins(c: Call, rng: Rng) -> Twins | None:
 BOUNDS = ("limit", "stiffness")  # inf says that there is none
 
 
+def parts(x: Any) -> Iterator[Any]:
+    """What a result is made of."""
+    if isinstance(x, Mapping):
+        yield from x.values()
+    elif isinstance(x, (tuple, list)):
+        yield from x
+    elif not isinstance(x, type):
+        names = [f.name for f in dataclasses.fields(x)] if dataclasses.is_dataclass(x) else getattr(x, "shown", ())
+        yield from (getattr(x, name, None) for name in names if name not in BOUNDS)
+
+
 def numbers(x: Any, depth: int = 0) -> Iterator[np.ndarray]:
     """The arrays and numbers in a result."""
     if isinstance(x, (float, complex, np.ndarray, np.generic)):
         if np.asarray(x).dtype.kind in "fc":
             yield np.asarray(x)
-    elif depth > 6:
-        return
-    elif isinstance(x, Mapping):
-        for value in x.values():
-            yield from numbers(value, depth + 1)
-    elif isinstance(x, (tuple, list)):
-        for value in x:
-            yield from numbers(value, depth + 1)
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
-        for field in dataclasses.fields(x):
-            if field.name not in BOUNDS:
-                yield from numbers(getattr(x, field.name, None), depth + 1)
+    elif depth <= 6:
+        for part in parts(x):
+            yield from numbers(part, depth + 1)
 
 
 __all__ = ["Twins", "fresh", "numbers", "spoilt", "twins"]

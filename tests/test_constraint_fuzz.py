@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import public_values
 import pytest
 
 import drevo
@@ -150,16 +151,8 @@ def checked(kind: str, r: Robot, args: list[Any], given: dict[str, Any], got: An
     elif kind == "integrate":
         back = r.difference(args[0], got)
         assert np.isfinite(back).all()
-    arrays = (
-        [got]
-        if isinstance(got, np.ndarray)
-        else [x for x in vars(got).values()]
-        if hasattr(got, "__dict__")
-        else got
-    )
-    for x in arrays:
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            assert np.isfinite(x).all()
+    for x in public_values.numbers(got):
+        assert np.isfinite(x).all()
 
 
 @pytest.mark.parametrize(
