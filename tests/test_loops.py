@@ -19,7 +19,7 @@ from drevo.constrained import constraint
 from drevo.constrained.dynamics import constrained_dynamics, hold
 from drevo.robot.embedded import four_bar, stewart, two_arm
 from drevo.robot.face import Robot
-from drevo.simulate import Control, Table, simulate
+from drevo.simulate import Control, Table, compiled_motion, simulate
 
 Array = Any
 POSITION, RATE, ENERGY = 1e-10, 1e-9, 1e-6  # m or rad, per second, of the largest kinetic energy
@@ -341,6 +341,26 @@ def test_baumgarte_closes_a_gap_as_its_equation_says(compiled: bool) -> None:
     f = table.gaps[0][:, 0]
     assert abs(f[0]) > 1e-3
     assert np.abs(f - f[0] * (1.0 + k * table.t) * np.exp(-k * table.t)).max() <= 1e-7 * abs(f[0])
+
+
+@pytest.mark.parametrize("gains", [None, (20.0, 100.0)])
+def test_numbers_are_inputs_of_a_motion(gains: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other points, zeros among them, normals, offsets and gains compile nothing, and each motion is that of the
+    engine in Python."""
+    robot, still = double_pendulum(), lambda t, q, v: np.zeros(2)
+    made, make = [], compiled_motion.machine_code
+    monkeypatch.setattr(compiled_motion, "machine_code", lambda *x: made.append(x) or make(*x))
+    for k, (point, normal, offset) in enumerate(
+        [(END, (0.0, 0.0, 1.0), -1.5), ((0.1, 0.0, -0.9), (0.3, 0.2, 1.0), -1.4), (END, (0.0, 0.0, 2.0), -3.1)]
+    ):
+        shelf = [constraint.point_on_plane("lower", point, normal, offset=offset, offset_acceleration=0.1 * k)]
+        q0 = robot.assemble([0.4, 0.9], constraints=shelf)
+        q0[0] += 0.01 if gains else 0.0
+        fed = gains and {"stabilise": (gains[0] + k, gains[1] - k)}
+        given: dict[str, Any] = {"duration": 0.02, "constraints": shelf, **(fed or {})}
+        table, python = simulate(robot, q0, **given), simulate(robot, q0, tau=still, **given)
+        assert np.abs(table.q - python.q).max() <= 1e-12 and np.abs(table.v - python.v).max() <= 1e-11  # of CLOSED
+    assert len(made) == 1
 
 
 # -- what the table tells -----------------------------------------------------------------------------------

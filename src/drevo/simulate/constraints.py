@@ -35,8 +35,8 @@ class HeldConstraints:
     """Contacts and constraints of one simulation, the robot's own loops among them.
 
     places (count, anchors): where contacts, and how welds, of each row of the batch are held. rule: which rows
-    machine code holds, and the diagonal of D then (count, kept); None where no choice does for the whole batch.
-    feedback: (gamma1, gamma0) of every row in place of projection.
+    machine code holds; None where no choice does for the whole batch. given (count, n): what it reads of the
+    start, the diagonal of D last. feedback: (gamma1, gamma0) of every row in place of projection.
     """
 
     robot: Dynamics
@@ -44,7 +44,7 @@ class HeldConstraints:
     places: Array
     feedback: tuple[Array, Array] | None = None
     rule: Rule | None = None
-    sizes: Array | None = None
+    given: Array | None = None
 
     @staticmethod
     def of(
@@ -65,10 +65,10 @@ class HeldConstraints:
         return labels(self.found)
 
     @property
-    def given(self) -> Array:
-        """What machine code reads of the start, (count, n)."""
-        assert self.sizes is not None
-        return np.concatenate([self.places, self.sizes], -1)
+    def sizes(self) -> Array:
+        """The diagonal of D at the start."""
+        assert self.rule is not None and self.given is not None
+        return self.given[:, self.given.shape[-1] - len(self.rule.kept) :]
 
     def terms(self, t: ArrayLike, q: Array, v: Array) -> ConstraintTerms:
         """f, f', Gamma and gamma; q (..., count, nq), t a number or (..., 1)."""
@@ -124,11 +124,10 @@ class HeldConstraints:
         pivots, diagonal = _pivots(weighted[:, kept])
         if (pivots < CLEAR * PIVOT * diagonal).any() or not spanned_by_rows(weighted, kept, PIVOT):
             return self
-        feedback = None
-        if self.feedback is not None:
-            g1, g0 = (tuple(map(float, g)) for g in self.feedback)
-            feedback = (g1, g0)
-        return replace(self, rule=Rule(self.found, kept, feedback), sizes=diagonal)
+        found, numbers = Rule.numbered(self.robot.model, self.found, self.places)
+        gains = [np.broadcast_to(g[list(kept)], diagonal.shape) for g in self.feedback or ()]
+        rule = Rule(found, kept, self.robot.model.closures, self.feedback is not None)
+        return replace(self, rule=rule, given=np.concatenate([numbers, *gains, diagonal], -1))
 
     # -- in Python ------------------------------------------------------------------------------------------
 
@@ -159,7 +158,7 @@ class HeldConstraints:
 
         first: where in the batch these rows begin.
         """
-        if self.rule is None or self.sizes is None or not (is_tame(q) and np.isfinite(v).all()):
+        if self.rule is None or not (is_tame(q) and np.isfinite(v).all()):
             return None
         rows, kept, dropped = slice(first, first + len(q)), self.rule.kept, self.rule.dropped
         c = replace(self, places=self.places[rows]).terms(t, q, v)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..compiler.formalisms import fastest
 from ..compiler.tracer import Tracer
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint
-from ..constrained.numbers import anchored, anchors
+from ..constrained.numbers import Numbered, anchored, anchors, pattern_of, settled, with_numbers, with_places
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ..mechanics.algorithms.passive import passive
@@ -41,12 +42,32 @@ PIVOT = 1e-10  # of D over its diagonal: there six digits of a reaction are left
 class Rule:
     """Constraints of a compiled motion: those that are held, and the rows of them that are independent.
 
-    feedback: (gamma1, gamma0), a number for each row, in place of projection (Baumgarte); None projects.
+    found: with zeros for what is an input: all numbers of those that were given, and what the last ones, the
+    robot's `own`, leave open; its other numbers stay as they are, since they change with the robot only.
+    fed: feedback with gains (gamma1, gamma0), a number for each row, in place of projection (Baumgarte).
     """
 
     found: tuple[Constraint, ...]
     kept: tuple[int, ...]
-    feedback: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    own: int = 0
+    fed: bool = False
+
+    @staticmethod
+    def numbered(
+        model: Model, found: tuple[Constraint, ...], places: Array
+    ) -> tuple[tuple[Constraint, ...], Array]:
+        """`found` of a rule, and its numbers (count, n) where contacts and welds are held at places."""
+        first = len(found) - model.closures
+        count = anchors(found[:first])
+        there, numbers = with_places(settled(model, found[:first]), places[:, :count])
+        return (*pattern_of(there), *found[first:]), np.concatenate([numbers, places[:, count:]], -1)
+
+    def with_numbers(self, numbers: Vector) -> tuple[Constraint, ...]:
+        """The constraints with their numbers, scalars of any kind."""
+        first = len(self.found) - self.own
+        given, own = self.found[:first], self.found[first:]
+        count = len(numbers) - anchors(own)
+        return (*with_numbers(given, numbers[:count]), *anchored(own, numbers[count:]))
 
     @property
     def lasting(self) -> bool:
@@ -65,17 +86,20 @@ class Rule:
     @property
     def gaps(self) -> int:
         """How many gaps are closed."""
-        return 0 if self.feedback else len(self.kept)
+        return 0 if self.fed else len(self.kept)
 
     @property
     def watched(self) -> int:
         """How many numbers tell whether the rows are still independent, and the others still follow."""
-        return len(self.kept) if self.feedback else self.size
+        return len(self.kept) if self.fed else self.size
 
     @property
-    def given(self) -> int:
-        """Numbers of the start that are inputs: anchors of contacts, and the diagonal of D."""
-        return anchors(self.found) + len(self.kept)
+    def given(self) -> tuple[int, ...]:
+        """How many inputs there are of each kind: numbers of the constraints, gamma1, gamma0, the diagonal of D at
+        the start."""
+        first, rows = len(self.found) - self.own, len(self.kept)
+        numbers = len(Numbered.of(self.found[:first]).numbers) + anchors(self.found[first:])
+        return numbers, *[rows if self.fed else 0] * 2, rows
 
 
 def motion_program(model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> Program:
@@ -88,7 +112,7 @@ def motion_program(model: Model, control: Control | None, driven: bool, rule: Ru
     timed = control is not None or rule is not None
     sizes = {"q": model.nq, "v": model.nv, "tau": model.nv if driven else 0, "t": int(timed)}
     if rule is not None:
-        sizes["given"] = rule.given
+        sizes["given"] = sum(rule.given)
     given = {name: t.input(name, n) for name, n in sizes.items()}  # of q any length is taken
     q, v, tau = with_unit_quaternions(model, given["q"]), given["v"], _efforts(t.graph, model, control, given)
     tau = [x + p for x, p in zip(tau, passive(t.tree, q, v))]
@@ -115,17 +139,17 @@ def _ruled(
 ) -> tuple[list[Scalar], NamedOutputs]:
     """Accelerations under the rule, and the further outputs."""
     v, t = given["v"], given["t"][0]
-    numbers = anchors(rule.found)
-    places, sizes = given["given"][:numbers], given["given"][numbers:]
-    rows = all_rows(anchored(rule.found, places), Kinematics(tree, q, v), t)
+    ends = list(accumulate(rule.given, initial=0))
+    numbers, g1, g0, sizes = (given["given"][at:end] for at, end in pairwise(ends))
+    rows = all_rows(rule.with_numbers(numbers), Kinematics(tree, q, v), t)
     kept = select_rows(rows, rule.kept)
     compute = fastest(tree, ["mass_matrix", "bias"])
     matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
-    gamma, rest = kept.bias if rule.feedback is None else _fed_back(rule, kept), [0.0] * tree.nv
+    gamma, rest = _fed_back(kept, g1, g0) if rule.fed else kept.bias, [0.0] * tree.nv
     schur = Schur(factorised(tree, lower_rows(matrix)), kept.jacobian)
     a, _ = schur.accelerations([x - y for x, y in zip(tau, h)], gamma)
     watch = [PIVOT * (d + size) / pivot for pivot, d, size in zip(schur.pivots, schur.diagonal, sizes)]
-    if rule.feedback is not None:
+    if rule.fed:
         return a, (("P_q", given["q"]), ("P_v", v), ("gap", []), ("watch", watch))
     dq, dv = (schur.accelerations(rest, gap)[0] for gap in (kept.value, kept.rate))
     moved = [x + d for x, d in zip(given["q"], coordinate_rates(model, given["q"], q, dq))]
@@ -134,10 +158,8 @@ def _ruled(
     return a, (("P_q", moved), ("P_v", [x + d for x, d in zip(v, dv)]), ("gap", gap), ("watch", watch))
 
 
-def _fed_back(rule: Rule, kept: ConstraintRows) -> list[Scalar]:
+def _fed_back(kept: ConstraintRows, g1: Vector, g0: Vector) -> list[Scalar]:
     """gamma + gamma1 f' + gamma0 f."""
-    assert rule.feedback is not None
-    g1, g0 = ([g[k] for k in rule.kept] for g in rule.feedback)
     return [x + a * rate + b * value for x, a, rate, b, value in zip(kept.bias, g1, kept.rate, g0, kept.value)]
 
 

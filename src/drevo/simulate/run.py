@@ -156,7 +156,7 @@ class _Run:
         state.q[...], state.v[...] = self.q[rows], self.v[rows]
         if self.held is not None:
             state.tau = np.ascontiguousarray(self.held[:, rows])
-        if self.under is not None and isinstance(self.rhs.rates, CompiledMotion):
+        if self.under is not None and self.under.given is not None and isinstance(self.rhs.rates, CompiledMotion):
             state.given = self.under.given[rows]
         elif self.under is not None:
             state.after = self.under.project
