@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -234,7 +235,8 @@ def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
 
 def _feedback(gamma1: Any, gamma0: Any, rows: int) -> tuple[Array, Array]:
     g1, g0 = gain("stabilise: gamma1", gamma1, rows), gain("stabilise: gamma0", gamma0, rows)
-    refuse_unstable(*(square(g, rows) for g in (g1, g0)))
+    matrices = g1.ndim == 2 or g0.ndim == 2
+    refuse_unstable(*((square(g1, rows), square(g0, rows)) if matrices else (g1, g0)))
     return g1, g0
 
 
@@ -242,7 +244,7 @@ _feedback_known: Callable[..., tuple[Array, Array]] = lru_cache(_feedback)
 
 
 def refuse_unstable(G1: Array, G0: Array) -> None:
-    """[[0, 1], [-G0, -G1]] must be Hurwitz, so that the constraint's error dies out."""
+    """[[0, 1], [-G0, -G1]] must be Hurwitz, so that the constraint's error dies out; see `poles`."""
     found = poles(G1, G0)
     worst = found[np.argmax(found.real)] if len(found) else complex(-1.0)
     if not worst.real < -GROWS * np.abs(found).max(initial=0.0):
@@ -269,9 +271,17 @@ def square(g: Array, rows: int) -> Array:
 
 
 def poles(G1: Array, G0: Array) -> Array:
-    """Of f'' + G1 f' + G0 f = 0, matrices (m, m)."""
-    m = len(G0)
-    return np.asarray(np.linalg.eigvals(np.block([[np.zeros((m, m)), np.eye(m)], [-G0, -G1]])))
+    """Of f'' + G1 f' + G0 f = 0, both matrices (m, m), or both a number or one for each row."""
+    if G0.ndim == 2:
+        m = len(G0)
+        return np.asarray(np.linalg.eigvals(np.block([[np.zeros((m, m)), np.eye(m)], [-G0, -G1]])))
+    found = list[complex]()
+    for g1, g0 in {(float(x), float(y)) for x, y in np.broadcast(G1, G0)}:
+        half, size = 0.5 * g1, cmath.sqrt(g0)
+        root = cmath.sqrt(half - size) * cmath.sqrt(half + size)  # whose square may overflow
+        far = -half - root if half >= 0.0 else -half + root
+        found += [far, g0 / far if far else far]  # their product is g0
+    return np.array(found)
 
 
 def limits(who: str, tolerance: Any, steps: Any) -> tuple[float, int]:

@@ -111,9 +111,9 @@ def _solver(s: PreparedSet, gains: tuple[Array, Array] | None) -> tuple[Callable
     if gains is None:
         return s.motion, s.numbers
     matrices = any(g.ndim == 2 for g in gains)
-    flat = [square(g, s.size).ravel() if matrices else np.broadcast_to(g, (s.size,)) for g in gains]
+    flat = [np.ascontiguousarray(square(g, s.size).ravel()) if matrices else np.full(s.size, g) for g in gains]
     fed = s.kernels.fed("matrices" if matrices else "rows")
-    return fed.fast or fed, [*s.numbers, *map(np.ascontiguousarray, flat)]
+    return fed.fast or fed, [*s.numbers, *flat]
 
 
 def _loaded(robot: Dynamics, q: Array, v: Array, tau: Array, f_ext: Mapping[str, ArrayLike] | None) -> Array:

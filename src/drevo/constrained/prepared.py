@@ -40,7 +40,7 @@ class Kernels:
     robot: Dynamics
     pattern: tuple[Constraint, ...]
 
-    def _made(self, name: str, program: Callable[..., Program], *how: str) -> Function:
+    def _requested(self, name: str, program: Callable[..., Program], *how: str) -> Function:
         lasting = all(map(is_lasting, self.pattern))
         make = partial(program, self.robot.model, self.pattern, *how)
         return requested(self.robot, (name, *how, self.pattern), make, lasting=lasting)
@@ -51,15 +51,16 @@ class Kernels:
 
     @cached_property
     def motion(self) -> Function:
-        return self._made("constrained_dynamics", kernels.accelerations_program)
+        return self._requested("constrained_dynamics", kernels.accelerations_program)
 
     @cached_property
     def impact(self) -> Function:
-        return self._made("impact", kernels.impact_program)
+        return self._requested("impact", kernels.impact_program)
 
     def fed(self, how: str) -> Function:
         """SolvedMotion with gains of a feedback, "rows" or "matrices", or with "passive" forces of the joints."""
-        return self._made("constrained_dynamics", kernels.accelerations_program, how)
+        name = "constrained_dynamics"
+        return memoised(self, (name, how), lambda: self._requested(name, kernels.accelerations_program, how))
 
 
 class PreparedSet:
