@@ -316,6 +316,18 @@ def test_trim() -> None:
     assert worst(got.reactions, motion.reactions) <= 1e-6 and len(got.rows) == 2
 
 
+def test_trim_at_a_dead_point() -> None:
+    """Two stretched rods whose tip is held: no linear model, and an equilibrium that bears the lower weights."""
+    r, tip = acrobot(), [{"link": "lower", "point": (0.0, 0.0, 2.0), "rows": 3}]
+    still = np.zeros(2)
+    with pytest.raises(drevo.NumericsError, match="dead point"):
+        linearise(r, still, still, still, contacts=tip)
+    got = trim(r, still, contacts=tip, actuated=[])
+    assert not got.q.any() and got.steps == 0 and got.residual <= 1e-13
+    motion = r.constrained_dynamics(still, still, still, contacts=tip)
+    assert np.array_equal(got.reactions, motion.reactions) and np.abs(motion.a).max() <= 1e-13
+
+
 def test_why_there_is_no_equilibrium() -> None:
     b = drevo.Builder("lift")
     b.body("a", joint="prismatic", axis=(0, 0, 1), mass=1.0, limit=Limit(effort=5.0))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..constrained.checks import driven_rates
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import Contacts, assemble, project_state
+from ..constrained.dynamics import ConstrainedMotion, Contacts, assemble, constrained_dynamics, project_state
 from ..constrained.terms import constraint_terms, held_at
 from ..errors import InputError, NumericsError
 from ..io.given import Array, flag, positive, whole
@@ -21,8 +21,9 @@ from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
-from .linearise import Linearisation, linearise
-from .outputs import rate_units
+from ..model.regularity import require_masses
+from .linearise import linearise
+from .outputs import external_wrenches, rate_units
 
 STRIDE = 0.3  # rad or m: the longest step of the search
 SLOPE = 1e-7  # of the force that is left: where no motion nearby lessens it by more, it cannot be lessened
@@ -63,7 +64,8 @@ def trim(
     where they are. Contacts keep their places at q0 and hold both ways: `reactions` says whether they would pull.
     Where efforts and reactions share the load in many ways, the efforts are the least. passive, f_ext: as in
     linearise. limits: efforts beyond those of the joints are refused. tolerance: of accelerations, of those that
-    the weight alone gives or 1. Raises InputError; NumericsError with the reason where there is none.
+    the weight alone gives or 1. Where the drives hold q0 already, it may be a dead point of the constraints.
+    Raises InputError; NumericsError with the reason where there is none.
     """
     expect_robot(robot, "trim")
     (q,) = state(robot.model, "trim", q0=q0)
@@ -71,15 +73,42 @@ def trim(
         raise InputError(f"trim: q0 has shape {q.shape}; it must be ({robot.nq},), one configuration")
     least, most = positive("trim: tolerance", tolerance), whole("trim: steps", steps)
     found, free = collect(robot.model, contacts, constraints), ~driven_rates(robot.model, keep, "keep")
-    given = {"contacts": contacts, "constraints": constraints, "actuated": actuated, "f_ext": f_ext,
+    require_masses(robot.model, "trim")
+    pushed = external_wrenches(robot.model, "trim", f_ext)[1] or None
+    under = {"contacts": contacts, "constraints": constraints, "f_ext": pushed,
              "passive": flag("trim: passive", passive)}  # fmt: skip
-    search = _Search(robot, found, held_at(robot, found, q), free, given)
+    search = _Search(robot, found, held_at(robot, found, q), free, driven_rates(robot.model, actuated), under)
     if found:
         q = assemble(robot, q, contacts, constraints, keep)
     done, count = search.run(q, least, most)
     if flag("trim: limits", limits):
         _refuse_limits(robot, done)
     return Trim(done.q, done.tau, done.reactions, labels(found), float(np.abs(done.a).max(initial=0.0)), count)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A configuration at rest under the efforts tau (nv,) that leave the least acceleration. carried (nv, k): what
+    drives change of it, as an orthonormal basis of W a; left: W a without that. W^T W = M."""
+
+    q: Array
+    tau: Array
+    a: Array
+    reactions: Array
+    W: Array
+    carried: Array
+
+    @property
+    def left(self) -> Array:
+        return self.beside(self.W @ self.a)
+
+    def beside(self, x: Array) -> Array:
+        """Without what drives carry."""
+        return np.asarray(x - self.carried @ (self.carried.T @ x))
+
+    @property
+    def size(self) -> float:
+        return float(np.linalg.norm(self.left))
 
 
 @dataclass(frozen=True)
@@ -90,55 +119,58 @@ class _Search:
     found: tuple[Constraint, ...]
     held: Array
     free: Array
-    given: dict[str, Any]
+    driven: Array
+    under: dict[str, Any]
 
-    def at(self, q: Array) -> Linearisation:
-        """The linear model at rest under the efforts that leave the least acceleration, in the measure of M."""
-        rest = np.zeros(self.robot.nv)
-        L = linearise(self.robot, q, rest, rest, **self.given)
-        if not L.B.size:
-            return L
-        W = np.linalg.cholesky(self.robot.mass_matrix(q)).T
+    def motion(self, q: Array, tau: Array) -> ConstrainedMotion:
+        """From rest, also where the constraints lose rank."""
+        return constrained_dynamics(self.robot, q, np.zeros(self.robot.nv), tau, **self.under)
+
+    def at(self, q: Array) -> _Held:
+        """The efforts in the measure of M."""
+        n = self.robot.nv
+        M = self.robot.mass_matrix(q)
+        W, rest = np.linalg.cholesky(M).T, np.zeros(n)
+        alone = self.motion(q, rest).a
+        unit = float(np.abs(M @ alone).max(initial=0.0)) or 1.0  # so that differences keep their digits
+        drives = self.motion(q, unit * np.eye(n)[self.driven]).a - alone if self.driven.any() else np.zeros((0, n))
+        U, s, Vt = np.linalg.svd(W @ drives.T, full_matrices=False)
+        some = s > WEAK * s.max(initial=0.0)
         tau = rest.copy()
-        tau[L.driven] = -np.linalg.lstsq(W @ L.B[len(rest) :], W @ L.a, rcond=WEAK)[0]
-        return linearise(self.robot, q, rest, tau, **self.given)
+        tau[self.driven] = -unit * (Vt[some].T @ ((U[:, some].T @ (W @ alone)) / s[some]))
+        now = self.motion(q, tau)
+        return _Held(q, tau, now.a, now.reactions, W, U[:, some])
 
-    def run(self, q: Array, tolerance: float, steps: int) -> tuple[Linearisation, int]:
+    def run(self, q: Array, tolerance: float, steps: int) -> tuple[_Held, int]:
         """Gauss and Newton's steps, halved until they help."""
-        rest = np.zeros(self.robot.nv)
-        alone = linearise(self.robot, q, rest, rest, **self.given).a
+        alone = self.motion(q, np.zeros(self.robot.nv)).a
         close, now = tolerance * max(1.0, float(np.abs(alone).max(initial=0.0))), self.at(q)
         for count in range(steps):
             if np.abs(now.a).max(initial=0.0) <= close:
                 return now, count
-            dq, slope, size = self.step(now)
+            dq, slope = self.step(now)
             if slope <= SLOPE:
                 raise NumericsError(self.reason(now, "no motion nearby lessens that"))
             for part in 0.5 ** np.arange(20):
                 then = self.at(self.moved(now.q, part * dq))
-                if self.step(then)[2] < size:
+                if then.size < now.size:
                     break
             else:
                 raise NumericsError(self.reason(now, "no motion nearby lessens that"))
             now = then
         raise NumericsError(self.reason(now, f"{steps} steps do not end it: begin elsewhere, or give steps="))
 
-    def step(self, now: Linearisation) -> tuple[Array, float, float]:
-        """The least step against the forces that no drive carries, how far they fall along it (of their size), and
-        their size."""
+    def step(self, now: _Held) -> tuple[Array, float]:
+        """The least step against the forces that no drive carries; how far they fall along it, of their size."""
         n = self.robot.nv
-        W = np.linalg.cholesky(self.robot.mass_matrix(now.q)).T
-        U, s, _ = np.linalg.svd(W @ now.B[n:], full_matrices=False)
-        U = U[:, s > WEAK * s.max(initial=0.0)]
-        Z = now.basis[:n, : now.basis.shape[1] // 2]
+        L = linearise(self.robot, now.q, np.zeros(n), now.tau, **self.under)
+        Z = L.basis[:n, : L.basis.shape[1] // 2]
         Z = Z @ _null(Z[~self.free])
-        left, slopes = W @ now.a, W @ now.A[n:, :n] @ Z
-        left, slopes = left - U @ (U.T @ left), slopes - U @ (U.T @ slopes)
-        size = float(np.linalg.norm(left))
-        x = -np.linalg.lstsq(slopes, left, rcond=WEAK)[0]
-        fall = float(np.linalg.norm(slopes @ x)) / (size or 1.0)
+        slopes = now.beside(now.W @ L.A[n:, :n] @ Z)
+        x = -np.linalg.lstsq(slopes, now.left, rcond=WEAK)[0]
+        fall = float(np.linalg.norm(slopes @ x)) / (now.size or 1.0)
         dq = Z @ x
-        return dq * min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE)), fall, size
+        return dq * min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE)), fall
 
     def moved(self, q: Array, dq: Array) -> Array:
         """Along dq, and back onto the constraints."""
@@ -148,7 +180,7 @@ class _Search:
         terms = partial(constraint_terms, self.robot, self.found, t=np.zeros(()), held=self.held)
         return project_state(self.robot, q, np.zeros(self.robot.nv), terms, labels(self.found))[0]
 
-    def reason(self, now: Linearisation, why: str) -> str:
+    def reason(self, now: _Held, why: str) -> str:
         """What is left, where."""
         force = self.robot.mass_matrix(now.q) @ now.a
         k = int(np.abs(force).argmax())
@@ -168,7 +200,7 @@ def _null(A: Array) -> Array:
     return np.asarray(Vt[rank:].T)
 
 
-def _refuse_limits(robot: Dynamics, at: Linearisation) -> None:
+def _refuse_limits(robot: Dynamics, at: _Held) -> None:
     """Efforts that the joints do not have. A limit of 0 is how files say that there is none."""
     for j, _, sv in robot.model.slices():
         most = None if j.limit is None else j.limit.effort
