@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.runtime.function import Function, Spec
+from ..codegen.runtime.key import request
 from ..errors import EmitError, InputError, one_of
 from ..io.asked import asked
 from ..io.given import flag
@@ -45,8 +46,8 @@ def compile(
     """A compiled Function of one quantity, or of several that share their work.
 
     quantity: a name in `drevo.model.quantities.CATALOGUE`, or a list of them: then f returns a tuple.
-    dtype: "float64" | "float32". target: "cpu", the only one that runs here; `write_out(...).cuda()` gives kernels
-    as text.
+    dtype: "float64" | "float32". target: "cpu", or "cuda" for arrays on a GPU of NVIDIA's, one sample a thread:
+    see `drevo.codegen.runtime.cuda.CudaFunction`; nothing is checked there.
     layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
     packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
     parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.
@@ -68,13 +69,12 @@ def compile(
     Raises TraceError, EmitError, InputError.
     """
     own = model_of(robot, "compile")
+    one_of("compile: target", target, TARGETS, EmitError)
     if isinstance(quantity, str) and quantity == "step":
         plain = (dtype, target, layout, packed, formalism, external, passive) == PLAIN
         return _step(robot, plain, Spec(check=check), {**options, "parameters": parameters, "product": product})
     model, more = (own, {}) if isinstance(symmetric, str) and symmetric == "auto" else _taken(own, symmetric)
     robot = robot if model is own else model
-    if target != "cpu":
-        raise EmitError(f"target {target!r} is not available in this version; available: 'cpu'")
     recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options) | more
     if one_of("compile: tangents", tangents, TANGENTS, InputError) != "joints" and product:
         recipe["tangents"] = tangents
@@ -82,13 +82,18 @@ def compile(
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=last, check=check)
     loadable = all(CATALOGUE[w].external for w in recipe["quantity"])
     hook = None if external or product or robot is model or not loadable else _Forces(robot, recipe, spec)
-    function = _rolled(model, recipe, spec, hook, cache)
-    if function is None:
-        program = partial(make_program, model, **recipe)
-        function = requested(model, (*sorted(recipe.items()),), program, spec=spec, lasting=cache, extra=hook)
+    asked, program = (*sorted(recipe.items()),), partial(make_program, model, **recipe)
+    if target == "cuda":
+        from ..codegen.runtime.cuda import obtain_cuda
+
+        function: Any = obtain_cuda(request(model, *asked), program, spec, cache)
+    else:
+        function = _rolled(model, recipe, spec, hook, cache)
+        function = function or requested(model, asked, program, spec=spec, lasting=cache, extra=hook)
     made: dict[str, Any] = {"dtype": dtype, "layout": layout, "packed": spec.packed, "check": spec.check}
+    made["target"] = target
     function.recipe = partial(compile, model, **_again(recipe), **made)
-    return function
+    return function  # type: ignore[no-any-return]  # one on a GPU is called alike, and is no Function
 
 
 PLAIN = ("float64", "cpu", "rows", False, "auto", (), False)  # what a step is compiled with
@@ -148,6 +153,7 @@ def _taken(model: Model, symmetric: Any) -> tuple[Model, dict[str, Any]]:
     return changed, {} if allowed else {"without": ("wheels",)}
 
 
+TARGETS = ("cpu", "cuda")
 TANGENTS = ("joints", "numbers")
 PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
 PUSHED = ("inverse_dynamics", "bias", "forward_dynamics")  # with passive forces in the loops, too

@@ -58,8 +58,8 @@ def _add_columns(m: Module, low: Lowered, target: Target, name: str, index: str)
     f.ret()
 
 
-def ptx_text(low: Lowered, target: Target, name: str) -> str:
-    """A kernel of NVIDIA's: thread i computes sample i; arrays (size, n), the samples side by side."""
+def ptx_text(low: Lowered, target: Target, name: str, rows: bool = False) -> str:
+    """A kernel of NVIDIA's: thread i computes sample i; arrays (size, n), the samples side by side, or rows."""
     m, one = Module("alwaysinline"), target.of(1)
     Kernel(
         low, target._replace(lanes=1), split_functions(low, WHOLE), column_ports(low, one)._replace(fixed=True)
@@ -69,7 +69,9 @@ def ptx_text(low: Lowered, target: Target, name: str) -> str:
     block, size, thread = (f.call(I32, f"{THREAD}.{x}.x").cast("zext", I64) for x in ("ctaid", "ntid", "tid"))
     i = block * size + thread
     with f.when(i < f.n):
-        pairs = [y for x in ports for y in (f.arguments[x].at(i, one.type), f.n * one.size)]
+        step = f.const(I64, one.size) if rows else f.n * one.size
+        sizes = [p.size if rows else 1 for p in (*low.inputs, *low.outputs)]
+        pairs = [y for x, n in zip(ports, sizes) for y in (f.arguments[x].at(i * n, one.type), step)]
         f.call(VOID, "one", *pairs, f.zero(PTR), f.zero(PTR))
     f.put("ret void")
     return m.text()

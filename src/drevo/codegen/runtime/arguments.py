@@ -73,14 +73,15 @@ def gather(
 ) -> Batch:
     """Checks shapes and broadcasts leading dimensions."""
     found = [numbers(f"{name}: {n}", x, dtype=dtype) for x, (n, _) in zip(values, inputs)]
-    leads = [_lead(name, x, port, rows) for x, port in zip(found, inputs)]
+    leads = [lead_of(name, x, port, rows) for x, port in zip(found, inputs)]
     lead = _common(name, inputs, leads)
     count = prod(lead)
     shape = _row_matrix if rows else _column_matrix
     return Batch(tuple(shape(x, p[1], lead, count) for x, p in zip(found, inputs)), lead, count)
 
 
-def _lead(name: str, x: Array, port: NamedShape, rows: bool) -> tuple[int, ...]:
+def lead_of(name: str, x: Any, port: NamedShape, rows: bool) -> tuple[int, ...]:
+    """Leading dimensions of an array, by its shape; InputError where that is none of the port's."""
     label, shape = port
     k = len(shape)
     if rows:

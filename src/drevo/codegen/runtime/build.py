@@ -197,10 +197,10 @@ def build(
         mine = mine._replace(single=bool(way) or short)
     if entry is not None:
         text = llvm.emit(low, mine, spec.layout, entry, program.tail)
-        manifest = _manifest(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
+        manifest = manifest_as(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
         return manifest, Objects(native.compile_text(text.ir), {})
     made = llvm.emit_parts(low, mine, spec.layout, program.tail)
-    manifest = _manifest(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
+    manifest = manifest_as(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
     return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
 
 
@@ -238,10 +238,10 @@ def _lowered(program: Program, spec: Spec, fma: bool) -> Lowered:
 
 def manifest_of(program: Program, spec: Spec) -> Manifest:
     """The manifest without any code."""
-    return _manifest(program, _lowered(program, spec, True), 0, 0, 1)
+    return manifest_as(program, _lowered(program, spec, True), 0, 0, 1)
 
 
-def _manifest(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:
+def manifest_as(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:
     units = tuple((low.where[u[0]][0], tuple(low.where[n][1] for n in u)) for u in low.units)
     seen = low if program.tail is None else program.tail.seen(low)
     fresh = Manifest(

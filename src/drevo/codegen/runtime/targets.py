@@ -80,16 +80,23 @@ class Compiled(NamedTuple):
 
 
 def compiled_for(
-    machine: Machine, low: Lowered, scalar: str, fused: bool, name: str, alone: bool = False, effort: int = 2
+    machine: Machine,
+    low: Lowered,
+    scalar: str,
+    fused: bool,
+    name: str,
+    alone: bool = False,
+    effort: int = 2,
+    rows: bool = False,
 ) -> Compiled:
     """The lowered program as a file of that machine. alone: the function of one sample, without those of many.
 
-    effort: of LLVM's back end, 0 to 2.
+    effort: of LLVM's back end, 0 to 2. rows: of PTX, arrays (n, size) in place of (size, n).
     """
     lanes = 1 if alone else max(1, machine.wide // (8 if scalar == "double" else 4))
     target = Target(scalar, lanes, fused, splat=True, check=False, prefetch=False)
     if machine.ending == ".ptx":
-        text = ptx_text(low, target, name)
+        text = ptx_text(low, target, name, rows)
     else:
         text = portable_text(low, target, name, machine.integer, alone)
     with LOCK:

@@ -1,0 +1,254 @@
+"""Functions on a GPU: kernels that the assembler takes within budgets, and the way to launch, by a driver that stands in."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import pickle
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo.codegen.runtime import driver as drivers
+from drevo.codegen.runtime.cuda import THREADS
+from drevo.codegen.runtime.device_arrays import DeviceArray, to_device
+from drevo.errors import EmitError, InputError
+
+Array = np.ndarray[Any, Any]
+ROBOT = drevo.load("scara")
+ANSWER = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint, ctypes.c_uint, ctypes.c_uint64
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
+    source = Path(__file__).parent / "targets" / "libcuda.c"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", str(path), str(source)], check=True)
+    return path
+
+
+class Machine:
+    """The driver that stands in, with a kernel that is a Function of this processor."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.library = library
+        library.calls.restype = library.compiled.restype = ctypes.c_char_p
+
+    def computes(self, f: drevo.Function) -> None:
+        """Pointers to arrays and to n in the order of the kernel, each in a cell of its own."""
+        sizes = [int(np.prod(s)) for _, s in (*f.inputs, *f.outputs)]
+        scalar = ctypes.c_double if f.dtype == np.float64 else ctypes.c_float
+
+        def answer(cells: Any, blocks: int, threads: int, stream: int) -> int:
+            *places, n = (ctypes.c_uint64.from_address(cells[k]).value for k in range(len(sizes) + 1))
+            assert (blocks - 1) * threads < n <= blocks * threads
+            flat = [np.ctypeslib.as_array((scalar * (n * k)).from_address(p)) for k, p in zip(sizes, places)]
+            rows = f.layout == "rows"
+            shaped = [x.reshape((n, k) if rows else (k, n)) for x, k in zip(flat, sizes)]
+            found = f(*shaped[: len(f.inputs)])
+            for x, y in zip(shaped[len(f.inputs) :], found if len(f.outputs) > 1 else (found,)):
+                x[...] = y.reshape(x.shape)
+            return 0
+
+        self._kept = ANSWER(answer)
+        self.library.answers(self._kept)
+
+    def refuse(self, name: str, code: int) -> None:
+        self.library.refuse(name.encode(), code)
+
+    def calls(self) -> list[str]:
+        """What was called since the last time."""
+        found = self.library.calls().decode().splitlines()
+        self.library.forget()
+        return found
+
+
+@pytest.fixture
+def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    monkeypatch.setattr(drivers, "LIBRARIES", (str(library),))
+    drivers.driver.cache_clear()
+    found = Machine(ctypes.CDLL(str(library)))
+    found.library.have(1)
+    found.refuse("", 0)
+    found.calls()
+    yield found
+    drivers.driver.cache_clear()
+
+
+class Lent:
+    """An array of another library on the device of the driver that stands in: by DLPack or by the other protocol."""
+
+    def __init__(self, x: Array, way: str, **more: Any) -> None:
+        self.x, self.asked = x, list[Any]()
+        if way == "dlpack":
+            self.__dlpack__ = self._dlpack  # type: ignore[misc]
+        else:
+            address = x.__array_interface__["data"][0]
+            self.__cuda_array_interface__ = {
+                "shape": x.shape, "typestr": x.dtype.str, "data": (address, not x.flags.writeable),
+                "strides": x.strides, "version": 3, "stream": None, **more,
+            }  # fmt: skip
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def _dlpack(self, *, stream: int, max_version: Any) -> Any:
+        self.asked.append(stream)
+        return self.x.__dlpack__(max_version=max_version)
+
+
+def made(machine: Machine, quantity: str = "inverse_dynamics", **options: Any) -> tuple[Any, drevo.Function]:
+    """On the device, and the same on the processor."""
+    f = drevo.compile(ROBOT, quantity, target="cuda", **options)
+    same = drevo.compile(ROBOT, quantity, **options)
+    machine.computes(same)
+    return f, same
+
+
+def states(f: Any, lead: tuple[int, ...]) -> list[Array]:
+    rng, rows = np.random.default_rng(0), f.layout == "rows"
+    return [rng.uniform(-1, 1, (*lead, *s) if rows else (*s, *lead)).astype(f.dtype) for _, s in f.inputs]
+
+
+pytestmark = pytest.mark.needs("gcc")
+
+
+@pytest.mark.parametrize("way", ["dlpack", "interface"])
+@pytest.mark.parametrize("layout, dtype", [("rows", "float64"), ("batch_last", "float32")])
+def test_a_call(machine: Machine, way: str, layout: str, dtype: str) -> None:
+    """One launch on the caller's stream, of as many blocks as are needed, and nothing that waits."""
+    f, same = made(machine, layout=layout, dtype=dtype)
+    for n in (1, THREADS, THREADS + 1):
+        given = [Lent(x, way) for x in states(f, (n,))]
+        out = Lent(np.zeros((n, 4) if layout == "rows" else (4, n), dtype), way)
+        machine.calls()
+        assert f(*given, out=out, stream=SimpleNamespace(cuda_stream=77)) is out
+        assert np.array_equal(out.x, same(*(x.x for x in given)))
+        names = [c.split()[0] for c in machine.calls() if not c.startswith("cuPointer")]
+        assert names == ["cuCtxPushCurrent_v2", "cuLaunchKernel", "cuCtxPopCurrent_v2"]
+        assert way != "dlpack" or all(x.asked == [77] for x in (*given, out))
+
+
+def test_what_is_launched(machine: Machine) -> None:
+    """The stream and the blocks; the text is for the driver; registers are told."""
+    f, _ = made(machine)
+    assert b".entry kernel(" in machine.library.compiled() and f.kernel(0).registers == 64
+    x = [Lent(a, "dlpack") for a in states(f, (3, 100))]
+    machine.calls()
+    found = f(*x, stream=55)
+    assert isinstance(found, DeviceArray) and found.shape == (3, 100, 4)
+    assert f"cuLaunchKernel 55 {-(-300 // THREADS)}" in machine.calls()
+    f(*(Lent(a, "dlpack") for a in states(f, ())))
+    assert f"cuLaunchKernel {drivers.LEGACY} 1" in machine.calls()
+    assert f(*(Lent(a, "dlpack") for a in states(f, (0,)))).shape == (0, 4)
+    assert not [c for c in machine.calls() if "Launch" in c or "Synchronize" in c]
+
+
+def test_another_stream_is_waited_for_on_the_device(machine: Machine) -> None:
+    f, _ = made(machine, "gravity")
+    (q,) = states(f, (5,))
+    machine.calls()
+    f(Lent(q, "interface", stream=99), stream=55)
+    said = machine.calls()
+    assert (
+        said.index("cuEventRecord 3 99") < said.index("cuStreamWaitEvent 55 3") < said.index("cuLaunchKernel 55 1")
+    )
+    f(Lent(q, "interface", stream=55), stream=55)
+    assert not [c for c in machine.calls() if "Event" in c]
+
+
+def test_arrays_of_our_own(machine: Machine) -> None:
+    """There and back, by DLPack to others, and given back once nobody has them."""
+    f, same = made(machine, "terms") if "terms" in drevo.model.quantities.CATALOGUE else made(machine)
+    x = states(f, (6,))
+    here = [to_device(a) for a in x]
+    found = f(*here)
+    found, wanted = (found, same(*x)) if isinstance(found, tuple) else ((found,), (same(*x),))
+    for a, b in zip(found, wanted):
+        assert np.array_equal(a.to_host(), b)
+    before = machine.library.given_back()
+    lent = here[0].__dlpack__(stream=55)
+    assert "cuStreamWaitEvent 55 3" in machine.calls()
+    del here
+    assert machine.library.given_back() == before + len(x) - 1
+    del lent
+    assert machine.library.given_back() == before + len(x)
+
+
+def test_the_cache_has_the_machine_code(machine: Machine) -> None:
+    f, _ = made(machine)
+    machine.calls()
+    again = pickle.loads(pickle.dumps(f))
+    assert not [c for c in machine.calls() if "Link" in c] and repr(again) == repr(f)
+    drevo.compile(ROBOT, "inverse_dynamics", target="cuda", cache=False)
+    assert [c for c in machine.calls() if "LinkComplete" in c]
+
+
+def test_errors_have_their_names(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    f, _ = made(machine)
+    x = [Lent(a, "dlpack") for a in states(f, (2,))]
+    machine.refuse("cuLaunchKernel", 719)
+    with pytest.raises(EmitError, match="cuLaunchKernel failed: CUDA_ERROR_LAUNCH_FAILED, unspecified launch"):
+        f(*x)
+    for call, code, said in (
+        ("cuLinkAddData_v2", 222, "too old for PTX 7.0"),
+        ("cuLinkComplete", 218, "does not compile the kernel: CUDA_ERROR_OTHER, other line 7: no"),
+        ("cuModuleLoadDataEx", 209, "cuModuleLoadDataEx failed: CUDA_ERROR_OTHER"),
+    ):
+        machine.refuse(call, code)
+        with pytest.raises(EmitError, match=said):
+            drevo.compile(ROBOT, "gravity", target="cuda", cache=False)
+    for call, code, said in (
+        ("cuInit", 100, "the driver finds none"),
+        ("cuInit", 803, "does not start: CUDA_ERROR"),
+    ):
+        drivers.driver.cache_clear()
+        machine.refuse(call, code)
+        with pytest.raises(EmitError, match=said):
+            drevo.compile(ROBOT, "gravity", target="cuda")
+    drivers.driver.cache_clear()
+    machine.refuse("", 0)
+    machine.library.have(0)
+    with pytest.raises(EmitError, match="the driver finds none; target='cpu' runs everywhere"):
+        drevo.compile(ROBOT, "gravity", target="cuda")
+    monkeypatch.setattr(drivers, "LIBRARIES", ("libno-such-driver.so",))
+    with pytest.raises(EmitError, match="needs NVIDIA's driver, and this machine has none"):
+        drevo.compile(ROBOT, "gravity", target="cuda")
+    with pytest.raises(EmitError, match="compile: target"):
+        drevo.compile(ROBOT, "gravity", target="cud")
+
+
+def test_arguments_that_are_refused(machine: Machine) -> None:
+    f, _ = made(machine)
+    q, v, a = states(f, (3,))
+    x = [Lent(y, "dlpack") for y in (q, v, a)]
+    fixed = np.zeros((3, 4))
+    fixed.flags.writeable = False
+    for given, more, said in (
+        ((q, x[1], x[2]), {}, "q must be an array on a GPU.*ndarray"),
+        ((1.0, x[1], x[2]), {}, "q must be an array on a GPU.*float"),
+        (
+            (Lent(q.astype("f4"), "dlpack"), x[1], x[2]),
+            {},
+            "q holds float32; this function was compiled for float64",
+        ),
+        ((Lent(q.astype("i8"), "dlpack"), x[1], x[2]), {}, "q holds code 0 of 64 bits"),
+        ((Lent(np.asfortranarray(q), "interface"), x[1], x[2]), {}, "q must be contiguous"),
+        ((Lent(q[:, :3].copy(), "dlpack"), x[1], x[2]), {}, r"q has shape \(3, 3\)"),
+        ((Lent(q[:2], "dlpack"), x[1], x[2]), {}, "leading .batch. dimensions do not agree: q .2,., v .3,."),
+        (x, {"threads": 2}, "takes no threads"),
+        (x, {"stream": "a"}, "stream must be a stream or its handle, not str"),
+        (x, {"out": Lent(np.zeros((2, 4)), "dlpack")}, "out has shape"),
+        (x, {"out": Lent(fixed, "interface")}, "out is read-only"),
+        (x, {"out": x[0]}, "out shares memory with an input"),
+    ):
+        with pytest.raises(InputError, match=said):
+            f(*given, **more)
