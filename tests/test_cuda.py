@@ -1,4 +1,4 @@
-"""Functions on a GPU: kernels that the assembler takes within budgets, and the way to launch, by a driver that stands in."""
+"""Functions on a GPU: kernels within budgets, and the way to their launch, by a driver that stands in."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ import ctypes
 import json
 import pickle
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import needed
 import numpy as np
 import pytest
+from test_emit import SHIM, compiled, pointers
 
 import drevo
 from drevo.codegen.runtime import driver as drivers
 from drevo.codegen.runtime.cuda import THREADS
 from drevo.codegen.runtime.device_arrays import DeviceArray, to_device
+from drevo.compiler.derivation import write_out_program
 from drevo.errors import EmitError, InputError
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import gpu
+import gpu_budgets
 
 Array = np.ndarray[Any, Any]
 ROBOT = drevo.load("scara")
@@ -84,7 +93,7 @@ def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]
 
 
 class Lent:
-    """An array of another library on the device of the driver that stands in: by DLPack or by the other protocol."""
+    """An array of another library on the device of that driver: by DLPack or by the other protocol."""
 
     def __init__(self, x: Array, way: str, **more: Any) -> None:
         self.x, self.asked = x, list[Any]()
@@ -119,6 +128,7 @@ def states(f: Any, lead: tuple[int, ...]) -> list[Array]:
 
 
 pytestmark = pytest.mark.needs("gcc")
+LONG = pytest.mark.nightly
 
 
 @pytest.mark.parametrize("way", ["dlpack", "interface"])
@@ -186,7 +196,7 @@ def test_arrays_of_our_own(machine: Machine) -> None:
 def test_the_cache_has_the_machine_code(machine: Machine) -> None:
     f, _ = made(machine)
     machine.calls()
-    again = pickle.loads(pickle.dumps(f))
+    again = pickle.loads(pickle.dumps(f))  # noqa: S301
     assert not [c for c in machine.calls() if "Link" in c] and repr(again) == repr(f)
     drevo.compile(ROBOT, "inverse_dynamics", target="cuda", cache=False)
     assert [c for c in machine.calls() if "LinkComplete" in c]
@@ -252,3 +262,75 @@ def test_arguments_that_are_refused(machine: Machine) -> None:
     ):
         with pytest.raises(InputError, match=said):
             f(*given, **more)
+
+
+def test_the_benchmark_runs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the driver that stands in, whose every launch takes 2 ms / LAUNCHES."""
+    monkeypatch.setattr(gpu_budgets, "loaded", lambda name, folder=None: ROBOT)
+    machine.computes(drevo.compile(ROBOT, "inverse_dynamics", layout="batch_last"))
+    cells = gpu.row("panda", "inverse_dynamics", "float64", None, size=1e5).split(" | ")
+    count = int(cells[3])
+    assert float(cells[6]) == 0.0 and float(cells[7]) == pytest.approx(2e6 / gpu.LAUNCHES / count, rel=1e-3)
+    assert drivers.driver().title(0) == "Stand-in" and cells[-1] == "5 |"
+
+
+# -- the kernels: what the assembler says of them, and their text on this processor -----------------------
+
+ROOM = 1.1  # of a budget: another assembler, another order of its own
+BUDGETS = json.loads(gpu_budgets.TABLE.read_text()) if gpu_budgets.TABLE.exists() else {}
+QUICK = [("panda", q) for q in ("inverse_dynamics", "mass_matrix", "inverse_dynamics vjp")]
+
+
+@pytest.mark.parametrize(
+    "name, quantity",
+    [pytest.param(r, q, marks=() if (r, q) in QUICK else LONG) for r in BUDGETS for q in BUDGETS[r]],
+)
+def test_kernels_stay_within_their_budgets(name: str, quantity: str) -> None:
+    """Registers, spills and bytes of code on a Hopper; python tools/gpu_budgets.py makes the table."""
+    ptxas = gpu_budgets.assembler()
+    if ptxas is None:
+        needed.require("ptxas")
+    row, dtypes = BUDGETS[name][quantity], ("float32",) if (name, quantity) in QUICK else gpu_budgets.DTYPES
+    if "refused" in row:
+        pytest.skip(row["refused"])
+    program = gpu_budgets.program(gpu_budgets.loaded(name), quantity)
+    for dtype in dtypes:
+        found, most = gpu_budgets.cost(program, dtype, ptxas), gpu_budgets.Cost(*row[dtype])
+        assert found.registers <= min(255, ROOM * most.registers), dtype
+        assert found.spilled <= ROOM * most.spilled and found.code <= ROOM * most.code, dtype
+
+
+STATES = 2000
+TEXTS = [("panda", "inverse_dynamics", ()), ("panda", "mass_matrix", ()), ("panda", "forward_dynamics", LONG)]
+TEXTS += [(r, q, LONG) for r in ("go2", "g1", "talos") for q in ("inverse_dynamics", "mass_matrix")]
+MATHS = "using std::sqrt; using std::fabs; using std::rint;\n"
+
+
+@pytest.mark.needs("g++")
+@pytest.mark.parametrize("name, quantity", [pytest.param(r, q, marks=m) for r, q, m in TEXTS])
+def test_the_text_on_this_processor(name: str, quantity: str, tmp_path: Path) -> None:
+    """In double to 1e-13 of a state's largest result, in float to 2e-6: inputs are floats for both."""
+    robot = gpu_budgets.loaded(name)
+    f = drevo.compile(robot, quantity, layout="batch_last")
+    d = write_out_program(gpu_budgets.program(robot, quantity))
+    rng = np.random.default_rng(1)
+    x = [robot.random(rng, STATES) if n == "q" else rng.uniform(-1, 1, (STATES, *s)) for n, s in f.inputs]
+    for dtype, most in (("float64", 1e-13), ("float32", 2e-6)):
+        given = [np.ascontiguousarray(a.T, dtype) for a in x]
+        q, *rates = (a.astype("float64") for a in given)
+        wanted = f(unit(robot, q), *rates)
+        (folder := tmp_path / dtype).mkdir()
+        library = compiled(SHIM + MATHS + d.cuda(dtype), folder, "-Wall -Werror -O1", ".cpp")
+        out = np.empty(wanted.shape, dtype)
+        getattr(library, f"{d.program.name}_batch_last")(*pointers(*given, out), ctypes.c_longlong(STATES))
+        worst = np.max(np.abs(out - wanted), axis=0) / np.max(np.abs(wanted), axis=0)
+        assert np.max(worst) <= most, dtype
+    with pytest.raises(EmitError, match="cuda: dtype"):
+        d.cuda("float16")
+
+
+def unit(robot: drevo.Robot, q: Array) -> Array:
+    """Quaternions of floats, made unit in double; the kernels take them as they are, to 1e-7."""
+    if robot.nq != robot.nv:
+        q[3:7] /= np.linalg.norm(q[3:7], axis=0)
+    return q

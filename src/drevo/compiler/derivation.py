@@ -116,9 +116,11 @@ class Derivation:
         """C99: void NAME(const double *q, ..., double *out)."""
         return self.text("c")
 
-    def cuda(self) -> str:
-        """CUDA C++: kernels NAME_rows and NAME_batch_last."""
-        return self.text("cuda")
+    def cuda(self, dtype: str = "float64") -> str:
+        """CUDA C++: kernels NAME_rows and NAME_batch_last, in double, or in float for dtype "float32"."""
+        from ..codegen.emit.cuda import cuda
+
+        return cuda(self.sequence, self.about, dtype)
 
     def matlab(self) -> str:
         """A MATLAB (or Octave) function file."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from ...errors import EmitError, one_of
 from .about import About, header
 from .c import c_statements, comment_block, helpers, outputs_of, prologue
 from .code import arguments_of
@@ -14,22 +17,35 @@ _LAYOUT = (
     "constants, if any, are shared by all samples: filled once by NAME_prologue on the host."
 )
 
+_NUMBER = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)")
 
-def cuda(sequence: Sequence, facts: About) -> str:
-    """Two extern "C" kernels, NAME_rows and NAME_batch_last, around one device function."""
+
+def cuda(sequence: Sequence, facts: About, dtype: str = "float64") -> str:
+    """Two extern "C" kernels, NAME_rows and NAME_batch_last, around one device function.
+
+    dtype: "float32" computes and keeps arrays in float; large angles lose their turns in double all the same.
+    """
+    single = one_of("cuda: dtype", dtype, ("float64", "float32"), EmitError) == "float32"
     name = sequence.identifiers[sequence.function]
     layout = [part.strip().replace("NAME", name) + "." for part in _LAYOUT.rstrip(".").split(". ")]
     lines = comment_block([*header(facts, sequence, layout[0]), "", *layout[1:]])
     if sequence.symbols:
-        lines += ["", *prologue(sequence, 'extern "C" __host__ __device__ ')]
+        head, *body = prologue(sequence, 'extern "C" __host__ __device__ ')
+        lines += ["", head.replace("double *constants", "float *constants") if single else head, *body]
     arguments = ", ".join([*(f"const double *{a}" for a in arguments_of(sequence)),
                            *(f"double *{o}" for o in outputs_of(sequence))])  # fmt: skip
     lines += ["", *helpers(sequence, "static __device__ __forceinline__ ")]
-    lines += [f"static __device__ __forceinline__ void {name}_sample({arguments}, long long step)"]
-    lines += ["{", "    (void)step;", *c_statements(sequence, "{} * step"), "}"]
-    lines += _kernel(sequence, f"{name}_rows", arguments, rows=True)
-    lines += _kernel(sequence, f"{name}_batch_last", arguments, rows=False)
-    return "\n".join([*lines, ""])
+    kernels = [f"static __device__ __forceinline__ void {name}_sample({arguments}, long long step)"]
+    kernels += ["{", "    (void)step;", *c_statements(sequence, "{} * step"), "}"]
+    kernels += _kernel(sequence, f"{name}_rows", arguments, rows=True)
+    kernels += _kernel(sequence, f"{name}_batch_last", arguments, rows=False)
+    return "\n".join([*lines, *(_single(kernels) if single else kernels), ""])
+
+
+def _single(lines: list[str]) -> list[str]:
+    """In float, numbers too; comments stay."""
+    parts = (line.partition("/*") for line in lines)
+    return [_NUMBER.sub(r"\1f", re.sub(r"\bdouble\b", "float", code)) + mark + note for code, mark, note in parts]
 
 
 def _kernel(sequence: Sequence, kernel: str, arguments: str, rows: bool) -> list[str]:

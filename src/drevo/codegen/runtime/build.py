@@ -185,7 +185,7 @@ def build(
     from ..emit import llvm
 
     mine = target or target_of(spec)
-    low = _lowered(program, spec, mine.fma)
+    low = lowered_as(program, spec, mine.fma)
     if program.stages is not None:
         low, mine = low._replace(stages=program.stages), mine._replace(single=False)
     elif target is None:
@@ -226,10 +226,10 @@ def _across(found: Any, spec: Spec, target: Target) -> Any:
 
     if not isinstance(found, Program):
         return found
-    return Alone(_lowered(found, spec, target.fma), found.tail) if spec.dtype == "float64" else None
+    return Alone(lowered_as(found, spec, target.fma), found.tail) if spec.dtype == "float64" else None
 
 
-def _lowered(program: Program, spec: Spec, fma: bool) -> Lowered:
+def lowered_as(program: Program, spec: Spec, fma: bool) -> Lowered:
     from ..emit.lower import lower
 
     order: Any = spec.order
@@ -238,7 +238,7 @@ def _lowered(program: Program, spec: Spec, fma: bool) -> Lowered:
 
 def manifest_of(program: Program, spec: Spec) -> Manifest:
     """The manifest without any code."""
-    return manifest_as(program, _lowered(program, spec, True), 0, 0, 1)
+    return manifest_as(program, lowered_as(program, spec, True), 0, 0, 1)
 
 
 def manifest_as(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import EmitError, InputError
 from .arguments import bind, lead_of
-from .build import DTYPES, Manifest, Spec, manifest_as, parse_manifest
+from .build import DTYPES, Manifest, Spec, lowered_as, manifest_as, parse_manifest
 from .device_arrays import DeviceArray, View, device_view
 from .driver import LEGACY, DeviceKernel, driver
 from .key import key
@@ -26,13 +26,12 @@ NAME = "kernel"
 
 def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
     """The kernel as text for the driver; no driver is needed for that."""
-    from ..emit.lower import lower
     from .targets import LONGEST, MACHINES, compiled_for
 
     if program.tail is not None or program.stages is not None:
         raise EmitError(f"{program.name} is computed by loops, which target 'cuda' does not have yet")
-    machine, order = MACHINES["ptx"], spec.order
-    low = lower(program, parameters=spec.parameters, packed=spec.packed, order=order, fma=machine.fused)  # type: ignore[arg-type]
+    machine = MACHINES["ptx"]
+    low = lowered_as(program, spec, machine.fused)
     if len(low.steps) > LONGEST:
         raise EmitError(
             f"{program.name} has {len(low.steps)} steps, more than the {LONGEST} of one kernel; take a product "

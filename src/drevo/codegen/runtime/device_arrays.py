@@ -225,13 +225,15 @@ def to_device(x: Any, dtype: str = "float64", device: int = 0, stream: int = LEG
 _LENT: dict[int, tuple[object, ...]] = {}  # what a consumer holds, by the address of its description
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _DELETER(made: int) -> None:
+def _returned(made: int) -> None:
     _LENT.pop(made, None)
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _DESTRUCTOR(capsule: int) -> None:
+def _dropped(capsule: int) -> None:
     """Of a capsule: nobody has taken it over where it still has its first name."""
     if _valid(capsule, b"dltensor"):
         _LENT.pop(_address(capsule, b"dltensor"), None)
+
+
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_returned)
+_DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_dropped)

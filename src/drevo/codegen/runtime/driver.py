@@ -29,7 +29,8 @@ CALLS = {
     "cuLaunchKernel": "puuuuuuuppp", "cuMemAllocAsync": "pnp", "cuMemFreeAsync": "dp",
     "cuMemcpyHtoDAsync_v2": "dpnp", "cuMemcpyDtoHAsync_v2": "pdnp", "cuPointerGetAttribute": "pid",
     "cuEventCreate": "pu", "cuEventRecord": "pp", "cuEventDestroy_v2": "p", "cuStreamWaitEvent": "ppu",
-    "cuStreamSynchronize": "p", "cuGetErrorName": "ip", "cuGetErrorString": "ip",
+    "cuEventSynchronize": "p", "cuEventElapsedTime": "ppp", "cuMemcpyDtoDAsync_v2": "ddnp",
+    "cuDeviceGetName": "pii", "cuStreamSynchronize": "p", "cuGetErrorName": "ip", "cuGetErrorString": "ip",
 }  # fmt: skip
 _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _REGISTERS, _LOCAL = 4, 3  # attributes of a kernel: registers and bytes of local memory of a thread
@@ -114,6 +115,12 @@ class Driver:
         major, minor = (self.number("cuDeviceGetAttribute", x, handle) for x in (_MAJOR, _MINOR))
         return 10 * major + minor
 
+    def title(self, device: int) -> str:
+        """What the device is called."""
+        text = ctypes.create_string_buffer(256)
+        self.call("cuDeviceGetName", text, len(text), self.number("cuDeviceGet", device))
+        return text.value.decode(errors="replace")
+
     def device_of(self, address: int) -> int:
         """Which device has an address."""
         return self.number("cuPointerGetAttribute", _ORDINAL, address)
@@ -166,6 +173,12 @@ class Driver:
         self.call("cuEventRecord", event, other)
         self.call("cuStreamWaitEvent", stream, event, 0)
         self.call("cuEventDestroy_v2", event)  # the driver keeps it until it has happened
+
+    def elapsed(self, first: int, last: int) -> float:
+        """Milliseconds between two events that have happened."""
+        found = ctypes.c_float()
+        self.call("cuEventElapsedTime", ctypes.byref(found), first, last)
+        return found.value
 
     def synchronise(self, stream: int) -> None:
         self.call("cuStreamSynchronize", stream)

@@ -1,0 +1,122 @@
+"""Kernels on a GPU of NVIDIA's, checked, beside the floor that its memory sets; writes gpu.md beside this file.
+
+    python benchmarks/gpu.py [FOLDER OF ROBOTS]
+
+Needs a GPU and its driver. The folder is that of the package example-robot-data, for machines without it. Every
+launch is of fresh inputs, far more than the caches hold; events on the stream take the time; the floor is what a
+copy of as many bytes takes there.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from datetime import date
+from itertools import cycle
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import drevo
+from drevo.codegen.runtime.device_arrays import DeviceArray, to_device
+from drevo.codegen.runtime.driver import LEGACY, driver
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+import gpu_budgets
+
+ROWS = [(r, q) for r in gpu_budgets.ROBOTS for q in ("inverse_dynamics", "mass_matrix", "forward_dynamics")]
+ROWS += [("panda", gpu_budgets.VJP), ("g1", gpu_budgets.VJP)]
+# evaluations a second that the project set itself before any was measured
+GOALS = {
+    ("panda", "inverse_dynamics", "float32"): 15e9, ("panda", "inverse_dynamics", "float64"): 5e9,
+    ("g1", "inverse_dynamics", "float32"): 3e9, ("g1", "forward_dynamics", "float32"): 1e9,
+}  # fmt: skip
+BYTES, SETS, LAUNCHES, ROUNDS = 400e6, 3, 9, 5
+CHECKED = 2000
+TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    """Of one of LAUNCHES, on the device: the least of some rounds."""
+    d, found = driver(), []
+    with d.on(0):
+        first, last = d.handle("cuEventCreate", 0), d.handle("cuEventCreate", 0)
+        for _ in range(ROUNDS):
+            d.call("cuEventRecord", first, LEGACY)
+            for _ in range(LAUNCHES):
+                work()
+            d.call("cuEventRecord", last, LEGACY)
+            d.call("cuEventSynchronize", last)
+            found.append(d.elapsed(first, last) / LAUNCHES)
+    return min(found)
+
+
+def inputs(robot: drevo.Robot, f: Any, count: int, seed: int) -> list[np.ndarray[Any, Any]]:
+    """Batch-last, in the function's dtype."""
+    rng = np.random.default_rng(seed)
+    made = [rng.random((prod(s), count), f.dtype) * 2 - 1 for _, s in f.inputs]
+    if robot.nq > robot.nv:
+        made[0][3:7] /= np.linalg.norm(made[0][3:7], axis=0)
+    return made
+
+
+def worst(robot: drevo.Robot, f: Any, same: drevo.Function) -> float:
+    """Of some states, the difference from this processor in double, relative to a state's largest result."""
+    x = inputs(robot, f, CHECKED, 1)
+    wanted, found = same(*(a.astype("float64") for a in x)), f(*(to_device(a, f.dtype.name) for a in x))
+    pairs = zip(found, wanted) if isinstance(found, tuple) else [(found, wanted)]
+    return max(
+        float(np.max(np.abs(a.to_host() - b).max(axis=0) / np.abs(b).max(axis=0).clip(1e-30))) for a, b in pairs
+    )
+
+
+def row(name: str, quantity: str, dtype: str, folder: str | None, size: float = BYTES) -> str:
+    """One line of the table."""
+    robot, (wanted, *product) = gpu_budgets.loaded(name, folder), quantity.split()
+    given: dict[str, Any] = {"product": product, "layout": "batch_last"}
+    f: Any = drevo.compile(robot, wanted, target="cuda", dtype=dtype, **given)
+    off = worst(robot, f, drevo.compile(robot, wanted, check=False, **given))
+    each = f.dtype.itemsize * sum(prod(s) for _, s in (*f.inputs, *f.outputs))
+    count = max(128, int(size / each) // 128 * 128)
+    sets = cycle([[to_device(a, dtype) for a in inputs(robot, f, count, k)] for k in range(SETS)])
+    outs = [DeviceArray((prod(s), count), dtype) for _, s in f.outputs]
+    out: Any = outs[0] if len(outs) == 1 else outs
+    took = milliseconds(lambda: f(*next(sets), out=out))
+    floor = copied(count * each)
+    k, rate = f.kernel(0), count / took * 1e3
+    goal = GOALS.get((name, quantity, dtype))
+    aim = f"{goal / 1e9:g}" if goal else ""
+    right = "" if off <= TOLERANCE[dtype] else " (!)"
+    return (
+        f"| {name} | {quantity} | {dtype} | {count} | {k.registers} | {k.spilled} | {off:.1e}{right} "
+        f"| {took / count * 1e6:.4f} | {floor / count * 1e6:.4f} | {rate / 1e9:.3f} | {aim} |"
+    )
+
+
+def copied(total: int) -> float:
+    """Milliseconds in which the device reads and writes that many bytes together."""
+    a, b = DeviceArray((total // 2,), "float32"), DeviceArray((total // 2,), "float32")
+    d, size = driver(), total // 2
+    return milliseconds(lambda: d.call("cuMemcpyDtoDAsync_v2", b.address, a.address, size, LEGACY))
+
+
+def main(folder: str | None = None) -> None:
+    d = driver()
+    about = f"{d.title(0)}, sm {d.capability(0)}, CUDA {d.version / 1000:g}, {platform.machine()}, {date.today()}"
+    lines = [
+        "# Kernels on a GPU", "", f"{about}. One sample a thread, batch-last, fresh inputs on the device.", "",
+        "| robot | quantity | dtype | batch | registers | spilled B | worst difference | ns a sample | floor ns "
+        "| G/s | goal G/s |", "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]  # fmt: skip
+    for name, quantity in ROWS:
+        for dtype in gpu_budgets.DTYPES:
+            lines.append(row(name, quantity, dtype, folder))
+            print(lines[-1], flush=True)
+            (Path(__file__).parent / "gpu.md").write_text("\n".join([*lines, ""]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,137 @@
+"""Registers, spills and code of every quantity as a kernel of a Hopper (sm_90): tests/data/gpu-budgets.json.
+
+    python tools/gpu_budgets.py [ROBOT ...]
+
+Needs ptxas on the path, or pip install nvidia-cuda-nvcc-cu12, and example-robot-data; no GPU. Rows that are there
+stay: delete what is to be made again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import drevo
+from drevo.codegen.runtime.build import Spec
+from drevo.codegen.runtime.cuda import ptx_of
+from drevo.compiler.compile import make_program, recipe_of
+from drevo.errors import DrevoError
+from drevo.model.quantities import CATALOGUE
+
+TABLE = Path(__file__).parent.parent / "tests" / "data" / "gpu-budgets.json"
+ROBOTS = {
+    "panda": ("panda_description/urdf/panda.urdf", "fixed"),
+    "go2": ("go2_description/urdf/go2.urdf", "floating"),
+    "g1": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "floating"),
+    "talos": ("talos_data/robots/talos_reduced.urdf", "floating"),
+}
+DTYPES = ("float32", "float64")
+VJP = "inverse_dynamics vjp"
+SECONDS = 60  # of the assembler; whoever waits longer for one kernel wants another
+ARCHITECTURE = "sm_90"
+
+
+class Cost(NamedTuple):
+    """Of a kernel: registers of a thread, bytes it spills (stores), bytes of code."""
+
+    registers: int
+    spilled: int
+    code: int
+
+
+def assembler() -> str | None:
+    """ptxas: on the path, or of a package."""
+    found = find_spec("nvidia") and find_spec("nvidia.cuda_nvcc")
+    places = [Path(p) / "bin" for p in found.submodule_search_locations or ()] if found else []
+    return shutil.which("ptxas") or next((w for p in places if (w := shutil.which("ptxas", path=p))), None)
+
+
+def loaded(robot: str, folder: str | None = None) -> drevo.Robot:
+    """folder: of the robots; None: that of the installed package."""
+    name, base = ROBOTS[robot]
+    if folder is None:
+        folder = str(
+            distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")
+        )
+    return drevo.load(Path(folder) / name, base=base)
+
+
+def program(robot: drevo.Robot, name: str) -> Any:
+    quantity, *product = name.split()
+    takes = CATALOGUE[quantity].options
+    options = {"link": robot.moving_links[-1]} if "link" in takes else {}
+    recipe = recipe_of(robot.model, quantity, (), "auto", (), False, product, options)
+    return make_program(robot.model, **recipe)
+
+
+def cost(made: Any, dtype: str, ptxas: str) -> Cost:
+    """What the assembler says of a program's kernel, batch-last."""
+    _, text = ptx_of(made, Spec(dtype=dtype, layout="batch_last"))
+    with tempfile.TemporaryDirectory() as folder:
+        source, binary = Path(folder) / "k.ptx", Path(folder) / "k.cubin"
+        source.write_bytes(text)
+        words = [ptxas, "-v", f"-arch={ARCHITECTURE}", str(source), "-o", str(binary)]
+        told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stderr
+        code = sum(size for name, size in _sections(binary.read_bytes()) if name.startswith(".text."))
+    registers, spilled = re.search(r"Used (\d+) registers", told), re.search(r"(\d+) bytes spill stores", told)
+    assert registers and spilled, told
+    return Cost(int(registers[1]), int(spilled[1]), code)
+
+
+def _sections(elf: bytes) -> Iterator[tuple[str, int]]:
+    """Names and sizes, of a file of 64 bits."""
+    (start,) = struct.unpack_from("<Q", elf, 0x28)
+    size, count, names = struct.unpack_from("<3H", elf, 0x3A)
+    heads = [struct.unpack_from("<II4Q", elf, start + k * size) for k in range(count)]
+    for head in heads:
+        at = heads[names][4] + head[0]
+        yield elf[at : elf.index(b"\0", at)].decode(), head[5]
+
+
+def refused(error: Exception) -> str:
+    return f"the assembler takes more than {SECONDS} s" if not isinstance(error, DrevoError) else str(error)
+
+
+def main(robots: list[str]) -> None:
+    ptxas = assembler()
+    if ptxas is None:
+        sys.exit("ptxas is not there: pip install nvidia-cuda-nvcc-cu12")
+    table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
+    for name in robots or ROBOTS:
+        robot, rows = loaded(name), table.setdefault(name, {})
+        for quantity in (*CATALOGUE, VJP):
+            if quantity in rows:
+                continue
+            row: dict[str, Any] = {}
+            try:
+                made = program(robot, quantity)
+                for dtype in DTYPES:
+                    row[dtype] = cost(made, dtype, ptxas)
+            except (DrevoError, subprocess.TimeoutExpired) as error:
+                row["refused"] = refused(error)
+            rows[quantity] = row
+            print(name, quantity, row, flush=True)
+            TABLE.write_text(_text(table))
+
+
+def _text(table: dict[str, Any]) -> str:
+    """One line a quantity."""
+    robots = []
+    for name, rows in table.items():
+        lines = ",\n".join(f"  {json.dumps(quantity)}: {json.dumps(row)}" for quantity, row in rows.items())
+        robots.append(f"{json.dumps(name)}: {{\n{lines}\n}}")
+    return "{\n" + ",\n".join(robots) + "\n}\n"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
