@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,11 @@ import pytest
 from test_emit import SHIM, compiled, pointers
 
 import drevo
+from drevo.codegen.emit.llvm_portable import ptx_text
+from drevo.codegen.emit.llvm_target import Target
 from drevo.codegen.runtime import driver as drivers
+from drevo.codegen.runtime import native
+from drevo.codegen.runtime.build import DTYPES, lowered_as
 from drevo.codegen.runtime.cuda import THREADS
 from drevo.codegen.runtime.device_arrays import DeviceArray, to_device
 from drevo.compiler.derivation import write_out_program
@@ -272,6 +277,34 @@ def test_the_benchmark_runs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -
     count = int(cells[3])
     assert float(cells[6]) == 0.0 and float(cells[7]) == pytest.approx(2e6 / gpu.LAUNCHES / count, rel=1e-3)
     assert drivers.driver().title(0) == "Stand-in" and cells[-1] == "5 |"
+
+
+PLACES = ("ctaid", "ntid", "tid")  # which block, threads of a block, which of them
+
+
+@pytest.mark.parametrize("layout, dtype", [("rows", "float32"), ("batch_last", "float64")])
+def test_the_kernel_itself_on_this_processor(layout: str, dtype: str) -> None:
+    """LLVM's text of the kernel, a thread after the other: what it reads and writes, and where it stops."""
+    f = drevo.compile(ROBOT, "mass_matrix", layout=layout, dtype=dtype)
+    program, spec = gpu_budgets.program(ROBOT, "mass_matrix"), f.spec
+    target = Target(DTYPES[dtype], 1, native.host().fma, check=False, prefetch=False)
+    text = ptx_text(lowered_as(program, spec, target.fma), target, "kernel", layout == "rows")
+    text = text.replace("ptx_kernel void", "void") + "@places = global [3 x i32] zeroinitializer\n"
+    for k, x in enumerate(PLACES):
+        name = f"@llvm.nvvm.read.ptx.sreg.{x}.x()"
+        body = f"%p = getelementptr i32, ptr @places, i64 {k}\n %x = load i32, ptr %p\n ret i32 %x"
+        text = re.sub(rf"declare i32 {re.escape(name)}.*", f"define i32 @{x}() {{\n {body}\n}}", text)
+        text = text.replace(name, f"@{x}()")
+    loaded = native.Loaded(native.compile_text(text))
+    places = (ctypes.c_int32 * 3).from_address(loaded.address("places", data=True))
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64)(loaded.address("kernel"))
+    (q,), n, threads = states(f, (7,)), 7, 3
+    out = np.full_like(f(q), np.nan)
+    for block in range(-(-n // threads)):
+        for thread in range(threads):
+            places[:] = block, threads, thread
+            kernel(*pointers(q, out), n)
+    assert np.array_equal(out, f(q))
 
 
 # -- the kernels: what the assembler says of them, and their text on this processor -----------------------
