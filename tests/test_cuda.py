@@ -154,7 +154,7 @@ def test_a_call(machine: Machine, way: str, layout: str, dtype: str) -> None:
 
 def test_what_is_launched(machine: Machine) -> None:
     """The stream and the blocks; the text is for the driver; registers are told."""
-    f, _ = made(machine)
+    f, _ = made(machine, cache=False)
     assert b".entry kernel(" in machine.library.compiled() and f.kernel(0).registers == 64
     x = [Lent(a, "dlpack") for a in states(f, (3, 100))]
     machine.calls()
