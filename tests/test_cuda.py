@@ -342,7 +342,7 @@ MATHS = "using std::sqrt; using std::fabs; using std::rint;\n"
 @pytest.mark.needs("g++")
 @pytest.mark.parametrize("name, quantity", [pytest.param(r, q, marks=m) for r, q, m in TEXTS])
 def test_the_text_on_this_processor(name: str, quantity: str, tmp_path: Path) -> None:
-    """In double to 1e-13 of a state's largest result, in float to 2e-6; of accelerations by their largest terms."""
+    """In double to 1e-13 of a state's largest result, in float to 2e-6; accelerations by their largest terms."""
     robot = gpu_budgets.loaded(name)
     f = drevo.compile(robot, quantity, layout="batch_last")
     d = write_out_program(gpu_budgets.program(robot, quantity))
