@@ -20,6 +20,9 @@ DIGITS = 2e-11  # of a step: what a few hundred roundings leave of rates up to 1
 COUPLED = """<equality><joint joint1="ankle" joint2="knee" polycoef=".1 .4 .2 -.1 0"/></equality></mujoco>"""
 BENT = """<equality><joint joint1="l2" joint2="r1" polycoef="0 1 .5 0 0" solref=".05 .8"/>
  <joint joint1="l1" polycoef=".2 0 0 0 0" solimp=".8 .9 .01"/></equality></mujoco>"""
+CLOSED = """<equality><connect body1="shin" body2="ball" anchor=".3 .3 .1" solref=".03 .9"/>
+ <weld body1="claw" body2="trunk" relpose=".2 .1 .05 .9 .2 .1 .3" torquescale=".6" solimp=".8 .9 .5 .4 2"/>
+ </equality></mujoco>"""
 CASES = {
     "hopper": (HOPPER, 'integrator="Euler"', 3, ""),
     "hopper rk4": (HOPPER, 'integrator="RK4"', 3, ""),
@@ -31,6 +34,7 @@ CASES = {
     "crawler rolling": (CRAWLER, "", 6, 'solimp=".7 .9 .02 .3 3"'),
     "hopper coupled": (HOPPER.replace("</mujoco>", COUPLED), "", 3, ""),
     "crawler coupled": (CRAWLER.replace("</mujoco>", BENT), 'integrator="RK4"', 3, ""),
+    "crawler closed": (CRAWLER.replace("</mujoco>", CLOSED), 'integrator="RK4"', 3, ""),
     "crawler implicitfast": (CRAWLER, 'integrator="implicitfast"', 3, ""),
     "crawler elliptic": (CRAWLER, 'cone="elliptic" impratio="4"', 3, 'euler="3 5 0"'),
     "crawler elliptic rolling": (CRAWLER, 'cone="elliptic" integrator="RK4"', 6, ""),
@@ -98,7 +102,9 @@ def test_stages_on_arrays_are_the_compiled_ones(name: str) -> None:
         assert np.allclose(found.told(x).reshape(y.shape), y, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["hopper", "hopper rk4", "crawler", "crawler rk4", "crawler implicitfast"])
+@pytest.mark.parametrize("name", [
+    "hopper", "hopper rk4", "crawler", "crawler rk4", "crawler closed", "crawler implicitfast",
+])  # fmt: skip
 def test_motions_are_those_of_mujoco(name: str) -> None:
     """150 steps, falls and impacts among them."""
     import mujoco

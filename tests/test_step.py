@@ -54,9 +54,9 @@ def test_repeated_steps_of_flight_are_those_of_gravity() -> None:
 
 
 def test_parameters_are_by_sample(crawler: Any) -> None:
-    """Masses, inertias and damping as an argument: with the model's own the same step, else another robot's."""
+    """Masses, inertias, damping and friction as an argument: with the model's own the same step, else another robot's."""
     r, step, q, v = crawler
-    patterns = ("trunk.mass", "trunk.inertia", "*.damping")
+    patterns = ("trunk.mass", "trunk.inertia", "*.damping", "friction")
     f = drevo.compile(r, "step", dt=0.005, parameters=patterns)
     own = np.array([x for _, x in f.parameters])
     tau = np.zeros(r.nv)
@@ -69,9 +69,10 @@ def test_parameters_are_by_sample(crawler: Any) -> None:
     for k in (0, 39):
         for x, y in zip(batch, f(q[k], v[k], tau, several[k])):
             assert np.allclose(x[k], y, rtol=1e-9, atol=1e-9)
-    twice = np.array([2.0 if name.endswith(".damping") else 1.0 for name, _ in f.parameters])
+    other = {"damping": 2.0, "friction": 0.5}
+    twice = np.array([other.get(name.split(".")[-1], 1.0) for name, _ in f.parameters])
     double = f(q, v, tau, twice * own)
-    for x, y in zip(double, drevo.compile(heavy, "step", dt=0.005)(q, v, tau)):
+    for x, y in zip(double, drevo.compile(heavy, "step", dt=0.005, friction=0.4)(q, v, tau)):
         assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
 
 
@@ -157,6 +158,7 @@ def test_uneven_ground_carries_too() -> None:
     ({"parameters": "*.mass", "method": "implicitfast"}, "implicitfast takes no parameters"),
     ({"parameters": "*.mass", "law": "coulomb", "product": "vjp"}, "by parameters are for law='soft'"),
     ({"parameters": "nobody.mass"}, "names nothing"),
+    ({"parameters": "friction", "friction": 0.0}, "no place has friction that could be a parameter"),
 ])  # fmt: skip
 def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
     with pytest.raises(drevo.DrevoError, match=told):
@@ -176,10 +178,19 @@ def test_refusals_of_robots_and_motions() -> None:
         r.simulate(r.neutral(), None, lambda t, q, v: v, duration=0.1, ground="plane")
     with pytest.raises(drevo.DrevoError, match="tau is not finite"):
         r.simulate(r.neutral(), None, np.full(r.nv, np.nan), duration=0.1, ground="plane")
-    loops = '<equality><connect body1="foot" body2="torso" anchor="0 0 0"/></equality></mujoco>'
-    closed = robot(HOPPER.replace("</mujoco>", loops))
-    with pytest.raises(drevo.DrevoError, match="has loops or coupled tendons, which law='soft' does not know"):
-        drevo.compile(closed, "step", dt=0.01)
+    b = drevo.Builder("held")
+    b.body("leg", "world", "free", mass=1.0, inertia=np.eye(3))
+    b.loop("weld", "leg", (0.0, 0.0, 0.0), "world", (0.0, 0.0, 0.0))
+    with pytest.raises(drevo.DrevoError, match="has loops of the kinds weld, which law='soft' does not know"):
+        drevo.compile(b.robot(), "step", dt=0.01)
+
+
+def test_a_linkage_holds_itself() -> None:
+    """Softly, without geoms: it swings for half a second, and its loop stays closed within a millimetre."""
+    r = drevo.load("four-bar")
+    told = r.simulate(r.neutral(), duration=0.5, ground=None, law="soft")
+    assert told.residual.max() < 1e-9 and np.abs(told.q[-1] - told.q[0]).max() > 0.3
+    assert np.abs(r.constrained_dynamics(told.q, told.v, np.zeros(r.nv)).value).max() < 1e-3
 
 
 def test_steps_that_are_too_long_end_in_a_sentence_or_a_number() -> None:

@@ -31,10 +31,16 @@ LEG = """<mujoco><worldbody><body name="trunk" pos="0 0 .4"><freejoint/><geom ty
 ROUND = LEG.replace('type="box" size=".2 .1 .05"', 'type="sphere" size=".15"')
 ELLIPTIC = LEG.replace("<mujoco>", '<mujoco><option cone="elliptic"/><default><geom condim="4"/></default>')
 HELD = LEG.replace("damping", 'range="-10 10" frictionloss=".05" stiffness="2" armature')
+BOUND = LEG.replace(
+    "</mujoco>",
+    """<equality><connect body1="leg" body2="trunk" anchor=".1 0 -.3" solref=".1 1"/>
+ <weld body1="leg" body2="trunk" relpose="-.1 .1 0 .9 .1 .2 0" solref=".2 1"/></equality></mujoco>""",
+)
 CASES = {
     "hopper": (HOPPER.format(option="", condim=3, floor=""), "euler"),
     "leg": (LEG, "euler"),
     "leg without dampers, held in its joint": (HELD.replace(' armature=".01"', ""), "euler"),
+    "leg bound to its trunk": (BOUND, "euler"),
     "leg on elliptic cones": (ELLIPTIC, "implicitfast"),
 }
 
@@ -87,7 +93,7 @@ def test_products_are_those_of_differences(name: str) -> None:
     assert touching.sum() > COUNT // 2 and errors.max() < GOOD
     ends = (forward * np.concatenate(back, 1)).sum(1), (reverse * np.concatenate(way, 1)).sum(1)
     assert np.abs(ends[0] - ends[1]).max() < 1e-10 * np.abs(ends[0]).max()
-    if method == "euler":  # by columns
+    if method == "euler":  # by columns, but of the last
         whole = drevo.compile(robot, "step", dt=2e-3, product="jacobian")(*at)
         assert np.abs(along(whole, way) - forward).max() < 1e-9 * np.abs(forward).max()
 
@@ -98,13 +104,14 @@ def along(whole: Sequence[Array], way: Sequence[Array]) -> Array:
 
 
 def test_compiled_products_by_parameters_too() -> None:
-    """Of masses, damping and places of joints, by sample: rows of the Jacobian, beside central differences."""
+    """Of masses, damping, places of joints and friction, by sample: rows of the Jacobian, beside central differences."""
     robot, rng = drevo.load(ROUND), np.random.default_rng(2)
     state = states(robot)
-    names = ("leg.mass", "hip.damping", "hip.origin")
+    names = ("leg.mass", "hip.damping", "hip.origin", "friction")
     f, jacobian = (
         drevo.compile(robot, "step", dt=2e-3, parameters=names, product=x) for x in ("value_and_vjp", "jacobian")
     )
+    assert f.parameters[-1] == ("friction", 1.0)
     own = np.array([x for _, x in f.parameters]) * rng.uniform(0.8, 1.2, (COUNT, len(f.parameters)))
     at, back = [*state, own], rng.normal(size=(2, COUNT, robot.nv))
 

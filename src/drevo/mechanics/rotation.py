@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .scalar import Scalar, Vector
+from .scalar import Scalar, Vector, sqrt, where
 from .spatial import IDENTITY, Mat, Vec
 
 TINY = 1e-15  # of the largest term: below it a difference is a structural zero
@@ -22,6 +22,19 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
         Vec(xy + wz, 1.0 - (xx + zz), yz - wx),
         Vec(xz - wy, yz + wx, 1.0 - (xx + yy)),
     )
+
+
+def quaternion_of(R: Mat) -> list[Scalar]:
+    """Its inverse, up to the sign: of the four ways the one that divides by the largest part (Shepperd 1978)."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    a, b, c, d, e, f = zy - yz, xz - zx, yx - xy, xy + yx, xz + zx, yz + zy
+    best, size = [a, b, c, 1.0 + xx + yy + zz], 1.0 + xx + yy + zz  # each row 4 q_k q
+    rows = ([1.0 + xx - yy - zz, d, e, a], [d, 1.0 - xx + yy - zz, f, b], [e, f, 1.0 - xx - yy + zz, c])
+    for k, row in enumerate(rows):
+        larger = size < row[k]
+        best, size = [where(larger, y, x) for x, y in zip(best, row)], where(larger, row[k], size)
+    over = 0.5 / sqrt(size)
+    return [x * over for x in best]
 
 
 def joint_coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:

@@ -23,6 +23,7 @@ from ...mechanics.spatial import Vec
 __all__ = ["function", "grid"]
 
 Height = Callable[[Scalar, Scalar], Scalar]
+FRICTION = "friction"  # the name of a parameter: of sliding, at all places with any
 GROUND = "ground"  # among the parameters of a step: all of the ground's
 MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 
@@ -64,6 +65,13 @@ class Uneven:
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """The height and what the normal is made of: its slopes along x and y."""
         raise NotImplementedError
+
+
+def friction_symbol(t: Tracer, usual: float) -> Scalar:
+    """The friction of sliding as a parameter of a program in the making."""
+    mu = t.graph.parameter(FRICTION)
+    t.symbols.made[FRICTION] = Parameter(FRICTION, mu.edge >> 1, usual)
+    return mu
 
 
 LEVEL = Uneven()  # where there is none that is not

@@ -120,7 +120,7 @@ class Linear:
         """B^T f of a group, by its rates."""
         B = [[of(values, b) for b in row] for row in x.B]
         far = [dot(row, [a[r] for r in x.rates]) - of(values, z) - y for row, z, y in zip(B, x.ref, y0)]
-        held = x.group.answer(y0, [of(values, d) for d in x.D]).force
+        held = x.law(values).answer(y0, [of(values, d) for d in x.D]).force
         f = [h - dot(row, far) for h, row in zip(held, S)]
         return [dot([row[i] for row in B], f) for i in range(len(x.rates))]
 

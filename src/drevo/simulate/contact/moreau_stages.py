@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...codegen.graph.node import Expr
-from ...codegen.graph.program import Parameter, Program
+from ...codegen.graph.program import Program
 from ...compiler.tracer import Tracer
 from ...mechanics.algorithms.coulomb import (
     Block,
@@ -21,14 +21,13 @@ from ...mechanics.algorithms.coulomb import (
 from ...mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
 from ...mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ...mechanics.scalar import Scalar, dot, maximum, where
-from .ground import GROUND
+from .ground import FRICTION, GROUND, friction_symbol
 from .moreau import TouchingRobot
 from .packing import Pack, of
 from .solve import EASE, STIFFEN
 from .stages import StageTracer
 
 PackedBlock = tuple[type[Any], list[Any]]
-FRICTION = "friction"  # the name of a parameter
 NUMBERS = ("left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff")
 
 
@@ -107,8 +106,7 @@ class MoreauStages:
         slots = self.robot.slots
         known: list[Any] = [x.mu for x in slots if x.mu != 0.0]
         if known and FRICTION in self.robot.parameters:
-            mu = t.graph.parameter(FRICTION)
-            t.symbols.made[FRICTION] = Parameter(FRICTION, mu.edge >> 1, float(known[0]))
+            mu = friction_symbol(t, float(known[0]))
             slots = tuple(x._replace(mu=mu) if x.mu != 0.0 else x for x in slots)
         return slots
 

@@ -98,7 +98,8 @@ class Newton:
     @staticmethod
     def _answer(x: PackedRows, block: Vector, a: Vector) -> Answer:
         wanted = [dot([of(block, y) for y in row], [a[r] for r in x.rates]) for row in x.B]
-        return x.group.answer([y - of(block, z) for y, z in zip(wanted, x.ref)], [of(block, d) for d in x.D])
+        y = [w - of(block, z) for w, z in zip(wanted, x.ref)]
+        return x.law(block).answer(y, [of(block, d) for d in x.D])
 
     def _touch(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Forces of a slot at a, and its part of g."""
@@ -106,7 +107,7 @@ class Newton:
         y = [
             dot([of(block, b) for b in row], [a[r] for r in x.rates]) - of(block, z) for row, z in zip(x.B, x.ref)
         ]
-        answer = x.group.answer(y, [of(block, d) for d in x.D])
+        answer = x.law(block).answer(y, [of(block, d) for d in x.D])
         _add_forces(g, x, x.B, answer, block)
         s.write(changed=s.number("changed") + abs(answer.piece - s.here(at.piece, 1)[0]) + answer.curved)
         stiff = [z for row in answer.hessian for z in row]
@@ -188,7 +189,8 @@ class Newton:
         """The part of a slot."""
         m, alpha = x.group.size, s.number("alpha")
         y, z = s.here(at.y, m), s.here(at.z, m)
-        answer = x.group.answer([u + alpha * w for u, w in zip(y, z)], [of(s.here(0, at.S), d) for d in x.D])
+        block = s.here(0, at.S)
+        answer = x.law(block).answer([u + alpha * w for u, w in zip(y, z)], [of(block, d) for d in x.D])
         slope, slope2 = _sloped(s.number("slope"), s.number("slope2"), answer, z)
         s.write(slope=slope, slope2=slope2)
 

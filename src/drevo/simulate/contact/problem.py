@@ -12,6 +12,7 @@ from ...mechanics.algorithms.colliders import TINY
 from ...mechanics.scalar import Scalar, where
 from ...model.contact import JointSoftness
 from ...model.description import Joint, Model
+from .closures import LoopRow
 from .fluid import fluid_efforts
 from .ground import LEVEL, Uneven, ground_of
 from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
@@ -19,6 +20,7 @@ from .soft import RowGroup, Softness
 from .stages import CouplingRow, JointRow, Poses, Slot, SoftProblem
 
 ROUND = ("sphere", "capsule")
+CLOSED = (("point", True), ("weld", False))  # loops that the law knows, and whether they have no rotation
 PARALLEL = 4.0 * TINY  # more than what a collider takes for parallel
 
 
@@ -26,21 +28,24 @@ def soft_problem(
     model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None
 ) -> SoftProblem:
     """ModelError where nothing could touch; InputError where the law has no rule for what holds in the model."""
-    if model.loops or model.tendon_couplings:
+    unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in CLOSED})
+    if unknown or model.tendon_couplings:
+        what = f"loops of the kinds {', '.join(unknown)}" if unknown else "coupled tendons"
         raise InputError(
-            f"robot {model.name!r} has loops or coupled tendons, which law='soft' does not know; take them out, "
-            "or simulate with constraints and without ground"
+            f"robot {model.name!r} has {what}, which law='soft' does not know (it knows loops of points and welds "
+            "of a rotation); take them out, or simulate with constraints and without ground"
         )
     floor, stepping = ground_of(ground), model.stepping
     if isinstance(floor, Uneven) and floor.friction:
         raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
     places: Sequence[ContactCandidate] = ()
-    if not (stepping.medium and floor is None and all(x.kind == "plane" for x in model.geoms)):  # else it swims
+    alone = stepping.medium or model.loops  # it swims, or holds itself
+    if not (alone and floor is None and all(x.kind == "plane" for x in model.geoms)):
         standing = with_ground(model, "plane" if floor else None)
         standing = standing if friction is None else with_friction(standing, friction)
         places = contact_candidates(standing, floor)
     slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in places)
-    rows: tuple[JointRow | CouplingRow, ...] = (*coupling_rows(model), *soft_joint_rows(model))
+    rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model))
     if stepping.medium and method == "implicitfast":
         raise InputError(
             f"robot {model.name!r} moves in a medium, which implicitfast does not know: take euler or rk4"
@@ -93,6 +98,16 @@ def coupling_rows(model: Model) -> Iterator[CouplingRow]:
         (q, v), (q2, v2) = offsets[x.joint], offsets[x.driver] if x.driver else (-1, -1)
         weight = weights[v] + (weights[v2] if x.driver else 0.0)
         yield CouplingRow((q, q2), (v, v2), x.coefficients, Softness(x.solref, x.solimp), weight)
+
+
+def loop_rows(model: Model) -> Iterator[LoopRow]:
+    """Of loops, likewise."""
+    if not model.loops or "equality" in model.stepping.disabled:
+        return
+    weights = inverse_weights(model).bodies
+    for x in model.loops:
+        turn, move = (weights[x.link_a][k] + weights[x.link_b][k] for k in (1, 0))
+        yield LoopRow(x, Softness(x.solref, x.solimp), (move, turn))
 
 
 def soft_joint_rows(model: Model) -> Iterator[JointRow]:

@@ -74,7 +74,7 @@ def _power(x: Scalar, p: float) -> Scalar:
     return out
 
 
-def regulariser(d: Scalar, weight: float) -> Scalar:
+def regulariser(d: Scalar, weight: Scalar) -> Scalar:
     """R = (1 - d) / d w, the inverse of the stiffness D of a row."""
     return maximum((1.0 - d) / d * weight, LEAST_R)
 
@@ -91,27 +91,29 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """The law of a group. size: rows of y. mu: friction of each tangent. bound: of dry friction, N or N m.
+    """The law of a group. size: rows of y. mu: friction of each tangent, numbers or symbols. bound: of dry
+    friction, N or N m.
 
     mu0: friction of the cone of the regularised problem, mu[0] / sqrt(impratio).
     """
 
     kind: str  # "equality", "friction", "limit", "pyramid" or "elliptic"
     size: int = 1
-    mu: tuple[float, ...] = ()
-    mu0: float = 0.0
+    mu: tuple[Scalar, ...] = ()
+    mu0: Scalar = 0.0
     bound: float = 0.0
 
     def stiffness(self, d: Scalar, weight: Sequence[float], impratio: float) -> list[Scalar]:
         """D of the rows, of a pyramid one for all edges. weight: of translations and rotations."""
         if self.kind == "pyramid":
-            R = regulariser(d, weight[0] + self.mu[0] ** 2 * weight[0])
-            return [1.0 / maximum(2.0 * self.mu0**2 * R, LEAST_R)]
+            R = regulariser(d, weight[0] + self.mu[0] * self.mu[0] * weight[0])
+            return [1.0 / maximum(2.0 * (self.mu0 * self.mu0) * R, LEAST_R)]
         R = regulariser(d, weight[0])
         if self.kind != "elliptic":
             return [1.0 / R] * self.size
         R1 = R * (1.0 / impratio)
-        return [1.0 / R, *(1.0 / (R1 * (self.mu[0] ** 2 / m**2)) for m in self.mu)]
+        first = self.mu[0] * self.mu[0]
+        return [1.0 / R, *(1.0 / (R1 * (first / (m * m))) for m in self.mu)]
 
     def answer(self, y: Vector, D: Vector) -> Answer:
         """Forces, Hessian and piece at y, of the stiffness D."""
@@ -161,7 +163,7 @@ def _elliptic(g: RowGroup, y: Vector, D: Vector) -> Answer:
     t = [u * over for u in U[1:]]
     m = g.mu0
     top, bottom = N - m * T, m * N + T  # above: top >= 0; below: bottom <= 0
-    Dm = D[0] * (1.0 / (m**2 * (1.0 + m**2)))
+    Dm = D[0] * (1.0 / (m * m * (1.0 + m * m)))
     middle = [-(Dm * top * m), *(Dm * top * (m * e[k + 1]) * t[k] for k in range(n - 1))]
 
     def pick(above: Scalar, between: Scalar, below: Scalar) -> Scalar:

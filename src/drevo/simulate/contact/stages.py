@@ -11,22 +11,27 @@ from ...codegen.graph.ops import INPUT
 from ...codegen.graph.program import Input, Parameter, Program
 from ...codegen.graph.rebuild import part_of_graph
 from ...compiler.tracer import Tracer
+from ...errors import InputError
 from ...mechanics.algorithms.colliders import Proximity
+from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
 from ...mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses
 from ...mechanics.algorithms.passive import passive
 from ...mechanics.joints import Motion
-from ...mechanics.scalar import Scalar, Vector, accumulate, dot, where
+from ...mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
 from ...mechanics.spatial import Vec
 from ...mechanics.tree import Tree
 from ...mechanics.tree_indices import ancestors
 from ...model.description import Joint, Model
-from .ground import GROUND, LEVEL, Uneven
+from .closures import LoopRow, closure
+from .ground import FRICTION, GROUND, LEVEL, Uneven, friction_symbol
 from .packing import Pack, Packed, of
+from .pairs import LEAST_FRICTION
 from .soft import RowGroup, Softness
 
 HERE = "here"  # the block of the slot that a stage is called for
+LEAST_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
 
 
 Poses = Mapping[int, Pose]
@@ -77,7 +82,7 @@ class SoftProblem:
     model: Model
     step: float
     slots: tuple[Slot, ...]
-    rows: tuple[JointRow | CouplingRow, ...] = ()
+    rows: tuple[JointRow | CouplingRow | LoopRow, ...] = ()
     impratio: float = 1.0
     method: str = "euler"
     repeat: int = 1
@@ -88,7 +93,10 @@ class SoftProblem:
 
 
 class PackedRows(NamedTuple):
-    """A group packed: the rates that move it, its rows B over them, what they want, D, the axes of a contact."""
+    """A group packed: the rates that move it, its rows B over them, what they want, D, the axes of a contact.
+
+    mu: where friction is a parameter, mu0 of the group and its mu.
+    """
 
     group: RowGroup
     rates: tuple[int, ...]
@@ -96,6 +104,12 @@ class PackedRows(NamedTuple):
     ref: list[Packed]
     D: list[Packed]
     axes: list[Packed] = []
+    mu: list[Packed] = []
+
+    def law(self, block: Vector) -> RowGroup:
+        """Of the group, from the block that has its numbers."""
+        mu = [of(block, x) for x in self.mu]
+        return replace(self.group, mu=tuple(mu[1:]), mu0=mu[0]) if mu else self.group
 
 
 class SlotLayout(NamedTuple):
@@ -241,8 +255,9 @@ class Evaluation:
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
             "dynamics", without_dry_friction(problem.model), acting=True,
-            parameters=[x for x in problem.parameters if x != GROUND],
+            parameters=[x for x in problem.parameters if x not in (GROUND, FRICTION)],
         )  # fmt: skip
+        self.friction = self._friction() if FRICTION in problem.parameters else None
         tree = self.tree = t.tree
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
@@ -254,7 +269,11 @@ class Evaluation:
         self.rows = [
             self._coupling(r, q, v) if isinstance(r, CouplingRow) else self._joint_row(r, q, v)
             for r in problem.rows
+            if not isinstance(r, LoopRow)
         ]
+        if loops := [r for r in problem.rows if isinstance(r, LoopRow)]:
+            moving = Kinematics(tree, q, v)
+            self.rows += [x for r in loops for x in self._loop(r, moving)]
         with problem.floor.traced(t, problem.parameters):
             self._slots(poses, columns, v)
 
@@ -262,6 +281,21 @@ class Evaluation:
     def symbols(self) -> tuple[Parameter, ...]:
         """The parameters."""
         return tuple(self.t.symbols.made.values())
+
+    def _friction(self) -> Scalar:
+        """A symbol for that of sliding; its own value is that of the first place with any."""
+        known = [s.group.mu[0] for s in self.problem.slots if s.group.mu]
+        if not known:
+            raise InputError(
+                "step: no place has friction that could be a parameter; leave out parameters='friction'"
+            )
+        return maximum(friction_symbol(self.t, float(known[0])), LEAST_FRICTION)
+
+    def _law(self, s: Slot) -> RowGroup:
+        mu, group = self.friction, s.group
+        if mu is None or not group.mu:
+            return group
+        return replace(group, mu=(mu, mu, *group.mu[2:]), mu0=mu * (1.0 / self.problem.impratio**0.5))
 
     def _dynamics(self, q: Vector, v: Vector, tau: Vector) -> None:
         """M a = rhs without contact, a of free joints along the world's axes as the body sees them."""
@@ -295,6 +329,20 @@ class Evaluation:
         D = group.stiffness(d, (r.weight, 0.0), 1.0)[0]
         return PackedRows(group, tuple(J), [[put(x) for x in J.values()]], [put(ref)], [put(D)])
 
+    def _loop(self, r: LoopRow, moving: Kinematics) -> list[PackedRows]:
+        """Three rows of a point, six of a weld; how far they are from zero together says how firm they are."""
+        (K, damp), put, group = r.soft.gains(self.problem.step), self.main.put, RowGroup("equality")
+        at = closure(r, moving)
+        d = r.soft.impedance(sqrt(maximum(dot(at.place, at.place), LEAST_SQUARE)))
+        rates = tuple(k for k in range(self.nv) if not all(is_zero(row[k]) for row in at.rows))
+        carried, out = carried_rates(self.tree, moving.v), []
+        for x, row, bias, weight in zip(at.place, at.rows, at.bias, (*r.weight[:1] * 3, *r.weight[1:] * 3)):
+            more = bias - dot(row, carried)
+            ref = -(damp * dot(row, moving.v)) - K * (d * x) - more
+            D = group.stiffness(d, (weight, 0.0), 1.0)[0]
+            out.append(PackedRows(group, rates, [[put(row[k]) for k in rates]], [put(ref)], [put(D)]))
+        return out
+
     # -- slots ----------------------------------------------------------------------------------------------
 
     def _slots(self, poses: Poses, columns: Columns, v: Vector) -> None:
@@ -316,14 +364,17 @@ class Evaluation:
         (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)
         tangent = s.soft.gains(step, True)[1] if s.group.kind == "elliptic" else damp
         ref = [-(damp * u[0]) - K * (d * gap), *(-(tangent * x) for x in u[1:])]
-        return ref, [where(gap < 0.0, x, 0.0) for x in s.group.stiffness(d, s.weight, self.problem.impratio)]
+        stiff = self._law(s).stiffness(d, s.weight, self.problem.impratio)
+        return ref, [where(gap < 0.0, x, 0.0) for x in stiff]
 
     def _slot(self, s: Slot, touch: Proximity, gap: Scalar, columns: Columns, v: Vector) -> Pack:
         (rates, B), pack = basis(s, touch, columns), Pack()
         ref, D = self.wanted(s, gap, [dot(row, [v[r] for r in rates]) for row in B])
         put = pack.put_all
         axes = put(x for f in touch.frame for x in f)
-        self.contacts.append(PackedRows(s.group, rates, [put(row) for row in B], put(ref), put(D), axes))
+        law = self._law(s)
+        mu = put((law.mu0, *law.mu)) if law is not s.group else []
+        self.contacts.append(PackedRows(s.group, rates, [put(row) for row in B], put(ref), put(D), axes, mu))
         alike = (k for k in self.kinds if self.contacts[k] == self.contacts[-1])
         first = next(alike, None)
         if first is None:

@@ -56,8 +56,8 @@ def compile_step(
     last: under the soft law three results more, the state of the last evaluation and what constraints exert there:
     Q, V, r (nv,).
     parameters: names or patterns of numbers of the model, as `drevo.compile` takes them, that become a last
-    argument, by sample; "ground" too, of those of `drevo.ground.function`, and under the exact law "friction", of
-    all places. The soft law's inverse weights stay.
+    argument, by sample; "ground" too, of those of `drevo.ground.function`, and "friction", of sliding at all
+    places that have any. The soft law's inverse weights stay.
     product: of the derivatives of q1 and v1 with a vector, of one step of "euler", "implicitfast" or "moreau".
     "vjp": f(q, v, tau, [parameters], q1_bar, v1_bar) gives the cotangents of the arguments; "jvp":
     f(q, v, tau, [parameters], q_dot, v_dot, tau_dot, [parameters_dot]) gives q1_dot, v1_dot; "value_and_vjp" and
@@ -79,7 +79,7 @@ def compile_step(
     asked: tuple[Hashable, ...] = (
         "step", law, way, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce, names,
         model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
-        model.couplings, flag("step: last", last), names_in(product, "step: product"),
+        model.couplings, model.loops, flag("step: last", last), names_in(product, "step: product"),
         names_in(parameters, "step: parameters"),
     )  # fmt: skip
     return LAWS[law](robot, model, floor, asked, spec or Spec())
