@@ -19,6 +19,7 @@ mujoco = pytest.importorskip("mujoco")
 SIZES = {"plane": (1.0, 1.0, 1.0), "sphere": (0.2,), "capsule": (0.1, 0.3), "cylinder": (0.25, 0.15)}
 SIZES["box"] = (0.1, 0.2, 0.3)
 TOUCHING = [pair for pair in PAIRS if "hull" not in pair]
+BY_SEARCH = ("capsule", "cylinder")  # MuJoCo searches for these to 1e-6, and we to rounding
 MARGIN = 0.3
 
 
@@ -68,7 +69,7 @@ def in_order(rows: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
     return sorted(rows, key=lambda row: [round(float(x), 8) for x in row])
 
 
-@pytest.mark.parametrize("pair", TOUCHING, ids="-".join)
+@pytest.mark.parametrize("pair", [x for x in TOUCHING if x != BY_SEARCH], ids="-".join)
 def test_pairs_are_those_of_mujoco(pair: tuple[str, str]) -> None:
     model, rng = scene(*pair), np.random.default_rng(3)
     data = mujoco.MjData(model)
@@ -84,6 +85,46 @@ def test_pairs_are_those_of_mujoco(pair: tuple[str, str]) -> None:
         if there:
             assert np.abs(np.array(here) - there).max() < 1e-11
     assert seen > 100
+
+
+def test_capsules_on_cylinders_are_those_of_mujoco() -> None:
+    """Where the capsule's axis is outside, and not so flat on an end that MuJoCo has two places."""
+    model, rng = scene(*BY_SEARCH), np.random.default_rng(3)
+    data, seen, flat = mujoco.MjData(model), 0, 0
+    for _ in range(600):
+        place(rng, model, data)
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_collision(model, data)
+        solids = [solid(model, data, g, kind) for g, kind in enumerate(BY_SEARCH)]
+        here, there = found_here(between(*solids)), found_there(data)
+        assert bool(here) == bool(there)
+        if len(there) == 2:
+            flat += 1
+            assert abs(solids[0].axis.dot(solids[1].axis)) < 0.09
+        elif here and here[0][0] > -SIZES["capsule"][0]:
+            seen += 1
+            off = np.abs(np.array(here[0]) - there[0])
+            assert off[0] < 1e-8 and off.max() < 1e-4
+    assert seen > 300 and flat < 60
+
+
+def test_the_way_out_of_a_cylinder_is_the_shortest() -> None:
+    """Of a capsule whose axis is inside: no direction of many is shorter, and the best of them hardly longer."""
+    rng, seen = np.random.default_rng(4), 0
+    n = rng.standard_normal((40000, 3))
+    n /= np.linalg.norm(n, axis=1, keepdims=True)
+    for size in ((0.02, 0.05), (0.1, 0.3)):
+        for _ in range(60):
+            at, turn = rng.uniform(-0.05, 0.05, 3), np.linalg.qr(rng.standard_normal((3, 3)))[0]
+            one = PlacedGeom("capsule", size, Mat.of(turn.tolist()), Vec(*at.tolist()))
+            two = PlacedGeom("cylinder", (0.06, 0.05), Mat.of(np.eye(3).tolist()), Vec(0.0, 0.0, 0.0))
+            (found,) = between(one, two)
+            if found.dist < -size[0]:
+                seen += 1
+                ways = 0.06 * np.hypot(n[:, 0], n[:, 1]) + 0.05 * np.abs(n[:, 2]) - n @ at
+                ways += size[1] * np.abs(n @ turn[:, 2]) + size[0]
+                assert -1e-12 < ways.min() + found.dist < 5e-3
+    assert seen > 80
 
 
 @pytest.mark.parametrize("opposite", [False, True])

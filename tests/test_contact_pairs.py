@@ -96,7 +96,8 @@ def test_candidates_are_the_contacts_of_mujoco(model: Model) -> None:
             near = x.near(dict(enumerate(poses)))
             assert near is None or near <= touch.dist + 1e-12
             i = x.interaction
-            if touch.dist < i.margin:
+            kinds = [geom.kind for geom in x.geoms]
+            if touch.dist < i.margin and kinds != ["capsule", "cylinder"]:  # see test_colliders
                 here.append(row(*touch, i.condim, i.friction, i.solref, i.solimp))
         order = [sorted(rows, key=lambda r: [round(v, 8) for v in r]) for rows in (here, there)]
         assert len(here) == len(there)
@@ -104,7 +105,7 @@ def test_candidates_are_the_contacts_of_mujoco(model: Model) -> None:
         if here:
             assert np.abs(np.array(order[0]) - order[1]).max() < 1e-10
     assert counts > 300
-    told = "left out of contact: pairs of the kinds capsule-box (2), capsule-cylinder (2), sphere-box (1)"
+    told = "left out of contact: pairs of the kinds capsule-box (2), sphere-box (1)"
     assert told in model.notes
 
 
@@ -113,6 +114,26 @@ def test_inverse_weights_are_those_of_mujoco(model: Model) -> None:
     assert np.abs(np.array(found.rates) - theirs.dof_invweight0).max() < 1e-12 * theirs.dof_invweight0.max()
     for b in range(1, theirs.nbody):
         assert found.bodies[theirs.body(b).name] == pytest.approx(tuple(theirs.body_invweight0[b]), rel=1e-11)
+
+
+@pytest.mark.parametrize("joints", [
+    '<joint type="slide" axis="0 1 0" armature=".04"/><joint type="slide" axis="1 0 0" armature=".04"/>',
+    '<joint type="slide" axis="0 0 -2"/>',
+    '<joint type="slide" axis="0 1 1" armature=".04"/><joint type="slide" axis="1 0 0"/>',
+    '<joint type="slide" axis="1 0 0" armature=".04"/><joint axis="0 0 1"/>',
+])  # fmt: skip
+def test_weights_of_what_only_slides(joints: str) -> None:
+    """MuJoCo leaves armature out where a body alone slides along its own axes."""
+    text = f"""<mujoco><worldbody><body euler="0 20 0">{joints}<geom type="box" size=".1 .1 .2" mass=".5"/></body>
+      <body pos="1 0 0">{joints.replace("armature", "damping")}<geom size=".1"/>
+       <body><geom size=".2"/></body></body></worldbody></mujoco>"""
+    theirs, model = theirs_in(text), drevo.load(text).model
+    found = inverse_weights(model)
+    assert found.rates == pytest.approx(theirs.dof_invweight0, rel=1e-11)
+    for b in (1, 2):
+        assert found.bodies[model.geoms[b - 1].link] == pytest.approx(
+            theirs.body_invweight0[b], rel=1e-11, abs=1e-12
+        )
 
 
 def test_ground_takes_the_place_of_planes(model: Model) -> None:

@@ -54,7 +54,7 @@ def test_repeated_steps_of_flight_are_those_of_gravity() -> None:
 
 
 def test_parameters_are_by_sample(crawler: Any) -> None:
-    """Masses, inertias, damping and friction as an argument: with the model's own the same step, else another robot's."""
+    """Masses, damping and friction as an argument: with the model's own the same step, else another robot's."""
     r, step, q, v = crawler
     patterns = ("trunk.mass", "trunk.inertia", "*.damping", "friction")
     f = drevo.compile(r, "step", dt=0.005, parameters=patterns)

@@ -104,7 +104,7 @@ def along(whole: Sequence[Array], way: Sequence[Array]) -> Array:
 
 
 def test_compiled_products_by_parameters_too() -> None:
-    """Of masses, damping, places of joints and friction, by sample: rows of the Jacobian, beside central differences."""
+    """Of masses, damping, places and friction, by sample: rows of the Jacobian, beside central differences."""
     robot, rng = drevo.load(ROUND), np.random.default_rng(2)
     state = states(robot)
     names = ("leg.mass", "hip.damping", "hip.origin", "friction")

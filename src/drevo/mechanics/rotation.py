@@ -24,7 +24,7 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
     )
 
 
-def quaternion_of(R: Mat) -> list[Scalar]:
+def unit_quaternion(R: Mat) -> list[Scalar]:
     """Its inverse, up to the sign: of the four ways the one that divides by the largest part (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
     a, b, c, d, e, f = zy - yz, xz - zx, yx - xy, xy + yx, xz + zx, yz + zy

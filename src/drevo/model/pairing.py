@@ -16,6 +16,7 @@ RULES = (
     *(("plane", kind) for kind in ORDER[1:]),
     *(("sphere", kind) for kind in ("sphere", "capsule", "cylinder")),
     ("capsule", "capsule"),
+    ("capsule", "cylinder"),
 )
 MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...mechanics.scalar import Scalar, Vector, clip, cos, dot, sin, sqrt, where
+from ...mechanics.spatial import Vec
 
 Array = np.ndarray[Any, Any]
 SPEED = 10.0  # what rates are cut to in observations of some tasks
@@ -99,7 +100,7 @@ class Task:
 
     def begin(self, rng: np.random.Generator, q0: Array, nv: int, count: int, numbers: TaskNumbers) -> Start:
         """Uniform noise about the file's q; rates uniform too, or normal."""
-        width = float(numbers["reset_noise_scale"])
+        width = float(numbers.get("reset_noise_scale", 0.0))
         q = q0 + rng.uniform(-width, width, (count, len(q0)))
         shape = (count, nv)
         v = width * rng.standard_normal(shape) if self.normal else rng.uniform(-width, width, shape)
@@ -241,6 +242,33 @@ def _at_a_target(rng: np.random.Generator, q: Array, v: Array) -> None:
     v[:, -2:] = 0.0
 
 
+def _pushing(m: Moment) -> list[Scalar]:
+    """An arm's q and v, and where its tip, the object and the goal are."""
+    return [*m.q[:7], *m.v[:7], *m.seen.bodies]
+
+
+def _pushed(m: Moment, n: TaskNumbers) -> Outcome:
+    """Less the distances of the object from the tip and from the goal, and effort."""
+    tip, thing, goal = (Vec(*m.seen.bodies[k : k + 3]) for k in (0, 3, 6))
+    near, far = thing - tip, thing - goal
+    infos = {
+        "reward_dist": -(n["reward_dist_weight"] * sqrt(far.dot(far))),
+        "reward_ctrl": -(n["reward_control_weight"] * dot(m.action, m.action)),
+        "reward_near": -(n["reward_near_weight"] * sqrt(near.dot(near))),
+    }
+    return Outcome(sum(infos.values(), 0.0), 0.0, infos)
+
+
+def _at_an_object(rng: np.random.Generator, q: Array, v: Array) -> None:
+    """An arm nearly at rest where the file has it, an object at rest more than 0.17 m from its goal."""
+    place = np.zeros((len(q), 2))
+    while (near := np.linalg.norm(place, axis=1) <= 0.17).any():
+        place[near] = rng.uniform((-0.3, -0.2), (0.0, 0.2), (near.sum(), 2))
+    q[:, -4:-2], q[:, -2:] = place, 0.0
+    v[:] = rng.uniform(-0.005, 0.005, v.shape)
+    v[:, -4:] = 0.0
+
+
 RUNNING = {"forward_reward_weight": 1.0, "ctrl_cost_weight": 1e-3}
 HEALTHY = {**RUNNING, "healthy_reward": 1.0, "terminate_when_unhealthy": True, "reset_noise_scale": 5e-3}
 HOPPER = {
@@ -282,6 +310,11 @@ GYMNASIUM: dict[str, Task] = {
         "reacher.xml", 2, 50, _reaching, _reached,
         {"reward_dist_weight": 1.0, "reward_control_weight": 1.0, "reset_noise_scale": 0.1},
         looks=("fingertip", "target"), aim=_at_a_target,
+    ),
+    "Pusher-v5": Task(
+        "pusher_v5.xml", 5, 100, _pushing, _pushed,
+        {"reward_near_weight": 0.5, "reward_dist_weight": 1.0, "reward_control_weight": 0.1},
+        looks=("tips_arm", "object", "goal"), aim=_at_an_object,
     ),
     "Ant-v5": Task(
         "ant.xml", 5, 1000, _crawling, _crawled, {**HEALTHY, **ANT}, normal=True, looks=("*",)

@@ -16,6 +16,8 @@ from ..scalar import Scalar, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
 
 FAR = 1e10  # m: the distance of a place that is none
+NEARING = 10  # Newton's steps of an axis and a cylinder
+MOST = 0.999  # of a sine in them
 TINY = 1e-15  # of lengths and determinants: below it a direction is chosen
 X = Vec(1.0, 0.0, 0.0)
 Ground = Callable[[Scalar, Scalar], tuple[Scalar, Vec]]  # of x, y: the height, and the unit normal
@@ -148,6 +150,102 @@ def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     return [Proximity(dist, a.p + n * (a.size[0] + 0.5 * dist), frame_of(n))]
 
 
+def _capsule_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    """Where the capsule's axis is nearest to the cylinder or, inside it, by the shortest way out. One place, also
+    flat on an end."""
+    radius, half = a.size
+    at, way = b.R.T @ (a.p - b.p), b.R.T @ a.axis
+    p = at + way * _nearest(at, way, half, b.size)
+    rim = sqrt(maximum(p.x * p.x + p.y * p.y, TINY))
+    share = maximum(1.0 - b.size[0] / rim, 0.0)
+    off = Vec(p.x * share, p.y * share, p.z - clip(p.z, -b.size[1], b.size[1]))
+    far = _norm(off)
+    within, inside = _way_out(at, way, half, b.size), far < TINY
+    over = 1.0 / maximum(far, TINY)
+    n = b.R @ Vec(*(-where(inside, x, y * over) for x, y in zip(within.way, off)))
+    p = b.p + b.R @ Vec(*(where(inside, x, y) for x, y in zip(within.point, p)))
+    dist = where(inside, -within.depth, far) - radius
+    return [Proximity(dist, p + n * (radius + 0.5 * dist), frame_of(n))]
+
+
+def _nearest(at: Vec, way: Vec, half: Scalar, size: Sequence[Scalar]) -> Scalar:
+    """Where at + way t, |t| <= half, is nearest to a cylinder: the root of the slope of half the square distance,
+    which rises, by Newton's method between bounds; inside, as near to the cylinder's axis as may be."""
+    flat = way.x * way.x + way.y * way.y
+    low, high = -half, half
+    t = clip(-(at.x * way.x + at.y * way.y) / maximum(flat, TINY), low, high)
+    first, last = (_along(at, way, size, end)[0] for end in (low, high))
+    for _ in range(NEARING):
+        slope, bend = _along(at, way, size, t)
+        low, high = where(slope > 0.0, low, t), where(slope > 0.0, t, high)
+        trial, middle = t - slope / maximum(bend, TINY), 0.5 * (low + high)
+        t = where(trial < low, middle, where(high < trial, middle, trial))
+    return where(first > 0.0, -half, where(last < 0.0, half, t))
+
+
+class WayOut(NamedTuple):
+    """How far, which way and from which point of it a segment leaves a cylinder, in the cylinder's axes."""
+
+    depth: Scalar
+    way: Vec
+    point: Vec
+
+    def or_less(self, o: WayOut) -> WayOut:
+        less = o.depth < self.depth
+        depth, *rest = (
+            where(less, y, x) for x, y in zip((self.depth, *self.way, *self.point), (o.depth, *o.way, *o.point))
+        )
+        return WayOut(depth, Vec(*rest[:3]), Vec(*rest[3:]))
+
+
+def _way_out(at: Vec, way: Vec, half: Scalar, size: Sequence[Scalar]) -> WayOut:
+    """The shortest of those by the side, by an end, and over the rim across the segment."""
+    radius, end = size
+    square = way.x * way.x + way.y * way.y
+    flat = sqrt(maximum(square, TINY))
+    across = Vec(-way.y, way.x, 0.0) * (1.0 / flat)
+    p = at + way * clip(-(at.x * way.x + at.y * way.y) / maximum(square, TINY), -half, half)
+    off = sqrt(maximum(p.x * p.x + p.y * p.y, 0.0))
+    middle = off < TINY
+    outward = Vec(*(where(middle, x, y / where(middle, 1.0, off)) for x, y in zip(across, (p.x, p.y, 0.0))))
+    side = WayOut(radius - off, outward, p)
+    up = where(at.z < 0.0, -1.0, 1.0)
+    last = at + way * where(up * way.z > 0.0, -half, half)
+    return side.or_less(WayOut(end - up * last.z, Vec(0.0, 0.0, up), last)).or_less(
+        _over_rim(at, way, half, across, flat, size)
+    )
+
+
+def _over_rim(at: Vec, way: Vec, half: Scalar, across: Vec, flat: Scalar, size: Sequence[Scalar]) -> WayOut:
+    """Along n = x across + y above, x^2 + y^2 = 1, both square to the segment: the least over x of
+    radius |n_xy| + end |n_z| - n . at, by Newton's method."""
+    (radius, end), above = size, way.cross(across)
+    a, b, steep = across.dot(at), above.dot(at), way.z * way.z
+    k, rise = _absolute(a), end * flat - _absolute(b)
+    x = clip(_absolute(way.z) * k / (flat * sqrt(maximum((radius * flat) ** 2 - k * k, TINY))), 0.0, MOST)
+    for _ in range(NEARING):
+        level, y = sqrt(maximum(steep + (flat * x) ** 2, TINY)), sqrt(1.0 - x * x)
+        slope = radius * flat * flat * x / level - rise * x / y - k
+        bend = radius * flat * flat * steep / (level * level * level) - rise / (y * y * y)
+        x = clip(where(bend > 0.0, x - slope / where(bend > 0.0, bend, 1.0), x), 0.0, MOST)
+    level, y = sqrt(maximum(steep + (flat * x) ** 2, TINY)), sqrt(1.0 - x * x)
+    n = across * where(a < 0.0, -x, x) + above * where(b < 0.0, -y, y)
+    rim = Vec(n.x * radius / level, n.y * radius / level, where(n.z < 0.0, -end, end))
+    return WayOut(radius * level + rise * y - k * x, n, at + way * clip(way.dot(rim - at), -half, half))
+
+
+def _along(at: Vec, way: Vec, size: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
+    """The slope of half the square distance of at + way t from a cylinder in its axes, and the slope of that."""
+    (radius, half), (x, y, z) = size, at + way * t
+    square = maximum(x * x + y * y, TINY)
+    along, share = x * way.x + y * way.y, 1.0 - radius / sqrt(square)
+    flat = way.x * way.x + way.y * way.y
+    beside, over = share > 0.0, _absolute(z) > half
+    slope = where(beside, share * along, 0.0) + (z - clip(z, -half, half)) * way.z
+    bend = where(beside, share * flat + (1.0 - share) * (along * along / square), 0.0)
+    return slope, bend + where(over, way.z * way.z, 0.0)
+
+
 def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     """The nearest points of the axes; where these are parallel, the ends of their overlap, or twice the one."""
     u, w, (ra, la), (rb, lb) = a.axis, b.axis, a.size, b.size
@@ -186,6 +284,7 @@ PAIRS: dict[tuple[str, str], PairRule] = {
     ("sphere", "capsule"): _sphere_capsule,
     ("sphere", "cylinder"): _sphere_cylinder,
     ("capsule", "capsule"): _capsule_capsule,
+    ("capsule", "cylinder"): _capsule_cylinder,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...mechanics.algorithms.constraints import Kinematics
-from ...mechanics.rotation import quaternion_of
+from ...mechanics.rotation import unit_quaternion
 from ...mechanics.scalar import Scalar
 from ...mechanics.spatial import Mat, Vec
 from ...model.description import Loop
@@ -41,7 +41,7 @@ def closure(r: LoopRow, k: Kinematics) -> Closure:
     if loop.rotation is None:
         return found
     R, turn, of_b, half = k.pose(b).R.T, k.turning(a) - k.turning(b), k.turning(b), 0.5 * loop.torquescale
-    x, y, z, w = quaternion_of(R.mul(k.pose(a).R).mul(Mat.of(loop.rotation)))
+    x, y, z, w = unit_quaternion(R.mul(k.pose(a).R).mul(Mat.of(loop.rotation)))
     u = Vec(x, y, z)
 
     def turned(d: Vec) -> Vec:

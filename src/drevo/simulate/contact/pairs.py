@@ -224,4 +224,32 @@ def inverse_weights(model: Model) -> Weights:
     for joint, _, at in model.slices():
         for part in (slice(at.start, at.start + 3), slice(at.start + 3, at.stop)) if joint.turns else ():
             rates[part] = rates[part].mean() if part.stop > part.start else 0.0
+    for name, mass, slides in _sliders(model):
+        bodies[name] = 1.0 / mass, 0.0
+        rates[slides] = 1.0 / mass
     return Weights(bodies, tuple(rates.tolist()))
+
+
+def _sliders(model: Model) -> Iterator[tuple[str, float, list[int]]]:
+    """Links that slide along their own principal axes and bear nothing, with masses and rates: MuJoCo takes 1 / m,
+    whatever their armature and however many slides they have."""
+    carrier = {joint.child: joint for joint in model.joints}
+    bearing = {joint.parent for joint in model.joints}
+    real = {geom.link for geom in model.geoms} | {link.name for link in model.links if link.inertial}
+    fixed = {name for name, first in weld_bodies(model).items() if first == model.root}
+    rates = {joint.name: at.start for joint, _, at in model.slices()}
+    for link in model.links:
+        body = link.inertial
+        if link.name in bearing or not body or not body.mass or any(body.com):
+            continue
+        slides, at = list[int](), link.name
+        while at not in fixed and carrier[at].kind == "prismatic" and carrier[at].name in rates:
+            joint = carrier[at]
+            turned = joint.rotation != IDENTITY and joint.parent not in fixed
+            if turned or sorted(map(abs, joint.axis))[:2] != [0.0, 0.0] or (slides and at in real):
+                break
+            slides.append(rates[joint.name])
+            at = joint.parent
+        straight = all(body.tensor[i][j] == 0.0 for i in range(3) for j in range(3) if i != j)
+        if slides and at in fixed and straight:
+            yield link.name, body.mass, slides

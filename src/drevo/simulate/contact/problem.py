@@ -45,6 +45,7 @@ def soft_problem(
         standing = standing if friction is None else with_friction(standing, friction)
         places = contact_candidates(standing, floor)
     slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in places)
+    rows: tuple[JointRow | CouplingRow | LoopRow, ...]
     rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model))
     if stepping.medium and method == "implicitfast":
         raise InputError(
