@@ -41,12 +41,11 @@ class _Versioned(ctypes.Structure):
 
 
 _FORMS: dict[bytes, Any] = {b"dltensor": _Managed, b"dltensor_versioned": _Versioned}
-_capsule, _valid, _address = (
-    getattr(ctypes.pythonapi, f"PyCapsule_{x}") for x in ("New", "IsValid", "GetPointer")
-)
-_capsule.argtypes, _capsule.restype = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p], ctypes.py_object
-_valid.argtypes, _valid.restype = [ctypes.c_void_p, ctypes.c_char_p], ctypes.c_int
-_address.argtypes, _address.restype = [ctypes.c_void_p, ctypes.c_char_p], ctypes.c_void_p
+_P, _S = ctypes.c_void_p, ctypes.c_char_p
+# functions of our own: what hangs at ctypes.pythonapi may be typed anew by any other package
+_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _P, _S, _P)(("PyCapsule_New", ctypes.pythonapi))
+_valid = ctypes.PYFUNCTYPE(ctypes.c_int, _P, _S)(("PyCapsule_IsValid", ctypes.pythonapi))
+_address = ctypes.PYFUNCTYPE(_P, _P, _S)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 class View(NamedTuple):
