@@ -7,16 +7,17 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BYTECODE := @$(BIN)/python -m compileall -q src
 WORKERS ?= auto
 # tests of a file share what they compile; a worker each, long files first as tests/conftest.py puts them, and no
-# threads of BLAS that wait for each other
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# threads of BLAS that wait for each other; a worker that died ends the run, which would else wait for it for ever
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+  --max-worker-restart 0
 
 .PHONY: demo test learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
 
-test: $(VENV)/.test            ## all tests
-	$(PYTEST) -m "not nightly"
+test: $(VENV)/.test            ## all tests; the longest takes a minute
+	$(PYTEST) --timeout 600 -m "not nightly"
 
 learn: $(VENV)/.learn          ## a cheetah learns to run, by PyTorch on the processor: some six minutes
 	$(BIN)/python examples/learn_to_run.py

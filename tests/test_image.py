@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import random
 import subprocess
@@ -17,6 +18,7 @@ from drevo.codegen.runtime import image, native
 from drevo.codegen.runtime.build import Built, Objects, Spec, build
 from drevo.codegen.runtime.function import Function
 from drevo.compiler.compile import make_program
+from drevo.errors import EmitError
 
 pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on x86-64")
 
@@ -35,19 +37,37 @@ def flat(f: Function) -> bytes:
     return b"".join(x.tobytes() for x in (*f(*batch), *f(*one)))
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"layout": "batch_last", "packed": True}], ids=str)
-def test_the_same_bits_as_through_llvm(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest, objects, spec = built(**options)
-    ours = Function(Built(manifest, objects.code()), spec)
-    mine = flat(ours)
+OPTIONS: list[dict[str, Any]] = [{}, {"dtype": "float32"}, {"layout": "batch_last", "packed": True}]
 
-    def refuse(_: bytes) -> None:
-        raise ValueError("a kind of object that only LLVM knows")
 
-    monkeypatch.setattr(image, "Image", refuse)
-    theirs = Function(Built(manifest, objects.code()), spec)
-    assert ours.backend == theirs.backend == "native"
-    assert mine == flat(theirs)
+def digests() -> list[str]:
+    """Of the results with all of OPTIONS."""
+    found = []
+    for options in OPTIONS:
+        manifest, objects, spec = built(**options)
+        f = Function(Built(manifest, objects.code()), spec)
+        found += [f.backend, hashlib.sha256(flat(f)).hexdigest()]
+    return found
+
+
+def test_the_same_bits_as_through_llvm(tmp_path: Any) -> None:
+    """In a process of its own: the code is made for one loader or for the other."""
+    env = dict(os.environ, DREVO_CACHE_DIR=str(tmp_path), DREVO_LOADER="llvm")
+    code = "from test_image import digests, image; print(image.supported(), *digests())"
+    theirs = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=os.path.dirname(__file__), capture_output=True, text=True
+    )
+    mine = digests()
+    assert mine[::2] == ["native"] * len(OPTIONS)
+    assert theirs.stdout.split() == ["False", *mine], theirs.stderr
+
+
+def test_an_object_of_a_kind_that_is_not_known_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM's loader does not get it: what was made for ours has 32-bit distances, which its places may exceed."""
+    manifest, objects, spec = built()
+    monkeypatch.setattr(image, "_BY_TABLE", ())
+    with pytest.raises(EmitError, match="LLVM's object cannot be loaded"):
+        Function(Built(manifest, objects.code()), spec)
 
 
 def test_a_warm_start_does_not_load_llvm(tmp_path: Any) -> None:

@@ -160,8 +160,8 @@ def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Ma
         names = [part.decode() for part in parts]
         texts = {part: lambda part=part: again().texts[part]() for part in names}
         return parse_manifest(manifest.decode()), Objects(entry, texts).code(name)
-    except (ValueError, TypeError, AttributeError, struct.error, RuntimeError):  # another format than we think
-        return None
+    except (ValueError, TypeError, AttributeError, struct.error, RuntimeError, EmitError):
+        return None  # another format than we think
 
 
 def target_of(spec: Spec) -> Target:

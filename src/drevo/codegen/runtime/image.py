@@ -2,7 +2,7 @@
 
 Relocatable ELF of x86-64 on Linux, as LLVM emits it with the small code model: all sections in one piece, so that
 every 32-bit distance fits, with jumps to the functions of C that LLVM calls of itself. Whatever else is in an
-object is refused with ValueError, and LLVM loads it.
+object is refused with ValueError.
 """
 
 from __future__ import annotations

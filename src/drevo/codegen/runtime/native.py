@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
 from functools import lru_cache
 from importlib import import_module
@@ -145,13 +144,14 @@ def compile_text(ir: str, verify: bool = False) -> bytes:
 
 
 class Loaded:
-    """Object code in memory, which lives as long as this."""
+    """Object code in memory, which lives as long as this.
+
+    One loader for a process: objects made for ours have 32-bit distances, which LLVM's, that puts sections
+    apart, may not reach. Raises EmitError.
+    """
 
     def __init__(self, obj: bytes) -> None:
-        self._image: image.Image | None = None
-        if image.supported():
-            with suppress(OSError, ValueError):  # LLVM knows more kinds of objects
-                self._image = image.Image(obj)
+        self._image = _image(obj) if image.supported() else None
         if self._image is None:
             self._engine = _engine(obj)
 
@@ -162,6 +162,13 @@ class Loaded:
         with LOCK:
             find = self._engine.get_global_value_address if data else self._engine.get_function_address
             return int(find(name))
+
+
+def _image(obj: bytes) -> image.Image:
+    try:
+        return image.Image(obj)
+    except (OSError, ValueError) as error:
+        raise EmitError(f"LLVM's object cannot be loaded ({error}); DREVO_LOADER=llvm has LLVM load it") from error
 
 
 def _engine(obj: bytes) -> Any:
