@@ -53,6 +53,7 @@ def test_jax_has_the_bits_and_both_modes(jax: Any, quantity: str) -> None:
     wanted = g(*x)
     assert np.array_equal(f(*x), wanted)
     assert np.array_equal(jax.jit(jax.vmap(f))(*x), wanted)
+    assert np.array_equal(jax.jit(f)(*(y[0] for y in x)), g(*(y[0] for y in x)))  # by the code for one
     assert np.array_equal(jax.vmap(f, (0, *[None] * (len(x) - 1)))(x[0], *(y[0] for y in x[1:])),
                           g(x[0], *(y[0] for y in x[1:])))  # fmt: skip
     check_grads(f, tuple(y[0] for y in x), order=1, modes=("fwd", "rev"))

@@ -85,7 +85,8 @@ def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
     from jax.interpreters import ad, batching, mlir
 
     f, name = made.function(kinds), f"drevo_{name}"
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(xla.handler(f)), platform="cpu")
+    handler = xla.Handler(f)
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler.function), platform="cpu")
     p = Primitive(name)
     p.multiple_results = True
     p.def_impl(jax.jit(lambda *args: p.bind(*args)))
@@ -95,7 +96,13 @@ def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
         return [jax.core.ShapedArray((*lead, *shape), made.dtype) for _, shape in f.outputs]
 
     p.def_abstract_eval(shapes)
-    mlir.register_lowering(p, jax.ffi.ffi_lowering(name), platform="cpu")
+
+    def lowered(context: Any, *args: Any) -> Any:
+        if context.avals_in[0].ndim == len(f.inputs[0][1]):
+            handler.prepare_single()
+        return jax.ffi.ffi_lowering(name)(context, *args)
+
+    mlir.register_lowering(p, lowered, platform="cpu")
     ad.primitive_jvps[p] = partial(_along, made, kinds)
     batching.primitive_batchers[p] = partial(_mapped, made, kinds)
     if kinds and kinds[-1] == "jvp":

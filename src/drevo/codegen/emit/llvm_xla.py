@@ -26,14 +26,16 @@ DTYPE, DATA, RANK, DIMS = 16, 24, 32, 40  # in a buffer
 METADATA, API_VERSION, TRAITS = 24, 8, 32  # in the extension, in the metadata
 ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api; size of its argument; the code INVALID_ARGUMENT
 NUMBER = {"float": 11, "double": 12}
-TABLE = ("drive", "malloc", "free")  # addresses, filled after loading
+TABLE = ("single", "drive", "malloc", "free")  # addresses, filled after loading; single may be 0
+LINE = 64  # bytes of a cache line, where working memory begins
 WRONG = "the arrays are not of the type and the sizes that the function takes"
 
 
 def xla_text(
-    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, arena: int, failed: str
+    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, memory: tuple[int, int], failed: str
 ) -> str:
-    """ptr @handler(frame). inputs: sizes; outputs: shapes; failed: what is said of a failed check."""
+    """ptr @handler(frame). inputs: sizes; outputs: shapes; memory: bytes that one sample and a batch work in;
+    failed: what is said of a failed check."""
     m = Module()
     m.words("addresses", len(TABLE))
     _add_refuse(m)
@@ -60,15 +62,26 @@ def xla_text(
     for k, (b, size) in enumerate(zip(buffers, sizes)):
         pointers.at(k, PTR).store(b.at(DATA, I8).load(PTR))
         strides.at(k, I64).store(f.const(I64, size * (8 if scalar == "double" else 4)))
-    drive, malloc, free = (f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(TABLE)))
-    raw = f.call(PTR, malloc, arena + 64)
-    _require(m, raw.differs("null"), f.frame, "there is not enough memory")
-    room = ((raw.cast("ptrtoint", I64) + 63) & -64).cast("inttoptr", PTR)
-    bad = f.call(I32, drive, pointers, strides, n, room, n)
-    f.call("void", free, raw)
-    _require(m, bad.equals(0), f.frame, failed)
-    f.ret("null")
+    single, drive, malloc, free = (f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(TABLE)))
+    with f.when(n.equals(1) & single.differs("null")):
+        room, raw = _room(m, f.frame, malloc, memory[0])
+        _finish(m, f.frame, f.call(I32, single, pointers, room), free, raw, failed)
+    room, raw = _room(m, f.frame, malloc, memory[1])
+    _finish(m, f.frame, f.call(I32, drive, pointers, strides, n, room, n), free, raw, failed)
     return m.text()
+
+
+def _room(m: Module, frame: Value, malloc: Value, size: int) -> tuple[Value, Value]:
+    """Working memory from the beginning of a cache line on, and what is to be freed."""
+    raw = frame.f.call(PTR, malloc, size + LINE)
+    _require(m, raw.differs("null"), frame, "there is not enough memory")
+    return ((raw.cast("ptrtoint", I64) + (LINE - 1)) & -LINE).cast("inttoptr", PTR), raw
+
+
+def _finish(m: Module, frame: Value, bad: Value, free: Value, raw: Value, failed: str) -> None:
+    frame.f.call("void", free, raw)
+    _require(m, bad.equals(0), frame, failed)
+    frame.f.ret("null")
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -7,7 +7,6 @@ import re
 from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any
 
 from ...errors import EmitError, InputError
 from ..emit.llvm_xla import FIELDS, TABLE, VERSION, xla_text
@@ -41,19 +40,29 @@ def require_known(folder: str, version: str) -> None:
         )
 
 
-def handler(function: Function) -> Any:
+class Handler:
     """The function of C that XLA calls; results are those of the Function to the bit."""
-    m, code = function.manifest, function.code
-    if code is None:
-        raise EmitError(f"{function.name} has no machine code on this machine, so XLA cannot call it")
-    sizes = [prod(shape) for _, shape in function.inputs]
-    failed = (
-        f"{function.name}: a result is not finite or a quaternion not of unit length; the same call with NumPy "
-        "arrays says which"
-    )
-    ir = xla_text(sizes, [shape for _, shape in function.outputs], DTYPES[function.spec.dtype], m.arena, failed)
-    loaded = native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
-    table = (ctypes.c_void_p * len(TABLE)).from_address(loaded.address("addresses", data=True))
-    table[:] = [code.drive_address, *map(native.address_of, ("PyMem_RawMalloc", "PyMem_RawFree"))]
-    _KEPT.extend((loaded, code))
-    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(loaded.address("handler"))
+
+    def __init__(self, function: Function) -> None:
+        m, code = function.manifest, function.code
+        if code is None:
+            raise EmitError(f"{function.name} has no machine code on this machine, so XLA cannot call it")
+        sizes = [prod(shape) for _, shape in function.inputs]
+        failed = (
+            f"{function.name}: a result is not finite or a quaternion not of unit length; the same call with "
+            "NumPy arrays says which"
+        )
+        scalar, outputs = DTYPES[function.spec.dtype], [shape for _, shape in function.outputs]
+        ir = xla_text(sizes, outputs, scalar, (m.scratch, m.arena), failed)
+        loaded = native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
+        table = loaded.address("addresses", data=True)
+        self.code, self.table = code, (ctypes.c_void_p * len(TABLE)).from_address(table)
+        memory = map(native.address_of, ("PyMem_RawMalloc", "PyMem_RawFree"))
+        self.table[:] = [None, code.drive_address, *memory]
+        self.function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(loaded.address("handler"))
+        _KEPT.extend((loaded, self))
+
+    def prepare_single(self) -> None:
+        """Calls with one sample go to the code for one from now on, which is made at its first need."""
+        if self.table[0] is None and self.code.has("single"):
+            self.table[0] = self.code.find("single")
