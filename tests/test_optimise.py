@@ -15,6 +15,7 @@ from drevo.simulate import simulate
 
 Array = np.ndarray[Any, Any]
 DT = 0.05
+FOOT = {"link": "leg2", "point": (0, 0, -0.3), "rows": 3}  # of `leg`
 
 
 def table() -> drevo.Robot:
@@ -51,6 +52,11 @@ def leg() -> drevo.Robot:
                inertia=np.diag([0.004, 0.005, 0.002]))  # fmt: skip
         parent = f"leg{k}"
     return b.robot()
+
+
+def small(pose: Any, q: Any, v: Any, tau: Any, t: Any) -> Any:
+    """A cost of the efforts alone."""
+    return 1e-4 * sum(x * x for x in tau)
 
 
 def stepped(robot: drevo.Robot, s: Any, tau: Array, accelerations: Any = None) -> tuple[Array, Array]:
@@ -173,11 +179,7 @@ def test_limits_of_states_hold(pendulum: drevo.Robot) -> None:
 
 def test_limits_of_a_floating_base(leg: drevo.Robot) -> None:
     """Its place is in world axes, its rates in its own."""
-    foot = {"link": "leg2", "point": (0, 0, -0.3), "rows": 3}
     q0 = leg.integrate(leg.neutral(), [0, 0, 0.55, 0, 0, 0.4, 0.0, 0.5, -0.9])
-
-    def cost(pose: Any, q: Any, v: Any, tau: Any, t: Any) -> Any:
-        return 1e-4 * sum(x * x for x in tau)
 
     def up(pose: Any, q: Any, v: Any) -> Any:
         return 5.0 * (q[2] - 0.7) ** 2 + 0.1 * sum(x * x for x in v)
@@ -185,7 +187,7 @@ def test_limits_of_a_floating_base(leg: drevo.Robot) -> None:
     free = np.full(10, np.inf)
     high, low = free.copy(), -free
     high[2], low[0] = 0.56, -0.002
-    s = optimise(leg, cost, q0, np.zeros(9), 9, 0.02, {"q": (low, high)}, up, contacts=[foot])
+    s = optimise(leg, small, q0, np.zeros(9), 9, 0.02, {"q": (low, high)}, up, contacts=[FOOT])
     assert s.converged and s.iterations < 40 and 0.559 < s.q[:, 2].max() <= 0.56 + 1e-9
     assert -0.002 - 1e-9 <= s.q[:, 0].min() < -0.0015
 
@@ -221,20 +223,16 @@ def test_a_floating_base_is_expanded_on_its_tangent_space(leg: drevo.Robot) -> N
 
 def test_phases_of_contact(leg: drevo.Robot) -> None:
     """Held where a phase says so: the motion is that of constrained dynamics, then of free flight."""
-    foot = {"link": "leg2", "point": (0, 0, -0.3), "rows": 3}
     q0 = leg.integrate(leg.neutral(), [0, 0, 0.55, 0, 0, 0, 0.0, 0.5, -0.9])
-
-    def cost(pose: Any, q: Any, v: Any, tau: Any, t: Any) -> Any:
-        return 1e-4 * sum(x * x for x in tau)
 
     def up(pose: Any, q: Any, v: Any) -> Any:
         return 5.0 * (v[2] - 1.0) ** 2 + 0.1 * sum(x * x for x in v[3:])
 
-    s = optimise(leg, cost, q0, np.zeros(9), 14, 0.02, terminal=up, contacts=[(9, [foot]), (5, [])])
+    s = optimise(leg, small, q0, np.zeros(9), 14, 0.02, terminal=up, contacts=[(9, [FOOT]), (5, [])])
     assert s.converged and s.v[9, 2] > 0.5
 
     def move(k: int, q: Array, v: Array, u: Array) -> Array:
-        return leg.constrained_dynamics(q, v, u, contacts=[foot]).a if k < 9 else leg.forward_dynamics(q, v, u)
+        return leg.constrained_dynamics(q, v, u, contacts=[FOOT]).a if k < 9 else leg.forward_dynamics(q, v, u)
 
     q, v = stepped(leg, s, s.tau, move)
     assert np.abs(q - s.q).max() <= 1e-9 and np.abs(v - s.v).max() <= 1e-8
@@ -318,7 +316,6 @@ def test_what_does_not_converge_says_so(pendulum: drevo.Robot) -> None:
 
 def test_contacts_that_begin_strike(leg: drevo.Robot) -> None:
     """The velocity is projected where a phase adds a contact; nothing is left to gain there."""
-    foot = {"link": "leg2", "point": (0, 0, -0.3), "rows": 3}
     q0 = leg.integrate(leg.neutral(), [0, 0, 0.56, 0.05, 0, 0, 0.0, 0.5, -0.9])
 
     def cost(pose: Any, q: Any, v: Any, tau: Any, t: Any) -> Any:
@@ -327,7 +324,7 @@ def test_contacts_that_begin_strike(leg: drevo.Robot) -> None:
     def end(pose: Any, q: Any, v: Any) -> Any:
         return 5.0 * (v[2] - 0.5) ** 2 + 0.1 * sum(x * x for x in v[3:])
 
-    phases = [(4, []), (5, [foot])]
+    phases = [(4, []), (5, [FOOT])]
     s = optimise(leg, cost, q0, np.zeros(9), 9, 0.02, terminal=end, contacts=phases, tolerance=1e-13)
     assert s.converged
 
@@ -335,9 +332,9 @@ def test_contacts_that_begin_strike(leg: drevo.Robot) -> None:
         q, v, out = s.q[0], s.v[0], 0.0
         for k, u in enumerate(tau):
             out += s.dt * cost(None, q, v, u, 0.0)
-            now = leg.impact(q, v, contacts=[foot]).v if k == 4 else v
+            now = leg.impact(q, v, contacts=[FOOT]).v if k == 4 else v
             held = (
-                leg.constrained_dynamics(q, now, u, contacts=[foot]).a
+                leg.constrained_dynamics(q, now, u, contacts=[FOOT]).a
                 if k >= 4
                 else leg.forward_dynamics(q, now, u)
             )

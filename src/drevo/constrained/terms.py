@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import prod
@@ -137,14 +137,21 @@ def _kinematics(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Arr
 
 
 def constraint_function(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
-    """The compiled function of all sets that differ from a settled one in numbers only, made once per robot."""
+    """The compiled terms of all sets that differ from a settled one in numbers only."""
+    return compiled_set("constraints", constraint_program, robot, found)
+
+
+def compiled_set(
+    name: str, program: Callable[..., Program], robot: Dynamics, found: tuple[Constraint, ...]
+) -> Function:
+    """What `program` gives of a model and a set, as a function of all sets of this form; made once per robot."""
 
     def make() -> Function:
         pattern = pattern_of(found)
-        program = partial(constraint_program, robot.model, pattern)
-        return requested(robot, ("constraints", pattern), program, lasting=all(map(is_lasting, pattern)))
+        lasting = all(map(is_lasting, pattern))
+        return requested(robot, (name, pattern), partial(program, robot.model, pattern), lasting=lasting)
 
-    return memoised(robot, ("constraints", Numbered.of(found).signature), make)
+    return memoised(robot, (name, "compiled", Numbered.of(found).signature), make)
 
 
 def constraint_program(
@@ -172,7 +179,9 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
     uses.append(None)
     if len(uses) > 1 and of_model(robot) and not by_loops(robot, found):  # once is sooner done than compiled
         with suppress(NumericsError):
-            there: Array = _compiled_places(robot, found)(q, np.array(Numbered.of(found).numbers, float))
+            there: Array = compiled_set("held places", places_program, robot, found)(
+                q, np.array(Numbered.of(found).numbers, float)
+            )
             return there
     flat = q.reshape(prod(q.shape[:-1]), q.shape[-1])
     out = _places(_kinematics(robot, found, flat, np.zeros((len(flat), robot.nv))), found)
@@ -193,17 +202,6 @@ def _places(k: Kinematics, found: tuple[Constraint, ...]) -> list[Scalar]:
             a, b = (k.pose(link).R for link in c.links)
             out += [x for row in a.T.mul(b) for x in row]
     return out
-
-
-def _compiled_places(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
-    """Of q and the numbers of all sets of this form."""
-
-    def make() -> Function:
-        pattern = pattern_of(found)
-        program = partial(places_program, robot.model, pattern)
-        return requested(robot, ("held places", pattern), program, lasting=all(map(is_lasting, pattern)))
-
-    return memoised(robot, ("held places compiled", Numbered.of(found).signature), make)
 
 
 def places_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:

@@ -22,7 +22,24 @@ from ..model.description import Model
 from ..model.dynamics import Dynamics
 
 
-class Law:
+class WrittenLaw:
+    """A law as a program, which can be written out and counted."""
+
+    def program(self, name: str = "law") -> Program:
+        """Its inputs -> tau."""
+        raise NotImplementedError
+
+    def write_out(self, name: str = "law") -> Derivation:
+        """The law as equations and code."""
+        return write_out_program(self.program(name))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The operations of one call, the most that it can take."""
+        return self.write_out().counts
+
+
+class Law(WrittenLaw):
     """tau = law(t, q, v), leading batch dimensions allowed; `over_scalars` is the same on any kind of scalar.
 
     `robot.simulate(q, v, law)` calls it, `drevo.simulate.Control(law)` compiles it into the motion; `c()` gives
@@ -52,15 +69,6 @@ class Law:
         x, u = finite("law: q", q, (..., self.robot.nq)), finite("law: v", v, (..., self.robot.nv))
         leading("law", q=x, v=u)
         return np.asarray(self.function(np.array([time]), x, u))
-
-    def write_out(self, name: str = "law") -> Derivation:
-        """The law as equations and code."""
-        return write_out_program(self.program(name))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The operations of one call, the most that it can take."""
-        return self.write_out().counts
 
     def c(self, name: str = "law") -> str:
         """C99: void NAME(const double *t, const double *q, const double *v, double *out)."""

@@ -20,7 +20,6 @@ from ..codegen.emit.llvm_ranked import padded
 from ..codegen.graph.derivative import partial as derivatives
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function
-from ..codegen.runtime.memo import memoised
 from ..compiler.differentiate import at_zero
 from ..compiler.formalisms import derived_tree, fastest, unsolved_derivatives
 from ..compiler.request import requested
@@ -28,8 +27,9 @@ from ..compiler.tracer import Tracer, unknowns
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint, Contact
 from ..constrained.kernels import touched_rows
-from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
+from ..constrained.numbers import Numbered, settled, with_numbers
 from ..constrained.prepared import NOW, PreparedSet, SolvedMotion
+from ..constrained.terms import compiled_set
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
@@ -264,14 +264,8 @@ def constraint_derivatives(
 def derivatives_of_constraints(robot: Dynamics, found: tuple[Constraint, ...]) -> Callable[..., Any]:
     """The same as a function of (q, v, a, N, t), compiled for all sets of this form."""
     there = settled(robot.model, found)
-    signature, numbers = Numbered.of(there)
-
-    def make() -> Function:
-        pattern = pattern_of(there)
-        program, lasting = partial(curvature_program, robot.model, pattern), all(map(is_lasting, pattern))
-        return requested(robot, ("constraint derivatives", pattern), program, lasting=lasting)
-
-    f, given = memoised(robot, ("constraint derivatives", signature), make), np.array(numbers, float)
+    f = compiled_set("constraint derivatives", curvature_program, robot, there)
+    given = np.array(Numbered.of(there).numbers, float)
     return lambda *state: f(*state, given)
 
 

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
-from ..compiler.derivation import Derivation, write_out_program
 from ..compiler.request import requested
 from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
@@ -29,7 +28,7 @@ from ..mechanics.scalar import dot
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
-from .law import efforts_of
+from .law import WrittenLaw, efforts_of
 from .linearisation import Linearisation
 from .linearise import linearise
 from .model import LinearModel
@@ -90,7 +89,7 @@ class _Step(NamedTuple):
 
 
 @result
-class Tracker:
+class Tracker(WrittenLaw):
     """tau = tau_p - K (dq, dv) along a trajectory: a law (t, q, v) for `simulate`, batches allowed.
 
     Between the samples the motion and its efforts are interpolated, the gains held; after the last one both stay.
@@ -139,17 +138,8 @@ class Tracker:
         return requested(self.robot, ("tracking law", driven), self.program, spec=Spec())
 
     def program(self, name: str = "law") -> Program:
-        """(row, s, q, v) -> tau."""
+        """(row, s, q, v) -> tau of one row of `rows`."""
         return tracking_program(self.robot.model, self.driven, name)
-
-    def write_out(self, name: str = "law") -> Derivation:
-        """The law of one row of `rows`, tau of (row, s, q, v), as equations and code."""
-        return write_out_program(self.program(name))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The operations of one call, the most that it can take."""
-        return self.write_out().counts
 
     def c(self, name: str = "law") -> str:
         """C99 with its table: void NAME(const double *t, const double *q, const double *v, double *out)."""

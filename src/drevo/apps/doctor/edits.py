@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,30 @@ ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 Told = tuple[Edit, str]
 
 
-class FileText:
+class MendedText:
+    """The text of a file of any kind: the changes that all say alike."""
+
+    s: Subject
+    writers: Mapping[str, Callable[[Any, Change], Iterator[Told]]]  # see `writers`
+
+    def edits(self, change: Change) -> list[Told]:
+        """The edits that make a change, each with its sentence; none where this file cannot say it."""
+        return list(self.writers[change.what](self, change))
+
+    def inertial(self, k: int, new: Inertial) -> Iterator[Told]:
+        """The mass, centre and tensor of a link, each where it differs."""
+        raise NotImplementedError
+
+
+def writers(
+    *own: Callable[[Any, Change], Iterator[Told]],
+) -> Mapping[str, Callable[[Any, Change], Iterator[Told]]]:
+    """What writes each kind of change (`Change.what`); own: those in which the formats differ."""
+    kinds = ("limits", "continuous", "mimic-cycle", "joint name", "link name", "mesh")
+    return {"inertial": one_inertial, "twins": mirrored_pair, **dict(zip(kinds, own))}
+
+
+class FileText(MendedText):
     """The text of a file with its elements: makes edits, and says each in a sentence."""
 
     def __init__(self, s: Subject) -> None:
@@ -56,10 +79,6 @@ class FileText:
         """An attribute, or of SDF a child."""
         yield from (self.put if self.root.tag == "sdf" else self.set)(owner, element, name, value)
 
-    def edits(self, change: Change) -> list[Told]:
-        """The edits that make a change, each with its sentence; none where this file cannot say it."""
-        return list(WRITERS[change.what](self, change))
-
     def link(self, k: int) -> Element | None:
         """The element of a link; None where it stands in another file, or is none of the file's."""
         tag = "body" if self.root.tag == "mujoco" else "link"
@@ -90,15 +109,6 @@ class FileText:
         if len(named) == 1:
             return named[0]
         return found[same.index(k)] if len(found) == len(same) else None
-
-
-class MendedText(Protocol):
-    """The text of a file of any kind, for the changes that all say alike."""
-
-    s: Subject
-
-    def inertial(self, k: int, new: Inertial) -> Iterator[Told]:
-        """The mass, centre and tensor of a link, each where it differs."""
 
 
 def one_inertial(text: MendedText, change: Change) -> Iterator[Told]:
@@ -257,13 +267,4 @@ def _number(x: float) -> str:
 
 
 INERTIAL = {"robot": _urdf_inertial, "mujoco": _mjcf_inertial, "sdf": _sdf_inertial}
-WRITERS: dict[str, Callable[[FileText, Change], Iterator[Told]]] = {
-    "inertial": one_inertial,
-    "twins": mirrored_pair,
-    "limits": _limits,
-    "continuous": _continuous,
-    "mimic-cycle": _mimic,
-    "joint name": _joint_name,
-    "link name": _link_name,
-    "mesh": _mesh,
-}
+FileText.writers = writers(_limits, _continuous, _mimic, _joint_name, _link_name, _mesh)

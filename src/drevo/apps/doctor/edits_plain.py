@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ...errors import ModelError
 from ...io.plain_edit import Spot, add_value, set_value, spots_of, take_away
 from ...model.description import Inertial
 from ...model.loaders.native import read_plain
-from .edits import Told, mirrored_pair, one_inertial
+from .edits import MendedText, Told, writers
 from .findings import Change
 from .subject import Subject
 
 KeyOrPlace = str | int
 
 
-class PlainText:
+class PlainText(MendedText):
     """The text of a file with the places of its values: makes edits, and says each in a sentence."""
 
     def __init__(self, s: Subject) -> None:
@@ -30,10 +30,6 @@ class PlainText:
                 f"{s.draft.source}: it is written in a way in which no value can be changed by itself; save it "
                 "anew first (drevo convert)"
             )
-
-    def edits(self, change: Change) -> list[Told]:
-        """The edits that make a change, each with its sentence; none where this file cannot say it."""
-        return list(WRITERS[change.what](self, change))
 
     def set(self, owner: str, value: Any, *path: KeyOrPlace) -> Iterator[Told]:
         """One value, of lists each that differs; nothing where it stands there, or its table does not."""
@@ -127,13 +123,4 @@ def _mesh(text: PlainText, change: Change) -> Iterator[Told]:
                 yield from text.set(text.s.draft.at(link), new, "links", k, "shapes", n, key)
 
 
-WRITERS: dict[str, Callable[[Any, Change], Iterator[Told]]] = {
-    "inertial": one_inertial,
-    "twins": mirrored_pair,
-    "limits": _limits,
-    "continuous": _continuous,
-    "mimic-cycle": _mimic,
-    "joint name": _joint_name,
-    "link name": _link_name,
-    "mesh": _mesh,
-}
+PlainText.writers = writers(_limits, _continuous, _mimic, _joint_name, _link_name, _mesh)

@@ -42,7 +42,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a description: what (a key of `edits.WRITERS`), of which link or joint, to which value."""
+    """One change of a description: what (see `edits.writers`), of which link or joint, to which value."""
 
     what: str
     index: int

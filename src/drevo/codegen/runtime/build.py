@@ -7,7 +7,10 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ...errors import EmitError, InputError, one_of, warn_caller
 from ...io.given import flag
@@ -79,6 +82,37 @@ def _tuples(x: Any) -> Any:
 def parse_manifest(text: str) -> Manifest:
     """The inverse of `Manifest.text`."""
     return Manifest(**{k: _tuples(v) for k, v in json.loads(text).items()})
+
+
+class FunctionFace:
+    """What a compiled function says about itself, on any processor, and how it is pickled."""
+
+    def __init__(self, manifest: Manifest, spec: Spec) -> None:
+        m = self.manifest = manifest
+        self.spec, self.name, self.inputs, self.outputs = spec, m.name, m.inputs, m.outputs
+        self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
+        self.counts, self.meta, self.parameters = m.counts, m.meta, m.parameters
+        self.recipe: Callable[[], Any] | None = None  # how a pickle makes it again
+        self._sizes = [prod(s) for _, s in m.outputs]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.recipe is None:
+            raise TypeError(f"{self.name}: this function was not made by drevo.compile and cannot be pickled")
+        return self.recipe, ()
+
+    @property
+    def _signature(self) -> str:
+        """Its name, arguments and results with their shapes, and the type of the numbers."""
+        ins, outs = (", ".join(f"{n}{list(s)}" for n, s in ports) for ports in (self.inputs, self.outputs))
+        return f"{self.name}({ins}) -> {outs}, {self.dtype}"
+
+    @property
+    def pattern(self) -> Any:
+        """Of a packed function: index arrays of the stored entries; one per output if there are several."""
+        if self.manifest.pattern is None:
+            return None
+        arrays = [tuple(np.array(i, dtype=np.intp) for i in p) for p in self.manifest.pattern]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
 class Objects(NamedTuple):

@@ -7,11 +7,9 @@ from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...errors import EmitError, InputError
 from .arguments import bind, lead_of
-from .build import DTYPES, Manifest, Spec, lowered_as, manifest_as, parse_manifest
+from .build import DTYPES, FunctionFace, Manifest, Spec, lowered_as, manifest_as, parse_manifest
 from .device_arrays import DeviceArray, View, device_view
 from .driver import LEGACY, DeviceKernel, driver
 from .key import key
@@ -59,7 +57,7 @@ def obtain_cuda(request: str, make: Callable[[], Program], spec: Spec, cache: bo
     return CudaFunction(parse_manifest(manifest.decode()), spec, ptx, name if cache else "")
 
 
-class CudaFunction:
+class CudaFunction(FunctionFace):
     """Compiled quantities on a GPU: `f(*inputs, out=None, stream=None)`.
 
     Inputs are arrays on one GPU (torch, CuPy, JAX, `DeviceArray`), in C order and of the function's dtype, of
@@ -70,32 +68,13 @@ class CudaFunction:
     """
 
     def __init__(self, manifest: Manifest, spec: Spec, ptx: bytes, name: str) -> None:
-        m = self.manifest = manifest
-        self.spec, self.ptx, self._key = spec, ptx, name
-        self.name, self.inputs, self.outputs = m.name, m.inputs, m.outputs
-        self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
-        self.counts, self.meta, self.parameters = m.counts, m.meta, m.parameters
-        self.recipe: Callable[[], Any] | None = None  # how a pickle makes it again
-        self._sizes = [prod(s) for _, s in m.outputs]
+        super().__init__(manifest, spec)
+        self.ptx, self._key = ptx, name
         self._kernels: dict[int, DeviceKernel] = {}
         self.kernel(0)
 
     def __repr__(self) -> str:
-        ins, outs = (", ".join(f"{n}{list(s)}" for n, s in ports) for ports in (self.inputs, self.outputs))
-        return f"<CudaFunction {self.name}({ins}) -> {outs}, {self.dtype}>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.recipe is None:
-            raise TypeError(f"{self.name}: this function was not made by drevo.compile and cannot be pickled")
-        return self.recipe, ()
-
-    @property
-    def pattern(self) -> Any:
-        """Of a packed function: index arrays of the stored entries; one per output if there are several."""
-        if self.manifest.pattern is None:
-            return None
-        arrays = [tuple(np.array(i, dtype=np.intp) for i in p) for p in self.manifest.pattern]
-        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+        return f"<CudaFunction {self._signature}>"
 
     def kernel(self, device: int) -> DeviceKernel:
         """The kernel on a device, with its registers and what it spills; loaded at the first call there."""

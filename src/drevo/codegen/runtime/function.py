@@ -19,7 +19,7 @@ from ...model.quantities import CATALOGUE, explained
 from ..emit.objects import PAGED, spares_after
 from . import native, selftest
 from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
-from .build import UNMADE, Built, obtain_code, without_code
+from .build import UNMADE, Built, FunctionFace, obtain_code, without_code
 from .build import Spec as Spec
 from .lock import LOCK
 
@@ -73,7 +73,7 @@ class Plain(NamedTuple):
     compute: Callable[..., Any]
 
 
-class Function:
+class Function(FunctionFace):
     """Compiled quantities: `f(*inputs, out=None, threads=1)`.
 
     Inputs are (..., *shape), leading dimensions broadcast, results (..., *shape); in batch-last layout inputs
@@ -90,14 +90,9 @@ class Function:
         plain: Plain | None = None,
     ) -> None:
         m = built.manifest
-        self.manifest, self.spec, self.extra, self._weakest, self.plain = m, spec, extra, weakest, plain
-        self.name, self.inputs, self.outputs = m.name, m.inputs, m.outputs
-        self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
-        self.counts, self.meta, self.live = m.counts, m.meta, m.live
-        self.parameters = m.parameters
-        self.recipe: Callable[[], Function] | None = None  # how a pickle makes it again
-        self.code = built.code
-        self._sizes = [prod(s) for _, s in m.outputs]
+        super().__init__(m, spec)
+        self.extra, self._weakest, self.plain = extra, weakest, plain
+        self.live, self.code = m.live, built.code
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
         self._program, self._again = built.program, built.again  # what is evaluated where there is no machine code
         self._made: set[str] = set()  # of the calls of the code
@@ -111,28 +106,17 @@ class Function:
         return self._entry(*args, **kwargs) if kwargs else self._entry(*args)
 
     def __repr__(self) -> str:
-        ins = ", ".join(f"{n}{list(s)}" for n, s in self.inputs)
-        outs = ", ".join(f"{n}{list(s)}" for n, s in self.outputs)
-        return f"<Function {self.name}({ins}) -> {outs}, {self.dtype}, {self.backend}>"
+        return f"<Function {self._signature}, {self.backend}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.recipe is None:
-            raise TypeError(f"{self.name}: this Function was not made by drevo.compile and cannot be pickled")
+        again = super().__reduce__()
         self.prepare()  # once here, in place of once in every process that the pickle goes to
-        return self.recipe, ()
+        return again
 
     @property
     def backend(self) -> str:
         """How calls run: "native" (builtin), "ctypes" or "reference"."""
         return "native" if self.fast else "ctypes" if self.code else "reference"
-
-    @property
-    def pattern(self) -> Any:
-        """Of a packed function: index arrays of the stored entries; one per output if there are several."""
-        if self.manifest.pattern is None:
-            return None
-        arrays = [tuple(np.array(i, dtype=np.intp) for i in p) for p in self.manifest.pattern]
-        return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     @property
     def nanoseconds(self) -> float:
