@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import drevo
 from drevo.apps.cli.main import app
 from drevo.apps.envs import TASKS, make
+from drevo.apps.envs.episode import EpisodeStages
 from drevo.apps.envs.ours import hills
 from drevo.apps.envs.tasks import GYMNASIUM
 
@@ -81,6 +82,65 @@ def test_observations_of_beginnings_are_their_states() -> None:
     assert (first == again).all()
     assert np.abs(first[:, :8]).max() <= 0.1 and 0.09 < first[:, 8:].std() < 0.11
     assert (first[:, :8] == env.q[:, 1:]).all()
+
+
+def test_beginnings_are_drawn_as_the_tasks_say() -> None:
+    """Normal rates, a target even in a disc, an object away from its goal: moments of 4000, to five deviations."""
+    n, five = 4000, 5.0 / 4000**0.5
+    cheetah, reacher, pusher = (make(x, num_envs=n) for x in ("HalfCheetah-v5", "Reacher-v5", "Pusher-v5"))
+    for env in (cheetah, reacher, pusher):
+        env.reset(seed=5)
+    rates = cheetah.v / 0.1
+    for power, mean, variance in ((1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)):
+        assert (np.abs((rates**power).mean(0) - mean) < five * variance**0.5).all()
+    assert np.abs(np.corrcoef(rates.T) - np.eye(9)).max() < five and np.unique(rates).size == rates.size
+    target = np.linalg.norm(reacher.q[:, 2:], axis=1) / 0.2
+    assert target.max() <= 1.0 and abs((target**2).mean() - 0.5) < five * 12**-0.5
+    place = pusher.q[:, -4:-2]
+    assert (np.linalg.norm(place, axis=1) > 0.17).all() and (np.abs(place - [-0.15, 0.0]) <= [0.15, 0.2]).all()
+    assert place[:, 0].max() > -0.01 and not pusher.v[:, -4:].any() and np.abs(pusher.v).max() <= 0.005
+
+
+def test_episodes_of_one_environment_do_not_depend_on_others() -> None:
+    """Nor on threads: its beginnings are a stream of its own, that goes on from episode to episode."""
+    name, action = "InvertedPendulum-v5", np.full((64, 1), 3.0)
+    env, threaded = make(name, num_envs=64), make(name, num_envs=64, threads=2)
+    first, _ = env.reset(seed=7)
+    threaded.reset(seed=7)
+    seen = [first]
+    for _ in range(30):
+        observed, *_ = env.step(action)
+        assert (threaded.step(action)[0] == observed).all()
+        seen.append(observed)
+    begun = np.concatenate([x[np.abs(x).max(1) <= 0.01] for x in seen])
+    assert len(begun) > 3 * 64 and len(np.unique(begun[:, 0])) == len(begun)
+    env.reset(options={"reset_mask": np.arange(64) == 3})
+    assert np.abs(env.q[3]).max() <= 0.01 and not (env.q[3] == first[3, :2]).any()
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_the_compiled_episode_is_that_on_arrays(same: bool) -> None:
+    """Steps, ends and beginnings of two poles, whose task looks at the last evaluation, by stages in NumPy."""
+    name = "InvertedDoublePendulum-v5"
+    env = make(name, num_envs=40, autoreset="SameStep" if same else "NextStep")
+    env.reset(seed=0)
+    stages = EpisodeStages(env.body, env.task, env.numbers, same, None).program().stages
+    assert stages is not None
+    rng, begun = np.random.default_rng(0), 0
+    for k in range(9):
+        action = rng.uniform(-1.0, 1.0, (40, 1))
+        if k < 6:  # until some end
+            env.step(action)
+            continue
+        given = [x.copy() for x in (*env.state[:5], action, *env.state[5:])]
+        found = env.f(*given)
+        again = [np.empty_like(x) for x in found]
+        stages.fill(given, again)
+        for x, y in zip(found, again):
+            assert np.abs(x - y).max() < 1e-9 * max(1.0, np.abs(y).max())
+        begun += int((found.elapsed1 == 0.0).sum())
+        env.step(action)
+    assert begun > 3
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])

@@ -10,46 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, pi
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ...mechanics.scalar import Scalar, Vector, clip, cos, dot, sin, sqrt, where
 from ...mechanics.spatial import Vec
 
-Array = np.ndarray[Any, Any]
 SPEED = 10.0  # what rates are cut to in observations of some tasks
 MOST = 100.0  # of a hopper's state, while it is healthy
 
 
-class Seen(NamedTuple):
-    """What MuJoCo leaves of its last evaluation, which is not of the state after the step.
+class Look:
+    """What MuJoCo leaves of its last evaluation, which is not of the state after the step; numbers in a row, which
+    are asked for when a task looks at them.
 
-    bodies (n, links, 3): places of links; centre (n, 3): of mass; inertias (n, links, 10) and rates (n, links, 6)
-    about it; wrenches (n, links, 6): torque about it and force of contacts; efforts (n, nv): of actuators;
-    constraint (n, nv): of contacts and limits.
+    bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
+    wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
+    contacts and limits.
     """
 
-    bodies: Array
-    centre: Array
-    inertias: Array
-    rates: Array
-    wrenches: Array
-    efforts: Array
-    constraint: Array
-
-
-class Look:
-    """The same of one environment, its numbers in a row, which are asked for when a task looks at them."""
-
     def __init__(self, ask: Callable[[str], Vector]) -> None:
-        self._ask, self._asked = ask, dict[str, Vector]()
+        self._ask, self.asked = ask, dict[str, Vector]()
 
     def __getattr__(self, part: str) -> Vector:
-        if part not in self._asked:
-            self._asked[part] = self._ask(part)
-        return self._asked[part]
+        if part not in self.asked:
+            self.asked[part] = self._ask(part)
+        return self.asked[part]
 
 
 class Moment(NamedTuple):
@@ -76,7 +62,30 @@ class Outcome(NamedTuple):
 
 
 TaskNumbers = Mapping[str, Any]
-Start = tuple[Array, Array]
+Start = tuple[list[Scalar], list[Scalar]]
+
+
+class Chance:
+    """Random numbers, in the order in which they are asked for, out of those that are given: even ones of [0, 1),
+    and -2 ln(1 - u) of such. It counts what it gave.
+
+      Box and Muller 1958, "A note on the generation of random normal deviates".
+    """
+
+    def __init__(self, even: Callable[[int], Scalar], logs: Callable[[int], Scalar]) -> None:
+        self._even, self._logs = even, logs
+        self.evens = self.normals = 0
+
+    def uniform(self, low: Scalar, high: Scalar) -> Scalar:
+        """Of [low, high)."""
+        self.evens += 1
+        return low + (high - low) * self._even(self.evens - 1)
+
+    def normal(self) -> tuple[Scalar, Scalar]:
+        """Two of variance 1."""
+        self.normals += 1
+        radius, angle = sqrt(self._logs(self.normals - 1)), self.uniform(0.0, 2.0 * pi)
+        return radius * cos(angle), radius * sin(angle)
 
 
 @dataclass(frozen=True)
@@ -96,17 +105,19 @@ class Task:
     normal: bool = False  # the rates of a beginning are normal, not uniform
     looks: tuple[str, ...] = ()  # links, in the order of what is seen of them; "*": all bodies of the file
     ground: Callable[[], object] | None = None  # None: the planes of the model
-    aim: Callable[[np.random.Generator, Array, Array], None] | None = None  # changes beginnings
+    aim: Callable[[Chance, list[Scalar], list[Scalar]], Scalar] | None = None  # changes beginnings: see `begin`
 
-    def begin(self, rng: np.random.Generator, q0: Array, nv: int, count: int, numbers: TaskNumbers) -> Start:
-        """Uniform noise about the file's q; rates uniform too, or normal."""
+    def begin(self, chance: Chance, q0: Sequence[float], nv: int, numbers: TaskNumbers) -> tuple[Start, Scalar]:
+        """Uniform noise about the file's q; rates uniform too, or normal. And whether it is one that the task
+        takes, 1.0 or 0.0: if not, another one is drawn."""
         width = float(numbers.get("reset_noise_scale", 0.0))
-        q = q0 + rng.uniform(-width, width, (count, len(q0)))
-        shape = (count, nv)
-        v = width * rng.standard_normal(shape) if self.normal else rng.uniform(-width, width, shape)
-        if self.aim:
-            self.aim(rng, q, v)
-        return q, v
+        q = [x + chance.uniform(-width, width) for x in q0]
+        if self.normal:
+            v = [width * x for _ in range(0, nv, 2) for x in chance.normal()][:nv]
+        else:
+            v = [chance.uniform(-width, width) for _ in range(nv)]
+        taken = self.aim(chance, q, v) if self.aim else 1.0
+        return (q, v), taken
 
 
 def _cut(x: Vector, low: float, high: float) -> list[Scalar]:
@@ -234,12 +245,12 @@ def _reached(m: Moment, n: TaskNumbers) -> Outcome:
     return Outcome(-distance - effort, 0.0, {"reward_dist": -distance, "reward_ctrl": -effort})
 
 
-def _at_a_target(rng: np.random.Generator, q: Array, v: Array) -> None:
+def _at_a_target(chance: Chance, q: list[Scalar], v: list[Scalar]) -> Scalar:
     """A target at rest anywhere within 0.2 m, and an arm nearly at rest."""
-    angle, radius = rng.uniform(-np.pi, np.pi, len(q)), 0.2 * np.sqrt(rng.uniform(0.0, 1.0, len(q)))
-    q[:, -2:] = np.stack((radius * np.cos(angle), radius * np.sin(angle)), 1)
-    v[:] = rng.uniform(-0.005, 0.005, v.shape)
-    v[:, -2:] = 0.0
+    angle, radius = chance.uniform(-pi, pi), 0.2 * sqrt(chance.uniform(0.0, 1.0))
+    q[-2:] = radius * cos(angle), radius * sin(angle)
+    v[:] = [*(chance.uniform(-0.005, 0.005) for _ in v[:-2]), 0.0, 0.0]
+    return 1.0
 
 
 def _pushing(m: Moment) -> list[Scalar]:
@@ -259,21 +270,19 @@ def _pushed(m: Moment, n: TaskNumbers) -> Outcome:
     return Outcome(sum(infos.values(), 0.0), 0.0, infos)
 
 
-def _at_an_object(rng: np.random.Generator, q: Array, v: Array) -> None:
+def _at_an_object(chance: Chance, q: list[Scalar], v: list[Scalar]) -> Scalar:
     """An arm nearly at rest where the file has it, an object at rest more than 0.17 m from its goal."""
-    place = np.zeros((len(q), 2))
-    while (near := np.linalg.norm(place, axis=1) <= 0.17).any():
-        place[near] = rng.uniform((-0.3, -0.2), (0.0, 0.2), (near.sum(), 2))
-    q[:, -4:-2], q[:, -2:] = place, 0.0
-    v[:] = rng.uniform(-0.005, 0.005, v.shape)
-    v[:, -4:] = 0.0
+    x, y = chance.uniform(-0.3, 0.0), chance.uniform(-0.2, 0.2)
+    q[-4:] = x, y, 0.0, 0.0
+    v[:] = [*(chance.uniform(-0.005, 0.005) for _ in v[:-4]), *(0.0,) * 4]
+    return where(x * x + y * y > 0.17**2, 1.0, 0.0)
 
 
 RUNNING = {"forward_reward_weight": 1.0, "ctrl_cost_weight": 1e-3}
 HEALTHY = {**RUNNING, "healthy_reward": 1.0, "terminate_when_unhealthy": True, "reset_noise_scale": 5e-3}
 HOPPER = {
     "healthy_state_range": (-MOST, MOST),
-    "healthy_z_range": (0.7, np.inf),
+    "healthy_z_range": (0.7, inf),
     "healthy_angle_range": (-0.2, 0.2),
 }
 WALKER = {"healthy_z_range": (0.8, 2.0), "healthy_angle_range": (-1.0, 1.0)}
@@ -281,7 +290,7 @@ WALKER = {"healthy_z_range": (0.8, 2.0), "healthy_angle_range": (-1.0, 1.0)}
 ANT: dict[str, Any] = {"ctrl_cost_weight": 0.5, "contact_cost_weight": 5e-4, "contact_force_range": (-1.0, 1.0)}
 ANT |= {"healthy_z_range": (0.2, 1.0), "reset_noise_scale": 0.1}
 HUMANOID: dict[str, Any] = {"forward_reward_weight": 1.25, "ctrl_cost_weight": 0.1, "healthy_reward": 5.0}
-HUMANOID |= {"contact_cost_weight": 5e-7, "contact_cost_range": (-np.inf, 10.0)}
+HUMANOID |= {"contact_cost_weight": 5e-7, "contact_cost_range": (-inf, 10.0)}
 HUMANOID |= {"healthy_z_range": (1.0, 2.0), "reset_noise_scale": 1e-2}
 
 GYMNASIUM: dict[str, Task] = {

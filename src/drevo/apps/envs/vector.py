@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -11,17 +11,19 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ...errors import InputError, shown
-from .features import LOOKS, judgement
-from .simulation import Simulation
-from .tasks import Seen, Task
+from .episode import AFTER, BEFORE, INFO, JUDGED, SEEN, STATE, episode, sight
+from .simulation import TaskRobot
+from .tasks import Task
 
 Array = np.ndarray[Any, Any]
+SEEDS = 2**53  # of random numbers, whole and exact
 
 
 class StepEnv(VectorEnv):  # type: ignore[misc]
     """Spaces, rewards, ends and beginnings are those of the task of that name in gymnasium.
 
-    Observations are float64 (num_envs, size); the arrays of a step are its own, so that none is copied.
+    Observations are float64 (num_envs, size); the arrays of a step are its own, so that none is copied. Each
+    environment draws its beginnings from a stream of its own: they do not depend on threads or on the others.
     """
 
     def __init__(
@@ -35,42 +37,47 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         except ValueError:
             known = ", ".join(mode.value for mode in AutoresetMode)
             raise InputError(f"autoreset is one of {known}, not {shown(autoreset)}") from None
-        sim = self.simulation = Simulation(task, threads)
-        self.num_envs, self.action_size = num_envs, len(sim.drive.actuators)
-        sizes, numbers = self._sizes(), {**self.numbers, "seconds": sim.seconds}
-        self.judge, self.first = (judgement(sim.robot, task, name, numbers, sizes, x) for x in (True, False))
-        self.looked = [(mark, part) for mark, _, part in (x.partition("_") for x, _ in self.judge.inputs[4:])]
-        self.told = [x for x, _ in self.judge.outputs[3:]]
+        self.name, self.num_envs, self.threads = name, num_envs, threads
+        self.body, self.same = TaskRobot(task), self.autoreset is AutoresetMode.SAME_STEP
+        made = episode(self.body, name, task, self.numbers, self.same)
+        self.f: Callable[..., Any] = made
+        self.inputs, self.results = dict(made.inputs), made.outputs
+        names = [x for x, _ in self.results]
+        self.told = [x.removeprefix(INFO) for x in names if x.startswith(INFO)]
         self.known = [f"_{x}" for x in self.told]
+        self.seen = [x.removeprefix(SEEN) for x in names if x.startswith(SEEN)]
+        self.kept = [*AFTER, *(SEEN + x for x in self.seen)]  # results that are the next state
         self.metadata = {"autoreset_mode": self.autoreset, "render_modes": []}
         self.render_mode = None
         self._spaces()
-        self.state = sim.given(*self._begin(num_envs))  # Drevo's
-        self.seen = self._seen(*self.state)
-        self.elapsed = np.zeros(num_envs, int)
-        self.over = np.zeros(num_envs, bool)
+        self.state, self.spare = self._states(num_envs), self._states(num_envs)
+        self._seed()
+        self._restart(np.ones(num_envs, bool))
 
     @property
     def q(self) -> Array:
         """(num_envs, nq) in MuJoCo's order."""
-        return self.simulation.told(*self.state)[0]
+        return self.body.told(*self.state[:2])[0]
 
     @property
     def v(self) -> Array:
         """(num_envs, nv), linear rates of free joints along the world's axes."""
-        return self.simulation.told(*self.state)[1]
+        return self.body.told(*self.state[:2])[1]
 
-    def _sizes(self) -> dict[str, int]:
-        """Of what a task is judged by, in one environment."""
-        sim = self.simulation
-        q, v = sim.given(sim.initial[None], np.zeros((1, sim.model.nv)))
-        own = {"q": q.size, "v": v.size, "before": q.size, "action": self.action_size}
-        seen = self._seen(q, v)
-        return {**own, **{part: x.size for part, x in seen._asdict().items()}} if seen else own
+    @property
+    def elapsed(self) -> Array:
+        """(num_envs,) steps of every episode."""
+        found: Array = self.state[STATE.index("elapsed")][:, 0].astype(int)
+        return found
+
+    def _states(self, count: int) -> list[Array]:
+        """Of the robot at rest, in the order of `kept`."""
+        names = [*STATE, *(BEFORE + x for x in self.seen)]
+        return [np.repeat(self.body.beginning, count, 0), *(np.zeros((count, *self.inputs[x])) for x in names[1:])]
 
     def _spaces(self) -> None:
-        low, high = (x.astype(np.float32) for x in self.simulation.drive.controls)
-        shape = self.judge.outputs[0][1]
+        low, high = (x.astype(np.float32) for x in self.body.controls)
+        shape = dict(self.results)[JUDGED[0]]
         self.single_action_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
         self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float64)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -81,32 +88,24 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Array, dict[str, Any]]:
         """New episodes everywhere; options["reset_mask"] (num_envs,) says where alone."""
         super().reset(seed=seed)
+        if seed is not None:
+            self._seed()
         mask = np.ones(self.num_envs, bool) if not options else np.asarray(options["reset_mask"], bool)
-        observed = self._observed(self.q, self.v, self.seen)
-        self._restart(np.flatnonzero(mask), observed)
-        return observed, {}
+        return self._restart(mask), {}
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One action (num_envs, nu) in every environment."""
         action = np.asarray(actions, float)
         if action.shape != self.action_space.shape:
             raise InputError(f"the actions have the shape {action.shape}, {self.action_space.shape} needed")
-        sim = self.simulation
-        (before, rates), seen, fresh = self.state, self.seen, self.over
-        q, v, self.seen = sim.advance(before, rates, action)
-        self.state = q, v
-        observed, reward, ended, *told = self._judged(self.judge, q, v, before, action, self.seen, seen)
-        terminated = ended > 0.5
-        self.elapsed += 1
-        truncated, known = self.elapsed >= self.task.limit, ~fresh
+        known = self.state[3][:, 0] < 0.5
+        if self.autoreset is AutoresetMode.DISABLED:
+            self.state[3][:] = 0.0
+        observed, reward, ended, cut, *final, told = self._advance(action)
+        terminated, truncated = ended > 0.5, cut > 0.5
         infos = dict(zip(self.told, told)) | dict.fromkeys(self.known, known)
-        if self.autoreset is AutoresetMode.NEXT_STEP and len(at := np.flatnonzero(fresh)):
-            self._restart(at, observed)
-            reward[at], terminated[at], truncated[at] = 0.0, False, False
-        over = self.over = terminated | truncated
-        if self.autoreset is AutoresetMode.SAME_STEP and len(at := np.flatnonzero(over)):
-            infos |= {"final_obs": observed.copy(), "_final_obs": over.copy()}
-            self._restart(at, observed)
+        if final and (over := terminated | truncated).any():
+            infos |= {"final_obs": final[0], "_final_obs": over}
         return observed, reward, terminated, truncated, infos
 
     def put(self, q: Array, v: Array, seen: bool = True) -> None:
@@ -114,56 +113,56 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 
         seen: what is seen is of these states; else it stays what the last step left.
         """
-        self.state = self.simulation.given(np.array(q, float), np.array(v, float))
-        self.over[:] = False
-        if seen:
-            self._look(np.arange(self.num_envs))
+        self.state[:2] = self.body.given(np.array(q, float), np.array(v, float))
+        self.state[3][:] = 0.0
+        if seen and self.seen:
+            found = sight(self.body, self.name, self.task, self.seen)(*self.state[:2])
+            self.state[len(STATE) :] = [found] if len(self.seen) == 1 else list(found)
 
     # -- inside ----------------------------------------------------------------------------------------------
 
-    def _begin(self, count: int) -> tuple[Array, Array]:
-        sim = self.simulation
-        return self.task.begin(self.np_random, sim.initial, sim.model.nv, count, self.numbers)
+    def _seed(self) -> None:
+        """New streams of random numbers."""
+        self.state[4][:, 0] = self.np_random.integers(0, SEEDS, self.num_envs)
+        self.state[4][:, 1] = 0.0
 
-    def _restart(self, at: Array, observed: Array) -> None:
-        """New episodes at some places; what is observed of them."""
-        q, v = self._begin(len(at))
-        for own, new in zip(self.state, self.simulation.given(q, v)):
-            own[at] = new
-        self._look(at)
-        self.elapsed[at], self.over[at] = 0, False
-        observed[at] = self._observed(q, v, self._part(at))
-
-    def _seen(self, q: Array, v: Array) -> Seen | None:
-        """What is seen where an episode begins, of Drevo's states."""
-        sight = self.simulation.sight
-        return sight.begun(q, v) if sight else None
-
-    def _look(self, at: Array) -> None:
-        """See anew in some environments."""
-        if self.seen is None:
-            return
-        fresh = self._seen(*(x[at] for x in self.state))
-        for all_of, some in zip(self.seen, fresh or ()):
-            all_of[at] = some
-
-    def _part(self, at: Array) -> Seen | None:
-        return self.seen and Seen(*(x[at] for x in self.seen))
-
-    def _observed(self, q: Array, v: Array, seen: Seen | None) -> Array:
-        """At the beginning of an episode, in MuJoCo's order."""
-        action = np.zeros((len(q), self.action_size))
-        found: Array = self._judged(self.first, q, v, q, action, seen, seen)[0]
+    def _restart(self, mask: Array) -> Array:
+        """New episodes where a mask says so; what is observed of them, and elsewhere was at last."""
+        at = np.flatnonzero(mask)
+        rows, spare = self._states(len(at)), self._states(len(at))
+        rows[3][:], rows[4] = 1.0, self.state[4][at]
+        if len(at):
+            action = np.zeros((len(at), *self.single_action_space.shape))
+            first, *_ = self._called(rows, action, spare)
+            if len(at) == self.num_envs:
+                self.observed = first
+            else:
+                self.observed = self.observed.copy()
+                self.observed[at] = first
+            for own, new in zip(self.state, spare):
+                own[at] = new
+        found: Array = self.observed
         return found
 
-    def _judged(self, judge: Any, *given: Any) -> Any:
-        """The observation, the reward, whether the end has come, and what infos say; last of what is given what
-        was seen after a step and before it."""
-        *states, after, before = given
-        looks, n = {LOOKS[0]: after, LOOKS[1]: before}, len(states[0])
-        states += [getattr(looks[mark], part).reshape(n, -1) for mark, part in self.looked]
-        threads = self.simulation.threads
-        return judge(*states, **({"threads": threads} if threads > 1 else {}))
+    def _advance(self, action: Array) -> Any:
+        """Results of a step but for the state, which is put by."""
+        found = self._called(self.state, action, self.spare)
+        self.state, self.spare = self.spare, self.state
+        self.observed = found[0]
+        return found
+
+    def _called(self, state: list[Array], action: Array, after: list[Array]) -> Any:
+        """Where the state after a step is put: new memory costs as much as a small step."""
+        count, kept = len(action), dict(zip(self.kept, after))
+        out = tuple(kept[x] if x in kept else np.empty((count, *shape)) for x, shape in self.results)
+        n = len(STATE)
+        given = (*state[:n], action, *state[n:])
+        if self.threads > 1:
+            self.f(*given, out=out, threads=self.threads)
+        else:
+            self.f(*given, out)
+        told = len(out) - len(self.told)
+        return *out[len(AFTER) : told - len(self.seen)], out[told:]
 
 
 def _numbers(name: str, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:

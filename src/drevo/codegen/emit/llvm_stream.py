@@ -37,7 +37,7 @@ def stream_text(l: Lanes, fma: bool) -> str:
     return m.text()
 
 
-def _signed(k: int) -> int:
+def signed(k: int) -> int:
     return k - (1 << 64) if k >> 63 else k
 
 
@@ -45,25 +45,25 @@ def _fill(m: Module, l: Lanes) -> None:
     """STEP samples of every input; number k of sample s is the (s n + k)-th of the generator."""
     f = m.function("fill", into=PTR, first=I64, seed=I64, n=I64, ranges=PTR)
     sample = f.first.splat(l.lanes) + f.counting(l.many(I64))
-    start = (sample * f.n.splat(l.lanes) + 1) * _signed(GAMMA) + f.seed.splat(l.lanes)
-    tile = (f.n * _signed(GAMMA * l.lanes % 2**64)).splat(l.lanes)
+    start = (sample * f.n.splat(l.lanes) + 1) * signed(GAMMA) + f.seed.splat(l.lanes)
+    tile = (f.n * signed(GAMMA * l.lanes % 2**64)).splat(l.lanes)
     with f.loop(f.n, some=True, counter=start) as s:
         ends = f.ranges.at(s.i * 2)
         least, width = (ends.at(k).load().splat(l.lanes) for k in range(2))
         row, counter = f.into.at(s.i * STEP), s.counter
         for k in range(0, STEP, l.lanes):
-            row.at(k).store(_unit_interval(counter, l) * width + least, l.bytes)
+            row.at(k).store(unit_interval(counter, l) * width + least, l.bytes)
             counter = counter + tile
-        s.counter = s.counter + _signed(GAMMA)
+        s.counter = s.counter + signed(GAMMA)
     f.ret()
 
 
-def _unit_interval(z: Value, l: Lanes) -> Value:
+def unit_interval(z: Value, l: Lanes) -> Value:
     """The mix of a counter, its upper 52 bits as a number of [0, 1)."""
     for shift, factor in zip(SHIFTS, (FIRST, SECOND, 1)):
         z = z ^ (z >> shift)
         if factor != 1:
-            z = z * _signed(factor)
+            z = z * signed(factor)
     return (z >> 12 | 0x3FF0000000000000).cast("bitcast", l.type) - 1.0
 
 

@@ -50,9 +50,10 @@ class RandomSource(NamedTuple):
         return x
 
 
-def splitmix(seed: int, index: Array) -> Array:
-    """Numbers `index` (uint64) of SplitMix64, uint64."""
-    z = (index + np.uint64(1)) * np.uint64(text.GAMMA) + np.uint64(seed & _MASK)
+def splitmix(seed: int | Array, index: Array) -> Array:
+    """Numbers `index` (uint64) of SplitMix64, uint64. seed: a number, or uint64."""
+    start = np.uint64(seed & _MASK) if isinstance(seed, int) else seed
+    z = (index + np.uint64(1)) * np.uint64(text.GAMMA) + start
     for shift, factor in zip(text.SHIFTS, (text.FIRST, text.SECOND)):
         z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
     return np.asarray(z ^ (z >> np.uint64(text.SHIFTS[2])))

@@ -63,7 +63,8 @@ class Loops:
         c.fill(0.0, "warm", 0, 1)
         c.call("begin")
         with c.f.loop(self.e.problem.repeat, some=True):
-            c.call("again")
+            for stage in ("again", *self.e.opening):
+                c.call(stage)
             for stage in self.e.stages:
                 c.run("forward")
                 c.call(stage)

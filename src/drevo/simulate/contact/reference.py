@@ -89,7 +89,8 @@ class Reference:
     def step(self) -> None:
         self.call("begin")
         for n in range(self.e.problem.repeat):
-            self.call("again")
+            for stage in ("again", *self.e.opening):
+                self.call(stage)
             for k, stage in enumerate(self.e.stages):
                 self.forward(n + k > 0)
                 self.call(stage)

@@ -249,6 +249,7 @@ class Evaluation:
     def __init__(self, problem: SoftProblem) -> None:
         self.problem = problem
         self.parts: dict[str, Program] = {}
+        self.opening: list[str] = []  # what a step begins with, at Q, V
         self.stages: list[str] = []  # what follows each evaluation of a step
         self.end: Callable[[StageTracer], None] | None = None  # writes the one that ends a step, of one evaluation
         self.newton: Any = None  # whose matrix is asked for

@@ -78,11 +78,18 @@ def compile_step(
     names = None if touching is None else names_in(touching, "step: touching")
     asked: tuple[Hashable, ...] = (
         "step", law, way, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce, names,
-        model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
-        model.couplings, model.loops, flag("step: last", last), names_in(product, "step: product"),
+        *contact_data(model), flag("step: last", last), names_in(product, "step: product"),
         names_in(parameters, "step: parameters"),
     )  # fmt: skip
     return LAWS[law](robot, model, floor, asked, spec or Spec())
+
+
+def contact_data(model: Model) -> tuple[Hashable, ...]:
+    """What steps of a model depend on beside its dynamics: part of their keys."""
+    return (
+        model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
+        model.couplings, model.loops,
+    )  # fmt: skip
 
 
 def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
