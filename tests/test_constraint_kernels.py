@@ -96,6 +96,34 @@ def test_rows_that_depend_on_each_other(biped: Robot) -> None:
     assert np.abs(struck.v - after).max() <= 1e-11 * np.abs(after).max()
 
 
+def test_rows_of_a_batch(biped: Robot) -> None:
+    """Rows side by side, apart, turned round, one for all, more or fewer than a tile: the bits of each alone, and
+    the states that results keep."""
+    q, v, tau = biped_states(biped, 40)
+    feet = prepared_set(biped, [{"link": f"{side}_foot", "point": CORNERS[0]} for side in ("right", "left")], None)
+    time = np.zeros(1)
+
+    def rows(x: Array, how: slice, count: int) -> Array:
+        return np.asarray(x[how][:count])
+
+    for count in (2, 8, 19):
+        for hows in (
+            (slice(None),) * 3,
+            (slice(None, None, 2),) * 3,
+            (slice(None, None, -1), slice(None), slice(2, None)),
+        ):
+            given = [rows(x, how, count) for x, how in zip((q, v, tau), hows)]
+            a, held = feet.motion(*given, time, *feet.numbers)
+            assert all(np.array_equal(x, y) for x, y in zip(feet.state_in(held), given))
+            for k in (0, count - 1):
+                one = feet.motion(*(x[k] for x in given), time, *feet.numbers)
+                assert np.array_equal(a[k], one[0]) and np.array_equal(held[k], one[1])
+        given = [q[:count], np.broadcast_to(v[3], (count, biped.nv)), tau[:count]]
+        a, held = feet.motion(*given, time, *feet.numbers)
+        assert all(np.array_equal(x, y) for x, y in zip(feet.state_in(held), given))
+        assert np.array_equal(a[count - 1], feet.motion(*(x[-1] for x in given), time, *feet.numbers)[0])
+
+
 @pytest.mark.parametrize("gains", [(np.full(6, 20.0), 100.0), (20.0 * np.eye(6), 100.0)])
 def test_feedback(biped: Robot, gains: Any) -> None:
     """Gains are arguments: numbers, one for each row, matrices."""

@@ -78,7 +78,9 @@ class _Kernels:
     def add_drive(self, m: Module) -> None:
         """@drive: a batch, by @many."""
         many = self.target.of(self.target.lanes)
-        self._add(m, tile_ports(many, self.arena) if self.layout == "rows" else column_ports(self.seen, many))
+        self._add(
+            m, tile_ports(self.seen, many, self.arena) if self.layout == "rows" else column_ports(self.seen, many)
+        )
         add_driver(m, self.seen, self.target, self.arena, self.layout)
 
     def single_text(self) -> str:

@@ -6,10 +6,13 @@ writes the caller's own arrays, but for what `llvm_columns` sends over a stage.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_columns import ColumnLoop, ColumnPointers, add_columns, constants
 from .llvm_math import Lanes
-from .llvm_rows import add_dense_moves, add_flush, add_moves, width_of
+from .llvm_ports import computed_columns, passed_columns
+from .llvm_rows import add_copies, add_dense_moves, add_flush, add_moves, width_of
 from .llvm_target import BEYOND, Arena, Target, flush_subnormals
 from .lower import Lowered
 
@@ -22,10 +25,13 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
     l, rows = target.of(target.lanes), layout == "rows"
     _add_clear(m, l)
     if rows:
-        for op, arrays in (("load", low.inputs), ("store", low.outputs)):
-            sizes = [p.size for p in arrays if p.size]
-            add_moves(m, l, op, sizes)
+        own = range(len(low.outputs))
+        loads = [(p.size, p.size) for p in low.inputs if p.size]
+        stores = [(computed_columns(low, i), low.outputs[i].size) for i in own if computed_columns(low, i)]
+        for op, sizes in (("load", loads), ("store", stores)):
+            add_moves(m, l, op, [n for n, _ in sizes])
             add_dense_moves(m, l, op, sizes)
+        add_copies(m, l, [x.width for i in own for x in passed_columns(low, i)])
         add_flush(m, l)
     else:
         add_columns(m, low, l, arena)
@@ -94,14 +100,15 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
     their lines are not fetched before they are written. What is left over at the end goes straight.
     """
     n, run = len(low.inputs), arena.run * l.lanes
+    inputs = {i: p.size for i, p in enumerate(low.inputs) if p.size}
     outputs = {i: p.size for i, p in enumerate(low.outputs, n) if p.size}
     arrays, strides = ports.arrays, ports.strides
     stages = {i: f.arena.at(arena.stages[i - n], I8) for i in outputs}
     out = f.arena.at(_first(arena), I8)
-    inputs = {i: p.size for i, p in enumerate(low.inputs) if p.size}
-    dense = {i: strides[i].equals(size * l.size) for i, size in {**inputs, **outputs}.items()}
+    rows = _Rows(f, low, l, ports, {**inputs, **outputs})
+    rows.load_shared()
     # rows that lie one after the other, and are more than a cache holds
-    past = {i: (strides[i] * f.all > BEYOND) & dense[i] for i in outputs}
+    past = {i: (strides[i] * f.all > BEYOND) & rows.dense[i] for i in outputs}
     with f.loop(f.count, step=run, some=True) as block:
         start = block.i
         full = start <= f.count - run
@@ -110,24 +117,58 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
         # where sample 0 would stand for the samples of this run to be written to the stage, or home
         to = {i: f.select(goes[i], stages[i].at(-begin[i], I8), arrays[i]) for i in outputs}
         with f.loop(f.smaller(start + run, f.count), start=start, step=l.lanes, some=True) as tile:
-
-            def move(op: str, i: int, place: Value, size: int, b: Value = tile.i) -> None:
-                whole = dense[i] & (b <= f.count - l.lanes)
-                with f.when(whole):
-                    f.call(VOID, f"{op}_dense_{size}", place.at(b * (size * l.size), I8), ports.tiles[i])
-                with f.when(~whole):
-                    given = (place, strides[i], b, ports.last, ports.tiles[i], size)
-                    f.call(VOID, f"{op}_{width_of(op, size, l.lanes)}", *given)
-
             for i, size in inputs.items():
-                move("load", i, arrays[i], size)
+                rows.move("load", i, arrays[i], size, tile.i)
             f.call(VOID, "many", f.arena, out, ports.scratch, ports.status)
-            for i, size in outputs.items():
-                move("store", i, to[i], size)
+            for i in outputs:
+                rows.store(i, to[i], tile.i)
         for i, size in outputs.items():
             with f.when(goes[i]):
                 home = arrays[i].at(begin[i], I8)
                 f.call(VOID, "flush", stages[i], home, size * l.size * run)
+
+
+class _Rows:
+    """Rows to and from the tile. sizes: by port, inputs first."""
+
+    def __init__(
+        self, f: IRFunction, low: Lowered, l: Lanes, ports: ColumnPointers, sizes: Mapping[int, int]
+    ) -> None:
+        self.f, self.low, self.l, self.ports, self.sizes = f, low, l, ports, sizes
+        self.dense = {i: ports.strides[i].equals(size * l.size) for i, size in sizes.items()}
+        # one row for all samples goes into the tile once; stages may write over their arguments
+        many = range(len(low.inputs) if low.stages is None else 0)
+        self.shared = {i: ports.strides[i].equals(0) for i in sizes if i in many}
+
+    def load_shared(self) -> None:
+        for i, same in self.shared.items():
+            with self.f.when(same):
+                self._move_apart("load", i, self.ports.arrays[i], self.sizes[i], self.f.value(0))
+
+    def _move_apart(self, op: str, i: int, place: Value, count: int, b: Value) -> None:
+        """Rows that lie anywhere, or are fewer than a tile's."""
+        given = (place, self.ports.strides[i], b, self.ports.last, self.ports.tiles[i], count)
+        self.f.call(VOID, f"{op}_{width_of(op, count, self.l.lanes)}", *given)
+
+    def move(self, op: str, i: int, place: Value, count: int, b: Value) -> None:
+        """The first columns of the rows from b on."""
+        f, size = self.f, self.sizes[i]
+        whole = self.dense[i] & (b <= f.count - self.l.lanes)
+        with f.when(whole):
+            at = place.at(b * (size * self.l.size), I8)
+            f.call(VOID, f"{op}_dense_{count}_{size}", at, self.ports.tiles[i])
+        with f.when(~(whole | self.shared[i]) if i in self.shared else ~whole):
+            self._move_apart(op, i, place, count, b)
+
+    def store(self, i: int, place: Value, b: Value) -> None:
+        """A result, with the columns that are only passed on."""
+        port, strides, size = i - len(self.low.inputs), self.ports.strides, self.l.size
+        if count := computed_columns(self.low, port):
+            self.move("store", i, place, count, b)
+        for x in passed_columns(self.low, port):
+            source = self.ports.arrays[x.port].at(x.first * size, I8)
+            given = (place.at(x.to * size, I8), strides[i], source, strides[x.port], b, self.ports.last)
+            self.f.call(VOID, f"copy_{x.width}", *given)
 
 
 def _add_clear(m: Module, l: Lanes) -> None:

@@ -7,7 +7,7 @@ so the order of the steps is the register allocation. The body stays f-strings: 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import FLOOR
@@ -321,6 +321,8 @@ class FunctionBody:
             if sign not in names:
                 names[sign] = self.operand(2 * v + sign)
             to = k.ports.outputs[port]
+            if column in to.left:
+                continue
             if to.registers is not None:
                 to.registers[to.offset + column] = names[sign]
                 continue
@@ -392,7 +394,7 @@ class FunctionBody:
 
 
 def _constant_runs(
-    edges: Sequence[int], constants: dict[int, float], widths: Sequence[int], left: range
+    edges: Sequence[int], constants: dict[int, float], widths: Sequence[int], left: Collection[int]
 ) -> Iterator[tuple[int, list[float]]]:
     """Constants side by side but for those left, by the widths in their order: where they begin, their values."""
     at = ((k, e & 1, constants.get(e >> 1)) for k, e in enumerate(edges) if k not in left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from .ir import I8, I64, IRFunction, Value
@@ -9,6 +10,7 @@ from .llvm_math import Lanes
 from .llvm_target import Arena
 from .lower import Lowered
 
+PASSED = 8  # columns: fewer go with the tile
 ALONE = "ptr noalias"
 
 
@@ -17,7 +19,7 @@ class Address(NamedTuple):
 
     step: they are rows of a batch, that many bytes apart. pitch: so many bytes lie between columns, where they are
     not side by side. shared: one number for all lanes. registers: values by their names, by `offset` plus column,
-    in place of memory. own: no driver knows it. left: entries that are written by others.
+    in place of memory. own: no driver knows it. left: entries that others write.
     """
 
     base: str
@@ -27,7 +29,7 @@ class Address(NamedTuple):
     registers: dict[int, str] | None = None
     pitch: int = 0
     own: bool = False
-    left: range = range(0)
+    left: Collection[int] = range(0)
 
 
 class Ports(NamedTuple):
@@ -59,10 +61,40 @@ def sample_ports(low: Lowered, l: Lanes) -> Ports:
     return Ports(l, inputs, outputs, {x.base[1:]: ALONE for x in inputs + outputs}, l.bytes, True)
 
 
-def tile_ports(l: Lanes, arena: Arena) -> Ports:
+class Passed(NamedTuple):
+    """Columns of a result, from `to` on, that are those of an argument from `first` on."""
+
+    to: int
+    port: int
+    first: int
+    width: int
+
+
+def passed_columns(low: Lowered, port: int) -> list[Passed]:
+    """The end of a result that is only passed on, where it has at least PASSED columns: rows go as they are."""
+    found, end = list[Passed](), len(low.stores[port])
+    for k in range(end - 1 if low.stages is None else -1, -1, -1):
+        edge = low.stores[port][k]
+        at = None if edge & 1 else low.where.get(edge >> 1)
+        if at is None:
+            break
+        last = found.pop() if found and at == (found[-1].port, found[-1].first - 1) else Passed(k, *at, 0)
+        found.append(Passed(k, *at, last.width + 1))
+    return found if found and end - found[-1].to >= PASSED else []
+
+
+def computed_columns(low: Lowered, port: int) -> int:
+    """How many columns of a result come before."""
+    return min((x.to for x in passed_columns(low, port)), default=low.outputs[port].size)
+
+
+def tile_ports(low: Lowered, l: Lanes, arena: Arena) -> Ports:
     """Of a tile: one pointer to all inputs and one to all outputs, at fixed places in the arena."""
     inputs = [Address("%in", at) for at in arena.inputs]
-    outputs = [Address("%out", at - arena.outputs[0]) for at in arena.outputs]
+    outputs = [
+        Address("%out", at - arena.outputs[0], left=range(computed_columns(low, i), low.outputs[i].size))
+        for i, at in enumerate(arena.outputs)
+    ]
     return Ports(l, inputs, outputs, {"in": ALONE, "out": ALONE}, l.bytes)
 
 

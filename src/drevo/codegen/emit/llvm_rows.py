@@ -40,18 +40,33 @@ def add_moves(m: Module, l: Lanes, op: str, sizes: Iterable[int]) -> None:
         f.ret()
 
 
-def add_dense_moves(m: Module, l: Lanes, op: str, sizes: Iterable[int]) -> None:
-    """@load_dense_<n> and @store_dense_<n>(p, tile): W whole rows of n columns that lie one after the other."""
-    for n in sorted(set(sizes)):
+def add_dense_moves(m: Module, l: Lanes, op: str, sizes: Iterable[tuple[int, int]]) -> None:
+    """@load_dense_<n>_<p> and @store_dense_<n>_<p>(p, tile): the first n columns of W rows of p columns, which lie
+    one after the other."""
+    for n, pitch in sorted(set(sizes)):
         w, ahead = width_of(op, n, l.lanes), _TILES_AHEAD * n * l.bytes
-        f = m.function(f"{op}_dense_{n}", p=PTR, tile=PTR)
+        f = m.function(f"{op}_dense_{n}_{pitch}", p=PTR, tile=PTR)
         with f.loop(n, step=w, some=True) as s:
             j = f.smaller(s.i, n - w) if n % w else s.i
             first = f.p.at(j * l.size, I8)
-            rows = [first.at(r * n * l.size, I8) for r in range(l.lanes)]
+            rows = [first.at(r * pitch * l.size, I8) for r in range(l.lanes)]
             _BLOCKS[op](l, w, rows, f.tile.at(j * l.bytes, I8))
             for line in range(0, w * l.bytes, LINE) if op == "load" else ():
                 f.p.at(j * l.bytes + (ahead + line), I8).prefetch()
+        f.ret()
+
+
+def add_copies(m: Module, l: Lanes, counts: Iterable[int]) -> None:
+    """@copy_<n>(to, to_stride, p, stride, b, last): n columns of W rows from other rows."""
+    for n in sorted(set(counts)):
+        w = width_of("store", n, l.lanes)
+        f = m.function(f"copy_{n}", VOID, to=PTR, to_stride=I64, p=PTR, stride=I64, b=I64, last=I64)
+        with f.loop(l.lanes, some=True) as s:
+            row = f.smaller(f.b + s.i, f.last)
+            here, there = f.p.at(row * f.stride, I8), f.to.at(row * f.to_stride, I8)
+            for k in range(0, n, w):
+                at = min(k, n - w) * l.size
+                there.at(at, I8).store(here.at(at, I8).load(f"<{w} x {l.scalar}>", l.size), l.size)
         f.ret()
 
 

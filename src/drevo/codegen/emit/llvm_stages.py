@@ -111,7 +111,7 @@ def emit_stages(
         at[name] = ("work", room * l.bytes)
         room += size
     arena = arena_of(low, target, room, layout)
-    whole = tile_ports(l, arena)
+    whole = tile_ports(low, l, arena)
     for ports, found in ((low.inputs, whole.inputs), (low.outputs, whole.outputs)):
         at |= {p.name: (x.base[1:], x.offset) for p, x in zip(ports, found)}
     for name, (part, split) in made.items():

@@ -138,7 +138,7 @@ def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     tail.begin(f, place)
     more = {} if whole else {"hidden": ALONE}
     left = [*tail.written, *[range(0)] * len(ports.outputs)]
-    seen = [x._replace(left=r) for x, r in zip(ports.outputs, left)]
+    seen = [x._replace(left={*r, *x.left}) for x, r in zip(ports.outputs, left)]
     wider = ports._replace(outputs=seen + places, arguments=ports.arguments | more)
     steps = Kernel(kernel.low, kernel.target, kernel.split, wider)
     if whole:
