@@ -16,7 +16,8 @@ import pinocchio as pin
 from cases import FEW, QUANTITIES, STATES, Array, Case, function, null
 from inner_loops import Child
 
-CACHED = (2**16, 2**18)  # bytes of a batch and its results: parts of a second cache; the better size serves
+CACHED = (2**15, 2**16, 2**18)  # bytes of a batch and its results: the first cache, parts of a second
+# the best serves: the peers write the results of each state over those of the one before, in the first cache
 BATCHES = 16  # of fresh states, taken in turn
 WINDOW = 1.5e-3  # seconds of a window, roughly
 SCALAR = {"panda": QUANTITIES, "go2": QUANTITIES[1:4:2], "talos": QUANTITIES[1:4:2]}
@@ -68,7 +69,7 @@ def _cached(f: Any, rows: list[Array], size: int) -> Window:
     made = f(*one)
     made = made if isinstance(made, tuple) else (made,)
     each = sum(x.nbytes for x in (*one, *made)) // 8
-    few = max(3, size // each // 8 | 1) * 8  # an odd number of vectors: rows do not fall on the same lines
+    few = (size // each // 8 | 1) * 8  # an odd number of vectors: rows do not fall on the same lines
     batches = []
     for k in range(BATCHES):
         part = slice(k * few % (STATES - few), k * few % (STATES - few) + few)

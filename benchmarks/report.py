@@ -41,7 +41,7 @@ NOTES = {
     "cache": (
         "ns of Drevo (ratio to Pinocchio's C++, the better of the shipped library and its headers with -O3 "
         '-march=native, in a bare loop; goal). `layout="batch_last", packed=True`, `out=`, batches with their '
-        "results in 64 or 256 kB, the faster of the two, a fresh batch each window."
+        "results in 32, 64 or 256 kB, the fastest of the three, a fresh batch each window."
     ),
     "scalar": ("One state at a time: a call with `out=` less the same call of a function that computes nothing."),
     "mujoco": "The stages of a quantity called from C on the same states; its M stays sparse.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 import drevo
 from drevo.codegen.emit.llvm_columns import FOLD
-from drevo.codegen.emit.llvm_target import BEYOND, STAGED
+from drevo.codegen.emit.llvm_entry import LARGE
+from drevo.codegen.emit.llvm_target import BEYOND, LINE, STAGED
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +40,25 @@ def test_any_place_in_a_cache_line(dtype: str) -> None:
         assert f(given, out=out) is out and np.array_equal(out, want)
         out[...] = 7.0
         assert (room == 7.0).all()
+
+
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+def test_large_results_begin_with_a_cache_line(layout: str) -> None:
+    """Whichever way computes them; each keeps its memory, and gives it back when it is gone."""
+    f = drevo.compile(drevo.load("stanford"), ["poses", "mass_matrix"], layout=layout, packed=True)
+    q = np.random.default_rng(3).normal(size=(6, 100))
+    q = q if layout == "batch_last" else np.ascontiguousarray(q.T)
+    want = [x.copy() for x in f.general((q,), {})]
+    for found in (f.general((q,), {}), f(q), f.fast(q), f.fast(q)):
+        for x, right in zip(found, want):
+            assert x.ctypes.data % LINE == 0 and x.nbytes >= LARGE
+            assert np.array_equal(x, right) and x.flags.c_contiguous and x.flags.writeable
+    one = f.fast(q)[0]
+    home = weakref.ref(one.base)
+    again = [f.fast(q) for _ in range(3)]
+    assert np.array_equal(one, want[0]) and len({x.ctypes.data for x, _ in again} | {one.ctypes.data}) == 4
+    del one
+    assert home() is None
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -17,7 +17,7 @@ from .llvm_rows import MOVED
 from .llvm_target import BEYOND, LINE, Arena
 from .lower import Lowered
 
-ALIGNED_FROM = 8  # tiles: one more of them pays if the others write whole cache lines
+ALIGNED = 3  # steps, about, of what it costs to write a row of a tile across two lines in place of one
 FOLD = 2048  # bytes between rows: 64 lines of 64 bytes in the first cache of most processors, so two are used
 
 
@@ -94,7 +94,7 @@ class ColumnLoop:
     def first_tile(self) -> Value:
         """Where the second tile begins: from there the largest result is written in whole cache lines.
 
-        NumPy's arrays begin 16 bytes into a line.
+        NumPy's arrays begin 16 bytes into a line. One more tile pays where it costs less than all the others lose.
         """
         f, l = self.f, self.l
         lanes = f.const(I64, l.lanes)
@@ -104,7 +104,9 @@ class ColumnLoop:
         within = -p.cast("ptrtoint", I64) & (l.bytes - 1)
         samples = within >> (l.size.bit_length() - 1)
         even = (stride & (l.bytes - 1)).equals(0)
-        pays = even & (f.count >= ALIGNED_FROM * l.lanes) & samples.differs(0)
+        lost = ALIGNED * sum(p.size for p in self.low.outputs) or 1
+        tiles = 3 - -len(self.low.steps) // lost  # the first and the last cross lines all the same
+        pays = even & (f.count >= tiles * l.lanes) & samples.differs(0)
         return f.select(pays, samples, lanes)
 
     # -- the stage ------------------------------------------------------------------------------------------

@@ -13,10 +13,13 @@ from typing import NamedTuple
 from .ir import I1, I32, I64, PTR, VOID, Module, Value
 from .llvm_objects import FAILED, SLOW, Builtin
 from .llvm_single import STACK
+from .llvm_target import LINE
 from .lower import Port
 from .objects import ObjectLayout
 
-ALIGNED, WRITEABLE = 0x100, 0x400
+ALIGNED, WRITEABLE, CARRAY = 0x100, 0x400, 0x501
+BYTE = 1  # NumPy's number of it
+LARGE = 4096  # bytes of a batch's result that begins with a line of the cache: what crosses one is written twice
 TYPE_NUMBER = {"double": 12, "float": 11}
 
 
@@ -49,7 +52,7 @@ ByteSpan = tuple[Value, Value]  # first byte, first byte after
 
 def on_a_line(room: Value) -> Value:
     """The first address in it where a line of the cache begins."""
-    return ((room.cast("ptrtoint", I64) + 63) & -64).cast("inttoptr", PTR)
+    return ((room.cast("ptrtoint", I64) + (LINE - 1)) & -LINE).cast("inttoptr", PTR)
 
 
 class _Entry(Builtin):
@@ -193,10 +196,42 @@ class _Entry(Builtin):
             dims.at(k, I64).store(f.value(extent))
         begin = f.select(batched, dims, dims.at(1, I64)) if self.rows else dims
         rank = f.select(batched, f.const(I32, len(axes)), len(axes) - 1)
-        number, none, zero = f.const(I32, TYPE_NUMBER[self.known.scalar]), f.zero(PTR), f.zero(I32)
-        return self.call(
-            "PyArray_New", PTR, self.table("ndarray"), rank, begin, number, none, none, zero, zero, none
+        size = total * (port.size * self.size)
+        return f.choose(
+            batched & (size >= LARGE),
+            lambda: self.new_on_a_line(size, rank, begin),
+            lambda: self.new_array(rank, begin),
         )
+
+    def new_array(self, rank: Value, dims: Value, number: int = 0, data: Value | None = None) -> Value:
+        """Of numbers as results have them unless told otherwise; in memory of its own unless given some."""
+        f, none = self.f, self.f.zero(PTR)
+        kind = f.const(I32, number or TYPE_NUMBER[self.known.scalar])
+        size, flags = f.zero(I32), f.const(I32, CARRAY if data else 0)
+        return self.call(
+            "PyArray_New", PTR, self.table("ndarray"), rank, dims, kind, none, data or none, size, flags, none
+        )
+
+    def new_on_a_line(self, size: Value, rank: Value, dims: Value) -> Value:
+        """One that begins where a line does, within the memory of another; null where there is none."""
+        f = self.f
+        self.strides.store(size + LINE)
+        home = self.new_array(f.const(I32, 1), self.strides, BYTE)
+
+        def within() -> Value:
+            x = self.new_array(rank, dims, data=on_a_line(self.field(home, self.layout.base)))
+            return f.choose(x.differs("null"), lambda: x, lambda: self.given_up(home))
+
+        def based() -> Value:
+            failed = self.call("PyArray_SetBaseObject", I32, x, home)  # which has it from now on
+            return f.choose(failed.equals(0), lambda: x, lambda: self.given_up(x))
+
+        x = f.choose(home.differs("null"), within, lambda: home)
+        return f.choose(x.differs("null"), based, lambda: x)
+
+    def given_up(self, x: Value) -> Value:
+        self.release([x])
+        return self.f.zero(PTR)
 
     # -- the work -------------------------------------------------------------------------------------------
 

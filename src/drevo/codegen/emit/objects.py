@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 # the slots of @table in the object code, filled after loading
-TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple", "dict", "builtin", "loaded",
-         "PyArray_New", "PyArray_Return", "PyObject_Vectorcall", "PyObject_VectorcallDict", "PyEval_SaveThread",
-         "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New",
-         "PyTuple_SetItem", "PyMem_RawMalloc", "PyMem_RawFree", "PyErr_Clear", "PyType_GenericAlloc",
-         "PyDict_Size", "PyDict_Next", "PyDict_GetItem", "single", "drive", "room", "arena")  # fmt: skip
+TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple", "dict", "builtin",
+         "loaded", "PyArray_New", "PyArray_Return", "PyArray_SetBaseObject", "PyObject_Vectorcall",
+         "PyObject_VectorcallDict", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef",
+         "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyMem_RawMalloc",
+         "PyMem_RawFree", "PyErr_Clear", "PyType_GenericAlloc", "PyDict_Size", "PyDict_Next",
+         "PyDict_GetItem", "single", "drive", "room", "arena")  # fmt: skip
 PAGED = 4 << 20  # bytes of an arena from which it is left to NumPy, which asks for large pages
 FORCES = "f_ext"  # the argument that is a dictionary of links and wrenches
 

@@ -234,10 +234,10 @@ class Function(FunctionFace):
     def _room(self, target: Any, shape: tuple[int, int], inputs: Sequence[Array]) -> Array:
         """Where a result is computed: in the caller's own array if that is safe, so large ones are not copied."""
         if target is None or target.dtype != self.dtype or not target.dtype.isnative:
-            return np.empty(shape, self.dtype)
+            return native.line_array(shape, self.dtype)
         plain = target.flags.c_contiguous and target.flags.aligned
         if not plain or any(np.may_share_memory(target, x) for x in inputs):
-            return np.empty(shape, self.dtype)
+            return native.line_array(shape, self.dtype)
         view: Array = target.reshape(shape)
         return view
 
@@ -300,9 +300,8 @@ class Function(FunctionFace):
 
     def _alone(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         assert self.code is not None
-        work = np.empty(self.manifest.scratch + native.LINE, np.uint8)
-        room = -(-_address(work) // native.LINE) * native.LINE
-        return bool(self.code.single([_address(x) for x in (*inputs, *outputs)], room))
+        work = native.line_array(self.manifest.scratch, np.uint8)
+        return bool(self.code.single([_address(x) for x in (*inputs, *outputs)], _address(work)))
 
     def _ready(self, name: str) -> bool:
         """Makes what computes one sample, "single", or a batch, "drive", at its first need. The entry may call it
@@ -353,10 +352,8 @@ class Function(FunctionFace):
         arrays = [*inputs, *outputs]
         axis = 0 if self.layout == "rows" else 1
         pointers = [_address(x) + start * x.strides[axis] for x in arrays]
-        work = np.empty(self.manifest.arena + native.LINE, np.uint8)
-        arena = -(-_address(work) // native.LINE) * native.LINE
-        strides = [x.strides[0] for x in arrays]
-        return bool(self.code.drive(pointers, strides, stop - start, arena, count))
+        arena, strides = native.line_array(self.manifest.arena, np.uint8), [x.strides[0] for x in arrays]
+        return bool(self.code.drive(pointers, strides, stop - start, _address(arena), count))
 
     def _evaluate(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         from . import diagnose, fallback

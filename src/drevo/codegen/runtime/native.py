@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
 from functools import lru_cache
 from importlib import import_module
+from math import prod
 from types import BuiltinFunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -23,9 +24,18 @@ from .lock import LOCK
 
 _FASTCALL_KEYWORDS = 0x82
 _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
-_NEW, _RETURN, _TYPE, _VERSION = 93, 76, 2, 0
-LINE = 64  # bytes of a cache line, where working memory begins
+_NEW, _RETURN, _BASE, _TYPE, _VERSION = 93, 76, 282, 2, 0
+LINE = 64  # bytes of a cache line, where working memory and large results begin
 _FLOATS = c_int(0x9875)  # as Microsoft's library has it
+
+
+def line_array(shape: int | tuple[int, ...], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
+    """An array of no known numbers that begins with a line of the cache, within the memory of another."""
+    size = np.dtype(dtype).itemsize * (shape if isinstance(shape, int) else prod(shape))
+    raw = np.empty(size + LINE, np.uint8)
+    skip = -raw.__array_interface__["data"][0] % LINE
+    found: np.ndarray[Any, Any] = raw[skip : skip + size].view(dtype)
+    return found.reshape(shape)
 
 
 class Host(NamedTuple):
@@ -361,7 +371,7 @@ def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object)
 def _functions() -> dict[str, int]:
     """Addresses of the C functions in the table."""
     api = _array_api()
-    found = {"PyArray_New": api[_NEW], "PyArray_Return": api[_RETURN]}
+    found = {"PyArray_New": api[_NEW], "PyArray_Return": api[_RETURN], "PyArray_SetBaseObject": api[_BASE]}
     for name in TABLE:
         if name.startswith("Py") and name not in found:
             found[name] = address_of(name)

@@ -94,10 +94,11 @@ class Worker:
         """(results, SUMS) over samples first..first+count, and whether a check failed."""
         code = self.function.code
         assert code is not None
-        rows = _aligned((self.n_in + self.n_out) * text.STEP)
-        sums = _aligned(self.n_out * text.SUMS * self.lanes).reshape(self.n_out, text.SUMS, self.lanes)
+        rows = native.line_array((self.n_in + self.n_out) * text.STEP)
+        rows[:] = 0.0  # what stands behind the last sample is computed too
+        sums = native.line_array((self.n_out, text.SUMS, self.lanes))
         sums[:] = np.array([0.0, 0.0, np.inf, -np.inf])[:, None]
-        arena = _aligned(self.function.manifest.arena // 8 + 8)
+        arena = native.line_array(self.function.manifest.arena, np.uint8)
         at, stride = _address(rows), 8 * text.STEP
         starts = np.cumsum([0, *self.sizes])[:-1]
         pointers = (at + stride * starts).astype(np.int64)
@@ -114,13 +115,6 @@ class Worker:
         total = sums[:, :2].sum(axis=2)
         least, most = sums[:, 2].min(axis=1), sums[:, 3].max(axis=1)
         return np.stack([total[:, 0], total[:, 1], least, most], axis=1), bool(bad)
-
-
-def _aligned(count: int) -> Array:
-    """Zeros that begin at a multiple of 64 bytes."""
-    raw = np.zeros(count + 8)
-    skip = -raw.__array_interface__["data"][0] % 64 // 8
-    return raw[skip : skip + count]
 
 
 def _address(x: Array) -> int:
