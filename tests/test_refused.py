@@ -13,7 +13,7 @@ from public_calls import robot
 from typer.testing import CliRunner
 
 import drevo
-from drevo import control, loads, streaming, walking
+from drevo import constraint, control, loads, streaming, walking
 from drevo.apps.cli.main import app
 from drevo.apps.design.expressions import read_formula
 from drevo.apps.design.formulas import check_formulas
@@ -21,10 +21,16 @@ from drevo.apps.design.polynomial import Angle
 from drevo.apps.loads.masses import fitted
 from drevo.apps.sweep import run as sweep
 from drevo.apps.walking.feet import legs
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.ops import SQRT
+from drevo.compiler.tracer import Tracer
 from drevo.errors import DrevoError
 from drevo.io.collada import read_collada
 from drevo.io.xml import parse_number, parse_numbers
+from drevo.model.loaders.solids import of_triangles
 from drevo.robot.topology import Topology
+from drevo.simulate import Event, Integrator
+from drevo.simulate.contact.soft import _power
 
 Q, REST, FULL, HALF = np.array([0.1, 0.2, 0.3]), np.zeros(3), np.eye(6), np.eye(3)
 
@@ -43,6 +49,19 @@ def planned(**given: Any) -> Any:
 
 def scheduled(grid: Any, **given: Any) -> Any:
     return control.schedule(arm(), grid, FULL, HALF, **given)
+
+
+def moved(**given: Any) -> Any:
+    return arm().simulate(Q, REST, **{"duration": 0.01, "step": 1e-3, **given})
+
+
+def erring(pose: Any, q: Any, t: Any) -> Any:
+    return {}["q"]
+
+
+def root_of(x: float) -> int:
+    graph = Graph()
+    return graph.unary(SQRT, graph.constant(x))
 
 
 def regulator() -> Any:
@@ -85,44 +104,48 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "exported twice": (lambda: drevo.export(arm(), ["gravity"], "wasm", wrt="q"), "one name is needed here"),
     "a law by q": (lambda: drevo.export(regulator(), "law", "wasm", wrt="q"), "export of a"),
     "a step that is unknown": (
-        lambda: control.LinearModel.of(system("control.x", dt=None)), "does not say its step; give it dt=0"
+        lambda: control.LinearModel.of(system("control.x", dt=None)),
+        "does not say its step; give it dt=0",
     ),
     "a step of SciPy": (
-        lambda: control.LinearModel.of(system("scipy.x", dt=True, to_ss=None)), "give it dt= in seconds"
+        lambda: control.LinearModel.of(system("scipy.x", dt=True, to_ss=None)),
+        "give it dt= in seconds",
     ),
     "no system": (lambda: control.LinearModel.of(3), "takes a linear system of python-control or SciPy, not 3"),
     "q0 twice": (lambda: scheduled({"joint1": [0.0, 1.0]}, q0=np.zeros((2, 3))), r"q0 must be \(nq,\)"),
     "no such option": (lambda: scheduled({"joint1": [0.0, 1.0]}, speed=1), "schedule takes no 'speed'"),
     "many nodes": (
-        lambda: scheduled({f"joint{k}": np.arange(1e3) for k in (1, 2)}), "the grid has 1e.06 nodes, more than"
+        lambda: scheduled({f"joint{k}": np.arange(1e3) for k in (1, 2)}),
+        "the grid has 1e.06 nodes, more than",
     ),
     "a grid of numbers": (lambda: scheduled([0.0]), "grid must be {joint: rising values}"),
     "falling": (lambda: scheduled({"joint1": [1.0, 0.0]}), "must be two or more, rising"),
     "not held": (lambda: scheduled({"joint1": [0.3, 1.0]}, actuated=[]), "schedule: at the node joint1 = 0.3: "),
     "limits": (lambda: planned(limits=3), 'limits is 3; give {"tau"'),
-    "limits of a": (lambda: planned(limits={"a": 3}), 'limits of \'a\' are not known; there are "tau"'),
+    "limits of a": (lambda: planned(limits={"a": 3}), "limits of 'a' are not known; there are \"tau\""),
     "limits NaN": (lambda: planned(limits={"q": np.nan}), "holds NaN; leave a side without a limit infinite"),
     "limits of two": (lambda: planned(limits={"q": np.ones((2, 2))}), "it must be one number or"),
     "limits reversed": (lambda: planned(limits={"v": (1.0, -1.0)}), "are reversed at index 0"),
-    "mixed phases": (
-        lambda: planned(contacts=[(2, []), {"link": "link3"}]), "contacts mixes phases"
-    ),
+    "mixed phases": (lambda: planned(contacts=[(2, []), {"link": "link3"}]), "contacts mixes phases"),
     "knots": (lambda: planned(contacts=[(2, [])]), "take 2 knots, the horizon has 4"),
     "long formula": (lambda: read_formula("+".join("a" * 3000)), "symbols in one line"),
     "sum on the left": (lambda: check_formulas(robot("three-link"), "a + b = 1"), "is not one name"),
     "no sign of equality": (lambda: check_formulas(robot("three-link"), "a + b"), "has no '='"),
     "an angle and a number": (lambda: Angle({0: 1}) + 1.0, "an angle with the constant part 1.0"),
     "flat solids": (
-        lambda: fitted("a", [loads.box(1.0, (1.0, 1.0, 0.0))], np.eye(4)), "are flat or thin where the inertia"
+        lambda: fitted("a", [loads.box(1.0, (1.0, 1.0, 0.0))], np.eye(4)),
+        "are flat or thin where the inertia",
     ),
     "solids of a number": (lambda: loads.read_solids(3), "are read from a TOML file, not from 3"),
     "no solids": (lambda: loads.read_solids("none.toml"), "is no TOML that can be read"),
     "a turn that is none": (lambda: loads.box(1.0, (1, 1, 1), rotation=2.0 * HALF), "must be a 3x3 rotation"),
     "a flat mesh": (
-        lambda: loads.mesh(1.0, [(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2), (0, 2, 1)]), "encloses no volume"
+        lambda: loads.mesh(1.0, [(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2), (0, 2, 1)]),
+        "encloses no volume",
     ),
     "a span in words": (
-        lambda: loads.section_loads(arm(), Q, REST, REST, "link1", [0.1], span="ab"), "span is 'ab'; give a Span"
+        lambda: loads.section_loads(arm(), Q, REST, REST, "link1", [0.1], span="ab"),
+        "span is 'ab'; give a Span",
     ),
     "a tube": (lambda: loads.Profile.named("tube:0.1"), "has not 2 lengths; write tube:0.1,0.1"),
     "a tube in words": (lambda: loads.Profile.named("tube:a,b"), "has not 2 lengths"),
@@ -132,6 +155,44 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a foot that is none": (lambda: legs(biped(), feet(names=("a", "b"))), "foot 'a' is not a link"),
     "two corners": (lambda: legs(biped(), feet(((0, 0, 0), (1, 0, 0)))), "this one has 2"),
     "following a word": (lambda: walking.follow("plan"), "follow takes a plan"),
+    "tau of two": (lambda: moved(tau=np.zeros((2, 3))), "tau has 2 rows; 10 steps need as many"),
+    "a law that errs": (lambda: moved(tau=lambda t, q, v: q + None), r"raised TypeError: .*; correct it"),
+    "an event of two": (lambda: moved(events=[Event(lambda t, q, v: q, name="e")]), "must give one number"),
+    "an event NaN": (
+        lambda: moved(events=[Event(lambda t, q, v: np.nan, name="e")]),
+        "event 'e' gave nan at t = 0 s",
+    ),
+    "no weights": (lambda: Integrator("i", 1, (), (), "a book"), "there are no weights; give one for each stage"),
+    "rows that lack": (lambda: Integrator("i", 1, ((0.0,),), (0.5, 0.5), "a book"), "rows"),
+    "the ground fails": (
+        lambda: drevo.ground.function(lambda x, y: 1 / 0),
+        r"the ground z\(x, y\) fails",
+    ),
+    "an axis of nothing": (
+        lambda: constraint.joint_closure("revolute", "link1", (0, 0, 0), (0, 0, 0), "link3", (0, 0, 0)),
+        "axis_a is zero; give a direction",
+    ),
+    "driven twice": (lambda: control.trim(arm(), Q, actuated=["joint1", "joint1"]), "'joint1' is named twice"),
+    "a constraint that errs": (
+        lambda: arm().constrained_dynamics(Q, REST, REST, constraints=[constraint.function(erring, 1)]),
+        "raised KeyError: 'q'; correct it",
+    ),
+    "a name of nothing": (lambda: drevo.export(arm(), "gravity", "wasm", name=3), "name must be text, not 3"),
+    "a choice of nothing": (lambda: drevo.where(np.ones(3, bool), np.zeros(2), 0.0), "cannot choose"),
+    "no order": (lambda: drevo.minimum("a", 1.0), "'a' and 1.0 cannot be compared"),
+    "two rows": (lambda: row(M=(np.eye(2), np.zeros(3))), "has 2 rows, 3 needed"),
+    "three of four": (lambda: drevo.load("puma560", gravity=(0, np.inf, 0)), "is not finite"),
+    "no area": (lambda: of_triangles(np.zeros((1, 3, 3))), "its triangles have no area"),
+    "a solimp": (lambda: _power(0.5, 1.3), "the power of a solimp is a multiple of 1/2, not 1.3"),
+    "a version": (
+        lambda: drevo.load("<sdf version='a.1'><model name='m'/></sdf>"),
+        "version of <sdf> on line 1: 'a' is not",
+    ),
+    "a program without a name": (lambda: Tracer("", arm().model), "a program's name must be text, not ''"),
+    "the root of a negative": (
+        lambda: root_of(-1.0),
+        "square root of -1.0 while tracing",
+    ),
     "no free base": (lambda: legs(arm()), "has no free base to walk with"),
 }
 
