@@ -183,7 +183,8 @@ class IRFunction:
     ) -> None:
         self.module = module
         given = ", ".join(f"{kind} %{x}" for x, kind in arguments.items())
-        self._head = f"define {linkage}{result} @{name}({given}){attributes}"
+        # nothing here is unwound: without the word objects carry tables for it, those for ARM ask for an unwinder
+        self._head = f"define {linkage}{result} @{name}({given}){attributes} nounwind"
         self.result, self.lines, self._entry = result, list[str](), list[str]()
         self.block, self._count = "entry", 0
         self.leaving: Callable[[], object] | None = None

@@ -16,7 +16,6 @@ from .lower import Lowered
 from .split import split_functions
 
 WHOLE = 10**9  # steps: one function, which is inlined
-CALLED = " nounwind"  # without it objects for ARM ask for an unwinder, others carry tables for it
 THREAD = "llvm.nvvm.read.ptx.sreg"
 
 
@@ -26,12 +25,12 @@ def portable_text(low: Lowered, target: Target, name: str, index: str = I64, alo
     split = split_functions(low, WHOLE)
     Kernel(low, target._replace(lanes=1), split, sample_ports(low, one)).add(m)
     ports = _ports(low)
-    f = m.function(name, VOID, ports, public=True, attributes=CALLED)
+    f = m.function(name, VOID, ports, public=True)
     f.call(VOID, "one", *f.arguments.values(), f.zero(PTR), f.zero(PTR))
     f.ret()
     if alone:
         return m.text()
-    f = m.function(f"{name}_batch", VOID, ports | {"n": index}, public=True, attributes=CALLED)
+    f = m.function(f"{name}_batch", VOID, ports | {"n": index}, public=True)
     with f.loop(_wide(f.n)) as s:
         rows = (f.arguments[x].at(s.i * p.size, one.type) for x, p in zip(ports, (*low.inputs, *low.outputs)))
         f.call(VOID, name, *rows)
@@ -47,7 +46,7 @@ def _add_columns(m: Module, low: Lowered, target: Target, name: str, index: str)
     Kernel(low, target, split_functions(low, WHOLE), column_ports(low, many)._replace(fixed=True)).add(m)
     ports = _ports(low)
     given = ports | {"step": index, "n": index}
-    f = m.function(f"{name}_columns", VOID, given, public=True, attributes=CALLED)
+    f = m.function(f"{name}_columns", VOID, given, public=True)
     step, n = _wide(f.step), _wide(f.n)
     with f.loop(n, step=many.lanes) as s:
         last = n - many.lanes

@@ -116,7 +116,7 @@ def add_flush(m: Module, l: Lanes) -> None:
         few.to.at(s.i, I8).store(few.source.at(s.i, I8).load(l.scalar, l.size), l.size)
     few.ret()
     f = m.function("flush", source="ptr noalias", to="ptr noalias", n=I64)
-    head = -f.to.cast("ptrtoint", I64) & (LINE - 1)
+    head = f.smaller(-f.to.cast("ptrtoint", I64) & (LINE - 1), f.n)  # a run of a narrow result is less than a line
     whole = (f.n - head) & -LINE
     f.call(VOID, "few", f.source, f.to, 0, head)
     with f.loop(whole, step=LINE) as s:
