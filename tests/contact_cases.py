@@ -39,7 +39,7 @@ CRAWLER = """<mujoco><option timestep="0.005" {option}/><default>
      <geom type="capsule" fromto="0 0 0 .3 .3 0" size=".05"/></body></body>
    <body name="right" pos="-.2 -.1 0"><joint name="r1" axis="0 0 1" range="-40 40"/>
     <geom type="capsule" fromto="0 0 0 -.2 -.2 0" size=".06"/>
-    <body name="claw" pos="-.2 -.2 0"><joint name="r2" type="ball" limited="false"/>
+    <body name="claw" pos="-.2 -.2 0"><joint name="r2" type="ball" range="0 25" margin=".05" solreflimit=".03 .9"/>
      <geom type="sphere" pos="-.2 -.2 0" size=".1"/></body></body></body>
   <body name="ball" pos=".4 .4 .6"><freejoint/><geom type="sphere" size=".15"/></body>
  </worldbody></mujoco>"""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .scalar import Scalar, Vector, sqrt, where
+from .scalar import Scalar, Vector, atan2, maximum, sqrt, where
 from .spatial import IDENTITY, Mat, Vec
 
+NO_TURN = 1e-60  # of the square of a sine, where its root is taken
 TINY = 1e-15  # of the largest term: below it a difference is a structural zero
 
 
@@ -35,6 +36,15 @@ def unit_quaternion(R: Mat) -> list[Scalar]:
         best, size = [where(larger, y, x) for x, y in zip(best, row)], where(larger, row[k], size)
     over = 0.5 / sqrt(size)
     return [x * over for x in best]
+
+
+def angle_and_axis(x: Vector) -> tuple[Scalar, Vec]:
+    """How far a unit quaternion turns, 0 to pi, and about which axis; the angle grows by axis . w with the angular
+    velocity w, in the axes before or after. No axis where it does not turn."""
+    u, flipped = Vec(*x[:3]), x[3] < 0.0
+    sine = sqrt(maximum(u.dot(u), NO_TURN))
+    over = where(flipped, -1.0, 1.0) / sine
+    return 2.0 * atan2(sine, where(flipped, -x[3], x[3])), u * over
 
 
 def joint_coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]:

@@ -72,7 +72,10 @@ class ContactPair:
 @concise
 @dataclass(frozen=True, slots=True)
 class JointSoftness:
-    """How softly the limits of a joint and its dry friction hold under the soft law."""
+    """How softly the limits of a joint and its dry friction hold under the soft law.
+
+    limit_angle: of a ball joint, how far it may turn from where its child stands as its parent does, rad.
+    """
 
     joint: str
     limit_solref: Solref = SOLREF
@@ -80,6 +83,7 @@ class JointSoftness:
     limit_margin: float = 0.0
     friction_solref: Solref = SOLREF
     friction_solimp: Solimp = SOLIMP
+    limit_angle: float | None = None
 
 
 @concise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from drevo.model.contact import (
     CONDIMS,
@@ -21,6 +21,7 @@ from drevo.model.contact import (
     Solimp,
     Solref,
 )
+from drevo.model.description import Joint
 from drevo.model.draft import Draft
 from drevo.model.messages import listed
 
@@ -112,8 +113,13 @@ def _pair(pair: ContactPair) -> Iterator[str]:
     yield from _soft(pair.solref_friction, None)
 
 
-def _joint(draft: Draft, soft: JointSoftness, joints: Iterable[str]) -> Iterator[str]:
+def _joint(draft: Draft, soft: JointSoftness, joints: Mapping[str, Joint]) -> Iterator[str]:
     yield from _unknown(draft, "joint", soft.joint, joints)
+    if soft.limit_angle is not None:
+        if soft.joint in joints and joints[soft.joint].kind not in ("spherical", "ball"):
+            yield "has a limit_angle, which ball joints have; give limits of the coordinate instead"
+        if not 0.0 < soft.limit_angle < math.inf:
+            yield f"has the limit_angle {soft.limit_angle:g}; it is an angle above 0: correct it"
     yield from _soft(soft.limit_solref, soft.limit_solimp)
     yield from _soft(soft.friction_solref, soft.friction_solimp)
 

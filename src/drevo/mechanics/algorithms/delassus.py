@@ -15,7 +15,7 @@ from math import inf
 from typing import NamedTuple
 
 from ..manifold import RotationVector, multiply
-from ..rotation import from_quaternion
+from ..rotation import angle_and_axis, from_quaternion
 from ..scalar import Matrix, Scalar, Vector, accumulate, dot, maximum, minimum, sqrt, where
 from ..spatial import Vec
 from ..tree import Tree
@@ -44,13 +44,22 @@ class ContactSlot(NamedTuple):
 
 
 class JointBounds(NamedTuple):
-    """A rate with bounds of its coordinate, or dry friction, N m or N."""
+    """A rate with bounds of its coordinate, or dry friction, N m or N; ball: three rates and the quaternion from q
+    on, whose angle is bounded."""
 
     rate: int
     q: int
     lower: float
     upper: float
     friction: Scalar
+    ball: bool = False
+
+    def coordinate(self, q: Vector) -> tuple[Scalar, dict[int, Scalar]]:
+        """What is bounded, and by rates how it changes."""
+        if not self.ball:
+            return q[self.q], {self.rate: 1.0}
+        angle, axis = angle_and_axis(q[self.q : self.q + 4])
+        return angle, {self.rate + k: x for k, x in enumerate(axis)}
 
 
 @dataclass(frozen=True)
@@ -68,8 +77,8 @@ class MoreauStep:
 class FreeMotion(NamedTuple):
     """The velocities of a step without impulses, and what impulses change of them.
 
-    rows: Y = J L^-1, over the order of elimination. touches: of the slots. bounds: of the rates of joints that
-    have no row, lower and upper.
+    rows: Y = J L^-1, over the order of elimination. touches: of the slots. bounds: of joints that have no row how
+    rates change what is bounded, and between which speeds it may.
     """
 
     problem: ImpulseProblem
@@ -77,7 +86,7 @@ class FreeMotion(NamedTuple):
     factors: Factors
     rows: Matrix
     touches: list[Proximity]
-    bounds: list[tuple[Scalar, Scalar]]
+    bounds: list[tuple[dict[int, Scalar], Scalar, Scalar]]
 
     def pushed(self, lam: Vector) -> list[Scalar]:
         """v+ = vf + M^-1 J' lam."""
@@ -105,7 +114,9 @@ def free_motion(
     J: Matrix = []
     for slot, a in zip(slots, touches):
         J += contact_rows(tree, poses, slot.bodies, a)
-    J += [[1.0 if k == x.rate else 0.0 for k in range(tree.nv)] for x in joints]
+    for x in joints:
+        row = x.coordinate(q)[1]
+        J.append([row.get(k, 0.0) for k in range(tree.nv)])
     G, Y = _delassus(f, J)
     before = [dot(row, v) for row in J]
     b = [dot(row, vf) for row in J]
@@ -114,9 +125,10 @@ def free_motion(
         at = 3 * len(laws)
         b[at] = b[at] + closing_speed(a.dist, before[at], s)
         laws.append(slot.law(at, a))
-    laws += [joint_law(x, 3 * len(slots) + k, q[x.q], v[x.rate], s) for k, x in enumerate(joints)]
-    told = [joint_law(x, 0, q[x.q], v[x.rate], s) for x in checked]
-    return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, touches, [(x.lower, x.upper) for x in told])
+    laws += [joint_law(x, 3 * len(slots) + k, q, v, s) for k, x in enumerate(joints)]
+    told = [(x.coordinate(q)[1], joint_law(x, 0, q, v, s)) for x in checked]
+    bounds = [(row, law.lower, law.upper) for row, law in told]
+    return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, touches, bounds)
 
 
 def impact_problem(
@@ -229,8 +241,10 @@ def closing_speed(gap: Scalar, before: Scalar, s: MoreauStep) -> Scalar:
     return where(closes > 0.0, APART, s.restitution * minimum(before, 0.0))
 
 
-def joint_law(x: JointBounds, at: int, q: Scalar, v: Scalar, s: MoreauStep) -> JointLaw:
+def joint_law(x: JointBounds, at: int, q: Vector, v: Vector, s: MoreauStep) -> JointLaw:
     """Bounds of the velocity, from those of the coordinate."""
-    lower = -closing_speed(q - x.lower, v, s) if x.lower > -inf else x.lower
-    upper = closing_speed(x.upper - q, -v, s) if x.upper < inf else x.upper
+    here, row = x.coordinate(q)
+    speed = dot(list(row.values()), [v[k] for k in row])
+    lower = -closing_speed(here - x.lower, speed, s) if x.lower > -inf else x.lower
+    upper = closing_speed(x.upper - here, -speed, s) if x.upper < inf else x.upper
     return JointLaw(at, s.h * x.friction, lower, maximum(lower, upper) if x.lower > -inf else upper)

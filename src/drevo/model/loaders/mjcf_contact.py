@@ -108,7 +108,8 @@ def joint_softness(soft: JointSoftness | None) -> dict[str, TextValue | None]:
         return {}
     limit = softness_of(soft.limit_solref, soft.limit_solimp, "limit")
     friction = softness_of(soft.friction_solref, soft.friction_solimp, "friction")
-    return {**limit, **friction, "margin": soft.limit_margin or None}
+    turn = None if soft.limit_angle is None else (0.0, soft.limit_angle)
+    return {**limit, **friction, "margin": soft.limit_margin or None, **({"range": turn} if turn else {})}
 
 
 def actuator_of(actuator: Actuator) -> list[str]:

@@ -385,7 +385,7 @@ _READERS: dict[type, FieldReaders] = {
         "joint": values.name,
         **{key: values.tuple_of(2, ANY) for key in ("limit_solref", "friction_solref")},
         **{key: values.tuple_of(5, ANY) for key in ("limit_solimp", "friction_solimp")},
-        "limit_margin": values.scalar,
+        **{key: values.scalar for key in ("limit_margin", "limit_angle")},
     },
     Actuator: {
         **{key: values.name for key in ("name", "joint")},

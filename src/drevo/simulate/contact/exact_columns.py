@@ -47,9 +47,9 @@ MOST_ROWS = 30  # of impulses, which are solved for without loops
 
 
 def exact_by_columns(stages: MoreauStages) -> bool:
-    """Whether its Jacobian comes so: of places on the ground alone, and not too many."""
-    tree = stages.tree
-    grounded = all(min(x.bodies) < 0 for x in stages.robot.slots)
+    """Whether its Jacobian comes so: of places on the ground alone, not too many, and of no limits of balls."""
+    tree, robot = stages.tree, stages.robot
+    grounded = all(min(x.bodies) < 0 for x in robot.slots) and not any(x.ball for x in robot.joints)
     return grounded and not tree.formulas and stages.rows <= MOST_ROWS
 
 
@@ -164,7 +164,7 @@ class ImpulseColumns:
             for part, rows in zip(speeds, found.rows(chains[body], nv)):
                 part.extend(rows)
         for k, joint in enumerate(robot.joints, len(robot.slots)):
-            law = joint_law(joint, 0, q[joint.q], v[joint.rate], robot.stepping)
+            law = joint_law(joint, 0, q, v, robot.stepping)
             both = zip(at[2 * k : 2 * k + 2], (law.lower, law.upper))
             bounds = sum([y * z for y, z in both if isinstance(z, Expr)], 0.0)
             for part, leaf, unit in ((speeds[0], q[joint.q], 0.0), (speeds[1], v[joint.rate], 1.0)):

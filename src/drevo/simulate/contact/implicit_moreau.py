@@ -168,10 +168,11 @@ class MoreauLinear:
             w = [dot(row, u) for row in rows]
             speeds += [w[0] + closing_speed(a.dist, dot(rows[0], v), step), *w[1:]]
         for k, joint in enumerate(r.joints, len(r.slots)):
-            law = joint_law(joint, 0, q[joint.q], v[joint.rate], step)
-            left[joint.rate] = left[joint.rate] - lam[len(speeds)]
+            law, turns = joint_law(joint, 0, q, v, step), joint.coordinate(q)[1]
+            for rate, x in turns.items():
+                left[rate] = left[rate] - x * lam[len(speeds)]
             bounds = [y * z for y, z in zip(at[2 * k : 2 * k + 2], (law.lower, law.upper)) if isinstance(z, Expr)]
-            speeds.append(u[joint.rate] - sum(bounds, 0.0))
+            speeds.append(dot(list(turns.values()), [u[rate] for rate in turns]) - sum(bounds, 0.0))
         return left, speeds
 
     def _dynamics(self) -> None:

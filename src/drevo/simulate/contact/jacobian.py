@@ -15,10 +15,12 @@ from .stages import Evaluation
 
 
 def comes_by_columns(e: Evaluation) -> bool:
-    """Whether it does: of Euler's method, without loops, of places on the ground alone, by the state alone."""
+    """Whether it does: of Euler's method, without loops and limits of balls, of places on the ground alone, by the
+    state alone."""
     problem = e.problem
     grounded = all(min(x.bodies) < 0 for x in problem.slots) and not any(e.crossing)
     plain = not (e.symbols or e.tree.formulas or problem.medium or problem.model.loops)
+    plain = plain and all(x.limit_angle is None for x in problem.model.softness)
     return problem.method == "euler" and plain and grounded
 
 

@@ -53,7 +53,8 @@ class StepResult(NamedTuple):
 
 
 def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:
-    """Limits of joints of one coordinate each, and dry friction, of a mimic joint as its driver feels it.
+    """Limits of joints of one coordinate each and of balls, and dry friction, of a mimic joint as its driver feels
+    it.
 
     What the model's own steps leave out is left out.
     """
@@ -71,7 +72,13 @@ def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:
             out[iv + k] = before._replace(
                 lower=max(low, before.lower), upper=min(high, before.upper), friction=before.friction + eta
             )
-    return tuple(x for x in out.values() if x.friction or x.lower > -math.inf or x.upper < math.inf)
+    balls = [
+        JointBounds(offsets[x.joint][1], offsets[x.joint][0], -math.inf, x.limit_angle, 0.0, True)
+        for x in model.softness
+        if limits and x.limit_angle is not None
+    ]
+    found = (*out.values(), *balls)
+    return tuple(x for x in found if x.friction or x.lower > -math.inf or x.upper < math.inf)
 
 
 def step(m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = TOLERANCE) -> StepResult:

@@ -96,7 +96,7 @@ class MoreauStages:
         self.vf, self.Y = put(found.vf), [put(row) for row in found.rows]
         self.factors = found.factors.mapped(pack.put)
         self.frames = [put(x for axis in a.frame for x in axis) for a in found.touches]
-        self.checked = [(x, put(bounds)) for x, bounds in zip(r.checked, found.bounds)]
+        self.checked = [(list(row), put(row.values()), put(bounds)) for row, *bounds in found.bounds]
         t.output(self.named("free"), pack.values(t.graph))
         self.sizes[self.named("free")] = len(pack)
         self.parts[self.named("free")] = t.program()
@@ -207,9 +207,11 @@ class MoreauStages:
             axes = [of(free, x) for x in frame]
             forces += [over * dot(axes[i::3], lam[3 * k : 3 * k + 3]) for i in range(3)]
         beyond: Scalar = -1.0
-        for x, bounds in self.checked:
+        for rates, row, bounds in self.checked:
             low, high = (of(free, b) for b in bounds)
-            beyond = maximum(beyond, maximum(low - u[x.rate], u[x.rate] - high))
+            speed = dot([of(free, x) for x in row], [u[k] for k in rates])
+            for sign, bound in ((1.0, low), (-1.0, high)):  # an infinite one is no node
+                beyond = maximum(beyond, sign * (bound - speed)) if isinstance(bound, Expr) else beyond
         made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "now": [left]}
         if self.only:
             flagged = s.number(self.only) > 0.0

@@ -127,6 +127,9 @@ def soft_joint_rows(model: Model) -> Iterator[JointRow]:
                 yield JointRow(v + k, q + k, held, softness, weights[v + k])
         if joint.nq == joint.nv == 1 and "limit" not in off:
             yield from _limits(joint, told, q, v, weights[v])
+        elif told.limit_angle is not None and "limit" not in off:
+            softness = Softness(told.limit_solref, told.limit_solimp, told.limit_margin)
+            yield JointRow(v, q, RowGroup("limit"), softness, weights[v], -1.0, told.limit_angle, ball=True)
 
 
 def _limits(joint: Joint, told: JointSoftness, q: int, v: int, weight: float) -> Iterator[JointRow]:

@@ -19,6 +19,7 @@ from ...mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses
 from ...mechanics.algorithms.passive import passive
 from ...mechanics.joints import Motion
+from ...mechanics.rotation import angle_and_axis
 from ...mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
 from ...mechanics.spatial import Vec
 from ...mechanics.tree import Tree
@@ -53,7 +54,8 @@ class Slot(NamedTuple):
 
 
 class JointRow(NamedTuple):
-    """Of a limit the distance is sign (q - at); dry friction has a rate alone."""
+    """Of a limit the distance is sign (q - at); dry friction has a rate alone. Of a ball q is the angle by which
+    it turns, and it has three rates."""
 
     rate: int
     q: int
@@ -62,6 +64,7 @@ class JointRow(NamedTuple):
     weight: float
     sign: float = 1.0
     at: float = 0.0
+    ball: bool = False
 
 
 class CouplingRow(NamedTuple):
@@ -313,11 +316,15 @@ class Evaluation:
         if r.group.kind == "friction":
             D = r.group.stiffness(r.soft.impedance(0.0), (r.weight, 0.0), 1.0)[0]
             return PackedRows(r.group, (r.rate,), [[1.0]], [put(-B * v[r.rate])], [put(D)])
-        gap = r.sign * (q[r.q] - r.at) - r.soft.margin
+        here, moves = q[r.q], {r.rate: r.sign}
+        if r.ball:
+            here, axis = angle_and_axis(q[r.q : r.q + 4])
+            moves = {r.rate + k: r.sign * x for k, x in enumerate(axis)}
+        gap = r.sign * (here - r.at) - r.soft.margin
         d = r.soft.impedance(gap)
         D = where(gap < 0.0, r.group.stiffness(d, (r.weight, 0.0), 1.0)[0], 0.0)
-        ref = -(B * (r.sign * v[r.rate])) - K * (d * gap)
-        return PackedRows(r.group, (r.rate,), [[r.sign]], [put(ref)], [put(D)])
+        ref = -(B * dot(list(moves.values()), [v[k] for k in moves])) - K * (d * gap)
+        return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(ref)], [put(D)])
 
     def _coupling(self, r: CouplingRow, q: Vector, v: Vector) -> PackedRows:
         """The law leaves out how the slope turns, as MuJoCo does."""

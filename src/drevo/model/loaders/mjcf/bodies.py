@@ -176,7 +176,8 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
         axis = apply(frame[1], axis)
     limit = _limit(file, reader, element, kind) if moving else None
     dynamics = _dynamics(file, reader, element, kind, name) if element.tag == "joint" else None
-    file.draft.softness += filter(None, [read_softness(reader, element, name)])
+    angle = _ball_limit(file, reader, element) if kind == "ball" else None
+    file.draft.softness += filter(None, [read_softness(reader, element, name, angle)])
     return Joint(
         name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line, dynamics=dynamics
     ), anchor
@@ -227,6 +228,13 @@ def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, tu
         return origin, matmul(turn, from_axis_angle(joint.axis, -file.angle(ref)))
     x, y, z = unit(joint.axis)
     return add_vectors(origin, apply(turn, (-ref * x, -ref * y, -ref * z))), turn
+
+
+def _ball_limit(file: File, reader: Reader, element: Element) -> float | None:
+    """How far a ball may turn, rad; the lower bound means nothing where it is not the larger one."""
+    if not limited(file, element):
+        return None
+    return file.angle(max(reader.vector(element, "range", (0.0, 0.0), xml.ANY)))
 
 
 def _limit(file: File, reader: Reader, element: Element, kind: str) -> Limit | None:

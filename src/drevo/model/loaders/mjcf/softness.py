@@ -30,8 +30,8 @@ def read_solimp(reader: Reader, element: Element, name: str = "solimp") -> Solim
     return a, b, c, d, e
 
 
-def read_softness(reader: Reader, element: Element, name: str) -> JointSoftness | None:
-    """How softly a joint's limits and dry friction hold; None where it is as usual."""
+def read_softness(reader: Reader, element: Element, name: str, limit_angle: float | None) -> JointSoftness | None:
+    """How softly a joint's limits and dry friction hold, and the limit of a ball; None where all is as usual."""
     found = JointSoftness(
         name,
         read_solref(reader, element, "solreflimit"),
@@ -39,6 +39,7 @@ def read_softness(reader: Reader, element: Element, name: str) -> JointSoftness 
         reader.scalar(element, "margin", 0.0),
         read_solref(reader, element, "solreffriction"),
         read_solimp(reader, element, "solimpfriction"),
+        limit_angle,
     )
     return None if found == JointSoftness(name) else found
 
