@@ -119,6 +119,8 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
         with f.loop(f.smaller(start + run, f.count), start=start, step=l.lanes, some=True) as tile:
             for i, size in inputs.items():
                 rows.move("load", i, arrays[i], size, tile.i)
+            for i in outputs:
+                rows.pass_on(i, to[i], tile.i)
             f.call(VOID, "many", f.arena, out, ports.scratch, ports.status)
             for i in outputs:
                 rows.store(i, to[i], tile.i)
@@ -161,11 +163,14 @@ class _Rows:
             self._move_apart(op, i, place, count, b)
 
     def store(self, i: int, place: Value, b: Value) -> None:
-        """A result, with the columns that are only passed on."""
-        port, strides, size = i - len(self.low.inputs), self.ports.strides, self.l.size
-        if count := computed_columns(self.low, port):
+        """A result, but for the columns that are only passed on."""
+        if count := computed_columns(self.low, i - len(self.low.inputs)):
             self.move("store", i, place, count, b)
-        for x in passed_columns(self.low, port):
+
+    def pass_on(self, i: int, place: Value, b: Value) -> None:
+        """These columns, as long as the first cache has what was loaded."""
+        strides, size = self.ports.strides, self.l.size
+        for x in passed_columns(self.low, i - len(self.low.inputs)):
             source = self.ports.arrays[x.port].at(x.first * size, I8)
             given = (place.at(x.to * size, I8), strides[i], source, strides[x.port], b, self.ports.last)
             self.f.call(VOID, f"copy_{x.width}", *given)
