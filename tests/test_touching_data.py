@@ -60,6 +60,7 @@ def test_a_base_goes_before_the_initial_configuration(model: Model) -> None:
     assert with_base(model, "floating", kinematic=True).initial == (0.0,) * 6 + (1.0, 0.1, 0.2, 0.3)
 
 
+BALL = Geom("a", "link1", "sphere", (0.1,))
 WRONG = {
     "friction is zero or positive": {"geoms": (Geom("a", "link1", "sphere", (0.1,), friction=(-1.0, 0.0, 0.0)),)},
     "which does not exist": {"geoms": (Geom("a", "link9", "sphere", (0.1,)),)},
@@ -78,6 +79,13 @@ WRONG = {
     "the integrator 'euler'": {"stepping": Stepping(integrator="euler")},
     "the cone 'round'": {"stepping": Stepping(cone="round")},
     "2 numbers, q has 3": {"initial": (0.0, 0.0)},
+    "negative solmix -1": {"geoms": (replace(BALL, solmix=-1.0),)},
+    "negative contype or conaffinity": {"geoms": (replace(BALL, contype=-1),)},
+    "has condim 5": {"geoms": (BALL,), "pairs": (ContactPair("a", "a", condim=5),)},
+    "has 1 coefficients of friction; a pair has 5": {
+        "geoms": (BALL,),
+        "pairs": (ContactPair("a", "a", friction=(1.0,)),),
+    },
 }
 
 
