@@ -39,6 +39,7 @@ def test_every_file_is_shipped() -> None:
     assert names - hidden - own == shipped | {w for line in included for w in line.split()}
 
 
+@pytest.mark.needs("setuptools")  # of an environment since Python 3.12 no part
 def test_a_build_folder_of_before_is_not_packed(tmp_path: Path) -> None:
     """By the command of setup.py on a small package: what pyproject.toml says needs a newer setuptools."""
     shutil.copy(ROOT / "setup.py", tmp_path)
