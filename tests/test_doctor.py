@@ -494,6 +494,78 @@ def test_mjcf_is_mended(kind: str, given: dict[str, str], tmp_path: Path) -> Non
     drevo.load(tmp_path / "well.xml", strict=True)
 
 
+@pytest.mark.parametrize(
+    ("what", "given"),
+    [
+        ("kg over the volume of its geometry is", {"mass": "150"}),  # dense, and no power of ten mends it
+        ("less than", {"mass": "1e-4", "tensor": 'diaginertia="1.5e-6 1.5e-6 2e-7"'}),
+        ("of that of a box as large as its geometry", {"tensor": 'diaginertia="1e-9 1e-9 1e-9"'}),
+        ("times that of a box as large as its geometry", {"tensor": 'diaginertia="0.2 0.2 0.03"'}),
+        ("the limits are crossed", {"low": "120"}),
+        ("both limits are", {"low": "90"}),
+    ],
+)
+def test_mjcf_is_doubted(what: str, given: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "arm.xml"
+    path.write_text(MJCF.format(**{**PLAIN, **given}))
+    assert any(what in f.message for f in drevo.check(path)), str(drevo.check(path))
+    drevo.check(path, fix=tmp_path / "well.xml")
+
+
+def test_what_a_file_computes_is_left_as_it_stands(tmp_path: Path) -> None:
+    """Masses that are scaled, inertias of shapes, a class of links in another file."""
+    path, text = tmp_path / "arm.xml", MJCF.format(**{**PLAIN, "tensor": 'diaginertia="0.01 0.03 0.004"'})
+    path.write_text(text.replace("<compiler ", '<compiler settotalmass="2" '))
+    found = drevo.check(path, fix=tmp_path / "well.xml")
+    assert found.of("triangle") and not found.changes
+    shapes = """<sdf version="1.11"><model name="m"><link name="a"><inertial auto="true"><density>9e5</density>
+</inertial><collision name="c"><geometry><box><size>1 1 1</size></box></geometry></collision></link>
+<joint name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz></axis></joint></model>
+</sdf>"""
+    (tmp_path / "a.sdf").write_text(shapes)
+    found = drevo.check(tmp_path / "a.sdf", fix=tmp_path / "b.sdf")
+    assert found.found and not found.changes
+
+
+BARE = """<robot name="r"><link name="base"/>
+<link name="arm"><inertial>{origin}<mass value="{mass}"/>
+<inertia ixx="{x}" iyy="{x}" izz="{z}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><origin xyz="0 0 0.5"/><axis xyz="0 1 0"/>
+<limit lower="{low}" upper="1" effort="9" velocity="{speed}"/></joint>
+<transmission name="t"><joint name="j"/><actuator name="a"><mechanicalReduction>{gear}</mechanicalReduction>
+</actuator></transmission></robot>
+"""
+RIGHT = {"origin": '<origin xyz="0 0 0.2"/>', "mass": "2", "x": "0.03", "z": "0.004", "low": "-1", "speed": "3",
+         "gear": "1"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "given"),
+    [
+        ("a gear of 100 drives it and the armature is zero", {"gear": "100"}),
+        ("", {"gear": "much"}),
+        ("the centre of mass lies 200 m from its joint", {"origin": '<origin xyz="0 0 200"/>'}),
+        ("the radius of gyration is", {"x": "3e4", "z": "4e3"}),
+        ("the limits are crossed", {"low": "2"}),
+        ("both limits are 1, so that it cannot move", {"low": "1"}),
+        ("the velocity limit is zero", {"speed": "0"}),
+        ("", {"origin": '<origin xyz="0 0 0.2" quat_xyzw="0 0 0 1"/>'}),
+        ("", {"x": "0.01", "z": "0.04", "origin": '<origin quat_xyzw="0 0 0.6 0.8"/>'}),
+        ("", {"x": "0.01", "z": "0.04", "origin": ""}),
+    ],
+)
+def test_urdf_without_shapes_is_doubted(what: str, given: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "a.urdf"
+    path.write_text(BARE.format(**RIGHT))
+    assert not drevo.check(path).found, str(drevo.check(path))
+    path.write_text(BARE.format(**{**RIGHT, **given}))
+    found = drevo.check(path)
+    assert any(what in f.message for f in found) or (not what and "x" not in given), str(found)
+    drevo.check(path, fix=tmp_path / "b.urdf")
+    if "x" in given:
+        drevo.load(tmp_path / "b.urdf", strict=True)
+
+
 def test_a_large_gear_without_armature_is_named(tmp_path: Path) -> None:
     path = tmp_path / "arm.xml"
     path.write_text(MJCF.format(**{**PLAIN, "gear": "100 0 0"}))
