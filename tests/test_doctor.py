@@ -22,7 +22,8 @@ from drevo.apps.doctor.masses import mirrored
 from drevo.apps.doctor.nearest import _pseudo, consistent, twins_of
 from drevo.errors import DrevoError, InputError, ModelError
 from drevo.io.plain_edit import add_value, spots_of, take_away
-from drevo.io.xml_edit import edited
+from drevo.io.xml import parse
+from drevo.io.xml_edit import edited, remove, set_attribute, set_text
 from drevo.model.description import Inertial
 from drevo.model.loaders.native import read_plain, to_json
 
@@ -455,6 +456,42 @@ def test_values_are_changed_where_they_stand(tmp_path: Path) -> None:
                        "ac": b"{b=2}", "abc": b"{}"}.items():  # fmt: skip
         table = spots_of(b"x = " + toml, ".toml").at("x")
         assert table and edited(b"x = " + toml, take_away(toml, table, tuple(gone))) == b"x = " + rest
+
+
+ADDED = [  # where, what is added to it or changed in it, and what becomes of it
+    (b"x = {a.b = 1, a.c = 2}", "x", b"x = {a.b = 1, a.c = 2, k = 3}"),
+    (b"x = {a.b = 1, a.c = 2}", "x.a", b"x = {a.b = 1, a.c = 2, a.k = 3}"),
+    (b"x = {}", "x", b"x = {k = 3}"),
+    (b'{"x": {}}', "x", b'{"x": {"k": 3}}'),
+    (b'{"x": {"a": [1, 2]}}', "x", b'{"x": {"a": [1, 2], "k": 3}}'),
+    (b"a.b = 1\r\na.c = 2\r\n", "a", b"a.b = 1\r\na.c = 2\r\na.k = 3\r\n"),
+]
+
+
+@pytest.mark.parametrize(("data", "at", "wanted"), ADDED)
+def test_entries_are_added_as_the_file_writes_them(data: bytes, at: str, wanted: bytes) -> None:
+    toml = not data.startswith(b"{")
+    table = spots_of(data, ".toml" if toml else ".json").at(*at.split("."))
+    assert table and edited(data, [add_value(data, table, "k", 3, toml)]) == wanted
+
+
+def test_dotted_keys_are_taken_away_wherever_they_stand() -> None:
+    data = b"x = {a.b = 1, c = 2, a.d.e = 3}"
+    table = spots_of(data, ".toml").at("x")
+    assert table and edited(data, take_away(data, table, ("a",))) == b"x = {c = 2}"
+    assert edited(data, take_away(data, table, ("c",))) == b"x = {a.b = 1, a.d.e = 3}"
+
+
+def test_elements_are_filled_and_taken_away() -> None:
+    """With a stroke, with text about a comment, with and without an end tag."""
+    data = b"<r><a/><b> 1 <!-- one --></b><c>2</c></r>"
+    a, b, c = parse(data).children
+    assert edited(data, [set_text(data, a, "7 < 8")]) == data.replace(b"<a/>", b"<a>7 &lt; 8</a>")
+    assert edited(data, [set_text(data, b, "3")]) == data.replace(b" 1 ", b" 3 ")
+    assert edited(data, [remove(data, a), remove(data, c)]) == b"<r><b> 1 <!-- one --></b></r>"
+    assert edited(data, [set_attribute(data, a, "n", None), set_attribute(data, b, "n", '"')]) == data.replace(
+        b"<b>", b'<b n="&quot;">'
+    )
 
 
 # --- MJCF ------------------------------------------------------------------------------------------------------

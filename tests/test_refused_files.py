@@ -59,6 +59,12 @@ def said(source: Any) -> str:
     return " ".join([*(str(w.message) for w in caught), *robot.notes])
 
 
+def quiet(source: Any) -> drevo.Robot:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return drevo.load(source)
+
+
 TEXTS = {
     "a gain of muscles": (acted('<general joint="j" gaintype="muscle"/>'), "actuator not read: general (1)"),
     "a ratio of damping": (acted('<position joint="j" dampratio="1"/>'), "position on line 1"),
@@ -111,7 +117,7 @@ def test_is_told_in_a_sentence(what: str) -> None:
 
 def test_names_of_actuators_and_inherited_ranges() -> None:
     """A name is made where there is none, another one where it is taken; a share of the joint's range."""
-    robot = drevo.load(
+    robot = quiet(
         acted('<motor name="j_position" joint="j"/><position joint="j" inheritrange=".5"/>'
               '<velocity joint="j"/><damper joint="j"/>')
     )  # fmt: skip

@@ -120,9 +120,10 @@ def _value(text: str, at: int) -> Spot:
         spot = _value(text, at)
         spot.key = begin
         rows.append(spot)
-        inner = held
+        inner, before = held, ""
         for key in keys[:-1]:
-            inner = _entries(inner.setdefault(key, Spot(begin, begin, {}, begin)))
+            before += f"{key}."
+            inner = _entries(inner.setdefault(key, Spot(begin, begin, {}, before=before)))
         inner[keys[-1]] = spot
         at = _skip(text, spot.end)
         if text[at] != ",":
@@ -159,10 +160,10 @@ def set_value(spot: Spot, value: Any) -> Edit:
 
 def add_value(data: bytes, table: Spot, key: str, value: Any, toml: bool) -> Edit:
     """One more entry of a table, its last."""
-    held = list(_entries(table).values())
-    said = f"{key} = ".encode() if toml else f'"{key}": '.encode()
+    held = sorted((x for spot in _entries(table).values() for x in _standing(spot)), key=lambda x: x.end)
+    said = f"{table.before}{key} = ".encode() if toml else f'"{key}": '.encode()
     if table.spread:
-        said = (b"\r\n" if b"\r\n" in data else b"\n") + table.before.encode() + said
+        said = (b"\r\n" if b"\r\n" in data else b"\n") + said
     elif held:
         said = b", " + said
     at = table.end if table.spread else held[-1].end if held else table.start + 1
@@ -180,6 +181,9 @@ def take_away(data: bytes, table: Spot, keys: tuple[str, ...]) -> Iterator[Edit]
                 rest = _REST.match(data, spot.end)
                 yield Edit(spot.key, rest.end() if rest else spot.end, b"")
         return
+    entries = sorted(
+        ((gone, x) for gone, spot in entries for x in _standing(spot)), key=lambda entry: entry[1].key
+    )
     start = None
     for k, (gone, spot) in enumerate(entries):
         if gone and start is None:
@@ -190,6 +194,14 @@ def take_away(data: bytes, table: Spot, keys: tuple[str, ...]) -> Iterator[Edit]
             begin = kept[-1].end if gone and kept else start
             yield Edit(begin, spot.end if gone else spot.key, b"")
             start = None
+
+
+def _standing(spot: Spot) -> Iterator[Spot]:
+    """An entry of an inline table; of one that dotted keys make, what it holds."""
+    if not spot.before:
+        yield spot
+    for inner in _entries(spot).values() if spot.before else ():
+        yield from _standing(inner)
 
 
 def _text(value: Any) -> bytes:
