@@ -1,0 +1,136 @@
+"""Programs that are none, requests that contradict themselves, words that are not known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from public_calls import robot
+
+import drevo
+from drevo.codegen.emit.binaries import loaded_size
+from drevo.codegen.graph import verify
+from drevo.codegen.graph.node import Graph
+from drevo.codegen.graph.ops import ADD
+from drevo.codegen.graph.program import Program
+from drevo.codegen.runtime import selftest
+from drevo.compiler.packing import unpack
+from drevo.compiler.tracer import Tracer
+from drevo.errors import DrevoError, InputError, TraceError
+from drevo.model.description import JointDynamics
+
+Q = np.array([0.1, 0.2, 0.3])
+SOLID: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": np.eye(3)}
+
+
+def arm() -> drevo.Robot:
+    return robot("three-link")
+
+
+def built(**given: Any) -> drevo.Builder:
+    return drevo.Builder("b").body("a", **(SOLID | given))
+
+
+def by(*wrt: str, quantity: str = "gravity", **given: Any) -> Any:
+    return arm().derivative(quantity, wrt, **given)
+
+
+SAID: dict[str, tuple[Callable[[], object], str]] = {
+    "by nothing": (by, "wrt is empty; name at least one of q"),
+    "time and q": (lambda: by("t", "q"), "'t' goes along a motion and stands alone"),
+    "a way through time": (lambda: by("t", method="graph"), "there is one method, the series"),
+    "time of efforts": (lambda: by("t", quantity="forward_dynamics"), "by t"),
+    "no theorem": (lambda: by("q", quantity="kinetic_energy", method="theorems"), "no theorem gives it"),
+    "not packed": (lambda: unpack(by("q"), np.zeros(9)), "is no packed derivative in rows of one output"),
+    "a step of a model": (lambda: drevo.compile(arm().model, "step"), "a step is one of a Robot"),
+    "a step on a GPU": (lambda: drevo.compile(arm(), "step", dtype="float32"), "a step takes dt, ground, law"),
+    "shares of a list": (lambda: built().tendon("t", joints=[1.0]), "joints is a mapping of names"),
+    "dynamics twice": (lambda: built(dynamics=JointDynamics(), damping=1.0), "both dynamics"),
+    "dynamics of a number": (lambda: built(dynamics=3), "dynamics is a drevo.model.description.J"),
+    "a rotor of one": (lambda: built(rotor=(1.0,)), r"rotor is \(inertia, gear ratio\)"),
+    "two tendons": (
+        lambda: built().tendon("t", joints={"a_joint": 1.0}).tendon("t"), "'t' already exists; names must be"
+    ),
+    "a path of a word": (lambda: built().tendon("t", path="ab"), "path is a list of"),
+    "a window with a link": (lambda: arm().view(link="link1"), "a window takes q and port, not 'link'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_is_refused_in_a_sentence(what: str) -> None:
+    call, sentence = SAID[what]
+    with pytest.raises(DrevoError, match=sentence):
+        call()
+
+
+def test_calls_are_of_a_known_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DREVO_CALLS", "magic")
+    with pytest.raises(InputError, match="DREVO_CALLS='magic' is none of native, ctypes"):
+        selftest.wanted()
+
+
+def test_levers_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DREVO_WITHOUT", "magic")
+    with pytest.raises(TraceError, match="DREVO_WITHOUT names 'magic', which is no lever; levers are"):
+        drevo.write_out(arm(), "gravity")
+
+
+def small() -> Program:
+    """y = (x1 + x2) x1, 3."""
+    t = Tracer("small")
+    x = t.input("x", 2)
+    t.output("y", [(x[0] + x[1]) * x[0], x[0] - x[0] + 3.0])
+    return t.program()
+
+
+def broken(p: Program, change: Callable[[Graph, int], None]) -> Program:
+    """With another word about its last sum."""
+    n = max(n for n in p.order() if p.graph.op[n] == ADD)
+    change(p.graph, n)
+    return p
+
+
+def later(g: Graph, n: int) -> None:
+    g.a[n] = 2 * n + 2
+
+
+def negative(g: Graph, n: int) -> None:
+    g.a[n] |= 1
+
+
+def level(g: Graph, n: int) -> None:
+    g.level[n] += 7
+
+
+ILLEGAL = [
+    (later, "uses one that is made after it"),
+    (negative, "leads with a negative term"),
+    (level, "has level"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), ILLEGAL, ids=["later", "negative", "level"])
+def test_programs_that_are_none(change: Callable[[Graph, int], None], sentence: str) -> None:
+    program = small()
+    verify.legal(program)
+    with pytest.raises(TraceError, match=sentence):
+        verify.legal(broken(program, change))
+
+
+def test_numbers_meet_at_once_what_they_would_in_code() -> None:
+    """Constants, the same on both sides, whole powers."""
+    t = Tracer("f")
+    (x,) = t.input("x", 1)
+    g = x.graph
+    one, two = g.constant(1.0), g.constant(2.0)
+    assert g.atan2(one, two) == math.atan2(1.0, 2.0)
+    assert x**0 == 1.0 and (x**-2).edge == (1.0 / x**2).edge and x + 0 is x and x * 0 == 0.0
+    with pytest.raises(TypeError):
+        x**0.5
+
+
+def test_sizes_of_what_is_no_elf() -> None:
+    assert loaded_size(b"\0asm....") == 8
