@@ -14,6 +14,7 @@ from program_cases import BATCHES, LANES, X, arm, bits, every_op, flat, make, st
 from drevo.codegen.emit import llvm, llvm_entry, objects
 from drevo.codegen.emit.llvm_math import limit
 from drevo.codegen.emit.lower import lower
+from drevo.codegen.emit.steps import operands, step_results
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
@@ -97,6 +98,16 @@ def test_order_changes_no_bit() -> None:
     want = bits(flat(make()(q, v), 20))
     for order in ("create", "column", "greedy"):
         assert bits(flat(make(order=order)(q, v), 20)) == want
+
+
+def test_chains_are_mixed_where_registers_are_many() -> None:
+    """The same steps, each behind those that it reads."""
+    few, many = (lower(arm(), registers=n) for n in (16, 32))
+    assert few.steps != many.steps and sorted(few.steps) == sorted(many.steps)
+    there = {*many.where, *many.constants}
+    for step in many.steps:
+        assert all(e >> 1 in there for e in operands(step))
+        there.update(step_results(step))
 
 
 def test_without_fma() -> None:

@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 from typing import Literal
 
 from ...errors import EmitError, one_of
+from ..graph.ops import DIV
 from .steps import SINCOS, Step, makers, operands, step_results
 
 Order = Literal["auto", "create", "column", "greedy"]
@@ -15,10 +16,18 @@ ORDERS = ("auto", "create", "column", "greedy")
 SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
 REGISTERS = 28
 WORTH = 0.95
+MANY = 32  # registers: with fewer, what is mixed has to be stored and read again
+LONG = 5_000  # steps; beyond, a processor waits for its instructions rather than for results
+AHEAD, EACH, LATENCY, DIVISION = 48, 2, 4, 24  # steps looked ahead, a cycle; cycles until a result is there
 
 
-def scheduled(steps: list[Step], roots: Sequence[int], columns: Sequence[int], order: Order) -> list[Step]:
-    """roots: edges of the outputs in their own order; columns: the same by column, none without matrices."""
+def scheduled(
+    steps: list[Step], roots: Sequence[int], columns: Sequence[int], order: Order, registers: int = 0
+) -> list[Step]:
+    """roots: edges of the outputs in their own order; columns: the same by column, none without matrices.
+
+    registers: of the processor, 0 if they are not known.
+    """
     one_of("order", order, ORDERS, EmitError)
     steps = _trig_first(steps)
     trig = [s[1] for s in steps if s[0] == SINCOS]
@@ -33,10 +42,14 @@ def scheduled(steps: list[Step], roots: Sequence[int], columns: Sequence[int], o
         return greedy()
     if order == "column":
         return by_column()
-    if order == "create" or not columns or len(steps) > SOON:
+    if order == "create" or len(steps) > SOON:
         return steps
-    best = min([by_column(), greedy()], key=reloads)
-    return best if reloads(best) < WORTH * reloads(steps) else steps
+    if columns:
+        best = min([by_column(), greedy()], key=reloads)
+        return best if reloads(best) < WORTH * reloads(steps) else steps
+    if registers < MANY or len(steps) > LONG:
+        return steps
+    return _trig_first(_by_latency(min([steps, greedy()], key=reloads)))
 
 
 def reloads(steps: Sequence[Step]) -> int:
@@ -56,6 +69,15 @@ def reloads(steps: Sequence[Step]) -> int:
 def _sources(step: Step, maker: dict[int, int]) -> list[int]:
     """Positions of the steps that make the operands of a step."""
     return [maker[e >> 1] for e in operands(step) if e >> 1 in maker]
+
+
+def _readers(reads: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Of each step those that read it."""
+    users: list[list[int]] = [[] for _ in reads]
+    for k, read in enumerate(reads):
+        for r in read:
+            users[r].append(k)
+    return users
 
 
 def _trig_first(steps: list[Step]) -> list[Step]:
@@ -92,10 +114,7 @@ class _Greedy:
     def __init__(self, steps: list[Step], roots: Sequence[int]) -> None:
         self.steps, maker = steps, makers(steps)
         self.reads = [sorted({*_sources(s, maker)}) for s in steps]
-        self.users: list[list[int]] = [[] for _ in steps]
-        for k, read in enumerate(self.reads):
-            for r in read:
-                self.users[r].append(k)
+        self.users = _readers(self.reads)
         out = {maker.get(v) for v in roots}
         self.gain = [int(k not in out or bool(users)) for k, users in enumerate(self.users)]
         self.left = [*map(len, self.users)]
@@ -135,6 +154,37 @@ class _Greedy:
             self.take(k)
             out.append(self.steps[k])
         return out
+
+
+def _by_latency(steps: list[Step]) -> list[Step]:
+    """Of the next steps that are left the first whose operands are there: what waits is mixed.
+
+    A processor looks ahead by itself, but over some hundred instructions, and over half of them where two threads
+    share a core.
+    """
+    maker = makers(steps)
+    reads = [sorted({*_sources(s, maker)}) for s in steps]
+    users = _readers(reads)
+    missing, there = [*map(len, reads)], [0] * len(steps)
+    coming = [(0, k) for k, m in enumerate(missing) if m == 0]  # when their operands are there, a heap
+    ready, done, out, now, first = list[int](), bytearray(len(steps)), list[Step](), 0, 0
+    while len(out) < len(steps):
+        while coming and coming[0][0] <= now:
+            heappush(ready, heappop(coming)[1])
+        issued = 0
+        while issued < EACH and ready and ready[0] < first + AHEAD:
+            k = heappop(ready)
+            out.append(steps[k])
+            done[k], issued = 1, issued + 1
+            while first < len(steps) and done[first]:
+                first += 1
+            for u in users[k]:
+                missing[u] -= 1
+                there[u] = max(there[u], now + (DIVISION if steps[k][0] == DIV else LATENCY))
+                if not missing[u]:
+                    heappush(coming, (there[u], u))
+        now = now + 1 if issued or not coming else max(now + 1, coming[0][0])
+    return out
 
 
 def live_numbers(

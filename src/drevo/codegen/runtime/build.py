@@ -204,7 +204,7 @@ def target_of(spec: Spec) -> Target:
 
     host, scalar = native.host(), DTYPES[spec.dtype]
     lanes = host.bytes // (8 if scalar == "double" else 4)
-    return Target(scalar, lanes, host.fma, host.splat, spec.check, control=host.control)
+    return Target(scalar, lanes, host.fma, host.splat, spec.check, registers=host.registers, control=host.control)
 
 
 def build(
@@ -219,7 +219,7 @@ def build(
     from ..emit import llvm
 
     mine = target or target_of(spec)
-    low = lowered_as(program, spec, mine.fma)
+    low = lowered_as(program, spec, mine.fma, mine.registers)
     if program.stages is not None:
         low, mine = low._replace(stages=program.stages), mine._replace(single=False)
     elif target is None:
@@ -263,11 +263,11 @@ def _across(found: Any, spec: Spec, target: Target) -> Any:
     return Alone(lowered_as(found, spec, target.fma), found.tail) if spec.dtype == "float64" else None
 
 
-def lowered_as(program: Program, spec: Spec, fma: bool) -> Lowered:
+def lowered_as(program: Program, spec: Spec, fma: bool, registers: int = 0) -> Lowered:
     from ..emit.lower import lower
 
-    order: Any = spec.order
-    return lower(program, parameters=spec.parameters, packed=spec.packed, order=order, fma=fma)
+    given: Any = {"order": spec.order, "fma": fma, "registers": registers}
+    return lower(program, parameters=spec.parameters, packed=spec.packed, **given)
 
 
 def manifest_of(program: Program, spec: Spec) -> Manifest:
