@@ -23,7 +23,7 @@ from drevo.codegen.emit.llvm_ranked import Ranked, padded, ranked_room
 from drevo.codegen.runtime import native
 from drevo.codegen.runtime.build import Built, Spec, manifest_of
 from drevo.codegen.runtime.function import Function
-from drevo.constrained import collection, constraint, efforts, inverse
+from drevo.constrained import collection, constraint, efforts, inverse, prepared
 from drevo.constrained.checks import feedback
 from drevo.constrained.dynamics import accelerations
 from drevo.constrained.numbers import Numbered, pattern_of, with_numbers
@@ -171,6 +171,37 @@ def test_numbers_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     for k in (0.2, -0.3, 1.0):
         mine = r.constrained_dynamics(q, v, tau, constraints=plane(k), t=0.5)
         assert_same(mine, on_arrays(r, q, v, tau, constraints=plane(k), t=0.5))
+
+
+def test_sets_of_one_form() -> None:
+    """Other numbers, however they are given, in every call: as of a robot that never saw the form. What is wrong
+    with them is said in the same words, and few sets are kept."""
+    r = drevo.load("puma560")
+    q, v, tau = np.random.default_rng(1).normal(size=(3, 6))
+    calls = {
+        "constrained_dynamics": ((q, v, tau), {}, ("a", "reactions", "jacobian")),
+        "impact": ((q, v), {"restitution": 0.5}, ("v", "impulses")),
+        "linearise": ((q, v, tau), {}, ("A", "B", "reactions")),
+    }
+    for k, kind in enumerate((tuple, list, np.array)):
+        given = {"link": "link6", "point": kind((0.1, 0.01 * k, 0.0)), "anchor": (0, 0, k)}
+        others = [given], [given], [constraint.contact(**given)]
+        for name, (states, how, parts) in calls.items():
+            made = [getattr(x, name)(*states, contacts=s, **how) for x, s in zip((r, r, Robot(r.model)), others)]
+            for part in parts:
+                x, y, z = (getattr(found, part) for found in made)
+                assert np.array_equal(x, y) and np.array_equal(x, z), (name, part)
+    sets = [prepared_set(r, [given | {"anchor": (0.0, 0.0, k)}], None) for k in range(3 * prepared.RECENT)]
+    assert len(sets[0].form.recent) <= prepared.RECENT and all(s.form is sets[0].form for s in sets)
+    for wrong, words in (
+        ({"point": (0.0, np.nan, 0.0)}, "point nan is not finite"), ({"point": (0.0, 1e9, 0.0)}, "point 1e.09"),
+        ({"point": (0.0, "a", 0.0)}, "point 'a' is not a number"), ({"anchor": (0, 0)}, "anchor .* 2 numbers, 3"),
+        ({"rotation": np.eye(3) * 1.01}, "rotation .* not a rotation"), ({"rotation": -np.eye(3)}, "reflection"),
+        ({"rows": True}, "rows is True; it must be 3"), ({"link": "link66"}, "did you mean 'link6'"),
+    ):  # fmt: skip
+        for name, (states, how, _) in calls.items():
+            with pytest.raises(drevo.InputError, match=words):
+                getattr(r, name)(*states, contacts=[given | wrong], **how)
 
 
 def test_sets_are_taken_apart_and_put_together() -> None:
@@ -339,9 +370,8 @@ def test_efforts_and_reactions_of_a_motion(biped: Robot, rows: int, monkeypatch:
     made = [biped.constrained_inverse_dynamics(q, v, a, **given) for _ in range(2)]
     one = biped.constrained_inverse_dynamics(q[8], v[8], a[8], **given)
     s = prepared_set(biped, given["contacts"], None)
-    assert s.kernels is not None
     driven = (False,) * 6 + (True,) * (biped.nv - 6)
-    program = efforts.efforts_program(biped.model, s.kernels.pattern, driven)
+    program = efforts.efforts_program(biped.model, s.form.pattern, driven)
     alone = Function(Built(manifest_of(program, Spec()), None, program), Spec())(q, v, a, np.zeros(1), *s.numbers)
     monkeypatch.setattr(inverse, "efforts_function", lambda *_: None)
     right = drevo.Robot(biped.model).constrained_inverse_dynamics(q, v, a, **given)

@@ -30,7 +30,7 @@ RARE = ("basis", "condition", "off", "states", "inputs", "outputs", "units", "dr
 def on_arrays(r: Robot, *state: Array, **given: Any) -> Any:
     """The same without the kernels."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module.Problem, "kernels", lambda *_: None)
+        patch.setattr(module.Problem, "kernels", property(lambda _: None))
         return module.linearise(Robot(r.model), *state, **given)
 
 
@@ -142,8 +142,7 @@ def test_without_machine_code(walker: Robot) -> None:
         if contacts is None:
             program, given = programs.free_program(r.model, k.driven, False), [q, v, tau]
         else:
-            assert k.given.kernels is not None
-            program = programs.held_program(r.model, k.given.kernels.pattern, k.driven, False)
+            program = programs.held_program(r.model, k.given.form.pattern, k.driven, False)
             given = [*k.motion(q, v, tau, time, *k.given.numbers), tau, time, *k.given.numbers]
         found = Function(Built(manifest_of(program, Spec()), None, program), Spec())(*given)
         right = k.found(k.given, q, v, tau, time)

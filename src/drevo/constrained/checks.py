@@ -220,7 +220,7 @@ def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actu
 
 
 def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
-    """(gamma1, gamma0), each a number, one per row, or a matrix; f'' + gamma1 f' + gamma0 f = 0 must die out."""
+    """(gamma1, gamma0) by row, or both as matrices; f'' + gamma1 f' + gamma0 f = 0 must die out."""
     try:
         gamma1, gamma0 = stabilise
     except (TypeError, ValueError):
@@ -235,8 +235,11 @@ def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
 
 def _feedback(gamma1: Any, gamma0: Any, rows: int) -> tuple[Array, Array]:
     g1, g0 = gain("stabilise: gamma1", gamma1, rows), gain("stabilise: gamma0", gamma0, rows)
-    matrices = g1.ndim == 2 or g0.ndim == 2
-    refuse_unstable(*((square(g1, rows), square(g0, rows)) if matrices else (g1, g0)))
+    if g1.ndim == 2 or g0.ndim == 2:
+        g1, g0 = square(g1, rows), square(g0, rows)
+    else:
+        g1, g0 = (np.full(rows, g) for g in (g1, g0))
+    refuse_unstable(g1, g0)
     return g1, g0
 
 

@@ -16,47 +16,72 @@ from .constraint import (
     KINDS,
     Constraint,
     Contact,
+    ContactFields,
     Distance,
     Gear,
     PointToPoint,
     PoseTracking,
     Traced,
     Weld,
-    contact,
+    contact_fields,
     label,
     list_given,
 )
+
+KEYS = ("link", "point", "rows", "anchor", "rotation")  # of a contact
 
 
 def collect(
     model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
 ) -> tuple[Constraint, ...]:
     """Contacts, then constraints, then the model's own loops; every name checked against the model."""
-    found: list[Constraint] = [_contact(c) for c in list_given("contacts", contacts, "contact")]
-    found += list_given("constraints", constraints, "constraint")
-    found += [_loop(loop) for loop in model.loops]
-    found += [_coupled(x) for x in model.couplings]
-    tendons = {tendon.name: tendon for tendon in model.tendons}
-    found += [
-        TendonLength(tendons[x.tendon], tendons.get(x.driver), x.coefficients) for x in model.tendon_couplings
-    ]
-    for c in found:
+    return made(model, gathered(model, contacts, constraints))
+
+
+def gathered(
+    model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
+) -> list[Constraint | ContactFields]:
+    """The same with contacts as fields, and names not yet checked against the model."""
+    found: list[Any] = [_contact(c) for c in list_given("contacts", contacts, "contact")]
+    for c in list_given("constraints", constraints, "constraint"):
         if not isinstance(c, KINDS):
             raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
+        found.append(c)
+    return [*found, *_own(model)] if model.closed else found
+
+
+def made(model: Model, found: Sequence[Constraint | ContactFields]) -> tuple[Constraint, ...]:
+    """What was gathered as constraints, every name checked."""
+    out = tuple([Contact(*c) if isinstance(c, tuple) else c for c in found])
+    for c in out:
         _check_names(model, c)
-    return tuple(found)
+    return out
 
 
-def _contact(given: Contact | Mapping[str, Any]) -> Contact:
+def _contact(given: Contact | Mapping[str, Any]) -> Contact | ContactFields:
+    if type(given) is dict:
+        try:
+            return contact_fields(**given)
+        except TypeError:  # of keys, which is said below
+            pass
     if isinstance(given, Contact):
         return given
     if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):
         raise InputError(f'contact {shown(given)}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
-    known = ("link", "point", "rows", "anchor", "rotation")
     for key in given:
-        if key not in known:
-            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(known)}")
-    return contact(**given)
+        if key not in KEYS:
+            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(KEYS)}")
+    return contact_fields(**given)
+
+
+def _own(model: Model) -> list[Constraint]:
+    """A model's loops and couplings."""
+    tendons = {tendon.name: tendon for tendon in model.tendons}
+    return [
+        *map(_loop, model.loops),
+        *map(_coupled, model.couplings),
+        *[TendonLength(tendons[x.tendon], tendons.get(x.driver), x.coefficients) for x in model.tendon_couplings],
+    ]
 
 
 def _loop(loop: Loop) -> Constraint:

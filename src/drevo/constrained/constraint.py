@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -184,6 +184,7 @@ class Traced(OnLinks):
 
 
 MOST = 100_000  # values of one function
+ContactFields = tuple[str, Triple, int, Triple | None, RotationMatrix | None]
 KINDS = (
     *(Contact, PointOnPlane, PointToPoint, Weld, Distance, JointClosure, Gear, TendonLength, PoseTracking, Traced),
 )
@@ -202,11 +203,29 @@ def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, ro
     rows: 3, the point is held, or 6, the link's orientation too. anchor (world position) and rotation (world
     from link) are what stabilisation returns to; without them only the velocity is stabilised.
     """
-    who = f"contact of {_name('contact', 'link', link)!r}"
-    size = number(f"{who}: rows", rows, "3 (a point) or 6 (a foot)", lambda x: x in (3.0, 6.0))
+    return Contact(*contact_fields(link, point, rows, anchor, rotation))
+
+
+def contact_fields(
+    link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None
+) -> ContactFields:
+    """The same as the fields of a Contact, which are sooner made than it."""
+    try:
+        who, size = _foot_known(link, rows)
+    except TypeError:  # they are not looked up
+        who, size = _foot(link, rows)
     at = None if anchor is None else _checked(who, "anchor", values.vector, anchor)
     turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-    return Contact(link, _checked(who, "point", values.vector, point), int(size), at, turn)
+    return link, _checked(who, "point", values.vector, point), size, at, turn
+
+
+def _foot(link: str, rows: int) -> tuple[str, int]:
+    """What sentences call a contact, and its rows."""
+    who = f"contact of {_name('contact', 'link', link)!r}"
+    return who, int(number(f"{who}: rows", rows, "3 (a point) or 6 (a foot)", lambda x: x in (3.0, 6.0)))
+
+
+_foot_known: Callable[..., tuple[str, int]] = lru_cache(typed=True)(_foot)
 
 
 def point_on_plane(
@@ -378,8 +397,12 @@ def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> t
 
 def list_given(what: str, given: Any, one: str) -> list[Any]:
     """The members of a list, None for an empty one, a single member for a list of it; else refused."""
-    if given is None or isinstance(given, (Mapping, *KINDS)):
-        return [] if given is None else [given]
+    if given is None:
+        return []
+    if type(given) is list or type(given) is tuple:  # nearly always so
+        return list(given)
+    if isinstance(given, (Mapping, *KINDS)):
+        return [given]
     if not isinstance(given, (str, bytes)):
         with suppress(TypeError, NotImplementedError):  # a memoryview of several axes does not iterate
             return list(np.asarray(given) if isinstance(given, memoryview) else given)

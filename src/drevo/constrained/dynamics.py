@@ -10,7 +10,9 @@ Kalaba: a and Gamma^T N are unique for any set, N has the least norm.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -32,13 +34,12 @@ from .checks import (
     newton_on_constraints,
     refuse_contradictions,
     refuse_lost,
-    square,
 )
 from .constraint import Constraint
 from .passive import acting_in
 from .prepared import NOW, PreparedSet, SolvedMotion, prepared_set
 from .prepared import Contacts as Contacts
-from .recall import recalled, remember
+from .recall import called, recalled
 from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
 from .results import RowSizes
@@ -73,31 +74,34 @@ def constrained_dynamics(
     least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
-    given, (x, v, tau, time) = asked_state(
-        robot, "constrained_dynamics", contacts, constraints, q=q, v=v, tau=tau, t=t
-    )
-    refuse_gimbal_lock(robot.model, x)
-    tau = tau + acting_in(robot, x, v, flag("constrained_dynamics: passive", passive))
+    name = "constrained_dynamics"
+    given = asked_set(robot, name, contacts, constraints)
     gains = None if stabilise is None else feedback(stabilise, given.size)
-    try:
-        if given.kernels is not None:
+    if f_ext is None and (now := moment(t)) is not None and given.form.plain and type(passive) is bool:
+        acting = passive and given.form.acts
+        if gains is None or not acting:
+            solver, behind = _solver(given, gains, acting)
+            what = (contacts, constraints, f_ext, t, stabilise, passive) if t is START else None
+            found = called(name, given, (q, v, tau), [solver], (now, *behind), what, (given, now))
+            if found is not None:
+                return ConstrainedMotion.found(given, found, now)
+    x, v, tau, time = state(robot.model, name, q=q, v=v, tau=tau, t=t)
+    refuse_gimbal_lock(robot.model, x)
+    tau = tau + acting_in(robot, x, v, flag(f"{name}: passive", passive))
+    with suppress(NumericsError):  # which is said below
+        if given.form.compiled:
             times, (solver, behind) = time[..., None], _solver(given, gains)
             found = solver(x, v, _loaded(robot, x, v, tau, f_ext), times, *behind)
-            if t is START and f_ext is None and passive is False and given.plain:
-                what = contacts, constraints, f_ext, t, stabilise, passive
-                remember(robot, "constrained_dynamics", what, (given, NOW), [solver], (NOW, *behind))
             return ConstrainedMotion.found(given, found, times)
-    except NumericsError:
-        pass
     return accelerations(robot, x, v, tau, _terms(robot, given.found, time), given.names, f_ext, gains)
 
 
-def asked_state(
-    robot: Dynamics, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None, **given: ArrayLike
-) -> tuple[PreparedSet, list[Array]]:
-    """The set of constraints and the arrays of a call, checked."""
+def asked_set(
+    robot: Dynamics, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None
+) -> PreparedSet:
+    """The set of constraints of a call, checked."""
     expect_robot(robot, who)
-    return prepared_set(robot, contacts, constraints), state(robot.model, who, **given)
+    return prepared_set(robot, contacts, constraints)
 
 
 def _terms(robot: Dynamics, found: tuple[Constraint, ...], t: Array, held: Array | None = None) -> TermsAt:
@@ -105,15 +109,20 @@ def _terms(robot: Dynamics, found: tuple[Constraint, ...], t: Array, held: Array
     return partial(constraint_terms, robot, found, t=t, held=held)
 
 
-def _solver(s: PreparedSet, gains: tuple[Array, Array] | None) -> tuple[Callable[..., SolvedMotion], list[Array]]:
+def moment(t: ArrayLike) -> Array | None:
+    """The time as kernels take it, where that is one number as it should be."""
+    return NOW if t is START else np.array((t,)) if type(t) is float and isfinite(t) else None
+
+
+def _solver(
+    s: PreparedSet, gains: tuple[Array, Array] | None, acting: bool = False
+) -> tuple[Callable[..., SolvedMotion], Sequence[Array]]:
     """A kernel, and what it is given behind the time."""
-    assert s.kernels is not None
     if gains is None:
-        return s.motion, s.numbers
-    matrices = any(g.ndim == 2 for g in gains)
-    flat = [np.ascontiguousarray(square(g, s.size).ravel()) if matrices else np.full(s.size, g) for g in gains]
-    fed = s.kernels.fed("matrices" if matrices else "rows")
-    return fed.fast or fed, [*s.numbers, *flat]
+        return s.form.fed("passive") if acting else s.form.motion, s.numbers
+    if gains[0].ndim == 1:
+        return s.form.fed("rows"), [*s.numbers, *gains]
+    return s.form.fed("matrices"), [*s.numbers, *map(np.ravel, gains)]
 
 
 def _loaded(robot: Dynamics, q: Array, v: Array, tau: Array, f_ext: Mapping[str, ArrayLike] | None) -> Array:
@@ -168,21 +177,21 @@ def impact(
     restitution: from 0, the rows stay together, to 1, they part as fast as they met. Raises InputError,
     NumericsError where rows ask for rates that no motion has.
     """
-    given, (x, v, time) = asked_state(robot, "impact", contacts, constraints, q=q, v=v, t=t)
+    given = asked_set(robot, "impact", contacts, constraints)
     rule = "a number from 0, the rows stay together, to 1, no energy is lost"
     e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
+    behind = *given.numbers, np.array([e])
+    if t is START and given.form.plain:
+        what = contacts, constraints, restitution, t
+        found = called("impact", given, (q, v), [given.form.impact], (NOW, *behind), what, (given, NOW))
+        if found is not None:
+            return Impact.found(given, found, NOW)
+    x, v, time = state(robot.model, "impact", q=q, v=v, t=t)
     refuse_gimbal_lock(robot.model, x)
-    times = time[..., None]
-    try:
-        if given.kernels is not None:
-            behind = *given.numbers, np.array([e])
-            found = given.impact(x, v, times, *behind)
-            if t is START and given.plain:
-                what = contacts, constraints, restitution, t
-                remember(robot, "impact", what, (given, NOW), [given.impact], (NOW, *behind))
-            return Impact.found(given, found, times)
-    except NumericsError:
-        pass
+    with suppress(NumericsError):  # which is said below
+        if given.form.compiled:
+            times = time[..., None]
+            return Impact.found(given, given.form.impact(x, v, times, *behind), times)
     terms = _terms(robot, given.found, time)
     c = terms(x, v)
     explicit = c.rate - matvec(c.jacobian, v)  # f_t
@@ -208,7 +217,8 @@ def hold(
     Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where the steps do not close.
     """
-    given, (x, v, time) = asked_state(robot, "hold", contacts, constraints, q=q, v=v, t=t)
+    given = asked_set(robot, "hold", contacts, constraints)
+    x, v, time = state(robot.model, "hold", q=q, v=v, t=t)
     terms = _terms(robot, given.found, time, held_at(robot, given.found, x))
     return project_state(robot, x, v, terms, given.names, *limits("hold", tolerance, steps))
 
@@ -250,7 +260,8 @@ def assemble(
     falls; where that gets stuck, again from around q, further and further. Contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where none closes.
     """
-    given, (x, time) = asked_state(robot, "assemble", contacts, constraints, q=q, t=t)
+    given = asked_set(robot, "assemble", contacts, constraints)
+    x, time = state(robot.model, "assemble", q=q, t=t)
     if time.ndim:
         raise InputError(f"assemble: t has shape {time.shape}; it must be one number")
     free = ~driven_rates(robot.model, keep, "keep")

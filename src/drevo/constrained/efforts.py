@@ -217,9 +217,9 @@ def efforts_program(model: Model, pattern: tuple[Constraint, ...], driven: tuple
 
 def efforts_function(s: PreparedSet, driven: Array) -> Function | None:
     """Of (q, v, a, t, *numbers); None where there is none."""
-    if not s.plain or not s.found or s.kernels is None:
+    if not s.form.plain or not s.size:
         return None
-    pattern, which = s.kernels.pattern, tuple(driven.tolist())
+    pattern, which = s.form.pattern, tuple(driven.tolist())
     make = partial(efforts_program, s.robot.model, pattern, which)
     asked = ("constrained_inverse_dynamics", pattern, which)
     lasting = all(map(is_lasting, pattern))

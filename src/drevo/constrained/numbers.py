@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,10 @@ from ..mechanics.algorithms.constraints import orientation
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
 from ..model.description import Model
-from .constraint import Constraint, Contact, Weld
+from .constraint import Constraint, Contact, ContactFields, Weld
 
 Array = np.ndarray[Any, Any]
+RECENT = 8  # sets of a form that are known again, and orientations
 NOT_NUMBERS = (
     "link", "link_a", "link_b", "joint_a", "joint_b", "kind", "axis_a", "axis_b", "size", "f", "program", "tendon",
     "driver",
@@ -33,23 +34,36 @@ class Numbered(NamedTuple):
     numbers: list[Scalar]
 
     @staticmethod
-    def of(found: Iterable[Constraint]) -> Numbered:
+    def of(found: Iterable[Constraint | ContactFields]) -> Numbered:
         numbers: list[Scalar] = []
         signature = []
         for c in found:
-            kind: Any = type(c)
-            plain, numeric = _parts(kind)
-            signature.append((type(c), plain(c), *[_taken(x, numbers) for x in numeric(c)]))
+            own: Any = type(c)
+            kind, plain, numeric = _parts(own)
+            shape = [kind, plain(c)]
+            for x in numeric(c):
+                if x is None:
+                    shape.append(None)
+                elif type(x) is tuple and x and type(x[0]) is float:  # nearly always so
+                    shape.append(len(x))
+                    numbers += x
+                else:
+                    shape.append(_taken(x, numbers))
+            signature.append(tuple(shape))
         return Numbered(tuple(signature), numbers)
 
 
 @lru_cache
-def _parts(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """What gives the fields of a kind of constraint that are no numbers, and those that are."""
-    names = [f.name for f in fields(kind)]
-    plain = [n for n in names if n in NOT_NUMBERS]
-    numeric = attrgetter(*_numeric(kind), "size", "size")  # of one name it would give no tuple
-    return attrgetter(*plain), lambda c: numeric(c)[:-2]
+def _parts(kind: Any) -> tuple[type, Callable[[Any], Any], Callable[[Any], Any]]:
+    """A kind of constraint, and what gives its fields that are no numbers, and those that are."""
+    own = Contact if kind is tuple else kind
+    names = [f.name for f in fields(own)]
+    plain, numeric = [n for n in names if n in NOT_NUMBERS], _numeric(own)
+    if kind is tuple:
+        return own, itemgetter(*map(names.index, plain)), itemgetter(*map(names.index, numeric))
+    if len(numeric) > 1:  # of one name attrgetter gives no tuple
+        return own, attrgetter(*plain), attrgetter(*numeric)
+    return own, attrgetter(*plain), lambda c: tuple([getattr(c, n) for n in numeric])
 
 
 @lru_cache
@@ -133,16 +147,20 @@ def with_places(found: Sequence[Constraint], held: Array) -> tuple[tuple[Constra
     return anchored(found, [0.0] * held.shape[-1]), out
 
 
-def settled(model: Model, found: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """The set with the orientations that welds take from a configuration."""
-    if not any(isinstance(c, Weld) and c.at is not None for c in found):
-        return tuple(found)
-    tree = build_tree(model)
+def settled(
+    model: Model, found: Sequence[Constraint], known: dict[Any, Any] | None = None
+) -> tuple[Constraint, ...]:
+    """The set with the orientations that welds take from a configuration. known: such ones, which are kept."""
+    kept: dict[Any, Any] = {} if known is None else known
 
     def turned(c: Constraint) -> Constraint:
         if not isinstance(c, Weld) or c.at is None:
             return c
-        R = orientation(tree, c.at, c.link_a, c.link_b)
-        return replace(c, rotation=tuple(tuple(map(float, row)) for row in R), at=None)  # type: ignore[arg-type]
+        which = c.at, c.link_a, c.link_b
+        R = kept.get(which) or tuple(tuple(map(float, row)) for row in orientation(build_tree(model), *which))
+        if len(kept) >= RECENT:
+            kept.clear()
+        kept[which] = R
+        return replace(c, rotation=R, at=None)
 
     return tuple(map(turned, found))

@@ -1,44 +1,69 @@
-"""Sets of constraints made ready for a robot: checked once, taken apart, with the functions of their form."""
+"""Sets of constraints made ready for a robot: taken apart into a form, checked once, which has the functions, and
+numbers, checked each time, so that a set with other numbers costs little more than the reading of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function
 from ..codegen.runtime.memo import memoised
-from ..codegen.runtime.recall import equal
 from ..compiler.request import requested
 from ..compiler.rolled import is_large
+from ..mechanics.acting import has_passive
 from ..mechanics.trunk import trunk_pitch
 from ..model.dynamics import Array, Dynamics, of_model
 from . import kernels
-from .collection import collect, is_lasting, labels
-from .constraint import Constraint, Contact
+from .collection import gathered, is_lasting, labels, made
+from .constraint import Constraint, Contact, ContactFields
 from .large import by_loops
-from .numbers import Numbered, pattern_of, settled
-from .recall import NOTHING, copy_of
+from .numbers import RECENT, Numbered, pattern_of, settled
 from .terms import ConstraintTerms, constraint_function
 
 SolvedMotion = tuple[Array, Array]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
-RECENT = 8  # sets of a robot that are known again
+T = TypeVar("T")
 BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
+PLAIN = type(None), bool, str, tuple, list
 NOW = np.zeros(1)  # the time, unless it is told
 NOW.setflags(write=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Kernels:
-    """The functions of all sets of a form, each made at its first use."""
+class SetForm:
+    """What sets of constraints of a robot share that differ in numbers only: rows, functions made at first use.
 
-    robot: Dynamics
-    pattern: tuple[Constraint, ...]
+    compiled: there are such functions; plain: they take calls as they come. acts: something acts in the joints.
+    """
+
+    def __init__(self, robot: Dynamics, found: tuple[Constraint, ...]) -> None:
+        self.robot, there = robot, settled(robot.model, found)
+        self.pattern, self.turned = pattern_of(there), there != found
+        self.names, self.size = labels(found), sum(c.size for c in found)
+        small = not is_large(robot.model) and not by_loops(robot, found) and robot.nv * self.size**2 <= BROAD
+        self.compiled = small and of_model(robot)
+        self.plain = self.compiled and trunk_pitch(robot.model) is None
+        self.acts = has_passive(robot.model)
+        self.turns: dict[Any, Any] = {}
+        self.recent: dict[tuple[float, ...], PreparedSet] = {}
+        self.known: dict[Any, Any] = {}
+
+    def once(self, names: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """What `make` gives for names, lists of them and flags; made once where they are of Python's own types."""
+        if not all(type(x) in PLAIN for x in names):
+            return make()
+        key = tuple([tuple(x) if type(x) is list else x for x in names])
+        try:
+            found: T | None = self.known.get(key)
+        except TypeError:  # a list holds more than names
+            return make()
+        if found is None:
+            found = self.known[key] = make()
+        return found
 
     def _requested(self, name: str, program: Callable[..., Program], *how: str) -> Function:
         lasting = all(map(is_lasting, self.pattern))
@@ -50,70 +75,57 @@ class Kernels:
         return constraint_function(self.robot, self.pattern)
 
     @cached_property
-    def motion(self) -> Function:
-        return self._requested("constrained_dynamics", kernels.accelerations_program)
-
-    @cached_property
-    def impact(self) -> Function:
-        return self._requested("impact", kernels.impact_program)
-
-    def fed(self, how: str) -> Function:
-        """SolvedMotion with gains of a feedback, "rows" or "matrices", or with "passive" forces of the joints."""
-        name = "constrained_dynamics"
-        return memoised(self, (name, how), lambda: self._requested(name, kernels.accelerations_program, how))
-
-
-class PreparedSet:
-    """Constraints of a robot. numbers: what follows the time in calls of their kernels, if there are any.
-
-    plain: its kernels take calls as they come. contacts, constraints: copies of what was given.
-    """
-
-    def __init__(self, robot: Dynamics, found: tuple[Constraint, ...]) -> None:
-        self.robot, self.found = robot, found
-        self.nq, self.nv, self.size = robot.nq, robot.nv, sum(c.size for c in found)
-        apart = Numbered.of(settled(robot.model, found))
-        self.numbers = [np.array(apart.numbers, float)] if apart.numbers else []
-        self.kernels: Kernels | None = None
-        small = not is_large(robot.model) and not by_loops(robot, found) and self.nv * self.size**2 <= BROAD
-        if small and of_model(robot):
-            self.kernels = memoised(robot, ("kernels", apart.signature), self._kernels)
-        self.plain = self.kernels is not None and trunk_pitch(robot.model) is None
-        self.contacts: Any = NOTHING
-        self.constraints: Any = NOTHING
-
-    def _kernels(self) -> Kernels:
-        return Kernels(self.robot, pattern_of(settled(self.robot.model, self.found)))
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Of the rows."""
-        return labels(self.found)
-
-    @cached_property
     def motion(self) -> Callable[..., SolvedMotion]:
         """Accelerations of (q, v, tau, t, *numbers): a and [N, rank, q, v]."""
-        assert self.kernels is not None
-        return self.kernels.motion.fast or self.kernels.motion
+        f = self._requested("constrained_dynamics", kernels.accelerations_program)
+        return f.fast or f
 
     @cached_property
     def impact(self) -> Callable[..., SolvedMotion]:
         """Velocities of (q, v, t, *numbers, restitution): v and [impulses, rank, q, v]."""
-        assert self.kernels is not None
-        return self.kernels.impact.fast or self.kernels.impact
+        f = self._requested("impact", kernels.impact_program)
+        return f.fast or f
+
+    def fed(self, how: str) -> Callable[..., SolvedMotion]:
+        """`motion` with gains of a feedback, "rows" or "matrices", or with "passive" forces of the joints."""
+        name = "constrained_dynamics"
+        f = memoised(self, (name, how), lambda: self._requested(name, kernels.accelerations_program, how))
+        return f.fast or f
+
+
+class PreparedSet:
+    """Constraints of a robot. numbers: what follows the time in calls of the functions of their form, if there are
+    any; again: it was asked for before.
+    """
+
+    def __init__(
+        self, form: SetForm, parts: Sequence[Constraint | ContactFields], numbers: Sequence[float]
+    ) -> None:
+        self.form, self._parts, self.robot, self.size = form, parts, form.robot, form.size
+        self.numbers = [np.array(numbers, float)] if numbers else []
+        self.again = False
+
+    @cached_property
+    def found(self) -> tuple[Constraint, ...]:
+        return tuple([Contact(*c) if isinstance(c, tuple) else c for c in self._parts])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the rows."""
+        return self.form.names
 
     def state_in(self, held: Array) -> tuple[Array, Array]:
         """q and v of what a kernel gave."""
-        first = self.size + 1
-        return held[..., first : first + self.nq], held[..., first + self.nq :]
+        q, v = self.size + 1, self.size + 1 + self.robot.nq
+        return held[..., q:v], held[..., v:]
 
     def terms(self, q: Array, v: Array, t: Array) -> ConstraintTerms:
         """f, f', Gamma and gamma; t (1,) or (..., 1)."""
-        if not self.found or self.kernels is None:
+        if not self.size or not self.form.compiled:
             lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
             none = np.zeros((*lead, 0))
-            return ConstraintTerms(none, none, np.zeros((*lead, 0, self.nv)), none)
-        return ConstraintTerms(*self.kernels.terms(q, v, t, *(self.numbers or [np.zeros(0)])))
+            return ConstraintTerms(none, none, np.zeros((*lead, 0, self.robot.nv)), none)
+        return ConstraintTerms(*self.form.terms(q, v, t, *(self.numbers or [np.zeros(0)])))
 
 
 # -- what was asked before ----------------------------------------------------------------------------------
@@ -121,12 +133,19 @@ class PreparedSet:
 
 def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSet:
     """The set of a call, checked; the same one where equal arguments were given lately. Raises InputError."""
-    recent = memoised(robot, ("recent sets",), list[PreparedSet])
-    found = next((s for s in recent if equal(s.contacts, contacts) and equal(s.constraints, constraints)), None)
-    if found is None:
-        copies = copy_of(contacts), copy_of(constraints)  # before anything takes their members
-        found = PreparedSet(robot, collect(robot.model, contacts, constraints))
-        found.contacts, found.constraints = copies
-        recent.insert(0, found)
-        del recent[RECENT:]
+    parts = gathered(robot.model, contacts, constraints)
+    apart = Numbered.of(parts)
+    form: SetForm = memoised(robot, ("form", apart.signature), lambda: SetForm(robot, made(robot.model, parts)))
+    which = tuple(apart.numbers)
+    found = form.recent.get(which)
+    if found is not None:
+        found.again = True
+        return found
+    numbers: Sequence[float] = which
+    if form.turned:  # `at` is checked anew
+        numbers = Numbered.of(settled(robot.model, made(robot.model, parts), form.turns)).numbers
+    found = PreparedSet(form, parts, numbers)
+    if len(form.recent) >= RECENT:
+        form.recent.clear()
+    form.recent[which] = found
     return found

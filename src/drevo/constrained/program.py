@@ -83,8 +83,7 @@ class Constrained:
             given = feedback(stabilise, size)
             if any(g.ndim == 2 for g in given):
                 raise InputError(f"{NAME}: stabilise takes numbers here, or one for each row, no matrix")
-            g1, g0 = (tuple(np.broadcast_to(g, (size,)).tolist()) for g in given)
-            gains = g1, g0
+            gains = tuple(given[0].tolist()), tuple(given[1].tolist())
         kept = _independent(robot, found, contacts, constraints, at)
         return Constrained(robot.model, found, kept, gains, flag(f"{NAME}: passive", passive))
 

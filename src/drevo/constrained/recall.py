@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from operator import is_
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ..codegen.runtime.memo import memoised
-from ..codegen.runtime.recall import KnownCalls, Recalled, equal
+from ..codegen.runtime.recall import KnownCalls, Recalled
+from ..errors import DrevoError
 from ..io.asked import asked
 from .constraint import KINDS
+from .prepared import PreparedSet
 
-NOTHING = float("nan")  # equals nothing
 _MADE: dict[str, Recalled] = {}
 F = TypeVar("F", bound=Callable[..., Any])
 Found = TypeVar("Found")
@@ -54,17 +56,33 @@ def as_method(robot: Any, function: Callable[Concatenate[Any, P], Found]) -> Cal
     return method
 
 
-def remember(
-    robot: Any, name: str, asked: tuple[Any, ...], told: tuple[Any, ...], kernels: Any, behind: Any
-) -> None:
-    """So that the next such call is known; not where something that was asked may change unseen."""
-    copy = copy_of(asked)
-    if equal(copy, asked):
-        known_calls(robot, name).remember(copy, asked, told, kernels, behind)
+def called(
+    name: str,
+    given: PreparedSet,
+    arrays: tuple[Any, ...],
+    kernels: Sequence[Callable[..., Any]],
+    behind: Sequence[Any],
+    asked: tuple[Any, ...] | None,
+    told: tuple[Any, ...],
+) -> Any:
+    """What kernels find for arrays as they come, one from the results of the other; None where they refuse, which
+    is said elsewhere. A call with a set that comes again is remembered, where it is told what was asked for: the
+    next one is known."""
+    first, *others = kernels
+    try:
+        found = first(*arrays, *behind)
+        for f in others:
+            found = f(*found, arrays[-1], *behind)
+    except (ValueError, DrevoError):
+        return None
+    if given.again and asked is not None:
+        with suppress(TypeError):  # something that was asked may change unseen
+            known_calls(given.robot, name).remember(copy_of(asked), asked, told, kernels, behind)
+    return found
 
 
 def copy_of(x: Any) -> Any:
-    """A copy that nobody else can change; of what may change unseen, something that equals nothing."""
+    """A copy that nobody else can change; TypeError for what may change unseen."""
     if x is None or isinstance(x, (str, int, float, *KINDS)):
         return x
     if type(x) in (tuple, list):
@@ -73,4 +91,4 @@ def copy_of(x: Any) -> Any:
         return x if same else type(x)(copies)
     if type(x) is dict:
         return {k: copy_of(y) for k, y in x.items()}
-    return NOTHING
+    raise TypeError(type(x))

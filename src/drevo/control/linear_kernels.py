@@ -202,16 +202,12 @@ class LinearKernels:
 
     @property
     def motion(self) -> Callable[..., SolvedMotion]:
-        assert self.given.kernels is not None
-        if not self.acts:
-            return self.given.motion
-        f = self.given.kernels.fed("passive")
-        return f.fast or f
+        form = self.given.form
+        return form.fed("passive") if self.acts else form.motion
 
     @cached_property
     def held(self) -> Callable[..., Array]:
-        assert self.given.kernels is not None
-        return self._made("linearise held", held_program, self.given.kernels.pattern)
+        return self._made("linearise held", held_program, self.given.form.pattern)
 
     @cached_property
     def possible(self) -> bool:
@@ -227,6 +223,11 @@ class LinearKernels:
             return True
         _, held = self.motion(q, v, tau, time, *given.numbers)
         return bool(np.all(held[..., given.size] == given.size)) and self.possible
+
+    @property
+    def tried(self) -> bool:
+        """Whether there are such functions, as is known after their first use."""
+        return not self.given.size or bool(self.__dict__.get("possible"))
 
     @property
     def in_turn(self) -> list[Callable[..., Any]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
@@ -25,11 +25,10 @@ from ..compiler.compile import compile
 from ..compiler.compile_cost import require_linearisable
 from ..compiler.rolled import is_large
 from ..constrained.checks import CONSISTENT, driven_rates, feedback, square
-from ..constrained.collection import labels
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import START, ConstrainedMotion, Contacts, constrained_dynamics
-from ..constrained.prepared import NOW, PreparedSet, prepared_set
-from ..constrained.recall import recalled, remember
+from ..constrained.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
+from ..constrained.prepared import NOW, PreparedSet
+from ..constrained.recall import called, recalled
 from ..constrained.solve import RANK
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, flag, leading
@@ -37,7 +36,6 @@ from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.passive import passive_slopes, passive_tree
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from ..model.regularity import require_masses
 from .linear_kernels import LinearKernels, carried, constraint_derivatives
 from .linearisation import Linearisation as Linearisation
@@ -80,19 +78,25 @@ def linearise(
     (of a link's origin, linear first, world axes). Raises InputError; NumericsError at a dead point, where the
     constraints lose rank.
     """
-    expect_robot(robot, "linearise")
+    given = asked_set(robot, "linearise", contacts, constraints)
+    if plain := f_ext is None and stabilise is None:
+        usual = given.form.once((actuated, passive, outputs), partial(_problem, given, actuated, passive, outputs))
+        problem = usual.under(given)
+    else:
+        problem = _problem(given, actuated, passive, outputs, f_ext, stabilise)
+    kernels = problem.kernels
+    if t is START and plain and kernels is not None and kernels.tried:
+        asked = constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
+        behind, told = kernels.behind(given), (problem, NOW)
+        found = called("linearise", given, (q, v, tau), kernels.in_turn, behind, asked, told)
+        if found is not None:
+            return Linearisation.later(problem, found, NOW)
     x, u, force, time = _state(robot, q, v, tau, t)
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
-    given = prepared_set(robot, contacts, constraints)
-    problem = _problem(robot, given, actuated, passive, f_ext, stabilise, outputs)
-    kernels = problem.kernels(given)
     if kernels is not None and 0 not in lead:
         with suppress(NumericsError):  # which is said below
             if kernels.certain(given, x, u, force, time[..., None]):
                 numbers = kernels.found(given, x, u, force, time[..., None])
-                if t is START and f_ext is None and stabilise is None:
-                    asked = constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
-                    remember(robot, "linearise", asked, (problem, NOW), kernels.in_turn, kernels.behind(given))
                 return Linearisation.later(problem, numbers, time)
     if not lead:
         return problem.at(x, u, force, time)
@@ -101,15 +105,17 @@ def linearise(
 
 
 def _problem(
-    robot: Dynamics, given: PreparedSet, actuated: Any, passive: bool, f_ext: Any, stabilise: Any, outputs: Any
+    given: PreparedSet, actuated: Any, passive: bool, outputs: Any, f_ext: Any = None, stabilise: Any = None
 ) -> Problem:
     """What is linearised, checked."""
-    pushed, wrenches = external_wrenches(robot.model, "linearise", f_ext)
-    require_masses(robot.model, "linearise")
-    require_linearisable(robot.model, [link for c in (*given.found, *pushed) for link in c.links])
-    driven, acts = driven_rates(robot.model, actuated), flag("linearise: passive", passive)
-    gains, seen = _feedback(stabilise, given.size), Outputs.of(robot.model, outputs, labels(given.found))
-    return Problem(robot, given.found, pushed, wrenches, driven, acts, gains, seen)
+    model = given.robot.model
+    pushed, wrenches = external_wrenches(model, "linearise", f_ext)
+    require_masses(model, "linearise")
+    require_linearisable(model, [link for c in (*given.found, *pushed) for link in c.links])
+    driven, acts = driven_rates(model, actuated), flag("linearise: passive", passive)
+    driven.setflags(write=False)  # it is that of many models
+    gains, seen = _feedback(stabilise, given.size), Outputs.of(model, outputs, given.names)
+    return Problem(given, pushed, wrenches, driven, acts, gains, seen)
 
 
 def _state(robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: ArrayLike) -> tuple[Array, ...]:
@@ -122,8 +128,7 @@ class Problem:
     """What is linearised beside the state. pushed, wrenches: where f_ext acts, as contacts whose reactions it is;
     feedback: the gains (gamma1, gamma0) of the constraints as matrices."""
 
-    robot: Dynamics
-    found: tuple[Constraint, ...]
+    given: PreparedSet
     pushed: tuple[Constraint, ...]
     wrenches: dict[str, Array]
     driven: Array
@@ -131,23 +136,34 @@ class Problem:
     feedback: tuple[Array, Array] | None
     outputs: Outputs
 
-    def kernels(self, given: PreparedSet) -> LinearKernels | None:
+    def under(self, given: PreparedSet) -> Problem:
+        """The same of another set of the form: what is known of this one is of all."""
+        known = {"kernels": self.kernels, "layout": self.layout, "names": self.names}
+        made = object.__new__(Problem)
+        made.__dict__.update(self.__dict__, given=given, **known)
+        return made
+
+    @property
+    def robot(self) -> Dynamics:
+        return self.given.robot
+
+    @property
+    def found(self) -> tuple[Constraint, ...]:
+        return self.given.found
+
+    @cached_property
+    def kernels(self) -> LinearKernels | None:
         """What computes the models of all states, if anything does."""
-        if self.pushed or self.feedback is not None or not given.plain:
+        if self.pushed or self.feedback is not None or not self.given.form.plain:
             return None
-        key = (
-            "linear kernels",
-            given.kernels,
-            self.driven.tobytes(),
-            self.passive,
-        )  # of the form, not its numbers
-        return memoised(self.robot, key, lambda: LinearKernels.of(given, self.driven, self.passive))
+        key = ("linear kernels", self.given.form, self.driven.tobytes(), self.passive)
+        return memoised(self.robot, key, lambda: LinearKernels.of(self.given, self.driven, self.passive))
 
     @cached_property
     def layout(self) -> dict[str, tuple[int, int, tuple[int, ...], slice]]:
         """Where arrays stand in what kernels give: from where to where, as arrays of which shape, in which columns
         of these."""
-        n, m, k = self.robot.nv, sum(c.size for c in self.found), int(self.driven.sum())
+        n, m, k = self.robot.nv, self.given.size, int(self.driven.sum())
         shapes = [(2 * n, 2 * n + k), (m, 2 * n + k), (n,), (m,), (self.robot.nq,), (n,), (n,)]
         state, drives, every = slice(2 * n), slice(2 * n, None), slice(None)
         parts = [{"A": state, "B": drives}, {"reactions_state": state, "reactions_input": drives}]
@@ -262,7 +278,7 @@ class StateNumbers(NamedTuple):
         if name in ("C", "D"):
             return self._outputs()
         if name == "rank":
-            rank = sum(c.size for c in p.found)
+            rank = p.given.size
             return {name: np.full(lead, rank) if lead else rank}
         fixed = {"robot": p.robot, "driven": p.driven, "dt": None, **p.names}
         return fixed if name in fixed else self._about_rows()
@@ -288,7 +304,7 @@ class StateNumbers(NamedTuple):
 
     def _about_rows(self) -> dict[str, Any]:
         p, lead = self.problem, self.numbers.shape[:-1]
-        if not p.found:
+        if not p.given.size:
             basis, ones = np.eye(2 * p.robot.nv), np.ones(lead)
             return {"basis": np.broadcast_to(basis, (*lead, *basis.shape)), "condition": ones if lead else 1.0,
                     "off": ""}  # fmt: skip

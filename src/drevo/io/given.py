@@ -16,6 +16,7 @@ from ..errors import DrevoError, InputError, NumericsError, shown
 Array = np.ndarray[Any, Any]
 ShapePattern = Sequence[Any]  # sizes; None fits any size, and `...` in front any leading dimensions
 FLOAT = np.dtype(float)
+EXACT = 2**53  # below it whole numbers are floats
 NORMAL = float(np.finfo(float).tiny)  # the least number of all digits
 
 
@@ -102,6 +103,8 @@ Fit = Callable[[float], bool]
 
 def number(what: str, x: Any, rule: str = "a finite number", fit: Fit = math.isfinite) -> float:
     """A real number that fits the rule; NumPy's scalars and arrays without dimensions are numbers too."""
+    if (type(x) is float or (type(x) is int and abs(x) < EXACT)) and fit(x):  # nearly always so
+        return float(x)
     try:
         found = numbers(what, x)
     except InputError:

@@ -37,10 +37,8 @@ def checked(error: type[DrevoError], who: str, what: str, check: Callable[[objec
 
 def scalar(value: object, bound: float = MAX_LENGTH) -> float:
     """A finite real number within the bound."""
-    if (
-        type(value) is float and -bound <= value <= bound < math.inf
-    ):  # nearly always so: the rest is for what is not
-        return value
+    if (type(value) is float or type(value) is int) and -bound <= value <= bound < math.inf:
+        return float(value)  # nearly always so: the rest is for what is not
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{shown(value)} is not a number")
     try:
@@ -61,6 +59,11 @@ def sequence(value: object, bound: float = MAX_LENGTH) -> tuple[float, ...]:
 
 def vector(value: object, bound: float = MAX_LENGTH) -> Vec3:
     """Three numbers."""
+    if (type(value) is tuple or type(value) is list) and len(value) == 3:  # nearly always so
+        x, y, z = value
+        plain = type(x) is type(y) is type(z) is float
+        if plain and abs(x) <= bound and abs(y) <= bound and abs(z) <= bound < math.inf:
+            return x, y, z
     parts = _parts(value, "a list of numbers")
     if len(parts) != 3:
         raise ValueError(f"{shown(value)} has {len(parts)} numbers, 3 needed")
@@ -96,15 +99,12 @@ def matrix(value: object, bound: float = MAX_LENGTH) -> Mat3:
 def rotation(value: object) -> Mat3:
     """A proper rotation matrix."""
     r = matrix(value)
-    for i in range(3):
-        for j in range(3):
-            dot = sum(x * y for x, y in zip(r[i], r[j], strict=True))
-            if abs(dot - (i == j)) > ROUNDING:
-                raise ValueError(
-                    f"{shown(value)} is not a rotation: its rows are not orthogonal and of length one"
-                )
-    (a, b, c), (d, e, f), (g, h, i_) = r
-    if a * (e * i_ - f * h) - b * (d * i_ - f * g) + c * (d * h - e * g) < 0.0:
+    (a, b, c), (d, e, f), (g, h, i) = r
+    lengths = a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, g * g + h * h + i * i - 1.0
+    angles = a * d + b * e + c * f, a * g + b * h + c * i, d * g + e * h + f * i
+    if max(map(abs, lengths + angles)) > ROUNDING:
+        raise ValueError(f"{shown(value)} is not a rotation: its rows are not orthogonal and of length one")
+    if a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) < 0.0:
         raise ValueError(f"{shown(value)} is a reflection (determinant -1), not a rotation")
     return r
 

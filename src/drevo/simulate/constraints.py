@@ -217,5 +217,4 @@ def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | Non
         raise InputError(
             f"stabilise: a motion takes a number, or one for each of the {len(names)} rows, no matrix"
         )
-    gamma1, gamma0 = (np.broadcast_to(g, (len(names),)) for g in gains)
-    return gamma1, gamma0
+    return gains

@@ -100,9 +100,9 @@ def refuse_redundant(phases: Sequence[tuple[int, PreparedSet]], q: Array, v: Arr
     for k, (_, given) in enumerate(phases):
         if not given.found:
             continue
-        if given.kernels is None:
+        if not given.form.compiled:
             raise InputError(f"{WHO}: phase {k} has {given.size} rows, which are too many to compile; give fewer")
-        _, held = given.motion(q, v, np.zeros(given.nv), np.zeros(1), *given.numbers)
+        _, held = given.form.motion(q, v, np.zeros_like(v), np.zeros(1), *given.numbers)
         rank, m = int(held[given.size]), given.size
         if rank < m:
             raise InputError(

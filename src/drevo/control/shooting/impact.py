@@ -18,15 +18,15 @@ class StruckKnot:
     """The impact of a set of constraints at one state."""
 
     def __init__(self, given: PreparedSet) -> None:
-        n, m, robot = given.nv, given.size, given.robot
+        n, m, robot = given.robot.nv, given.size, given.robot
         self.given, self.curved = given, derivatives_of_constraints(robot, given.found)
         self.system, self.sides = np.zeros((n + m, n + m)), np.zeros((n + m, 2 * n))
         self.twice, self.still = np.zeros((2, n)), np.zeros(n)
 
     def slopes(self, q: Array, v: Array, t: Array) -> tuple[Array, Array, Array]:
         """v+ and its derivatives by q (on the tangent space) and by v."""
-        given, n, robot = self.given, self.given.nv, self.given.robot
-        after, held = given.impact(q, v, t, *given.numbers, self.still[:1])
+        given, robot, n = self.given, self.given.robot, self.given.robot.nv
+        after, held = given.form.impact(q, v, t, *given.numbers, self.still[:1])
         hessian, _, _, rate = self.curved(q, after, self.still, held[: given.size], t)
         self.twice[0] = after - v  # with the weight, and below it the weight alone
         both, _, M = robot.inverse_dynamics_derivatives(q, self.still, self.twice)
