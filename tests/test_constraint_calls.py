@@ -11,13 +11,8 @@ import pytest
 
 import drevo
 from drevo.constrained import constrained_inverse_dynamics, constraint
-from drevo.constrained.dynamics import (
-    assemble,
-    constrained_dynamics,
-    constraint_terms,
-    hold,
-    impact,
-)
+from drevo.constrained.dynamics import assemble, constrained_dynamics, hold, impact
+from drevo.constrained.terms import constraint_terms
 from drevo.robot.face import Robot
 
 Array = Any

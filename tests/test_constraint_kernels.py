@@ -113,15 +113,15 @@ def test_rows_of_a_batch(biped: Robot) -> None:
             (slice(None, None, -1), slice(None), slice(2, None)),
         ):
             given = [rows(x, how, count) for x, how in zip((q, v, tau), hows)]
-            a, held = feet.motion(*given, time, *feet.numbers)
+            a, held = feet.form.motion(*given, time, *feet.numbers)
             assert all(np.array_equal(x, y) for x, y in zip(feet.state_in(held), given))
             for k in (0, count - 1):
-                one = feet.motion(*(x[k] for x in given), time, *feet.numbers)
+                one = feet.form.motion(*(x[k] for x in given), time, *feet.numbers)
                 assert np.array_equal(a[k], one[0]) and np.array_equal(held[k], one[1])
         given = [q[:count], np.broadcast_to(v[3], (count, biped.nv)), tau[:count]]
-        a, held = feet.motion(*given, time, *feet.numbers)
+        a, held = feet.form.motion(*given, time, *feet.numbers)
         assert all(np.array_equal(x, y) for x, y in zip(feet.state_in(held), given))
-        assert np.array_equal(a[count - 1], feet.motion(*(x[-1] for x in given), time, *feet.numbers)[0])
+        assert np.array_equal(a[count - 1], feet.form.motion(*(x[-1] for x in given), time, *feet.numbers)[0])
 
 
 @pytest.mark.parametrize("gains", [(np.full(6, 20.0), 100.0), (20.0 * np.eye(6), 100.0)])

@@ -16,12 +16,8 @@ from strategies import all_kinds, robot, seeds, state
 
 import drevo
 from drevo.constrained import collection, constrained_inverse_dynamics, constraint
-from drevo.constrained.dynamics import (
-    constrained_dynamics,
-    constraint_terms,
-    hold,
-    impact,
-)
+from drevo.constrained.dynamics import constrained_dynamics, hold, impact
+from drevo.constrained.terms import constraint_terms
 from drevo.mechanics.algorithms.constraints import Kinematics
 from drevo.mechanics.tree import build_tree
 from drevo.mechanics.trunk import refuse_gimbal_lock

@@ -144,7 +144,7 @@ def tip(pose: Any, q: Any, t: Any) -> list[Any]:
 
 
 def outputs(r: Robot, held: Any, q: Array, v: Array, t: Array) -> Array:
-    from drevo.constrained.dynamics import constraint_terms
+    from drevo.constrained.terms import constraint_terms
 
     c = constraint_terms(r, (held,), q, v, t)
     return np.concatenate([c.value, c.rate], -1)

@@ -19,9 +19,7 @@ from ..model.messages import did_you_mean, listed
 from .constraint import list_given
 from .functions import short
 from .solve import RankSplit, factor_of, matvec
-from .terms import ConstraintTerms
-
-TermsAt = Callable[[Array, Array], ConstraintTerms]  # q, v -> the terms there
+from .terms import ConstraintTerms, TermsAt
 
 CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
 CLOSE = 1e-9  # m or rad: a gap that counts as closed where dependent rows are compared

@@ -96,6 +96,11 @@ class Weld(OnLinks):
     at: tuple[float, ...] | None = None
     size: int = 6
 
+    @property
+    def turn(self) -> tuple[Any, str, str]:
+        """What decides its orientation, if a configuration does."""
+        return self.at, self.link_a, self.link_b
+
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         turn = None if self.rotation is None else Mat.of(self.rotation)
         if self.at is not None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -19,15 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.rolled import is_large
-from ..errors import InputError, NumericsError
+from ..errors import DrevoError, InputError, NumericsError
 from ..io.asked import asked
-from ..io.given import Array, flag, number
+from ..io.given import FLOAT, Array, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .checks import (
-    TermsAt,
     driven_rates,
     feedback,
     limits,
@@ -44,7 +42,7 @@ from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
 from .results import RowSizes
 from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec
-from .terms import constraint_terms, held_at
+from .terms import TermsAt, held_at, terms_at
 
 STRIDE = 0.5  # rad or m: the longest step of an assembly
 STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
@@ -77,14 +75,9 @@ def constrained_dynamics(
     name = "constrained_dynamics"
     given = asked_set(robot, name, contacts, constraints)
     gains = None if stabilise is None else feedback(stabilise, given.size)
-    if f_ext is None and (now := moment(t)) is not None and given.form.plain and type(passive) is bool:
-        acting = passive and given.form.acts
-        if gains is None or not acting:
-            solver, behind = _solver(given, gains, acting)
-            what = (contacts, constraints, f_ext, t, stabilise, passive) if t is START else None
-            found = called(name, given, (q, v, tau), [solver], (now, *behind), what, (given, now))
-            if found is not None:
-                return ConstrainedMotion.found(given, found, now)
+    what = (contacts, constraints, f_ext, t, stabilise, passive) if t is START and f_ext is None else None
+    if motion := _at_once(given, q, v, tau, f_ext, t, gains, passive, what):
+        return motion
     x, v, tau, time = state(robot.model, name, q=q, v=v, tau=tau, t=t)
     refuse_gimbal_lock(robot.model, x)
     tau = tau + acting_in(robot, x, v, flag(f"{name}: passive", passive))
@@ -93,7 +86,26 @@ def constrained_dynamics(
             times, (solver, behind) = time[..., None], _solver(given, gains)
             found = solver(x, v, _loaded(robot, x, v, tau, f_ext), times, *behind)
             return ConstrainedMotion.found(given, found, times)
-    return accelerations(robot, x, v, tau, _terms(robot, given.found, time), given.names, f_ext, gains)
+    return accelerations(robot, x, v, tau, terms_at(robot, given.found, time), given.names, f_ext, gains)
+
+
+def _at_once(
+    given: PreparedSet, q: Any, v: Any, tau: Any, f_ext: Any, t: Any, gains: Any, passive: Any, asked: Any
+) -> ConstrainedMotion | None:
+    """What compiled code finds for arguments as they come; None where it refuses them, or others are wanted."""
+    now, acting, robot = moment(t), passive is True and given.form.acts, given.robot
+    if now is None or type(passive) is not bool or not given.form.plain or (acting and gains is not None):
+        return None
+    if f_ext is not None:
+        try:
+            if type(tau) is not np.ndarray or tau.dtype != FLOAT or tau.shape[-1:] != (robot.nv,):
+                return None
+            tau = _loaded(robot, q, v, tau, f_ext)
+        except (ValueError, DrevoError):
+            return None
+    solver, behind = _solver(given, gains, acting)
+    found = called("constrained_dynamics", given, (q, v, tau), [solver], (now, *behind), asked, (given, now))
+    return None if found is None else ConstrainedMotion.found(given, found, now)
 
 
 def asked_set(
@@ -102,11 +114,6 @@ def asked_set(
     """The set of constraints of a call, checked."""
     expect_robot(robot, who)
     return prepared_set(robot, contacts, constraints)
-
-
-def _terms(robot: Dynamics, found: tuple[Constraint, ...], t: Array, held: Array | None = None) -> TermsAt:
-    """The terms of a set as a function of q and v."""
-    return partial(constraint_terms, robot, found, t=t, held=held)
 
 
 def moment(t: ArrayLike) -> Array | None:
@@ -192,7 +199,7 @@ def impact(
         if given.form.compiled:
             times = time[..., None]
             return Impact.found(given, given.form.impact(x, v, times, *behind), times)
-    terms = _terms(robot, given.found, time)
+    terms = terms_at(robot, given.found, time)
     c = terms(x, v)
     explicit = c.rate - matvec(c.jacobian, v)  # f_t
     split = RankSplit.of(factor_of(robot, x), c.jacobian)
@@ -219,7 +226,7 @@ def hold(
     """
     given = asked_set(robot, "hold", contacts, constraints)
     x, v, time = state(robot.model, "hold", q=q, v=v, t=t)
-    terms = _terms(robot, given.found, time, held_at(robot, given.found, x))
+    terms = terms_at(robot, given.found, time, held_at(robot, given.found, x))
     return project_state(robot, x, v, terms, given.names, *limits("hold", tolerance, steps))
 
 
@@ -268,7 +275,7 @@ def assemble(
     until = limits("assemble", tolerance, steps)
     done = []
     for row in x.reshape(-1, robot.nq):
-        terms = _terms(robot, given.found, time, held_at(robot, given.found, row))
+        terms = terms_at(robot, given.found, time, held_at(robot, given.found, row))
         closed, off = _assembled(robot, given.names, terms, row, free, *until)
         if off:
             raise NumericsError(

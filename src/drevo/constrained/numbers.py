@@ -147,20 +147,17 @@ def with_places(found: Sequence[Constraint], held: Array) -> tuple[tuple[Constra
     return anchored(found, [0.0] * held.shape[-1]), out
 
 
-def settled(
-    model: Model, found: Sequence[Constraint], known: dict[Any, Any] | None = None
-) -> tuple[Constraint, ...]:
+def settled(model: Model, found: Sequence[Any], known: dict[Any, Any] | None = None) -> tuple[Constraint, ...]:
     """The set with the orientations that welds take from a configuration. known: such ones, which are kept."""
     kept: dict[Any, Any] = {} if known is None else known
 
     def turned(c: Constraint) -> Constraint:
         if not isinstance(c, Weld) or c.at is None:
             return c
-        which = c.at, c.link_a, c.link_b
-        R = kept.get(which) or tuple(tuple(map(float, row)) for row in orientation(build_tree(model), *which))
+        R = kept.get(c.turn) or tuple(tuple(map(float, row)) for row in orientation(build_tree(model), *c.turn))
         if len(kept) >= RECENT:
             kept.clear()
-        kept[which] = R
+        kept[c.turn] = R
         return replace(c, rotation=R, at=None)
 
     return tuple(map(turned, found))

@@ -20,7 +20,7 @@ from ..mechanics.trunk import trunk_pitch
 from ..model.dynamics import Array, Dynamics, of_model
 from . import kernels
 from .collection import gathered, is_lasting, labels, made
-from .constraint import Constraint, Contact, ContactFields
+from .constraint import Constraint, Contact, ContactFields, Weld
 from .large import by_loops
 from .numbers import RECENT, Numbered, pattern_of, settled
 from .terms import ConstraintTerms, constraint_function
@@ -142,8 +142,10 @@ def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSe
         found.again = True
         return found
     numbers: Sequence[float] = which
-    if form.turned:  # `at` is checked anew
-        numbers = Numbered.of(settled(robot.model, made(robot.model, parts), form.turns)).numbers
+    if form.turned:
+        unseen = any(isinstance(c, Weld) and c.at and c.turn not in form.turns for c in parts)
+        there = settled(robot.model, made(robot.model, parts) if unseen else parts, form.turns)  # `at` is checked
+        numbers = Numbered.of(there).numbers
     found = PreparedSet(form, parts, numbers)
     if len(form.recent) >= RECENT:
         form.recent.clear()

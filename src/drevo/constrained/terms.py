@@ -50,6 +50,9 @@ class ConstraintTerms(NamedTuple):
     gamma: Array
 
 
+TermsAt = Callable[..., ConstraintTerms]  # q, v -> the terms there
+
+
 def constraint_terms(
     robot: Dynamics,
     found: tuple[Constraint, ...],
@@ -63,27 +66,44 @@ def constraint_terms(
     held (..., anchors): `held_at` of the configuration whose places and orientations hold where the constraints
     leave them open; without it they are taken as met.
     """
+    return terms_at(robot, found, t, held)(q, v)
+
+
+def terms_at(
+    robot: Dynamics, found: tuple[Constraint, ...], t: ArrayLike = 0.0, held: Array | None = None
+) -> TermsAt:
+    """The same as a function of q and v: what does not depend on these is done once."""
     if not found:
-        lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
-        none = np.zeros((*lead, 0))
-        return ConstraintTerms(none, none, np.zeros((*lead, 0, robot.nv)), none)
-    given = [q, v, np.asarray(t, float)[..., None]]
+        return partial(_no_terms, robot.nv)
+    time = np.asarray(t, float)[..., None]
     places = held if held is not None and held.shape[-1] else None
     if by_loops(robot, found):
-        return _by_loops(robot, found, *given, *([] if places is None else [places]))
+        rest = [time] if places is None else [time, places]
+        return lambda q, v: _by_loops(robot, found, q, v, *rest)
     there = settled(robot.model, found)
     if places is None:
         numbers = np.array(Numbered.of(there).numbers)
     else:
         there, numbers = with_places(there, places)
-    try:
-        return ConstraintTerms(*constraint_function(robot, there)(*given, numbers))
-    except NumericsError as error:
-        if places is None and "is as large as" not in str(error):  # or it names the input that is to blame
-            constraint_program(robot.model, there, numbers.tolist())  # refuses what is nowhere
-            _, states = _flat(*given)
-            numeric_terms(robot, found, states[0], states[1], states[2][:, 0])  # names the row
-        raise
+    f = constraint_function(robot, there)
+
+    def terms(q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
+        try:
+            return ConstraintTerms(*f(q, v, time, numbers))
+        except NumericsError as error:
+            if places is None and "is as large as" not in str(error):  # or it names the input that is to blame
+                constraint_program(robot.model, there, numbers.tolist())  # refuses what is nowhere
+                _, states = _flat(q, v, time)
+                numeric_terms(robot, found, states[0], states[1], states[2][:, 0])  # names the row
+            raise
+
+    return terms
+
+
+def _no_terms(nv: int, q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
+    lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
+    none = np.zeros((*lead, 0))
+    return ConstraintTerms(none, none, np.zeros((*lead, 0, nv)), none)
 
 
 def _flat(*given: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
@@ -107,8 +127,7 @@ def numeric_terms(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: A
     q (n, nq), v (n, nv), t (n,).
     """
     if not found:
-        none = np.zeros((len(q), 0))
-        return ConstraintTerms(none, none, np.zeros((len(q), 0, robot.nv)), none)
+        return _no_terms(robot.nv, q, v)
     with np.errstate(all="ignore"):  # what is not finite is refused below
         rows = all_rows(found, _kinematics(robot, found, q, v), t)
 

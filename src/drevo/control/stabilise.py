@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from ..constrained.constraint import Constraint, Weld
 from ..constrained.dynamics import out_of_reach
 from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
 from ..constrained.solve import RANK, matvec
-from ..constrained.terms import constraint_terms
+from ..constrained.terms import constraint_terms, terms_at
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result
@@ -167,7 +167,7 @@ class Stabiliser(Law):
 
     def out_of_reach(self, t: float, q: Array) -> str:
         """What of the target no configuration meets, as far as is found from q; a part of a sentence, or ""."""
-        terms = partial(constraint_terms, self.robot, self.constraints, t=t)
+        terms = terms_at(self.robot, self.constraints, t)
         return out_of_reach(self.robot, labels(self.constraints), terms, q)
 
     @cached_property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..constrained.checks import driven_rates
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import ConstrainedMotion, Contacts, assemble, constrained_dynamics, project_state
-from ..constrained.terms import constraint_terms, held_at
+from ..constrained.terms import held_at, terms_at
 from ..errors import InputError, NumericsError
 from ..io.given import Array, flag, positive, whole
 from ..io.reprs import result
@@ -177,7 +176,7 @@ class _Search:
         q = self.robot.integrate(q, dq)
         if not self.found:
             return q
-        terms = partial(constraint_terms, self.robot, self.found, t=np.zeros(()), held=self.held)
+        terms = terms_at(self.robot, self.found, held=self.held)
         return project_state(self.robot, q, np.zeros(self.robot.nv), terms, labels(self.found))[0]
 
     def reason(self, now: _Held, why: str) -> str:

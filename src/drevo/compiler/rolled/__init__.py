@@ -122,6 +122,8 @@ def _state(quantity: str) -> tuple[str, ...]:
 
 def is_large(model: Model, smallest: int = SMALLEST) -> bool:
     """Whether a loop over the bodies is the form of this robot."""
+    if model.nv <= max(smallest, _LEAST):  # bodies are fewer, where nothing follows another
+        return False
     known = Tables.known(model)
     if known is not None:
         return len(known.columns) > max(smallest, _LEAST)
