@@ -289,10 +289,14 @@ def _across(model: Model, quantity: Sequence[str], short: bool) -> Any:
     short: these would do for one state.
     """
     from .across import QUANTITIES, plan_across
+    from .limbs import limbs_program
     from .solved import solved_program
 
     if len(quantity) != 1 or quantity[0] not in QUANTITIES:
         return None
+    found = limbs_program(model, quantity[0])
+    if found is not None:
+        return found
     if short:
         return solved_program(model) if quantity[0] == QUANTITIES[1] else None
     return plan_across(model, quantity[0])

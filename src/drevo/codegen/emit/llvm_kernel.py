@@ -7,7 +7,7 @@ so the order of the steps is the register allocation. The body stays f-strings: 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import FLOOR
@@ -50,13 +50,17 @@ class Kernel:
             if run.code == k:
                 own = {"frame": ALONE} if run.values else {}
                 f = m.function(name if len(runs) == 1 else f"{name}_{k}", VOID, given | own, attributes=align)
-                FunctionBody(self, f, k).write(run.steps)
+                self.body(f, k).write(run.steps)
                 f.ret()
         if len(runs) > 1:
             f = m.function(name, VOID, given)
             for run in runs:
                 f.call(VOID, f"{name}_{run.code}", *self.passed(f, run).values())
             f.ret()
+
+    def body(self, f: IRFunction, index: int = 0) -> FunctionBody:
+        """What writes a run."""
+        return FunctionBody(self, f, index)
 
     def passed(self, f: IRFunction, run: StepRun) -> dict[str, Value]:
         """What a run is called with: of an outlined one its own frame, and the outputs moved on."""
@@ -85,11 +89,15 @@ class FunctionBody:
         self.tests: str | None = None  # that are not in the status yet
         self.test_count = 0
         self.least_pivot: str | None = None  # of what the pivots are above their floors
-        t, size = self.l.type, self.l.suffix
-        for name, n in (("fma", 3), ("fabs", 1), *((name, 1) for name in FUNCTIONS.values())):
-            f.module.declare(t, f"llvm.{name}.{size}", *[t] * n)
+        self.declare()
         if kernel.target.prefetch:
             f.module.declare(VOID, "llvm.prefetch.p0", PTR, I32, I32, I32)
+
+    def declare(self) -> None:
+        """What steps call on values of this type."""
+        t, size = self.l.type, self.l.suffix
+        for name, n in (("fma", 3), ("fabs", 1), *((name, 1) for name in FUNCTIONS.values())):
+            self.f.module.declare(t, f"llvm.{name}.{size}", *[t] * n)
 
     def write(self, run: Sequence[Step]) -> None:
         if self.index == 0:
@@ -232,7 +240,7 @@ class FunctionBody:
 
     # -- steps ----------------------------------------------------------------------------------------------
 
-    def sines(self, run: Sequence[Step]) -> Sequence[Step]:
+    def sines(self, run: Sequence[Step]) -> Iterable[Step]:
         """One sample: as many sines and cosines at once as a vector holds, then the steps that are left."""
         trig = [s for s in run if s[0] == SINCOS]
         head = run[: run.index(trig[-1])] if trig else []

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from ..graph.ops import BINARY, OPS
 
-FMA, SINCOS, GUARD, TURN, CHOOSE = range(len(OPS), len(OPS) + 5)  # beside the operations of the graph
+FMA, SINCOS, GUARD, TURN, CHOOSE, TOTAL = range(len(OPS), len(OPS) + 6)  # beside the operations of the graph
 
 # (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
 # CHOOSE is b where a > 0, else c.
 # SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
 # TURN: the angle a * b, an input and a constant, less whole turns where it is large.
+# TOTAL: the sum of a over limbs that are alike.
 Step = tuple[int, int, int, int, int]
 
 

@@ -97,6 +97,7 @@ class Program:
     across: Callable[[bool], Any] | None = None
     tail: Any = None  # of machine code, what goes on where the steps end: see `emit.llvm_tail`
     stages: Any = None
+    limbs: Any = None  # where a value may be one of each limb: see `emit.llvm_limbs`
 
     def __repr__(self) -> str:
         sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]
@@ -109,7 +110,12 @@ class Program:
     @property
     def ends(self) -> list[int]:
         """All that machine code computes: outputs and guards."""
-        return self.output_edges + [e for g in self.guards for e in g[:2]]
+        return [*self.output_edges, *self._summed, *(e for g in self.guards for e in g[:2])]
+
+    @property
+    def _summed(self) -> list[int]:
+        """What is summed over limbs."""
+        return list(self.limbs.totals.values()) if self.limbs else []
 
     def order(self) -> list[int]:
         """Live nodes in the order of their making (the algorithm's own order: limb by limb)."""
@@ -117,7 +123,7 @@ class Program:
 
     @cached_property
     def _order(self) -> list[int]:
-        return self.graph.live(self.output_edges)
+        return self.graph.live(self.output_edges + self._summed)
 
     @cached_property
     def counts(self) -> dict[str, int]:

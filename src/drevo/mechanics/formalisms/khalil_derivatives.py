@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised, rotor_rows
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..joints import NO_FORCE, STILL, Force, Motion, Placement
+from ..limbs import handed
 from ..scalar import Matrix, Scalar, Vector, is_zero
 from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, rotated_mat, skew
 from ..tree import Tree
@@ -97,11 +98,13 @@ class BodySweep:
         """Adds the finished composite of body i to its parent's."""
         p, x = self.tree.bodies[i].parent, self.r.X[i]
         if p >= 0:
-            self.flows[p] = self.flows[p] + lifted_flow(x, self.flows[i], self.bodies[i], self.slips[i])
+            flow = lifted_flow(x, self.flows[i], self.bodies[i], self.slips[i])
+            self.flows[p] = self.flows[p] + handed(self.tree, i, flow)
             if i in self.pushes:
                 push = lifted_flow(x, self.pushes[i], ZERO_INERTIA, ZERO)
                 self.pushes[p] = self.pushes[p] + push if p in self.pushes else push
-            self.bodies[p] = self.bodies[p] + composite_to_parent(x, self.bodies[i], traces(self.bodies[i].S))[0]
+            body, _ = composite_to_parent(x, self.bodies[i], traces(self.bodies[i].S))
+            self.bodies[p] = self.bodies[p] + handed(self.tree, i, body)
 
 
 def body_sweep(
