@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from drevo.mechanics.algorithms.colliders import Proximity
 from drevo.mechanics.algorithms.coulomb import ContactLaw, ImpulseProblem
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.kinematics import Pose
+from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.scalar import Scalar, Vector
 from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import Tree

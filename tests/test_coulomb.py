@@ -13,9 +13,9 @@ import pytest
 from coulomb_cases import GROUND, on_plane, problem_of, touching_robot
 
 import drevo
-from drevo.mechanics.algorithms.colliders import Proximity
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
+from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import build_tree
 from drevo.simulate.contact.moreau import StepResult, TouchingRobot, step, step_problem

@@ -17,6 +17,7 @@ from drevo.simulate.contact.soft import RowGroup, Softness
 
 pytestmark = pytest.mark.needs("mujoco")
 DIGITS = 2e-11  # of a step: what a few hundred roundings leave of rates up to 100
+BOX = '<geom type="box" size=".3 .3 .15" pos=".1 .05 0" euler="4 9 20"/><body name="torso"'
 COUPLED = """<equality><joint joint1="ankle" joint2="knee" polycoef=".1 .4 .2 -.1 0"/></equality></mujoco>"""
 BENT = """<equality><joint joint1="l2" joint2="r1" polycoef="0 1 .5 0 0" solref=".05 .8"/>
  <joint joint1="l1" polycoef=".2 0 0 0 0" solimp=".8 .9 .01"/></equality></mujoco>"""
@@ -27,6 +28,7 @@ CASES = {
     "hopper": (HOPPER, 'integrator="Euler"', 3, ""),
     "hopper rk4": (HOPPER, 'integrator="RK4"', 3, ""),
     "hopper elliptic": (HOPPER, 'cone="elliptic" impratio="3"', 3, ""),
+    "hopper on a box": (HOPPER.replace('<body name="torso"', BOX), "", 4, ""),
     "crawler": (CRAWLER, "", 3, ""),
     "crawler rk4": (CRAWLER, 'integrator="RK4"', 3, 'euler="3 5 0"'),
     "crawler frictionless": (CRAWLER, "", 1, 'euler="0 8 0"'),

@@ -17,6 +17,8 @@ RULES = (
     *(("sphere", kind) for kind in ("sphere", "capsule", "cylinder")),
     ("capsule", "capsule"),
     ("capsule", "cylinder"),
+    ("sphere", "box"),
+    ("capsule", "box"),
 )
 MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded
 

@@ -14,35 +14,14 @@ from typing import NamedTuple
 from ...model.pairing import RULES
 from ..scalar import Scalar, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
+from .boxes import capsule_box, sphere_box
+from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, norm, of_balls
 
-FAR = 1e10  # m: the distance of a place that is none
 NEARING = 10  # Newton's steps of an axis and a cylinder
 MOST = 0.999  # of a sine in them
-TINY = 1e-15  # of lengths and determinants: below it a direction is chosen
-X = Vec(1.0, 0.0, 0.0)
+FLAT, ON_END = 0.0874886635259240, 0.99  # tan 5 degrees: of a capsule on an end; the cosine of its normal there
+LEVEL = 1e-9  # of such a sine: below it the whole axis is as near
 Ground = Callable[[Scalar, Scalar], tuple[Scalar, Vec]]  # of x, y: the height, and the unit normal
-
-
-class PlacedGeom(NamedTuple):
-    """A geom in the world: R turns its axes into the world's. size as in `model.contact.Geom`."""
-
-    kind: str
-    size: tuple[Scalar, ...]
-    R: Mat
-    p: Vec
-    points: tuple[Vec, ...] = ()  # of a hull, in its axes
-
-    @property
-    def axis(self) -> Vec:
-        return Vec(self.R.x.z, self.R.y.z, self.R.z.z)
-
-
-class Proximity(NamedTuple):
-    """The distance (negative: how deep), the point midway, and as rows the normal from 1 to 2 and two tangents."""
-
-    dist: Scalar
-    point: Vec
-    frame: Mat
 
 
 def against_plane(plane: PlacedGeom, solid: PlacedGeom) -> list[Proximity]:
@@ -100,13 +79,13 @@ def _rim(cylinder: PlacedGeom, n: Vec) -> list[Vec]:
     up = along > 0.0
     a = Vec(*(where(up, -x, x) for x in a))
     w = a * a.dot(n) - n
-    length = _norm(w)
+    length = norm(w)
     upright = length < TINY
     scale = radius / where(upright, 1.0, length)
     local = cylinder.R.T.x
     w = Vec(*(where(upright, radius * x, scale * y) for x, y in zip(local, w)))
     side = w.cross(a)
-    side = side * (radius * 0.5 * 3.0**0.5 / _norm(side))
+    side = side * (radius * 0.5 * 3.0**0.5 / norm(side))
     end, base = a * half, cylinder.p
     return [base + w + end, base + w - end, base - w * 0.5 + side + end, base - w * 0.5 - side + end]
 
@@ -120,13 +99,13 @@ def between(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
 
 
 def _sphere_sphere(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
-    return [_balls(a.p, a.size[0], b.p, b.size[0])]
+    return [of_balls(a.p, a.size[0], b.p, b.size[0])]
 
 
 def _sphere_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     axis, half = b.axis, b.size[1]
     t = clip(axis.dot(a.p - b.p), -half, half)
-    return [_balls(a.p, a.size[0], b.p + axis * t, b.size[0])]
+    return [of_balls(a.p, a.size[0], b.p + axis * t, b.size[0])]
 
 
 def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
@@ -135,7 +114,7 @@ def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     way = a.p - b.p
     x = axis.dot(way)
     off = way - axis * x
-    far, height = _norm(off), _absolute(x)
+    far, height = norm(off), absolute(x)
     sign = where(x < 0.0, -1.0, 1.0)
     nearer_end = half - height < radius - far
     beside, over = height < half, far < radius  # past no end, past no side
@@ -143,7 +122,7 @@ def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     by_end = where(over, where(beside, where(nearer_end, 1.0, 0.0), 1.0), 0.0)
     rim = off * (radius / maximum(far, TINY)) + axis * (sign * half)
     target = Vec(*(where(by_side > 0.5, s, r) for s, r in zip(axis * x, rim)))
-    ball = _balls(a.p, a.size[0], b.p + target, where(by_side > 0.5, radius, 0.0))
+    ball = of_balls(a.p, a.size[0], b.p + target, where(by_side > 0.5, radius, 0.0))
     end = height - half - a.size[0]
     n = Vec(*(where(by_end > 0.5, -sign * s, y) for s, y in zip(axis, ball.frame.x)))
     dist = where(by_end > 0.5, end, ball.dist)
@@ -151,21 +130,39 @@ def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
 
 
 def _capsule_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
-    """Where the capsule's axis is nearest to the cylinder or, inside it, by the shortest way out. One place, also
-    flat on an end."""
+    """Where the capsule's axis is nearest to the cylinder or, inside it, by the shortest way out; and where it
+    lies on an end within 5 degrees of flat, at the other end of what is over it."""
     radius, half = a.size
     at, way = b.R.T @ (a.p - b.p), b.R.T @ a.axis
-    p = at + way * _nearest(at, way, half, b.size)
+    t, low, high = _nearest(at, way, half, b.size), *_over_end(at, way, half, b.size[0])
+    farther = where(t - low < high - t, 1.0, 0.0) > 0.5
+    level, steep = where(high > low, 1.0, 0.0) > 0.5, absolute(way.z)
+    t = where(level, where(steep < LEVEL, where(farther, low, high), t), t)
+    p = at + way * t
     rim = sqrt(maximum(p.x * p.x + p.y * p.y, TINY))
     share = maximum(1.0 - b.size[0] / rim, 0.0)
     off = Vec(p.x * share, p.y * share, p.z - clip(p.z, -b.size[1], b.size[1]))
-    far = _norm(off)
+    far = norm(off)
     within, inside = _way_out(at, way, half, b.size), far < TINY
     over = 1.0 / maximum(far, TINY)
     n = b.R @ Vec(*(-where(inside, x, y * over) for x, y in zip(within.way, off)))
     p = b.p + b.R @ Vec(*(where(inside, x, y) for x, y in zip(within.point, p)))
     dist = where(inside, -within.depth, far) - radius
-    return [Proximity(dist, p + n * (radius + 0.5 * dist), frame_of(n))]
+    one = Proximity(dist, p + n * (radius + 0.5 * dist), frame_of(n))
+    other, up = at + way * where(farther, high, low), where(n.dot(b.axis) < 0.0, 1.0, -1.0)
+    deep, down = up * other.z - b.size[1] - radius, b.axis * -up
+    lies = where(steep < FLAT, where(absolute(n.dot(b.axis)) > ON_END, 1.0, 0.0), 0.0)
+    two = b.p + b.R @ other + down * (radius + 0.5 * deep)
+    return [one, Proximity(where(level, where(lies > 0.5, deep, FAR), FAR), two, frame_of(down))]
+
+
+def _over_end(at: Vec, way: Vec, half: Scalar, radius: Scalar) -> tuple[Scalar, Scalar]:
+    """Between which t at + way t, |t| <= half, is within a cylinder's radius of its axis; equal where nowhere."""
+    square = maximum(way.x * way.x + way.y * way.y, TINY)
+    middle = (at.x * way.x + at.y * way.y) / square
+    rest = middle * middle - (at.x * at.x + at.y * at.y - radius * radius) / square
+    root = sqrt(maximum(rest, 0.0))
+    return clip(-middle - root, -half, half), clip(root - middle, -half, half)
 
 
 def _nearest(at: Vec, way: Vec, half: Scalar, size: Sequence[Scalar]) -> Scalar:
@@ -221,8 +218,8 @@ def _over_rim(at: Vec, way: Vec, half: Scalar, across: Vec, flat: Scalar, size: 
     radius |n_xy| + end |n_z| - n . at, by Newton's method."""
     (radius, end), above = size, way.cross(across)
     a, b, steep = across.dot(at), above.dot(at), way.z * way.z
-    k, rise = _absolute(a), end * flat - _absolute(b)
-    x = clip(_absolute(way.z) * k / (flat * sqrt(maximum((radius * flat) ** 2 - k * k, TINY))), 0.0, MOST)
+    k, rise = absolute(a), end * flat - absolute(b)
+    x = clip(absolute(way.z) * k / (flat * sqrt(maximum((radius * flat) ** 2 - k * k, TINY))), 0.0, MOST)
     for _ in range(NEARING):
         level, y = sqrt(maximum(steep + (flat * x) ** 2, TINY)), sqrt(1.0 - x * x)
         slope = radius * flat * flat * x / level - rise * x / y - k
@@ -240,7 +237,7 @@ def _along(at: Vec, way: Vec, size: Sequence[Scalar], t: Scalar) -> tuple[Scalar
     square = maximum(x * x + y * y, TINY)
     along, share = x * way.x + y * way.y, 1.0 - radius / sqrt(square)
     flat = way.x * way.x + way.y * way.y
-    beside, over = share > 0.0, _absolute(z) > half
+    beside, over = share > 0.0, absolute(z) > half
     slope = where(beside, share * along, 0.0) + (z - clip(z, -half, half)) * way.z
     bend = where(beside, share * flat + (1.0 - share) * (along * along / square), 0.0)
     return slope, bend + where(over, way.z * way.z, 0.0)
@@ -255,26 +252,16 @@ def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     parallel = la * la * lb * lb * det < TINY
     s = clip((p - c * q) / where(parallel, 1.0, det), -la, la)
     t = c * s - q
-    past = _absolute(t) > lb
+    past = absolute(t) > lb
     t = clip(t, -lb, lb)
     s = where(past, clip(c * t + p, -la, la), s)
     sign = where(c < 0.0, -1.0, 1.0)
     ends = [clip(end, -la, la) for end in (p - lb, p + lb)]
     across = [(end, clip(sign * (end - p), -lb, lb)) for end in ends]
     s, t = where(parallel, across[0][0], s), where(parallel, across[0][1], t)
-    one = _balls(a.p + u * s, ra, b.p + w * t, rb)
-    two = _balls(a.p + u * across[1][0], ra, b.p + w * across[1][1], rb)
+    one = of_balls(a.p + u * s, ra, b.p + w * t, rb)
+    two = of_balls(a.p + u * across[1][0], ra, b.p + w * across[1][1], rb)
     return [one, Proximity(where(parallel, two.dist, FAR), two.point, two.frame)]
-
-
-def _balls(p: Vec, r: Scalar, q: Vec, s: Scalar) -> Proximity:
-    """Two spheres; of one centre, along x."""
-    way = q - p
-    length = _norm(way)
-    same = length < TINY
-    n = Vec(*(where(same, x, y / where(same, 1.0, length)) for x, y in zip(X, way)))
-    dist = length - r - s
-    return Proximity(dist, p + n * (r + 0.5 * dist), frame_of(n))
 
 
 PairRule = Callable[[PlacedGeom, PlacedGeom], list[Proximity]]
@@ -285,7 +272,10 @@ PAIRS: dict[tuple[str, str], PairRule] = {
     ("sphere", "cylinder"): _sphere_cylinder,
     ("capsule", "capsule"): _capsule_capsule,
     ("capsule", "cylinder"): _capsule_cylinder,
+    ("sphere", "box"): sphere_box,
+    ("capsule", "box"): capsule_box,
 }
+TWICE = tuple(("capsule", kind) for kind in ("capsule", "cylinder", "box"))  # pairs that may touch at two places
 
 
 def places(kinds: Sequence[str], points: int = 0) -> int:
@@ -293,29 +283,5 @@ def places(kinds: Sequence[str], points: int = 0) -> int:
     if tuple(kinds) not in PAIRS:
         return 0
     if kinds[0] != "plane":
-        return 2 if tuple(kinds) == ("capsule", "capsule") else 1
+        return 2 if tuple(kinds) in TWICE else 1
     return {"sphere": 1, "capsule": 2, "cylinder": 4, "box": 4}.get(kinds[1], points)
-
-
-# --- frames -----------------------------------------------------------------------------------------------------
-
-
-def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
-    """Rows: the unit normal, a tangent towards the hint, or else towards y or z, and the third."""
-    flat = n.y * n.y < 0.25
-    y = Vec(0.0, where(flat, 1.0, 0.0), where(flat, 0.0, 1.0))
-    if hint is not None:
-        y = hint
-    y = y - n * n.dot(y)
-    length = _norm(y)
-    along = length < TINY
-    y = Vec(*(where(along, e, part / where(along, 1.0, length)) for e, part in zip(X, y)))
-    return Mat(n, y, n.cross(y))
-
-
-def _norm(v: Vec) -> Scalar:
-    return sqrt(v.dot(v))
-
-
-def _absolute(x: Scalar) -> Scalar:
-    return where(x < 0.0, -x, x)

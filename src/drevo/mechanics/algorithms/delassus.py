@@ -20,12 +20,12 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, dot, maximum, minimum, 
 from ..spatial import Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
-from .colliders import Proximity
 from .coulomb import ContactLaw, ImpulseProblem, JointLaw, RowLaw
 from .inertia_matrix import Factors, SparseRows, elimination_order, guard_pivots, mass_matrix_rows
 from .inverse_dynamics import inverse_dynamics
 from .kinematics import WORLD, Pose, body_poses
 from .passive import passive
+from .proximity import Proximity
 
 APART = 1e9  # m/s: how fast a contact that is open seems to part
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ModelError, NumericsError
-from ...mechanics.algorithms.colliders import PlacedGeom, Proximity, between, on_ground, places
+from ...mechanics.algorithms.colliders import between, on_ground, places
 from ...mechanics.algorithms.inertia_matrix import mass_matrix
 from ...mechanics.algorithms.kinematics import WORLD, Pose, jacobian
+from ...mechanics.algorithms.proximity import PlacedGeom, Proximity
 from ...mechanics.configuration import neutral
 from ...mechanics.scalar import Scalar, sqrt
 from ...mechanics.spatial import Mat, Vec

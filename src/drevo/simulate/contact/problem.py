@@ -8,7 +8,7 @@ from functools import partial
 
 from ...errors import InputError
 from ...mechanics.acting import offsets_of
-from ...mechanics.algorithms.colliders import TINY
+from ...mechanics.algorithms.proximity import TINY
 from ...mechanics.scalar import Scalar, where
 from ...model.contact import JointSoftness
 from ...model.description import Joint, Model
@@ -87,7 +87,7 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
 
     if a.geom.kind == "plane":
         return plane
-    return parallel if x.place else spheres
+    return parallel if x.place and b.geom.kind == "capsule" else spheres
 
 
 def coupling_rows(model: Model) -> Iterator[CouplingRow]:

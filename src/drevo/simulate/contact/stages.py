@@ -12,12 +12,12 @@ from ...codegen.graph.program import Input, Parameter, Program
 from ...codegen.graph.rebuild import part_of_graph
 from ...compiler.tracer import Tracer
 from ...errors import InputError
-from ...mechanics.algorithms.colliders import Proximity
 from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
 from ...mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses
 from ...mechanics.algorithms.passive import passive
+from ...mechanics.algorithms.proximity import Proximity
 from ...mechanics.joints import Motion
 from ...mechanics.rotation import angle_and_axis
 from ...mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where

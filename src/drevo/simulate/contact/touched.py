@@ -13,8 +13,8 @@ from ...codegen.graph.derivative import tangents
 from ...codegen.graph.node import Graph
 from ...codegen.graph.program import Input
 from ...compiler.tracer import nodes_of, unknowns
-from ...mechanics.algorithms.colliders import Proximity
 from ...mechanics.algorithms.kinematics import WORLD, Pose
+from ...mechanics.algorithms.proximity import Proximity
 from ...mechanics.joints import STILL, Force, Motion
 from ...mechanics.scalar import Scalar, Vector
 from ...mechanics.spatial import UNIT, ZERO, Mat, Vec, skew

@@ -1,0 +1,206 @@
+"""How near spheres and capsules are to boxes, and where: the rules of `colliders` that boxes have.
+
+A capsule touches where its axis is nearest to the box, at an end of it over a face or at an edge, and, where it
+lies along the box, at a second place as far from there as it is over the box. Positions t along the axis count in
+half lengths, -1 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from ..scalar import Scalar, clip, dot, maximum, minimum, where
+from ..spatial import Vec
+from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, norm
+
+FACE, CORNER, EDGE = 0.0, 1.0, 2.0  # of what a capsule is nearest to
+ALONG = 0.5  # of the square of a cosine: above it a capsule at a corner lies along an edge
+
+
+def sphere_box(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    """By the nearest point; a centre that is inside leaves by the nearest face."""
+    return [_ball(b.R.T @ (a.p - b.p), a.size[0], b)]
+
+
+def _ball(c: Vec, radius: Scalar, box: PlacedGeom) -> Proximity:
+    """A sphere about c, in the box's axes."""
+    way = Vec(*(clip(x, -s, s) - x for x, s in zip(c, box.size)))
+    far = norm(way)
+    inside, over = far < TINY, 1.0 / maximum(far, TINY)
+    depth, out = FAR, [0.0, 0.0, 0.0]
+    for k, (x, s) in enumerate(zip(c, box.size)):
+        for sign in (1.0, -1.0):
+            deep = absolute(s + sign * x)
+            less = deep < depth
+            out = [where(less, sign if i == k else 0.0, y) for i, y in enumerate(out)]
+            depth = where(less, deep, depth)
+    n = Vec(*(where(inside, x, y * over) for x, y in zip(out, way)))
+    dist = where(inside, -depth, far) - radius
+    point = c + n * (radius + 0.5 * dist)
+    return Proximity(dist, box.p + box.R @ point, frame_of(box.R @ n))
+
+
+def capsule_box(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    """Two places, of which the second may be none."""
+    radius, half = a.size
+    line = _Line(b.R.T @ (a.p - b.p), b.R.T @ a.axis, half, b.size)
+    near = line.nearest()
+    more, here = line.second(near)
+    one, two = (_ball(line.at(t), radius, b) for t in (near.t, near.t + more))
+    return [one, Proximity(where(here > 0.5, two.dist, FAR), two.point, two.frame)]
+
+
+class _Nearest(NamedTuple):
+    """What a segment is nearest to. square: of the distance. kind: FACE, at an end, CORNER or EDGE. on: where on
+    an edge, -1 to 1. faces: 1 for the axis of the face, if the end is outside of it. corner: 1 by axis where the
+    edge or corner is on its positive side. edge: 1 for its axis."""
+
+    square: Scalar
+    t: Scalar
+    kind: Scalar
+    on: Scalar
+    faces: tuple[Scalar, ...] = (0.0,) * 3
+    corner: tuple[Scalar, ...] = (0.0,) * 3
+    edge: tuple[Scalar, ...] = (0.0,) * 3
+
+    def or_nearer(self, o: _Nearest, by: float) -> _Nearest:
+        nearer = o.square < self.square - by
+        flat = [where(nearer, y, x) for x, y in zip(self._flat(), o._flat())]
+        return _Nearest(*flat[:4], *(tuple(flat[k : k + 3]) for k in (4, 7, 10)))
+
+    def _flat(self) -> list[Scalar]:
+        return [*self[:4], *self.faces, *self.corner, *self.edge]
+
+
+class _Line(NamedTuple):
+    """A segment in the axes of a box: its middle, direction and half length, and the half lengths of the box."""
+
+    p: Vec
+    axis: Vec
+    half: Scalar
+    size: Sequence[Scalar]
+
+    @property
+    def h(self) -> Vec:
+        found: Vec = self.axis * self.half
+        return found
+
+    def at(self, t: Scalar) -> Vec:
+        found: Vec = self.p + self.h * t
+        return found
+
+    def nearest(self) -> _Nearest:
+        found = _Nearest(FAR, 0.0, FACE, 0.0)
+        for t in (-1.0, 1.0):
+            found = found.or_nearer(self._end(t), 0.0)
+        for j in range(3):
+            for signs in product((-1.0, 1.0), repeat=2):
+                found = found.or_nearer(self._edge(j, signs[::-1]), TINY)
+        return found
+
+    def _end(self, t: float) -> _Nearest:
+        """An end that is over a face, or inside."""
+        out = [x - clip(x, -s, s) for x, s in zip(self.at(t), self.size)]
+        beyond = tuple(where(x < 0.0, 1.0, where(x > 0.0, 1.0, 0.0)) for x in out)
+        square = where(sum(beyond, 0.0) > 1.5, FAR, dot(out, out))
+        return _Nearest(square, t, FACE, 0.0, faces=beyond)
+
+    def _edge(self, j: int, signs: Sequence[float]) -> _Nearest:
+        """The nearest points of the segment and of an edge along axis j, on these sides of the others."""
+        others, s, h = [k for k in range(3) if k != j], self.size[j], self.h
+        corner = [0.0, 0.0, 0.0]
+        for k, sign in zip(others, signs):
+            corner[k] = sign * self.size[k]
+        way = Vec(*corner) - self.p
+        a, b, c = s * s, -s * h[j], self.half * self.half
+        u, v = -s * way[j], h.dot(way)
+        det = a * c - b * b
+        parallel = absolute(det) < TINY
+        over = 1.0 / where(parallel, 1.0, det)
+        x, t = (c * u - b * v) * over, (a * v - b * u) * over
+        low, high = x < -1.0, x > 1.0
+        side = where(high, 1.0, where(low, -1.0, 0.0))
+        t = where(high, (v - b) / c, where(low, (v + b) / c, t))
+        x = clip(x, -1.0, 1.0)
+        past = where(t > 1.0, 1.0, where(t < -1.0, -1.0, 0.0))
+        again = (u - past * b) / a
+        side = where(past * past > 0.5, where(again > 1.0, 1.0, where(again < -1.0, -1.0, side)), side)
+        x = where(past * past > 0.5, clip(again, -1.0, 1.0), x)
+        t = clip(t, -1.0, 1.0)
+        off = [y - t * z + (s * x if k == j else 0.0) for k, (y, z) in enumerate(zip(way, h))]
+        upper: list[Scalar] = [0.0, 0.0, 0.0]
+        for k, sign in zip(others, signs):
+            upper[k] = 0.5 + 0.5 * sign
+        upper[j] = where(side > 0.5, 1.0, 0.0)
+        kind = where(side * side > 0.5, CORNER, EDGE)
+        edge = tuple(1.0 if k == j else 0.0 for k in range(3))
+        return _Nearest(where(parallel, FAR, dot(off, off)), t, kind, x, corner=tuple(upper), edge=edge)
+
+    # -- the second place -------------------------------------------------------------------------------------
+
+    def second(self, near: _Nearest) -> tuple[Scalar, Scalar]:
+        """How far along from the first one, and whether there is one, 1.0 or 0.0."""
+        h = self.h
+        ahead = [where(x > 0.0, 1.0, 0.0) for x in h]
+        apart = [(x - y) * (x - y) for x, y in zip(ahead, near.corner)]
+        reach = [2.0 * s / maximum(absolute(x), TINY) for s, x in zip(self.size, h)]
+        found: list[tuple[Scalar, Scalar]] = [self._from_face(near)]
+        found += [self._from_corner(near.t, apart, reach), self._from_edge(near, ahead, apart, reach)]
+        more, here = found[0]
+        for kind, (x, is_there) in zip((CORNER, EDGE), found[1:]):
+            fits = near.kind > kind - 0.5
+            more, here = where(fits, x, more), where(fits, is_there, here)
+        return more, here
+
+    def _from_face(self, near: _Nearest) -> tuple[Scalar, Scalar]:
+        """From an end over a face along the axis while it is over the face; none from inside."""
+        sign, end, h = -near.t, self.at(near.t), self.h
+        more: Scalar = 2.0
+        for k, s in enumerate(self.size):
+            over = sign / where(absolute(h[k]) < TINY, TINY, h[k])
+            for bound in (s, -s):
+                way = (bound - end[k]) * over
+                fits = where(way > 0.0, where(near.faces[k] > 0.5, 0.0, 1.0), 0.0)
+                more = where(fits > 0.5, minimum(more, way), more)
+        return sign * more, sum(near.faces, 0.0)
+
+    def _from_corner(self, t: Scalar, apart: Sequence[Scalar], reach: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
+        """Along an edge or over a face, unless the axis points to the corner or away from it."""
+        count = sum(apart, 0.0)
+        one = count < 1.5
+        sign = where(one, 1.0, -1.0)
+        single = [where(one, x, 1.0 - x) for x in apart]  # the axis that differs from the other two
+        lies = sum((x * y * y for x, y in zip(single, self.axis)), 0.0) > ALONG
+        along, over = 1.0 - sign * t, 1.0 + sign * t
+        for x, y in zip(single, reach):
+            along, over = where(x > 0.5, minimum(along, y), along), where(x > 0.5, over, minimum(over, y))
+        turns = where(count < 0.5, 0.0, where(count > 2.5, 0.0, 1.0))
+        return where(lies, sign * along, -sign * over), turns
+
+    def _from_edge(
+        self, near: _Nearest, ahead: Sequence[Scalar], apart: Sequence[Scalar], reach: Sequence[Scalar]
+    ) -> tuple[Scalar, Scalar]:
+        """From within an edge, across the face with which the axis has the lesser angle."""
+        count = sum((x * (1.0 - e) for x, e in zip(apart, near.edge)), 0.0)
+        out: tuple[Scalar, Scalar] = 0.0, 0.0
+        for j in range(3):
+            first, last = (j + 1) % 3, (j + 2) % 3
+            steeper = absolute(self.axis[first]) > absolute(self.axis[last])
+
+            def across(pick: Callable[[int], Scalar], steeper=steeper, first=first, last=last) -> Scalar:  # type: ignore[no-untyped-def]
+                return where(steeper, pick(first), pick(last))
+
+            differs = across(lambda k: apart[k])
+            sign = where(differs > 0.5, 1.0, -1.0)
+            more = minimum(1.0 - sign * near.t, across(lambda k: reach[k]))
+            same = (ahead[j] - differs) * (ahead[j] - differs) < 0.5
+            left = where(same, 1.0 - near.on, 1.0 + near.on)
+            more = sign * minimum(more, 0.5 * left * reach[j])
+            fits = near.edge[j] > 0.5
+            out = (
+                where(fits, more, out[0]),
+                where(fits, where((count - 1.0) * (count - 1.0) < 0.25, 1.0, 0.0), out[1]),
+            )
+        return out

@@ -1,0 +1,65 @@
+"""What is told of two solids that may touch, and what every rule of `colliders` is made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..scalar import Scalar, sqrt, where
+from ..spatial import Mat, Vec
+
+FAR = 1e10  # m: the distance of a place that is none
+TINY = 1e-15  # of lengths and determinants: below it a direction is chosen
+X = Vec(1.0, 0.0, 0.0)
+
+
+class PlacedGeom(NamedTuple):
+    """A geom in the world: R turns its axes into the world's. size as in `model.contact.Geom`."""
+
+    kind: str
+    size: tuple[Scalar, ...]
+    R: Mat
+    p: Vec
+    points: tuple[Vec, ...] = ()  # of a hull, in its axes
+
+    @property
+    def axis(self) -> Vec:
+        return Vec(self.R.x.z, self.R.y.z, self.R.z.z)
+
+
+class Proximity(NamedTuple):
+    """The distance (negative: how deep), the point midway, and as rows the normal from 1 to 2 and two tangents."""
+
+    dist: Scalar
+    point: Vec
+    frame: Mat
+
+
+def of_balls(p: Vec, r: Scalar, q: Vec, s: Scalar) -> Proximity:
+    """Two spheres; of one centre, along x."""
+    way = q - p
+    length = norm(way)
+    same = length < TINY
+    n = Vec(*(where(same, x, y / where(same, 1.0, length)) for x, y in zip(X, way)))
+    dist = length - r - s
+    return Proximity(dist, p + n * (r + 0.5 * dist), frame_of(n))
+
+
+def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
+    """Rows: the unit normal, a tangent towards the hint, or else towards y or z, and the third."""
+    flat = n.y * n.y < 0.25
+    y = Vec(0.0, where(flat, 1.0, 0.0), where(flat, 0.0, 1.0))
+    if hint is not None:
+        y = hint
+    y = y - n * n.dot(y)
+    length = norm(y)
+    along = length < TINY
+    y = Vec(*(where(along, e, part / where(along, 1.0, length)) for e, part in zip(X, y)))
+    return Mat(n, y, n.cross(y))
+
+
+def norm(v: Vec) -> Scalar:
+    return sqrt(v.dot(v))
+
+
+def absolute(x: Scalar) -> Scalar:
+    return where(x < 0.0, -x, x)
