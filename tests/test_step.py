@@ -158,7 +158,7 @@ def test_uneven_ground_carries_too() -> None:
     ({"parameters": "*.mass", "method": "implicitfast"}, "implicitfast takes no parameters"),
     ({"parameters": "*.mass", "law": "coulomb", "product": "vjp"}, "by parameters are for law='soft'"),
     ({"parameters": "nobody.mass"}, "names nothing"),
-    ({"parameters": "friction", "friction": 0.0}, "no place has friction that could be a parameter"),
+    ({"parameters": "friction", "friction": 0.0}, "names no friction that could be a parameter"),
 ])  # fmt: skip
 def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
     with pytest.raises(drevo.DrevoError, match=told):

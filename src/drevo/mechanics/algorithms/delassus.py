@@ -32,11 +32,12 @@ APART = 1e9  # m/s: how fast a contact that is open seems to part
 
 class ContactSlot(NamedTuple):
     """A place where bodies a and b (-1 the ground) may touch. touch: from the poses of all bodies. mu: the
-    coefficient of friction, or what gives it at x, y."""
+    coefficient of friction, or what gives it at x, y. by: geoms that decide it, with that of each."""
 
     bodies: tuple[int, int]
     touch: Callable[[Mapping[int, Pose]], Proximity]
     mu: Scalar | Callable[[Scalar, Scalar], Scalar]
+    by: tuple[tuple[str, float], ...] = ()
 
     def law(self, at: int, a: Proximity) -> ContactLaw:
         """Of the rows from `at` on."""

@@ -18,7 +18,7 @@ from ...mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from ...model.description import Model
 from ...model.dynamics import Described
 from .derivatives import StepDerivatives, step_derivatives
-from .ground import LEVEL, Height, Uneven, ground_of
+from .ground import LEVEL, Deciding, Height, Uneven, ground_of
 from .moreau import TouchingRobot, joint_rows
 from .moreau_kernel import moreau_program
 from .pairs import ContactCandidate, contact_candidates, with_ground
@@ -46,7 +46,7 @@ def exact_robot(
     bounce = number("restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     stepping = MoreauStep(seconds("dt", dt), bounce)
     places = _places(model, contact_candidates(model, ground), touching)
-    slots = [ContactSlot(x.bodies, x.touch, _friction(x, mu)) for x in places]
+    slots = [ContactSlot(x.bodies, x.touch, _friction(x, mu), _deciding(x, mu)) for x in places]
     standing = with_ground(model, ground_of(ground))
     floor = ground_of(ground)
     uneven = floor if isinstance(floor, Uneven) else LEVEL
@@ -79,6 +79,11 @@ def _friction(x: ContactCandidate, given: float | None) -> float | Height:
     if own.condim > 1 and x.ground and x.ground.friction:
         return x.ground.friction
     return 0.0 if own.condim == 1 else own.friction[0] if given is None else given
+
+
+def _deciding(x: ContactCandidate, given: float | None) -> Deciding:
+    by = x.interaction.by
+    return by if given is None else tuple((name, given) for name, _ in by)
 
 
 def exact_step(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:

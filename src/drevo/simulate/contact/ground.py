@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from itertools import pairwise
 
 import numpy as np
@@ -17,13 +18,14 @@ from ...errors import DrevoError, InputError, shown
 from ...io.asked import asked_all
 from ...io.given import Array, finite, number, numbers
 from ...mechanics.jet import Jet, jet
-from ...mechanics.scalar import Scalar, clip, sqrt, where
+from ...mechanics.scalar import Scalar, clip, maximum, sqrt, where
 from ...mechanics.spatial import Vec
 
 __all__ = ["function", "grid"]
 
 Height = Callable[[Scalar, Scalar], Scalar]
-FRICTION = "friction"  # the name of a parameter: of sliding, at all places with any
+Deciding = tuple[tuple[str, float], ...]  # geoms by name, with the friction that each of them has
+FRICTION = "friction"  # the name of a parameter: of sliding, at all places with any; of a geom "friction.GEOM"
 GROUND = "ground"  # among the parameters of a step: all of the ground's
 MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 
@@ -45,7 +47,9 @@ class Uneven:
         usual = self.parameters
         if GROUND in wanted:
             if not usual:
-                raise InputError("the ground has no parameters: drevo.ground.function(z, parameters={..}) has")
+                raise InputError(
+                    "the ground has no parameters: a grid and drevo.ground.function(z, parameters={..}) have"
+                )
             symbols = {name: t.graph.parameter(f"{GROUND}.{name}") for name in usual}
             for name, x in symbols.items():
                 told = f"{GROUND}.{name}"
@@ -67,11 +71,48 @@ class Uneven:
         raise NotImplementedError
 
 
-def friction_symbol(t: Tracer, usual: float) -> Scalar:
-    """The friction of sliding as a parameter of a program in the making."""
-    mu = t.graph.parameter(FRICTION)
-    t.symbols.made[FRICTION] = Parameter(FRICTION, mu.edge >> 1, usual)
-    return mu
+class Frictions:
+    """The friction of sliding as parameters of a program in the making: of all places together, or by geom.
+
+    Where places take that of geoms, it is the larger one, as it is of numbers.
+    """
+
+    def __init__(self, t: Tracer, wanted: Sequence[str], places: Iterable[tuple[Scalar, Deciding]]) -> None:
+        """places: of each its friction, and the geoms that decide it."""
+        known = [(mu, by) for mu, by in places if not (isinstance(mu, float) and mu == 0.0)]
+        asked = [x for x in wanted if is_friction(x)]
+        geoms = {f"{FRICTION}.{name}": mu for _, by in known for name, mu in by}
+        self.made: dict[str, Scalar] = {}
+        for pattern in asked:
+            usual = {FRICTION: known[0][0]} if pattern == FRICTION and known else {}
+            names = usual or {x: mu for x, mu in geoms.items() if fnmatchcase(x, pattern)}
+            if not names or (FRICTION in asked and len(asked) > 1):
+                raise InputError(
+                    f"step: {pattern!r} names no friction that could be a parameter: it is {FRICTION!r} alone, of "
+                    f"all places, or of some of {', '.join(sorted(geoms)) or 'no geoms: no place has any'}"
+                )
+            for name, mu in names.items():
+                self.made[name] = t.graph.parameter(name)
+                t.symbols.made[name] = Parameter(name, self.made[name].edge >> 1, float(mu))
+
+    def of(self, mu: Scalar, by: Deciding) -> Scalar:
+        """That of a place which has mu."""
+        if isinstance(mu, float) and mu == 0.0:
+            return mu
+        if not any(f"{FRICTION}.{name}" in self.made for name, _ in by):
+            return self.made.get(FRICTION, mu)
+        first, *more = (self.made.get(f"{FRICTION}.{name}", own) for name, own in by)
+        return maximum(first, more[0]) if more else first
+
+
+def is_friction(parameter: str) -> bool:
+    """Whether a name or pattern is of friction, not of a number of the model."""
+    return parameter == FRICTION or parameter.startswith(f"{FRICTION}.")
+
+
+def numbers_of_model(parameters: Sequence[str]) -> list[str]:
+    """Those that are numbers of the model."""
+    return [x for x in parameters if x != GROUND and not is_friction(x)]
 
 
 LEVEL = Uneven()  # where there is none that is not
@@ -117,14 +158,18 @@ class FunctionGround(Uneven):
 class GridGround(Uneven):
     """Heights at the nodes of a grid, bilinear between them; slopes too, so that normals have no edges.
 
-    Beyond its border it goes on as the border is.
+    Beyond its border it goes on as the border is. Heights are its parameters, "ground.I.J" of node (i, j).
     """
 
     def __init__(self, heights: Array, spacing: tuple[float, float], origin: tuple[float, float]) -> None:
         self.heights, self.spacing, self.origin = heights, spacing, origin
-        rows = [np.gradient(heights, step, axis=k) for k, step in enumerate(spacing)]
-        self.tables = (heights, *rows)
+        self.parameters = {f"{i}.{j}": x for (i, j), x in np.ndenumerate(heights)}
+        self.tables = self._tables(heights)
         self.key = hashlib.sha256(heights.tobytes() + repr((heights.shape, spacing, origin)).encode()).hexdigest()
+
+    def _tables(self, heights: Array) -> list[Array]:
+        """Of heights, numbers or symbols, and of their slopes along both axes."""
+        return [heights, *(_slopes_along(heights, step, k) for k, step in enumerate(self.spacing))]
 
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """In compiled code by choices among all nodes, of which there may not be many."""
@@ -140,7 +185,12 @@ class GridGround(Uneven):
                 f"a height grid of {self.heights.size} nodes is beyond {MOST_NODES}, the most that is compiled; "
                 "give a coarser one, or a function"
             )
-        z, along, across = (self._chosen(table, u, w) for table in self.tables)
+        tables, own = self.tables, list(self.parameters.values())
+        if isinstance(own[0], Expr):
+            heights = np.empty(len(own), object)
+            heights[:] = own
+            tables = self._tables(heights.reshape(self.heights.shape))
+        z, along, across = (self._chosen(table, u, w) for table in tables)
         return z, along, across
 
     @staticmethod
@@ -152,6 +202,14 @@ class GridGround(Uneven):
         """The rows interpolated along w, then their column along u."""
         rows = [_piecewise(row.tolist(), w) for row in table]
         return _piecewise(rows, u)
+
+
+def _slopes_along(heights: Array, step: float, axis: int) -> Array:
+    """By central differences, at the border by the last two nodes."""
+    z = np.moveaxis(heights, axis, 0)
+    ends = [(z[k + 1 : k + 2] - z[k : k + 1]) * (1.0 / step) for k in (0, len(z) - 2)]
+    found = np.concatenate([ends[0], (z[2:] - z[:-2]) * (0.5 / step), ends[1]])
+    return np.moveaxis(found, 0, axis)
 
 
 def _piecewise(values: list[Scalar], u: Scalar) -> Scalar:

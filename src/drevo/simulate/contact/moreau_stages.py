@@ -21,7 +21,7 @@ from ...mechanics.algorithms.coulomb import (
 from ...mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
 from ...mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ...mechanics.scalar import Scalar, dot, maximum, where
-from .ground import FRICTION, GROUND, friction_symbol
+from .ground import Frictions, is_friction, numbers_of_model
 from .moreau import TouchingRobot
 from .packing import Pack, of
 from .solve import EASE, STIFFEN
@@ -43,8 +43,7 @@ class MoreauStages:
         self.robot, self.tolerance, self.prefix, self.only = robot, tolerance, prefix, only
         self.parts: dict[str, Program] = {}
         self.sizes: dict[str, int] = {}
-        own = [x for x in robot.parameters if x not in (FRICTION, GROUND)]
-        t = Tracer("free", robot.model, parameters=own, acting=True)
+        t = Tracer("free", robot.model, parameters=numbers_of_model(robot.parameters), acting=True)
         q, v, tau = t.input("Q", t.tree.nq), t.input("V", t.tree.nv), t.input("tau", t.tree.nv)
         self.tree = t.tree
         self._declare_free(t, q, v, tau)
@@ -102,13 +101,13 @@ class MoreauStages:
         self.parts[self.named("free")] = t.program()
 
     def _slots(self, t: Tracer) -> Sequence[ContactSlot]:
-        """With one symbol for the friction of all that have some, where it is a parameter."""
+        """With symbols for friction that is a parameter; that by place stays as it is."""
         slots = self.robot.slots
-        known: list[Any] = [x.mu for x in slots if x.mu != 0.0]
-        if known and FRICTION in self.robot.parameters:
-            mu = friction_symbol(t, float(known[0]))
-            slots = tuple(x._replace(mu=mu) if x.mu != 0.0 else x for x in slots)
-        return slots
+        plain = [(0.0 if callable(x.mu) else x.mu, x.by) for x in slots]
+        if not any(map(is_friction, self.robot.parameters)):
+            return slots
+        made = Frictions(t, self.robot.parameters, plain)
+        return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots]
 
     def read(self, s: StageTracer, block: str) -> list[Expr]:
         return s.read(self.named(block))

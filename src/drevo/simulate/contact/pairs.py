@@ -21,7 +21,7 @@ from ...mechanics.tree import Tree, build_tree
 from ...model.contact import ContactPair, Geom, Solimp, Solref
 from ...model.description import IDENTITY, ORIGIN, Model
 from ...model.pairing import RULES, as_ruled, touching_pairs, weld_bodies
-from .ground import Uneven, ground_of
+from .ground import Deciding, Uneven, ground_of
 
 Poses = Mapping[int, Pose]
 LEAST_FRICTION = 1e-5
@@ -40,6 +40,7 @@ class Interaction(NamedTuple):
     margin: float
     gap: float
     solref_friction: Solref = (0.0, 0.0)
+    by: Deciding = ()  # geoms whose friction of sliding it is; the larger one's
 
 
 class ContactCandidate(NamedTuple):
@@ -162,8 +163,10 @@ def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interac
     """What holds between two geoms: of the one of higher priority, else of both; what a pair says goes first."""
     if a.priority != b.priority:
         over = a if a.priority > b.priority else b
+        deciding = (over,)
         friction, condim, solref, solimp = over.friction, over.condim, over.solref, over.solimp
     else:
+        deciding = (a, b)  # type: ignore[assignment]
         friction = tuple(map(max, a.friction, b.friction))  # type: ignore[assignment]
         condim, share = max(a.condim, b.condim), _share(a.solmix, b.solmix)
         solimp = tuple(share * x + (1.0 - share) * y for x, y in zip(a.solimp, b.solimp))  # type: ignore[assignment]
@@ -180,7 +183,8 @@ def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interac
         gap = gap if pair.gap is None else pair.gap
     u, w, spin, roll, roll2 = (max(LEAST_FRICTION, x) for x in five)
     tangents = pair.solref_friction if pair else (0.0, 0.0)
-    return Interaction(condim, (u, w, spin, roll, roll2), solref, solimp, margin, gap, tangents)
+    by = () if pair and pair.friction else tuple((x.name, x.friction[0]) for x in deciding)
+    return Interaction(condim, (u, w, spin, roll, roll2), solref, solimp, margin, gap, tangents, by)
 
 
 def _share(a: float, b: float) -> float:

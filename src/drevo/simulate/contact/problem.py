@@ -64,7 +64,8 @@ def _slot(x: ContactCandidate, cone: str, impratio: float) -> Slot:
     soft = Softness(holds.solref, holds.solimp, holds.margin, holds.solref_friction)
     plane = x.geoms[0].kind == "plane"
     cheap = x.ground is None and plane and x.geoms[1].kind in ROUND
-    return Slot(x.bodies, x.touch, group, soft, x.weight, None if cheap or x.ground else _near(x))
+    near = None if cheap or x.ground else _near(x)
+    return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by)
 
 
 def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]

@@ -11,7 +11,6 @@ from ...codegen.graph.ops import INPUT
 from ...codegen.graph.program import Input, Parameter, Program
 from ...codegen.graph.rebuild import part_of_graph
 from ...compiler.tracer import Tracer
-from ...errors import InputError
 from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
 from ...mechanics.algorithms.inverse_dynamics import inverse_dynamics
@@ -26,7 +25,7 @@ from ...mechanics.tree import Tree
 from ...mechanics.tree_indices import ancestors
 from ...model.description import Joint, Model
 from .closures import LoopRow, closure
-from .ground import FRICTION, GROUND, LEVEL, Uneven, friction_symbol
+from .ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
 from .packing import Pack, Packed, of
 from .pairs import LEAST_FRICTION
 from .soft import RowGroup, Softness
@@ -42,7 +41,7 @@ class Slot(NamedTuple):
     """A place where two bodies may touch, -1 the ground.
 
     weight: inverse, of both bodies: of translations, of rotations. near: negative where they may touch, and
-    cheaper than the distance.
+    cheaper than the distance. by: the geoms whose friction it has.
     """
 
     bodies: tuple[int, int]
@@ -51,6 +50,7 @@ class Slot(NamedTuple):
     soft: Softness
     weight: tuple[float, float]
     near: Callable[[Poses], Scalar] | None = None
+    by: Deciding = ()
 
 
 class JointRow(NamedTuple):
@@ -259,9 +259,10 @@ class Evaluation:
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
             "dynamics", without_dry_friction(problem.model), acting=True,
-            parameters=[x for x in problem.parameters if x not in (GROUND, FRICTION)],
+            parameters=numbers_of_model(problem.parameters),
         )  # fmt: skip
-        self.friction = self._friction() if FRICTION in problem.parameters else None
+        places = [(s.group.mu[0] if s.group.mu else 0.0, s.by) for s in problem.slots]
+        self.frictions = Frictions(t, problem.parameters, places)
         tree = self.tree = t.tree
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
@@ -286,19 +287,12 @@ class Evaluation:
         """The parameters."""
         return tuple(self.t.symbols.made.values())
 
-    def _friction(self) -> Scalar:
-        """A symbol for that of sliding; its own value is that of the first place with any."""
-        known = [s.group.mu[0] for s in self.problem.slots if s.group.mu]
-        if not known:
-            raise InputError(
-                "step: no place has friction that could be a parameter; leave out parameters='friction'"
-            )
-        return maximum(friction_symbol(self.t, float(known[0])), LEAST_FRICTION)
-
     def _law(self, s: Slot) -> RowGroup:
-        mu, group = self.friction, s.group
-        if mu is None or not group.mu:
+        group = s.group
+        mu = self.frictions.of(group.mu[0], s.by) if group.mu else 0.0
+        if not isinstance(mu, Expr):
             return group
+        mu = maximum(mu, LEAST_FRICTION)
         return replace(group, mu=(mu, mu, *group.mu[2:]), mu0=mu * (1.0 / self.problem.impratio**0.5))
 
     def _dynamics(self, q: Vector, v: Vector, tau: Vector) -> None:
