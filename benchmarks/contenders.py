@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import cycle, islice, repeat
 from typing import Any, NamedTuple
 
@@ -55,12 +56,11 @@ def plain(result: Any) -> Any:
 
 
 def cached(case: Case, quantity: str, **spec: Any) -> Window:
-    """Drevo on batches of (n, B) arrays that stay in cache, with out=; every window draws another batch."""
+    """Drevo on batches of (n, B) arrays that stay in cache, with out=; every window has another size or batch."""
     f = function(case, quantity, layout="batch_last", packed=True, **spec)
     rows = case.arguments(quantity)
     sizes = [_cached(f, rows, size) for size in CACHED]
-    least = [min(seconds / count for seconds, count in map(window, range(9))) for window in sizes]
-    return sizes[least.index(min(least))]
+    return lambda k: sizes[k % len(sizes)](k // len(sizes))
 
 
 def _cached(f: Any, rows: list[Array], size: int) -> Window:
@@ -75,14 +75,16 @@ def _cached(f: Any, rows: list[Array], size: int) -> Window:
         part = slice(k * few % (STATES - few), k * few % (STATES - few) + few)
         batches.append([np.ascontiguousarray(x[part].T, dtype=f.dtype) for x in rows])
     out = plain(f(*batches[0]))
-    call = f.fast or f
-    once = min(timed(lambda: call(*batches[1], out=out)) for _ in range(9))
-    repeats = max(1, int(WINDOW / once))
+
+    def ready(k: int) -> Callable[[], Any]:
+        return partial(f.fast or f, *batches[k % BATCHES], out)
+
+    repeats = max(1, int(WINDOW / min(timed(ready(1)) for _ in range(9))))
 
     def window(k: int) -> tuple[float, int]:
-        arguments = batches[k % BATCHES]
-        call(*arguments, out=out)  # into the cache
-        return timed(lambda: call(*arguments, out=out), repeats), repeats * few
+        call = ready(k)
+        call()  # into the cache
+        return timed(call, repeats), repeats * few
 
     return window
 

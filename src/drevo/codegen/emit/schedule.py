@@ -47,9 +47,9 @@ def scheduled(
     if columns:
         best = min([by_column(), greedy()], key=reloads)
         return best if reloads(best) < WORTH * reloads(steps) else steps
-    if registers < MANY or len(steps) > LONG:
-        return steps
-    return _trig_first(_by_latency(min([steps, greedy()], key=reloads)))
+    if len(steps) > LONG:
+        return min([steps, greedy()], key=reloads)
+    return _trig_first(_by_latency(min([steps, greedy()], key=reloads))) if registers >= MANY else steps
 
 
 def reloads(steps: Sequence[Step]) -> int:
