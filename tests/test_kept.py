@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 from importlib import import_module
 from pathlib import Path
@@ -43,6 +46,25 @@ def test_a_robot_goes_with_all_that_was_made_for_it() -> None:
     del robot
     gc.collect()
     assert gone() is None
+
+
+ENDS = """
+import gc, numpy as np, drevo
+gc.disable()
+for k in range(3):
+    f = drevo.compile(drevo.load("three-link"), "gravity")
+    f(np.zeros(3))
+    circle = [f.fast.__self__, f.fast, f]  # emptied in this order, before the builtin ends
+    circle.append(circle)
+    del f, circle
+    gc.collect()
+"""
+
+
+def test_a_builtin_ends_after_what_it_belongs_to() -> None:
+    """The interpreter reads its definition then; where the C library can, it overwrites what is freed."""
+    env = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "255", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+    subprocess.run([sys.executable, "-c", ENDS], env=os.environ | env, check=True)
 
 
 def test_a_linear_model_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +12,12 @@ import strategies
 from reference import on_each
 from tolerances import DYNAMICS
 
+from drevo.codegen.emit.llvm_steps import MODEL
 from drevo.codegen.runtime import cache
 from drevo.codegen.runtime import rolled as rolled_code
 from drevo.codegen.runtime.build import Spec
 from drevo.codegen.runtime.function import Function
+from drevo.codegen.runtime.rolled import _LOCKED
 from drevo.compiler.formalisms import common_algorithm
 from drevo.compiler.rolled import Tables, kinds_of, rolled_function
 from drevo.compiler.rolled.tables import FEW
@@ -91,6 +95,21 @@ def test_same_bits_in_every_lane_and_thread(quantity: str) -> None:
     out = np.empty((301, 2 * model.nv))[:, ::2]
     assert f(*(x.tolist() for x in args), out=out) is out and np.array_equal(out, right)
     assert np.array_equal(f(args[0].reshape(7, 43, -1), *(x[0] for x in args[1:]))[0, 0], right[0])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_fork_while_another_thread_computes_one_sample() -> None:
+    """The state of one sample is locked while it is used; in a child nobody would open it."""
+    assert MODEL.index("lock") == _LOCKED
+    f = rolled(tree_of(0), "gravity")
+    (q,) = states(tree_of(0), 1, "gravity")
+    f.code.data[-1][_LOCKED] = 1  # type: ignore[union-attr]  # as that thread would
+    if not (child := os.fork()):
+        signal.alarm(20)
+        f(q[0])
+        os._exit(0)
+    f.code.data[-1][_LOCKED] = 0  # type: ignore[union-attr]
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_float32() -> None:

@@ -309,18 +309,26 @@ def _as_seen(found: ObjectLayout, x: np.ndarray[Any, Any]) -> bool:
     return (tuple(dims), tuple(strides)) == (x.shape, x.strides)
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("meth", c_void_p), ("flags", c_int), ("doc", c_char_p)]
+_METHOD = np.dtype(  # PyMethodDef
+    [("name", np.uintp), ("meth", np.uintp), ("flags", np.intc), ("doc", np.uintp)], align=True
+)
 
 
-class Holder:
-    """Owns everything that a builtin points to; it is the builtin's self, by which it pickles."""
+class Holder(NamedTuple):
+    """Owns everything that a builtin points to; it is the builtin's self, by which it pickles.
 
-    def __init__(self, code: Loaded, definition: _MethodDef, owner: object, *kept: object) -> None:
-        self.code, self.definition, self.owner, self.kept = code, definition, owner, kept
+    A builtin that ends reads its definition, when the garbage collector may have emptied its self: hence a tuple,
+    an array and bytes, which it never empties, as it does objects of Python and of ctypes.
+    """
+
+    code: Loaded
+    definition: np.ndarray[Any, Any]
+    texts: tuple[bytes, bytes]  # name and docstring, which the definition points to
+    owner: object
+    kept: tuple[object, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened, (self.definition.name.decode(), self.owner)
+        return _opened, (self.texts[0].decode(), self.owner)
 
 
 def _opened(name: str, owner: Any) -> SimpleNamespace:
@@ -363,10 +371,12 @@ def builtin(
 
 def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object) -> Callable[..., Any]:
     """The `entry` of loaded code as a Python builtin, whose table is filled with addresses of what is `kept`."""
-    definition = _MethodDef(name.encode(), code.address("entry"), _FASTCALL_KEYWORDS, doc.encode())
-    holder = Holder(code, definition, owner, *kept)
+    texts = name.encode(), doc.encode()
+    places = [ctypes.cast(c_char_p(x), c_void_p).value for x in texts]
+    definition = np.array((places[0], code.address("entry"), _FASTCALL_KEYWORDS, places[1]), _METHOD)
+    holder = Holder(code, definition, texts, owner, kept)
     make = ctypes.PYFUNCTYPE(py_object, c_void_p, py_object, c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
-    return make(ctypes.addressof(definition), holder, None)  # type: ignore[no-any-return]
+    return make(definition.ctypes.data, holder, None)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1)

@@ -6,10 +6,11 @@ A second, small object holds the Python entry, whose checks know the sizes; it c
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _STEPS = {  # of one body, by its time, where it is not _USUAL: for estimates
     "inverse_dynamics": 105, "bias": 100, "inertia_product": 80, "forward_dynamics": 400, "pivots": 400,
 }  # fmt: skip
 _USUAL = 60
+_LOCKED = 8  # the word of MODEL that who is in `single` sets
 _LOOPS: WeakValueDictionary[str, native.Code] = WeakValueDictionary()  # one in memory for all links of a robot
 
 
@@ -121,9 +123,21 @@ class RolledCode(native.Code):
             np.int64,
         )
         self.data = (ground, numbers, data.integers, state, model)
+        _ALIVE.add(self)
         at = self.address("rolled", data=True)
         find = self.loops.address
         (ctypes.c_int64 * 3).from_address(at)[:] = [find("single"), find("batch"), model.ctypes.data]
+
+
+def _unlock() -> None:
+    """In the child of a fork nobody is in `single` who would open its lock."""
+    for code in _ALIVE:
+        code.data[-1][_LOCKED] = 0
+
+
+_ALIVE: WeakSet[RolledCode] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def loops_of(
