@@ -106,6 +106,17 @@ def test_pairs_are_those_of_mujoco(pair: tuple[str, str]) -> None:
     assert seen > 100 and (pair != ("capsule", "box") or counts == {0, 1, 2})
 
 
+def test_a_capsule_over_an_edge_of_a_box_lies_on_its_ends() -> None:
+    """Exactly over it and along it, where rounding says on which side it is: two places, not one twice."""
+    along = Mat.of([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 1e-17]])
+    box = PlacedGeom("box", SIZES["box"], Mat.of(np.eye(3).tolist()), Vec(0.0, 0.0, 0.0))
+    for y in (-0.2, 0.0, 0.2):
+        capsule = PlacedGeom("capsule", SIZES["capsule"], along, Vec(0.02, y, 0.39))
+        found = between(capsule, box)
+        assert sorted(round(x.point.x, 12) for x in found) == [-0.1, 0.1]
+        assert all(abs(x.dist + 0.01) < 1e-12 and abs(x.point.y - y) < 1e-12 for x in found)
+
+
 def test_capsules_on_cylinders_are_those_of_mujoco() -> None:
     """Where the capsule's axis is outside, and not so flat on an end that MuJoCo has two places."""
     seen = flat = 0

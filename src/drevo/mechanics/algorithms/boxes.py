@@ -16,6 +16,7 @@ from ..spatial import Vec
 from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, norm
 
 FACE, CORNER, EDGE = 0.0, 1.0, 2.0  # of what a capsule is nearest to
+ACROSS = 1e-9  # of a cosine: below it a capsule does not leave a face by the ends of the edge that it crosses
 ALONG = 0.5  # of the square of a cosine: above it a capsule at a corner lies along an edge
 
 
@@ -197,7 +198,7 @@ class _Line(NamedTuple):
             more = minimum(1.0 - sign * near.t, across(lambda k: reach[k]))
             same = (ahead[j] - differs) * (ahead[j] - differs) < 0.5
             left = where(same, 1.0 - near.on, 1.0 + near.on)
-            more = sign * minimum(more, 0.5 * left * reach[j])
+            more = sign * where(absolute(self.axis[j]) < ACROSS, more, minimum(more, 0.5 * left * reach[j]))
             fits = near.edge[j] > 0.5
             out = (
                 where(fits, more, out[0]),
