@@ -191,8 +191,9 @@ def test_sets_of_one_form() -> None:
             for part in parts:
                 x, y, z = (getattr(found, part) for found in made)
                 assert np.array_equal(x, y) and np.array_equal(x, z), (name, part)
+    values = prepared_set(r, None, [constraint.contact(**given)])  # as one of the constraints
     sets = [prepared_set(r, [given | {"anchor": (0.0, 0.0, k)}], None) for k in range(3 * prepared.RECENT)]
-    assert len(sets[0].form.recent) <= prepared.RECENT and all(s.form is sets[0].form for s in sets)
+    assert len(sets[0].form.recent) <= prepared.RECENT and all(s.form is values.form for s in sets)
     for wrong, words in (
         ({"point": (0.0, np.nan, 0.0)}, "point nan is not finite"), ({"point": (0.0, 1e9, 0.0)}, "point 1e.09"),
         ({"point": (0.0, "a", 0.0)}, "point 'a' is not a number"), ({"anchor": (0, 0)}, "anchor .* 2 numbers, 3"),
@@ -202,6 +203,19 @@ def test_sets_of_one_form() -> None:
         for name, (states, how, _) in calls.items():
             with pytest.raises(drevo.InputError, match=words):
                 getattr(r, name)(*states, contacts=[given | wrong], **how)
+
+
+def test_welds_as_at_a_configuration() -> None:
+    """Whatever was asked before, the orientation is that of this configuration, which is checked."""
+    r = drevo.load("puma560")
+    for at, x in (((0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 0.1), ((0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 0.2), ((1.0,) * 6, 0.2)):
+        A, B = (r.pose(at, link)[:3, :3] for link in ("link6", "link2"))
+        ends = "link6", (x, 0.0, 0.1), "link2", (0.0, 0.3, 0.0)
+        how: list[dict[str, Any]] = [{"at": at}, {"rotation": A.T @ B}]
+        (mine,), (right,) = (prepared_set(r, None, [constraint.weld(*ends, **x)]).numbers for x in how)
+        assert np.abs(mine - right).max() < SAME
+    with pytest.raises(drevo.InputError, match="at: q has shape"):
+        prepared_set(r, None, [constraint.weld(*ends, at=(1.0,) * 5)])
 
 
 def test_sets_are_taken_apart_and_put_together() -> None:

@@ -42,7 +42,11 @@ def gathered(
     model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
 ) -> list[Constraint | ContactFields]:
     """The same with contacts as fields, and names not yet checked against the model."""
-    found: list[Any] = [_contact(c) for c in list_given("contacts", contacts, "contact")]
+    given = list_given("contacts", contacts, "contact")
+    try:
+        found: list[Any] = [contact_fields(**c) if type(c) is dict else _contact(c) for c in given]
+    except TypeError:  # of keys
+        found = [_contact(c) for c in given]
     for c in list_given("constraints", constraints, "constraint"):
         if not isinstance(c, KINDS):
             raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
@@ -59,11 +63,6 @@ def made(model: Model, found: Sequence[Constraint | ContactFields]) -> tuple[Con
 
 
 def _contact(given: Contact | Mapping[str, Any]) -> Contact | ContactFields:
-    if type(given) is dict:
-        try:
-            return contact_fields(**given)
-        except TypeError:  # of keys, which is said below
-            pass
     if isinstance(given, Contact):
         return given
     if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):

@@ -38,6 +38,10 @@ class Numbered(NamedTuple):
         numbers: list[Scalar] = []
         signature = []
         for c in found:
+            if type(c) is tuple and c[3] is None and c[4] is None:  # a contact, nearly always so: as below
+                signature.append((Contact, (c[0], c[2]), 3, None, None))
+                numbers += c[1]
+                continue
             own: Any = type(c)
             kind, plain, numeric = _parts(own)
             shape = [kind, plain(c)]

@@ -54,15 +54,15 @@ class SetForm:
 
     def once(self, names: tuple[Any, ...], make: Callable[[], T]) -> T:
         """What `make` gives for names, lists of them and flags; made once where they are of Python's own types."""
-        if not all(type(x) in PLAIN for x in names):
-            return make()
-        key = tuple([tuple(x) if type(x) is list else x for x in names])
         try:
-            found: T | None = self.known.get(key)
-        except TypeError:  # a list holds more than names
-            return make()
+            found: T | None = self.known.get(names)
+        except TypeError:  # lists are not looked up
+            fixed = tuple([tuple(x) if type(x) is list else x for x in names])
+            return make() if fixed == names else self.once(fixed, make)
         if found is None:
-            found = self.known[key] = make()
+            found = make()
+            if all(type(x) in PLAIN for x in names):
+                self.known[names] = found
         return found
 
     def _requested(self, name: str, program: Callable[..., Program], *how: str) -> Function:

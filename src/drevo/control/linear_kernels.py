@@ -219,7 +219,7 @@ class LinearKernels:
 
     def certain(self, given: PreparedSet, q: Array, v: Array, tau: Array, time: Array) -> bool:
         """Whether the rows of a set are independent at these states."""
-        if not given.found:
+        if not given.size:
             return True
         _, held = self.motion(q, v, tau, time, *given.numbers)
         return bool(np.all(held[..., given.size] == given.size)) and self.possible
@@ -229,18 +229,18 @@ class LinearKernels:
         """Whether there are such functions, as is known after their first use."""
         return not self.given.size or bool(self.__dict__.get("possible"))
 
-    @property
+    @cached_property
     def in_turn(self) -> list[Callable[..., Any]]:
         """The functions, of which the second goes on from the results of the first."""
-        return [self.motion, self.held] if self.given.found else [self.free]
+        return [self.motion, self.held] if self.given.size else [self.free]
 
     def behind(self, given: PreparedSet) -> list[Array]:
         """What they are given behind the state."""
-        return [NOW, *given.numbers] if given.found else []
+        return [NOW, *given.numbers] if given.size else []
 
     def found(self, given: PreparedSet, q: Array, v: Array, tau: Array, time: Array) -> Array:
         """The numbers of the models under a set."""
-        if not given.found:
+        if not given.size:
             numbers: Array = self.free(q, v, tau)
             return numbers
         more = time, *given.numbers

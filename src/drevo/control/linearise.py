@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
@@ -79,9 +79,9 @@ def linearise(
     constraints lose rank.
     """
     given = asked_set(robot, "linearise", contacts, constraints)
-    if plain := f_ext is None and stabilise is None:
-        usual = given.form.once((actuated, passive, outputs), partial(_problem, given, actuated, passive, outputs))
-        problem = usual.under(given)
+    if plain := f_ext is None and stabilise is None and type(passive) is bool:
+        asked_so = actuated, passive, outputs
+        problem = given.form.once(asked_so, lambda: _problem(given, *asked_so).found_out()).under(given)
     else:
         problem = _problem(given, actuated, passive, outputs, f_ext, stabilise)
     kernels = problem.kernels
@@ -137,11 +137,16 @@ class Problem:
     outputs: Outputs
 
     def under(self, given: PreparedSet) -> Problem:
-        """The same of another set of the form: what is known of this one is of all."""
-        known = {"kernels": self.kernels, "layout": self.layout, "names": self.names}
+        """The same of another set of the form: what is `found_out` of this one is of all."""
         made = object.__new__(Problem)
-        made.__dict__.update(self.__dict__, given=given, **known)
+        made.__dict__.update(self.__dict__, given=given)
         return made
+
+    def found_out(self) -> Problem:
+        """This, when it has computed what does not depend on the numbers of its set."""
+        for name in ("kernels", "layout", "names"):
+            getattr(self, name)
+        return self
 
     @property
     def robot(self) -> Dynamics:
