@@ -67,6 +67,36 @@ def test_a_builtin_ends_after_what_it_belongs_to() -> None:
     subprocess.run([sys.executable, "-c", ENDS], env=os.environ | env, check=True)
 
 
+LAST = """
+import builtins, os, threading, time, numpy as np, drevo
+from drevo.codegen.runtime.lock import LOCK
+
+class Late:
+    f, zero, write = drevo.compile(drevo.load("three-link"), "gravity", cache=False), np.zeros(3), os.write
+
+    def __del__(self):
+        try:
+            self.f(self.zero)  # its first call, which would compile
+        except RuntimeError as error:
+            self.write(1, str(error).encode())
+
+def held():
+    with LOCK:
+        begun.set()
+        time.sleep(600)
+
+builtins.late, begun = Late(), threading.Event()  # these end last
+threading.Thread(target=held, daemon=True).start()
+begun.wait()
+"""
+
+
+def test_a_process_ends_though_a_thread_compiles() -> None:
+    """Threads that end with the interpreter leave no lock: what finalizers call waits for none."""
+    done = subprocess.run([sys.executable, "-c", LAST], timeout=100, capture_output=True, text=True, check=True)
+    assert "nothing more is compiled" in done.stdout
+
+
 def test_a_linear_model_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later robot of the same description takes it from the cache, wherever the constraints' points are."""
     monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))

@@ -11,7 +11,23 @@ import sys
 from contextlib import ExitStack, suppress
 from threading import RLock, get_ident
 
-LOCK = RLock()
+
+class _Lock:
+    """Of one thread at a time, which may enter again. RuntimeError where the interpreter ends: a thread that ended
+    with it inside will not leave."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=not sys.is_finalizing()):
+            raise RuntimeError("the interpreter ends while another thread compiles: nothing more is compiled")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+LOCK = _Lock()
 _HELD: list[ExitStack] = []
 
 
