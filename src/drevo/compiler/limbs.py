@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ from ..codegen.graph.ops import CONST, OPS
 from ..codegen.graph.program import Input, Program
 from ..mechanics.algorithms.inertia_matrix import Factors, elimination_order
 from ..mechanics.formalisms import khalil_derivatives
-from ..mechanics.limbs import LimbNumbers, Limbs, alike_limbs, joined_limbs
-from ..mechanics.scalar import Matrix, Scalar
-from ..mechanics.tree import Tree
+from ..mechanics.limbs import LimbNumbers, Limbs, alike_limbs, joined, joined_limbs
+from ..mechanics.scalar import Matrix, Scalar, Vector, is_zero
+from ..mechanics.tree import LinkFrame, Tree
 from ..model.description import Model
 from .formalisms import derived_tree
 from .solved import InverseTail
-from .tracer import Tracer
+from .tracer import Tracer, scalars_in, unknown
 
 FEWEST = 3  # limbs: of two, half of each vector is what is saved
 Array = np.ndarray[Any, Any]
@@ -30,12 +30,9 @@ Array = np.ndarray[Any, Any]
 def limbs_program(model: Model, quantity: str) -> Program | None:
     """dtau/dq, dtau/dv and M; or for forward dynamics what `solved.solved_program` gives. None where no three
     limbs are alike, or these are too long for one function."""
-    t = Tracer(quantity, model)
-    whole = derived_tree(t.tree)
-    limbs = () if whole is None or whole.loose else alike_limbs(whole)
-    if whole is None or len(limbs) < FEWEST:
+    state = LimbState.of(Tracer(quantity, model))
+    if state is None:
         return None
-    state = LimbState(t, whole, limbs)
     forward = quantity == "forward_dynamics_derivatives"
     given = state.arguments("q", "v", "tau" if forward else "a")
     if forward:
@@ -45,22 +42,48 @@ def limbs_program(model: Model, quantity: str) -> Program | None:
     else:
         results = dict(zip(("dq", "dv", "M"), khalil_derivatives.inverse_dynamics_derivatives(state.tree, *given)))
     for name, A in results.items():
-        state.matrix(name, A)
-    program = state.program(state.factors(f) if forward else None)
-    return program if len(program.order()) <= ONE_FUNCTION else None
+        state.output(name, state.matrix(A), (model.nv, model.nv))
+    return state.program(_inverse_tail(state, f) if forward else None)
+
+
+def _inverse_tail(state: LimbState, f: Factors) -> InverseTail:
+    """The factors of M as hidden results, and the solve that reads them."""
+    whole = state.factors(f)
+    lower = tuple(tuple(sorted(row)) for row in whole.L)
+    state.output("L", [row[j] for row, above in zip(whole.L, lower) for j in above])
+    state.output("E", [-x for x in whole.inverse])
+    return InverseTail(tuple(whole.order), lower)
+
+
+@dataclass(frozen=True, slots=True)
+class OfLimb:
+    """A value of one limb; lane: of which."""
+
+    x: Scalar
+    lane: int
+
+    def __neg__(self) -> OfLimb:
+        return OfLimb(-self.x, self.lane)
 
 
 class LimbState:
     """What is declared of the whole tree while an algorithm runs over one limb."""
 
     def __init__(self, t: Tracer, whole: Tree, limbs: Limbs) -> None:
-        self.t, self.whole, self.count = t, whole, len(limbs)
+        self.t, self.whole, self.limbs, self.count = t, whole, limbs, len(limbs)
         self.symbols: dict[LimbNumbers, Expr] = {}
         self.values: dict[int, Array] = {}  # by node, of what depends on the robot alone
         self.spread: dict[int, tuple[int, ...]] = {}
         self.lanes: list[dict[int, int]] = []
         self.totals: dict[int, int] = {}
         self.tree, self.q, self.v = joined_limbs(whole, limbs, self.number, self.total)
+
+    @staticmethod
+    def of(t: Tracer, links: Sequence[str] = ()) -> LimbState | None:
+        """links: whose frames are wanted. None where no three limbs are alike."""
+        whole = derived_tree(t.tree, links)
+        limbs = () if whole is None or whole.loose else alike_limbs(whole)
+        return None if whole is None or len(limbs) < FEWEST else LimbState(t, whole, limbs)
 
     # -- numbers of the robot -------------------------------------------------------------------------------
 
@@ -72,6 +95,15 @@ class LimbState:
             self.symbols[same] = x = self.t.graph.parameter(f"limb[{len(self.symbols)}]")
             self.values[x.edge >> 1] = np.array(same)
         return -self.symbols[same] if sign else self.symbols[same]
+
+    def frame(self, links: Sequence[str]) -> LinkFrame:
+        """Where links of the limbs stand, of each the same body."""
+        found = [self.whole.frames[x] for x in links]
+        return LinkFrame(found[0].body, *self.numbers([(f.R, f.p) for f in found]))
+
+    def numbers(self, same: Sequence[Any]) -> Any:
+        """Numbers of the limbs, or structures of numbers, as one."""
+        return joined(same, self.number)
 
     def known(self, edge: int) -> Array:
         """By limb, what depends on numbers of the robot alone."""
@@ -89,66 +121,68 @@ class LimbState:
             return self.count * x
         if x.level < 2:
             return float(self.known(x.edge).sum())
-        found = self.t.graph.input(f"total[{len(self.totals)}]")
+        found = unknown(self.t.graph, f"total[{len(self.totals)}]")
         self.totals[found.edge >> 1] = x.edge
         return found
 
     # -- arguments and results ------------------------------------------------------------------------------
 
     def arguments(self, *names: str) -> list[list[Expr]]:
-        """Arguments of the whole tree, as the joined one has them: a number for those of all limbs."""
-        found = []
-        for name in names:
-            places = self.q if name == "q" else self.v
-            own = [self.t.graph.input(f"{name}[{p[0]}]") for p in places]
-            node = {k: x.edge >> 1 for p, x in zip(places, own) for k in p}
-            self.t.inputs.append(Input(name, (len(node),), tuple(node[k] for k in range(len(node)))))
-            self.spread |= {x.edge >> 1: p for p, x in zip(places, own) if len(p) > 1}
-            found.append(own)
+        """Arguments of the whole tree's sizes, as the joined one has them: a number for those of all limbs."""
+        found = [self.argument(name, self.q if name == "q" else self.v) for name in names]
         for b in self.tree.owners():
             if b.nq != b.nv:
                 self.t.require_unit(found[0][b.q + b.nq - 4 : b.q + b.nq])
         return found
 
-    def matrix(self, name: str, A: Matrix) -> None:
-        """A matrix of the whole tree; entries of two limbs are zero."""
-        n = self.whole.nv
-        entries: dict[int, tuple[Scalar, int]] = {}
-        for r, row in zip(self.v, A):
+    def argument(self, name: str, places: Sequence[Sequence[int]]) -> list[Expr]:
+        """An argument. places: where its numbers stand, those of all limbs together."""
+        own = [unknown(self.t.graph, f"{name}[{p[0]}]") for p in places]
+        node = {k: x.edge >> 1 for p, x in zip(places, own) for k in p}
+        self.t.inputs.append(Input(name, (len(node),), tuple(node[k] for k in range(len(node)))))
+        self.spread |= {x.edge >> 1: tuple(p) for p, x in zip(places, own) if len(p) > 1}
+        return own
+
+    def vector(self, values: Vector, places: Sequence[Sequence[int]]) -> list[Any]:
+        """The numbers of the whole tree of those of the joined one."""
+        found = {r: OfLimb(x, lane) for p, x in zip(places, values) for lane, r in enumerate(p)}
+        return [found[k] for k in range(len(found))]
+
+    def matrix(self, A: Matrix, rows: Sequence[Sequence[int]] | None = None) -> list[list[Any]]:
+        """The same by rows, over the rates or others, and by rates; entries of two limbs are zero."""
+        rows = self.v if rows is None else rows
+        out: list[list[Any]] = [[0.0] * self.whole.nv for _ in range(sum(map(len, rows)))]
+        for r, row in zip(rows, A):
             for c, x in zip(self.v, row):
-                for lane in range(max(len(r), len(c))):
-                    entries[r[lane % len(r)] * n + c[lane % len(c)]] = x, lane
-        self.output(name, [entries.get(k, (0.0, 0)) for k in range(n * n)], (n, n))
+                for lane in range(0 if is_zero(x) else max(len(r), len(c))):
+                    out[r[lane % len(r)]][c[lane % len(c)]] = OfLimb(x, lane)
+        return out
 
-    def output(
-        self, name: str, entries: Iterable[tuple[Scalar, int]], shape: tuple[int, ...] | None = None
-    ) -> None:
-        """A result: values, and of which limb each is."""
-        values, lanes = zip(*entries)
-        self.t.output(name, values, shape)
-        self.lanes.append(dict(enumerate(lanes)))
-
-    def factors(self, f: Factors) -> InverseTail:
-        """The factors of M as hidden results, and the solve that reads them."""
+    def factors(self, f: Factors) -> Factors:
+        """Of M of the whole tree."""
         order = elimination_order(self.whole)
         at = {rate: i for i, rate in enumerate(order)}
-        L: list[dict[int, tuple[Scalar, int]]] = [{} for _ in order]
-        E: list[tuple[Scalar, int]] = [(0.0, 0) for _ in order]
+        L: list[dict[int, Any]] = [{} for _ in order]
+        inverse: list[Any] = [0.0] * len(order)
         for x, row, rate in zip(f.inverse, f.L, f.order):
             for lane, r in enumerate(self.v[rate]):
-                E[at[r]] = -x, lane
+                inverse[at[r]] = OfLimb(x, lane)
                 for j, y in row.items():
                     above = self.v[f.order[j]]
-                    L[at[r]][at[above[lane % len(above)]]] = y, lane
-        lower = tuple(tuple(sorted(row)) for row in L)
-        self.output("L", [row[j] for row, above in zip(L, lower) for j in above])
-        self.output("E", E)
-        return InverseTail(tuple(order), lower)
+                    L[at[r]][at[above[lane % len(above)]]] = OfLimb(y, lane)
+        return Factors.known(L, inverse, order)
 
-    def program(self, tail: InverseTail | None) -> Program:
-        """The program, which machine code alone can run."""
-        found, g = self.t.program(named=True, tail=tail), self.t.graph
+    def output(self, name: str, values: Any, shape: tuple[int, ...] | None = None) -> None:
+        """A result, of values of limbs among others."""
+        flat = list(scalars_in(values))
+        self.t.output(name, [x.x if isinstance(x, OfLimb) else x for x in flat], shape)
+        self.lanes.append({k: x.lane for k, x in enumerate(flat) if isinstance(x, OfLimb)})
+
+    def program(self, tail: Any = None, **about: object) -> Program | None:
+        """The program, which machine code alone can run; None where it is too long for one function."""
+        found, g = self.t.program(named=True, tail=tail, **about), self.t.graph
         values = LimbValues(self.count, {}, self.spread, tuple(self.lanes), self.totals)
         live = replace(found, limbs=values).ends
         table = {n: tuple(map(float, self.known(2 * n))) for n in g.live(live) if g.level[n] == 1}
-        return replace(found, limbs=replace(values, table=table))
+        made = replace(found, limbs=replace(values, table=table))
+        return made if len(made.order()) <= ONE_FUNCTION else None

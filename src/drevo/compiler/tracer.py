@@ -178,7 +178,7 @@ class Tracer:
     ) -> None:
         """A result: a scalar, or its scalars row by row, nested or not; shape: (n,) if not given; places: see
         Output."""
-        edges = tuple(self.graph.edge(x) for x in _flat(values))
+        edges = tuple(self.graph.edge(x) for x in scalars_in(values))
         at = None if places is None else tuple(places)
         self.outputs.append(Output(name, (len(edges),) if shape is None else shape, edges, at))
 
@@ -206,16 +206,22 @@ class Tracer:
 
 def unknowns(graph: Graph, name: str, size: int) -> list[Expr]:
     """NAME[0], NAME[1], ..: inputs of a graph."""
-    return [graph.input(f"{name}[{i}]") for i in range(size)]
+    return [unknown(graph, f"{name}[{i}]") for i in range(size)]
+
+
+def unknown(graph: Graph, name: str) -> Expr:
+    """One of them."""
+    return graph.input(name)
 
 
 def nodes_of(values: Iterable[Expr]) -> tuple[int, ...]:
     return tuple(x.edge >> 1 for x in values)
 
 
-def _flat(value: Any) -> Iterator[Any]:
+def scalars_in(value: Any) -> Iterator[Any]:
+    """Scalars of nested lists."""
     if hasattr(value, "__iter__"):
         for row in value:
-            yield from _flat(row)
+            yield from scalars_in(row)
     else:
         yield value

@@ -9,7 +9,7 @@ answer is not finite.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,9 +20,14 @@ from ..codegen.emit.ir_scalar import IRScalar
 from ..codegen.emit.llvm_math import Lanes
 from ..codegen.emit.llvm_ranked import SIDE, padded
 from ..codegen.emit.llvm_tail import TailPlace
+from ..constrained.kernels import touched_rows
 from ..constrained.tail import SLIGHT, THIN, SolveTail, TailSolve
 from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.algorithms.schur import Schur
+from ..mechanics.formalisms.khalil_held import HeldSlopes
+from ..mechanics.scalar import Matrix, Scalar, Vector
+from ..mechanics.spatial import Vec, skew
+from ..model.description import Model
 
 Array = np.ndarray[Any, Any]
 _MANY = f"<{SIDE} x {F64}>"
@@ -247,3 +252,68 @@ class _Columns(TailSolve):
     def wide(self, y: Any) -> Value:
         kind = _MANY if self.l.lanes == 1 else self.l.type
         return y.x if isinstance(y, IRScalar) else self.f.const(kind, float(y))
+
+
+def carried(model: Model, v: Vector) -> Matrix:
+    """d(dq')/dq at fixed dv: -v x on ball and free joints, else 0."""
+    out: Matrix = [[0.0] * model.nv for _ in range(model.nv)]
+    for j, _, sv in model.slices():
+        if not j.turns:
+            continue
+        blocks = [(sv.stop - 3, sv.stop - 3, v[sv.stop - 3 : sv.stop])]
+        if j.nq == 7:
+            blocks += [(sv.start, sv.start, v[sv.stop - 3 : sv.stop]), (sv.start, sv.start + 3, v[sv][:3])]
+        for r, c, w in blocks:
+            for i, row in enumerate(skew(Vec(*w))):
+                out[r + i][c : c + 3] = [-x for x in row]
+    return out
+
+
+class ModelColumns:
+    """A linear model in the making, from its state on. t: a Tracer, or one whose limbs stand for several."""
+
+    def __init__(self, t: Any, driven: Sequence[int], short: bool) -> None:
+        self.t, self.driven, self.short = t, driven, short
+
+    def program(
+        self,
+        model: Model,
+        v: Vector,
+        slopes: Sequence[Matrix],
+        f: Factors,
+        point: Vector,
+        held: HeldSlopes | None = None,
+    ) -> Any:
+        """The program. slopes: of what acts in the joints, by dq and dv."""
+        rows = held.jacobian if held else []
+        t, n, m, k = self.t, model.nv, len(rows), len(self.driven)
+        one = [[float(i == j) for j in range(n)] for i in range(n)]
+        top = [[*x, *y, *[0.0] * k] for x, y in zip(carried(model, v), one)]
+        rest = [0.0] * ((n + m) * (2 * n + k))
+        lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
+        columns = [[row[i] for row in rows] for i in f.order]
+        touched, turned = touched_rows(columns, lower), held.turned if held else ()
+        kind = ShortTail if self.short else ColumnsTail
+        tail = kind(tuple(f.order), lower, touched, m, (), 0, False, True, turned, {}, driven)
+        t.output("model", [0.0] * short_size(n, k) if self.short else [top, rest, point])
+        t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
+        t.output("E", f.inverse)
+        beyond = [0.0] * (padded(2 * n) - 2 * n)
+        t.output("F", [[*slopes[0][i], *slopes[1][i], *beyond] for i in f.order])
+        t.output("g", [[*x, *y, *beyond] for x, y in zip(*held.slopes)] if held else [])
+        t.output("sizes", [*(held.sizes if held else []), *[0.0] * (padded(m) - m)])
+        t.output("turn", [x for row in held.turn for x in row] if held and turned else [])
+        for i in tail.moving:
+            t.output(f"rows_{i}", columns[i][slice(*tail.touched[i])])
+        return t.program(tail=tail, quantity="linear_model")
+
+
+def beyond_motion(
+    acting: Iterable[tuple[int, int, Scalar, Scalar]], dq: Matrix, dv: Matrix
+) -> tuple[Matrix, Matrix]:
+    """Of what acts in the joints less the efforts that the motion takes; acting: see `passive_slopes`."""
+    out = [[-x for x in row] for row in dq], [[-x for x in row] for row in dv]
+    for r, c, *by in acting:
+        for rows, x in zip(out, by):
+            rows[r][c] = rows[r][c] + x
+    return out

@@ -9,14 +9,13 @@ motion at the state comes first, from the function of constrained dynamics.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.emit.llvm_ranked import padded
 from ..codegen.graph.derivative import partial as derivatives
 from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function
@@ -26,87 +25,24 @@ from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint, Contact
-from ..constrained.kernels import touched_rows
 from ..constrained.numbers import Numbered, settled, with_numbers
 from ..constrained.prepared import NOW, PreparedSet, SolvedMotion
 from ..constrained.terms import compiled_set
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
-from ..mechanics.algorithms.inertia_matrix import Factors, SingularError, factorised, lower_rows
+from ..mechanics.algorithms.inertia_matrix import SingularError, factorised, lower_rows
 from ..mechanics.algorithms.passive import passive, passive_slopes
 from ..mechanics.formalisms.khalil_held import HeldPoint, HeldSlopes, held_slopes
 from ..mechanics.scalar import Matrix, Scalar, Vector, dot
-from ..mechanics.spatial import Vec, skew
+from ..mechanics.spatial import Vec
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics
-from .columns import ColumnsTail, ShortTail, short_size
+from .columns import ModelColumns, beyond_motion
+from .linear_limbs import free_limbs, held_limbs
 
 Array = np.ndarray[Any, Any]
-
-
-def carried(model: Model, v: Vector) -> Matrix:
-    """d(dq')/dq at fixed dv: -v x on ball and free joints, else 0."""
-    out: Matrix = [[0.0] * model.nv for _ in range(model.nv)]
-    for j, _, sv in model.slices():
-        if not j.turns:
-            continue
-        blocks = [(sv.stop - 3, sv.stop - 3, v[sv.stop - 3 : sv.stop])]
-        if j.nq == 7:
-            blocks += [(sv.start, sv.start, v[sv.stop - 3 : sv.stop]), (sv.start, sv.start + 3, v[sv][:3])]
-        for r, c, w in blocks:
-            for i, row in enumerate(skew(Vec(*w))):
-                out[r + i][c : c + 3] = [-x for x in row]
-    return out
-
-
-class _Columns:
-    """A linear model in the making, from its state on."""
-
-    def __init__(self, t: Tracer, driven: Sequence[int], short: bool) -> None:
-        self.t, self.driven, self.n, self.short = t, driven, t.tree.nv, short
-
-    def program(
-        self,
-        model: Model,
-        v: Vector,
-        slopes: tuple[Matrix, Matrix],
-        f: Factors,
-        point: Vector,
-        held: HeldSlopes | None = None,
-    ) -> Program:
-        """slopes: of what acts in the joints, by dq and dv."""
-        rows = held.jacobian if held else []
-        t, n, m, k = self.t, self.n, len(rows), len(self.driven)
-        one = [[float(i == j) for j in range(n)] for i in range(n)]
-        top = [[*x, *y, *[0.0] * k] for x, y in zip(carried(model, v), one)]
-        rest = [0.0] * ((n + m) * (2 * n + k))
-        lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
-        columns = [[row[i] for row in rows] for i in f.order]
-        touched, turned = touched_rows(columns, lower), held.turned if held else ()
-        kind = ShortTail if self.short else ColumnsTail
-        tail = kind(tuple(f.order), lower, touched, m, (), 0, False, True, turned, {}, driven)
-        t.output("model", [0.0] * short_size(n, k) if self.short else [top, rest, point])
-        t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
-        t.output("E", f.inverse)
-        beyond = [0.0] * (padded(2 * n) - 2 * n)
-        t.output("F", [[*slopes[0][i], *slopes[1][i], *beyond] for i in f.order])
-        t.output("g", [[*x, *y, *beyond] for x, y in zip(*held.slopes)] if held else [])
-        t.output("sizes", [*(held.sizes if held else []), *[0.0] * (padded(m) - m)])
-        t.output("turn", [x for row in held.turn for x in row] if held and turned else [])
-        for i in tail.moving:
-            t.output(f"rows_{i}", columns[i][slice(*tail.touched[i])])
-        return t.program(tail=tail, quantity="linear_model")
-
-
-def _acting_slopes(t: Tracer, q: Vector, v: Vector, dq: Matrix, dv: Matrix, acts: bool) -> tuple[Matrix, Matrix]:
-    """Of what acts in the joints less the efforts that the motion takes."""
-    out = [[-x for x in row] for row in dq], [[-x for x in row] for row in dv]
-    for r, c, *by in passive_slopes(t.tree, q, v) if acts else ():
-        for rows, x in zip(out, by):
-            rows[r][c] = rows[r][c] + x
-    return out
 
 
 def free_program(model: Model, driven: Sequence[int], acts: bool, short: bool = False) -> Program:
@@ -116,9 +52,10 @@ def free_program(model: Model, driven: Sequence[int], acts: bool, short: bool = 
     q, v, tau = t.state("q", "v", "tau")
     force = [x + p for x, p in zip(tau, passive(t.tree, q, v))] if acts else tau
     a, dq, dv, f = unsolved_derivatives(t.tree, q, v, force)
-    return _Columns(t, driven, short).program(
-        model, v, _acting_slopes(t, q, v, dq, dv, acts), f, [*a, *q, *v, *tau]
+    made: Program = ModelColumns(t, driven, short).program(
+        model, v, beyond_motion(passive_slopes(t.tree, q, v) if acts else (), dq, dv), f, [*a, *q, *v, *tau]
     )
+    return replace(made, across=lambda _: free_limbs(model, driven, acts, short))
 
 
 def held_program(
@@ -132,8 +69,11 @@ def held_program(
     (tau, (time,)), count = (t.input("tau", n), t.input("t", 1)), len(Numbered.of(pattern).numbers)
     found = with_numbers(pattern, t.input("numbers", count) if count else [])
     held = _beside_columns(t.tree, found, q, v, a, N) or _of_rows(t, found, q, v, a, N, time)
-    slopes = _acting_slopes(t, q, v, held.dq, held.dv, acts)
-    return _Columns(t, driven, short).program(model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held)
+    slopes = beyond_motion(passive_slopes(t.tree, q, v) if acts else (), held.dq, held.dv)
+    made: Program = ModelColumns(t, driven, short).program(
+        model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held
+    )
+    return replace(made, across=lambda _: held_limbs(model, pattern, driven, acts, short))
 
 
 def _beside_columns(

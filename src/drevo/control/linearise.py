@@ -37,7 +37,8 @@ from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.passive import passive_slopes, passive_tree
 from ..model.dynamics import Dynamics
 from ..model.regularity import require_masses
-from .linear_kernels import LinearKernels, carried, constraint_derivatives
+from .columns import carried
+from .linear_kernels import LinearKernels, constraint_derivatives
 from .linearisation import Linearisation as Linearisation
 from .linearisation import Reduced as Reduced
 from .linearisation import rate_names

@@ -58,7 +58,7 @@ def joined_limbs(
         if i in gone:
             continue
         same = [tree.bodies[run[i - limbs[0][0]]] for run in limbs] if i in limbs[0] else [b]
-        fields = {k: _joined([getattr(x, k) for x in same], number) for k in _NUMBERS}
+        fields = {k: joined([getattr(x, k) for x in same], number) for k in _NUMBERS}
         place[i] = len(bodies)
         bodies.append(b._replace(**fields, parent=place[b.parent], q=len(q), v=len(v)))
         q += [tuple(x.q + k for x in same) for k in range(b.nq)]
@@ -66,19 +66,20 @@ def joined_limbs(
     rotors = {k: [tree.armature.get(r, 0.0) for r in rates] for k, rates in enumerate(v)}
     made = tree.replace(
         bodies=tuple(bodies), nq=len(q), nv=len(v), frames={}, loose={},
-        armature={k: _joined(x, number) for k, x in rotors.items() if any(x)},
-        carried=[_joined([tree.carried[r] for r in rates], number) for rates in v] if tree.carried else (),
+        armature={k: joined(x, number) for k, x in rotors.items() if any(x)},
+        carried=[joined([tree.carried[r] for r in rates], number) for rates in v] if tree.carried else (),
         limbs={k: total for k, rates in enumerate(v) if len(rates) > 1},
         joint_names=tuple(tree.joint_names[rates[0]] for rates in v),
     )  # fmt: skip
     return Joined(made, tuple(q), tuple(v))
 
 
-def _joined(same: Sequence[Scalar], number: Callable[[LimbNumbers], Scalar]) -> Scalar:
+def joined(same: Sequence[Scalar], number: Callable[[LimbNumbers], Scalar]) -> Scalar:
     """One number, or structure of numbers, for several."""
     first = same[0]
     if isinstance(first, tuple):
-        return type(first)(*(_joined(x, number) for x in zip(*same)))
+        parts = (joined(x, number) for x in zip(*same))
+        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
     return first if all(x == first for x in same) else number(tuple(map(float, same)))
 
 

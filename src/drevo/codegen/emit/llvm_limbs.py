@@ -17,7 +17,7 @@ from .lower import Lowered
 from .steps import GUARD, SINCOS, TOTAL, Step, operands, step_results
 
 SUMS = 4  # of tests, side by side: each waits for the one before
-LimbPlace = tuple[int, int, tuple[int, ...]]  # port, sign, and of every limb the column
+LimbPlace = tuple[int, tuple[tuple[int, int], ...]]  # a sign, and of every limb the port and the column
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class LimbValues:
 
     def places(self, v: int, sinks: Sequence[tuple[int, int, int]]) -> list[LimbPlace]:
         """Where a value of all limbs is stored."""
-        columns: dict[tuple[int, int], list[list[int]]] = {}
+        found: dict[int, list[list[tuple[int, int]]]] = {}
         for port, column, sign in sinks:
-            lists = columns.setdefault((port, sign), [[] for _ in range(self.count)])
-            lists[self.lanes[port].get(column, 0)].append(column)
-        return [(*key, at) for key, lists in columns.items() for at in zip(*lists)]
+            of_limbs = found.setdefault(sign, [[] for _ in range(self.count)])
+            of_limbs[self.lanes[port].get(column, 0)].append((port, column))
+        return [(sign, at) for sign, x in found.items() for at in zip(*map(sorted, x), strict=True)]
 
 
 class LimbKernel(Kernel):
@@ -188,12 +188,12 @@ class LimbBody(FunctionBody):
             super().sink(v)
             return
         for place in self.places.get(v, ()):
-            name, other = self.operand(2 * v + place[1]), self.partner.get(place)
+            name, other = self.operand(2 * v + place[0]), self.partner.get(place)
             if other is None:
                 self.scatter(place, name)
             elif other not in self.waiting:
                 self.waiting[place] = name
-            elif other[2] > place[2]:
+            elif other[1] > place[1]:
                 self.scatter_pair(place, name, self.waiting.pop(other))
             else:
                 self.scatter_pair(other, self.waiting.pop(other), name)
@@ -207,9 +207,9 @@ class LimbBody(FunctionBody):
 
     def scatter(self, place: LimbPlace, name: str) -> None:
         """One number of each limb."""
-        for lane, column in enumerate(place[2]):
+        for lane, at in enumerate(place[1]):
             x = self.fresh(f"extractelement {self.l.type} {name}, i32 {lane}")
-            self.stored(self.l.scalar, x, place[0], column)
+            self.stored(self.l.scalar, x, *at)
 
     def scatter_pair(self, place: LimbPlace, x: str, y: str) -> None:
         """Two numbers of each limb, side by side."""
@@ -218,11 +218,11 @@ class LimbBody(FunctionBody):
         for odd in (0, 1):
             mask = ", ".join(f"i32 {k}, i32 {n + k}" for k in range(odd, n, 2))
             halves.append(self.fresh(f"shufflevector {kind} {x}, {kind} {y}, <{n} x i32> <{mask}>"))
-        for lane, column in enumerate(place[2]):
-            at, half = lane & ~1, halves[lane & 1]
-            both = f"<2 x i32> <i32 {at}, i32 {at + 1}>"
+        for lane, at in enumerate(place[1]):
+            first, half = lane & ~1, halves[lane & 1]
+            both = f"<2 x i32> <i32 {first}, i32 {first + 1}>"
             two = self.fresh(f"shufflevector {kind} {half}, {kind} poison, {both}")
-            self.stored(f"<2 x {self.l.scalar}>", two, place[0], column)
+            self.stored(f"<2 x {self.l.scalar}>", two, *at)
 
     # -- status ---------------------------------------------------------------------------------------------
 
@@ -266,8 +266,8 @@ class LimbBody(FunctionBody):
 def _partners(places: Sequence[LimbPlace]) -> dict[LimbPlace, LimbPlace]:
     """Of places that are next to one another for every limb, two and two."""
     found: dict[LimbPlace, LimbPlace] = {}
-    for x, y in pairwise(sorted(places, key=lambda p: (p[0], p[2]))):
-        beside = x[0] == y[0] and all(b - a == 1 for a, b in zip(x[2], y[2]))
+    for x, y in pairwise(sorted(places, key=lambda p: p[1])):
+        beside = all(p == r and b - a == 1 for (p, a), (r, b) in zip(x[1], y[1]))
         if beside and x not in found:
             found[x], found[y] = y, x
     return found

@@ -101,7 +101,7 @@ class BodySweep:
             flow = lifted_flow(x, self.flows[i], self.bodies[i], self.slips[i])
             self.flows[p] = self.flows[p] + handed(self.tree, i, flow)
             if i in self.pushes:
-                push = lifted_flow(x, self.pushes[i], ZERO_INERTIA, ZERO)
+                push = handed(self.tree, i, lifted_flow(x, self.pushes[i], ZERO_INERTIA, ZERO))
                 self.pushes[p] = self.pushes[p] + push if p in self.pushes else push
             body, _ = composite_to_parent(x, self.bodies[i], traces(self.bodies[i].S))
             self.bodies[p] = self.bodies[p] + handed(self.tree, i, body)
