@@ -14,12 +14,13 @@ from coulomb_cases import GROUND, on_plane, problem_of, touching_robot
 
 import drevo
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
+from drevo.mechanics.algorithms.coulomb_interior import impulses_at
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import build_tree
 from drevo.simulate.contact.moreau import StepResult, TouchingRobot, step, step_problem
-from drevo.simulate.contact.solve import TOLERANCE, impulses
+from drevo.simulate.contact.solve import TOLERANCE, _followed, impulses, path_of
 
 Array = np.ndarray[Any, Any]
 HARD = json.loads((Path(__file__).parent / "data" / "coulomb.json").read_text())
@@ -332,6 +333,36 @@ def test_feet_on_several_points_each_converge_by_newtons_method() -> None:
     size = np.abs(lam).max()
     assert (u[:, 0] >= -2e-9).all() and (np.abs(u[:, 0] * lam[:, 0]) < 1e-8 * size).all()
     assert (np.hypot(lam[:, 1], lam[:, 2]) <= mu * lam[:, 0] + 1e-8 * size).all()
+
+
+def test_the_interior_point_alone_holds_feet_and_joints() -> None:
+    """Two rigid feet of four points each, of random coupling, and joints with dry friction, with bounds of their
+    rates and with both; what slides settles slowly, and Newton's method finishes it."""
+    rng, count = np.random.default_rng(7), 60
+    corners = np.array([[x, y, 0.0] for x in (0.1, -0.1) for y in (0.06, -0.06)])
+    arms = np.array([np.hstack([np.eye(3)[[2, 1, 0]], np.cross(np.eye(3)[[2, 1, 0]], -r)]) for r in corners])
+    foot = arms.reshape(12, 6)
+    B = np.zeros((30, 18))
+    B[:12, :6], B[12:24, 6:12], B[24:, 12:] = foot, foot, np.eye(6)
+    root = rng.normal(size=(count, 18, 24))
+    delassus = np.einsum("ij,kjl,kml,nm->kin", B, root, root, B)
+    b, mu = rng.normal(size=(count, 30)), np.full((count, 10), 0.6)
+    p = problem_of(delassus, b, mu)
+    none = -math.inf
+    bounds = [
+        (0.02, none, math.inf),
+        (0.03, -0.1, math.inf),
+        (0.0, none, 0.2),
+        (0.0, -0.1, 0.1),
+        (0.01, -0.1, 0.1),
+    ]
+    joints = [JointLaw(24 + k, *x) for k, x in enumerate([*bounds, (0.05, none, math.inf)])]
+    p = p._replace(laws=[*p.laws[:8], *joints])
+    path, used = _followed(p, path_of(p, count), 40, TOLERANCE)
+    left = residual(p, impulses_at(p, path))
+    assert (left < 1e-3).all() and np.median(left) < 1e-4 and left.min() <= TOLERANCE and used.min() < 20
+    assert (impulses(p).residual <= TOLERANCE).mean() > 0.95
+    assert {len(x) for x in path} == {6, 3, 5, 2, 4, 7}
 
 
 def closed(body: int, at: Vec, poses: Any) -> Proximity:

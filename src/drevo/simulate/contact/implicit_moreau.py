@@ -37,6 +37,7 @@ from .moreau_stages import MoreauStages
 from .packing import of
 from .stages import StageTracer
 
+SOLVED = ("normal", "factorise", "substitute")  # routines
 NEAR = 1e-8  # m/s: as near to a bound a joint is at it
 LEAST_PART = 1e-14  # of the scale of J' J: added where impulses are not unique
 
@@ -202,7 +203,6 @@ class MoreauLinear:
 
 def calls_of(mark: str) -> Sequence[str]:
     """Stages and routines that follow a step, in order."""
-    solved = ("normal", "eliminate")
     if mark == "dot":
-        return "slopes", "dynamics_dot", "first", *solved, "second", "end_dot"
-    return "slopes", "end_bar", "first", *solved, "second", "dynamics_bar"
+        return "slopes", "dynamics_dot", "first", *SOLVED, "second", "end_dot"
+    return "slopes", "end_bar", "first", *SOLVED, "second", "dynamics_bar"

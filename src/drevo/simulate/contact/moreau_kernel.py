@@ -22,11 +22,11 @@ from ...errors import InputError
 from .kernel import STATE, VALUES, declare
 from .moreau import TouchingRobot, step
 from .moreau_stages import MoreauStages
-from .solve import ATTEMPTS, HALVES, STEPS, TOLERANCE, Attempt
+from .solve import ATTEMPTS, HALVES, TOLERANCE, Attempt
 
 Array = np.ndarray[Any, Any]
 HUGE = 1e300
-BLOCK = 4  # columns of a product at a time
+BLOCK = 4  # columns of a product, and of factors, at a time
 
 
 def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: int = 1) -> Program:
@@ -87,7 +87,7 @@ class ImpulseSolver:
         self.s, self.name = stages, stages.named
 
     def routines(self, c: StageCalls) -> None:
-        for routine in ("newton", "normal", "eliminate"):
+        for routine in ("newton", "interior", "normal", "factorise", "substitute"):
             c.routine(self.name(routine), getattr(self, f"_{routine}"))
 
     def write(self, c: StageCalls) -> None:
@@ -103,30 +103,47 @@ class ImpulseSolver:
         c.call(self.name("end"))
 
     def _attempt(self, c: StageCalls, attempt: Attempt) -> None:
-        if attempt.cold:
+        going = self.name("going")
+        if attempt.sweeps:
             c.fill(0.0, self.name("lam"), 0, self.s.rows)
+            c.fill(0.5, self.name("search"), 0, max(1, len(self.s.laws)))
+            with c.f.loop(attempt.sweeps, some=True) as loop:
+                c.call(self.name("sweep"))
+                loop.leave(~c.some_above(going))
+        else:
+            if attempt.cold:
+                c.call(self.name("path_begin"))
+            c.at(self.name("moving")).store(c.load(going), c.l.bytes)
+            with c.f.loop(attempt.interior, some=True) as loop:
+                c.call(self.name("barrier"))
+                loop.leave(~c.some_above(self.name("moving")))
+                c.run(self.name("interior"))
+            c.call(self.name("path_end"))
         c.fill(1.0 / attempt.rho, self.name("stiff"), 0, 1)
-        c.fill(0.5, self.name("search"), 0, max(1, len(self.s.laws)))
-        with c.f.loop(attempt.sweeps, some=True) as loop:
-            c.call(self.name("sweep"))
-            loop.leave(~c.some_above(self.name("going")))
+        c.fill(1.0, self.name("damping"), 0, 1)
         c.call(self.name("judge"))
-        with c.f.when(c.some_above(self.name("going"))):
+        with c.f.when(c.some_above(going)), c.f.loop(attempt.steps, some=True) as loop:
             c.run(self.name("newton"))
+            loop.leave(~c.some_above(going))
         c.call(self.name("keep"))
 
+    def _interior(self, c: StageCalls) -> None:
+        """A step along the path."""
+        c.run(self.name("factorise"))
+        for stage in ("predict", "follow"):
+            c.run(self.name("substitute"))
+            c.call(self.name(stage))
+
     def _newton(self, c: StageCalls) -> None:
-        c.fill(1.0, self.name("damping"), 0, 1)
-        with c.f.loop(STEPS, some=True) as loop:
-            c.call(self.name("linear"))
-            c.run(self.name("normal"))
-            c.run(self.name("eliminate"))
-            with c.f.loop(HALVES + 1, some=True) as halves:
-                c.call(self.name("trial"))
-                halves.leave(~c.some_above(self.name("open")))
-            c.call(self.name("advance"))
-            c.call(self.name("judge"))
-            loop.leave(~c.some_above(self.name("going")))
+        """A step."""
+        c.call(self.name("linear"))
+        for routine in ("normal", "factorise", "substitute"):
+            c.run(self.name(routine))
+        with c.f.loop(HALVES + 1, some=True) as halves:
+            c.call(self.name("trial"))
+            halves.leave(~c.some_above(self.name("open")))
+        for stage in ("advance", "judge"):
+            c.call(self.name(stage))
 
     def _normal(self, c: StageCalls) -> None:
         """A = J' J and what is added to its diagonal (lower triangle), way = -J' F."""
@@ -149,23 +166,55 @@ class ImpulseSolver:
             diagonal = i.i * wide + i.i
             store_at(c, load_at(c, A, diagonal) + load_at(c, more, i.i), A, diagonal)
 
-    def _eliminate(self, c: StageCalls) -> None:
-        """way = A^-1 way; A becomes L D by columns."""
+    def _factorise(self, c: StageCalls) -> None:
+        """A becomes L D of A = L D L' by columns of the lower triangle; `row` is a row of L in the making."""
+        f, n, wide = c.f, self.s.rows, self.s.padded
+        A, row, inverse = (c.at(self.name(x)) for x in ("A", "row", "inverse"))
+
+        def less(sums: Sequence[Value], k: Value, rows: Sequence[Value]) -> list[Value]:
+            x = load_at(c, row, k)
+            return [y - x * load_at(c, A, r * wide + k) for y, r in zip(sums, rows)]
+
+        def put(x: Value, i: Value, j: Value) -> None:
+            store_at(c, x, A, i * wide + j)
+            store_at(c, x * load_at(c, inverse, j), row, j)
+
+        with f.loop(n, some=True) as i:
+            whole = i.i & -BLOCK
+            with f.loop(whole, step=BLOCK) as j:
+                rows = [j.i + m for m in range(BLOCK)]
+                with f.loop(
+                    j.i, carry={f"sum{m}": load_at(c, A, i.i * wide + r) for m, r in enumerate(rows)}
+                ) as k:
+                    for m, x in enumerate(less([getattr(k, f"sum{m}") for m in range(BLOCK)], k.i, rows)):
+                        setattr(k, f"sum{m}", x)
+                sums = [getattr(k, f"sum{m}") for m in range(BLOCK)]
+                for m, r in enumerate(rows):
+                    put(sums[m], i.i, r)
+                    sums[m + 1 :] = less(sums[m + 1 :], r, rows[m + 1 :])
+            with f.loop(i.i + 1, start=whole, some=True) as j:
+                with f.loop(j.i, carry={"left": load_at(c, A, i.i * wide + j.i)}) as k:
+                    (k.left,) = less([k.left], k.i, [j.i])
+                put(k.left, i.i, j.i)
+            store_at(c, f.const(c.l.type, 1.0) / load_at(c, A, i.i * wide + i.i), inverse, i.i)
+
+    def _substitute(self, c: StageCalls) -> None:
+        """way = A^-1 way."""
         f, n, wide = c.f, self.s.rows, self.s.padded
         A, way, inverse = (c.at(self.name(x)) for x in ("A", "way", "inverse"))
+
+        def take(at: Value, k: Value, factor: Value) -> None:
+            store_at(c, load_at(c, way, k) - factor * load_at(c, A, at), way, k)
+
         with f.loop(n, some=True) as k:
-            over = f.const(c.l.type, 1.0) / load_at(c, A, k.i * wide + k.i)
-            store_at(c, over, inverse, k.i)
+            factor = load_at(c, way, k.i) * load_at(c, inverse, k.i)
             with f.loop(n, start=k.i + 1) as i:
-                factor = load_at(c, A, i.i * wide + k.i) * over
-                with f.loop(i.i + 1, start=k.i + 1, some=True) as j:
-                    at = i.i * wide + j.i
-                    store_at(c, load_at(c, A, at) - factor * load_at(c, A, j.i * wide + k.i), A, at)
-                store_at(c, load_at(c, way, i.i) - factor * load_at(c, way, k.i), way, i.i)
-        with f.loop(-1, start=n - 1, step=-1, some=True) as k:
-            with f.loop(n, start=k.i + 1, carry={"left": load_at(c, way, k.i)}) as i:
-                i.left = i.left - load_at(c, A, i.i * wide + k.i) * load_at(c, way, i.i)
-            store_at(c, i.left * load_at(c, inverse, k.i), way, k.i)
+                take(i.i * wide + k.i, i.i, factor)
+        with f.loop(-1, start=n - 1, step=-1, some=True) as i:
+            x = load_at(c, way, i.i) * load_at(c, inverse, i.i)
+            store_at(c, x, way, i.i)
+            with f.loop(i.i) as k:
+                take(i.i * wide + k.i, k.i, x)
 
 
 def load_at(c: StageCalls, base: Value, k: Value | int) -> Value:

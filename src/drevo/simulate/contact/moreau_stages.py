@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...codegen.graph.node import Expr
@@ -18,6 +18,16 @@ from ...mechanics.algorithms.coulomb import (
     natural_map,
     residual,
 )
+from ...mechanics.algorithms.coulomb_interior import (
+    TOLD,
+    BlockBarrier,
+    aimed,
+    barriers,
+    begun,
+    impulses_at,
+    kind,
+    stepped,
+)
 from ...mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
 from ...mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ...mechanics.scalar import Scalar, dot, maximum, where
@@ -28,7 +38,9 @@ from .solve import EASE, STIFFEN
 from .stages import StageTracer
 
 PackedBlock = tuple[type[Any], list[Any]]
-NUMBERS = ("left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff")
+STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "linear", "trial", "advance",
+          "keep", "end")  # fmt: skip
+NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff")
 
 
 class MoreauStages:
@@ -49,8 +61,11 @@ class MoreauStages:
         self._declare_free(t, q, v, tau)
         n, laws = len(self.b), len(self.laws)
         self.rows, self.padded = n, -(-n // 4) * 4
+        self.state = [len(kind(x).start(x, 1.0, 1.0)) for x in self.laws]  # numbers of its blocks on the path
+        self.told = [TOLD[kind(x)] for x in self.laws]
         made = {"lam": n, "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
-               "A": self.padded * self.padded, "inverse": n, "changes": n} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
+               "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
+               "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
         self.sizes |= {
             "q": self.tree.nq,
@@ -70,8 +85,8 @@ class MoreauStages:
         if not prefix:
             self._add("begin", self.begin)
             self._add("next", self.next)
-        for write in (self.sweep, self.judge, self.linear, self.trial, self.advance, self.keep, self.end):
-            self._add(write.__name__, write)
+        for name in STAGES:
+            self._add(name, getattr(self, name))
 
     def named(self, block: str) -> str:
         return self.prefix + block
@@ -150,6 +165,58 @@ class MoreauStages:
             where(going, x, y) if isinstance(law, ContactLaw) else y for x, y, law in zip(after, search, self.laws)
         ]
         self.write(s, search=kept, going=where(going, where(change > self.tolerance, 1.0, 0.0), 0.0))
+
+    def path_begin(self, s: StageTracer) -> None:
+        """Of the interior point."""
+        self.write(s, path=[y for x in begun(self.problem(s)) for y in x])
+
+    def path_end(self, s: StageTracer) -> None:
+        self.write(s, lam=impulses_at(self.problem(s), self._blocks(s, "path", self.state)))
+
+    def barrier(self, s: StageTracer) -> None:
+        """What a step begins with: A and the side of the prediction; the lanes that go on."""
+        p, path = self.problem(s), self._blocks(s, "path", self.state)
+        found = barriers(p, path)
+        for law, x in zip(p.laws, found):
+            for i, row in enumerate(x.firmness(p.trace(law)), law.at):
+                for j, y in enumerate(row, law.at):
+                    p.G[i][j] = p.G[i][j] + y
+        A = {i * self.padded + j: p.G[i][j] for i in range(self.rows) for j in range(i + 1)}
+        s.write_some(self.named("A"), A)
+        self.write(
+            s, told=[y for x in found for y in x.numbers()], way=self._side(y for x in found for y in x.side())
+        )
+        left = residual(self.problem(s), impulses_at(p, path))
+        self.write(s, moving=where(left > self.tolerance, self.number(s, "moving"), 0.0))
+
+    def _side(self, values: Iterable[Scalar]) -> list[Scalar]:
+        return [*values, *[0.0] * (self.padded - self.rows)]
+
+    def _blocks(self, s: StageTracer, block: str, sizes: Sequence[int]) -> list[list[Expr]]:
+        """A block by laws."""
+        values = iter(self.read(s, block))
+        return [[next(values) for _ in range(n)] for n in sizes]
+
+    def _found(self, s: StageTracer) -> tuple[ImpulseProblem, list[list[Expr]], list[BlockBarrier]]:
+        p, path = self.problem(s), self._blocks(s, "path", self.state)
+        told = self._blocks(s, "told", self.told)
+        return p, path, [kind(law).known(law, x, y) for law, x, y in zip(p.laws, path, told)]
+
+    def predict(self, s: StageTracer) -> None:
+        """From the step that aims at the end to the side of that which is gone."""
+        p, _, found = self._found(s)
+        aim, curved = aimed(p, found, self.read(s, "way"))
+        side = [y for x, c in zip(found, curved) for y in x.side(aim, c)]
+        self.write(s, aim=aim, way=self._side(side), curved=[y for c in curved for y in (*c, 0.0, 0.0, 0.0)[:3]])
+
+    def follow(self, s: StageTracer) -> None:
+        """A step of the lanes that go on."""
+        p, path, found = self._found(s)
+        curved = self._blocks(s, "curved", [3] * len(found))
+        new, inside = stepped(p, path, found, self.read(s, "way"), self.number(s, "aim"), curved)
+        moving = where(inside > 0.0, self.number(s, "moving"), 0.0)
+        self.write(s, moving=moving,
+                   path=[where(moving > 0.0, a, b) for x, y in zip(new, path) for a, b in zip(x, y)])  # fmt: skip
 
     def judge(self, s: StageTracer) -> None:
         """The residual; going: lanes for which it is too large, and was in all attempts."""

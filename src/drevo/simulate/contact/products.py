@@ -19,7 +19,7 @@ from ...model.description import Model
 from .derivatives import step_derivatives
 from .exact_columns import exact_by_columns, exact_jacobian_program
 from .implicit import Linear
-from .implicit_moreau import MoreauLinear, calls_of
+from .implicit_moreau import SOLVED, MoreauLinear, calls_of
 from .jacobian import comes_by_columns, jacobian_program
 from .kernel import STATE, VALUES, Loops, declare, evaluation
 from .moreau import TouchingRobot
@@ -75,7 +75,7 @@ def exact_product_program(robot: TouchingRobot, kind: str) -> Program:
 
     def product(c: StageCalls) -> None:
         for name in calls_of(mark):
-            (c.run if name in ("normal", "eliminate") else c.call)(name)
+            (c.run if name in SOLVED else c.call)(name)
 
     return _program(robot.model, stages.sizes, stages.parts, (), kind, write, product, fill)
 

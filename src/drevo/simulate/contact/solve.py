@@ -14,31 +14,36 @@ from ...mechanics.algorithms.coulomb import (
     natural_map,
     residual,
 )
+from ...mechanics.algorithms.coulomb_interior import aimed, barriers, begun, impulses_at, stepped
 from ...mechanics.algorithms.coulomb_newton import ENOUGH, newton_step
 
 Array = np.ndarray[Any, Any]
+Path = list[list[Any]]
 TOLERANCE = 1e-9  # m/s: of the residual
 
 
 class Attempt(NamedTuple):
-    """Sweeps, from zero or from where the attempt before it stopped, then Newton's method on the natural map of a
-    rho, times its own."""
+    """Sweeps from zero, or so many steps of the interior point, from its beginning or from where it has stopped;
+    then so many steps of Newton's method on the natural map of a rho, times its own."""
 
-    sweeps: int
-    cold: bool
-    rho: float
+    sweeps: int = 0
+    interior: int = 0
+    cold: bool = True
+    steps: int = 25
+    rho: float = 1.0
 
 
-# Of 7000 states of a robot on two feet of four points each (rank 12 of 24) 38 need the second, 5 the third, 3 the
-# fourth; of 3000 landings on straight legs 272, 73, 42, and 30 are left
+# Of 1000 states each of a robot on two feet of four points (rank 12 of 24) the first leaves 28 (stands on straight
+# legs), 73 (lands so), 188 (wild ones with all points on the ground); the second 10, 8 and 38, all 0, 0 and 1
 ATTEMPTS = (
-    Attempt(7, True, 1.0),
-    Attempt(50, True, 30.0),
-    Attempt(100, True, 100.0),
-    Attempt(50, False, 3.0),
-    Attempt(200, True, 300.0),
+    Attempt(sweeps=7, steps=12),
+    Attempt(interior=10, steps=8),
+    Attempt(interior=10, cold=False, steps=10),
+    Attempt(interior=20, cold=False),
+    Attempt(sweeps=50, rho=30.0),
+    Attempt(sweeps=100, rho=100.0),
+    Attempt(sweeps=200, rho=300.0),
 )
-STEPS = 25  # of Newton's, each time
 HALVES = 6  # how often a step of it is halved
 EASE, STIFFEN = 0.3, 10.0  # of the damping, after a whole step and after none
 
@@ -62,13 +67,19 @@ def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEM
     sweeps, steps = np.zeros(count, int), np.zeros(count, int)
     left = np.full(count, np.inf) if len(p.b) else np.zeros(count)
     todo = left > tolerance
+    path: Path = []
     for k, way in enumerate(ATTEMPTS):
         if not todo.any():
             break
         some, at = _part(p, todo), np.flatnonzero(todo)
-        x = np.zeros((len(p.b), len(at))) if way.cold else lam[:, at]
-        x, used = _swept(some, x, way.sweeps if k else first, tolerance)
-        x, r, taken = _newton(some, x, tolerance, 1.0 / way.rho)
+        if way.sweeps:
+            x, used = _swept(some, np.zeros((len(p.b), len(at))), way.sweeps if k else first, tolerance)
+        else:
+            begin = path_of(some, len(at)) if way.cold else [[y[todo] for y in z] for z in path]
+            now, used = _followed(some, begin, way.interior, tolerance)
+            path = [[_spread(y, todo) for y in z] for z in now]
+            x = np.array(impulses_at(some, now))
+        x, r, taken = _newton(some, x, tolerance, 1.0 / way.rho, way.steps)
         better = ~(r >= left[at])
         lam[:, at[better]], left[at[better]] = x[:, better], r[better]
         sweeps[at] += used
@@ -81,7 +92,7 @@ def _part(p: ImpulseProblem, which: Array) -> ImpulseProblem:
     """The problems of some rows of the batch."""
 
     def of(x: Any) -> Any:
-        return np.broadcast_to(x, which.shape)[which]
+        return x if isinstance(x, float) else np.broadcast_to(x, which.shape)[which]
 
     laws: list[RowLaw] = []
     for law in p.laws:
@@ -105,12 +116,57 @@ def _swept(p: ImpulseProblem, lam: Array, most: int, tolerance: float) -> tuple[
     return lam, used
 
 
-def _newton(p: ImpulseProblem, lam: Array, tolerance: float, stiff: float) -> tuple[Array, Array, Array]:
+def path_of(p: ImpulseProblem, count: int) -> Path:
+    """Where the path of the interior point begins."""
+    return [[y + np.zeros(count) for y in x] for x in begun(p)]
+
+
+def _spread(x: Array, where: Array) -> Array:
+    """Values of some rows of the batch at their places."""
+    out = np.zeros(where.shape)
+    out[where] = x
+    return out
+
+
+def _followed(p: ImpulseProblem, path: Path, most: int, tolerance: float) -> tuple[Path, Array]:
+    """After steps of the interior point, of each problem until its residual is below the tolerance."""
+    count = len(path[0][0])
+    G = np.array([[x + np.zeros(count) for x in row] for row in p.G]).transpose(2, 0, 1)
+    used, going = np.zeros(count, int), np.ones(count, bool)
+    for _ in range(most):
+        going = going & (residual(p, impulses_at(p, path)) > tolerance)
+        if not going.any():
+            break
+        found, A = barriers(p, path), G.copy()
+        for law, x in zip(p.laws, found):
+            for i, row in enumerate(x.firmness(p.trace(law))):
+                for j, y in enumerate(row):
+                    A[:, law.at + i, law.at + j] += y
+                    A[:, law.at + j, law.at + i] = A[:, law.at + i, law.at + j]
+        first = _solved(A, [y for x in found for y in x.side()])
+        aim, curved = aimed(p, found, first)
+        way = _solved(A, [y for x, c in zip(found, curved) for y in x.side(aim, c)])
+        new, inside = stepped(p, path, found, way, aim, curved)
+        going = going & (inside > 0.0)
+        path = [[np.where(going, a, b) for a, b in zip(x, y)] for x, y in zip(new, path)]
+        used += going
+    return path, used
+
+
+def _solved(A: Array, b: list[Any]) -> list[Any]:
+    """x of A x = b by problem."""
+    sides = np.array([y + np.zeros(len(A)) for y in b]).T
+    return list(np.linalg.solve(A, sides[..., None])[..., 0].T)
+
+
+def _newton(
+    p: ImpulseProblem, lam: Array, tolerance: float, stiff: float, most: int
+) -> tuple[Array, Array, Array]:
     """After Newton's steps, of each problem until its residual is below the tolerance."""
     count = lam.shape[1]
     damping, taken = np.ones(count), np.zeros(count, int)
     left = residual(p, list(lam)) + np.zeros(count)
-    for _ in range(STEPS):
+    for _ in range(most):
         going = left > tolerance
         if not going.any():
             break
