@@ -51,7 +51,7 @@ def function(
             except (AttributeError, RuntimeError, TypeError):
                 pass
             else:
-                return from_numpy(np.asarray(direct(*arrays)))
+                return from_numpy((direct.fast or direct)(*arrays))
         tensors = [x if isinstance(x, tensor) else torch.as_tensor(x) for x in given]
         found = _bound(made, (), _converted(made, tensors))
         return tuple(found) if several else found[0]
