@@ -36,7 +36,7 @@ int cuCtxPushCurrent_v2(word context) { return NOTED(context, 0); }
 int cuCtxPopCurrent_v2(word *context) { GIVE(context, 1070); }
 int cuLinkCreate_v2(unsigned n, int *o, void **v, word *state)
 {
-    if (n == 2 && o[0] == 5 && o[1] == 6 && (size_t)v[1] > 8) strcpy(v[0], "line 7: no");
+    if (n == 3 && o[0] == 5 && o[1] == 6 && o[2] == 7 && (size_t)v[1] > 8 && (size_t)v[2] == 3) strcpy(v[0], "line 7: no");
     GIVE(state, 5);
 }
 int cuLinkAddData_v2(word state, int type, void *data, size_t n, char *name, unsigned k, int *o, void **v)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..graph.program import Program
 
 THREADS = 128  # of a block
+REGISTERS = 255  # of a thread, of 32 bits
 NAME = "kernel"
 
 
@@ -38,6 +39,13 @@ def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
     rows = spec.layout == "rows"
     made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, NAME, rows=rows)
     return manifest_as(program, low, 0, 0, 1), made.data
+
+
+def level_of(m: Manifest, dtype: str) -> int:
+    """Of the assembler's optimisations. Where the registers do not hold what is alive, its scheduler, which knows
+    nothing of our order, makes it spill up to four times as much, in up to twenty times as long."""
+    registers = m.live[0] * (2 if dtype == "float64" else 1)
+    return 3 if registers <= REGISTERS else 1
 
 
 def obtain_cuda(request: str, make: Callable[[], Program], spec: Spec, cache: bool = True) -> CudaFunction:
@@ -79,9 +87,9 @@ class CudaFunction(FunctionFace):
     def kernel(self, device: int) -> DeviceKernel:
         """The kernel on a device, with its registers and what it spills; loaded at the first call there."""
         if device not in self._kernels:
-            d = driver()
+            d, level = driver(), level_of(self.manifest, self.spec.dtype)
             name = f"{self._key}\nsm {d.capability(device)}, driver {d.version}"
-            image = persisted(name, bool(self._key), lambda: d.cubin(self.ptx, device))
+            image = persisted(name, bool(self._key), lambda: d.cubin(self.ptx, device, level))
             self._kernels[device] = d.kernel(image, NAME, device)
         return self._kernels[device]
 

@@ -36,7 +36,7 @@ _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _REGISTERS, _LOCAL = 4, 3  # attributes of a kernel: registers and bytes of local memory of a thread
 _ORDINAL = 9  # attribute of an address: which device has it
 _NO_TIMING = 2  # of events
-_PTX, _ERROR_LOG, _ERROR_LOG_SIZE = 1, 5, 6  # of the compiler: what it is given, where it complains
+_PTX, _ERROR_LOG, _ERROR_LOG_SIZE, _LEVEL = 1, 5, 6, 7  # of the compiler: what it is given, where it complains
 
 
 class DeviceKernel(NamedTuple):
@@ -125,14 +125,14 @@ class Driver:
         """Which device has an address."""
         return self.number("cuPointerGetAttribute", _ORDINAL, address)
 
-    def cubin(self, ptx: bytes, device: int) -> bytes:
-        """Machine code of a device, by the compiler in the driver."""
+    def cubin(self, ptx: bytes, device: int, level: int) -> bytes:
+        """Machine code of a device, by the compiler in the driver. level: of its optimisations."""
         log = ctypes.create_string_buffer(_LOG)
-        options = (ctypes.c_int * 2)(_ERROR_LOG, _ERROR_LOG_SIZE)
-        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG)
+        options = (ctypes.c_int * 3)(_ERROR_LOG, _ERROR_LOG_SIZE, _LEVEL)
+        values = (ctypes.c_void_p * 3)(ctypes.addressof(log), _LOG, level)
         state, data, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
         with self.on(device):
-            self.call("cuLinkCreate_v2", 2, options, values, ctypes.byref(state))
+            self.call("cuLinkCreate_v2", 3, options, values, ctypes.byref(state))
             try:
                 for name, *args in (
                     ("cuLinkAddData_v2", _PTX, ptx + b"\0", len(ptx) + 1, b"drevo", 0, None, None),
