@@ -26,9 +26,8 @@ UNIT = 2e-6  # of |q|^2: how far a quaternion may be from unit length, as in com
 def neutral(model: Model) -> Array:
     """Zero coordinates and identity quaternions, (nq,)."""
     q = np.zeros(model.nq)
-    for j, sq, _ in model.slices():
-        if j.turns:
-            q[sq.stop - 1] = 1.0
+    for _, turning in quaternion_parts(model):
+        q[turning.stop - 1] = 1.0
     return q
 
 
@@ -44,23 +43,26 @@ def random(
     """
     low, width = within or ranges(model)
     q = np.empty((*shape, model.nq))
-    turns = []
-    # one joint after the other; of a single state several at once are the same numbers
-    for rule, sq, *_ in [(j.turns, sq) for j, sq, _ in model.slices()] if shape else model.runs:
-        q[..., sq] = rng.random((*shape, sq.stop - sq.start))
-        if rule:
-            turns.append((slice(sq.stop - 4, sq.stop), rng.normal(size=(*shape, 4))))
-    q *= width
-    q += low
-    for at, x in turns:
-        q[..., at] = x / (np.sqrt((x * x).sum(-1, keepdims=True)) if shape else math.sqrt(x.dot(x)))
-    return q
+    for j, sq, _ in model.slices():
+        q[..., sq] = rng.random((*shape, j.nq))
+        if j.turns:
+            x = rng.normal(size=(*shape, 4))
+            q[..., sq.stop - 4 : sq.stop] = x / np.sqrt((x * x).sum(-1, keepdims=True))
+    return q * width + low
 
 
 def ranges(model: Model) -> tuple[Array, Array]:
-    """Where `random` draws each coordinate from: least values and widths, (nq,) each."""
+    """Where `random` draws each coordinate from: least values and widths, (nq,) each; 0 and 1 of quaternions."""
     low, high = bounds(model)
-    return low, high - low
+    width = high - low
+    for _, turning in quaternion_parts(model):
+        low[turning], width[turning] = 0.0, 1.0
+    return low, width
+
+
+def quaternion_parts(model: Model) -> list[tuple[str, slice]]:
+    """The joints that have one, and where it stands in q."""
+    return [(j.name, slice(sq.stop - 4, sq.stop)) for j, sq, _ in model.slices() if j.turns]
 
 
 def bounds(model: Model) -> Array:

@@ -17,10 +17,9 @@ from .llvm_target import LINE
 from .lower import Port
 from .objects import ObjectLayout
 
-ALIGNED, WRITEABLE, CARRAY = 0x100, 0x400, 0x501
+ALIGNED, WRITEABLE = 0x100, 0x400
 BYTE = 1  # NumPy's number of it
 LARGE = 4096  # bytes of a batch's result that begins with a line of the cache: what crosses one is written twice
-TYPE_NUMBER = {"double": 12, "float": 11}
 
 
 class EntryShape(NamedTuple):
@@ -182,7 +181,7 @@ class _Entry(Builtin):
                 return self.new(dims, port, batched, total)
 
             def kept(port: Port = port, spares: Sequence[int] = spares, new: Callable[[], Value] = new) -> Value:
-                return self.spare(spares, port, new)
+                return self.spare(spares, port.shape, new)
 
             x = f.choose(batched, new, kept) if spares else new()
             self.out_of_memory(x, made)
@@ -201,15 +200,6 @@ class _Entry(Builtin):
             batched & (size >= LARGE),
             lambda: self.new_on_a_line(size, rank, begin),
             lambda: self.new_array(rank, begin),
-        )
-
-    def new_array(self, rank: Value, dims: Value, number: int = 0, data: Value | None = None) -> Value:
-        """Of numbers as results have them unless told otherwise; in memory of its own unless given some."""
-        f, none = self.f, self.f.zero(PTR)
-        kind = f.const(I32, number or TYPE_NUMBER[self.known.scalar])
-        size, flags = f.zero(I32), f.const(I32, CARRAY if data else 0)
-        return self.call(
-            "PyArray_New", PTR, self.table("ndarray"), rank, dims, kind, none, data or none, size, flags, none
         )
 
     def new_on_a_line(self, size: Value, rank: Value, dims: Value) -> Value:

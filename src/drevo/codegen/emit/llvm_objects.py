@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from .ir import I1, I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .lower import Port
@@ -10,6 +11,8 @@ from .objects import TABLE, ObjectLayout, names_after, spares_after
 
 SLOW, FAILED = "slow", "failed"  # labels: leave it to Python; the same, after giving back what was made
 LOADS = 8  # links with a wrench; of more Python takes care
+TYPE_NUMBERS = {8: 12, 4: 11}  # NumPy's, by the bytes of a number
+CARRAY = 0x501
 OWN = 0x505  # flags of an array as it is made: contiguous, with memory of its own, aligned, writeable
 
 
@@ -20,6 +23,7 @@ class PythonEntry:
     """
 
     f: IRFunction
+    size = 8  # bytes of a number
 
     def __init__(self, m: Module, names: Sequence[str], words: int, arguments: int, layout: ObjectLayout) -> None:
         self.names, self.layout, self.places = names, layout, arguments
@@ -92,6 +96,43 @@ class PythonEntry:
         """The first arguments are there."""
         for k in range(count):
             self.need(self.slots.at(k, PTR).load(PTR).differs("null"))
+
+    # -- arrays -------------------------------------------------------------------------------------------
+
+    def new_array(self, rank: Value, dims: Value, number: int = 0, data: Value | None = None) -> Value:
+        """Of numbers as results have them unless told otherwise; in memory of its own unless given some."""
+        f, none = self.f, self.f.zero(PTR)
+        kind = f.const(I32, number or TYPE_NUMBERS[self.size])
+        size, flags = f.zero(I32), f.const(I32, CARRAY if data else 0)
+        return self.call(
+            "PyArray_New", PTR, self.table("ndarray"), rank, dims, kind, none, data or none, size, flags, none
+        )
+
+    def spare(self, words: Sequence[int], shape: Sequence[Any], new: Callable[[], Value]) -> Value:
+        """The array of an earlier result that nobody holds any more, or a new one: to make and to end an array
+        takes longer than many a kernel. shape: numbers, of a vector a value too."""
+        if not words:
+            return new()
+        x, rest = self.word(words[0]), words[1:]
+        return self.f.choose(self.unheld(x, shape), lambda: self.held(x), lambda: self.spare(rest, shape, new))
+
+    def unheld(self, x: Value, shape: Sequence[Any]) -> Value:
+        """Its only reference is ours, nothing refers to it weakly, and its form is the one it was made with."""
+        f, base = self.f, self.layout.base
+        alone = self.field(x, 0, I32).equals(1) & self.field(x, base + 56).equals("null")
+        flags, rank = self.field(x, base + 48, I32), self.field(x, base + 8, I32)
+        whole = (flags & OWN).equals(OWN) & rank.equals(len(shape))
+
+        def same() -> Value:
+            dims, strides, step = self.field(x, base + 16), self.field(x, base + 24), self.size
+            every = self.field(x, base + 40).equals(self.table("dtype"))
+            for axis in reversed(range(len(shape))):
+                every = every & dims.at(axis, I64).load(I64).equals(shape[axis])
+                every = every & strides.at(axis, I64).load(I64).equals(step)
+                step = step * shape[axis] if axis else step
+            return every
+
+        return f.choose(alone & whole, same, lambda: f.const(I1, "false"))
 
 
 class Builtin(PythonEntry):
@@ -172,31 +213,3 @@ class Builtin(PythonEntry):
         out = self.slots.at(n + 1, PTR).load(PTR)
         line.at(count + n, PTR).store(out)
         return self.entered(builtin, line, f.select(out.equals("null"), count + n, count + (n + 1)))
-
-    # -- arrays that are kept -------------------------------------------------------------------------------
-
-    def spare(self, words: Sequence[int], port: Port, new: Callable[[], Value]) -> Value:
-        """The array of an earlier result that nobody holds any more, or a new one: to make and to end an array
-        takes longer than many a kernel."""
-        if not words:
-            return new()
-        x, rest = self.word(words[0]), words[1:]
-        return self.f.choose(self.unheld(x, port), lambda: self.held(x), lambda: self.spare(rest, port, new))
-
-    def unheld(self, x: Value, port: Port) -> Value:
-        """Its only reference is ours, nothing refers to it weakly, and its form is the one it was made with."""
-        f, base = self.f, self.layout.base
-        alone = self.field(x, 0, I32).equals(1) & self.field(x, base + 56).equals("null")
-        flags, rank = self.field(x, base + 48, I32), self.field(x, base + 8, I32)
-        whole = (flags & OWN).equals(OWN) & rank.equals(len(port.shape))
-
-        def same() -> Value:
-            dims, strides, step = self.field(x, base + 16), self.field(x, base + 24), self.size
-            every = self.field(x, base + 40).equals(self.table("dtype"))
-            for axis in reversed(range(len(port.shape))):
-                every = every & dims.at(axis, I64).load(I64).equals(port.shape[axis])
-                every = every & strides.at(axis, I64).load(I64).equals(step)
-                step *= port.shape[axis]
-            return every
-
-        return f.choose(alone & whole, same, lambda: f.const(I1, "false"))

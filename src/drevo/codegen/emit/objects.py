@@ -44,6 +44,11 @@ RECALLED = ("slow", "refusals", "kind", "list", "none", "PyObject_Vectorcall", "
             "PyTuple_Size", "PyTuple_GetItem", "PyList_Size", "PyList_GetItem", "PyDict_Size", "PyDict_Next",
             "PyErr_Clear", "PyErr_ExceptionMatches", "PyObject_RichCompareBool",
             "PyType_GenericAlloc")  # fmt: skip
+# the same of what copies or draws a configuration
+DRAWN = ("slow", "ndarray", "dtype", "generator", "bit_generator", "lock", "acquire", "release", "capsule", "kind",
+         "nq", "count", "runs", "low", "width", "random_standard_uniform_fill", "random_standard_normal_fill",
+         "PyArray_New", "PyObject_Vectorcall", "PyObject_VectorcallMethod", "PyObject_GetAttr",
+         "PyCapsule_GetPointer", "Py_IncRef", "Py_DecRef", "PyErr_Clear")  # fmt: skip
 KEPT = 4  # calls of a method that are remembered
 
 

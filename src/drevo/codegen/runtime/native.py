@@ -24,7 +24,8 @@ from .lock import LOCK
 
 _FASTCALL_KEYWORDS = 0x82
 _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
-_NEW, _RETURN, _BASE, _TYPE, _VERSION = 93, 76, 282, 2, 0
+_ARRAYS = {"PyArray_New": 93, "PyArray_Return": 76, "PyArray_SetBaseObject": 282}  # places in NumPy's table
+_TYPE, _VERSION = 2, 0
 LINE = 64  # bytes of a cache line, where working memory and large results begin
 _FLOATS = c_int(0x9875)  # as Microsoft's library has it
 
@@ -382,15 +383,13 @@ def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object)
 @lru_cache(maxsize=1)
 def _functions() -> dict[str, int]:
     """Addresses of the C functions in the table."""
-    api = _array_api()
-    found = {"PyArray_New": api[_NEW], "PyArray_Return": api[_RETURN], "PyArray_SetBaseObject": api[_BASE]}
-    for name in TABLE:
-        if name.startswith("Py") and name not in found:
-            found[name] = address_of(name)
-    return found
+    return {name: address_of(name) for name in TABLE if name.startswith("Py")}
 
 
 def address_of(name: str) -> int:
+    """Of a C function of the interpreter or of NumPy's arrays."""
+    if name in _ARRAYS:
+        return int(_array_api()[_ARRAYS[name]])
     pick = name
     if name == "PyObject_Vectorcall" and not hasattr(ctypes.pythonapi, name):
         pick = "_PyFunction_Vectorcall"  # CPython 3.10; right for plain functions only
