@@ -7,7 +7,6 @@ back end, width and chunk size does the same arithmetic, bit for bit.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
@@ -294,10 +293,10 @@ def _reached(
     g: Graph, roots: Sequence[int], constants: Container[int], given: Container[int], totals: Mapping[int, int]
 ) -> list[int]:
     """Operations that the roots need, in the order of their making; folded and given values end the search."""
-    mark, stack = set(), [e >> 1 for e in roots]
+    mark, stack, op = set[int](), [e >> 1 for e in roots], g.op
     while stack:
         n = stack.pop()
-        if n not in mark and n not in constants and n not in given and (g.op[n] > INPUT or n in totals):
+        if n not in mark and n not in constants and n not in given and (op[n] > INPUT or n in totals):
             mark.add(n)
             stack += [e >> 1 for e in ((totals[n],) if n in totals else g.operands(n))]
     return sorted(mark)
@@ -314,8 +313,10 @@ def _multiply_adds(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict
 
 def _chosen(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, tuple[tuple[int, int], Step]]:
     """Sum -> (x where c > 0 and y where it is not, which nothing else reads; the choice between x and y)."""
-    uses = Counter(e >> 1 for n in nodes for e in g.operands(n)) + Counter(e >> 1 for e in roots)
-    out = {}
+    out = dict[int, tuple[tuple[int, int], Step]]()
+    if not any(g.op[n] == WHEN for n in nodes):
+        return out
+    uses = g.uses(nodes, roots)
     for n in (n for n in nodes if g.op[n] == ADD):
         yes, no = sorted((g.a[n], g.b[n]), key=lambda e: g.op[e >> 1])
         w, u = yes >> 1, no >> 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Literal
@@ -54,15 +53,16 @@ def scheduled(
 
 def reloads(steps: Sequence[Step]) -> int:
     """Operands that are not among the last values used: about what a register allocator must load again."""
-    near: OrderedDict[int, None] = OrderedDict()
-    missed = 0
+    near, missed = dict[int, bool](), 0  # the last used last
     for step in steps:
-        for v in (*(e >> 1 for e in operands(step)), *step_results(step)):
-            missed += v not in near
-            near[v] = None
-            near.move_to_end(v)
+        for e in operands(step):
+            missed += near.pop(e >> 1, True)
+            near[e >> 1] = False
+        for v in step_results(step):
+            missed += near.pop(v, True)
+            near[v] = False
         while len(near) > REGISTERS:
-            near.popitem(last=False)
+            del near[next(iter(near))]
     return missed - len(steps)
 
 

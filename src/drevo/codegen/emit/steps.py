@@ -14,21 +14,21 @@ FMA, SINCOS, GUARD, TURN, CHOOSE, TOTAL = range(len(OPS), len(OPS) + 6)  # besid
 # TURN: the angle a * b, an input and a constant, less whole turns where it is large.
 # TOTAL: the sum of a over limbs that are alike.
 Step = tuple[int, int, int, int, int]
+_THREE, _TWO = (FMA, CHOOSE), (*BINARY, GUARD, TURN)
+_END = [5 if op in _THREE else 4 if op in _TWO else 3 for op in range(TOTAL + 1)]  # of the operands in a step
 
 
 def operands(step: Step) -> tuple[int, ...]:
     """The operand edges of a step."""
-    op = step[0]
-    if op in (FMA, CHOOSE):
-        return step[2:]
-    return step[2:4] if op in BINARY or op in (GUARD, TURN) else step[2:3]
+    return step[2 : _END[step[0]]]
 
 
 def step_results(step: Step) -> tuple[int, ...]:
     """The values that a step makes."""
-    if step[0] == GUARD:
-        return ()
-    return (step[1], step[3]) if step[0] == SINCOS else (step[1],)
+    op = step[0]
+    if op <= FMA:
+        return (step[1],)
+    return () if op == GUARD else (step[1], step[3]) if op == SINCOS else (step[1],)
 
 
 def makers(steps: Sequence[Step]) -> dict[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from .node import Graph
@@ -11,13 +10,13 @@ from .ops import ADD, MUL
 
 def fused_products(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, int]:
     """Sum -> the edge to the product that disappears in it: left operand first, a product goes once."""
-    uses = Counter(e >> 1 for n in nodes for e in g.operands(n)) + Counter(e >> 1 for e in roots)
-    free = {n for n in nodes if g.op[n] == MUL and uses[n] == 1}
+    uses, op = g.uses(nodes, roots), g.op
+    free = {n for n in nodes if op[n] == MUL and uses[n] == 1}
     fused: dict[int, int] = {}
     for n in nodes:
-        edges = (g.a[n], g.b[n]) if g.op[n] == ADD else ()
-        edge = next((e for e in edges if e >> 1 in free), None)
-        if edge is not None:
-            free.remove(edge >> 1)
-            fused[n] = edge
+        for edge in (g.a[n], g.b[n]) if op[n] == ADD else ():
+            if edge >> 1 in free:
+                free.remove(edge >> 1)
+                fused[n] = edge
+                break
     return fused

@@ -94,6 +94,18 @@ class Nodes:
             return ()
         return (self.a[node], self.b[node]) if op in BINARY else (self.a[node],)
 
+    def uses(self, nodes: Iterable[int], edges: Iterable[int] = ()) -> list[int]:
+        """How often each node is an operand of some nodes, or one of the edges."""
+        found, op, a, b = [0] * len(self.op), self.op, self.a, self.b
+        for n in nodes:
+            if op[n] > INPUT:
+                found[a[n] >> 1] += 1
+                if op[n] in BINARY:
+                    found[b[n] >> 1] += 1
+        for e in edges:
+            found[e >> 1] += 1
+        return found
+
     def live(self, edges: Iterable[int]) -> list[int]:
         """Nodes that the edges reach, in the order of their making."""
         edges = list(edges)

@@ -9,7 +9,7 @@ import numpy as np
 
 CONST, PARAMETER, INPUT, ADD, MUL, DIV, SIN, COS, SQRT, ATAN2, WHEN, UNLESS = range(12)
 CHOICE = (WHEN, UNLESS)  # of c and x: x where c > 0, or where it is not, else 0; what is not taken may be anything
-BINARY = (ADD, MUL, DIV, ATAN2, *CHOICE)
+BINARY = frozenset((ADD, MUL, DIV, ATAN2, *CHOICE))
 
 
 class Op(NamedTuple):

@@ -60,7 +60,8 @@ class _Copy:
         self, program: Program, sums: Mapping[int, Sequence[int]], products: Mapping[int, tuple[int, ...]]
     ) -> None:
         self.program, self.old, self.sums, self.products = program, program.graph, sums, products
-        self.graph = Graph()
+        g = self.graph = Graph()
+        self.rules = {ADD: g.add, MUL: g.mul, DIV: g.div, ATAN2: g.atan2}
         self.new: dict[int, int] = {}
         self.starts: dict[int, int] = {}
 
@@ -83,7 +84,8 @@ class _Copy:
             if n not in seen:
                 seen.add(n)
                 yield n
-                stack += [e >> 1 for e in self.sums.get(n) or self.products.get(n) or self.old.operands(n)]
+                parts = self.sums.get(n) or self.products.get(n) or self.old.operands(n)
+                stack += [e >> 1 for e in parts]
             if not stack:
                 self.guards = [g for g in self.guards if g.pivot >> 1 in seen]
                 stack = [g.scale >> 1 for g in self.guards if g.scale >> 1 not in seen]
@@ -109,9 +111,8 @@ class _Copy:
             return g.edge(old.constants[old.a[n]])
         if op <= INPUT:
             return (g.input if op == INPUT else g.parameter)(old.names[old.a[n]]).edge
-        rules = {ADD: g.add, MUL: g.mul, DIV: g.div, ATAN2: g.atan2}
-        rule = rules.get(op) or partial(g.choice if op in CHOICE else g.unary, op)
-        return self.whole(rule(*(self.edge(e) for e in old.operands(n))))
+        rule = self.rules.get(op) or partial(g.choice if op in CHOICE else g.unary, op)
+        return self.whole(rule(*[self.edge(e) for e in old.operands(n)]))
 
     def whole(self, x: int | float) -> int:
         """An edge even of what folded to a number."""

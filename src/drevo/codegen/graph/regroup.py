@@ -8,7 +8,7 @@ with a name keep it; sums of angles, and work on parameters alone, stay as they 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations
@@ -39,7 +39,7 @@ def regrouped(program: Program, early: bool = False, names: bool = True) -> Prog
 
 def _used_once(program: Program, nodes: Sequence[int], kept: set[int]) -> set[int]:
     """Of some nodes those that one operation alone reads, and nobody else."""
-    uses = Counter(e >> 1 for n in program.order() for e in program.graph.operands(n))
+    uses = program.graph.uses(program.order())
     return {n for n in nodes if uses[n] == 1} - kept
 
 
@@ -85,13 +85,17 @@ class _Sums:
 
     def _common(self, terms: list[int]) -> int | None:
         """The factor of the most products that nothing else uses, if there are two."""
-        often = Counter(f for e in terms for f in set(self._factors(e)))
-        best = max(often, key=lambda f: (often[f], -f), default=None)
-        return best if best is not None and often[best] > 1 else None
+        often = dict[int, int]()
+        for e in terms:
+            for f in set(self._factors(e)):
+                often[f] = often.get(f, 0) + 1
+        most = max(often.values(), default=0)
+        return min(f for f, count in often.items() if count == most) if most > 1 else None
 
     def _factors(self, e: int) -> list[int]:
         """The nodes of a product that may be taken apart; none of anything else."""
-        return self._apart(e)[1]
+        n = e >> 1
+        return self._apart(e)[1] if n in self.once and self.graph.op[n] == MUL else []
 
     def _apart(self, e: int) -> tuple[int, list[int]]:
         """The sign of a product and its factors, those of products in it that only it uses among them."""
@@ -210,11 +214,13 @@ class _Sums:
             if n in seen:
                 continue
             seen.add(n)
-            parts = [e >> 1 for e in self.terms.get(n) or self.products.get(n) or self.graph.operands(n)]
+            terms = self.terms.get(n)
+            parts = [e >> 1 for e in terms or self.products.get(n) or self.graph.operands(n)]
             stack += parts
-            if n not in self.terms:
+            if terms is None:
                 others.update(parts)
-            for x in parts if n in self.terms else ():
+                continue
+            for x in parts:
                 readers[x].append(n)
         return readers, (readers.keys() & self.terms.keys()) - others
 
