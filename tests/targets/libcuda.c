@@ -5,13 +5,14 @@
 #include <string.h>
 typedef unsigned long long word;
 static char called[1 << 16], refused[64];
-static int code, devices = 1;
+static int code, devices = 1, current;
 static word freed;
 static char image[1 << 22];
 static size_t length;
 static int (*answer)(word **, unsigned, unsigned, word);
 int refuse(const char *name, int failure) { strncpy(refused, name, 63); code = failure; return 0; }
 int have(int count) { devices = count; return 0; }
+int at(int device) { current = device; return 0; }
 int answers(int (*f)(word **, unsigned, unsigned, word)) { answer = f; return 0; }
 const char *calls(void) { return called; }
 const char *compiled(void) { return image; }
@@ -34,6 +35,7 @@ int cuDeviceGetAttribute(int *x, int what, int device) { (void)device; GIVE(x, w
 int cuDevicePrimaryCtxRetain(word *x, int device) { GIVE(x, 1000 + device); }
 int cuCtxPushCurrent_v2(word context) { return NOTED(context, 0); }
 int cuCtxPopCurrent_v2(word *context) { GIVE(context, 1070); }
+int cuCtxGetDevice(int *x) { GIVE(x, current); }
 int cuLinkCreate_v2(unsigned n, int *o, void **v, word *state)
 {
     if (n == 3 && o[0] == 5 && o[1] == 6 && o[2] == 7 && (size_t)v[1] > 8 && (size_t)v[2] == 3) strcpy(v[0], "line 7: no");

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...codegen.runtime.cuda import CudaFunction
 from ...codegen.runtime.function import Function
 from ...codegen.runtime.key import request
 from ...compiler.compile import compile
@@ -31,18 +32,27 @@ class Products:
             raise InputError(f"{who}: quantity must be one name, not {type(quantity).__name__}")
         self.robot, self.quantity, self.parameters = robot, quantity, parameters
         self.dtype, self.options = dtype, options
-        self.made: dict[Kinds, Function] = {}
+        self.made: dict[tuple[Kinds, str], Any] = {}
         self.found: dict[Kinds, Any] = {}  # of `registered`
         self.value = self.function(())
 
     def function(self, kinds: Kinds) -> Function:
         """The Function of these kinds, compiled at its first use."""
-        if kinds not in self.made:
-            self.made[kinds] = compile(
+        found: Function = self._compiled(kinds, "cpu")
+        return found
+
+    def on_gpu(self, kinds: Kinds) -> CudaFunction:
+        """The same on NVIDIA's GPUs. Raises EmitError where there is none."""
+        found: CudaFunction = self._compiled(kinds, "cuda")
+        return found
+
+    def _compiled(self, kinds: Kinds, target: str) -> Any:
+        if (kinds, target) not in self.made:
+            self.made[kinds, target] = compile(
                 self.robot, self.quantity, parameters=self.parameters, dtype=self.dtype, product=kinds,
-                tangents="numbers", **self.options,
+                tangents="numbers", target=target, **self.options,
             )  # fmt: skip
-        return self.made[kinds]
+        return self.made[kinds, target]
 
     def registered(self, kinds: Kinds, table: dict[str, Any], new: Callable[[Products, Kinds, str], Any]) -> Any:
         """What `new` makes of these kinds and a name of their own, once in a process: systems take a name once."""

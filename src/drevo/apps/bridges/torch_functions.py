@@ -1,12 +1,14 @@
 """Compiled quantities as functions of PyTorch: operators of torch.library, differentiable to any order.
 
-Tensors of the CPU are computed where they stand. Where nobody asks for derivatives, maps or compilation a call
-goes straight to machine code; else to an operator, whose gradient is the operator of its "vjp", and so on.
+Tensors are computed where they stand, on the CPU or a GPU of NVIDIA's, there on torch's stream. Where nobody asks
+for derivatives, maps or compilation a call on the CPU goes straight to machine code; else to an operator, whose
+gradient is the operator of its "vjp", and so on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from ...model.dynamics import Described
 from .inertias import Inertias as Inertias
 from .products import Kinds, Products, require_arguments
 
+DEVICES = ("cpu", "cuda", "meta")
 _DEFINED: dict[str, Any] = {}  # operators by their names: torch takes a name once in a process
 
 
@@ -30,12 +33,12 @@ def function(
     dtype: str = "float64",
     **options: Any,
 ) -> Callable[..., Any]:
-    """f(*state, [parameters]) of tensors (.., n) of the CPU, leading axes broadcast; several results are a tuple.
+    """f(*state, [parameters]) of tensors (.., n) of one device, leading axes broadcast; several results: a tuple.
 
     quantity, parameters, options: as `drevo.compile` takes them. Values are those of the NumPy Function to the
     bit. Real tensors of another type are converted to `dtype`. Gradients by quaternions in q are those of the
     quaternions made unit. Works under autograd, torch.func.vmap and torch.compile(fullgraph=True).
-    Raises InputError, NumericsError.
+    On a GPU nothing is checked: what is not finite stays so. Raises InputError, NumericsError, EmitError.
     """
     torch = package("torch", "drevo.torch", "drevo[torch]")
     one_of("torch.function: dtype", dtype, DTYPES, InputError)
@@ -61,17 +64,21 @@ def function(
 
 
 def _converted(made: Products, given: Sequence[Any]) -> list[Any]:
-    """Real tensors of the CPU, of the type and the sizes that the function takes."""
+    """Real tensors of one device, of the type and the sizes that the function takes."""
     import torch
 
     name = made.value.name
     for x in given:
         if x.is_complex():
             raise InputError(f"{name}: complex tensors have no place here; give their real parts")
-        if x.device.type not in ("cpu", "meta"):
+        if x.device.type not in DEVICES:
             raise InputError(
-                f"{name}: a tensor lies on {x.device}; the function runs on the CPU: call .cpu() on it"
+                f"{name}: a tensor lies on {x.device}; the function runs on the CPU and on GPUs of NVIDIA's: call "
+                ".cpu() on it"
             )
+    places = {str(x.device) for x in given}
+    if len(places) > 1:
+        raise InputError(f"{name}: the tensors lie on {' and '.join(sorted(places))}; put all on one device")
     require_arguments(made.value, given)
     kind = getattr(torch, made.dtype)
     return [x.to(kind) for x in given]
@@ -105,6 +112,7 @@ def _new_operator(made: Products, kinds: Kinds, name: str) -> tuple[Any, Any]:
     operator = torch.library.custom_op(
         f"drevo::{name}", rules.compute, mutates_args=(), schema=schema, device_types="cpu"
     )
+    operator.register_kernel("cuda", rules.launch)
     applied = rules.function(operator)
     operator.register_fake(rules.fake)
     operator.register_autograd(applied.backward, setup_context=rules.keep)
@@ -129,6 +137,19 @@ class _Rules:
         found = self.f(*(x.detach().numpy() for x in given))
         made = [torch.from_numpy(np.asarray(x)) for x in ([found] if self.one else found)]
         return made[0] if self.one else tuple(made)
+
+    def launch(self, *given: Any) -> Any:
+        """On torch's stream of a GPU, to which its allocator gives memory too."""
+        import torch
+
+        dense = [x.detach().contiguous() for x in given]
+        first, results = dense[0], self.fake(*dense)
+        made = [results] if self.one else list(results)
+        addresses = [x.data_ptr() for x in (*dense, *made)]
+        stream = torch.cuda.current_stream(first.device).cuda_stream
+        f = self.made.on_gpu(self.kinds)
+        f.launch(addresses, prod(self.lead(first)), first.device.index or 0, stream)
+        return results
 
     def fake(self, *given: Any) -> Any:
         made = [given[0].new_empty((*self.lead(given[0]), *s)) for s in self.shapes]

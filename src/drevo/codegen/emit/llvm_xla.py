@@ -1,4 +1,5 @@
-"""The handler by which XLA calls a batch driver: a custom call of its foreign function interface, no Python in it.
+"""The handlers by which XLA calls a batch driver, or launches a kernel on its stream of a GPU: custom calls of its
+foreign function interface, no Python in them.
 
 Offsets are those of `xla/ffi/api/c_api.h`, version 0, on machines of 64 bits; `codegen.runtime.xla` compares that
 file with what stands here, and the handler refuses smaller frames than it reads.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .ir import I8, I32, I64, PTR, Module, Value
+from .ir import I8, I32, I64, PTR, IRFunction, Module, Value
 
 # struct -> the fields that are read, or stand before those; each has 8 bytes, but for those of NARROW
 FIELDS = {
@@ -18,15 +19,28 @@ FIELDS = {
     "XLA_FFI_Buffer": ("struct_size", "extension_start", "dtype", "data", "rank", "dims"),
     "XLA_FFI_Metadata": ("struct_size", "api_version", "traits", "state_type_id"),
     "XLA_FFI_Error_Create_Args": ("struct_size", "extension_start", "message", "errc"),
-}
+    "XLA_FFI_Stream_Get_Args": ("struct_size", "extension_start", "ctx", "stream"),
+    "XLA_FFI_Api": (
+        "struct_size", "extension_start", "api_version", "internal_api", "XLA_FFI_Error_Create",
+        "XLA_FFI_Error_GetMessage", "XLA_FFI_Error_Destroy", "XLA_FFI_Handler_Register", "XLA_FFI_Stream_Get",
+    ),
+}  # fmt: skip
 VERSION = (0, 3)  # of the interface whose header was read
-API, ARGS, RETS = 16, 72, 112  # in a call frame: the arrays of buffers lie 32 bytes into args (40) and rets (80)
+API, CONTEXT, ARGS, RETS = (
+    16,
+    24,
+    72,
+    112,
+)  # in a call frame: the arrays of buffers lie 32 bytes into args (40) and rets (80)
 FRAME = 168  # bytes up to the attributes
 DTYPE, DATA, RANK, DIMS = 16, 24, 32, 40  # in a buffer
 METADATA, API_VERSION, TRAITS = 24, 8, 32  # in the extension, in the metadata
-ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api; size of its argument; the code INVALID_ARGUMENT
+ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api, whose version has 24 bytes; its argument; INVALID_ARGUMENT
+STREAM_GET, STREAM = 80, 32  # in the api; size of its argument
 NUMBER = {"float": 11, "double": 12}
 TABLE = ("single", "drive", "malloc", "free")  # addresses, filled after loading; single may be 0
+CALLED = ("cuCtxGetDevice", "cuLaunchKernel", "cuGetErrorName")  # of the driver; kernels of devices follow
+DEVICES = 16  # of one machine
 LINE = 64  # bytes of a cache line, where working memory begins
 WRONG = "the arrays are not of the type and the sizes that the function takes"
 
@@ -36,8 +50,84 @@ def xla_text(
 ) -> str:
     """ptr @handler(frame). inputs: sizes; outputs: shapes; memory: bytes that one sample and a batch work in;
     failed: what is said of a failed check."""
+    f, data, n = _begun(inputs, outputs, scalar, len(TABLE))
+    m, sizes = f.module, [*inputs, *map(_size, outputs)]
+    pointers, strides = _stored(data), f.alloca(I64, len(sizes))
+    for k, size in enumerate(sizes):
+        strides.at(k, I64).store(f.const(I64, size * (8 if scalar == "double" else 4)))
+    single, drive, malloc, free = (f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(TABLE)))
+    with f.when(n.equals(1) & single.differs("null")):
+        room, raw = _room(m, f.frame, malloc, memory[0])
+        _finish(m, f.frame, f.call(I32, single, pointers, room), free, raw, failed)
+    room, raw = _room(m, f.frame, malloc, memory[1])
+    _finish(m, f.frame, f.call(I32, drive, pointers, strides, n, room, n), free, raw, failed)
+    return m.text()
+
+
+def xla_launch_text(inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, threads: int) -> str:
+    """ptr @handler(frame) that launches a kernel of the current device on XLA's stream.
+
+    threads: of a block, a power of 2.
+    """
+    f, data, n = _begun(inputs, outputs, scalar, len(CALLED) + DEVICES)
+    m, table = f.module, f.const(PTR, "@addresses")
+    device_of, launch, name_of = (table.at(k, PTR).load(PTR) for k in range(len(CALLED)))
+    ordinal, said = f.alloca(I32), f.alloca(PTR)
+    _driven(f.call(I32, device_of, ordinal), f.frame, name_of, said)
+    device = ordinal.load(I32).cast("sext", I64)
+    _require(m, (device >= 0) & (device < DEVICES), f.frame, f"more than {DEVICES} GPUs are not known")
+    kernel = table.at(device + len(CALLED), PTR).load(PTR)
+    _require(m, kernel.differs("null"), f.frame, "this GPU was not among JAX's devices when it compiled")
+    asked = f.alloca(I64, 4)
+    asked.store(f.const(I64, STREAM))
+    asked.at(1, I64).store(f.const(I64, 0))
+    asked.at(2, PTR).store(f.frame.at(CONTEXT, I8).load(PTR))
+    failed = f.call(PTR, f.frame.at(API, I8).load(PTR).at(STREAM_GET, I8).load(PTR), asked)
+    with f.when(failed.differs("null")):
+        f.ret(failed)
+    count = f.alloca(I64)
+    count.store(n)
+    cells = _stored([_stored([x]) for x in data] + [count])
+    blocks, one, none = (
+        ((n + (threads - 1)) >> (threads.bit_length() - 1)).cast("trunc", I32),
+        f.const(I32, 1),
+        f.const(I32, 0),
+    )
+    shape = (blocks, one, one, f.const(I32, threads), one, one, none)
+    stream, null = asked.at(3, PTR).load(PTR), f.zero(PTR)
+    _driven(f.call(I32, launch, kernel, *shape, stream, cells, null), f.frame, name_of, said)
+    f.ret("null")
+    return m.text()
+
+
+def _driven(failed: Value, frame: Value, name_of: Value, said: Value) -> None:
+    """Returns the driver's name of an error, where a call of it failed."""
+    f = failed.f
+    with f.when(failed.differs(0)):
+        said.store(f.zero(PTR))
+        f.call(I32, name_of, failed, said)
+        name = said.load(PTR)
+        with f.when(name.differs("null")):
+            f.ret(f.call(PTR, "refuse", frame, name))
+    _require(f.module, failed.equals(0), frame, "NVIDIA's driver refuses the launch")
+
+
+def _stored(values: Sequence[Value]) -> Value:
+    """Addresses side by side, in memory."""
+    f = values[0].f
+    found = f.alloca(PTR, len(values))
+    for k, x in enumerate(values):
+        found.at(k, PTR).store(x)
+    return found
+
+
+def _begun(
+    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, words: int
+) -> tuple[IRFunction, list[Value], Value]:
+    """@handler up to where it has checked its buffers: itself, where they lie, how many samples there are, at
+    least one. words: addresses, filled after loading."""
     m = Module()
-    m.words("addresses", len(TABLE))
+    m.words("addresses", words)
     _add_refuse(m)
     sizes = [*inputs, *map(_size, outputs)]
     f = m.function("handler", PTR, public=True, attributes=' "stackrealign"', frame=PTR)
@@ -58,17 +148,7 @@ def xla_text(
     _require(m, fits, f.frame, WRONG)
     with f.when(n.equals(0)):
         f.ret("null")
-    pointers, strides = f.alloca(PTR, len(sizes)), f.alloca(I64, len(sizes))
-    for k, (b, size) in enumerate(zip(buffers, sizes)):
-        pointers.at(k, PTR).store(b.at(DATA, I8).load(PTR))
-        strides.at(k, I64).store(f.const(I64, size * (8 if scalar == "double" else 4)))
-    single, drive, malloc, free = (f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(TABLE)))
-    with f.when(n.equals(1) & single.differs("null")):
-        room, raw = _room(m, f.frame, malloc, memory[0])
-        _finish(m, f.frame, f.call(I32, single, pointers, room), free, raw, failed)
-    room, raw = _room(m, f.frame, malloc, memory[1])
-    _finish(m, f.frame, f.call(I32, drive, pointers, strides, n, room, n), free, raw, failed)
-    return m.text()
+    return f, [b.at(DATA, I8).load(PTR) for b in buffers], n
 
 
 def _room(m: Module, frame: Value, malloc: Value, size: int) -> tuple[Value, Value]:

@@ -107,12 +107,15 @@ class CudaFunction(FunctionFace):
             results = [x.view for x in made]
         else:
             made, results = self._given(call.out, shapes, given, stream)
-        kernel, samples, d = self.kernel(device), prod(lead), driver()
-        if samples:
-            words = [*(x.address for x in given), *(x.address for x in results), samples]
-            with d.on(device):
-                d.launch(kernel, -(-samples // THREADS), THREADS, stream, words)
+        self.launch([x.address for x in (*given, *results)], prod(lead), device, stream)
         return made[0] if len(made) == 1 else tuple(made)
+
+    def launch(self, addresses: Sequence[int], samples: int, device: int, stream: int) -> None:
+        """The kernel on arrays that a caller has checked: dense, of this dtype, arguments and then results."""
+        kernel, d = self.kernel(device), driver()
+        if samples:
+            with d.on(device):
+                d.launch(kernel, -(-samples // THREADS), THREADS, stream or LEGACY, [*addresses, samples])
 
     def _view(self, name: str, x: Any, stream: int) -> View:
         found = device_view(f"{self.name}: {name}", x, stream)

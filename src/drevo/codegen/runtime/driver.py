@@ -24,8 +24,9 @@ _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int, "u": ctypes.c_uint, "n": ctyp
 CALLS = {
     "cuInit": "u", "cuDriverGetVersion": "p", "cuDeviceGetCount": "p", "cuDeviceGet": "pi",
     "cuDeviceGetAttribute": "pii", "cuDevicePrimaryCtxRetain": "pi", "cuCtxPushCurrent_v2": "p",
-    "cuCtxPopCurrent_v2": "p", "cuLinkCreate_v2": "uppp", "cuLinkAddData_v2": "pipnpupp", "cuLinkComplete": "ppp",
-    "cuLinkDestroy": "p", "cuModuleLoadDataEx": "ppupp", "cuModuleGetFunction": "ppp", "cuFuncGetAttribute": "pip",
+    "cuCtxPopCurrent_v2": "p", "cuCtxGetDevice": "p", "cuLinkCreate_v2": "uppp",
+    "cuLinkAddData_v2": "pipnpupp", "cuLinkComplete": "ppp", "cuLinkDestroy": "p",
+    "cuModuleLoadDataEx": "ppupp", "cuModuleGetFunction": "ppp", "cuFuncGetAttribute": "pip",
     "cuLaunchKernel": "puuuuuuuppp", "cuMemAllocAsync": "pnp", "cuMemFreeAsync": "dp",
     "cuMemcpyHtoDAsync_v2": "dpnp", "cuMemcpyDtoHAsync_v2": "pdnp", "cuPointerGetAttribute": "pid",
     "cuEventCreate": "pu", "cuEventRecord": "pp", "cuEventDestroy_v2": "p", "cuStreamWaitEvent": "ppu",
@@ -71,6 +72,10 @@ class Driver:
         failed = self._calls[name](*args)
         if failed:
             raise EmitError(f"CUDA: {name} failed: {self.named(failed)}")
+
+    def address(self, name: str) -> int:
+        """Of a call, for machine code."""
+        return ctypes.cast(self._calls[name], ctypes.c_void_p).value or 0
 
     def named(self, failed: int) -> str:
         """An error as the driver names and explains it."""

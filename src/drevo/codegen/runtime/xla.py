@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from ...errors import EmitError, InputError
-from ..emit.llvm_xla import FIELDS, TABLE, VERSION, xla_text
+from ..emit.llvm_xla import CALLED, DEVICES, FIELDS, TABLE, VERSION, xla_launch_text, xla_text
 from . import native
 from .build import DTYPES, Spec
+from .cuda import THREADS, CudaFunction
+from .driver import driver
 from .function import Function
 from .key import key
 from .memo import persisted
@@ -30,7 +34,7 @@ def require_known(folder: str, version: str) -> None:
     unknown = [] if number and int(number[1]) == VERSION[0] else ["the version"]
     for name, fields in FIELDS.items():
         body = re.search(rf"struct {name} {{(.*?)\n}};", text, re.S)
-        found = re.findall(r"(\w+);", re.sub(r"//.*", "", body[1])) if body else []
+        found = re.findall(r"(\w+)\)?;", re.sub(r"//.*", "", body[1])) if body else []
         if tuple(found[: len(fields)]) != fields:
             unknown.append(name)
     if unknown:
@@ -54,15 +58,33 @@ class Handler:
         )
         scalar, outputs = DTYPES[function.spec.dtype], [shape for _, shape in function.outputs]
         ir = xla_text(sizes, outputs, scalar, (m.scratch, m.arena), failed)
-        loaded = native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
-        table = loaded.address("addresses", data=True)
-        self.code, self.table = code, (ctypes.c_void_p * len(TABLE)).from_address(table)
+        self.code, (self.function, self.table) = code, _loaded(ir, len(TABLE))
         memory = map(native.address_of, ("PyMem_RawMalloc", "PyMem_RawFree"))
         self.table[:] = [None, code.drive_address, *memory]
-        self.function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(loaded.address("handler"))
-        _KEPT.extend((loaded, self))
+        _KEPT.append(self)
 
     def prepare_single(self) -> None:
         """Calls with one sample go to the code for one from now on, which is made at its first need."""
         if self.table[0] is None and self.code.has("single"):
             self.table[0] = self.code.find("single")
+
+
+class DeviceHandler:
+    """The function of C that XLA calls for a GPU: it launches the kernel on XLA's stream and waits for nothing."""
+
+    def __init__(self, function: CudaFunction, devices: Iterable[int]) -> None:
+        sizes, outputs = [prod(shape) for _, shape in function.inputs], [shape for _, shape in function.outputs]
+        ir = xla_launch_text(sizes, outputs, DTYPES[function.spec.dtype], THREADS)
+        self.function, table = _loaded(ir, len(CALLED) + DEVICES)
+        table[: len(CALLED)] = [driver().address(x) for x in CALLED]
+        for k in devices:
+            table[len(CALLED) + k] = function.kernel(k).handle
+        _KEPT.append((self, function))
+
+
+def _loaded(ir: str, words: int) -> tuple[Any, Any]:
+    """The handler of a text, and its table of addresses."""
+    loaded = native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
+    table = (ctypes.c_void_p * words).from_address(loaded.address("addresses", data=True))
+    _KEPT.append(loaded)
+    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(loaded.address("handler")), table
