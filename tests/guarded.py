@@ -79,8 +79,8 @@ def batch(f: Function, inputs: Sequence[Any], first: bool, gap: int) -> list[byt
     for n in (prod(s) for _, s in (*f.inputs, *f.outputs)):
         shape = (count, n) if rows else (n, count)
         step = shape[1] + gap
-        blocks.append(Guarded((shape[0] * step - gap) * item, first))
-        arrays.append(blocks[-1].array(shape, f.dtype, (step * item, item)))
+        blocks.append(Guarded(max(0, shape[0] * step - gap) * item, first))  # a packed result may be empty
+        arrays.append(blocks[-1].array(shape, f.dtype, (step * item, item) if prod(shape) else None))
     for x, given in zip(arrays, inputs):
         x[...] = given
     before, arena = [b.all.copy() for b in blocks], Guarded(f.manifest.arena, first, LINE)
@@ -89,7 +89,7 @@ def batch(f: Function, inputs: Sequence[Any], first: bool, gap: int) -> list[byt
     assert arena.kept(), "beside the working memory"
     for k, (block, old, x) in enumerate(zip(blocks, before, arrays)):
         if k >= len(inputs):
-            np.ndarray(x.shape, x.dtype, old, block.start, x.strides)[...] = x
+            np.ndarray(x.shape, x.dtype, old, block.start, x.strides if x.size else None)[...] = x
         assert (old == block.all).all(), "beside the results"
     return [x.tobytes() for x in arrays[len(inputs) :]]
 

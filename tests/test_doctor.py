@@ -6,7 +6,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -480,6 +480,15 @@ def test_dotted_keys_are_taken_away_wherever_they_stand() -> None:
     table = spots_of(data, ".toml").at("x")
     assert table and edited(data, take_away(data, table, ("a",))) == b"x = {c = 2}"
     assert edited(data, take_away(data, table, ("c",))) == b"x = {a.b = 1, a.d.e = 3}"
+    entries = ("a.b = 1", "c = 2", "a.d.e = 3", "a.d.f = 4")
+    for order in permutations(entries):
+        data = f"x = {{{', '.join(order)}}}".encode()
+        for at, keys in ("x", "ac"), ("x.a", "bd"), ("x.a.d", "ef"):
+            for gone in (keys[:1], keys[1:], keys):
+                table = spots_of(data, ".toml").at(*at.split("."))
+                left = [e for e in order if not any(f"x.{e}".startswith(f"{at}.{k}") for k in gone)]
+                wanted = f"x = {{{', '.join(left)}}}"
+                assert table and edited(data, take_away(data, table, tuple(gone))).decode() == wanted
 
 
 def test_elements_are_filled_and_taken_away() -> None:

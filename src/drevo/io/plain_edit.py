@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from drevo.io.xml_edit import Edit
@@ -23,6 +23,7 @@ class Spot:
 
     key: where its key begins, or its header; -1 of a table that dotted keys make, which stands nowhere itself.
     spread: a table of TOML whose entries stand on lines of their own; before: the dotted keys before theirs.
+    row: of what stands between two brackets, all that do, in their order.
     """
 
     start: int
@@ -31,6 +32,7 @@ class Spot:
     key: int = -1
     spread: bool = False
     before: str = ""
+    row: list[Spot] = field(default_factory=list, repr=False, compare=False)
 
     def at(self, *path: str | int) -> Spot | None:
         """The value below by keys and places in lists; None where there is none."""
@@ -118,7 +120,7 @@ def _value(text: str, at: int) -> Spot:
             keys, at = _keys(text, at)
             at = _skip(text, at + 1)
         spot = _value(text, at)
-        spot.key = begin
+        spot.key, spot.row = begin, rows
         rows.append(spot)
         inner, before = held, ""
         for key in keys[:-1]:
@@ -172,28 +174,27 @@ def add_value(data: bytes, table: Spot, key: str, value: Any, toml: bool) -> Edi
 
 def take_away(data: bytes, table: Spot, keys: tuple[str, ...]) -> Iterator[Edit]:
     """Entries taken away, with the commas or the lines that were theirs."""
-    entries = [(name in keys, spot) for name, spot in _entries(table).items()]
+    away = [spot for name, spot in _entries(table).items() if name in keys]
     if table.spread:
-        for spot in (spot for gone, spot in entries if gone):
+        for spot in away:
             if spot.key < 0:
                 yield from take_away(data, spot, tuple(_entries(spot)))
             else:
                 rest = _REST.match(data, spot.end)
                 yield Edit(spot.key, rest.end() if rest else spot.end, b"")
         return
-    entries = sorted(
-        ((gone, x) for gone, spot in entries for x in _standing(spot)), key=lambda entry: entry[1].key
-    )
-    start = None
-    for k, (gone, spot) in enumerate(entries):
+    places = {x.key for spot in away for x in _standing(spot)}
+    row = next((x.row for spot in away for x in _standing(spot)), [])
+    start, kept = None, -1
+    for k, spot in enumerate(row):
+        gone, last = spot.key in places, k == len(row) - 1
         if gone and start is None:
             start = spot.key
-        last = k == len(entries) - 1
         if start is not None and (last or not gone):
-            kept = [s for g, s in entries[:k] if not g]
-            begin = kept[-1].end if gone and kept else start
+            begin = kept if gone and kept >= 0 else start
             yield Edit(begin, spot.end if gone else spot.key, b"")
             start = None
+        kept = kept if gone else spot.end
 
 
 def _standing(spot: Spot) -> Iterator[Spot]:
