@@ -24,6 +24,18 @@ BENT = """<equality><joint joint1="l2" joint2="r1" polycoef="0 1 .5 0 0" solref=
 CLOSED = """<equality><connect body1="shin" body2="ball" anchor=".3 .3 .1" solref=".03 .9"/>
  <weld body1="claw" body2="trunk" relpose=".2 .1 .05 .9 .2 .1 .3" torquescale=".6" solimp=".8 .9 .5 .4 2"/>
  </equality></mujoco>"""
+SITES = {'fromto="0 0 0 .3 .3 0" size=".05"/>': "<site name='a' pos='.3 .3 0'/>",
+         '<geom type="sphere" pos="-.2 -.2 0" size=".1"/>': "<site name='b' pos='-.2 -.2 .1'/>"}  # fmt: skip
+ROPES = """<tendon>
+ <spatial name="rope" limited="true" range=".5 1" solreflimit=".03 .9" margin=".01" frictionloss=".3">
+  <site site="a"/><site site="b"/></spatial>
+ <fixed name="belt" frictionloss=".2" solreffriction=".04 .8" range="-.3 .2" solimplimit=".8 .9 .1">
+  <joint joint="l1" coef="1"/><joint joint="r1" coef="-.5"/></fixed>
+ <fixed name="band" stiffness="3"><joint joint="l2" coef="2"/></fixed></tendon>
+<equality><tendon tendon1="band" tendon2="rope" polycoef=".1 .5 .2" solref=".04 1"/></equality></mujoco>"""
+TIED = CRAWLER.replace("</mujoco>", ROPES)
+for beside, site in SITES.items():
+    TIED = TIED.replace(beside, beside + site)
 CASES = {
     "hopper": (HOPPER, 'integrator="Euler"', 3, ""),
     "hopper rk4": (HOPPER, 'integrator="RK4"', 3, ""),
@@ -37,6 +49,8 @@ CASES = {
     "hopper coupled": (HOPPER.replace("</mujoco>", COUPLED), "", 3, ""),
     "crawler coupled": (CRAWLER.replace("</mujoco>", BENT), 'integrator="RK4"', 3, ""),
     "crawler closed": (CRAWLER.replace("</mujoco>", CLOSED), 'integrator="RK4"', 3, ""),
+    "crawler tied": (TIED, "", 3, ""),
+    "crawler tied rk4": (TIED, 'integrator="RK4"', 3, ""),
     "crawler implicitfast": (CRAWLER, 'integrator="implicitfast"', 3, ""),
     "crawler elliptic": (CRAWLER, 'cone="elliptic" impratio="4"', 3, 'euler="3 5 0"'),
     "crawler elliptic rolling": (CRAWLER, 'cone="elliptic" integrator="RK4"', 6, ""),
@@ -57,6 +71,7 @@ def batch(m: Any, count: int) -> tuple[list[np.ndarray[Any, Any]], list[Any]]:
     return [np.array(x) for x in zip(*given)], ends
 
 
+@pytest.mark.filterwarnings("ignore:.*its range is held by a spring")
 @pytest.mark.parametrize("name", CASES)
 def test_steps_are_those_of_mujoco(name: str) -> None:
     """The minimiser is unique, so any two solvers that have converged agree."""
@@ -68,6 +83,19 @@ def test_steps_are_those_of_mujoco(name: str) -> None:
     assert np.abs(q1 - [q for q, _ in told]).max() < DIGITS
     assert np.abs(v1 - [v for _, v in told]).max() < DIGITS * (1.0 + np.abs(v1).max())
     assert residual.max() < 1e-10
+
+
+@pytest.mark.filterwarnings("ignore:.*its range is held by a spring")
+@pytest.mark.parametrize("name", ["crawler coupled", "crawler closed", "crawler tied"])
+def test_how_softly_it_holds_is_read_from_a_compiled_model_too(name: str) -> None:
+    m, robot, _ = case(*CASES[name])
+    again = drevo.load(m).model
+    for part in ("loops", "couplings", "tendons", "tendon_couplings"):
+        wanted = getattr(robot.model, part)
+        assert len(wanted) == len(getattr(again, part))
+        for x, y in zip(wanted, getattr(again, part)):
+            soft = [k for k in x.__dataclass_fields__ if k.endswith(("solref", "solimp", "margin", "torquescale"))]
+            assert soft and [getattr(x, k) for k in soft] == [getattr(y, k) for k in soft]
 
 
 @pytest.mark.parametrize("name", ["hopper", "crawler", "crawler elliptic"])

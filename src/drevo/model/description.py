@@ -299,7 +299,8 @@ class Tendon:
     """A length L = offset + sum c x + sum of segments, and what acts along it.
 
     The force is -damping L' - quadratic |L'| L' - friction sign(L') - stiffness (L beyond `rest`). Below `lower`
-    and above `upper` a spring and a damper of the limit act besides, which never push it further.
+    and above `upper` a spring and a damper of the limit act besides, which never push it further. Under the soft
+    law dry friction is a row, and a limit one that has a solref.
     """
 
     name: str
@@ -315,6 +316,11 @@ class Tendon:
     upper: float | None = None
     limit_stiffness: float = 0.0
     limit_damping: float = 0.0
+    limit_solref: Solref | None = None
+    limit_solimp: Solimp = SOLIMP
+    limit_margin: float = 0.0
+    friction_solref: Solref = SOLREF
+    friction_solimp: Solimp = SOLIMP
 
     @property
     def pulls(self) -> bool:
@@ -331,6 +337,8 @@ class TendonCoupling:
     tendon: str
     driver: str
     coefficients: tuple[float, ...]
+    solref: Solref = SOLREF
+    solimp: Solimp = SOLIMP
 
 
 @brief

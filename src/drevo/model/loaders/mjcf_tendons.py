@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import nextafter
 
+from drevo.model.contact import SOLIMP
 from drevo.model.description import Model, Tendon, TendonSegment
 from drevo.model.loaders.mjcf.equality import shifted
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.tendons import AUTOMATIC
+from drevo.model.loaders.mjcf_contact import softness_of, unless
 from drevo.model.loaders.writing import TextValue, element
 from drevo.model.rotations import HERE, pose_of_quaternion
 from drevo.model.values import UNBOUNDED
@@ -35,7 +37,13 @@ class TendonLines:
             polynomial = shifted(c.coefficients, -own.offset - self.posture.length(own), -start if start else None)
             polynomial = (*polynomial, 0.0, 0.0, 0.0, 0.0)[:5]
             self.equalities.append(
-                element("tendon", tendon1=c.tendon, tendon2=c.driver or None, polycoef=polynomial)
+                element(
+                    "tendon",
+                    tendon1=c.tendon,
+                    tendon2=c.driver or None,
+                    polycoef=polynomial,
+                    **softness_of(c.solref, c.solimp),
+                )
             )
 
     def _tendon(self, tendon: Tendon) -> list[str]:
@@ -47,6 +55,9 @@ class TendonLines:
             "springlength": (nextafter(low, 0.0) if low == AUTOMATIC else low, high) if tendon.stiffness else None,
             "damping": (tendon.damping, tendon.quadratic) if tendon.quadratic else tendon.damping or None,
             "frictionloss": tendon.friction or None,
+            "margin": tendon.limit_margin or None,
+            "solimplimit": unless(tendon.limit_solimp, SOLIMP),
+            **softness_of(tendon.friction_solref, tendon.friction_solimp, "friction"),
         }
         kind = "fixed" if tendon.joints else "spatial"
         return element(kind, *steps, name=tendon.name, **acts, **self._limits(tendon))
@@ -58,7 +69,7 @@ class TendonLines:
         high = UNBOUNDED if tendon.upper is None else tendon.upper - tendon.offset
         weight = self.posture.of_tendon(tendon)
         direct = (-tendon.limit_stiffness * weight, -tendon.limit_damping * weight)
-        return {"range": (low, high), "solreflimit": direct}
+        return {"range": (low, high), "solreflimit": tendon.limit_solref or direct}
 
     def _path(self, segments: tuple[TendonSegment, ...]) -> Iterator[list[str]]:
         """Sites one after the other; a pulley where a branch begins anew."""

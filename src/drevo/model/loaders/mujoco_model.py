@@ -155,12 +155,13 @@ def _tendon(model: Any, i: int) -> Element:
             steps.append(Element(kind, {}, 0))
         else:
             steps.append(Element(kind, {kind: _named(model, kind, model.wrap_objid[k]), "coef": size}, 0))
-    given = {key: _text(getattr(model, f"tendon_{key}")[i]) for key in ("armature", "frictionloss", "range")}
-    given |= {key: _powers(model, f"tendon_{key}", i) for key in ("stiffness", "damping")}
-    given |= {
-        "springlength": _text(model.tendon_lengthspring[i]),
-        "solreflimit": _text(model.tendon_solref_lim[i]),
+    given = {
+        key: _text(getattr(model, f"tendon_{key}")[i]) for key in ("armature", "frictionloss", "range", "margin")
     }
+    given |= {key: _powers(model, f"tendon_{key}", i) for key in ("stiffness", "damping")}
+    given["springlength"] = _text(model.tendon_lengthspring[i])
+    for what, end in (("limit", "lim"), ("friction", "fri")):
+        given |= {f"{key}{what}": _text(getattr(model, f"tendon_{key}_{end}")[i]) for key in ("solref", "solimp")}
     given |= {"name": _name(model, model.name_tendonadr[i]) or f"tendon {i}"}
     given |= {"limited": "true" if model.tendon_limited[i] else "false"}
     return Element("fixed" if steps[0].tag == "joint" else "spatial", given, 0, steps)
@@ -175,6 +176,7 @@ def _equality(model: Any, i: int) -> Element:
     """What it holds, by the names of bodies, joints or sites, with its numbers."""
     tag, data = EQUALITIES[model.eq_type[i]], model.eq_data[i]
     given = {"name": _name(model, model.name_eqadr[i]), "active": "true" if model.eq_active0[i] else "false"}
+    given |= {"solref": _text(model.eq_solref[i]), "solimp": _text(model.eq_solimp[i])}
     if tag == "tendon":
         ends = enumerate((model.eq_obj1id[i], model.eq_obj2id[i]), 1)
         given |= {
@@ -189,7 +191,9 @@ def _equality(model: Any, i: int) -> Element:
     if tag == "joint":
         given["polycoef"] = _text(data[:5])
     elif kind == "body":
-        given |= {"anchor": _text(data[:3])} | ({"relpose": _text(data[3:10])} if tag == "weld" else {})
+        given |= {"anchor": _text(data[:3])} | (
+            {"relpose": _text(data[3:10]), "torquescale": _text(data[10])} if tag == "weld" else {}
+        )
     return Element(tag, given, 0)
 
 

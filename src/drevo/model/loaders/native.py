@@ -303,6 +303,11 @@ _LISTS: dict[str, type] = {
     "sensors": Sensor,
 }
 _SOFTNESS: FieldReaders = {"solref": values.tuple_of(2, ANY), "solimp": values.tuple_of(5, ANY)}
+_JOINT_SOFTNESS: FieldReaders = {
+    **{key: values.tuple_of(2, ANY) for key in ("limit_solref", "friction_solref")},
+    **{key: values.tuple_of(5, ANY) for key in ("limit_solimp", "friction_solimp")},
+    "limit_margin": values.scalar,
+}
 _READERS: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
     Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
@@ -327,8 +332,13 @@ _READERS: dict[type, FieldReaders] = {
         "joints": _each(_one(TendonJoint)),
         "segments": _each(_one(TendonSegment)),
         "rest": values.pair,
+        **_JOINT_SOFTNESS,
     },
-    TendonCoupling: {**{key: values.text for key in ("tendon", "driver")}, "coefficients": values.sequence},
+    TendonCoupling: {
+        **{key: values.text for key in ("tendon", "driver")},
+        "coefficients": values.sequence,
+        **_SOFTNESS,
+    },
     ContactExclusion: {key: values.name for key in ("link_a", "link_b")},
     Shape: {
         "kind": _of("box", "cylinder", "sphere", "capsule", "mesh"),
@@ -383,9 +393,8 @@ _READERS: dict[type, FieldReaders] = {
     },
     JointSoftness: {
         "joint": values.name,
-        **{key: values.tuple_of(2, ANY) for key in ("limit_solref", "friction_solref")},
-        **{key: values.tuple_of(5, ANY) for key in ("limit_solimp", "friction_solimp")},
-        **{key: values.scalar for key in ("limit_margin", "limit_angle")},
+        **_JOINT_SOFTNESS,
+        "limit_angle": values.scalar,
     },
     Actuator: {
         **{key: values.name for key in ("name", "joint")},

@@ -10,17 +10,19 @@ from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.program import Program
 from ...compiler.tracer import Tracer
 from .columns import MAP, StepColumns, write_columns
+from .couplings import TendonRow
 from .kernel import STATE, Loops
 from .stages import Evaluation
 
 
 def comes_by_columns(e: Evaluation) -> bool:
-    """Whether it does: of Euler's method, without loops and limits of balls, of places on the ground alone, by the
-    state alone."""
+    """Whether it does: of Euler's method, without loops, rows of tendons and limits of balls, of places on the
+    ground alone, by the state alone."""
     problem = e.problem
     grounded = all(min(x.bodies) < 0 for x in problem.slots) and not any(e.crossing)
     plain = not (e.symbols or e.tree.formulas or problem.medium or problem.model.loops)
     plain = plain and all(x.limit_angle is None for x in problem.model.softness)
+    plain = plain and not any(isinstance(x, TendonRow) for x in problem.rows)
     return problem.method == "euler" and plain and grounded
 
 

@@ -11,9 +11,11 @@ import numpy as np
 
 from ...errors import ModelError, NumericsError
 from ...mechanics.algorithms.colliders import between, on_ground, places
+from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import mass_matrix
 from ...mechanics.algorithms.kinematics import WORLD, Pose, jacobian
 from ...mechanics.algorithms.proximity import PlacedGeom, Proximity
+from ...mechanics.algorithms.tendons import tendon_length
 from ...mechanics.configuration import neutral
 from ...mechanics.scalar import Scalar, sqrt
 from ...mechanics.spatial import Mat, Vec
@@ -195,10 +197,11 @@ def _share(a: float, b: float) -> float:
 
 
 class Weights(NamedTuple):
-    """Inverse weights at the initial configuration: of links by translation and rotation, of rates."""
+    """Inverse weights at the initial configuration: of links by translation and rotation, of rates, of tendons."""
 
     bodies: dict[str, tuple[float, float]]
     rates: tuple[float, ...]
+    tendons: dict[str, float]
 
 
 def inverse_weights(model: Model) -> Weights:
@@ -232,7 +235,11 @@ def inverse_weights(model: Model) -> Weights:
     for name, mass, slides in _sliders(model):
         bodies[name] = 1.0 / mass, 0.0
         rates[slides] = 1.0 / mass
-    return Weights(bodies, tuple(rates.tolist()))
+    moving, tendons = Kinematics(tree, q.tolist(), [0.0] * model.nv), {}
+    for tendon in model.tendons:
+        row = np.array(tendon_length(moving, tendon).jacobian[0], float)
+        tendons[tendon.name] = float(row @ A @ row)
+    return Weights(bodies, tuple(rates.tolist()), tendons)
 
 
 def _sliders(model: Model) -> Iterator[tuple[str, float, list[int]]]:

@@ -13,11 +13,12 @@ from ...mechanics.scalar import Scalar, where
 from ...model.contact import JointSoftness
 from ...model.description import Joint, Model
 from .closures import LoopRow
+from .couplings import EQUALITY, CouplingRow, JointRow, TendonRow
 from .fluid import fluid_efforts
 from .ground import LEVEL, Uneven, ground_of
 from .pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
 from .soft import RowGroup, Softness
-from .stages import CouplingRow, JointRow, Poses, Slot, SoftProblem
+from .stages import Poses, Slot, SoftProblem
 
 ROUND = ("sphere", "capsule")
 CLOSED = (("point", True), ("weld", False))  # loops that the law knows, and whether they have no rotation
@@ -29,11 +30,11 @@ def soft_problem(
 ) -> SoftProblem:
     """ModelError where nothing could touch; InputError where the law has no rule for what holds in the model."""
     unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in CLOSED})
-    if unknown or model.tendon_couplings:
-        what = f"loops of the kinds {', '.join(unknown)}" if unknown else "coupled tendons"
+    if unknown:
         raise InputError(
-            f"robot {model.name!r} has {what}, which law='soft' does not know (it knows loops of points and welds "
-            "of a rotation); take them out, or simulate with constraints and without ground"
+            f"robot {model.name!r} has loops of the kinds {', '.join(unknown)}, which law='soft' does not know "
+            "(it knows loops of points and welds of a rotation); take them out, or simulate with constraints and "
+            "without ground"
         )
     floor, stepping = ground_of(ground), model.stepping
     if isinstance(floor, Uneven) and floor.friction:
@@ -45,8 +46,8 @@ def soft_problem(
         standing = standing if friction is None else with_friction(standing, friction)
         places = contact_candidates(standing, floor)
     slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in places)
-    rows: tuple[JointRow | CouplingRow | LoopRow, ...]
-    rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model))
+    rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...]
+    rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model), *tendon_rows(model))
     if stepping.medium and method == "implicitfast":
         raise InputError(
             f"robot {model.name!r} moves in a medium, which implicitfast does not know: take euler or rk4"
@@ -138,6 +139,26 @@ def _limits(joint: Joint, told: JointSoftness, q: int, v: int, weight: float) ->
     for sign, at in ((1.0, limit.lower), (-1.0, limit.upper)) if limit else ():
         if at is not None:
             yield JointRow(v, q, RowGroup("limit"), softness, weight, sign, at)
+
+
+def tendon_rows(model: Model) -> Iterator[TendonRow]:
+    """Couplings, dry friction and limits of tendons, unless the model's steps leave them out."""
+    off, weights = model.stepping.disabled, inverse_weights(model).tendons if model.tendons else {}
+    of = {x.name: x for x in model.tendons}
+    for c in () if "equality" in off else model.tendon_couplings:
+        weight = weights[c.tendon] + (weights[c.driver] if c.driver else 0.0)
+        coupling = (of.get(c.driver), c.coefficients)
+        yield TendonRow(of[c.tendon], EQUALITY, Softness(c.solref, c.solimp), weight, coupling)
+    for x in model.tendons:
+        if x.friction and "frictionloss" not in off:
+            softness = Softness(x.friction_solref, x.friction_solimp)
+            yield TendonRow(x, RowGroup("friction", bound=x.friction), softness, weights[x.name])
+        if x.limit_solref is None or "limit" in off:
+            continue
+        softness = Softness(x.limit_solref, x.limit_solimp, x.limit_margin)
+        for sign, at in ((1.0, x.lower), (-1.0, x.upper)):
+            if at is not None:
+                yield TendonRow(x, RowGroup("limit"), softness, weights[x.name], sign=sign, at=at)
 
 
 def with_friction(model: Model, mu: float) -> Model:

@@ -18,13 +18,13 @@ from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses
 from ...mechanics.algorithms.passive import passive
 from ...mechanics.algorithms.proximity import Proximity
 from ...mechanics.joints import Motion
-from ...mechanics.rotation import angle_and_axis
 from ...mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
 from ...mechanics.spatial import Vec
 from ...mechanics.tree import Tree
 from ...mechanics.tree_indices import ancestors
-from ...model.description import Joint, Model
+from ...model.description import Joint, Model, Tendon
 from .closures import LoopRow, closure
+from .couplings import CouplingRow, JointRow, Moves, TendonRow
 from .ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
 from .packing import Pack, Packed, of
 from .pairs import LEAST_FRICTION
@@ -53,30 +53,6 @@ class Slot(NamedTuple):
     by: Deciding = ()
 
 
-class JointRow(NamedTuple):
-    """Of a limit the distance is sign (q - at); dry friction has a rate alone. Of a ball q is the angle by which
-    it turns, and it has three rates."""
-
-    rate: int
-    q: int
-    group: RowGroup
-    soft: Softness
-    weight: float
-    sign: float = 1.0
-    at: float = 0.0
-    ball: bool = False
-
-
-class CouplingRow(NamedTuple):
-    """q1 = c0 + c1 q2 + c2 q2^2 + ..; places of both coordinates and rates, the second -1 where it is c0 alone."""
-
-    q: tuple[int, int]
-    rates: tuple[int, int]
-    coefficients: tuple[float, ...]
-    soft: Softness
-    weight: float
-
-
 @dataclass(frozen=True)
 class SoftProblem:
     """What a step is made for. step: s. method: "euler", "implicitfast" or "rk4". repeat: steps of one call, the
@@ -85,7 +61,7 @@ class SoftProblem:
     model: Model
     step: float
     slots: tuple[Slot, ...]
-    rows: tuple[JointRow | CouplingRow | LoopRow, ...] = ()
+    rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...] = ()
     impratio: float = 1.0
     method: str = "euler"
     repeat: int = 1
@@ -135,14 +111,18 @@ def slot_layout(kind: int, pack: int, m: int) -> SlotLayout:
     return SlotLayout(kind, S, f, f + m, f + 2 * m, f + 3 * m, f + 3 * m + 1, f + 3 * m + 2)
 
 
-def without_dry_friction(model: Model) -> Model:
-    """The same robot; the law has rows for it."""
+def without_rows(model: Model) -> Model:
+    """The same robot without the dry friction, and the limits of tendons, for which the law has rows."""
 
     def slippery(joint: Joint) -> Joint:
         d = joint.dynamics
         return replace(joint, dynamics=replace(d, friction=0.0)) if d and d.friction else joint
 
-    return replace(model, joints=tuple(map(slippery, model.joints)))
+    def loose(x: Tendon) -> Tendon:
+        x = replace(x, friction=0.0)
+        return replace(x, lower=None, upper=None) if x.limit_solref else x
+
+    return replace(model, joints=tuple(map(slippery, model.joints)), tendons=tuple(map(loose, model.tendons)))
 
 
 DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
@@ -258,7 +238,7 @@ class Evaluation:
         self.newton: Any = None  # whose matrix is asked for
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
-            "dynamics", without_dry_friction(problem.model), acting=True,
+            "dynamics", without_rows(problem.model), acting=True,
             parameters=numbers_of_model(problem.parameters),
         )  # fmt: skip
         places = [(s.group.mu[0] if s.group.mu else 0.0, s.by) for s in problem.slots]
@@ -271,14 +251,9 @@ class Evaluation:
         columns = Columns(tree, poses)
         drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
         self._dynamics(q, v, [x + y for x, y in zip(tau, drag)])
-        self.rows = [
-            self._coupling(r, q, v) if isinstance(r, CouplingRow) else self._joint_row(r, q, v)
-            for r in problem.rows
-            if not isinstance(r, LoopRow)
-        ]
-        if loops := [r for r in problem.rows if isinstance(r, LoopRow)]:
-            moving = Kinematics(tree, q, v)
-            self.rows += [x for r in loops for x in self._loop(r, moving)]
+        moving = Kinematics(tree, q, v)
+        self.rows = [self._row(r, *r.place(moving), v) for r in problem.rows if not isinstance(r, LoopRow)]
+        self.rows += [x for r in problem.rows if isinstance(r, LoopRow) for x in self._loop(r, moving)]
         with problem.floor.traced(t, problem.parameters):
             self._slots(poses, columns, v)
 
@@ -304,32 +279,17 @@ class Evaluation:
         self.damping = {at: self.main.put(b) for at, b in dampers(tree).items()}
         self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
 
-    def _joint_row(self, r: JointRow, q: Vector, v: Vector) -> PackedRows:
-        K, B = r.soft.gains(self.problem.step)
-        put = self.main.put
-        if r.group.kind == "friction":
-            D = r.group.stiffness(r.soft.impedance(0.0), (r.weight, 0.0), 1.0)[0]
-            return PackedRows(r.group, (r.rate,), [[1.0]], [put(-B * v[r.rate])], [put(D)])
-        here, moves = q[r.q], {r.rate: r.sign}
-        if r.ball:
-            here, axis = angle_and_axis(q[r.q : r.q + 4])
-            moves = {r.rate + k: r.sign * x for k, x in enumerate(axis)}
-        gap = r.sign * (here - r.at) - r.soft.margin
+    def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
+        """gap: how far it is from where it holds, or counts; friction has none."""
+        (K, damp), put, kind = r.soft.gains(self.problem.step), self.main.put, r.group.kind
         d = r.soft.impedance(gap)
-        D = where(gap < 0.0, r.group.stiffness(d, (r.weight, 0.0), 1.0)[0], 0.0)
-        ref = -(B * dot(list(moves.values()), [v[k] for k in moves])) - K * (d * gap)
+        D = r.group.stiffness(d, (r.weight, 0.0), 1.0)[0]
+        ref = -(damp * dot(list(moves.values()), [v[k] for k in moves]))
+        if kind != "friction":
+            ref = ref - K * (d * gap)
+        if kind == "limit":
+            D = where(gap < 0.0, D, 0.0)
         return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(ref)], [put(D)])
-
-    def _coupling(self, r: CouplingRow, q: Vector, v: Vector) -> PackedRows:
-        """The law leaves out how the slope turns, as MuJoCo does."""
-        (K, damp), put = r.soft.gains(self.problem.step), self.main.put
-        value, slope = _polynomial(r.coefficients, q[r.q[1]] if r.q[1] >= 0 else 0.0)
-        J = {r.rates[0]: 1.0, r.rates[1]: -slope} if r.q[1] >= 0 else {r.rates[0]: 1.0}
-        off = q[r.q[0]] - value
-        d, group = r.soft.impedance(off), RowGroup("equality")
-        ref = -(damp * dot(list(J.values()), [v[k] for k in J])) - K * (d * off)
-        D = group.stiffness(d, (r.weight, 0.0), 1.0)[0]
-        return PackedRows(group, tuple(J), [[put(x) for x in J.values()]], [put(ref)], [put(D)])
 
     def _loop(self, r: LoopRow, moving: Kinematics) -> list[PackedRows]:
         """Three rows of a point, six of a weld; how far they are from zero together says how firm they are."""
@@ -414,15 +374,6 @@ class Evaluation:
                 if c != r:
                     out[c] = out[c] + m * x[r]
         return out
-
-
-def _polynomial(coefficients: Sequence[float], x: Scalar) -> tuple[Scalar, Scalar]:
-    """Its value and its slope."""
-    value: Scalar = 0.0
-    slope: Scalar = 0.0
-    for c in reversed(coefficients):
-        value, slope = c + x * value, value + x * slope
-    return value, slope
 
 
 def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence[int]) -> Pack:

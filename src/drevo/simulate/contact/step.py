@@ -89,7 +89,7 @@ def contact_data(model: Model) -> tuple[Hashable, ...]:
     """What steps of a model depend on beside its dynamics: part of their keys."""
     return (
         model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
-        model.couplings, model.loops,
+        model.couplings, model.loops, model.tendon_couplings,
     )  # fmt: skip
 
 

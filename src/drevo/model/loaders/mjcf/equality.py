@@ -42,7 +42,7 @@ def read_equality(file: File, element: Element, label: str, layout: Layout) -> N
     ends = _ends(reader, element, layout.sites if "site1" in element.attributes else layout.bodies)
     if ends is None:
         return
-    soft = _softness(reader, element)
+    soft = softness_of_equality(reader, element)
     if "site1" in element.attributes:
         (a, (at_a, R_a)), (b, (at_b, R_b)) = (layout.sites[x] for x in ends)
         turn = matmul(R_a, transpose(R_b)) if element.tag == "weld" else None
@@ -60,7 +60,7 @@ def read_equality(file: File, element: Element, label: str, layout: Layout) -> N
     file.draft.loops.append(Loop("weld", ends[0], held, ends[1], anchor, turn, **soft))
 
 
-def _softness(reader: Reader, element: Element) -> dict[str, Any]:
+def softness_of_equality(reader: Reader, element: Element) -> dict[str, Any]:
     """How softly it holds in MuJoCo; of a weld also what a radian counts for."""
     held = {"torquescale": reader.scalar(element, "torquescale", 1.0)} if element.tag == "weld" else {}
     return {"solref": read_solref(reader, element), "solimp": read_solimp(reader, element), **held}
@@ -102,8 +102,7 @@ def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, f
         k = next(k for k, joint in enumerate(joints) if joint.name == y)
         joints[k] = replace(joints[k], mimic=Mimic(x, moved[1], moved[0]))
     else:
-        soft = _softness(reader, element)
-        file.draft.couplings.append(JointCoupling(y, x, moved, soft["solref"], soft["solimp"]))
+        file.draft.couplings.append(JointCoupling(y, x, moved, **softness_of_equality(reader, element)))
 
 
 def read_polynomial(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.contact import FRICTION, SOLIMP, SOLREF, JointSoftness, Solimp, Solref, Stepping
@@ -32,16 +34,19 @@ def read_solimp(reader: Reader, element: Element, name: str = "solimp") -> Solim
 
 def read_softness(reader: Reader, element: Element, name: str, limit_angle: float | None) -> JointSoftness | None:
     """How softly a joint's limits and dry friction hold, and the limit of a ball; None where all is as usual."""
-    found = JointSoftness(
-        name,
-        read_solref(reader, element, "solreflimit"),
-        read_solimp(reader, element, "solimplimit"),
-        reader.scalar(element, "margin", 0.0),
-        read_solref(reader, element, "solreffriction"),
-        read_solimp(reader, element, "solimpfriction"),
-        limit_angle,
-    )
+    found = JointSoftness(name, **limit_and_friction(reader, element), limit_angle=limit_angle)
     return None if found == JointSoftness(name) else found
+
+
+def limit_and_friction(reader: Reader, element: Element) -> dict[str, Any]:
+    """How softly the limits and the dry friction of a joint or a tendon hold."""
+    return {
+        "limit_solref": read_solref(reader, element, "solreflimit"),
+        "limit_solimp": read_solimp(reader, element, "solimplimit"),
+        "limit_margin": reader.scalar(element, "margin", 0.0),
+        "friction_solref": read_solref(reader, element, "solreffriction"),
+        "friction_solimp": read_solimp(reader, element, "solimpfriction"),
+    }
 
 
 def read_stepping(file: File, option: Element) -> None:

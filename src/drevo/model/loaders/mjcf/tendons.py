@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from drevo.io import xml
 from drevo.io.xml import Element, Reader
+from drevo.model.contact import SOLREF, Solref
 from drevo.model.description import Tendon, TendonCoupling, TendonJoint
 from drevo.model.loaders import unread
-from drevo.model.loaders.mjcf.equality import Layout, read_polynomial
+from drevo.model.loaders.mjcf.equality import Layout, read_polynomial, softness_of_equality
 from drevo.model.loaders.mjcf.file import File, limited, read_some
 from drevo.model.loaders.mjcf.posture import Posture
+from drevo.model.loaders.mjcf.softness import limit_and_friction
 from drevo.model.tendons import Waypoint, segments_along
 
 TENDONS = ("fixed", "spatial")
@@ -101,7 +103,7 @@ def _with_forces(file: File, reader: Reader, element: Element, tendon: Tendon, s
         high = low
     return replace(
         tendon, stiffness=stiffness, rest=(low, high), damping=damping, quadratic=quadratic,
-        friction=reader.scalar(acts, "frictionloss", 0.0, xml.MAX_INERTIA),
+        friction=reader.scalar(acts, "frictionloss", 0.0, xml.MAX_INERTIA), **limit_and_friction(reader, element),
     )  # fmt: skip
 
 
@@ -110,21 +112,26 @@ def _with_limits(file: File, reader: Reader, element: Element, tendon: Tendon, s
     if not limited(file, element) or "limit" in file.flags.off:
         return tendon
     lower, upper = reader.vector(element, "range", (0.0, 0.0), xml.ANY)
-    time, ratio = read_some(reader, element, "solreflimit", (0.02, 1.0))
-    if time > 0.0 and ratio > 0.0:
-        stiffness, damping = 1.0 / (FIRM * time * ratio) ** 2, 2.0 / (FIRM * time)
-    else:  # told as they are
-        stiffness, damping = abs(time), abs(ratio)
+    stiffness, damping = spring_of_limit(tendon.limit_solref or SOLREF)
     weight = stands.of_tendon(tendon)
     if not weight > 0.0:
         file.draft.ignore("range", f"{element.tag} {tendon.name!r}")
         return tendon
     file.draft.doubts.append(
-        f"{reader.owner}: its range is held by a spring and a damper; MuJoCo holds it by a soft constraint"
+        f"{reader.owner}: its range is held by a spring and a damper; MuJoCo holds it by a soft constraint, "
+        "and so does a step under law='soft'"
     )
     return replace(
         tendon, lower=lower, upper=upper, limit_stiffness=stiffness / weight, limit_damping=damping / weight
     )
+
+
+def spring_of_limit(solref: Solref) -> tuple[float, float]:
+    """Stiffness and damping on a unit mass."""
+    time, ratio = solref
+    if time > 0.0 and ratio > 0.0:
+        return 1.0 / (FIRM * time * ratio) ** 2, 2.0 / (FIRM * time)
+    return abs(time), abs(ratio)  # told as they are
 
 
 def read_tendon_equality(file: File, reader: Reader, element: Element, lengths: Mapping[str, float]) -> None:
@@ -132,4 +139,4 @@ def read_tendon_equality(file: File, reader: Reader, element: Element, lengths: 
     unknown = "is no tendon of the file, or runs around geoms; correct the name"
     found = read_polynomial(reader, element, "tendon", lengths, unknown)
     if found is not None:
-        file.draft.tendon_couplings.append(TendonCoupling(*found))
+        file.draft.tendon_couplings.append(TendonCoupling(*found, **softness_of_equality(reader, element)))
