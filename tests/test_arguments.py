@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import pickle
 import sys
 import weakref
@@ -276,6 +277,7 @@ def changed(x: np.ndarray, how: str) -> object:
 def test_a_result_that_is_held_in_any_way_is_never_written_again(how: str) -> None:
     f, (q, v) = make("arm"), np.random.default_rng(1).normal(size=(2, 40, 9))
     want, kept = f(q, v), []
+    f(q[0], v[0])  # makes what computes one state, by Python
     for k in range(40):
         x = f(q[k], v[k])
         assert bits(x) == bits(want[k]) and x.shape == (9,) and x.flags.writeable and x.flags.owndata
@@ -337,6 +339,50 @@ def test_names_lists_and_tuples_come_to_the_same_bits() -> None:
     ]  # fmt: skip
     for call in calls:
         assert bits(flat(call(), 1)) == want
+
+
+@pytest.mark.parametrize("layout", ["rows", "batch_last"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_lists_of_any_numbers_are_those_of_numpy(dtype: str, layout: str) -> None:
+    """What is read without Python, and what is left to NumPy."""
+    f = make("arm", dtype=dtype, layout=layout)
+    q = np.linspace(-1.0, 1.0, 9).tolist()
+    rows: list[list[object]] = [
+        q, [0, 1, -1, 2, 2**52, -(2**52), 3, 0.1, -1.0], [2**53 + 1, *q[1:]], [np.float64(0.3), *q[1:]],
+        [True, *q[1:]], [1e-320, *q[1:]], [q[0], 0.1 + 2**-54, *q[2:]],
+    ]  # fmt: skip
+    for row in rows:
+        want = bits(f(np.array(q, dtype), np.array(row, dtype)))
+        for kind in (list, tuple):
+            assert bits(f(q, kind(row))) == bits(f(np.array(q, dtype), kind(row))) == want
+            assert bits(f(v=kind(row), q=q)) == bits(f(q, kind(row), np.empty(9, dtype))) == want
+    if layout == "rows":
+        batch = bits(f(np.array([q, q], dtype), np.array(q, dtype)))
+        assert bits(f([q, q], q)) == bits(f(([*q], tuple(q)), q)) == batch
+    for wrong in (
+        [10**400, *q[1:]],
+        [2**64, *q[1:]],
+        [None, *q[1:]],
+        q[1:],
+        [math.nan, *q[1:]],
+        [math.inf, *q[1:]],
+    ):
+        said = set()
+        for x in (q, np.array(q, dtype)):
+            with pytest.raises(DrevoError, match=r"^arm: v") as error:
+                f(x, wrong)
+            said.add(str(error.value))
+        assert len(said) == 1
+
+
+def test_lists_leave_no_references() -> None:
+    f, number = make("arm"), 0.123456789
+    q, v = [number] * 9, (1.0,) * 9
+    f(q, v)
+    before = [sys.getrefcount(x) for x in (number, q, v)]
+    held = [f(q, v) for _ in range(20)]
+    assert [sys.getrefcount(x) for x in (number, q, v)] == before
+    assert len({bits(x) for x in held}) == 1
 
 
 @pytest.mark.parametrize("call, sentence", [

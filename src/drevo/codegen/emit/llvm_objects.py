@@ -23,7 +23,7 @@ class PythonEntry:
     """
 
     f: IRFunction
-    size = 8  # bytes of a number
+    size: int = 8  # bytes of a number
 
     def __init__(self, m: Module, names: Sequence[str], words: int, arguments: int, layout: ObjectLayout) -> None:
         self.names, self.layout, self.places = names, layout, arguments

@@ -49,6 +49,11 @@ DRAWN = ("slow", "ndarray", "dtype", "generator", "bit_generator", "lock", "acqu
          "nq", "count", "runs", "low", "width", "random_standard_uniform_fill", "random_standard_normal_fill",
          "PyArray_New", "PyObject_Vectorcall", "PyObject_VectorcallMethod", "PyObject_GetAttr",
          "PyCapsule_GetPointer", "Py_IncRef", "Py_DecRef", "PyErr_Clear")  # fmt: skip
+# the same of what makes arrays of lists; then the arrays that it fills, one for each input
+LISTED = ("slow", "fast", "ndarray", "dtype", "list", "tuple", "float", "int", "count", "sizes", "PyArray_New",
+          "PyObject_Vectorcall", "PyList_Size", "PyList_GetItem", "PyTuple_Size", "PyTuple_GetItem",
+          "PyFloat_AsDouble", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef")  # fmt: skip
+MOST = 16  # inputs of functions that take lists so
 KEPT = 4  # calls of a method that are remembered
 
 

@@ -49,7 +49,7 @@ def configuration_entry(
     code = native.Loaded(_object(name, layout))
     spares = [np.empty(len(low)) for _ in spares_after(0, [8], layout)[0][0]]
     found = [*(words[x] if x in words else native.address_of(x) for x in DRAWN), *map(id, spares)]
-    (ctypes.c_void_p * len(found)).from_address(code.address("table", data=True))[:] = found  # type: ignore[assignment]
+    code.fill(found)
     takes = "rng=None, shape=()" if name == "random" else ""
     return native.callable_of(
         code, owner, name, f"{name}({takes})\n--\n\n{slow.__doc__}", slow, table, *kept, *texts, *spares

@@ -21,6 +21,7 @@ from . import native, selftest
 from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
 from .build import UNMADE, Built, FunctionFace, obtain_code, without_code
 from .build import Spec as Spec
+from .lists import LISTS, list_reader
 from .lock import LOCK
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class Function(FunctionFace):
         self._made: set[str] = set()  # of the calls of the code
         names = tuple(n for n, _ in m.outputs)
         self._several = _several(m.name, names) if len(names) > 1 else None
+        self._reads_lists = False  # or it has been tried
+        self._reader: Callable[..., Any] | None = None
         self.fast: Callable[..., Any] | None = None
         self.fast = self._builtin()
         self._entry = self.fast or self._slow()
@@ -132,7 +135,7 @@ class Function(FunctionFace):
         arrays, as a tuple, which nobody can change meanwhile; what is in order and came here all the same never
         does.
         """
-        n, places, asarray = len(self.inputs), range(len(self.inputs)), np.asarray
+        n = len(self.inputs)
 
         def slow(*args: Any, **kwargs: Any) -> Any:
             fast = self.fast
@@ -140,10 +143,9 @@ class Function(FunctionFace):
             if fast is None or given is None or not n <= len(given) <= n + 1:
                 return self.general(args, kwargs)
             again = bool(kwargs)
+            if not self._reads_lists and any(type(x) in LISTS for x in given[:n]):
+                self._read_lists(slow)
             try:
-                for k in places:
-                    if type(given[k]) is list or type(given[k]) is tuple:
-                        given[k], again = asarray(given[k]), True
                 if not again:
                     given[:n] = [self._plain(x, port) for x, port in zip(given, self.inputs)]
                     if self._several and type(given[-1]) is list:
@@ -154,6 +156,14 @@ class Function(FunctionFace):
             return fast(*given) if again else self.general(args, kwargs)
 
         return slow
+
+    def _read_lists(self, slow: Callable[..., Any]) -> None:
+        """From now on the entry has what reads them, where that can be, and what that does not take comes here."""
+        self._reads_lists = True
+        if self.code is not None and self.fast is not None:
+            self._reader = list_reader(self, self.fast, slow)
+            if self._reader is not None:
+                self.code.hand_on_to(self._reader)
 
     def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """All inputs and `out` by position; None where something is missing, or something else is asked for."""

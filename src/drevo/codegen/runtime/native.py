@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
 from functools import lru_cache
 from importlib import import_module
@@ -176,6 +176,12 @@ class Loaded:
             find = self._engine.get_global_value_address if data else self._engine.get_function_address
             return int(find(name))
 
+    def fill(self, words: Sequence[int | None]) -> Any:
+        """Puts addresses into @table, which is given as an array of ctypes."""
+        found = (c_void_p * len(words)).from_address(self.address("table", data=True))
+        found[:] = words  # type: ignore[call-overload]
+        return found
+
 
 def _image(obj: bytes) -> image.Image:
     try:
@@ -224,6 +230,10 @@ class Code(Loaded):
         """Lets the entry call one of the two, or no longer."""
         place = c_void_p.from_address(self.table_address + TABLE.index(name) * ctypes.sizeof(c_void_p))
         place.value = self.find(name) if whether else None
+
+    def hand_on_to(self, slow: object) -> None:
+        """What the entry calls in place of the function that it had."""
+        c_void_p.from_address(self.table_address + TABLE.index("slow") * ctypes.sizeof(c_void_p)).value = id(slow)
 
     @property
     def drive_address(self) -> int:
@@ -366,7 +376,7 @@ def builtin(
     }  # fmt: skip
     words = [*(value[key] for key in TABLE), *map(id, names[:-1]), 0 if loaded is None else id(names[-1])]
     words += map(id, spares)
-    (c_void_p * len(words)).from_address(code.table_address)[:] = words  # type: ignore[assignment]
+    code.fill(words)
     return callable_of(code, owner, name, doc, slow, dtype, results, loaded, spares, out, *names)
 
 

@@ -60,8 +60,7 @@ class KnownCalls:
         others = [native.address_of(x) for x in RECALLED[len(kept) :]]
         behind = [*map(sys.intern, names), *(p.default for p in parameters[how.arrays :])]
         words = [*map(id, kept), *others, *map(id, behind), *[0] * KEPT]
-        self.table = (ctypes.c_void_p * len(words)).from_address(code.address("table", data=True))
-        self.table[:] = words  # type: ignore[assignment]
+        self.table = code.fill(words)
         name, usage = how.function.__name__, ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
         doc = f"{name}({usage})\n--\n\n{inspect.getdoc(how.function)}"
         self.method = self.entry = native.callable_of(code, self, name, doc, *kept, *behind)
