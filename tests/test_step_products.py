@@ -127,6 +127,25 @@ def test_compiled_products_by_parameters_too() -> None:
         assert np.abs(along(whole, way) - exact).max() < GOOD * np.abs(exact).max()
 
 
+def test_rows_of_a_jacobian_are_the_same_in_any_batch() -> None:
+    """Of fewer states than lanes, of one, beyond what a cache holds, and into rows that lie apart."""
+    robot = drevo.load(ROUND)
+    f, at = drevo.compile(robot, "step", dt=2e-3, product="jacobian"), states(robot)
+    whole = f(*at)
+    for some in (slice(0, 5), slice(3, 4), slice(1, 18)):
+        for x, y in zip(f(*(z[some] for z in at)), whole):
+            assert np.array_equal(x, y[some])
+    many = 9000 // COUNT  # 7 MB of each result
+    for x, y in zip(f(*(np.tile(z, (many, 1)) for z in at)), whole):
+        assert np.array_equal(x.reshape(many, *y.shape), np.broadcast_to(y, (many, *y.shape)))
+    room = [np.full((2 * COUNT, *x.shape[1:]), 7.0) for x in whole]
+    f(*at, out=tuple(x[::2] for x in room))
+    assert all(np.array_equal(x[::2], y) and (x[1::2] == 7.0).all() for x, y in zip(room, whole))
+    at[0][2, 3] = np.nan
+    with pytest.raises(drevo.DrevoError):
+        f(*at)
+
+
 def test_products_under_the_exact_law() -> None:
     """Feet that stick and slide, a joint at its limit and one that dry friction holds."""
     robot = drevo.load(ROUND.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '))

@@ -114,6 +114,11 @@ class Value:
         mask = f"<{len(items)} x i32> <{', '.join(items)}>"
         return self.f.let(kind, f"shufflevector {self.type} {self.text}, {self.type} {second}, {mask}")
 
+    def lane(self, k: int) -> Value:
+        """One element; a scalar is its own."""
+        count, element = lanes_of(self.type)
+        return self if count == 1 else self.f.let(element, f"extractelement {self.type} {self.text}, i32 {k}")
+
     def cast(self, how: str, kind: str) -> Value:
         """sitofp, zext, bitcast, ptrtoint, .. to another type."""
         return self.f.let(kind, f"{how} {self.type} {self.text} to {kind}")

@@ -6,7 +6,7 @@ writes the caller's own arrays, but for what `llvm_columns` sends over a stage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_columns import ColumnLoop, ColumnPointers, add_columns, constants
@@ -25,7 +25,7 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
     l, rows = target.of(target.lanes), layout == "rows"
     _add_clear(m, l)
     if rows:
-        own = range(len(low.outputs))
+        own = [i for i, p in enumerate(low.outputs) if p.name not in _direct(low)]
         loads = [(p.size, p.size) for p in low.inputs if p.size]
         stores = [(computed_columns(low, i), low.outputs[i].size) for i in own if computed_columns(low, i)]
         for op, sizes in (("load", loads), ("store", stores)):
@@ -80,6 +80,12 @@ def add_end(f: IRFunction, l: Lanes, status: Value) -> None:
     f.ret(bits.differs(0).cast("zext", I32))
 
 
+def _direct(low: Lowered) -> Sequence[str]:
+    """Results that @many writes into the caller's rows; it gets their places and strides, the sample, the last."""
+    found: Sequence[str] = low.stages.rows if low.stages else ()
+    return found
+
+
 def _first(arena: Arena) -> int:
     return arena.outputs[0] if arena.outputs else arena.status
 
@@ -121,8 +127,10 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
                 rows.move("load", i, arrays[i], size, tile.i)
             for i in outputs:
                 rows.pass_on(i, to[i], tile.i)
-            f.call(VOID, "many", f.arena, out, ports.scratch, ports.status)
-            for i in outputs:
+            direct = [n + [p.name for p in low.outputs].index(name) for name in _direct(low)]
+            more = [x for i in direct for x in (to[i], strides[i])] + ([tile.i, ports.last] if direct else [])
+            f.call(VOID, "many", f.arena, out, ports.scratch, ports.status, *more)
+            for i in (i for i in outputs if i not in direct):
                 rows.store(i, to[i], tile.i)
         for i, size in outputs.items():
             with f.when(goes[i]):

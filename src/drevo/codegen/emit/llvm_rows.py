@@ -40,6 +40,29 @@ def add_moves(m: Module, l: Lanes, op: str, sizes: Iterable[int]) -> None:
         f.ret()
 
 
+def add_row_stores(m: Module, l: Lanes, n: int, twice: bool) -> str:
+    """The name of @store_<w> for n columns; twice: they are stored times `factor` too, `apart` bytes on."""
+    w = width_of("store", n, l.lanes)
+    name = f"store_twice_{w}" if twice else f"store_{w}"
+    if name in m.functions:
+        return name
+    if not twice:
+        add_moves(m, l, "store", [n])
+        return name
+    f = m.function(name, VOID, MOVED | {"apart": I64, "factor": l.scalar})
+    starts = [f.p.at(f.smaller(f.b + r, f.last) * f.stride, I8) for r in range(l.lanes)]
+    factor = f.factor.splat(l.lanes)
+    with f.loop(f.n, step=w, some=True) as s:
+        j = f.smaller(s.i, f.n - w)
+        rows = [row.at(j * l.size, I8) for row in starts]
+        others = [row.at(f.apart, I8) for row in rows]
+        for at, joined in _joined_rows(l, w, f.tile.at(j * l.bytes, I8)):
+            _part(l, w, [rows[k] for k in at], joined)
+            _part(l, w, [others[k] for k in at], joined * factor)
+    f.ret()
+    return name
+
+
 def add_dense_moves(m: Module, l: Lanes, op: str, sizes: Iterable[tuple[int, int]]) -> None:
     """@load_dense_<n>_<p> and @store_dense_<n>_<p>(p, tile): the first n columns of W rows of p columns, which lie
     one after the other."""
@@ -79,10 +102,20 @@ def _load(l: Lanes, w: int, rows: Sequence[Value], tile: Value) -> None:
 
 
 def _store(l: Lanes, w: int, rows: Sequence[Value], tile: Value) -> None:
+    for at, joined in _joined_rows(l, w, tile):
+        _part(l, w, [rows[k] for k in at], joined)
+
+
+def _joined_rows(l: Lanes, w: int, tile: Value) -> Iterable[tuple[range, Value]]:
+    """W rows of w columns, some side by side in each value."""
     columns = [tile.at(c * l.bytes, I8).load(l.type, l.bytes) for c in range(w)]
-    for k, joined in enumerate(_transposed(columns, w, l.lanes)):
-        for at, row in enumerate(rows[k::w]):
-            row.store(joined.shuffle(None, range(at * w, at * w + w)), l.size)
+    return ((range(k, l.lanes, w), x) for k, x in enumerate(_transposed(columns, w, l.lanes)))
+
+
+def _part(l: Lanes, w: int, rows: Sequence[Value], joined: Value) -> None:
+    """To their rows."""
+    for at, row in enumerate(rows):
+        row.store(joined.shuffle(None, range(at * w, at * w + w)), l.size)
 
 
 _BLOCKS = {"load": _load, "store": _store}

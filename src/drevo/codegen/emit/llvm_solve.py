@@ -79,8 +79,7 @@ def _add_mirror(m: Module, l: Lanes, k: int) -> None:
     with f.loop(f.c + l.lanes, some=True) as s:
         x = f.matrix.at(s.i * f.n + f.c, l.scalar).load(l.type, l.size)
         for lane, to in enumerate(rows):
-            one = x if l.lanes == 1 else f.let(l.scalar, f"extractelement {l.type} {x.text}, i32 {lane}")
-            to.at(s.i, l.scalar).store(one)
+            to.at(s.i, l.scalar).store(x.lane(lane))
     f.ret()
 
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..graph.program import Program
-from .ir import I8, VOID, IRFunction, Module, Value
+from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
 from .llvm_kernel import Kernel
 from .llvm_math import Lanes
 from .llvm_ports import ALONE, Address, Ports, tile_ports
+from .llvm_rows import add_row_stores
 from .llvm_target import Arena, Target, arena_of
 from .lower import Lowered, lower
 from .split import SplitSteps, split_functions
@@ -30,7 +31,7 @@ class Stages(NamedTuple):
     fill: the same on arrays (B, n), arguments and results, where there is no machine code.
 
     Ports of a stage are named "block" or "block[3]", what begins at its value 3; "here" is a block that each call
-    chooses.
+    chooses. rows: results that the calls write themselves, with `put`, into the caller's rows; no stage does.
     """
 
     blocks: Mapping[str, int]
@@ -38,6 +39,7 @@ class Stages(NamedTuple):
     drive: Callable[[StageCalls], None]
     fill: Callable[[Sequence[Array], Sequence[Array]], None]
     tested: Sequence[str] = ()
+    rows: Sequence[str] = ()
 
     @property
     def steps(self) -> int:
@@ -46,10 +48,13 @@ class Stages(NamedTuple):
 
 
 class StageCalls:
-    """The function of a tile under construction, or a routine of it. `f`: its builder, `l`: lanes of a value."""
+    """The function of a tile under construction, or a routine of it. `f`: its builder, `l`: lanes of a value.
+    checked: whether results are tested."""
 
-    def __init__(self, f: IRFunction, l: Lanes, places: Mapping[str, tuple[str, int]], work: Value) -> None:
-        self.f, self.l, self.places, self.work = f, l, places, work
+    def __init__(
+        self, f: IRFunction, l: Lanes, places: Mapping[str, tuple[str, int]], work: Value, checked: bool
+    ) -> None:
+        self.f, self.l, self.places, self.work, self.checked = f, l, places, work, checked
 
     def _given(self) -> list[Value]:
         f = self.f
@@ -64,7 +69,7 @@ class StageCalls:
     def routine(self, name: str, write: Callable[[StageCalls], None]) -> None:
         """Calls of their own, to be made by `run` from several places."""
         f = self.f.module.function(f"routine_{name}", VOID, {x: y.type for x, y in self.f.arguments.items()})
-        write(StageCalls(f, self.l, self.places, f.scratch))
+        write(StageCalls(f, self.l, self.places, f.scratch, self.checked))
         f.ret()
 
     def run(self, name: str) -> None:
@@ -83,6 +88,25 @@ class StageCalls:
         """The same number in some values."""
         for k in range(first, first + count):
             self.at(block, k).store(self.f.const(self.l.type, x), self.l.bytes)
+
+    def put(self, result: str, first: int, tile: Value, count: int, before: int = 0, factor: float = 1.0) -> None:
+        """Values into a result of `rows`, from its value `first` on; before: so many values before each of them
+        the same times the factor."""
+        f, size = self.f, self.l.size
+        name = add_row_stores(f.module, self.l, count, bool(before))
+        p, stride = self._rows(result)
+        more = [f.const(I64, -before * size), f.const(self.l.scalar, factor)] if before else []
+        f.call(VOID, name, p.at(first * size, I8), stride, f.b, f.last, tile, count, *more)
+
+    def put_one(self, result: str, at: Value, x: Value) -> None:
+        """A value of each lane into a result of `rows`."""
+        f, (p, stride) = self.f, self._rows(result)
+        for k in range(self.l.lanes):
+            row = p.at(f.smaller(f.b + k, f.last) * stride, I8)
+            row.at(at, self.l.scalar).store(x.lane(k), self.l.size)
+
+    def _rows(self, result: str) -> tuple[Value, Value]:
+        return self.f.arguments[f"rows_{result}"], self.f.arguments[f"stride_{result}"]
 
     def any(self, where: Value) -> Value:
         """Whether a condition holds in some lane."""
@@ -119,10 +143,10 @@ def emit_stages(
             prefetch=False, check=target.check and (_makes(part, at) or name in stages.tested)
         )
         _add_stage(m, name, part, split, tested, l, at)
-    f = m.function(
-        "many", VOID, whole.arguments | {"scratch": ALONE, "status": ALONE}, attributes=' "stackrealign"'
-    )
-    stages.drive(StageCalls(f, l, at, f.scratch))
+    own = {f"{x}_{name}": kind for name in stages.rows for x, kind in (("rows", PTR), ("stride", I64))}
+    given = whole.arguments | {"scratch": ALONE, "status": ALONE} | own | ({"b": I64, "last": I64} if own else {})
+    f = m.function("many", VOID, given, attributes=' "stackrealign"')
+    stages.drive(StageCalls(f, l, at, f.scratch, target.check))
     f.ret()
     driver(m, low, target, arena, layout)
     entry(m, low, target, arena, 0)

@@ -73,12 +73,12 @@ class Arena(NamedTuple):
 
 
 def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Arena:
-    """Every port is a block of its own; columns of W lanes."""
+    """Every port is a block of its own; columns of W lanes. Results that stages write into rows have none."""
     at, starts = 0, []
-    lanes = target.of(target.lanes)
+    lanes, own = target.of(target.lanes), low.stages.rows if low.stages else ()
     for port in (*low.inputs, *low.outputs):
         starts.append(at)
-        at += port.size * lanes.bytes
+        at += 0 if port.name in own else port.size * lanes.bytes
     n, width = len(low.inputs), lanes.bytes
     arena = Arena(tuple(starts[:n]), tuple(starts[n:]), at, at + width, at + width * (1 + slots))
     sizes = [p.size for p in low.outputs]

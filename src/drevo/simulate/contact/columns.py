@@ -1,9 +1,9 @@
 """The whole Jacobian of a step under the soft law: the columns of dR/dx beside the recursion of the derivatives.
 
 At the accelerations a of a step R(x, a) = ID(x, a) - tau - p - J^T F - joints is zero, and a changes by
--H^-1 dR/dx, with the matrix H of Newton's method, factorised once for all columns. ID changes by the pairs of
+-H^-1 dR/dx, with the matrix H of Newton's method, inverted once for all columns. ID changes by the pairs of
 columns of `mechanics.formalisms.khalil_derivatives`, contacts by what `touched` says of their bodies. Where
-dampers are in the matrix of the step, (M + h B) c = M a, and c changes by that of M a.
+dampers are in the matrix of the step, (M + h B) c = M a, and c changes by that of M a: so does the step itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...codegen.emit.ir import I8, Value
+from ...codegen.emit.llvm_products import Summand, Tile, write_product
 from ...codegen.emit.llvm_stages import StageCalls
 from ...codegen.graph.derivative import tangents
 from ...codegen.graph.node import Expr, Graph
@@ -21,15 +21,14 @@ from ...compiler.tracer import nodes_of, unknowns
 from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows
 from ...mechanics.algorithms.kinematics import WORLD, body_poses
 from ...mechanics.algorithms.passive import passive_slopes
-from ...mechanics.formalisms.khalil_derivatives import Derivatives, body_sweep, columnwise, empty
+from ...mechanics.formalisms.khalil_derivatives import Derivatives, Inverse, body_sweep, columnwise, empty
 from ...mechanics.joints import Force
 from ...mechanics.scalar import Matrix, Scalar, Vector, dot
 from ...mechanics.spatial import ZERO, Vec, skew
 from ...mechanics.tree import Tree
-from .implicit import rates_of_numbers, tangents_of
-from .integrate import in_body, in_world, moved_along
 from .newton import symmetric_of
-from .packing import Pack, Packed, of
+from .packing import of
+from .response import ResponseRows
 from .stages import HERE, Evaluation, StageTracer, carried_rates, free_joints
 from .touched import (
     Chain,
@@ -45,7 +44,6 @@ from .touched import (
     wrench_slopes,
 )
 
-MOST = 110  # numbers of the columns that are solved at once
 MAP = 6 + 3 * 36  # of a body: the wrench of its contacts; by its place, its rate and its acceleration, by columns
 
 
@@ -53,11 +51,6 @@ def block_of(graph: Graph, name: str, size: int) -> tuple[Input, list[Expr]]:
     """A block as an input of a program."""
     x = unknowns(graph, name, size)
     return Input(name, (size,), nodes_of(x)), x
-
-
-def side_by_side(nv: int) -> int:
-    """Columns that are solved at once."""
-    return max(k for k in range(1, nv + 1) if nv % k == 0 and (k == 1 or k * nv <= MOST))
 
 
 class BodyMap(NamedTuple):
@@ -75,88 +68,29 @@ class BodyMap(NamedTuple):
         return cls(Force(Vec(*x[:3]), Vec(*x[3:6])), six[:6], motions)
 
 
-class ColumnEnds:
-    """The stages that turn columns of du, the rates of a step, into rows of q1 and v1.
-
-    "turn": how joints that turn freely end, by their coordinates and rates; "ends": its "here" is where the
-    columns stand in the Jacobian.
-    """
-
-    def __init__(self, tree: Tree, sizes: dict[str, int], width: int) -> None:
-        self.tree, self.sizes, self.width, self.nv = tree, sizes, width, tree.nv
-        self.turning = [o for o in tree.owners() if o.nq > o.nv]
-        self.turns: dict[tuple[int, int], Packed] = {}
-        sizes |= {"du": self.nv * width, "dq": self.nv * width}
-
-    def turn(self, s: StageTracer, q: Sequence[Expr], u: Sequence[Scalar], h: float) -> None:
-        """Rows of q1 and of v1, by entries of dq and then of du."""
-        tree, pack, nv = self.tree, Pack(), self.nv
-        u = [s.t.graph.expr(s.t.graph.edge(x)) for x in u]
-        w = in_world(tree, q, u)
-        q1 = moved_along(tree, q, [h * x for x in w])
-        ends = [*q1, *in_body(tree, q1, w)]
-        for o in self.turning:
-            for k in (*range(o.v, o.v + o.nv), *range(nv + o.v, nv + o.v + o.nv)):
-                if k < nv:
-                    way = rates_of_numbers(tree, q, [float(i == k) for i in range(nv)])
-                    rates: dict[int, Scalar] = {
-                        x.edge: d for x, d in zip(q, way) if isinstance(d, Expr) or d != 0.0
-                    }
-                else:
-                    rates = {u[k - nv].edge: 1.0}
-                found = tangents(ends, rates)
-                column = [*tangents_of(tree, q1, found[: tree.nq]), *found[tree.nq :]]
-                for r in (*range(o.v, o.v + o.nv), *range(nv + o.v, nv + o.v + o.nv)):
-                    self.turns[r, k] = pack.put(column[r])
-        self.sizes["turn"] = max(1, len(pack))
-        s.write(turn=pack.values(s.t.graph) or [0.0])
-
-    def rows(self, s: StageTracer, h: float) -> None:
-        """Of the columns side by side."""
-        du, dq, nv = s.read("du"), s.read("dq"), self.nv
-        turn = s.read("turn") if self.turns else []
-        free = {k: o for o in self.turning for k in range(o.v, o.v + o.nv)}
-        out: dict[int, Scalar] = {}
-        for c in range(self.width):
-            own = [*dq[c * nv : c * nv + nv], *du[c * nv : c * nv + nv]]
-            for r in range(nv):
-                ends: list[Scalar] = [own[r] + h * own[nv + r], own[nv + r]]
-                if r in free:
-                    o = free[r]
-                    by = (*range(o.v, o.v + o.nv), *range(nv + o.v, nv + o.v + o.nv))
-                    ends = [
-                        dot([of(turn, self.turns[i, k]) for k in by], [own[k] for k in by]) for i in (r, nv + r)
-                    ]
-                out[r * nv + c], out[(nv + r) * nv + c] = ends
-        s.write_some(HERE, out)
-
-
 class StepColumns:
     """Adds to an evaluation the stages of its Jacobian; every slot is of one body with the ground."""
 
     def __init__(self, e: Evaluation) -> None:
         self.e, self.tree, self.nv, self.graph = e, e.tree, e.nv, e.t.graph
         self.damped = bool(e.damping)
-        self.width = side_by_side(e.nv)
-        self.group = e.nv * self.width * (1 + self.damped)
         self.bodies = sorted({ground_body(x.bodies)[0] for x in e.problem.slots})
         given = {p.name: p.nodes for p in e.t.inputs}
         self.q, self.v = ([Expr(self.graph, 2 * n) for n in given[k]] for k in ("Q", "V"))
         self.poses = dict(enumerate(body_poses(self.tree, self.q))) | {-1: WORLD}
-        groups = e.nv // self.width
         e.sizes |= {f"map_{b}": MAP for b in self.bodies} | {f"pole_{b}": 24 for b in self.bodies}
-        e.sizes |= {"columns": 2 * groups * self.group, "unit": self.group, "c": e.nv, "factors": 1, "damped": 1}
-        self.ends = ColumnEnds(self.tree, e.sizes, self.width)
+        e.sizes["c"] = e.nv
+        self.rows = ResponseRows(self.tree, e.sizes, e.problem.step, e.nv * self.damped)
         a = block_of(self.graph, "a", e.nv)
         self.chains = {b: chain_of(self.tree, self.poses, b, (self.v, a[1])) for b in self.bodies}
         self._poles(a[0])
         for k in range(len(e.contacts)):
             self._slot(k)
-        self._factors()
+        if self.damped:
+            e.sizes |= dict.fromkeys(("held", "share"), e.nv**2)
+        self.add("response", self._response)
         self._columns(*a)
-        self.add("solved", self._solved)
         self.add("turns", self._turns)
-        self.add("ends", lambda s: self.ends.rows(s, e.problem.step))
 
     def add(self, name: str, write: Callable[[StageTracer], None]) -> None:
         s = StageTracer(name, self.e.sizes)
@@ -212,19 +146,16 @@ class StepColumns:
         told = {b: BodyMap.of(x) for b, (_, x) in maps.items()}
         found = state_slopes(tree, self.q, self.v, a, self.poses, self.chains, told)
         self._rows(found, a)
-        inputs, width, nv = [port, *(p for p, _ in maps.values())], self.width, self.nv
+        inputs, nv = [port, *(p for p, _ in maps.values())], self.nv
         more: Matrix = [[0.0] * nv for _ in range(nv)]
         if self.damped:
             held, kept = block_of(self.graph, "c", nv)
             inputs.append(held)
             rest, still = [x - y for x, y in zip(a, kept)], [0.0] * nv
             more = swept(tree.replace(gravity=ZERO), self.q, still, rest, {}).dq
-        flat: list[Scalar] = []
-        for matrix, beside in ((found.dq, more), (found.dv, [[0.0] * nv for _ in range(nv)])):
-            for first in range(0, nv, width):
-                flat += [-matrix[r][k] for k in range(first, first + width) for r in range(nv)]
-                flat += [beside[r][k] for k in range(first, first + width) for r in range(nv * self.damped)]
-        self.put("columns", inputs, {"columns": flat})
+        by_q = [[-row[k] for row in found.dq] + [row[k] for row in more] for k in range(nv)]
+        by_v = [[-row[k] for row in found.dv] for k in range(nv)]
+        self.put("columns", inputs, {"columns": self.rows.packed(by_q, by_v)})
 
     def _rows(self, found: Derivatives, a: Vector) -> None:
         """What limits, dry friction and couplings of joints take."""
@@ -244,42 +175,44 @@ class StepColumns:
 
     # -- the solve ------------------------------------------------------------------------------------------
 
-    def _factors(self) -> None:
-        """Of H, and with dampers of M + h B; c, the rates of a step over h."""
-        e, packs = self.e, (Pack(), Pack())
-        s = StageTracer("factors", e.sizes)
-        self.H = e.newton.factors(s, e.newton.within).mapped(packs[0].put)
-        a, out = s.read("a"), {"factors": packs[0].values(s.t.graph)}
-        e.sizes["factors"] = len(packs[0])
-        if self.damped:
-            M = e.inertia(s)
-            for (r, c), b in e.damping.items():
-                M[r][c] = M[r][c] + e.problem.step * of(s.read("main"), b)
-            found = Factors(M, e.order)
-            out["c"] = found.solve(e.times(e.inertia(s), a))
-            self.D = found.mapped(packs[1].put)
-            e.sizes["damped"] = len(packs[1])
-            out["damped"] = packs[1].values(s.t.graph)
-        s.write(**out)
-        e.parts["factors"] = s.t.program()
+    def _response(self, s: StageTracer) -> None:
+        """h H^-1; with dampers h (M + h B)^-1 too, the share of M in M + h B, and c, how rates change over h."""
+        e, h = self.e, self.e.problem.step
+        inverse = scaled_inverse(e.newton.factors(s, e.newton.within), h)
+        if not self.damped:
+            s.write(T=entries_by_rows(inverse))
+            return
+        M = e.inertia(s)
+        for (r, c), b in e.damping.items():
+            M[r][c] = M[r][c] + h * of(s.read("main"), b)
+        damped = Factors(M, e.order)
+        K = scaled_inverse(damped, h)
+        share: Matrix = [[float(r == c) for c in range(self.nv)] for r in range(self.nv)]
+        for (k, _), b in e.damping.items():
+            for r in range(self.nv):
+                share[r][k] = share[r][k] - K[r][k] * of(s.read("main"), b)
+        s.write(held=entries_by_rows(inverse), K=entries_by_rows(K), share=entries_by_rows(share))
+        s.write(c=damped.solve(e.times(e.inertia(s), s.read("a"))))
 
-    def _solved(self, s: StageTracer) -> None:
-        """h dc of the columns side by side."""
-        nv, n = self.nv, self.nv * self.width
-        x, out = s.here(0, self.group), list[Scalar]()
-        H = self.H.mapped(lambda y: of(s.read("factors"), y))
-        for c in range(0, n, nv):
-            da = H.solve(x[c : c + nv])
-            if self.damped:
-                D = self.D.mapped(lambda y: of(s.read("damped"), y))
-                push = self.e.times(self.e.inertia(s), da)
-                da = D.solve([y + z for y, z in zip(push, x[n + c : n + c + nv])])
-            out += [self.e.problem.step * y for y in da]
-        s.write(du=out)
+    def respond(self, c: StageCalls) -> None:
+        """T, what tau does."""
+        c.call("response")
+        if self.damped:
+            share, held, out = (Tile(c.at(x), self.nv) for x in ("share", "held", "T"))
+            write_product(c, out, self.nv, self.nv, [Summand(share, held, [(0, 0, self.nv)])])
 
     def _turns(self, s: StageTracer) -> None:
         h, c = self.e.problem.step, s.read("c" if self.damped else "a")
-        self.ends.turn(s, s.read("Q"), [x + h * y for x, y in zip(s.read("V"), c)], h)
+        self.rows.turn(s, s.read("Q"), [x + h * y for x, y in zip(s.read("V"), c)])
+
+
+def scaled_inverse(f: Factors, h: float) -> Matrix:
+    f.inverse = [h * x for x in f.inverse]
+    return Inverse(f).dense()
+
+
+def entries_by_rows(rows: Matrix) -> list[Scalar]:
+    return [x for row in rows for x in row]
 
 
 def state_slopes(
@@ -337,34 +270,3 @@ def pushed(found: Derivatives, chain: Chain, x: BodyMap) -> None:
             s = six_numbers(row.S)
             found.dq[r][c] = found.dq[r][c] - dot(s, by_q)
             found.dv[r][c] = found.dv[r][c] - dot(s[: len(by_v)], by_v)
-
-
-def write_columns(c: StageCalls, nv: int, width: int, group: int) -> None:
-    """All columns of a Jacobian: by_q, by_v and by_tau."""
-    one, many = c.f.const(c.l.type, 1.0), width * nv
-
-    def place(block: str, k: Value | int) -> Value:
-        return c.at(block).at(k * c.l.bytes, I8)
-
-    for name, size in (("unit", group), ("dq", many)):
-        c.fill(0.0, name, 0, size)
-    for part, x in enumerate(("q", "v", "tau")):
-        with c.f.loop(nv // width, some=True) as i:
-            first = i.i * width
-            diagonal = [first + (k * nv + k) for k in range(width)]
-            if x == "tau":
-                for at in diagonal:
-                    place("unit", at).store(one, c.l.bytes)
-            c.call(
-                "solved", c.at("unit") if x == "tau" else place("columns", (i.i + part * (nv // width)) * group)
-            )
-            for at in diagonal:
-                if x == "q":
-                    place("dq", at).store(one, c.l.bytes)
-                if x == "v":
-                    old = place("du", at).load(c.l.type, c.l.bytes)
-                    place("du", at).store(old + one, c.l.bytes)
-            c.call("ends", place(f"by_{x}", first))
-            zero = c.f.const(c.l.type, 0.0)
-            for at in diagonal if x != "v" else ():
-                place("unit" if x == "tau" else "dq", at).store(zero, c.l.bytes)

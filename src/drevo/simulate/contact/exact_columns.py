@@ -8,9 +8,9 @@ With momentum R(x, u) = M (u - v) - h (tau + p - bias) and velocities w = J u + 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
+from ...codegen.emit.llvm_products import Summand, Tile, write_product
 from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.derivative import tangents
 from ...codegen.graph.node import Expr
@@ -24,12 +24,14 @@ from ...mechanics.algorithms.kinematics import WORLD, body_poses
 from ...mechanics.joints import Force
 from ...mechanics.scalar import Matrix, Scalar, dot, where
 from ...mechanics.spatial import ZERO
-from .columns import BodyMap, ColumnEnds, side_by_side, state_slopes, write_columns
+from .columns import BodyMap, entries_by_rows, scaled_inverse, state_slopes
 from .implicit_moreau import LEAST_PART, NEAR
+from .jacobian import TESTED, with_rows
 from .kernel import STATE
 from .moreau_kernel import ImpulseSolver
 from .moreau_stages import MoreauStages
 from .packing import of
+from .response import RESULTS, ResponseRows
 from .stages import StageTracer
 from .touched import (
     Chain,
@@ -55,24 +57,21 @@ def exact_by_columns(stages: MoreauStages) -> bool:
 
 def exact_jacobian_program(stages: MoreauStages, fill: Callable[..., None]) -> Program:
     """(q, v, tau) -> (by_q, by_v, by_tau), (2 nv, nv) each. fill: the same on arrays."""
-    own, solver, nv, sizes = ImpulseColumns(stages), ImpulseSolver(stages), stages.tree.nv, stages.sizes
+    own, solver = ImpulseColumns(stages), ImpulseSolver(stages)
     t = Tracer("step_jacobian", stages.robot.model)
     t.state(*STATE)
-    results = [f"by_{x}" for x in STATE]
-    for name in results:
-        sizes[name] = 2 * nv * nv
-        t.output(name, [0.0] * sizes[name], (2 * nv, nv))
 
     def write(c: StageCalls) -> None:
         solver.routines(c)
         c.call("begin")
         solver.write(c)
-        for stage in ("shares", "columns", "turns"):
+        c.call("shares")
+        own.respond(c)
+        for stage in ("columns", "turns"):
             c.call(stage)
-        write_columns(c, nv, own.width, own.group)
+        own.rows.write(c)
 
-    blocks = {name: size for name, size in sizes.items() if name not in (*STATE, *results)}
-    return replace(t.program(), stages=Stages(blocks, stages.parts, write, fill, ("ends",)))
+    return with_rows(t, stages.sizes, lambda blocks: Stages(blocks, stages.parts, write, fill, TESTED, RESULTS))
 
 
 class TouchSlopes(NamedTuple):
@@ -102,16 +101,14 @@ class ImpulseColumns:
 
     def __init__(self, s: MoreauStages) -> None:
         self.s, self.h, self.n, self.nv = s, s.robot.stepping.h, s.rows, s.tree.nv
-        self.width = side_by_side(self.nv)
-        self.group = self.width * (self.nv + self.n)
-        s.sizes |= {"u": self.nv, "at": max(1, 2 * len(s.laws)), "P": max(1, self.n * self.n)}
-        s.sizes |= {"columns": 2 * (self.nv // self.width) * self.group, "unit": self.group}
-        self.ends = ColumnEnds(s.tree, s.sizes, self.width)
+        n, nv = self.n, self.nv
+        s.sizes |= {"u": nv, "at": max(1, 2 * len(s.laws)), "P": max(1, n * n)}
+        s.sizes |= {"free_T": nv * nv, "pushed": max(1, n * nv)}
+        self.rows = ResponseRows(s.tree, s.sizes, self.h, n)
         self.add("shares", self._shares)
+        self.add("response", self._response)
         self._columns()
-        self.add("solved", self._solved)
-        self.add("turns", lambda x: self.ends.turn(x, x.read("Q"), x.read("u"), self.h))
-        self.add("ends", lambda x: self.ends.rows(x, self.h))
+        self.add("turns", lambda x: self.rows.turn(x, x.read("Q"), x.read("u")))
 
     def add(self, name: str, write: Callable[[StageTracer], None]) -> None:
         s = StageTracer(name, self.s.sizes)
@@ -119,7 +116,7 @@ class ImpulseColumns:
         self.s.parts[name] = s.t.program()
 
     def _shares(self, s: StageTracer) -> None:
-        """u, at which bounds joints are, and P by rows."""
+        """u, at which bounds joints are, and P / h by rows."""
         free, lam, p, n = s.read("free"), s.read("best")[: self.n], self.s.problem(s), self.n
         M = self.s.factors.mapped(lambda x: of(free, x))
         y = [dot([of(free, row[k]) for row in self.s.Y], lam) for k in range(self.nv)]
@@ -139,7 +136,8 @@ class ImpulseColumns:
             at += [where(abs(w - x) < NEAR, 1.0, 0.0) if isinstance(x, Expr) else 0.0 for x in bounds]
         sides = [[-dot(c, [row[k] for row in by_w]) for c in columns] for k in range(n)]
         P = solved_beside(A, sides)
-        s.write(u=u, at=at or [0.0], P=[P[k][r] for r in range(n) for k in range(n)] or [0.0])
+        over = 1.0 / self.h
+        s.write(u=u, at=at or [0.0], P=[over * P[k][r] for r in range(n) for k in range(n)] or [0.0])
 
     # -- how momentum and velocities change -------------------------------------------------------------------
 
@@ -171,13 +169,12 @@ class ImpulseColumns:
                 slope = tangents([bounds], {leaf.edge: 1.0})[0]
                 part.append([unit - slope if c == joint.rate else 0.0 for c in range(nv)])
         a = [(x - y) * (1.0 / self.h) for x, y in zip(u, v)]
-        momentum, flat = state_slopes(tree, q, v, a, poses, chains, maps), list[Scalar]()
-        for matrix, part in zip((momentum.dq, momentum.dv), speeds):
-            for first in range(0, nv, self.width):
-                side = range(first, first + self.width)
-                flat += [-matrix[r][c] for c in side for r in range(nv)]
-                flat += [row[c] for c in side for row in part]
-        t.output("columns", flat)
+        momentum = state_slopes(tree, q, v, a, poses, chains, maps)
+        parts = [
+            [[-row[c] for row in own] + [row[c] for row in rows] for c in range(nv)]
+            for own, rows in zip((momentum.dq, momentum.dv), speeds)
+        ]
+        t.output("columns", self.rows.packed(*parts))
         self.s.parts["columns"] = t.program()
 
     def _slot(self, k: int, pole_is: list[Scalar], lam: list[Expr]) -> TouchSlopes:
@@ -193,34 +190,39 @@ class ImpulseColumns:
         w, before = [U.dot(row) for row in rows], graph.edge(V.dot(rows[0]))
         w[0] = w[0] + closing_speed(touch.dist, graph.expr(before), step)
         by_place, others = wrench_slopes(pole, W, w)
-        flat = [
+        told_of = [
             *six_numbers(W),
             *(y for f in by_place for y in six_numbers(f)),
             *(y for row in others for y in row),
         ]
-        flat += [*(y for row in rows for y in six_numbers(row)), *tangents([w[0]], {before: 1.0})]
-        told = put(graph, dict(enumerate(flat)), dict(zip(pole.port.nodes, pole_is)))
-        known = [told.get(i, 0.0) for i in range(len(flat))]
+        told_of += [*(y for row in rows for y in six_numbers(row)), *tangents([w[0]], {before: 1.0})]
+        told = put(graph, dict(enumerate(told_of)), dict(zip(pole.port.nodes, pole_is)))
+        known = [told.get(i, 0.0) for i in range(len(told_of))]
         thirds = [known[i : i + 3] for i in range(42, 60, 3)]
         sixes = [known[i : i + 6] for i in range(60, 78, 6)]
         return TouchSlopes(BodyMap.of(known[:42]), thirds, sixes, known[78])
 
     # -- the solve ------------------------------------------------------------------------------------------
 
-    def _solved(self, s: StageTracer) -> None:
-        """du less that of v, of the columns side by side."""
-        nv, n, free, P = self.nv, self.n, s.read("free"), s.read("P")
+    def _response(self, s: StageTracer) -> None:
+        """h M^-1 by rows, which is T where nothing touches, and h J M^-1."""
+        free = s.read("free")
         M = self.s.factors.mapped(lambda x: of(free, x))
-        Y = [[of(free, y) for y in row] for row in self.s.Y]
-        x, out = s.here(0, self.group), list[Scalar]()
-        for c in range(self.width):
-            half = M.solve_transposed(x[c * nv : c * nv + nv])
-            weighed = [self.h * (y * z) for y, z in zip(half, M.inverse)]
-            start = self.width * nv + c * n
-            way = [z + dot(row, weighed) for row, z in zip(Y, x[start : start + n])]
-            lam = [dot(P[r * n : r * n + n], way) for r in range(n)]
-            out += M.solve_lower([self.h * y + dot([row[k] for row in Y], lam) for k, y in enumerate(half)])
-        s.write(du=out)
+        pushed = [self.h * x for row in self.s.Y for x in M.solve_lower([of(free, y) for y in row])]
+        s.write(
+            pushed=pushed or [0.0], **{"free_T" if self.n else "T": entries_by_rows(scaled_inverse(M, self.h))}
+        )
+
+    def respond(self, c: StageCalls) -> None:
+        """K = M^-1 J' P, and T = h M^-1 + h K J M^-1: what tau does."""
+        c.call("response")
+        n, nv = self.n, self.nv
+        if n == 0:
+            return
+        K, T, free, P, pushed = (Tile(c.at(x), m) for x, m in
+                                 (("K", n), ("T", nv), ("free_T", nv), ("P", n), ("pushed", nv)))  # fmt: skip
+        write_product(c, K, nv, n, [Summand(Tile(pushed.base, 1, nv), P, [(0, 0, n)])])
+        write_product(c, T, nv, nv, [Summand(K, pushed, [(0, 0, n)])], free)
 
 
 def _added(a: BodyMap, b: BodyMap) -> BodyMap:

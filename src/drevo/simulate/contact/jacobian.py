@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ...codegen.emit.ir import I1
 from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.program import Program
 from ...compiler.tracer import Tracer
-from .columns import MAP, StepColumns, write_columns
+from .columns import MAP, StepColumns
 from .couplings import TendonRow
 from .kernel import STATE, Loops
+from .response import RESULTS
 from .stages import Evaluation
+
+TESTED = ("response", "turns")  # stages whose ends are the last
 
 
 def comes_by_columns(e: Evaluation) -> bool:
@@ -31,12 +34,15 @@ def jacobian_program(e: Evaluation, fill: Callable[..., None]) -> Program:
     loops = ColumnLoops(e, StepColumns(e))
     t = Tracer("step_jacobian", e.problem.model)
     t.state(*STATE)
-    results = [f"by_{x}" for x in STATE]
-    for name in results:
-        e.sizes[name] = 2 * e.nv * e.nv
-        t.output(name, [0.0] * e.sizes[name], (2 * e.nv, e.nv))
-    blocks = {name: size for name, size in e.sizes.items() if name not in (*STATE, *results)}
-    return replace(t.program(), stages=Stages(blocks, e.parts, loops.write, fill, ("ends",)))
+    return with_rows(t, e.sizes, lambda blocks: Stages(blocks, e.parts, loops.write, fill, TESTED, RESULTS))
+
+
+def with_rows(t: Tracer, sizes: Mapping[str, int], stages: Callable[[dict[str, int]], Stages]) -> Program:
+    """The program whose results are all rows; stages: from the blocks."""
+    nv = sizes["V"]
+    for name in RESULTS:
+        t.output(name, [0.0] * (2 * nv * nv), (2 * nv, nv))
+    return replace(t.program(), stages=stages({name: n for name, n in sizes.items() if name not in STATE}))
 
 
 class ColumnLoops(Loops):
@@ -47,7 +53,7 @@ class ColumnLoops(Loops):
         self.columns = columns
 
     def write(self, c: StageCalls) -> None:
-        e, own = self.e, self.columns
+        own = self.columns
         for name in ("residual", "warm"):
             c.fill(0.0, name, 0, 1)
         c.call("begin")
@@ -57,11 +63,12 @@ class ColumnLoops(Loops):
         self.each(c, "hessian", touching)
         for body in own.bodies:
             c.fill(0.0, f"map_{body}", 0, MAP)
-        for stage in ("factors", *(["poles"] if own.bodies else [])):
-            c.call(stage)
+        own.respond(c)
+        if own.bodies:
+            c.call("poles")
         for k, flag in enumerate(touching):
             with c.f.when(flag.load(I1)):
                 c.call(f"slopes_{k}", f"slot_{k}")
         for stage in ("columns", "turns"):
             c.call(stage)
-        write_columns(c, e.nv, own.width, own.group)
+        own.rows.write(c)
