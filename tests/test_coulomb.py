@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,15 @@ from coulomb_cases import GROUND, on_plane, problem_of, touching_robot
 
 import drevo
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
+from drevo.mechanics.algorithms.coulomb_carried import (
+    DAMPING,
+    LEAST_DELTA,
+    carried_step,
+    carrier_factors,
+    few_carriers,
+)
 from drevo.mechanics.algorithms.coulomb_interior import impulses_at
+from drevo.mechanics.algorithms.coulomb_newton import block_slopes, largest_speed, linearised
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.spatial import UNIT, Mat, Vec
@@ -312,8 +320,9 @@ def test_the_problem_of_a_quadruped_is_that_of_pinocchio() -> None:
     assert np.abs(np.array(free.problem.b)[..., 0] - b).max() < 1e-11 * np.abs(b).max()
 
 
-def test_feet_on_several_points_each_converge_by_newtons_method() -> None:
-    """Talos on the corners of both soles, in wild states: 24 rows of rank 12; sweeps alone leave 5 % open."""
+@cache
+def on_soles() -> tuple[ImpulseProblem, Array]:
+    """Talos on the corners of both soles, in wild states, 24 rows of rank 12; mu."""
     robot = drevo.load("talos", base="floating")
     tree, rng, count = build_tree(robot.model), np.random.default_rng(4), 100
     soles = [tree.frames[f"{side}_sole_link"] for side in ("left", "right")]
@@ -324,15 +333,41 @@ def test_feet_on_several_points_each_converge_by_newtons_method() -> None:
     dq = rng.uniform(-0.3, 0.3, (count, robot.nv))
     dq[:, 3:6] *= 0.7
     tau = 20.0 * rng.normal(size=(count, robot.nv)) * (np.arange(robot.nv) > 5)
-    free = step_problem(m, robot.integrate(robot.neutral(), dq), rng.normal(size=(count, robot.nv)), tau)
-    found = impulses(free.problem)
+    v = rng.normal(size=(count, robot.nv))
+    return step_problem(m, robot.integrate(robot.neutral(), dq), v, tau).problem, np.array(mu)
+
+
+def test_feet_on_several_points_each_converge_by_newtons_method() -> None:
+    """Sweeps alone leave 5 % open."""
+    problem, mu = on_soles()
+    found, count = impulses(problem), mu.shape[1]
     assert found.residual.max() <= TOLERANCE
     assert np.median(found.steps) <= 5
-    u = np.array(free.problem.velocity(list(found.lam), range(24))).reshape(8, 3, count)
+    u = np.array(problem.velocity(list(found.lam), range(24))).reshape(8, 3, count)
     lam = found.lam.reshape(8, 3, count)
     size = np.abs(lam).max()
     assert (u[:, 0] >= -2e-9).all() and (np.abs(u[:, 0] * lam[:, 0]) < 1e-8 * size).all()
     assert (np.hypot(lam[:, 1], lam[:, 2]) <= mu * lam[:, 0] + 1e-8 * size).all()
+
+
+def test_a_step_in_the_freedoms_of_two_feet_is_that_of_all_rows() -> None:
+    """Of (F_u (G + delta) + F_lam) x = -F; 1e-16 over the least delta, over the largest impulse, is 1e-9."""
+    problem, mu = on_soles()
+    p, lam = problem, impulses(problem, tolerance=0.3).lam
+    assert p.carriers and len(p.carriers.S) == 12 and few_carriers(p)
+    c = carrier_factors(p.carriers)
+    way, du, square = carried_step(p, c, list(lam), 1.0)
+    F, J = linearised(p, list(lam))
+    count = mu.shape[1]
+    wide = np.array([[x + np.zeros(count) for x in row] for row in J]).transpose(2, 0, 1)
+    part = DAMPING * np.sqrt(square) / largest_speed(p) + LEAST_DELTA
+    for law in p.laws:
+        by_u = np.array([[x + np.zeros(count) for x in row] for row in block_slopes(p, law, list(lam))[0]])
+        wide[:, law.at : law.at + 3, law.at : law.at + 3] += (part * p.trace(law) * by_u).transpose(2, 0, 1)
+    wanted = np.linalg.solve(wide, -np.array(F).T[..., None])[..., 0].T
+    assert np.abs(np.array(way) - wanted).max() < 1e-8 * np.abs(wanted).max()
+    moved = np.einsum("ijk,jk->ik", np.array(p.G), wanted)
+    assert np.abs(np.array(du) - moved).max() < 1e-8 * np.abs(moved).max()
 
 
 def test_the_interior_point_alone_holds_feet_and_joints() -> None:

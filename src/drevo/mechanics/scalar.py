@@ -157,6 +157,22 @@ def dot(x: Vector, y: Vector) -> Scalar:
     return total
 
 
+def eliminated(A: Matrix, b: Vector) -> list[Scalar]:
+    """x with A x = b, of a matrix near a positive one, so that no pivot is lost; A is overwritten."""
+    n, x = len(A), list(b)
+    for k in range(n):
+        over = 1.0 / A[k][k]
+        for i in range(k + 1, n):
+            part = A[i][k] * over
+            x[i] = x[i] - part * x[k]
+            for j in range(k + 1, n):
+                A[i][j] = A[i][j] - part * A[k][j]
+        A[k][k] = over
+    for k in reversed(range(n)):
+        x[k] = (x[k] - dot(A[k][k + 1 :], x[k + 1 :])) * A[k][k]
+    return x
+
+
 def accumulate(out: dict[Key, Scalar], key: Key, x: Scalar) -> None:
     """Adds x to an entry; structural zeros make none."""
     if not is_zero(x):

@@ -11,7 +11,7 @@ contact dynamics method"; Acary and Brogliato 2008, 13.4, 13.7.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -49,15 +49,27 @@ class JointLaw(NamedTuple):
 RowLaw = ContactLaw | JointLaw
 
 
+class Carriers(NamedTuple):
+    """G = P S P': points of one foot move as it does. rows: P, by row its entries; S of what carries them."""
+
+    rows: Sequence[Mapping[int, Scalar]]
+    S: Matrix
+
+
 class ImpulseProblem(NamedTuple):
-    """u = G lam + b, G symmetric, and the law of every row."""
+    """u = G lam + b, G symmetric, and the law of every row. carriers: where G is known to be of less rank. u: at
+    the impulses that are looked at, where it is known."""
 
     G: Matrix
     b: Vector
     laws: Sequence[RowLaw]
+    carriers: Carriers | None = None
+    u: Vector | None = None
 
     def velocity(self, lam: Vector, rows: Sequence[int]) -> list[Scalar]:
         """u of some rows."""
+        if self.u is not None:
+            return [self.u[r] for r in rows]
         return [self.b[r] + dot(self.G[r], lam) for r in rows]
 
     def trace(self, law: RowLaw) -> Scalar:

@@ -3,30 +3,32 @@
     v+ = vf + M^-1 J' lam,   vf = v + h M^-1 (tau + p - bias),   G = J M^-1 J',   b = J vf + closing speeds
 
 with M that of the robot and h times its linear damping, so that dampers act at the step's end. With M = L' D L and
-Y = J L^-1 it is G = Y D^-1 Y': every row is solved half, over the branch it touches. Delassus 1917; Moreau 1988,
-"Unilateral contact and dry friction in finite freedom dynamics"; Jean 1999.
+Y = J L^-1 it is G = Y D^-1 Y': every row is solved half, over the branch it touches, and of many points of a foot
+the six of its motion. Delassus 1917; Moreau 1988, "Unilateral contact and dry friction in finite freedom
+dynamics"; Jean 1999.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 from ..manifold import RotationVector, multiply
 from ..rotation import angle_and_axis, from_quaternion
-from ..scalar import Matrix, Scalar, Vector, accumulate, dot, maximum, minimum, sqrt, where
-from ..spatial import Vec
+from ..scalar import Matrix, Scalar, Vector, accumulate, dot, is_zero, maximum, minimum, sqrt, where
+from ..spatial import UNIT, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
-from .coulomb import ContactLaw, ImpulseProblem, JointLaw, RowLaw
+from .coulomb import Carriers, ContactLaw, ImpulseProblem, JointLaw, RowLaw
 from .inertia_matrix import Factors, SparseRows, elimination_order, guard_pivots, mass_matrix_rows
 from .inverse_dynamics import inverse_dynamics
 from .kinematics import WORLD, Pose, body_poses
 from .passive import passive
 from .proximity import Proximity
 
+MANY = 3  # places of two bodies, from which on their motion has fewer rows than they
 APART = 1e9  # m/s: how fast a contact that is open seems to part
 
 
@@ -112,15 +114,13 @@ def free_motion(
     half = f.solve_transposed([s.h * x for x in force])
     vf = [a + b for a, b in zip(v, f.solve_lower(half))]
     touches = [x.touch(poses) for x in slots]
-    J: Matrix = []
-    for slot, a in zip(slots, touches):
-        J += contact_rows(tree, poses, slot.bodies, a)
+    J, P = carried_rows(tree, poses, slots, touches)
     for x in joints:
         row = x.coordinate(q)[1]
+        P.append({len(J): 1.0})
         J.append([row.get(k, 0.0) for k in range(tree.nv)])
-    G, Y = _delassus(f, J)
-    before = [dot(row, v) for row in J]
-    b = [dot(row, vf) for row in J]
+    G, Y, S = _delassus(f, J, P)
+    before, b = ([_along(row, u) for row in P] for u in ([dot(row, x) for row in J] for x in (v, vf)))
     laws: list[RowLaw] = []
     for slot, a in zip(slots, touches):
         at = 3 * len(laws)
@@ -129,7 +129,7 @@ def free_motion(
     laws += [joint_law(x, 3 * len(slots) + k, q, v, s) for k, x in enumerate(joints)]
     told = [(x.coordinate(q)[1], joint_law(x, 0, q, v, s)) for x in checked]
     bounds = [(row, law.lower, law.upper) for row, law in told]
-    return FreeMotion(ImpulseProblem(G, b, laws), vf, f, Y, touches, bounds)
+    return FreeMotion(ImpulseProblem(G, b, laws, Carriers(P, S)), vf, f, Y, touches, bounds)
 
 
 def impact_problem(
@@ -138,21 +138,36 @@ def impact_problem(
     """What impulses at slots that close change of v at once."""
     poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
     f, touches = _damped_factors(tree, q, 0.0), [x.touch(poses) for x in slots]
-    J = [row for x, a in zip(slots, touches) for row in contact_rows(tree, poses, x.bodies, a)]
-    G, Y = _delassus(f, J)
-    b = [dot(row, v) for row in J]
+    J, P = carried_rows(tree, poses, slots, touches)
+    G, Y, S = _delassus(f, J, P)
+    b = [_along(row, [dot(x, v) for x in J]) for row in P]
     for k in range(0, len(b), 3):
         b[k] = b[k] + restitution * minimum(b[k], 0.0)
     laws = [x.law(3 * k, a) for k, (x, a) in enumerate(zip(slots, touches))]
-    return FreeMotion(ImpulseProblem(G, b, laws), list(v), f, Y, touches, [])
+    return FreeMotion(ImpulseProblem(G, b, laws, Carriers(P, S)), list(v), f, Y, touches, [])
 
 
-def _delassus(f: Factors, J: Matrix) -> tuple[Matrix, Matrix]:
-    """J M^-1 J' and Y = J L^-1."""
+RowSums = list[dict[int, Scalar]]  # of rows: of which carried rows they are sums
+
+
+def _delassus(f: Factors, J: Matrix, P: RowSums) -> tuple[Matrix, Matrix, Matrix]:
+    """G = P S P', P Y and S = Y D^-1 Y' of Y = J L^-1."""
     Y = [f.solve_transposed(row) for row in J]
     weighed = [[y * e for y, e in zip(row, f.inverse)] for row in Y]
-    lower = [[dot(weighed[i], Y[j]) for j in range(i + 1)] for i in range(len(Y))]
-    return [[lower[max(i, j)][min(i, j)] for j in range(len(Y))] for i in range(len(Y))], Y
+    S = _symmetric([[dot(weighed[i], Y[j]) for j in range(i + 1)] for i in range(len(Y))])
+    PS = [[_along(row, column) for column in S] for row in P]
+    G = _symmetric([[_along(P[j], PS[i]) for j in range(i + 1)] for i in range(len(P))])
+    return G, [[_along(row, column) for column in zip(*Y)] for row in P], S
+
+
+def _symmetric(lower: Matrix) -> Matrix:
+    n = range(len(lower))
+    return [[lower[max(i, j)][min(i, j)] for j in n] for i in n]
+
+
+def _along(row: Mapping[int, Scalar], x: Vector) -> Scalar:
+    """Of what carries a row, what the row has of it."""
+    return dot(list(row.values()), [x[k] for k in row])
 
 
 def damped_mass_matrix(tree: Tree, q: Vector, h: Scalar) -> SparseRows:
@@ -217,16 +232,50 @@ def without_friction(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     return passive(tree.replace(acting=tuple(a._replace(friction=0.0) for a in tree.acting)), q, v)
 
 
+def carried_rows(
+    tree: Tree, poses: Mapping[int, Pose], slots: Sequence[ContactSlot], touches: Sequence[Proximity]
+) -> tuple[Matrix, RowSums]:
+    """Rows J by v, and of which of them the velocities at the contacts are sums: those of the second body less the
+    first at the point, along normal and tangents. Bodies that may touch at three places and more give the six of
+    their motion."""
+    J, P, carriers = list[list[Scalar]](), RowSums(), dict[tuple[int, int], int]()
+    pairs = [x.bodies for x in slots]
+    for bodies, a in zip(pairs, touches):
+        if pairs.count(bodies) < MANY:
+            P += [{len(J) + i: 1.0} for i in range(3)]
+            J += contact_rows(tree, poses, bodies, a)
+            continue
+        centre = poses[max(bodies)].p
+        if bodies not in carriers:
+            carriers[bodies] = len(J)
+            J += _relative(tree, poses, bodies, centre, UNIT)
+        at = carriers[bodies]
+        for axis in a.frame:
+            parts = (*axis, *(a.point - centre).cross(axis))
+            P.append({at + k: x for k, x in enumerate(parts) if not is_zero(x)})
+    return J, P
+
+
 def contact_rows(tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], a: Proximity) -> Matrix:
     """The velocity of the second body less that of the first at the point, along normal and tangents, by v."""
-    rows: Matrix = [[0.0] * tree.nv for _ in range(3)]
+    return _relative(tree, poses, bodies, a.point, a.frame)[:3]
+
+
+def _relative(
+    tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], point: Vec, axes: Iterable[Vec]
+) -> Matrix:
+    """How the second body moves at a point, and turns, as the first one sees it, along axes, by v."""
+    directions = tuple(axes)
+    rows: Matrix = [[0.0] * tree.nv for _ in range(2 * len(directions))]
     for body, sign in zip(bodies, (-1.0, 1.0)):
         for i in ancestors(tree.parents, body):
             b, here = tree.bodies[i], poses[i]
             for k, column in enumerate(tree.motion_subspace(b), b.v):
-                rate = here.R @ column.v + (here.R @ column.w).cross(a.point - here.p)
-                for row, axis in zip(rows, a.frame):
-                    row[k] = row[k] + (sign * b.factor) * axis.dot(rate)
+                turns = here.R @ column.w
+                moves = here.R @ column.v + turns.cross(point - here.p)
+                parts = [axis.dot(x) for x in (moves, turns) for axis in directions]
+                for row, x in zip(rows, parts):
+                    row[k] = row[k] + (sign * b.factor) * x
     return rows
 
 

@@ -8,14 +8,13 @@ Quaternions move by exponentials; the stages of Runge and Kutta's method are rat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows
 from ...mechanics.algorithms.passive import passive_slopes
 from ...mechanics.manifold import RotationVector, multiply
 from ...mechanics.rotation import from_quaternion
-from ...mechanics.scalar import Scalar, Vector, accumulate, cos, dot, maximum, sin, sqrt, where
+from ...mechanics.scalar import Scalar, Vector, accumulate, cos, dot, eliminated, maximum, sin, sqrt, where
 from ...mechanics.spatial import UNIT, Mat, Vec, skew
 from ...mechanics.tree import Tree, TreeBody
 from .packing import of
@@ -108,23 +107,7 @@ def _with_gyroscopic(b: TreeBody, M: SparseRows, v: Vector, efforts: Vector, h: 
         for j in range(3):
             A[i][3 + j] = A[i][3 + j] - h * (linear[0][i][j] + linear[1][i][j])
             A[3 + i][3 + j] = A[3 + i][3 + j] + h * (turning[i][j] - carried[i][j])
-    return _eliminated(A, efforts[k : k + 6])
-
-
-def _eliminated(A: Sequence[list[Scalar]], b: Vector) -> list[Scalar]:
-    """x with A x = b, of a matrix near a positive one, so that no pivot is lost."""
-    rows = [[*row, y] for row, y in zip(A, b)]
-    n = len(rows)
-    for k, pivot in enumerate(rows):
-        over = 1.0 / pivot[k]
-        for row in rows[k + 1 :]:
-            part = row[k] * over
-            row[k:] = [x - part * y for x, y in zip(row[k:], pivot[k:])]
-    x: list[Scalar] = [0.0] * n
-    for k in reversed(range(n)):
-        rest = dot(rows[k][k + 1 : n], x[k + 1 :])
-        x[k] = (rows[k][n] - rest) / rows[k][k]
-    return x
+    return eliminated(A, efforts[k : k + 6])
 
 
 class Steps:

@@ -87,7 +87,8 @@ class ImpulseSolver:
         self.s, self.name = stages, stages.named
 
     def routines(self, c: StageCalls) -> None:
-        for routine in ("newton", "interior", "normal", "factorise", "substitute"):
+        own = ("carried",) if self.s.few else ()
+        for routine in ("newton", "interior", "normal", "factorise", "substitute", *own):
             c.routine(self.name(routine), getattr(self, f"_{routine}"))
 
     def write(self, c: StageCalls) -> None:
@@ -122,9 +123,13 @@ class ImpulseSolver:
         c.fill(1.0 / attempt.rho, self.name("stiff"), 0, 1)
         c.fill(1.0, self.name("damping"), 0, 1)
         c.call(self.name("judge"))
-        with c.f.when(c.some_above(going)), c.f.loop(attempt.steps, some=True) as loop:
-            c.run(self.name("newton"))
-            loop.leave(~c.some_above(going))
+        carried = attempt.carried and self.s.few
+        with c.f.when(c.some_above(going)):
+            if carried:
+                c.call(self.name("carry"))
+            with c.f.loop(attempt.steps, some=True) as loop:
+                c.run(self.name("carried" if carried else "newton"))
+                loop.leave(~c.some_above(going))
         c.call(self.name("keep"))
 
     def _interior(self, c: StageCalls) -> None:
@@ -135,10 +140,20 @@ class ImpulseSolver:
             c.call(self.name(stage))
 
     def _newton(self, c: StageCalls) -> None:
-        """A step."""
+        """A step by least squares."""
         c.call(self.name("linear"))
         for routine in ("normal", "factorise", "substitute"):
             c.run(self.name(routine))
+        c.call(self.name("moves"))
+        self._gone(c)
+
+    def _carried(self, c: StageCalls) -> None:
+        """A step in few unknowns."""
+        c.call(self.name("carried"))
+        self._gone(c)
+
+    def _gone(self, c: StageCalls) -> None:
+        """As much of a step as is good."""
         with c.f.loop(HALVES + 1, some=True) as halves:
             c.call(self.name("trial"))
             halves.leave(~c.some_above(self.name("open")))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...codegen.graph.node import Expr
 from ...codegen.graph.program import Program
 from ...compiler.tracer import Tracer
 from ...mechanics.algorithms.coulomb import (
     Block,
+    Carriers,
     ContactLaw,
     ImpulseProblem,
     RowLaw,
@@ -18,6 +19,7 @@ from ...mechanics.algorithms.coulomb import (
     natural_map,
     residual,
 )
+from ...mechanics.algorithms.coulomb_carried import CarrierFactors, carried_step, carrier_factors, few_carriers
 from ...mechanics.algorithms.coulomb_interior import (
     TOLD,
     BlockBarrier,
@@ -33,14 +35,22 @@ from ...mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ...mechanics.scalar import Scalar, dot, maximum, where
 from .ground import Frictions, is_friction, numbers_of_model
 from .moreau import TouchingRobot
-from .packing import Pack, of
+from .packing import Pack, Packed, of
 from .solve import EASE, STIFFEN
 from .stages import StageTracer
 
 PackedBlock = tuple[type[Any], list[Any]]
-STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "linear", "trial", "advance",
-          "keep", "end")  # fmt: skip
+STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "linear", "moves", "trial",
+          "advance", "keep", "end")  # fmt: skip
+CARRIED = ("carry", "carried")  # where few freedoms carry the contacts
 NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff")
+
+
+class PackedCarriers(NamedTuple):
+    """Those of a problem; S: its lower triangle."""
+
+    rows: list[dict[int, Packed]]
+    S: list[list[Packed]]
 
 
 class MoreauStages:
@@ -63,7 +73,8 @@ class MoreauStages:
         self.rows, self.padded = n, -(-n // 4) * 4
         self.state = [len(kind(x).start(x, 1.0, 1.0)) for x in self.laws]  # numbers of its blocks on the path
         self.told = [TOLD[kind(x)] for x in self.laws]
-        made = {"lam": n, "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
+        made = {"lam": n, "u": n, "du": n, "L": len(self.carriers.S) ** 2, "E": len(self.carriers.S),
+                "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
                "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
                "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
@@ -85,7 +96,7 @@ class MoreauStages:
         if not prefix:
             self._add("begin", self.begin)
             self._add("next", self.next)
-        for name in STAGES:
+        for name in (*STAGES, *(CARRIED if self.few else ())):
             self._add(name, getattr(self, name))
 
     def named(self, block: str) -> str:
@@ -105,6 +116,10 @@ class MoreauStages:
         self.symbols = tuple(t.symbols.made.values())
         put, p = pack.put_all, found.problem
         self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
+        assert p.carriers
+        self.few = few_carriers(p)
+        S = [put(row[: i + 1]) for i, row in enumerate(p.carriers.S)] if self.few else []
+        self.carriers = PackedCarriers([{k: pack.put(x) for k, x in row.items()} for row in p.carriers.rows], S)
         self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
         self.prepared = [_packed(x, pack) for x in blocks(p)]
         self.vf, self.Y = put(found.vf), [put(row) for row in found.rows]
@@ -219,26 +234,63 @@ class MoreauStages:
                    path=[where(moving > 0.0, a, b) for x, y in zip(new, path) for a, b in zip(x, y)])  # fmt: skip
 
     def judge(self, s: StageTracer) -> None:
-        """The residual; going: lanes for which it is too large, and was in all attempts."""
-        left, least = residual(self.problem(s), self.read(s, "lam")), self.number(s, "least")
+        """The velocities and the residual; going: lanes for which it is too large, and was in all attempts."""
+        p, lam, least = self.problem(s), self.read(s, "lam"), self.number(s, "least")
+        u = p.velocity(lam, range(self.rows))
+        left = residual(p._replace(u=u), lam)
         going = where(least > self.tolerance, where(left > self.tolerance, 1.0, 0.0), 0.0)
-        self.write(s, left=left, going=going)
+        self.write(s, left=left, going=going, u=u)
+
+    def carry(self, s: StageTracer) -> None:
+        """The factors of S."""
+        free = self.read(s, "free")
+        n = range(len(self.carriers.S))
+        S = [[of(free, self.carriers.S[max(i, j)][min(i, j)]) for j in n] for i in n]
+        found = carrier_factors(Carriers([], S))
+        self.write(s, L=[found.L[i][j] if j < i else 0.0 for i in n for j in n], E=found.E)
+
+    def carried(self, s: StageTracer) -> None:
+        """A step in the freedoms of what carries the contacts."""
+        free, E = self.read(s, "free"), self.read(s, "E")
+        n, values = len(E), self.read(s, "L")
+        L = [[*values[n * i : n * i + i], 1.0] for i in range(n)]
+        rows = [{k: of(free, x) for k, x in row.items()} for row in self.carriers.rows]
+        way, du, square = carried_step(
+            self._known(s), CarrierFactors(rows, L, E), self.read(s, "lam"), self.number(s, "damping"),
+            self.number(s, "stiff"),
+        )  # fmt: skip
+        self.write(s, way=self._side(way), du=du, square=square)
+        self._open(s)
+
+    def _known(self, s: StageTracer) -> ImpulseProblem:
+        """The problem at the impulses that have been judged."""
+        return self.problem(s)._replace(u=self.read(s, "u"))
+
+    def _open(self, s: StageTracer) -> None:
+        """A whole step is tried by the lanes that go on."""
+        self.write(s, open=self.number(s, "going"), share=1.0, taken=0.0)
 
     def linear(self, s: StageTracer) -> None:
         """F, its Jacobian by columns, what is added to the diagonal, and which lanes want a step."""
-        p, lam = self.problem(s), self.read(s, "lam")
+        p, lam = self._known(s), self.read(s, "lam")
         F, J = linearised(p, lam, self.number(s, "stiff"))
         square = dot(F, F)
         columns = [row[k] for k in range(self.rows) for row in J]
         columns += [0.0] * ((self.padded - self.rows) * self.rows)
         self.write(s, F=F, J=columns, square=square, changes=stabiliser(p, self.number(s, "damping"), square))
-        self.write(s, open=self.number(s, "going"), share=1.0, taken=0.0)
+        self._open(s)
+
+    def moves(self, s: StageTracer) -> None:
+        """How a whole step changes u."""
+        way = self.read(s, "way")[: self.rows]
+        self.write(s, du=[dot(row, way) for row in self.problem(s).G])
 
     def trial(self, s: StageTracer) -> None:
         """Whether the present share of a step lowers |F|^2 enough; then half of it."""
-        lam, way = self.read(s, "lam"), self.read(s, "way")
+        lam, way, u, du = (self.read(s, x) for x in ("lam", "way", "u", "du"))
         share, opened = self.number(s, "share"), self.number(s, "open")
-        found = natural_map(self.problem(s), [x + share * y for x, y in zip(lam, way)], self.number(s, "stiff"))
+        there = self.problem(s)._replace(u=[x + share * y for x, y in zip(u, du)])
+        found = natural_map(there, [x + share * y for x, y in zip(lam, way)], self.number(s, "stiff"))
         enough = dot(found, found) < self.number(s, "square") * (1.0 - ENOUGH * share)
         good = where(opened > 0.0, where(enough, 1.0, 0.0), 0.0)
         self.write(
