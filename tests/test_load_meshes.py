@@ -13,7 +13,7 @@ from loads_cases import G, panda, refused
 import drevo
 from drevo.apps import loads
 from drevo.apps.loads.polyhedra import open_edges
-from drevo.apps.loads.solids import section_edges
+from drevo.apps.loads.solids import CUBE
 from drevo.io.meshes import hull_faces
 from drevo.model.loaders.solids import of_triangles
 
@@ -62,8 +62,7 @@ def test_the_part_of_a_mesh_beyond_a_plane_is_that_of_its_hull(seed: int) -> Non
 
 def test_a_cube_of_triangles_is_a_box_also_when_stretched_and_mirrored() -> None:
     box = loads.box(2.0, (0.3, 0.5, 0.7), (0.1, 0.2, 0.3))
-    corners = box.turned_corners()
-    assert corners is not None
+    corners = CUBE * (0.3, 0.5, 0.7) + (0.1, 0.2, 0.3)
     mesh = loads.mesh(2.0, corners.reshape(-1, 3), np.arange(36).reshape(12, 3))
     T = np.diag([-1.5, 0.8, 1.1, 1.0])
     n = np.array([0.6, 0.0, 0.8])
@@ -71,27 +70,6 @@ def test_a_cube_of_triangles_is_a_box_also_when_stretched_and_mirrored() -> None
         h = np.linspace(*one.reach(n), 9)
         assert np.abs(one.beyond(n, h) - other.beyond(n, h)).max() < EXACT
         assert one.volume() == pytest.approx(other.volume(), rel=1e-14)
-        turned = other.turned_corners()
-        assert turned is not None
-        assert of_triangles(turned)[0] == pytest.approx(one.volume(), rel=1e-12)
-
-
-def test_an_outline_bounds_the_area_that_the_volume_loses() -> None:
-    points, faces = cloud(7)
-    solid = loads.mesh(1.0, points, faces)
-    R = np.array([[0.0, 0.6, 0.8], [1.0, 0.0, 0.0], [0.0, 0.8, -0.6]]).T[:, [0, 1, 2]]
-    R = np.stack([R[:, 1], R[:, 2], np.cross(R[:, 1], R[:, 2])], axis=1)
-    low, high = solid.reach(R[:, 0])
-    step = 1e-4 * (high - low)
-    for at in (0.3, 0.62):
-        start = R[:, 0] * (low + at * (high - low))
-        segments = section_edges([solid], start, R)
-        assert segments is not None
-        (a, b), (c, d) = segments[:, 0].T, segments[:, 1].T
-        h = float(start @ R[:, 0]) + np.array([-step, step])
-        lost = -np.diff(solid.beyond(R[:, 0], h)[:, 3, 3])[0] * solid.volume()
-        assert (a * d - b * c).sum() / 2 == pytest.approx(lost / (2 * step), rel=1e-4)
-    assert section_edges([loads.sphere(1.0, 1.0)], np.zeros(3), np.eye(3)) is None
 
 
 def stl(path: Path, corners: Array) -> None:
@@ -111,10 +89,8 @@ URDF = """<robot name="beam"><link name="base"/><link name="bar"><inertial><orig
 def bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bar of 1 x 0.1 x 0.1 m and 6 kg, held 0.2 m from its end: its mesh, one that is open, a broken one."""
     folder = tmp_path_factory.mktemp("bar")
-    corners = loads.box(1.0, (1, 1, 1)).turned_corners()
-    assert corners is not None
-    stl(folder / "cube.stl", corners)
-    stl(folder / "open.stl", corners[:-1])
+    stl(folder / "cube.stl", CUBE)
+    stl(folder / "open.stl", CUBE[:-1])
     (folder / "broken.stl").write_bytes(b"none")
     x, y = 6 / 12 * 0.02, 6 / 12 * 1.01
     for name in ("cube", "open", "broken"):

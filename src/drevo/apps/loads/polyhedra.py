@@ -40,18 +40,6 @@ def part_beyond(corners: Array, normal: Array, offsets: Array) -> Array:
     return np.asarray(turn @ (P.reshape(-1, 4, 4) / _POWERS) @ turn.T)
 
 
-def cut_edges(corners: Array, normal: Array, offset: float) -> Array:
-    """The section normal . x = offset as segments (m, 2, 3), their inside to the left as seen against normal."""
-    d = corners @ (normal / np.linalg.norm(normal)) - offset / float(np.linalg.norm(normal))
-    inside = (d >= 0.0).sum(axis=1)
-    i = np.flatnonzero((inside == 1) | (inside == 2))
-    one = inside[i] == 1
-    odd = np.argmax((d[i] >= 0.0) == one[:, None], axis=1)
-    o, a, b = ((corners[i, (odd + j) % 3], d[i, (odd + j) % 3]) for j in range(3))
-    ends = np.stack([_cut(*o, *a), _cut(*o, *b)], axis=1)
-    return np.asarray(np.where(one[:, None, None], ends, ends[:, ::-1]))
-
-
 def open_edges(points: Array, faces: Array) -> tuple[int, int]:
     """How many edges are not shared by two triangles that turn the same way, and how many there are."""
     low, size = points.min(0), float(np.ptp(points, axis=0).max()) or 1.0

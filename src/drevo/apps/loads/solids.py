@@ -8,7 +8,7 @@ an affine map x -> T x turns into T P T^T. Rods and points are solids without wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise, permutations
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from ...errors import InputError
 from ...io.given import Array, finite, number
 from ...io.reprs import result
-from .polyhedra import cut_edges, open_edges, part_beyond
+from ...robot.view.triangles import BOX, CORNERS
+from .polyhedra import open_edges, part_beyond
 
 THIN = 1e-9  # of its length: a capsule's ends are lost beside it
 NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
@@ -42,19 +43,15 @@ class Solid:
         """The solid under another affine map T (4, 4), with another mass."""
         return Solid(self.kind, _mass(mass), finite("moved: T", T, (4, 4)) @ self.affine, self.half, self.corners)
 
-    def turned_corners(self) -> Array | None:
-        """Triangles (n, 3, 3), turned outward, in link axes, of a solid with flat faces alone; None of others."""
-        found = _CUBE if self.kind == "cube" else self.corners
-        if found is None:
-            return None
-        placed = found @ self.affine[:3, :3].T + self.affine[:3, 3]
-        return placed if np.linalg.det(self.affine[:3, :3]) > 0.0 else placed[:, ::-1]
+    @property
+    def _triangles(self) -> Array | None:
+        """The unit solid's, of a solid with flat faces alone."""
+        return CUBE if self.kind == "cube" else self.corners
 
     def volume(self) -> float:
         """m^3."""
-        unit = {"cube": 1.0, "ball": 4 / 3 * np.pi, "cylinder": np.pi}.get(self.kind)
-        if unit is None:
-            unit = _capsule_volume(self.half) if self.corners is None else _volume(self.corners)
+        unit = {"ball": 4 / 3 * np.pi, "cylinder": np.pi, "capsule": _capsule_volume(self.half)}.get(self.kind)
+        unit = _volume(self._triangles) if self._triangles is not None else unit
         return float(unit * abs(np.linalg.det(self.affine[:3, :3])))
 
     def beyond(self, normal: Array, offsets: Array) -> Array:
@@ -77,22 +74,18 @@ class Solid:
         """The least and the largest direction . x."""
         m = self.affine[:3, :3].T @ direction
         middle = float(direction @ self.affine[:3, 3])
-        if self.corners is not None:
-            ends = self.corners @ m
+        if self._triangles is not None:
+            ends = self._triangles @ m
             return middle + float(ends.min()), middle + float(ends.max())
-        if self.kind == "cube":
-            far = float(np.abs(m).sum()) / 2
-        elif self.kind == "cylinder":
+        if self.kind == "cylinder":
             far = float(np.hypot(m[0], m[1]) + abs(m[2]) / 2)
         else:
             far = float(np.linalg.norm(m)) + (self.half * abs(float(m[2])) if self.kind == "capsule" else 0.0)
         return middle - far, middle + far
 
     def _unit(self, m: Array, h: Array) -> Array:
-        if self.corners is not None:
-            return part_beyond(self.corners, m, h) / _volume(self.corners)
-        if self.kind == "cube":
-            return _cube(m, h)
+        if self._triangles is not None:
+            return part_beyond(self._triangles, m, h) / _volume(self._triangles)
         if self.kind == "ball":
             return _ball(m, h)
         return _round(m, h, self.half, self.kind == "capsule")
@@ -177,21 +170,6 @@ def mesh(
                  corners if volume > 0.0 else corners[:, ::-1])  # fmt: skip
 
 
-def section_edges(given: Sequence[Solid], start: Array, rotation: Array) -> Array | None:
-    """Segments (m, 2, 2) in y and z of a section, axes `rotation`, centre `start`, of solids with flat faces.
-
-    None where one of them is round.
-    """
-    found = [np.zeros((0, 2, 2))]
-    for x in given:
-        corners = x.turned_corners()
-        if corners is None:
-            return None
-        cut = cut_edges(corners, rotation[:, 0], float(rotation[:, 0] @ start))
-        found.append((cut - start) @ rotation[:, 1:])
-    return np.concatenate(found)
-
-
 def _volume(corners: Array) -> float:
     return float((corners[:, 0] * np.cross(corners[:, 1], corners[:, 2])).sum()) / 6.0
 
@@ -216,53 +194,7 @@ def _mass(mass: float) -> float:
 
 # -- unit solids of unit mass beyond m . x >= h ---------------------------------------------------------------
 
-# The cube as six tetrahedra about its diagonal (Kuhn): from corner to corner along the axes in each order.
-_TETRAHEDRA = [
-    np.array([[*(np.cumsum([np.zeros(3), *np.eye(3)[list(order)]], axis=0)[k] - 0.5), 1.0] for k in range(4)])
-    for order in permutations(range(3))
-]
-
-
-def _cube(m: Array, h: Array) -> Array:
-    return sum((_tetrahedron(X, X[:, :3] @ m - h[:, None]) for X in _TETRAHEDRA), np.zeros((len(h), 4, 4)))
-
-
-# The same as triangles, turned outward
-_CUBE = np.array([[[-1, -1, -1], [-1, -1, 1], [-1, 1, 1]], [[-1, -1, -1], [-1, 1, 1], [-1, 1, -1]],
-                  [[1, -1, -1], [1, 1, 1], [1, -1, 1]], [[1, -1, -1], [1, 1, -1], [1, 1, 1]],
-                  [[-1, -1, -1], [1, -1, 1], [-1, -1, 1]], [[-1, -1, -1], [1, -1, -1], [1, -1, 1]],
-                  [[-1, 1, -1], [-1, 1, 1], [1, 1, 1]], [[-1, 1, -1], [1, 1, 1], [1, 1, -1]],
-                  [[-1, -1, -1], [1, 1, -1], [1, -1, -1]], [[-1, -1, -1], [-1, 1, -1], [1, 1, -1]],
-                  [[-1, -1, 1], [1, -1, 1], [1, 1, 1]], [[-1, -1, 1], [1, 1, 1], [-1, 1, 1]]]) / 2.0  # fmt: skip
-
-
-def _tetrahedron(X: Array, d: Array) -> Array:
-    """The part where the signed distance d (k, 4) of the corners X (4 corners, 4 homogeneous) is positive."""
-    order = np.argsort(-d, axis=1)
-    d = np.take_along_axis(d, order, axis=1)
-    c = X[order]  # (k, 4 corners, 4), the farthest first
-    inside = (d >= 0.0).sum(axis=1)
-
-    def cut(i: int, j: int) -> Array:
-        fall = d[:, i] - d[:, j]
-        part = np.divide(d[:, i], fall, out=np.zeros_like(fall), where=fall > 0.0)
-        return np.asarray(c[:, i] + part[:, None] * (c[:, j] - c[:, i]))
-
-    whole = _moments(c[:, 0], c[:, 1], c[:, 2], c[:, 3])
-    tip = _moments(c[:, 0], cut(0, 1), cut(0, 2), cut(0, 3))
-    rest = _moments(c[:, 3], cut(0, 3), cut(1, 3), cut(2, 3))
-    a, b = (c[:, 0], cut(0, 2), cut(0, 3)), (c[:, 1], cut(1, 2), cut(1, 3))  # a wedge between two triangles
-    wedge = _moments(*a, b[2]) + _moments(a[0], a[1], b[1], b[2]) + _moments(a[0], *b)
-    choices = [np.zeros_like(whole), tip, wedge, whole - rest, whole]
-    return np.asarray(np.choose(inside[:, None, None], choices))
-
-
-def _moments(*corners: Array) -> Array:
-    """V / 20 (sum of x x^T + s s^T), s the sum of the homogeneous corners (k, 4)."""
-    x = np.stack(corners, axis=1)
-    volume = np.abs(np.linalg.det(x)) / 6.0
-    s = x.sum(axis=1)
-    return np.asarray(volume[:, None, None] / 20.0 * (np.swapaxes(x, 1, 2) @ x + s[:, :, None] * s[:, None, :]))
+CUBE = CORNERS[BOX]  # triangles, turned outward
 
 
 def _ball(m: Array, h: Array) -> Array:

@@ -9,9 +9,9 @@ import numpy as np
 from ...io.given import Array
 from ...model.description import Inertial, Joint, Mat3, Model, Shape, Vec3
 from .mesh import FACES, MeshFiles, coarser, in_steps
+from .triangles import CORNERS
 
 TURNING = ("revolute", "continuous", "helical", "prismatic", "cylindrical", "universal")
-CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 
 
 def figure_of(model: Model, meshes: MeshFiles) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from .mesh import MeshFiles
 
 SIDES, ARC = 32, 9  # of what is round: corners of a circle, of a quarter of one
 
-_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_BOX = np.array([[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6],
+CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+BOX = np.array([[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6],
                  [0, 6, 4], [1, 5, 7], [1, 7, 3]])  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def triangles_of(shape: Shape, meshes: MeshFiles) -> tuple[Array, Array]:
     if found is not None:
         return found
     if shape.kind == "box":
-        return _CORNERS * shape.size, _BOX
+        return CORNERS * shape.size, BOX
     r, half = shape.size[0], shape.size[-1] / 2
     if shape.kind == "cylinder":
         return revolved([(0, -half), (r, -half), (r, -half), (r, half), (r, half), (0, half)])
