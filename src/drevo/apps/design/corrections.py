@@ -27,7 +27,7 @@ def suggestion_for(values: Values, own: Mapping[str, Array], name: str, node: Fo
         (_exchanged(node, x, n) for x in leaves for n in _indices(values, x.value) if n != name),
         (_exchanged(node, x, n) for x in leaves for n in _letters(values, x.value) if n != name),
         _numbers(node),
-        _without(node, node),
+        _without(node),
         (FormulaNode(op, None, (node, _leaf(n))) for n in others for op in "+-"),
         _factors(node, sorted((n for n in others if _nonzero(values, n, own)), key=_rarity)),
         _projections(values, own, name, node, leaves),
@@ -74,13 +74,13 @@ def _among(term: tuple[Powers, int, FormulaNode], listed: list[tuple[Powers, int
     return any(term[:2] == x[:2] for x in listed)
 
 
-def _without(node: FormulaNode, top: FormulaNode) -> Iterator[FormulaNode]:
+def _without(node: FormulaNode) -> Iterator[FormulaNode]:
     """One summand or factor less."""
     for x in expressions.nodes(node):
         if len(x.parts) == 2 and x.kind in "+-*":
-            yield expressions.replaced(top, x, x.parts[0])
+            yield expressions.replaced(node, x, x.parts[0])
             second = FormulaNode("neg", None, (x.parts[1],)) if x.kind == "-" else x.parts[1]
-            yield expressions.replaced(top, x, second)
+            yield expressions.replaced(node, x, second)
 
 
 def _rarity(name: str) -> int:
@@ -160,17 +160,14 @@ def _letters(values: Values, name: str) -> Iterator[str]:
         yield from (f"{base}_{sub}^{a}" for a in (*"xyzqedso", "xy", "xz", "yz") if a != sup)
 
 
-def _signs(node: FormulaNode, top: FormulaNode | None = None) -> Iterator[FormulaNode]:
+def _signs(node: FormulaNode) -> Iterator[FormulaNode]:
     """One plus for a minus, or the other way."""
-    top = top or node
-    if node.kind in "+-" and len(node.parts) == 2:
-        yield expressions.replaced(top, node, FormulaNode("-" if node.kind == "+" else "+", None, node.parts))
-    if node.kind == "neg":
-        yield expressions.replaced(top, node, node.parts[0])
-    for p in node.parts:
-        yield from _signs(p, top)
-    if node is top:
-        yield FormulaNode("neg", None, (node,))
+    for x in expressions.nodes(node):
+        if x.kind in "+-" and len(x.parts) == 2:
+            yield expressions.replaced(node, x, FormulaNode("-" if x.kind == "+" else "+", None, x.parts))
+        elif x.kind == "neg":
+            yield expressions.replaced(node, x, x.parts[0])
+    yield FormulaNode("neg", None, (node,))
 
 
 def _numbers(node: FormulaNode) -> Iterator[FormulaNode]:
@@ -183,14 +180,7 @@ def _numbers(node: FormulaNode) -> Iterator[FormulaNode]:
         else:
             yield expressions.replaced(node, x, FormulaNode("*", None, (FormulaNode("number", "2"), x)))
             yield expressions.replaced(node, x, FormulaNode("^", 2, (x,)))
-    yield from _lower(node, node)
-
-
-def _lower(node: FormulaNode, top: FormulaNode) -> Iterator[FormulaNode]:
-    if node.kind == "^":
-        yield expressions.replaced(top, node, node.parts[0])
-    for p in node.parts:
-        yield from _lower(p, top)
+    yield from (expressions.replaced(node, x, x.parts[0]) for x in expressions.nodes(node) if x.kind == "^")
 
 
 def _projections(

@@ -19,6 +19,7 @@ from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec
 from ...mechanics.tree import Tree, plain_tree
 from ...mechanics.tree_indices import children_of
 from ...model.description import Model
+from ...model.rotations import quaternion_of
 from .linear import SparseRow, add_multiple
 from .polynomial import NUMBER, ONE, Angle, Poly, exact, forms, rational, slide
 
@@ -188,7 +189,7 @@ def exact_rotation(R: Mat) -> Mat:
     """Quarter turns as they are; any other rotation as the nearest one with rational entries."""
     if all(x in (0.0, 1.0, -1.0) for row in R for x in row):
         return R
-    w, x, y, z = (Fraction(t).limit_denominator(10**7) for t in _quaternion(R))
+    x, y, z, w = (Fraction(t).limit_denominator(10**7) for t in quaternion_of(R))
     n = w * w + x * x + y * y + z * z
     rows = (
         (w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
@@ -200,22 +201,6 @@ def exact_rotation(R: Mat) -> Mat:
 
 def _fraction(x: Fraction) -> Scalar:
     return float(x) if x in (0, 1, -1) else Poly({ONE: {NUMBER: x}})
-
-
-def _quaternion(R: Mat) -> tuple[float, float, float, float]:
-    """(w, x, y, z) by the largest of the four, so that nothing is divided by what is small."""
-    (a, b, c), (d, e, f), (g, h, i) = R
-    squares = (1 + a + e + i, 1 + a - e - i, 1 - a + e - i, 1 - a - e + i)
-    k = max(range(4), key=lambda t: squares[t])
-    rows = (
-        (squares[0], h - f, c - g, d - b),
-        (h - f, squares[1], b + d, c + g),
-        (c - g, b + d, squares[2], f + h),
-        (d - b, c + g, f + h, squares[3]),
-    )
-    scale = 0.5 / math.sqrt(squares[k])
-    w, x, y, z = (t * scale for t in rows[k])
-    return w, x, y, z
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ...io.packages import package
 from ...mechanics.spatial import ZERO_INERTIA, RigidInertia, Sym, Vec
 from ...mechanics.tree_indices import ancestors
 from ...model.description import Inertial, Model
+from ...model.loaders.solids import ZERO, combined_inertia
 from ...robot.face import Robot
 from .free_lengths import texts
 from .linear import Space
@@ -157,32 +158,11 @@ def _with_clouds(
     for link in model.links:
         frame = known.tree.frames[link.name]
         if link.name in first:
-            local = [(m, frame.R.T @ (r - frame.p)) for m, r in clouds[first[link.name]]]
-            links.append(replace(link, inertial=_combined(link.inertial if added else None, local)))
+            body = (added and link.inertial) or Inertial()
+            points = [(m, frame.R.T @ (r - frame.p), ZERO) for m, r in clouds[first[link.name]]]
+            links.append(replace(link, inertial=combined_inertia([(body.mass, body.com, body.tensor), *points])))
         elif not added and frame.body in clouds:
             links.append(replace(link, inertial=None))  # welded to a link that carries the whole body now
         else:
             links.append(link)
     return replace(model, name=f"{model.name}_realised", links=tuple(links))
-
-
-def _combined(inertial: Inertial | None, points: Sequence[tuple[float, Vec]]) -> Inertial:
-    """A body and point masses as one body."""
-    own = inertial or Inertial()
-    mass = np.asarray([own.mass, *(m for m, _ in points)])
-    place = np.asarray([own.com, *points_of(points)])
-    com = mass @ place / mass.sum()
-    r = place - com
-    tensor = np.asarray(own.tensor) + np.einsum("k,kij->ij", mass, _steiner(r))
-    rows = tuple(tuple(float(x) for x in row) for row in 0.5 * (tensor + tensor.T))
-    return Inertial(float(mass.sum()), tuple(float(x) for x in com), rows)  # type: ignore[arg-type]
-
-
-def points_of(points: Sequence[tuple[float, Vec]]) -> list[tuple[float, ...]]:
-    """Places of point masses."""
-    return [tuple(float(x) for x in r) for _, r in points]
-
-
-def _steiner(r: Array) -> Array:
-    """r . r 1 - r r^T of every row."""
-    return np.asarray(np.einsum("ki,ki->k", r, r)[:, None, None] * np.eye(3) - np.einsum("ki,kj->kij", r, r))
