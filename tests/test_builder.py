@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from robot_texts import from_json, from_toml
 
 from drevo.errors import DrevoWarning, ModelError
 from drevo.model.description import Limit, Mimic
@@ -170,7 +171,7 @@ def everything() -> Builder:
     return b.body("mimic", "free", mimic=("revolute_joint", -2, 0.5), mass=1, inertia=I)
 
 
-@pytest.mark.parametrize("out, back", [(native.to_json, native.from_json), (native.to_toml, native.from_toml)])
+@pytest.mark.parametrize("out, back", [(native.to_json, from_json), (native.to_toml, from_toml)])
 def test_native_round_trip(out: object, back: object) -> None:
     model = (
         everything()

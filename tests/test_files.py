@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from robot_texts import from_json, from_toml
 from test_builder import everything
 
 import drevo
@@ -224,13 +225,13 @@ def test_toml_is_read_by_tomli_where_python_has_none(monkeypatch: pytest.MonkeyP
     reader = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     monkeypatch.setattr(native, "sys", SimpleNamespace(version_info=(3, 10, 13)))
     monkeypatch.setitem(sys.modules, "tomli", reader)
-    assert native.from_toml(native.to_toml(everything().model())) == everything().model()
+    assert from_toml(native.to_toml(everything().model())) == everything().model()
 
 
 def test_half_a_surrogate_pair_is_no_name() -> None:
     for text in ('{"drevo": 1, "name": "\\ud800"}', '{"drevo": 1, "name": "r", "links": [{"name": "\\udc00"}]}'):
         with pytest.raises(drevo.ModelError, match="half of a surrogate pair") as caught:
-            native.from_json(text)
+            from_json(text)
         str(caught.value).encode()
     with pytest.raises(drevo.ModelError, match="half of a surrogate pair"):
         drevo.Builder("\ud800")

@@ -8,12 +8,13 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from robot_texts import from_json, from_toml
 
 import drevo
 from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.model.description import Mimic, Model
-from drevo.model.loaders import load_model, mjcf, native, sdf
+from drevo.model.loaders import load_model, mjcf, sdf
 from drevo.model.rotations import from_axis_angle, from_rpy, matrix_of_quaternion
 from drevo.model.validation import finish
 
@@ -51,13 +52,13 @@ MINIMAL = '{"drevo": 1, "name": "r", "links": [{"name": "w"}%s], "joints": [%s]}
 )
 def test_json_refused(text: str, says: str) -> None:
     with pytest.raises(ModelError, match=says):
-        native.from_json(text)
+        from_json(text)
 
 
 def test_toml_refused() -> None:
     for text in ("drevo = 1\nname = ", "a" + ".a" * 100_000 + " = 1", "a = " + "[" * 10_000, "\xff"):
         with pytest.raises(ModelError):
-            native.from_toml(text.encode("latin-1"))
+            from_toml(text.encode("latin-1"))
 
 
 def test_a_file_keeps_its_gravity_unless_another_is_given(tmp_path: Path) -> None:

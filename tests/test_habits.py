@@ -9,9 +9,9 @@ import needed
 import pytest
 import strategies
 from reference import on_each
+from robot_texts import from_json
 
 from drevo.model.description import Model
-from drevo.model.loaders.native import from_json
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import work
+from robot_texts import parse_urdf
 from strategies import inertial, robot, seeds, state
 from tolerances import solving
 
@@ -28,7 +29,6 @@ from drevo.mechanics.formalisms import khalil_forward, khalil_matrix, planar
 from drevo.mechanics.reduce import gauged
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, JointDynamics, Link, Model
-from drevo.model.loaders.urdf import parse_urdf
 
 # Modified DH rows alpha (degrees), a, d; "q": prismatic. Inertias: all ten parameters, nonzero and unrelated.
 ROWS: dict[str, list[tuple[int, float, float | str]]] = {

@@ -6,6 +6,7 @@ import pickle
 from dataclasses import replace
 
 import pytest
+from robot_texts import from_json, from_toml, parse_urdf
 
 import drevo
 from drevo.codegen.runtime.key import request
@@ -13,7 +14,6 @@ from drevo.model.base import with_base
 from drevo.model.contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
 from drevo.model.description import Model
 from drevo.model.loaders import native
-from drevo.model.loaders.urdf import parse_urdf
 from drevo.model.loaders.urdf_writer import to_urdf
 
 
@@ -40,8 +40,8 @@ def model() -> Model:
 
 
 def test_own_files_keep_all(model: Model) -> None:
-    assert native.from_json(native.to_json(model)) == model
-    assert native.from_toml(native.to_toml(model)) == model
+    assert from_json(native.to_json(model)) == model
+    assert from_toml(native.to_toml(model)) == model
     assert pickle.loads(pickle.dumps(model)) == model  # noqa: S301
 
 
@@ -93,5 +93,5 @@ WRONG = {
 def test_what_is_wrong_is_said_in_one_sentence(sentence: str) -> None:
     plain = drevo.load("three-link").model
     with pytest.raises(drevo.ModelError, match=sentence) as refusal:
-        native.from_json(native.to_json(replace(plain, **WRONG[sentence])))
+        from_json(native.to_json(replace(plain, **WRONG[sentence])))
     assert len(refusal.value.problems) == 1

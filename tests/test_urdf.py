@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import work
 from reference import as_text
+from robot_texts import parse_urdf
 
 from drevo.errors import DrevoWarning, ModelError
 from drevo.io import xml
 from drevo.model.loaders import load_model
-from drevo.model.loaders.urdf import parse_urdf
 
 DATA = Path(__file__).parent / "data" / "urdf-cases"
 CASES = json.loads((DATA / "cases.json").read_text())["cases"]

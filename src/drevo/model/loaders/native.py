@@ -47,7 +47,6 @@ from drevo.model.description import (
 )
 from drevo.model.draft import Draft
 from drevo.model.messages import refuse
-from drevo.model.validation import finish
 
 VERSION = 1
 MOST_ROWS = MOST["link"]
@@ -65,7 +64,7 @@ FieldReaders = dict[str, Callable[[object], Any]]
 
 
 def to_json(model: Model, certificate: Mapping[str, str | float] | None = None) -> str:
-    """The model as JSON text that from_json reads back."""
+    """The model as JSON text."""
     plain = _plain(model, certificate)
     parts = []
     for key, value in plain.items():
@@ -78,7 +77,7 @@ def to_json(model: Model, certificate: Mapping[str, str | float] | None = None) 
 
 
 def to_toml(model: Model, certificate: Mapping[str, str | float] | None = None) -> str:
-    """The model as TOML text that from_toml reads back."""
+    """The model as TOML text."""
     plain = _plain(model, certificate)
     tables = {
         key: rows for key, rows in plain.items() if isinstance(rows, list) and rows and isinstance(rows[0], dict)
@@ -118,20 +117,6 @@ def _toml(value: Any) -> str:
 
 
 # --- in --------------------------------------------------------------------
-
-
-def from_json(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
-    """The Model that JSON text describes."""
-    return finish(draft_of(read_plain(_utf8(text), ".json"), source), base, strict)
-
-
-def from_toml(text: str | bytes, base: str = "fixed", strict: bool = False, source: str = "") -> Model:
-    """The Model that TOML text describes."""
-    return finish(draft_of(read_plain(_utf8(text), ".toml"), source), base, strict)
-
-
-def _utf8(text: str | bytes) -> bytes:
-    return text.encode("utf-8", "replace") if isinstance(text, str) else text
 
 
 def read_plain(data: bytes, suffix: str) -> dict[str, object]:

@@ -26,18 +26,16 @@ from drevo.model.description import (
     Link,
     Mat3,
     Mimic,
-    Model,
     Shape,
     Vec3,
 )
-from drevo.model.draft import GRAVITY, Draft
+from drevo.model.draft import Draft
 from drevo.model.loaders import own, unread
 from drevo.model.loaders.primitives import enter_geoms
 from drevo.model.loaders.sdf.include import located
 from drevo.model.loaders.urdf_loops import TAGS, read_loops
 from drevo.model.messages import list_counts, shorten
 from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
-from drevo.model.validation import finish
 
 FramePose = tuple[Vec3, Mat3]
 
@@ -53,16 +51,6 @@ KNOWN = {
     "joint": (*ONCE["joint"], "calibration", "safety_controller"),
     "inertial": ONCE["inertial"],
 }
-
-
-def parse_urdf(
-    data: bytes, base: str = "fixed", gravity: Vec3 = GRAVITY, strict: bool = False, source: str = ""
-) -> Model:
-    """The Model that a URDF file's bytes describe."""
-    doubts: list[str] = []
-    draft = draft_of(xml.parse(data, doubts.append), source)
-    draft.gravity, draft.doubts = gravity, doubts + draft.doubts
-    return finish(draft, base, strict)
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
