@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kovalchuk_base import efforts_base, motion_base, wrenches_base
 from kovalchuk_cases import (
     NAMES,
     TREES,
@@ -67,7 +68,7 @@ def pick(out: list[Any], name: str) -> list[Any]:
 def test_poses(case: dict[str, Any]) -> None:
     """A, T, joint axes, frames, arms: the paper's and Drevo's."""
     out = case["output"]["links"]
-    s = k.motion_base(mechanism(case), *state(case))
+    s = motion_base(mechanism(case), *state(case))
     A = [np.block([[np.array(x.A_R), np.array(x.A_p)[:, None]], [np.array([[0, 0, 0, 1.0]])]]) for x in s]
     T = [np.block([[np.array(x.R), np.array(x.p)[:, None]], [np.array([[0, 0, 0, 1.0]])]]) for x in s]
     assert worst(A, pick(out, "A")) <= POSITION and worst(T, pick(out, "T")) <= POSITION
@@ -90,7 +91,7 @@ def test_poses(case: dict[str, Any]) -> None:
 def test_motion(case: dict[str, Any]) -> None:
     """omega, epsilon, v_ij, a_ij, a_c in both axes."""
     mech, out = mechanism(case), case["output"]["links"]
-    base, link = k.motion_base(mech, *state(case)), k.motion_link(mech, *state(case))
+    base, link = motion_base(mech, *state(case)), k.motion(mech, *state(case))
     for name, field in (("omega", "w"), ("epsilon", "e"), ("v", "v_main"), ("a", "a_main"), ("a_com", "a_c")):
         assert worst([getattr(x, field) for x in base], pick(out, name)) <= DYNAMICS
         assert worst([getattr(x, field) for x in link], pick(out, f"{name}_c")) <= DYNAMICS
@@ -104,8 +105,8 @@ def test_motion(case: dict[str, Any]) -> None:
 def test_forces_and_moments(case: dict[str, Any]) -> None:
     """f and M of a link on its parent, in base axes and in those of the auxiliary frame."""
     mech, out, load = mechanism(case), case["output"]["links"], loads(case)
-    base = k.wrenches_base(mech, k.motion_base(mech, *state(case)), load)
-    aux = k.wrenches_link(mech, k.motion_link(mech, *state(case)), load)
+    base = wrenches_base(mech, motion_base(mech, *state(case)), load)
+    aux = k.wrenches(mech, k.motion(mech, *state(case)), load)
     for got, suffix in ((base, "base"), (aux, "aux")):
         assert worst([w.f for w in got], pick(out, f"f_{suffix}")) <= DYNAMICS
         assert worst([w.M for w in got], pick(out, f"M_{suffix}")) <= DYNAMICS
@@ -147,15 +148,13 @@ def test_efforts(case: dict[str, Any]) -> None:
     """tau, H and G: the recursions in both axes on DH frames and on the tree, and compiled."""
     mech, (q, qd, qdd), load, out = mechanism(case), state(case), loads(case), case["output"]
     still = [0.0] * len(q)
-    for effort in (k.efforts_base, k.efforts_link):
+    for effort in (efforts_base, k.efforts):
         assert worst(effort(mech, q, qd, qdd, load), out["inverse_dynamics"]["tau"]) <= DYNAMICS
         assert worst(effort(mech, q, qd, still, load), out["H"]) <= DYNAMICS
         assert worst(effort(mech, q, still, still), out["G"]) <= DYNAMICS
     r = made(case["name"])
     tree, external = build_tree(r.model), f_ext(case, np.array(q), r)
-    for axes in ("link", "base"):
-        tau = k.inverse_dynamics(tree, q, qd, qdd, external, axes)
-        assert worst(tau, out["inverse_dynamics"]["tau"]) <= DYNAMICS
+    assert worst(k.inverse_dynamics(tree, q, qd, qdd, external), out["inverse_dynamics"]["tau"]) <= DYNAMICS
     for r in computed(case):
         assert worst(r.inverse_dynamics(q, qd, qdd, f_ext=external), out["inverse_dynamics"]["tau"]) <= DYNAMICS
     plain = [inverse_dynamics(tree, q, qd, still, external), inverse_dynamics(tree, q, still, still)]

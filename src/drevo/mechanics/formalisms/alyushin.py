@@ -12,7 +12,7 @@ are not exact (spec 7.3).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,7 +22,6 @@ from ...io.asked import asked
 from ...io.given import Array, finite, number
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
-from ..jet import Jet, jet
 from ..joints import STILL, Motion
 from ..scalar import Scalar, Vector, cos, is_zero, sin
 from ..spatial import UNIT, ZERO, Mat, Sym, Vec, congruence
@@ -144,15 +143,6 @@ def own_angle_products(S: Sym, angles: Vec) -> Sym:
     return Sym(0.0, xy, turned(S.zz - S.xx, S.xz, angles.y), 0.0, yz, 0.0)
 
 
-def rigid_body_power(
-    mass: float, inertia: Numbers, R: Numbers, v: Numbers, omega: Numbers, a: Numbers, epsilon: Numbers
-) -> float:
-    """W_k = dE/dt = m v_C.a_C + omega.J_C epsilon, W (T6); v, a of the centre of mass, observer axes."""
-    m, _, J0, turn, velocity, w = _body(mass, (0.0, 0.0, 0.0), inertia, R, v, omega)
-    J = turn @ J0 @ turn.T
-    return float(m * (velocity @ _vector("a", a)) + w @ J @ _vector("epsilon", epsilon))
-
-
 def _body(
     mass: float, com: Numbers, inertia: Numbers, R: Numbers, v: Numbers, omega: Numbers
 ) -> tuple[float, Array, Array, Array, Array, Array]:
@@ -171,39 +161,6 @@ def _vector(name: str, x: Numbers) -> Array:
     if x is None:
         raise InputError(f"{name} is needed here: give three numbers")
     return finite(name, x, (3,))
-
-
-# -- superposition of motions, eq. (7) ---------------------------------------------------------------------
-
-MotionOfPoints = Callable[[Vec, Scalar], Vec]  # (initial position, time) -> position
-
-
-def superpose(outer: MotionOfPoints, inner: MotionOfPoints) -> MotionOfPoints:
-    """x = outer(inner(alpha, t), t): the inner motion's places are the outer one's initial places; (7)."""
-    return lambda alpha, t: outer(inner(alpha, t), t)
-
-
-def gradient(motion: MotionOfPoints, alpha: Vector, t: Scalar) -> Mat:
-    """dx / d alpha: for a rigid body its rotation R."""
-    columns = []
-    for k in range(3):
-        x = motion(Vec(*(Jet(a, float(i == k)) for i, a in enumerate(alpha))), t)
-        columns.append(Vec(*(jet(e).d for e in x)))
-    return Mat(*columns).T
-
-
-def along_time(motion: MotionOfPoints, alpha: Vector, t: Scalar) -> tuple[Vec, Vec, Vec]:
-    """Position, velocity, acceleration of a point, with the Coriolis term that adding accelerations lacks."""
-    x = [jet(e) for e in motion(Vec(*alpha), Jet(t, 1.0))]
-    return Vec(*(e.x for e in x)), Vec(*(e.d for e in x)), Vec(*(e.dd for e in x))
-
-
-def deformation(motion: MotionOfPoints, alpha: Vector, t: Scalar) -> tuple[Scalar, Scalar]:
-    """(det R - 1, largest |R^T R - 1|): both vanish without deformation; det = 1 alone admits shear."""
-    F = gradient(motion, alpha, t)
-    det = F.x.dot(F.y.cross(F.z)) - 1.0
-    G = F.T.mul(F)
-    return det, max(abs(x - float(i == j)) for i, row in enumerate(G) for j, x in enumerate(row))
 
 
 # -- kinetic energy of a robot -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Kovalchuk, Kulakov, Semenov: recursions over a tree of links, in base axes and in link axes.
+"""Kovalchuk, Kulakov, Semenov: the recursion over a tree of links, in link axes.
 
 Link i hangs on link f(i) at its frame (f(i), ns(i)), which stands at M in the main frame of f(i); its own
 main frame follows by A = Rot_z(theta + sigma q) Trans_z(d + chi q) Trans_x(a) Rot_x(alpha) (classical DH).
@@ -19,7 +19,7 @@ from ...errors import TraceError
 from ..algorithms.inverse_dynamics import External
 from ..rotation import axis_rotation
 from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
-from ..spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, Mat, Sym, Vec, congruence
+from ..spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, Mat, Sym, Vec
 from ..tree import Tree, TreeBody
 from ..tree_indices import children_of, depth_first, subtree_ends
 
@@ -110,32 +110,6 @@ def _frames(mech: Mechanism, i: int, kids: Sequence[int]) -> list[Vec]:
     return [mech.links[k].M_p for k in kids] or [ZERO]
 
 
-def motion_base(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
-    """omega, epsilon, v and a of every link in base axes, (4), (5) and after; gravity is not in."""
-    out: list[LinkState] = []
-    kids = mech.children
-    for i, l in enumerate(mech.links):
-        f = out[l.parent] if l.parent >= 0 else BASE
-        A_R, A_p = _step(l, q[i])
-        turn = f.R.mul(l.M_R)
-        R, l_main, z = turn.mul(A_R), turn @ A_p, turn @ UNIT[l.axis]
-        rate = f.w.cross(z * qd[i])
-        w = f.w + z * (l.sigma * qd[i])
-        e = f.e + (z * qdd[i] + rate) * l.sigma
-        slide_v = z * (l.chi * qd[i])
-        slide_a = (z * qdd[i] + rate * 2.0) * l.chi
-        v0, a0 = _at(out, mech, kids, i)
-        arms = [l_main + R @ r for r in _frames(mech, i, kids[i])]
-        v = [v0 + w.cross(x) + slide_v for x in (*arms, l_main)]
-        a = [a0 + e.cross(x) + w.cross(w.cross(x)) + slide_a for x in (*arms, l_main)]
-        arm = R @ l.c
-        v_c = v[-1] + w.cross(arm)
-        a_c = a[-1] + e.cross(arm) + w.cross(w.cross(arm))
-        p = f.p + f.R @ l.M_p + l_main
-        out.append(LinkState(A_R, A_p, R, p, z, w, e, arms, l_main, v[:-1], a[:-1], v[-1], a[-1], v_c, a_c))
-    return out
-
-
 def _at(out: Sequence[LinkState], mech: Mechanism, kids: Sequence[Sequence[int]], i: int) -> tuple[Vec, Vec]:
     """v and a of the frame (f, ns) that link i hangs on."""
     f = mech.links[i].parent
@@ -145,8 +119,11 @@ def _at(out: Sequence[LinkState], mech: Mechanism, kids: Sequence[Sequence[int]]
     return out[f].v[ns], out[f].a[ns]
 
 
-def motion_link(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
-    """The same with every vector in the link's own main axes; p stays in base axes, z in the parent's."""
+def motion(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
+    """omega, epsilon, v and a of every link in its own main axes, (4), (5) and after; gravity is not in.
+
+    p stays in base axes, z in the parent's.
+    """
     out: list[LinkState] = []
     kids = mech.children
     for i, l in enumerate(mech.links):
@@ -182,29 +159,7 @@ def _moment_about_com(l: MechanismLink, R: Mat, load: Load) -> Vec:
 NO_LOAD = Load(ZERO, ZERO)
 
 
-def wrenches_base(
-    mech: Mechanism, s: Sequence[LinkState], loads: Mapping[int, Load] | None = None
-) -> list[Wrench]:
-    """f_i and M_i in base axes from the base-axes motion, tips to base."""
-    out = [Wrench(ZERO, ZERO)] * len(mech)
-    kids = mech.children
-    for i in reversed(range(len(mech))):
-        l, x, load = mech.links[i], s[i], (loads or {}).get(i, NO_LOAD)
-        J = congruence(x.R, l.J)
-        phi = (mech.gravity - x.a_c) * l.m + load.F
-        f = phi
-        M = _moment_about_com(l, x.R, load) - J @ x.e - x.w.cross(J @ x.w)
-        M = M + (x.l_main + x.R @ l.c).cross(phi)
-        for k, child in enumerate(kids[i]):
-            f = f + out[child].f
-            M = M + out[child].M + x.l[k].cross(out[child].f)
-        out[i] = Wrench(f, M)
-    return out
-
-
-def wrenches_link(
-    mech: Mechanism, s: Sequence[LinkState], loads: Mapping[int, Load] | None = None
-) -> list[Wrench]:
+def wrenches(mech: Mechanism, s: Sequence[LinkState], loads: Mapping[int, Load] | None = None) -> list[Wrench]:
     """f_i and M_i in the axes of frame (f, ns) from the link-axes motion, tips to base [K-E2, K-E3, K-E4]."""
     out = [Wrench(ZERO, ZERO)] * len(mech)
     kids = mech.children
@@ -229,20 +184,12 @@ def project_wrenches(mech: Mechanism, axes: Sequence[Vec], wrenches: Sequence[Wr
     return [-z.dot(w.M * l.sigma + w.f * l.chi) for l, z, w in zip(mech.links, axes, wrenches)]
 
 
-def efforts_base(
+def efforts(
     mech: Mechanism, q: Vector, qd: Vector, qdd: Vector, loads: Mapping[int, Load] | None = None
 ) -> list[Scalar]:
-    """Drive efforts by the recursion in base axes."""
-    s = motion_base(mech, q, qd, qdd)
-    return project_wrenches(mech, [x.z for x in s], wrenches_base(mech, s, loads))
-
-
-def efforts_link(
-    mech: Mechanism, q: Vector, qd: Vector, qdd: Vector, loads: Mapping[int, Load] | None = None
-) -> list[Scalar]:
-    """Drive efforts by the recursion in link axes."""
-    s = motion_link(mech, q, qd, qdd)
-    return project_wrenches(mech, [UNIT[l.axis] for l in mech.links], wrenches_link(mech, s, loads))
+    """Drive efforts."""
+    s = motion(mech, q, qd, qdd)
+    return project_wrenches(mech, [UNIT[l.axis] for l in mech.links], wrenches(mech, s, loads))
 
 
 def unit_accelerations(mech: Mechanism, q: Vector) -> Matrix:
@@ -325,19 +272,18 @@ def _own(tree: Tree, x: Vector) -> list[Scalar]:
 
 
 def inverse_dynamics(
-    tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, axes: str = "link"
+    tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None
 ) -> list[Scalar]:
-    """Joint forces, (nv,), by the recursion in "link" or "base" axes."""
+    """Joint forces, (nv,)."""
     mech = mechanism_of(tree)
     loads = {
         tree.frames[link].body: Load(Vec(*x[:3]), Vec(*x[3:]), tree.frames[link].p)
         for link, x in (external or {}).items()
         if tree.frames[link].body >= 0
     }
-    effort = efforts_link if axes == "link" else efforts_base
     own = [b.factor * q[b.q] for b in tree.bodies]
     tau: list[Scalar] = [0.0] * tree.nv
-    for b, x in zip(tree.bodies, effort(mech, own, _own(tree, v), _own(tree, a), loads)):
+    for b, x in zip(tree.bodies, efforts(mech, own, _own(tree, v), _own(tree, a), loads)):
         tau[b.v] = tau[b.v] + b.factor * x
     return tree.with_rotors(tau, a)
 
