@@ -14,6 +14,7 @@ from ..compiler.derivation import Derivation, write_out_program
 from ..compiler.request import requested
 from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
+from ..io.asked import asked_methods
 from ..io.given import Array, finite, leading, number
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector, where
@@ -22,24 +23,37 @@ from ..model.description import Model
 from ..model.dynamics import Dynamics
 
 
-class WrittenLaw:
-    """A law as a program, which can be written out and counted."""
+@asked_methods
+class Written:
+    """What has a program, and so can be written out and counted; its own `program` says of which arguments."""
 
     def program(self, name: str = "law") -> Program:
-        """Its inputs -> tau."""
+        """Its inputs -> its results; name: of the function."""
         raise NotImplementedError
 
-    def write_out(self, name: str = "law") -> Derivation:
-        """The law as equations and code."""
-        return write_out_program(self.program(name))
+    def write_out(self, name: str | None = None) -> Derivation:
+        """The program as equations and code."""
+        return write_out_program(self.program() if name is None else self.program(name))
 
     @property
     def counts(self) -> dict[str, int]:
         """The operations of one call, the most that it can take."""
         return self.write_out().counts
 
+    def c(self, name: str | None = None) -> str:
+        """C99: one void function of pointers to the arguments, then to the results, without allocation."""
+        return self.write_out(name).c()
 
-class Law(WrittenLaw):
+    def python(self, name: str | None = None) -> str:
+        """A Python module of straight-line scalar assignments."""
+        return self.write_out(name).python()
+
+    def latex(self, name: str | None = None) -> str:
+        """A LaTeX document of the equations."""
+        return self.write_out(name).latex()
+
+
+class Law(Written):
     """tau = law(t, q, v), leading batch dimensions allowed; `over_scalars` is the same on any kind of scalar.
 
     `robot.simulate(q, v, law)` calls it, `drevo.simulate.Control(law)` compiles it into the motion; `c()` gives
@@ -69,18 +83,6 @@ class Law(WrittenLaw):
         x, u = finite("law: q", q, (..., self.robot.nq)), finite("law: v", v, (..., self.robot.nv))
         leading("law", q=x, v=u)
         return np.asarray(self.function(np.array([time]), x, u))
-
-    def c(self, name: str = "law") -> str:
-        """C99: void NAME(const double *t, const double *q, const double *v, double *out)."""
-        return self.write_out(name).c()
-
-    def python(self, name: str = "law") -> str:
-        """A Python module of straight-line scalar assignments."""
-        return self.write_out(name).python()
-
-    def latex(self, name: str = "law") -> str:
-        """A LaTeX document of the equations."""
-        return self.write_out(name).latex()
 
 
 def deviation(model: Model, q0: Vector, q: Vector) -> list[Scalar]:

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from ..codegen.emit.picture import Figure, Pictured
 from ..codegen.graph.program import Program
-from ..compiler.derivation import Derivation, write_out_program
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds
 from ..io.packages import package
 from ..io.reprs import result
 from .exchange import matrices_of, to_control, to_scipy
+from .law import Written
 from .programs import linear_program
 from .responses import (
     FrequencyResponse,
@@ -51,7 +51,7 @@ class Modes:
 
 
 @result
-class LinearModel(Pictured):
+class LinearModel(Pictured, Written):
     """x' = A x + B u, y = C x + D u; with a step dt: x(k + 1) = A x(k) + B u(k).
 
     A (n, n), B (n, m); C (p, n), by default the state itself, D (p, m), by default zero; leading dimensions are a
@@ -216,30 +216,9 @@ class LinearModel(Pictured):
         return LinearModel(**matrices_of(system))
 
     def program(self, name: str = "linear_model") -> Program:
-        """x' (or, discrete, the next x) and y of x and u."""
+        """x' (or, discrete, the next x) and y of x and u; in C the arguments are x, u, out_dx, out_y."""
         about = getattr(getattr(self, "robot", None), "name", "given matrices")
         return linear_program(self._matrices("write_out"), name, about, self.states, self.units)
-
-    def write_out(self, name: str = "linear_model") -> Derivation:
-        """The model as equations and code: x' (or, discrete, the next x) and y of x and u."""
-        return write_out_program(self.program(name))
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The operations of one evaluation, as a Derivation counts them."""
-        return self.write_out().counts
-
-    def c(self) -> str:
-        """C99: void linear_model(const double *x, const double *u, double *out_dx, double *out_y)."""
-        return self.write_out().c()
-
-    def python(self) -> str:
-        """A Python module of straight-line scalar assignments."""
-        return self.write_out().python()
-
-    def latex(self) -> str:
-        """A LaTeX document of the equations."""
-        return self.write_out().latex()
 
     def decays(self, poles: Array) -> bool:
         """Whether motions with these poles (n,) die out, by more than rounding."""

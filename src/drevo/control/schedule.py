@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
-from ..compiler.derivation import Derivation, write_out_program
 from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, shown
@@ -21,7 +20,7 @@ from ..mechanics.configuration import state
 from ..mechanics.scalar import Scalar, Vector, clip, dot
 from ..model.dynamics import Dynamics
 from ..model.messages import did_you_mean, expect_robot, listed
-from .law import Law, deviation, efforts_of
+from .law import Law, Written, deviation, efforts_of
 from .linearise import linearise
 from .regulate import lqr
 from .trim import trim
@@ -32,7 +31,7 @@ Command = ArrayLike | Callable[[Any], Any]
 
 
 @result
-class Schedule:
+class Schedule(Written):
     """Regulators about equilibria over a grid of wanted coordinates of some joints.
 
     axes: the joints and their values; q (*grid, nq), tau (*grid, nv), K (*grid, driven rates, 2 nv); poles: of the
@@ -78,14 +77,6 @@ class Schedule:
         t.output("tau", self.efforts(s, q, v))
         wanted = [(joint, "", "coordinate wanted", "") for joint, _ in self.axes]
         return with_coordinates(t.program(robot=self.robot.name, quantity=name, coordinates={"s": wanted}), model)
-
-    def write_out(self, name: str = "schedule") -> Derivation:
-        """tau of (s, q, v) as equations and code; s: the coordinates wanted."""
-        return write_out_program(self.program(name))
-
-    def c(self, name: str = "schedule") -> str:
-        """C99: void NAME(const double *s, const double *q, const double *v, double *out), without allocation."""
-        return self.write_out(name).c()
 
     def _over(self, s: Vector) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """q, tau and K, row-major, over scalars."""
