@@ -141,8 +141,9 @@ class Tracker(Written):
         """(row, s, q, v) -> tau of one row of `rows`."""
         return tracking_program(self.robot.model, self.driven, name)
 
-    def c(self, name: str = "law") -> str:
+    def c(self, name: str | None = None) -> str:
         """C99 with its table: void NAME(const double *t, const double *q, const double *v, double *out)."""
+        name = "law" if name is None else name
         inner = f"{name}_between"
         text = self.write_out(inner).c().replace(f"void {inner}(", f"static void {inner}(")
         table = ",\n".join("    {" + ", ".join(map(repr, row)) + "}" for row in self.rows.tolist())
