@@ -91,7 +91,7 @@ def test_poses(case: dict[str, Any]) -> None:
 def test_motion(case: dict[str, Any]) -> None:
     """omega, epsilon, v_ij, a_ij, a_c in both axes."""
     mech, out = mechanism(case), case["output"]["links"]
-    base, link = motion_base(mech, *state(case)), k.motion(mech, *state(case))
+    base, link = motion_base(mech, *state(case)), k.link_motion(mech, *state(case))
     for name, field in (("omega", "w"), ("epsilon", "e"), ("v", "v_main"), ("a", "a_main"), ("a_com", "a_c")):
         assert worst([getattr(x, field) for x in base], pick(out, name)) <= DYNAMICS
         assert worst([getattr(x, field) for x in link], pick(out, f"{name}_c")) <= DYNAMICS
@@ -106,7 +106,7 @@ def test_forces_and_moments(case: dict[str, Any]) -> None:
     """f and M of a link on its parent, in base axes and in those of the auxiliary frame."""
     mech, out, load = mechanism(case), case["output"]["links"], loads(case)
     base = wrenches_base(mech, motion_base(mech, *state(case)), load)
-    aux = k.wrenches(mech, k.motion(mech, *state(case)), load)
+    aux = k.link_wrenches(mech, k.link_motion(mech, *state(case)), load)
     for got, suffix in ((base, "base"), (aux, "aux")):
         assert worst([w.f for w in got], pick(out, f"f_{suffix}")) <= DYNAMICS
         assert worst([w.M for w in got], pick(out, f"M_{suffix}")) <= DYNAMICS
@@ -148,7 +148,7 @@ def test_efforts(case: dict[str, Any]) -> None:
     """tau, H and G: the recursions in both axes on DH frames and on the tree, and compiled."""
     mech, (q, qd, qdd), load, out = mechanism(case), state(case), loads(case), case["output"]
     still = [0.0] * len(q)
-    for effort in (efforts_base, k.efforts):
+    for effort in (efforts_base, k.link_efforts):
         assert worst(effort(mech, q, qd, qdd, load), out["inverse_dynamics"]["tau"]) <= DYNAMICS
         assert worst(effort(mech, q, qd, still, load), out["H"]) <= DYNAMICS
         assert worst(effort(mech, q, still, still), out["G"]) <= DYNAMICS

@@ -24,7 +24,7 @@ from ..model.dynamics import Dynamics
 
 
 @asked_methods
-class Written:
+class HasProgram:
     """What has a program, and so can be written out and counted; its own `program` says of which arguments."""
 
     def program(self, name: str = "law") -> Program:
@@ -53,7 +53,7 @@ class Written:
         return self.write_out(name).latex()
 
 
-class Law(Written):
+class Law(HasProgram):
     """tau = law(t, q, v), leading batch dimensions allowed; `over_scalars` is the same on any kind of scalar.
 
     `robot.simulate(q, v, law)` calls it, `drevo.simulate.Control(law)` compiles it into the motion; `c()` gives

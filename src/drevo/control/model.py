@@ -18,7 +18,7 @@ from ..io.given import Array, finite, seconds
 from ..io.packages import package
 from ..io.reprs import result
 from .exchange import matrices_of, to_control, to_scipy
-from .law import Written
+from .law import HasProgram
 from .programs import linear_program
 from .responses import (
     FrequencyResponse,
@@ -51,7 +51,7 @@ class Modes:
 
 
 @result
-class LinearModel(Pictured, Written):
+class LinearModel(Pictured, HasProgram):
     """x' = A x + B u, y = C x + D u; with a step dt: x(k + 1) = A x(k) + B u(k).
 
     A (n, n), B (n, m); C (p, n), by default the state itself, D (p, m), by default zero; leading dimensions are a

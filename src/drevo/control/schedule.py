@@ -20,7 +20,7 @@ from ..mechanics.configuration import state
 from ..mechanics.scalar import Scalar, Vector, clip, dot
 from ..model.dynamics import Dynamics
 from ..model.messages import did_you_mean, expect_robot, listed
-from .law import Law, Written, deviation, efforts_of
+from .law import HasProgram, Law, deviation, efforts_of
 from .linearise import linearise
 from .regulate import lqr
 from .trim import trim
@@ -31,7 +31,7 @@ Command = ArrayLike | Callable[[Any], Any]
 
 
 @result
-class Schedule(Written):
+class Schedule(HasProgram):
     """Regulators about equilibria over a grid of wanted coordinates of some joints.
 
     axes: the joints and their values; q (*grid, nq), tau (*grid, nv), K (*grid, driven rates, 2 nv); poles: of the

@@ -28,7 +28,7 @@ from ..mechanics.scalar import dot
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
-from .law import Written, efforts_of
+from .law import HasProgram, efforts_of
 from .linearisation import Linearisation
 from .linearise import linearise
 from .model import LinearModel
@@ -89,7 +89,7 @@ class _Step(NamedTuple):
 
 
 @result
-class Tracker(Written):
+class Tracker(HasProgram):
     """tau = tau_p - K (dq, dv) along a trajectory: a law (t, q, v) for `simulate`, batches allowed.
 
     Between the samples the motion and its efforts are interpolated, the gains held; after the last one both stay.

@@ -119,7 +119,7 @@ def _at(out: Sequence[LinkState], mech: Mechanism, kids: Sequence[Sequence[int]]
     return out[f].v[ns], out[f].a[ns]
 
 
-def motion(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
+def link_motion(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
     """omega, epsilon, v and a of every link in its own main axes, (4), (5) and after; gravity is not in.
 
     p stays in base axes, z in the parent's.
@@ -159,7 +159,9 @@ def _moment_about_com(l: MechanismLink, R: Mat, load: Load) -> Vec:
 NO_LOAD = Load(ZERO, ZERO)
 
 
-def wrenches(mech: Mechanism, s: Sequence[LinkState], loads: Mapping[int, Load] | None = None) -> list[Wrench]:
+def link_wrenches(
+    mech: Mechanism, s: Sequence[LinkState], loads: Mapping[int, Load] | None = None
+) -> list[Wrench]:
     """f_i and M_i in the axes of frame (f, ns) from the link-axes motion, tips to base [K-E2, K-E3, K-E4]."""
     out = [Wrench(ZERO, ZERO)] * len(mech)
     kids = mech.children
@@ -184,12 +186,12 @@ def project_wrenches(mech: Mechanism, axes: Sequence[Vec], wrenches: Sequence[Wr
     return [-z.dot(w.M * l.sigma + w.f * l.chi) for l, z, w in zip(mech.links, axes, wrenches)]
 
 
-def efforts(
+def link_efforts(
     mech: Mechanism, q: Vector, qd: Vector, qdd: Vector, loads: Mapping[int, Load] | None = None
 ) -> list[Scalar]:
     """Drive efforts."""
-    s = motion(mech, q, qd, qdd)
-    return project_wrenches(mech, [UNIT[l.axis] for l in mech.links], wrenches(mech, s, loads))
+    s = link_motion(mech, q, qd, qdd)
+    return project_wrenches(mech, [UNIT[l.axis] for l in mech.links], link_wrenches(mech, s, loads))
 
 
 def unit_accelerations(mech: Mechanism, q: Vector) -> Matrix:
@@ -283,7 +285,7 @@ def inverse_dynamics(
     }
     own = [b.factor * q[b.q] for b in tree.bodies]
     tau: list[Scalar] = [0.0] * tree.nv
-    for b, x in zip(tree.bodies, efforts(mech, own, _own(tree, v), _own(tree, a), loads)):
+    for b, x in zip(tree.bodies, link_efforts(mech, own, _own(tree, v), _own(tree, a), loads)):
         tau[b.v] = tau[b.v] + b.factor * x
     return tree.with_rotors(tau, a)
 
