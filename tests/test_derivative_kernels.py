@@ -5,6 +5,7 @@ than tracing and differentiating; their machine code: repeated sections, one sam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 from reference import largest
 
 import drevo
-from drevo.codegen.emit import llvm, outline
+from drevo.codegen.emit import llvm, outline, schedule
 from drevo.codegen.emit.lower import lower
 from drevo.codegen.emit.schedule import reloads
+from drevo.codegen.emit.steps import makers, operands
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.codegen.runtime.fallback import fill
@@ -321,3 +323,26 @@ def test_orders_by_what_must_be_loaded_again() -> None:
     squares = [s for s in steps if s[2] >> 1 == s[3] >> 1]
     apart = [*squares, *(s for s in steps if s not in squares)]
     assert reloads(apart) > reloads(steps)
+
+
+# -- the order of a branching tree --------------------------------------------------------------------------
+
+
+def test_branch_after_branch_keeps_few_values_alive() -> None:
+    """Two legs and an arm: the same steps, each after what it reads, at most two thirds of the values alive; a
+    chain, and what is short, stay as they are."""
+    b = drevo.Builder("limbs").body("base", joint="free", mass=9.0, inertia=np.diag((0.3, 0.2, 0.1)))
+    for limb in ("left", "right", "arm"):
+        for k in range(7):
+            above = f"{limb}{k - 1}" if k else "base"
+            b.body(f"{limb}{k}", above, axis=(k % 2, 0.0, 1.0 - k % 2), origin=(0.1, 0.2, 0.3), mass=1.0 + k,
+                   com=(0.01, 0.02, 0.03), inertia=np.diag((0.03, 0.02, 0.01)))  # fmt: skip
+    program = make_program(b.robot().model, ("inverse_dynamics",), (), "auto", (), {}, product=["value_and_vjp"])
+    made, plain = lower(program), lower(replace(program, branches={}))
+    assert sorted(made.steps) == sorted(plain.steps)
+    at = makers(made.steps)
+    assert all(at.get(e >> 1, -1) < k for k, step in enumerate(made.steps) for e in operands(step))
+    assert 3 * made.live[0] <= 2 * plain.live[0] > 2 * schedule.CROWD
+    short = make_program(b.robot().model, ("inverse_dynamics",), (), "auto", (), {})
+    assert short.branches and lower(short).steps == lower(replace(short, branches={})).steps
+    assert not make_program(drevo.load("puma560").model, ("gravity",), (), "auto", (), {}).branches

@@ -223,18 +223,20 @@ def make_program(
 ) -> Program:
     """The program that is compiled; nothing of this runs when the cache is warm. without: levers that are off."""
     from ..codegen.graph import levers
+    from ..mechanics.tree import build_tree
+    from .branches import with_branches
 
     # sums are regrouped after their derivatives are made: these look for rotations as they were traced
     with levers.without(*without, *(("regroup",) if product and formalism == "auto" else ())):
         program = _quantities(model, quantity, parameters, formalism, external, options, passive)
+    tree = build_tree(model)
     if product:
-        from ..mechanics.tree import build_tree
         from .products import product_program
 
-        program = product_program(program, build_tree(model), product, tangents == "numbers")
+        program = product_program(program, tree, product, tangents == "numbers")
         with levers.without(*without):
             program = _regrouped(program, formalism)
-    return program
+    return with_branches(program, tree)
 
 
 def _regrouped(program: Program, formalism: str) -> Program:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
+from functools import reduce
 from heapq import heapify, heappop, heappush
+from itertools import groupby, takewhile
+from types import MappingProxyType
 from typing import Literal
 
 from ...errors import EmitError, one_of
 from ..graph.ops import DIV
+from ..graph.program import BranchPath
 from .steps import SINCOS, Step, makers, operands, step_results
 
 Order = Literal["auto", "create", "column", "greedy"]
@@ -17,17 +21,28 @@ REGISTERS = 28
 WORTH = 0.95
 MANY = 32  # registers: with fewer, what is mixed has to be stored and read again
 LONG = 5_000  # steps; beyond, a processor waits for its instructions rather than for results
+CROWD = 256  # values alive; more of eight samples each do not stay in a first cache beside arguments and results
+AFTER = 1 << 40  # beyond every node of a tree
 AHEAD, EACH, LATENCY, DIVISION = 48, 2, 4, 24  # steps looked ahead, a cycle; cycles until a result is there
 
 
 def scheduled(
-    steps: list[Step], roots: Sequence[int], columns: Sequence[int], order: Order, registers: int = 0
+    steps: list[Step],
+    roots: Sequence[int],
+    columns: Sequence[int],
+    order: Order,
+    registers: int = 0,
+    home: Mapping[int, BranchPath] = MappingProxyType({}),
 ) -> list[Step]:
     """roots: edges of the outputs in their own order; columns: the same by column, none without matrices.
 
-    registers: of the processor, 0 if they are not known.
+    registers: of the processor, 0 if they are not known. home: of inputs, where they belong to a branch of a tree.
     """
     one_of("order", order, ORDERS, EmitError)
+    if order == "auto" and len({*home.values()}) > 1 and (most := live_numbers(steps, home, roots)[0]) > CROWD:
+        apart = _by_branch(steps, home)
+        if live_numbers(apart, home, roots)[0] < most:
+            return apart
     steps = _trig_first(steps)
     trig = [s[1] for s in steps if s[0] == SINCOS]
 
@@ -91,6 +106,24 @@ def _trig_first(steps: list[Step]) -> list[Step]:
             front.add(k)
             stack += _sources(steps[k], maker)
     return [s for k, s in enumerate(steps) if k in front] + [s for k, s in enumerate(steps) if k not in front]
+
+
+def _by_branch(steps: list[Step], home: Mapping[int, BranchPath]) -> list[Step]:
+    """Branch after branch: what one alone needs stands together, after what it shares with others, before what
+    they give together. Where values go along a tree and back, few then live from one branch to the next."""
+    place, keys = dict(home), list[BranchPath]()
+    for step in steps:
+        keys.append(reduce(_meet, {place[e >> 1] for e in operands(step) if e >> 1 in place}, ()))
+        place.update(dict.fromkeys(step_results(step), keys[-1]))
+    order = sorted(range(len(steps)), key=keys.__getitem__)
+    parts = ([steps[k] for k in part] for _, part in groupby(order, keys.__getitem__))
+    return [step for part in parts for step in _trig_first(part)]
+
+
+def _meet(a: BranchPath, b: BranchPath) -> BranchPath:
+    """Where what is of two branches belongs: to the longer, or after all that the place where they part has."""
+    same = sum(1 for _ in takewhile(lambda x: x[0] == x[1], zip(a, b)))
+    return max(a, b, key=len) if same == min(len(a), len(b)) else (*a[:same], AFTER)
 
 
 def _depth_first(steps: list[Step], roots: Sequence[int]) -> list[Step]:
@@ -187,9 +220,7 @@ def _by_latency(steps: list[Step]) -> list[Step]:
     return out
 
 
-def live_numbers(
-    steps: Sequence[Step], where: dict[int, tuple[int, int]], roots: Sequence[int]
-) -> tuple[int, float]:
+def live_numbers(steps: Sequence[Step], where: Container[int], roots: Sequence[int]) -> tuple[int, float]:
     """Maximum and mean of the values alive between steps (inputs from their first use, constants never)."""
     first, last = makers(steps), {}
     for k, step in enumerate(steps):

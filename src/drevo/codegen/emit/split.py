@@ -10,7 +10,7 @@ from .outline import Outlined
 from .schedule import SOON
 from .steps import Step, operands, step_results
 
-ONE_FUNCTION = 5_000  # steps; register allocation grows faster than linearly beyond
+ONE_FUNCTION = 6_000  # steps; register allocation grows faster than linearly beyond
 CHUNK, SHORT = 1_200, 400  # steps of a function; short ones where compiling takes seconds
 
 

@@ -32,6 +32,9 @@ class Input(NamedTuple):
         return prod(self.shape)
 
 
+BranchPath = tuple[int, ...]  # the first body of each branch from the root to one
+
+
 class Parameter(NamedTuple):
     """A scalar of the model left symbolic, with the robot's own value."""
 
@@ -81,7 +84,7 @@ class Program:
     where a sequence writes 2x as a product and counts it so. `across`: gives another way in which machine code
     computes one sample: a program with a tail, where these equations are short enough for that, else see
     `emit.llvm_across`. `stages`: how machine code computes what has loops, see `emit.llvm_stages`; the outputs are
-    then but names.
+    then but names. `branches`: by name of an input, to which branch of the tree each of its entries belongs.
     """
 
     name: str
@@ -98,6 +101,7 @@ class Program:
     tail: Any = None  # of machine code, what goes on where the steps end: see `emit.llvm_tail`
     stages: Any = None
     limbs: Any = None  # where a value may be one of each limb: see `emit.llvm_limbs`
+    branches: Mapping[str, Sequence[BranchPath]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]
