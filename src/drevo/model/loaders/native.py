@@ -17,8 +17,10 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_type_hints
 
 from drevo.errors import ModelError
 from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
@@ -26,6 +28,7 @@ from drevo.model import values
 from drevo.model.contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
 from drevo.model.description import (
     LOOPS,
+    SHAPE_SIZES,
     ContactExclusion,
     ContactPoint,
     Inertial,
@@ -36,14 +39,13 @@ from drevo.model.description import (
     Limit,
     Link,
     Loop,
-    Mimic,
+    Mat3,
     Model,
     PoseFormula,
     Shape,
     Tendon,
     TendonCoupling,
-    TendonJoint,
-    TendonSegment,
+    Vec3,
 )
 from drevo.model.draft import Draft
 from drevo.model.messages import refuse
@@ -216,7 +218,7 @@ def _decode(kind: type, plain: object, where: str, problems: list[str]) -> Any:
 
 
 def _build(kind: type, plain: object) -> Any:
-    readers = _READERS[kind]
+    readers = _readers(kind)
     if not isinstance(plain, dict):
         raise ValueError("it is not a table of names and values")
     if unknown := set(plain) - set(readers):
@@ -287,124 +289,41 @@ _LISTS: dict[str, type] = {
     "actuators": Actuator,
     "sensors": Sensor,
 }
-_SOFTNESS: FieldReaders = {"solref": values.tuple_of(2, ANY), "solimp": values.tuple_of(5, ANY)}
-_JOINT_SOFTNESS: FieldReaders = {
-    **{key: values.tuple_of(2, ANY) for key in ("limit_solref", "friction_solref")},
-    **{key: values.tuple_of(5, ANY) for key in ("limit_solimp", "friction_solimp")},
-    "limit_margin": values.scalar,
+# where a type does not say it all
+_OTHERWISE: dict[type, FieldReaders] = {
+    Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "tensor": values.tensor},
+    PoseFormula: {"pose": _each(_pair)},
+    Shape: {"kind": _of(*SHAPE_SIZES, "mesh"), "role": _of("visual", "collision")},
+    Loop: {"kind": _of(*LOOPS)},
+    JointCoupling: dict.fromkeys(("joint", "driver"), values.text),
+    TendonCoupling: dict.fromkeys(("tendon", "driver"), values.text),
+    Actuator: dict.fromkeys(("gain", "bias"), values.tuple_of(3, ANY)),
+    Model: dict.fromkeys(("links", "joints"), lambda rows: ()),
 }
-_READERS: dict[type, FieldReaders] = {
-    Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "com": values.vector, "tensor": values.tensor},
-    Limit: {key: _any_number for key in ("lower", "upper", "velocity", "effort")},
-    JointDynamics: {
-        **{f.name: _any_number for f in fields(JointDynamics)},
-        "rest": values.sequence,
-        "rotor_axis": values.vector,
-    },
-    PoseFormula: {"coordinates": _whole, "pose": _each(_pair)},
-    Mimic: {"joint": values.name, "multiplier": values.scalar, "offset": values.scalar},
-    ContactPoint: {"link": values.name, "point": values.vector},
-    Keyframe: {"name": values.name, "q": values.sequence},
-    TendonJoint: {"joint": values.name, "coefficient": values.scalar},
-    TendonSegment: {
-        **{key: values.name for key in ("link_a", "link_b")},
-        **{key: values.vector for key in ("point_a", "point_b")},
-        "share": values.scalar,
-    },
-    Tendon: {
-        **{f.name: _any_number for f in fields(Tendon)},
-        "name": values.name,
-        "joints": _each(_one(TendonJoint)),
-        "segments": _each(_one(TendonSegment)),
-        "rest": values.pair,
-        **_JOINT_SOFTNESS,
-    },
-    TendonCoupling: {
-        **{key: values.text for key in ("tendon", "driver")},
-        "coefficients": values.sequence,
-        **_SOFTNESS,
-    },
-    ContactExclusion: {key: values.name for key in ("link_a", "link_b")},
-    Shape: {
-        "kind": _of("box", "cylinder", "sphere", "capsule", "mesh"),
-        "size": values.sequence,
-        "origin": values.vector,
-        "rotation": values.rotation,
-        "uri": values.text,
-        "role": _of("visual", "collision"),
-    },
-    Link: {"name": values.name, "inertial": _one(Inertial), "shapes": _each(_one(Shape)), "gravcomp": _any_number},
-    Joint: {
-        **{key: values.name for key in ("name", "kind", "parent", "child")},
-        **{key: values.vector for key in ("origin", "axis", "axis2", "child_origin")},
-        **{key: values.rotation for key in ("rotation", "child_rotation")},
-        "lead": values.scalar,
-        "limit": _one(Limit),
-        "mimic": _one(Mimic),
-        "dynamics": _one(JointDynamics),
-        "formula": _one(PoseFormula),
-    },
-    Loop: {
-        "kind": _of(*LOOPS),
-        **{key: values.name for key in ("link_a", "link_b")},
-        **{key: values.vector for key in ("point_a", "point_b", "axis_a", "axis_b")},
-        "rotation": values.rotation,
-        "length": values.scalar,
-        "torquescale": values.scalar,
-        **_SOFTNESS,
-    },
-    JointCoupling: {
-        **{key: values.text for key in ("joint", "driver")},
-        "coefficients": values.sequence,
-        **_SOFTNESS,
-    },
-    Geom: {
-        **{key: values.name for key in ("name", "link", "kind")},
-        "size": values.sequence,
-        **{key: values.vector for key in ("origin", "friction")},
-        "rotation": values.rotation,
-        **{key: _whole for key in ("condim", "priority", "contype", "conaffinity")},
-        **{key: values.scalar for key in ("margin", "gap", "solmix")},
-        **_SOFTNESS,
-        "points": _each(values.vector),
-    },
-    ContactPair: {
-        **{key: values.name for key in ("geom_a", "geom_b")},
-        "condim": _whole,
-        "friction": values.sequence,
-        **{key: values.scalar for key in ("margin", "gap")},
-        **_SOFTNESS,
-        "solref_friction": values.tuple_of(2, ANY),
-    },
-    JointSoftness: {
-        "joint": values.name,
-        **_JOINT_SOFTNESS,
-        "limit_angle": values.scalar,
-    },
-    Actuator: {
-        **{key: values.name for key in ("name", "joint")},
-        "gear": _any_number,
-        **{key: values.tuple_of(3, ANY) for key in ("gain", "bias")},
-        **{key: values.tuple_of(2, ANY) for key in ("control_range", "force_range")},
-    },
-    Sensor: {
-        **{key: values.name for key in ("name", "kind")},
-        **{key: values.text for key in ("joint", "link")},
-        **{key: values.vector for key in ("origin", "size")},
-        "rotation": values.rotation,
-    },
-    Stepping: {
-        **{key: _any_number for key in ("timestep", "impratio", "density", "viscosity")},
-        **{key: values.text for key in ("integrator", "cone")},
-        "disabled": _each(values.text),
-    },
-    Model: {
-        "name": values.name,
-        "gravity": values.vector,
-        "stepping": _one(Stepping),
-        "initial": values.sequence,
-        "notes": _each(values.text),
-        "links": lambda rows: (),
-        "joints": lambda rows: (),
-    },
-}
+_UNBOUNDED = (Limit, JointDynamics, Tendon, Link, Actuator, Stepping)  # their numbers are no lengths
+_OF_TYPES: dict[Any, Callable[[object], Any]] = {int: _whole, Vec3: values.vector, Mat3: values.rotation}
+
+
+@lru_cache
+def _readers(kind: type) -> FieldReaders:
+    """By field; of a Model those that are no lists."""
+    hints, skipped = get_type_hints(kind), (*_NOT_KEPT, *(_LISTS if kind is Model else ()))
+    names = [f.name for f in fields(kind) if f.name not in skipped]
+    needed = {f.name for f in fields(kind) if f.default is MISSING}
+    return {x: _reader(kind, hints[x], x in needed) for x in names} | _OTHERWISE.get(kind, {})
+
+
+def _reader(kind: type, hint: Any, needed: bool) -> Callable[[object], Any]:
+    """What reads a type; text that is needed is a name."""
+    parts = [x for x in get_args(hint) if x is not type(None)]
+    if isinstance(hint, UnionType):
+        return _reader(kind, parts[0], needed)
+    if hint is str:
+        return values.name if needed else values.text
+    if hint is float:
+        return _any_number if kind in _UNBOUNDED else values.scalar
+    if hint in _OF_TYPES:
+        return _OF_TYPES[hint]
+    if parts and parts[-1] is ...:
+        return values.sequence if parts[0] is float else _each(_reader(kind, parts[0], False))
+    return values.tuple_of(len(parts), ANY) if parts else _one(hint)
