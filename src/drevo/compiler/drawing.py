@@ -38,7 +38,8 @@ def drawing_of(robot: Described | Model, q: list[float] | None = None) -> Drawin
     parts = []
     for i, (b, pose) in enumerate(zip(tree.bodies, poses)):
         own = _place(pose, b.inertia.h * (1.0 / b.inertia.m)) if b.inertia.m else None
-        star = _place(pose, moments[i] * (1.0 / masses[i])) if masses[i] and _carries(tree, i) else None
+        carries = masses[i] and i in tree.parents  # a body that carries nothing is its own augmented body
+        star = _place(pose, moments[i] * (1.0 / masses[i])) if carries else None
         axis = axes[i]
         point = None if axis is None else _point(axis)
         parts.append(DrawnBody(b.number, b.parent, _point(pose.p), b.kind, point, own, star))
@@ -61,11 +62,6 @@ def augmented(tree: Tree) -> tuple[list[float], list[Vec]]:
             masses[up] += masses[i]
             moments[up] = moments[up] + tree.bodies[i].p * masses[i]
     return masses, moments
-
-
-def _carries(tree: Tree, i: int) -> bool:
-    """A body that carries nothing is its own augmented body."""
-    return i in tree.parents
 
 
 def _bent(tree: Tree, model: Model) -> list[float]:

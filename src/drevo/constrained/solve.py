@@ -115,12 +115,13 @@ def matvec(A: Array, x: Array) -> Array:
     return np.asarray((A @ x[..., None])[..., 0])
 
 
-def pseudoinverse(A: Array, size: Array) -> Array:
-    """Moore-Penrose inverse; singular values below RANK of `size` are rounding, even if all are."""
+def pseudoinverse(A: Array, size: Array | None = None) -> Array:
+    """Moore-Penrose inverse; singular values below RANK of `size`, else of the largest, are rounding."""
     if not A.shape[-1] or not A.shape[-2]:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]))
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > RANK * size[..., None])
+    least = RANK * (s[..., :1] if size is None else size[..., None])
+    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > least)
     return np.asarray((np.swapaxes(Vt, -1, -2) * inverse[..., None, :]) @ np.swapaxes(U, -1, -2))
 
 

@@ -29,7 +29,7 @@ from ..constrained.constraint import Constraint
 from ..constrained.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
 from ..constrained.prepared import NOW, PreparedSet
 from ..constrained.recall import called, recalled
-from ..constrained.solve import RANK
+from ..constrained.solve import pseudoinverse
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, flag, leading
 from ..mechanics.acting import has_passive
@@ -384,7 +384,7 @@ def _solved(M: Array, G: Array, force: Array, gamma: Array) -> tuple[Array, Arra
     """The KKT system [[M, -G^T], [G, 0]] (a, N) = (force, -gamma), N least; y = L^T a, M = L L^T."""
     L = np.linalg.cholesky(M)
     W, y = np.linalg.solve(L, G.T).T, np.linalg.solve(L, force)
-    back = pseudo_inverse(W)
+    back = pseudoinverse(W)
     share = -back @ (gamma + W @ y)
     return np.linalg.solve(L.T, y + share), back.T @ share
 
@@ -414,16 +414,9 @@ def _free_responses(robot: Dynamics, state: _Given, driven: Array, forces: Seque
     return np.hstack([*found, inverse[:, driven]])
 
 
-def pseudo_inverse(A: Array) -> Array:
-    """Moore-Penrose; directions below RANK of the largest count as lost."""
-    if not A.size:
-        return np.zeros(A.shape[::-1])
-    return np.asarray(np.linalg.pinv(A, rcond=RANK))
-
-
 def _basis(Z: Array, G: Array, rate_q: Array) -> Array:
     """Of the motions left: dq = Z x, dv = Z y + W x with Gamma W + (df'/dq) Z = 0."""
     if not len(G):
         return np.eye(2 * len(Z))
-    W = -pseudo_inverse(G) @ rate_q @ Z
+    W = -pseudoinverse(G) @ rate_q @ Z
     return np.block([[Z, np.zeros_like(Z)], [W, Z]])

@@ -40,7 +40,8 @@ def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Mod
             f"the base is one of {', '.join(BASES)}, not {shown(base)}{did_you_mean(str(base)[:60], BASES)}"
         )
     if base != "fixed":
-        model = _on(model, _free_joint(model) if base == "floating" else _trunk(model))
+        free = Joint(_unused("root_joint", _joints(model)), "free", _world(model), model.root)
+        model = _on(model, [free] if base == "floating" else _trunk(model))
     if not kinematic:
         require_regular_structure(model)
     return model
@@ -63,10 +64,6 @@ def put_in_world(draft: Draft) -> None:
         line = next(link.line for link in draft.links if link.name == name)
         weld = Joint(_unused(f"{name}_fixed", taken), "fixed", WORLD, name, place, turn, line=line)
         draft.joints.insert(k, weld)
-
-
-def _free_joint(model: Model) -> list[Joint]:
-    return [Joint(_unused("root_joint", _joints(model)), "free", _world(model), model.root)]
 
 
 def _trunk(model: Model) -> list[Joint]:

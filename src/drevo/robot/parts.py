@@ -55,13 +55,10 @@ def check_shape(who: str, shape: object) -> None:
 def given_kind(who: str, kind: str) -> str:
     if not isinstance(kind, str) or kind not in KINDS:
         raise ModelError(
-            f"{who}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KINDS)}; known are {_kinds()}"
+            f"{who}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KINDS)}; known are "
+            f"{', '.join(JOINT_SIZES)}"
         )
     return KINDS[kind]
-
-
-def _kinds() -> str:
-    return ", ".join(JOINT_SIZES)
 
 
 def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at: str) -> Inertial | None:

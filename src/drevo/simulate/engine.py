@@ -140,7 +140,8 @@ def _integrate_adaptive(m: Module, target: Target) -> None:
         on.leave((t >= state.t_end) | (r >= state.records))
         rest = state.t_end - t
         last = wanted >= rest
-        h = f.select(last, rest, _smaller(f, wanted, rest * 0.5))  # two equal steps rather than a tiny last one
+        half = rest * 0.5  # two equal steps rather than a tiny last one
+        h = f.select(last, rest, f.select(wanted > half, half, wanted))
         error = f.call(F64, "attempt", f.state, t, h)
         following, fine = h * _factor(f, error), error <= 1.0
         then = f.select(last, state.t_end, t + h)
@@ -162,10 +163,6 @@ def _integrate_adaptive(m: Module, target: Target) -> None:
     state.at("t0").store(on.t)
     state.at("h").store(on.h)
     f.ret(on.r)
-
-
-def _smaller(f: IRFunction, x: Value, y: Value) -> Value:
-    return f.select(x > y, y, x)
 
 
 def _factor(f: IRFunction, error: Value) -> Value:

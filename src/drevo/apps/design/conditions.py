@@ -150,10 +150,7 @@ class Conditions:
 
     def _remaining(self, form: Form) -> Form:
         """A form under the conditions, with the fewest parameters that elimination in either way leaves."""
-        return min((form, self.space.reduced(form)), key=len) if not self._vanishes(form) else {}
-
-    def _vanishes(self, form: Form) -> bool:
-        return self.space.holds(form)
+        return min((form, self.space.reduced(form)), key=len) if not self.space.holds(form) else {}
 
     @property
     def _varying(self) -> set[tuple[int, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ...model.description import Inertial
 from .findings import Change, Finding
 from .nearest import consistent
 from .subject import Subject
@@ -46,17 +45,16 @@ def _change(s: Subject, kind: str, noun: str, name: str) -> Change | None:
     if kind in ("mass", "moments", "triangle"):
         for k, link in enumerate(s.draft.links):
             if link.name == name and link.inertial:
-                return Change("inertial", k, _mended(kind, link.inertial))
+                body = link.inertial
+                return Change(
+                    "inertial", k, replace(body, mass=-body.mass) if kind == "mass" else consistent(body)
+                )
     if kind == "names":
         return _renamed(s, noun, name)
     joints = [k for k, joint in enumerate(s.draft.joints) if joint.name == name]
     if kind in ("limits", "mimic-cycle") and joints:
         return Change(kind, joints[0])
     return None
-
-
-def _mended(kind: str, body: Inertial) -> Inertial:
-    return replace(body, mass=-body.mass) if kind == "mass" else consistent(body)
 
 
 def _renamed(s: Subject, noun: str, name: str) -> Change | None:

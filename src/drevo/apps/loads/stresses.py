@@ -17,6 +17,7 @@ from ...codegen.emit.plot import Curve, Panel
 from ...errors import InputError, one_of
 from ...io.given import Array, number
 from ...io.reprs import result
+from .solids import NOT_NEGATIVE
 
 TERMS = range(1, 60, 2)  # of a series that falls with n^5, or faster
 
@@ -47,7 +48,7 @@ class Profile:
     @staticmethod
     def tube(outer: float, inner: float) -> Profile:
         """A ring between two diameters, m."""
-        D, d = _length("tube: outer", outer), number("tube: inner", inner, "0 or more and finite", _not_negative)
+        D, d = _length("tube: outer", outer), number("tube: inner", inner, *NOT_NEGATIVE)
         _less("tube: inner", d, D)
         one = pi * (D**4 - d**4) / 64
         k = (D**3 - d**3) / 12 / (one * (D - d))
@@ -161,10 +162,6 @@ def stresses_of(link: str, s: Array, loads: Array, profile: Any) -> Stresses:
 
 def _corners(b: float, h: float) -> Array:
     return np.array([[y, z] for y in (-b / 2, b / 2) for z in (-h / 2, h / 2)])
-
-
-def _not_negative(x: float) -> bool:
-    return 0.0 <= x < np.inf
 
 
 def _length(what: str, x: Any) -> float:

@@ -64,7 +64,7 @@ def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     elements, rest = list[Statement](), dict[Statement, float]()
     for s in (s for section in sequence.prologue for s in section.statements):
         name = given[s.name]
-        if _is_element(printed[s.name]):
+        if printed[s.name].startswith("H_"):
             own = s._replace(terms=(Term(False, (Name(name),)),)) if name in known else s
             elements.append(_renamed(own, of_main))
         elif name not in known:
@@ -128,10 +128,6 @@ def _in_tables(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     made = made._replace(used=tuple(used and s.name in read for s, used in zip(made.symbols, made.used)))
     sections = (Section(MERGED, tuple(Statement(n, x) for n, x in numbers.items() if n in read)),)
     return made, replace(facts, inputs=Inputs(sections if sections[0].statements else (), {}))
-
-
-def _is_element(name: str) -> bool:
-    return name.startswith("H_")
 
 
 def _is_printed(name: str) -> bool:

@@ -219,16 +219,14 @@ class _Writer:
 
     def _statement(self, n: int, terms: Terms) -> Statement:
         name, flip, also = self._called(n, terms)
-        nested = n in self.layout.angle and any(self._is_angle(t) for t in terms)
+        nested = n in self.layout.angle and any(x.text in self.sums for t in terms for x in t.factors
+                                                if isinstance(x, Name))  # fmt: skip
         self.name[n], self.flip[n] = name, flip
         if n in self.layout.angle:
             self.sums.add(name)
         if self.layout.hoisted(n):
             self.fixed.add(name)
         return Statement(name, absorbed(led(_signed(terms, flip))), also, nested)
-
-    def _is_angle(self, term: Term) -> bool:
-        return any(isinstance(f, Name) and f.text in self.sums for f in term.factors)
 
     def _called(self, n: int, terms: Terms) -> tuple[str, bool, tuple[str, ...]]:
         """Name of a statement, whether it stands for minus the node, and its further names.

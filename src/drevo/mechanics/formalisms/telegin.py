@@ -15,6 +15,7 @@ H_ji = w_j . (Gamma_j w_i + m_j x u_i) + v_j . (m_j u_i + w_i x m_j), u_i = v_i 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ..joints import Motion, Placement
@@ -407,16 +408,6 @@ def mass_matrix(tree: Tree, q: Vector, sequence: str = "merged", record: dict[st
     return M
 
 
-def mass_matrix_paper(tree: Tree, q: Vector) -> Matrix:
-    """M(q) by the paper's own sequence."""
-    return mass_matrix(tree, q, "paper")
-
-
-def mass_matrix_reuse(tree: Tree, q: Vector) -> Matrix:
-    """M(q) with every element of a planar tree built on others."""
-    return mass_matrix(tree, q, "reuse")
-
-
 def kinetic_energy(tree: Tree, q: Vector, v: Vector, sequence: str = "merged") -> Scalar:
     """T = 1/2 sum H_ii v_i^2 + sum H_ij v_i v_j over i < j, J."""
     half: Scalar = 0.0
@@ -431,8 +422,6 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, sequence: str = "merged") -
 
 
 SEQUENCES: dict[str, Callable[..., Any]] = {
-    "paper": mass_matrix_paper,
-    "reuse": mass_matrix_reuse,
-    "merged": mass_matrix,
+    x: partial(mass_matrix, sequence=x) for x in ("paper", "reuse", "merged")
 }
 META = {"paper": {"formalism": "telegin", "doubling": "mul"}}  # the paper writes 2x as a product

@@ -37,10 +37,6 @@ def solid(kind: str, size: tuple[float, ...], shell: bool = False) -> MassProper
     return MassProperties(amount, ORIGIN, diagonal(moments))
 
 
-def _sphere(r: float) -> tuple[float, Vec3]:
-    return _ellipsoid(r, r, r)
-
-
 def _ellipsoid(a: float, b: float, c: float) -> tuple[float, Vec3]:
     volume = 4 / 3 * pi * a * b * c
     return volume, _across(volume / 5, a, b, c)
@@ -89,10 +85,6 @@ def _capsule_shell(r: float, half: float) -> tuple[float, Vec3]:
     return area + ends, (across, across, along + ends * 2 / 3 * r * r)
 
 
-def _sphere_shell(r: float) -> tuple[float, Vec3]:
-    return _capsule_shell(r, 0.0)
-
-
 def _ellipsoid_shell(a: float, b: float, c: float) -> tuple[float, Vec3]:
     """The area by Thomsen's formula; the moments of what lies between it and one larger by THIN."""
     p = 1.6075
@@ -110,14 +102,14 @@ def _box_shell(a: float, b: float, c: float) -> tuple[float, Vec3]:
 
 
 _FULL: SolidFormulas = {
-    "sphere": _sphere,
+    "sphere": lambda r: _ellipsoid(r, r, r),
     "capsule": _capsule,
     "cylinder": _cylinder,
     "box": _box,
     "ellipsoid": _ellipsoid,
 }
 _SHELLS: SolidFormulas = {
-    "sphere": _sphere_shell,
+    "sphere": lambda r: _capsule_shell(r, 0.0),
     "capsule": _capsule_shell,
     "cylinder": _cylinder_shell,
     "box": _box_shell,

@@ -19,14 +19,14 @@ def figure_of(model: Model, meshes: MeshFiles) -> dict[str, Any]:
     most = FACES // (sum(s.kind == "mesh" for link in model.links for s in meshes.drawn(link)) or 1)
     rows, offsets = link_rows(model)
     numbers = {link.name: k for k, link in enumerate(model.links)}
-    by_child = {j.child: j for j in model.joints}
+    moving = {j.child: _joint(j) for j in model.joints if j.kind != "fixed"}
     links = [
         {
             "name": link.name,
             "row": rows[link.name],
             "offset": offsets[link.name][:3].ravel().tolist(),
             "shapes": [_shape(s, meshes, most) for s in meshes.drawn(link)],
-            "joints": [_joint(by_child[link.name])] if _moves(by_child.get(link.name)) else [],
+            "joints": [moving[link.name]] if link.name in moving else [],
             "contacts": [c.point for c in model.contacts if c.link == link.name],
             **_mass(link.inertial),
         }
@@ -72,10 +72,6 @@ def _pose(R: Mat3, p: Vec3) -> Array:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = R, p
     return T
-
-
-def _moves(joint: Joint | None) -> bool:
-    return joint is not None and joint.kind != "fixed"
 
 
 def _mass(inertial: Inertial | None) -> dict[str, Any]:
