@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections.abc import Iterator
@@ -58,6 +59,12 @@ def _a_text_is_compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "compile_text", compile_text)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _garbage_is_looked_for_less_often() -> None:
+    """Hardly any node of the graphs is garbage, and the collector walks all of them again and again."""
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

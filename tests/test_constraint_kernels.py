@@ -370,11 +370,11 @@ def test_lost_pivots(contacts: Any, turn: float) -> None:
 
 @pytest.mark.parametrize("rows", [6, 3])
 def test_efforts_and_reactions_of_a_motion(biped: Robot, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two feet, and eight corners of theirs: as on arrays, one state and batches; what violates them is refused.
+    """Two feet, and four corners of theirs: as on arrays, one state and batches; what violates them is refused.
 
     Both ways are backward stable: they differ by eps times the condition of the rows, which is some hundreds.
     """
-    points = [(0.0, 0.0, 0.0)] if rows == 6 else CORNERS
+    points = [(0.0, 0.0, 0.0)] if rows == 6 else CORNERS[::3]  # opposite ones: twelve rows of rank ten
     given: dict[str, Any] = {
         "contacts": [{"link": f"{s}_foot", "point": p, "rows": rows} for s in ("left", "right") for p in points]
     }

@@ -21,7 +21,7 @@ from drevo.mechanics.tree import build_tree
 from drevo.model.description import ContactPoint
 from drevo.simulate.bouncing import simulate_bouncing
 from drevo.simulate.contact.derivatives import step_derivatives
-from drevo.simulate.contact.exact import exact_step_derivatives
+from drevo.simulate.contact.exact import exact_robot, exact_step_derivatives
 from drevo.simulate.contact.moreau import TouchingRobot, step
 from drevo.simulate.contact.moreau_kernel import moreau_program
 
@@ -185,15 +185,29 @@ def test_friction_by_place() -> None:
 
 
 def test_a_quadruped_of_a_file_stands_on_the_spheres_of_its_feet() -> None:
-    """Go1 in URDF has 140 places; a warning says which of them touch."""
-    robot = drevo.load("go1", base="floating")
-    with pytest.warns(drevo.DrevoWarning, match="only the spheres of"):
-        f = drevo.compile(robot, "step", dt=1e-3, law="coulomb")
-    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 16)
+    """Go1 in URDF has 140 places; a warning says which of them touch. A stool with as many steps on them."""
+    model = drevo.load("go1", base="floating").model
+    with pytest.warns(drevo.DrevoWarning, match="140 places .* only the spheres of FR_foot, FL_foot, RR_foot, RL"):
+        feet = exact_robot(model, 1e-3, "plane")
+    assert (
+        len(feet.slots) == 4 and len(exact_robot(model, 1e-3, "plane", touching=["FL_foot", "trunk"]).slots) == 5
+    )
+    box = '<collision><origin xyz="0 0 {}"/><geometry><box size=".1 .1 .1"/></geometry></collision>'
+    ball = '<collision><origin xyz="{} {} -.2"/><geometry><sphere radius=".02"/></geometry></collision>'
+    shapes = [box.format(0.1 * k) for k in range(6)] + [
+        ball.format(x, y) for x in (-0.2, 0.2) for y in (-0.2, 0.2)
+    ]
+    stool = drevo.load(
+        '<robot name="stool"><link name="seat"><inertial><mass value="2"/><inertia ixx=".1" iyy=".1" izz=".1" '
+        f'ixy="0" ixz="0" iyz="0"/></inertial>{"".join(shapes)}</link></robot>', base="floating"
+    )  # fmt: skip
+    with pytest.warns(drevo.DrevoWarning, match="28 places .* only the spheres of seat"):
+        f = drevo.compile(stool, "step", dt=1e-3, law="coulomb")
+    rng = np.random.default_rng(5)
+    q, (v, tau) = np.tile(stool.neutral(), (16, 1)), rng.normal(size=(2, 16, 6))
+    q[:, 2] = 0.22 - 1e-4
     _, _, forces, residual = f(q, v, tau)
-    assert forces.shape == (16, 4, 3) and residual.max() <= 1e-9
-    one = drevo.compile(robot, "step", dt=1e-3, law="coulomb", touching=["FL_foot", "trunk"])
-    assert one(q[0], v[0], tau[0]).forces.shape == (5, 3)
+    assert forces.shape == (16, 4, 3) and residual.max() <= 1e-9 and (forces[..., 2] > 0.0).any()
 
 
 def test_a_bounce_by_events_through_simulate() -> None:
@@ -271,8 +285,11 @@ def test_derivatives_of_a_step_by_its_public_name() -> None:
 
 
 def test_several_steps_in_one_call_are_those_steps() -> None:
-    robot, m, f = standing("go2", True)
-    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 9, -2.7227)
+    robot, slots = boxes(1, 0.1)
+    m = touching_robot(robot.model, slots, MoreauStep(1e-3))
+    f, rng = compiled(m), np.random.default_rng(5)
+    q = np.tile([0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0], (9, 1))
+    v, tau = rng.normal(size=(2, 9, 6))
     three = requested(m.model, ("test",), lambda: moreau_program(m, repeat=3), lasting=False)(q, v, tau)
     worst = np.zeros(9)
     for _ in range(3):

@@ -386,16 +386,16 @@ def test_same_text_in_every_process() -> None:
 
 
 def test_a_long_sum_is_no_deep_recursion() -> None:
-    """60,000 nodes in a chain are written in seconds."""
+    """20,000 nodes in a chain are written in seconds."""
     g = Graph()
     q = [g.input("q[0]"), g.input("q[1]")]
     x: Any = q[0]
-    for k in range(30_000):
+    for k in range(10_000):
         x = x * q[k % 2] + q[(k + 1) % 2]
     port = Input("q", (2,), tuple(e.edge >> 1 for e in q))
     d = write_out_program(Program("long", g, (port,), (), (Output("y", (), (g.edge(x),)),)))
-    assert count(d.python())["mul"] == d.counts["mul"] >= 29_000
-    assert len(d.latex()) > 100_000
+    assert count(d.python())["mul"] == d.counts["mul"] >= 9_600
+    assert len(d.latex()) > 33_000
 
 
 if __name__ == "__main__" and "--update" in sys.argv:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,14 @@ def arm(title: str) -> Model:
     return Model(title, tuple(links), tuple(joints), gravity)
 
 
+def daily(every: Iterable[Any], *few: Any) -> list[Any]:
+    """For parametrize: a few by day, all of them by night."""
+    return [
+        pytest.param(*(x if isinstance(x, tuple) else (x,)), marks=[] if x in few else pytest.mark.nightly)
+        for x in every
+    ]
+
+
 def operations(program: Program) -> int:
     return OBJECTIVES["add+mul"](program)
 
@@ -167,7 +176,7 @@ def test_arms_reach_their_counts_and_equal_their_twins(title: str) -> None:
 
 
 @pytest.mark.counts
-@pytest.mark.parametrize("title", [t for t in GOLDEN if " " not in t])
+@pytest.mark.parametrize("title", daily([t for t in GOLDEN if " " not in t], "puma560", "stanford", "planar3"))
 def test_symbols_cost_what_numbers_do(title: str) -> None:
     """All lengths, masses and inertias symbolic: the same counts, and the same values."""
     model = arm(title)
@@ -186,10 +195,7 @@ def published(name: str, base: str) -> Model:
 
 
 @pytest.mark.counts
-@pytest.mark.parametrize(
-    "name,base",
-    [pytest.param(*x, marks=pytest.mark.nightly if sum(URDFS[x]) > 12_000 else []) for x in URDFS],
-)
+@pytest.mark.parametrize(("name", "base"), daily(URDFS, ("solo12.urdf", "floating")))
 def test_published_robots_reach_their_counts(name: str, base: str) -> None:
     model = published(name, base)
     arguments = states(model, 20)

@@ -41,11 +41,14 @@ def held_sets(r: Robot, b: str) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_differences(base: str) -> None:
-    """A, B and the reactions' share, in motion, against differences of the constrained dynamics."""
+    """A, B and the reactions' share, in motion, against differences of the constrained dynamics: every set on a
+    free base, those that hold links on joints of every kind."""
     r = Robot(all_kinds("fixed", 1) if base == "fixed" else robot(3, EVERY, 4, "floating", welds=0.0))
     q, v, tau = state(r.model, 3)
     n, o = r.nv, np.zeros(r.nv)
     for name, held in held_sets(r, r.link_names[-2] if base == "fixed" else "world").items():
+        if base == "fixed" and name in ("free", "dependent"):
+            continue
 
         def run(dq: Array, dv: Array, dt: Array, held: list[Any] = held) -> Array:
             got = constrained_dynamics(r, r.integrate(q, dq), v + dv, tau + dt, constraints=held, t=0.3)

@@ -25,13 +25,13 @@ from drevo.compiler.compile import make_program
 WORK = """
 import numpy as np, drevo
 from drevo.codegen.runtime import cache, image
-r, rng = drevo.load("puma560"), np.random.default_rng(0)
-q, v, a = rng.normal(size=(3, 40, 6))
-f = {"link4": np.ones((40, 6)), "link6": np.ones((40, 6))}
+r, rng = drevo.load("three-link"), np.random.default_rng(0)
+q, v, a = rng.normal(size=(3, 40, 3))
+f = {"link2": np.ones((40, 6)), "link3": np.ones((40, 6))}
 out = np.empty_like(q)
 found = [
     r.inverse_dynamics(q, v, a), r.inverse_dynamics(q[0], v[0].tolist(), a=a[0]), r.mass_matrix(q, threads=2),
-    r.inverse_dynamics(q, v, a, f_ext=f, out=out), r.inverse_dynamics(q, v, a, f_ext=f), r.pose(q, "link6"),
+    r.inverse_dynamics(q, v, a, f_ext=f, out=out), r.inverse_dynamics(q, v, a, f_ext=f), r.pose(q, "link3"),
     r.integrate(q, v),
 ]
 try:

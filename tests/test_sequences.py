@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOMS = ("quantities", "descriptions", "constraints", "motions", "controllers", "documents", "wing")
-DAILY, NIGHTLY = 30, 1000  # sequences
+DAILY, NIGHTLY = 20, 1000  # sequences
 
 
 def digests(first: int, last: int, length: int, *rooms: str) -> dict[str, dict[str, list[int]]]:

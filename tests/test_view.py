@@ -512,14 +512,14 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, tmp_path: Pat
 @pytest.mark.needs("viser", "playwright", "chromium")
 def test_the_window_in_a_browser(browser: Any, tmp_path: Path) -> None:
     """A slider is moved and the numbers follow; a motion is played; a picture is taken."""
-    robot = panda()
+    robot = drevo.load("three-link")  # no meshes: a picture without a graphics processor takes a while
     window = robot.view()
     try:
-        page, said = browser.new_page(viewport={"width": 1300, "height": 900}), []
+        page, said = browser.new_page(viewport={"width": 1000, "height": 900}), []
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(window.address)
-        page.get_by_text("panda_joint2", exact=True).wait_for()
+        page.get_by_text(robot.joint_names[1], exact=True).wait_for()
         before = window.q
         box = page.locator("input[type=text], input[inputmode]").nth(1)
         box.fill("0.4")
@@ -534,10 +534,9 @@ def test_the_window_in_a_browser(browser: Any, tmp_path: Path) -> None:
         page.get_by_text("Motion", exact=True).click()
         page.get_by_role("button", name="Let go").click()
         page.get_by_text("energies, J").wait_for()
-        image = window.picture(tmp_path / "panda.png", 400, 300)
-        assert (
-            image.shape == (300, 400, 3) and image.std() > 5.0 and (tmp_path / "panda.png").stat().st_size > 5000
-        )
+        image = window.picture(tmp_path / "arm.png", 400, 300)
+        assert image.shape == (300, 400, 3) and image.std() > 5.0
+        assert (tmp_path / "arm.png").stat().st_size > 5000
         assert said == []
     finally:
         window.close()

@@ -72,7 +72,7 @@ class Folder(NamedTuple):
             seen = os.fstat(file.fileno())
             if not stat.S_ISREG(seen.st_mode) or not (_WINDOWS or _mine(seen, 0o022)):
                 raise PermissionError(f"{name} is not this user's own")
-            return file.read(LARGEST + 1)
+            return file.read(min(seen.st_size, LARGEST) + 1)  # room for what there is
 
     def remove(self, name: str) -> None:
         with suppress(OSError):  # another process may have taken it
