@@ -4,7 +4,8 @@ The robots are gymnasium's MuJoCo v5 tasks, from the files of that package (`pip
 out of random motions, controls are random and held over a window. MuJoCo has the options of the file: its stock
 solver, which stops at 1e-8. The least of several short windows counts. Steps and their Jacobians of an arm of
 seven joints on one contact, of Go1 on four feet and of Talos on eight points, from example-robot-data, stand
-beside the forward dynamics of the same robot in the same windows. Writes contact.md and contact.json here.
+beside the forward dynamics of the same robot in the same windows, and so do steps of Talos that holds itself on
+bent legs after a push. Writes contact.md and contact.json here, and the tables into docs/contact.md.
 
     python benchmarks/contact.py
 """
@@ -26,6 +27,7 @@ import gymnasium
 import mujoco
 import numpy as np
 from mujoco import rollout
+from report import insert
 
 import drevo
 from drevo.mechanics.algorithms.kinematics import WORLD, body_poses
@@ -126,41 +128,99 @@ def on_points(name: str, links: dict[str, list[tuple[float, float, float]]], bas
     return Robot(replace(model, joints=tuple(map(plain, model.joints)), geoms=geoms, initial=(), **none))
 
 
-def derivatives(name: str, law: str) -> dict[str, float]:
-    """us of forward dynamics, of a step and of its Jacobian, of states that touch."""
-    robot, rng = on_points(name, *POINTS[name]), np.random.default_rng(0)
-    q, tree = robot.integrate(robot.neutral(), rng.normal(0.0, 0.1, (FEW, robot.nv))), build_tree(robot.model)
+def scattered(robot: Robot) -> tuple[Array, ...]:
+    """States at random whose lowest point is 1 mm deep, and efforts."""
+    rng = np.random.default_rng(0)
+    q = robot.integrate(robot.neutral(), rng.normal(0.0, 0.1, (FEW, robot.nv)))
     if robot.nq == robot.nv:
         q[:, 1] += 2.4  # the hand below what the arm stands on
-    for row in q if robot.nq > robot.nv else ():
+    else:
+        lower(robot, q, 1e-3)
+    return q, *rng.normal(0.0, 0.3, (2, FEW, robot.nv))
+
+
+def lower(robot: Robot, q: Array, depth: float) -> None:
+    tree, found = build_tree(robot.model), contact_candidates(robot.model, "plane")
+    for row in q:
         poses = dict(enumerate(body_poses(tree, list(row)))) | {-1: WORLD}
-        row[2] -= min(float(x.touch(poses).dist) for x in contact_candidates(robot.model, "plane")) + 1e-3
-    given, how = (q, *rng.normal(0.0, 0.3, (2, FEW, robot.nv))), {"dt": 1e-3, "law": law, "friction": 0.7}
+        row[2] -= min(float(x.touch(poses).dist) for x in found) + depth
+
+
+def standing(robot: Robot) -> tuple[Array, ...]:
+    """States of Talos on both feet, 60 ms and less after pushes, and the efforts by which it holds itself."""
+    rng, nv = np.random.default_rng(1), robot.nv
+    home, at = robot.neutral(), {joint.name: sq.start for joint, sq, _ in robot.model.slices()}
+    for side in ("left", "right"):
+        for joint, angle in ((3, -0.4), (4, 0.8), (5, -0.4)):
+            home[at[f"leg_{side}_{joint}_joint"]] = angle
+    q = home[None].repeat(FEW // 2, 0)
+    lower(robot, q, 0.0)
+    home, v, kept = q.copy(), rng.normal(0.0, 0.1, (len(q), nv)) * np.where(np.arange(nv) < 6, 0.2, 1.0), []
+    step = drevo.compile(robot, "step", dt=1e-3, law="coulomb", friction=0.7)
+    for k in range(60):
+        wanted = -64.0 * robot.difference(home, q) - 16.0 * v
+        tau = robot.inverse_dynamics(q, v, wanted)
+        J = np.concatenate([robot.jacobian(q, link=link) for link in POINTS["talos_reduced"][0]], axis=1)
+        push = np.linalg.pinv(J[..., :6].swapaxes(1, 2)) @ tau[:, :6, None]
+        tau -= (J.swapaxes(1, 2) @ push)[..., 0]
+        if k in (29, 59):
+            kept.append((q, v, tau))
+        q, v, *_ = step(q, v, tau)
+    q, v, tau = (np.concatenate(x) for x in zip(*kept))
+    q[:, 2] -= 1e-4  # as deep as both laws leave it
+    return q, v, tau
+
+
+def rates(name: str, law: str, given: tuple[Array, ...], derivative: bool = True) -> dict[str, float]:
+    """us of forward dynamics, of a step and of its Jacobian, of states that touch."""
+    robot, how = on_points(name, *POINTS[name]), {"dt": 1e-3, "law": law, "friction": 0.7}
     calls = {
         "forward dynamics": drevo.compile(robot, "forward_dynamics"),
         "step": drevo.compile(robot, "step", **how),
     }
-    calls["jacobian"] = drevo.compile(robot, "step", product="jacobian", **how)
+    if derivative:
+        calls["jacobian"] = drevo.compile(robot, "step", product="jacobian", **how)
     out, least = {k: f(*given) for k, f in calls.items()}, dict.fromkeys(calls, np.inf)
-    for _ in range(WINDOWS):
+    for _ in range(8 * WINDOWS):
         for k, f in calls.items():
+            f(*given, out=out[k])  # what ran before has left other things in the caches
             least[k] = min(least[k], seconds(partial(f, *given, out=out[k])) / FEW * 1e6)
-    return least
+    return least | {"times": least["step"] / least["forward dynamics"]}
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    found = {name: measure(name) for name in TASKS}
-    rates = {f"{name}, {law}": derivatives(name, law) for name in POINTS for law in ("soft", "coulomb")}
+def tables(found: dict[str, dict[str, float]], touched: dict[str, dict[str, float]]) -> str:
     rows = ["| task | Drevo, us a step | MuJoCo | times | aim |", "|---|---|---|---|---|"]
     for name, x in found.items():
         rows.append(f"| {name} | {x['drevo']:.2f} | {x['mujoco']:.1f} | {x['times']:.0f} | {TASKS[name]} |")
     heads = ("forward dynamics", "step", "jacobian")
-    rows += ["", f"| us a state, batches of {FEW} | {' | '.join(heads)} |", "|---|---|---|---|"]
-    rows += [f"| {name} | {' | '.join(f'{x[k]:.2f}' for k in heads)} |" for name, x in rates.items()]
-    text = "\n".join([f"MuJoCo {mujoco.__version__}, one core, batches of {BATCH}.", "", *rows, ""])
-    (HERE / "contact.md").write_text(text, encoding="utf-8")
-    (HERE / "contact.json").write_text(json.dumps(found | rates, indent=1) + "\n", encoding="utf-8")
+    rows += ["", f"| us a state, batches of {FEW} | {' | '.join(heads)} | a step in forward dynamics |"]
+    rows.append("|---|---|---|---|---|")
+    for name, x in touched.items():
+        cells = [f"{x[k]:.2f}" if k in x else "" for k in heads]
+        rows.append(f"| {name} | {' | '.join(cells)} | {x['times']:.1f} |")
+    return "\n".join([f"MuJoCo {mujoco.__version__}, one core of {processor()}, batches of {BATCH}.", "", *rows])
+
+
+def processor() -> str:
+    lines = (
+        Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if os.path.exists("/proc/cpuinfo") else []
+    )
+    return next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "this machine")
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    touched, laws = {}, ("soft", "coulomb")
+    for name in POINTS:
+        given = scattered(on_points(name, *POINTS[name]))
+        touched |= {f"{name}, {law}": rates(name, law, given) for law in laws}
+    given = standing(on_points(name, *POINTS[name]))
+    touched |= {f"{name} stands, {law}": rates(name, law, given, derivative=False) for law in laws}
+    found = {name: measure(name) for name in TASKS}
+    text = tables(found, touched)
+    (HERE / "contact.md").write_text(text + "\n", encoding="utf-8")
+    (HERE / "contact.json").write_text(json.dumps(found | touched, indent=1) + "\n", encoding="utf-8")
+    insert(HERE.parent / "docs/contact.md", "steps", text)
     print(text)
 
 
