@@ -333,6 +333,17 @@ def test_kernels_stay_within_their_budgets(name: str, quantity: str) -> None:
         assert found.spilled <= ROOM * most.spilled and found.code <= ROOM * most.code, dtype
 
 
+@pytest.mark.parametrize(
+    "quantity", [pytest.param(q, marks=() if q == "gravity" else LONG) for q in BUDGETS.get("panda", ())]
+)
+def test_nvrtc_compiles_the_readable_text(quantity: str) -> None:
+    """In both types, for a Hopper, without a GPU; it may not need more registers than there are."""
+    needed.require("cuda")
+    program = gpu_budgets.program(gpu_budgets.loaded("panda"), quantity)
+    for dtype in gpu_budgets.DTYPES:
+        assert gpu_budgets.text_cost(program, dtype).registers <= 255
+
+
 STATES = 2000
 TEXTS = [("panda", "inverse_dynamics", ()), ("panda", "mass_matrix", ()), ("panda", "forward_dynamics", LONG)]
 TEXTS += [(r, q, LONG) for r in ("go2", "g1", "talos") for q in ("inverse_dynamics", "mass_matrix")]

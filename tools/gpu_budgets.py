@@ -1,9 +1,11 @@
 """Registers, spills and code of every quantity as a kernel of a Hopper (sm_90): tests/data/gpu-budgets.json.
 
     python tools/gpu_budgets.py [ROBOT ...]
+    python tools/gpu_budgets.py --texts [ROBOT ...]
 
 Needs ptxas on the path, or pip install nvidia-cuda-nvcc-cu12, and example-robot-data; no GPU. Rows that are there
-stay: delete what is to be made again.
+stay: delete what is to be made again. With --texts the kernels are printed beside the readable CUDA texts of the
+same quantities, compiled by NVRTC (pip install cuda-bindings nvidia-cuda-nvrtc-cu12), and no table is written.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from importlib.metadata import distribution
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +28,7 @@ import drevo
 from drevo.codegen.runtime.build import Spec
 from drevo.codegen.runtime.cuda import level_of, ptx_of
 from drevo.compiler.compile import make_program, recipe_of
+from drevo.compiler.derivation import write_out_program
 from drevo.errors import DrevoError
 from drevo.model.quantities import CATALOGUE
 
@@ -67,10 +71,10 @@ def loaded(robot: str, folder: str | None = None) -> drevo.Robot:
 
 
 def program(robot: drevo.Robot, name: str) -> Any:
-    quantity, *product = name.split()
+    quantity, *products = name.split()
     takes = CATALOGUE[quantity].options
     options = {"link": robot.moving_links[-1]} if "link" in takes else {}
-    recipe = recipe_of(robot.model, quantity, (), "auto", (), False, product, options)
+    recipe = recipe_of(robot.model, quantity, (), "auto", (), False, products, options)
     return make_program(robot.model, **recipe)
 
 
@@ -83,9 +87,39 @@ def cost(made: Any, dtype: str, ptxas: str) -> Cost:
         words = [ptxas, "-v", f"-O{level_of(manifest, dtype)}", f"-arch={ARCHITECTURE}"]
         words += [str(source), "-o", str(binary)]
         told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stderr
-        code = sum(size for name, size in _sections(binary.read_bytes()) if name.startswith(".text."))
-    registers, spilled = re.search(r"Used (\d+) registers", told), re.search(r"(\d+) bytes spill stores", told)
-    assert registers and spilled, told
+        return _told(told, binary.read_bytes())
+
+
+def text_cost(made: Any, dtype: str) -> Cost:
+    """The same of a program's readable text, compiled by NVRTC."""
+    from cuda.bindings import nvrtc
+
+    def called(what: str, *given: Any) -> Any:
+        failed, *found = getattr(nvrtc, what)(*given)
+        if failed.value:
+            raise RuntimeError(f"{what}: {failed.name}\n{log() if what == 'nvrtcCompileProgram' else ''}")
+        return found[0] if found else None
+
+    def log() -> str:
+        room = b" " * called("nvrtcGetProgramLogSize", source)
+        called("nvrtcGetProgramLog", source, room)
+        return room.decode()
+
+    text = write_out_program(made).cuda(dtype)
+    kernels = text.split('extern "C" __global__')
+    source = called("nvrtcCreateProgram", 'extern "C" __global__'.join(kernels[::2]).encode(), b"k.cu", 0, [], [])
+    options = [f"--gpu-architecture={ARCHITECTURE}".encode(), b"--ptxas-options=-v"]
+    called("nvrtcCompileProgram", source, len(options), options)
+    binary = b" " * called("nvrtcGetCUBINSize", source)
+    called("nvrtcGetCUBIN", source, binary)
+    return _told(log(), binary)
+
+
+def _told(log: str, binary: bytes) -> Cost:
+    """What the assembler said of one kernel, and its code."""
+    registers, spilled = re.search(r"Used (\d+) registers", log), re.search(r"(\d+) bytes spill stores", log)
+    assert registers and spilled, log
+    code = sum(size for name, size in _sections(binary) if name.startswith(".text."))
     return Cost(int(registers[1]), int(spilled[1]), code)
 
 
@@ -107,6 +141,9 @@ def main(robots: list[str]) -> None:
     ptxas = assembler()
     if ptxas is None:
         sys.exit("ptxas is not there: pip install nvidia-cuda-nvcc-cu12")
+    if robots[:1] == ["--texts"]:
+        beside_texts(robots[1:] or ["panda"], ptxas)
+        return
     table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
     for name in robots or ROBOTS:
         robot, rows = loaded(name), table.setdefault(name, {})
@@ -123,6 +160,17 @@ def main(robots: list[str]) -> None:
             rows[quantity] = row
             print(name, quantity, row, flush=True)
             TABLE.write_text(_text(table))
+
+
+def beside_texts(robots: list[str], ptxas: str) -> None:
+    """Registers, spills and bytes of code: of the kernel, of the text."""
+    for name, quantity in product(robots, (*CATALOGUE, VJP)):
+        try:
+            made = program(loaded(name), quantity)
+            for dtype in DTYPES:
+                print(name, quantity, dtype, *cost(made, dtype, ptxas), "|", *text_cost(made, dtype), flush=True)
+        except DrevoError as error:
+            print(name, quantity, refused(error))
 
 
 def _text(table: dict[str, Any]) -> str:
