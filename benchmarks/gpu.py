@@ -4,7 +4,8 @@
 
 Needs a GPU and its driver. The folder is that of the package example-robot-data, for machines without it. Every
 launch is of fresh inputs, far more than the caches hold; events on the stream take the time; the floor is what a
-copy of as many bytes takes there.
+copy of as many bytes takes there. Then small batches, of which a thread a sample fills but a part of a GPU, and
+beside them the kernels that take a robot limb by limb.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ import gpu_budgets
 
 ROWS = [(r, q) for r in gpu_budgets.ROBOTS for q in ("inverse_dynamics", "mass_matrix", "forward_dynamics")]
 ROWS += [("panda", gpu_budgets.VJP), ("g1", gpu_budgets.VJP)]
+LIMBED = [
+    (r, q) for r in ("go2", "g1", "talos") for q in ("inverse_dynamics", "forward_dynamics", gpu_budgets.VJP)
+]
+ROWS += [(r, q + gpu_budgets.BY_LIMBS) for r, q in LIMBED]
+SMALL = (1024, 4096, 16384)  # samples
+RESULTS = Path(__file__).parent / "gpu.md"
 # evaluations a second that the project set itself before any was measured
 GOALS = {
     ("panda", "inverse_dynamics", "float32"): 15e9, ("panda", "inverse_dynamics", "float64"): 5e9,
@@ -73,14 +80,19 @@ def worst(robot: drevo.Robot, f: Any, same: drevo.Function) -> float:
     )
 
 
-def row(name: str, quantity: str, dtype: str, folder: str | None, size: float = BYTES) -> str:
-    """One line of the table."""
-    robot, (wanted, *product) = gpu_budgets.loaded(name, folder), quantity.split()
+def row(name: str, quantity: str, dtype: str, folder: str | None, size: float = BYTES, count: int = 0) -> str:
+    """One line of the table, of a batch of `count` samples, else of `size` bytes."""
+    robot, (wanted, *product) = (
+        gpu_budgets.loaded(name, folder),
+        quantity.removesuffix(gpu_budgets.BY_LIMBS).split(),
+    )
     given: dict[str, Any] = {"product": product, "layout": "batch_last"}
     f: Any = drevo.compile(robot, wanted, target="cuda", dtype=dtype, **given)
+    if quantity.endswith(gpu_budgets.BY_LIMBS):
+        f = f.by_limbs()
     off = worst(robot, f, drevo.compile(robot, wanted, check=False, **given))
     each = f.dtype.itemsize * sum(prod(s) for _, s in (*f.inputs, *f.outputs))
-    count = max(128, int(size / each) // 128 * 128)
+    count = count or max(128, int(size / each) // 128 * 128)
     sets = cycle([[to_device(a, dtype) for a in inputs(robot, f, count, k)] for k in range(SETS)])
     outs = [DeviceArray((prod(s), count), dtype) for _, s in f.outputs]
     out: Any = outs[0] if len(outs) == 1 else outs
@@ -103,7 +115,7 @@ def copied(total: int) -> float:
     return milliseconds(lambda: d.call("cuMemcpyDtoDAsync_v2", b.address, a.address, size, LEGACY))
 
 
-def main(folder: str | None = None) -> None:
+def main(folder: str | None = None, size: float = BYTES) -> None:
     d = driver()
     about = f"{d.title(0)}, sm {d.capability(0)}, CUDA {d.version / 1000:g}, {platform.machine()}, {date.today()}"
     lines = [
@@ -111,11 +123,13 @@ def main(folder: str | None = None) -> None:
         "| robot | quantity | dtype | batch | registers | spilled B | worst difference | ns a sample | floor ns "
         "| G/s | goal G/s |", "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
-    for name, quantity in ROWS:
-        for dtype in gpu_budgets.DTYPES:
-            lines.append(row(name, quantity, dtype, folder))
-            print(lines[-1], flush=True)
-            (Path(__file__).parent / "gpu.md").write_text("\n".join([*lines, ""]))
+    asked = [(*x, dtype, folder, size, 0) for x in ROWS for dtype in gpu_budgets.DTYPES]
+    both = [(r, q + how) for r, q in LIMBED for how in ("", gpu_budgets.BY_LIMBS)]
+    asked += [(*x, "float32", folder, size, count) for x in both for count in SMALL]
+    for given in asked:
+        lines.append(row(*given))
+        print(lines[-1], flush=True)
+        RESULTS.write_text("\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":

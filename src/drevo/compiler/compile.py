@@ -84,9 +84,7 @@ def compile(
     hook = None if external or product or robot is model or not loadable else _Forces(robot, recipe, spec)
     asked, program = (*sorted(recipe.items()),), partial(make_program, model, **recipe)
     if target == "cuda":
-        from ..codegen.runtime.cuda import obtain_cuda
-
-        function: Any = obtain_cuda(request(model, *asked), program, spec, cache)
+        function: Any = _on_gpu(model, asked, program, spec, cache)
     else:
         function = _rolled(model, recipe, spec, hook, cache)
         function = function or requested(model, asked, program, spec=spec, lasting=cache, extra=hook)
@@ -94,6 +92,13 @@ def compile(
     made["target"] = target
     function.recipe = partial(compile, model, **_again(recipe), **made)
     return function  # type: ignore[no-any-return]  # one on a GPU is called alike, and is no Function
+
+
+def _on_gpu(model: Model, asked: Sequence[object], program: Any, spec: Spec, cache: bool) -> Any:
+    from ..codegen.runtime.cuda import obtain_cuda
+    from .limbs import warps_of
+
+    return obtain_cuda(request(model, *asked), program, spec, cache, partial(warps_of, model))
 
 
 PLAIN = ("float64", "cpu", "rows", False, "auto", (), False)  # what a step is compiled with

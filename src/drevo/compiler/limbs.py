@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..codegen.emit.llvm_limbs import LimbValues
+from ..codegen.emit.llvm_warps import LimbCut
 from ..codegen.emit.split import ONE_FUNCTION
 from ..codegen.graph.node import Expr
 from ..codegen.graph.ops import CONST, OPS
 from ..codegen.graph.program import Input, Program
 from ..mechanics.algorithms.inertia_matrix import Factors, elimination_order
 from ..mechanics.formalisms import khalil_derivatives
-from ..mechanics.limbs import LimbNumbers, Limbs, alike_limbs, joined, joined_limbs
+from ..mechanics.limbs import LimbNumbers, Limbs, alike_limbs, joined, joined_limbs, limbs_apart
 from ..mechanics.scalar import Matrix, Scalar, Vector, is_zero
-from ..mechanics.tree import LinkFrame, Tree
+from ..mechanics.tree import LinkFrame, Tree, build_tree
 from ..model.description import Model
 from .formalisms import derived_tree
 from .solved import InverseTail
@@ -44,6 +45,19 @@ def limbs_program(model: Model, quantity: str) -> Program | None:
     for name, A in results.items():
         state.output(name, state.matrix(A), (model.nv, model.nv))
     return state.program(_inverse_tail(state, f) if forward else None)
+
+
+def warps_of(model: Model) -> list[LimbCut]:
+    """Ways to cut a robot into limbs, alike or not, for kernels of a GPU; none where joints are formulas."""
+    tree = build_tree(model)
+    found = []
+    for cut in () if tree.formulas else limbs_apart(tree):
+        q, v = [-1] * tree.nq, [-1] * tree.nv
+        for k, b in ((k, tree.bodies[i]) for k, run in enumerate(cut) for i in run):
+            q[b.q : b.q + b.nq] = [k] * b.nq
+            v[b.v : b.v + b.nv] = [k] * b.nv
+        found.append(LimbCut(tuple(q), tuple(v), len(cut)))
+    return found
 
 
 def _inverse_tail(state: LimbState, f: Factors) -> InverseTail:

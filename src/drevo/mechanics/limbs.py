@@ -6,7 +6,7 @@ them it does for each, on other numbers; where they meet, sums are formed (`hand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from .scalar import Scalar
@@ -30,6 +30,24 @@ def alike_limbs(tree: Tree) -> Limbs:
             groups.setdefault((b.parent, *(_form(tree, k, i) for k in run)), []).append(run)
     found = [tuple(runs) for runs in groups.values() if 1 < len(runs) <= MOST]
     return max(found, key=lambda runs: sum(map(len, runs[1:])), default=())
+
+
+def limbs_apart(tree: Tree) -> Iterator[Limbs]:
+    """Ways to cut a tree into a trunk and limbs that hang on it, from few to many: each time the largest limb that
+    has a fork is opened there."""
+    ends, children = subtree_ends(tree.parents), dict[int, list[int]]()
+    for i, b in enumerate(tree.bodies):
+        children.setdefault(b.parent, []).append(i)
+    limbs, left = list[range](), [-1]
+    while left:
+        at = max(left, key=lambda i: ends[i] - i if i >= 0 else len(tree))
+        left.remove(at)
+        while len(below := children.get(at, [])) == 1:
+            (at,) = below
+        if below:
+            limbs = [x for x in limbs if at not in x] + [range(i, ends[i]) for i in below]
+            left += below
+            yield tuple(limbs)
 
 
 def _form(tree: Tree, k: int, i: int) -> tuple[object, ...]:

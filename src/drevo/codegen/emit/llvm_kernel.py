@@ -102,6 +102,10 @@ class FunctionBody:
     def write(self, run: Sequence[Step]) -> None:
         if self.index == 0:
             self.first()
+        self.go_on(run)
+
+    def go_on(self, run: Sequence[Step]) -> None:
+        """Steps after those that are written."""
         turns = [s for s in run if s[0] == TURN]
         for k in range(0, len(turns), TURNS):
             self.turns(turns[k : k + TURNS])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...errors import EmitError, InputError
+from ..emit.llvm_warps import LANES, LimbCut, best_shares
 from .arguments import bind, lead_of
 from .build import DTYPES, FunctionFace, Manifest, Spec, lowered_as, manifest_as, parse_manifest
 from .device_arrays import DeviceArray, View, device_view
@@ -21,10 +25,11 @@ if TYPE_CHECKING:
 THREADS = 128  # of a block
 REGISTERS = 255  # of a thread, of 32 bits
 NAME = "kernel"
+MOST = 0.6  # of the steps, one after the other, where limbs lie side by side: else they are not worth their warps
 
 
-def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
-    """The kernel as text for the driver; no driver is needed for that."""
+def ptx_of(program: Program, spec: Spec, ways: Iterable[LimbCut] = ()) -> tuple[Manifest, bytes]:
+    """The kernel as text for the driver; no driver is needed for that. ways: see `CudaFunction.by_limbs`."""
     from .targets import LONGEST, MACHINES, compiled_for
 
     if program.tail is not None or program.stages is not None:
@@ -36,9 +41,14 @@ def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
             f"{program.name} has {len(low.steps)} steps, more than the {LONGEST} of one kernel; take a product "
             "with derivatives (product='vjp') or the quantities that it is made of"
         )
-    rows = spec.layout == "rows"
-    made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, NAME, rows=rows)
-    return manifest_as(program, low, 0, 0, 1), made.data
+    rows, size = spec.layout == "rows", np.dtype(spec.dtype).itemsize
+    shares = best_shares(low, ways, size, MOST) if ways else None
+    if ways and shares is None:
+        raise EmitError(
+            f"{program.name} is not computed limb by limb: the limbs, if there are any, share too much of the work"
+        )
+    made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, NAME, rows=rows, shares=shares)
+    return manifest_as(program, low, 0, 0, len(shares.warps) if shares else 1), made.data
 
 
 def level_of(m: Manifest, dtype: str) -> int:
@@ -48,21 +58,37 @@ def level_of(m: Manifest, dtype: str) -> int:
     return 3 if registers <= REGISTERS else 1
 
 
-def obtain_cuda(request: str, make: Callable[[], Program], spec: Spec, cache: bool = True) -> CudaFunction:
+def obtain_cuda(
+    request: str,
+    make: Callable[[], Program],
+    spec: Spec,
+    cache: bool = True,
+    ways: Callable[[], Sequence[LimbCut]] = tuple,
+) -> CudaFunction:
     """The function of a program on the GPUs of this machine; EmitError where there is none.
 
-    request: see `function.obtain`. The text is in the cache, and so is the machine code for every kind of device
-    and driver.
+    request: see `function.obtain`. ways: to cut the robot into limbs. The text is in the cache, and so is the
+    machine code for every kind of device and driver.
     """
     driver()  # before anything is traced
-    name = key(f"cuda\n{request}", spec)
 
-    def text() -> bytes:
-        manifest, ptx = ptx_of(make(), spec)
-        return manifest.text().encode() + b"\n" + ptx
+    def made(how: str, ways: Sequence[LimbCut] = ()) -> CudaFunction:
+        def text() -> bytes:
+            manifest, ptx = ptx_of(make(), spec, ways)
+            return manifest.text().encode() + b"\n" + ptx
 
-    manifest, ptx = persisted(name, cache, text).split(b"\n", 1)
-    return CudaFunction(parse_manifest(manifest.decode()), spec, ptx, name if cache else "")
+        name = key(f"{how}\n{request}", spec)
+        manifest, ptx = persisted(name, cache, text).split(b"\n", 1)
+        return CudaFunction(parse_manifest(manifest.decode()), spec, ptx, name if cache else "")
+
+    found = made("cuda")
+    found.limbs = lambda: made("cuda limbs", ways() or (LimbCut((), (), 0),))
+    return found
+
+
+def _by_limbs(recipe: Callable[[], CudaFunction]) -> CudaFunction:
+    """What a pickle makes again."""
+    return recipe().by_limbs()
 
 
 class CudaFunction(FunctionFace):
@@ -77,12 +103,25 @@ class CudaFunction(FunctionFace):
 
     def __init__(self, manifest: Manifest, spec: Spec, ptx: bytes, name: str) -> None:
         super().__init__(manifest, spec)
-        self.ptx, self._key = ptx, name
+        self.ptx, self._key, self.warps = ptx, name, manifest.lanes  # threads of a sample
         self._kernels: dict[int, DeviceKernel] = {}
+        self.limbs: Callable[[], CudaFunction] | None = None  # how `by_limbs` is made
         self.kernel(0)
 
     def __repr__(self) -> str:
         return f"<CudaFunction {self._signature}>"
+
+    def by_limbs(self) -> CudaFunction:
+        """The same by as many threads a sample as the robot has limbs, each in a warp of its own.
+
+        For batches of some thousand samples of robots with legs and arms, which a thread a sample spreads over a
+        part of a GPU only; its kernels also spill less. Raises EmitError where limbs share too much of the work.
+        """
+        if self.limbs is None or self.recipe is None:
+            raise EmitError(f"{self.name} is computed limb by limb already")
+        made = self.limbs()
+        made.recipe = partial(_by_limbs, self.recipe)
+        return made
 
     def kernel(self, device: int) -> DeviceKernel:
         """The kernel on a device, with its registers and what it spills; loaded at the first call there."""
@@ -115,7 +154,8 @@ class CudaFunction(FunctionFace):
         kernel, d = self.kernel(device), driver()
         if samples:
             with d.on(device):
-                d.launch(kernel, -(-samples // THREADS), THREADS, stream or LEGACY, [*addresses, samples])
+                many, threads = (LANES, LANES * self.warps) if self.warps > 1 else (THREADS, THREADS)
+                d.launch(kernel, -(-samples // many), threads, stream or LEGACY, [*addresses, samples])
 
     def _view(self, name: str, x: Any, stream: int) -> View:
         found = device_view(f"{self.name}: {name}", x, stream)
