@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .ir import I8, Value
+from .llvm_math import Lanes
 from .llvm_stages import StageCalls
 
 STRAIGHT = 16  # terms of a sum that are written out
@@ -24,6 +25,16 @@ class Tile(NamedTuple):
     row: int
     column: int = 1
 
+    def place(self, l: Lanes, row: Value | int, column: Value | int) -> Value:
+        """The address of an entry."""
+        f = self.base.f
+        at = f.value(row) * (self.row * l.bytes) + f.value(column) * (self.column * l.bytes)
+        return self.base.at(at, I8)
+
+    def part(self, l: Lanes, row: int, column: int) -> Tile:
+        """From that entry on."""
+        return self._replace(base=self.base.at((row * self.row + column * self.column) * l.bytes, I8))
+
 
 class Summand(NamedTuple):
     """A product to be added up; runs: columns of `left` and rows of `right` that meet, and how many each."""
@@ -37,13 +48,19 @@ def write_product(
     c: StageCalls, out: Tile, rows: int, columns: int, terms: Sequence[Summand], start: Tile | None = None
 ) -> None:
     """out = start + sum of the terms, which are other memory; what is not finite goes to the status."""
-    f = c.f
     most = SIDES.get(c.l.bytes, NARROW)
-    height, width = (-(-n // -(-n // m)) for n, m in zip((rows, columns), most))
-    with f.loop(rows, step=height, some=True) as i, f.loop(columns, step=width, some=True) as j:
-        _Block(c, f.smaller(i.i, rows - height), f.smaller(j.i, columns - width), height, width).write(
-            out, terms, start
-        )
+    for top, end, height in block_sizes(rows, most[0]):
+        with c.f.loop(end, start=top, step=height, some=True) as i:
+            for left, stop, width in block_sizes(columns, most[1]):
+                with c.f.loop(stop, start=left, step=width, some=True) as j:
+                    _Block(c, i.i, j.i, height, width).write(out, terms, start)
+
+
+def block_sizes(n: int, most: int) -> list[tuple[int, int, int]]:
+    """From where to where blocks of which size: whole ones of about the same, then what is left."""
+    size = -(-n // -(-n // most))
+    whole = n - n % size
+    return [(0, whole, size), *([(whole, n, n - whole)] if whole < n else [])]
 
 
 class _Block:
@@ -54,11 +71,6 @@ class _Block:
         self.row, self.column, self.size = row, column, (height, width)
         self.every = [(i, j) for i in range(height) for j in range(width)]
 
-    def place(self, x: Tile, row: Value | int, column: Value | int) -> Value:
-        """The address of an entry."""
-        at = self.f.value(row) * (x.row * self.l.bytes) + self.f.value(column) * (x.column * self.l.bytes)
-        return x.base.at(at, I8)
-
     def near(self, x: Tile, here: Value, i: int, j: int) -> Value:
         """The address of one some rows and columns on."""
         return here.at((i * x.row + j * x.column) * self.l.bytes, I8)
@@ -67,14 +79,14 @@ class _Block:
         l = self.l
         sums = [self.f.zero(l.type) for _ in self.every]
         if start is not None:
-            here = self.place(start, self.row, self.column)
+            here = start.place(l, self.row, self.column)
             sums = [self.near(start, here, i, j).load(l.type, l.bytes) for i, j in self.every]
         for term in terms:
             for first, second, count in term.runs:
-                left = self.place(term.left, self.row, first)
-                right = self.place(term.right, second, self.column)
+                left = term.left.place(l, self.row, first)
+                right = term.right.place(l, second, self.column)
                 sums = self.run(term, left, right, count, sums)
-        here, status = self.place(out, self.row, self.column), self.f.arguments["status"]
+        here, status = out.place(l, self.row, self.column), self.f.arguments["status"]
         tests = status.load(l.type, l.bytes)
         for (i, j), x in zip(self.every, sums):
             self.near(out, here, i, j).store(x, l.bytes)

@@ -21,14 +21,16 @@ from ...compiler.tracer import nodes_of, unknowns
 from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows
 from ...mechanics.algorithms.kinematics import WORLD, body_poses
 from ...mechanics.algorithms.passive import passive_slopes
-from ...mechanics.formalisms.khalil_derivatives import Derivatives, Inverse, body_sweep, columnwise, empty
+from ...mechanics.formalisms.khalil_derivatives import Derivatives, body_sweep, columnwise, empty
 from ...mechanics.joints import Force
 from ...mechanics.scalar import Matrix, Scalar, Vector, dot
 from ...mechanics.spatial import ZERO, Vec, skew
 from ...mechanics.tree import Tree
+from .inverse import InverseBlocks
 from .newton import symmetric_of
 from .packing import of
 from .response import ResponseRows
+from .runs import stretches
 from .stages import HERE, Evaluation, StageTracer, carried_rates, free_joints
 from .touched import (
     Chain,
@@ -86,9 +88,11 @@ class StepColumns:
         self._poles(a[0])
         for k in range(len(e.contacts)):
             self._slot(k)
-        if self.damped:
-            e.sizes |= dict.fromkeys(("held", "share"), e.nv**2)
+        e.sizes |= dict.fromkeys(("held", "taken"), e.nv**2 if self.damped else 1)
+        self.inverses = [InverseBlocks(x, e.sizes, e.nv) for x in ("H", "D")[: 1 + self.damped]]
         self.add("response", self._response)
+        if self.damped:
+            self.add("dampers", self._dampers)
         self._columns(*a)
         self.add("turns", self._turns)
 
@@ -176,43 +180,39 @@ class StepColumns:
     # -- the solve ------------------------------------------------------------------------------------------
 
     def _response(self, s: StageTracer) -> None:
-        """h H^-1; with dampers h (M + h B)^-1 too, the share of M in M + h B, and c, how rates change over h."""
+        """What h H^-1 is made of, with dampers h (M + h B)^-1 too; and c, how rates change over h."""
         e, h = self.e, self.e.problem.step
-        inverse = scaled_inverse(e.newton.factors(s, e.newton.within), h)
-        if not self.damped:
-            s.write(T=entries_by_rows(inverse))
-            return
-        M = e.inertia(s)
-        for (r, c), b in e.damping.items():
-            M[r][c] = M[r][c] + h * of(s.read("main"), b)
-        damped = Factors(M, e.order)
-        K = scaled_inverse(damped, h)
-        share: Matrix = [[float(r == c) for c in range(self.nv)] for r in range(self.nv)]
-        for (k, _), b in e.damping.items():
-            for r in range(self.nv):
-                share[r][k] = share[r][k] - K[r][k] * of(s.read("main"), b)
-        s.write(held=entries_by_rows(inverse), K=entries_by_rows(K), share=entries_by_rows(share))
-        s.write(c=damped.solve(e.times(e.inertia(s), s.read("a"))))
+        self.inverses[0].tell(s, e.newton.factors(s, e.newton.within), h)
+        if self.damped:
+            M = e.inertia(s)
+            for (r, c), b in e.damping.items():
+                M[r][c] = M[r][c] + h * of(s.read("main"), b)
+            damped = Factors(M, e.order)
+            s.write(c=damped.solve(e.times(e.inertia(s), s.read("a"))))
+            self.inverses[1].tell(s, damped, h)
+
+    def _dampers(self, s: StageTracer) -> None:
+        """-B h H^-1."""
+        held, main, nv = s.read("held"), s.read("main"), self.nv
+        own = {k: of(main, b) for (k, _), b in self.e.damping.items()}
+        s.write_some("taken", {k * nv + c: -(b * held[k * nv + c]) for k, b in own.items() for c in range(nv)})
 
     def respond(self, c: StageCalls) -> None:
-        """T, what tau does."""
+        """T, what tau does: of M in M + h B the share 1 - h (M + h B)^-1 B."""
         c.call("response")
-        if self.damped:
-            share, held, out = (Tile(c.at(x), self.nv) for x in ("share", "held", "T"))
-            write_product(c, out, self.nv, self.nv, [Summand(share, held, [(0, 0, self.nv)])])
+        T, K, held, taken = (Tile(c.at(x), self.nv) for x in ("T", "K", "held", "taken"))
+        if not self.damped:
+            self.inverses[0].write(c, T)
+            return
+        for x, out in zip(self.inverses, (held, K)):
+            x.write(c, out)
+        c.call("dampers")
+        own = stretches((k, k) for k in sorted(k for k, _ in self.e.damping))
+        write_product(c, T, self.nv, self.nv, [Summand(K, taken, own)], held)
 
     def _turns(self, s: StageTracer) -> None:
         h, c = self.e.problem.step, s.read("c" if self.damped else "a")
         self.rows.turn(s, s.read("Q"), [x + h * y for x, y in zip(s.read("V"), c)])
-
-
-def scaled_inverse(f: Factors, h: float) -> Matrix:
-    f.inverse = [h * x for x in f.inverse]
-    return Inverse(f).dense()
-
-
-def entries_by_rows(rows: Matrix) -> list[Scalar]:
-    return [x for row in rows for x in row]
 
 
 def state_slopes(

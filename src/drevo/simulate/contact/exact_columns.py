@@ -7,31 +7,32 @@ With momentum R(x, u) = M (u - v) - h (tau + p - bias) and velocities w = J u + 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...codegen.emit.llvm_products import Summand, Tile, write_product
+from ...codegen.emit.ir import Value
+from ...codegen.emit.llvm_products import Summand, Tile, block_sizes, write_product
 from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.derivative import tangents
 from ...codegen.graph.node import Expr
 from ...codegen.graph.program import Program
 from ...compiler.differentiate import put
 from ...compiler.tracer import Tracer
-from ...mechanics.algorithms.coulomb import JointLaw
-from ...mechanics.algorithms.coulomb_newton import block_slopes, linearised, solved_beside
 from ...mechanics.algorithms.delassus import closing_speed, joint_law
 from ...mechanics.algorithms.kinematics import WORLD, body_poses
 from ...mechanics.joints import Force
-from ...mechanics.scalar import Matrix, Scalar, dot, where
+from ...mechanics.scalar import Matrix, Scalar, dot
 from ...mechanics.spatial import ZERO
-from .columns import BodyMap, entries_by_rows, scaled_inverse, state_slopes
-from .implicit_moreau import LEAST_PART, NEAR
+from .columns import BodyMap, state_slopes
+from .implicit_moreau import blocks_of, slope_sizes, tell_slopes
+from .inverse import InverseBlocks
 from .jacobian import TESTED, with_rows
 from .kernel import STATE
-from .moreau_kernel import ImpulseSolver
+from .moreau_kernel import BLOCK, ImpulseSolver, load_at, store_at
 from .moreau_stages import MoreauStages
 from .packing import of
 from .response import RESULTS, ResponseRows
+from .runs import equals
 from .stages import StageTracer
 from .touched import (
     Chain,
@@ -65,7 +66,7 @@ def exact_jacobian_program(stages: MoreauStages, fill: Callable[..., None]) -> P
         solver.routines(c)
         c.call("begin")
         solver.write(c)
-        c.call("shares")
+        c.call("slopes")
         own.respond(c)
         for stage in ("columns", "turns"):
             c.call(stage)
@@ -102,11 +103,14 @@ class ImpulseColumns:
     def __init__(self, s: MoreauStages) -> None:
         self.s, self.h, self.n, self.nv = s, s.robot.stepping.h, s.rows, s.tree.nv
         n, nv = self.n, self.nv
-        s.sizes |= {"u": nv, "at": max(1, 2 * len(s.laws)), "P": max(1, n * n)}
-        s.sizes |= {"free_T": nv * nv, "pushed": max(1, n * nv)}
+        s.sizes |= slope_sizes(s) | {"free_T": nv * nv} | dict.fromkeys(("pushed", "Y"), max(1, n * nv))
+        s.sizes["P"] = max(1, n * n)
+        self.inverse = InverseBlocks("M", s.sizes, nv)
         self.rows = ResponseRows(s.tree, s.sizes, self.h, n)
-        self.add("shares", self._shares)
+        self.add("slopes", lambda x: tell_slopes(x, s, False))
         self.add("response", self._response)
+        if n:
+            self.add("sides", self._sides)
         self._columns()
         self.add("turns", lambda x: self.rows.turn(x, x.read("Q"), x.read("u")))
 
@@ -115,29 +119,42 @@ class ImpulseColumns:
         write(s)
         self.s.parts[name] = s.t.program()
 
-    def _shares(self, s: StageTracer) -> None:
-        """u, at which bounds joints are, and P / h by rows."""
-        free, lam, p, n = s.read("free"), s.read("best")[: self.n], self.s.problem(s), self.n
-        M = self.s.factors.mapped(lambda x: of(free, x))
-        y = [dot([of(free, row[k]) for row in self.s.Y], lam) for k in range(self.nv)]
-        u = [of(free, a) + b for a, b in zip(self.s.vf, M.solve_lower(y))]
-        _, J = linearised(p, lam)
-        columns = [list(c) for c in zip(*J)]
-        A = [[dot(c, columns[j]) for j in range(i + 1)] for i, c in enumerate(columns)]
-        by_w: Matrix = [[0.0] * n for _ in range(n)]
-        at: list[Scalar] = []
-        for law in p.laws:
-            size, w = p.trace(law), p.velocity(lam, law.rows)[0]
-            for r, row in zip(law.rows, block_slopes(p, law, lam)[0]):
-                A[r][r] = A[r][r] + size * size * LEAST_PART
-                for k, x in zip(law.rows, row):
-                    by_w[r][k] = x
-            bounds = (law.lower, law.upper) if isinstance(law, JointLaw) else (0.0, 0.0)
-            at += [where(abs(w - x) < NEAR, 1.0, 0.0) if isinstance(x, Expr) else 0.0 for x in bounds]
-        sides = [[-dot(c, [row[k] for row in by_w]) for c in columns] for k in range(n)]
-        P = solved_beside(A, sides)
-        over = 1.0 / self.h
-        s.write(u=u, at=at or [0.0], P=[over * P[k][r] for r in range(n) for k in range(n)] or [0.0])
+    def _sides(self, s: StageTracer) -> None:
+        """-J' F_w / h by rows: what P / h is after the division by J' J."""
+        n, J, out = self.n, s.read("J"), dict[int, Scalar]()
+        for rows, block in blocks_of(s, self.s):
+            for i in range(n):
+                for k, column in zip(rows, zip(*block)):
+                    out[i * n + k] = dot(column, [J[i * n + r] for r in rows]) * (-1.0 / self.h)
+        s.write_some("P", out)
+
+    def _divide(self, c: StageCalls) -> None:
+        """P = A^-1 P by the factors of A, some columns at a time."""
+        f, n, wide = c.f, self.n, self.s.padded
+        A, inverse, P = (c.at(x) for x in ("A", "inverse", "P"))
+        for left, end, width in block_sizes(n, BLOCK):
+            with f.loop(end, start=left, step=width, some=True) as j:
+                names = [f"sum{m}" for m in range(width)]
+
+                def row(i: Value, first: Value = j.i, names: Sequence[str] = names) -> dict[str, Value]:
+                    return {name: load_at(c, P, i * n + (first + m)) for m, name in enumerate(names)}
+
+                with f.loop(n, some=True) as i:
+                    with f.loop(i.i, carry=row(i.i)) as k:
+                        x = load_at(c, A, i.i * wide + k.i)
+                        for name, y in row(k.i).items():
+                            setattr(k, name, getattr(k, name) - x * y)
+                    over = load_at(c, inverse, i.i)
+                    for m, name in enumerate(names):
+                        store_at(c, getattr(k, name) * over, P, i.i * n + (j.i + m))
+                with f.loop(-1, start=n - 1, step=-1, some=True) as i:
+                    over = load_at(c, inverse, i.i)
+                    with f.loop(n, start=i.i + 1, carry=row(i.i)) as k:
+                        x = load_at(c, A, k.i * wide + i.i) * over
+                        for name, y in row(k.i).items():
+                            setattr(k, name, getattr(k, name) - x * y)
+                    for m, name in enumerate(names):
+                        store_at(c, getattr(k, name), P, i.i * n + (j.i + m))
 
     # -- how momentum and velocities change -------------------------------------------------------------------
 
@@ -205,22 +222,30 @@ class ImpulseColumns:
     # -- the solve ------------------------------------------------------------------------------------------
 
     def _response(self, s: StageTracer) -> None:
-        """h M^-1 by rows, which is T where nothing touches, and h J M^-1."""
-        free = s.read("free")
+        """What h M^-1 is made of, and J L^-1."""
+        free, nv = s.read("free"), self.nv
         M = self.s.factors.mapped(lambda x: of(free, x))
-        pushed = [self.h * x for row in self.s.Y for x in M.solve_lower([of(free, y) for y in row])]
-        s.write(
-            pushed=pushed or [0.0], **{"free_T" if self.n else "T": entries_by_rows(scaled_inverse(M, self.h))}
-        )
+        self.inverse.tell(s, M, self.h)
+        Y = [{M.order[k]: y for k, y in enumerate(row) if y != 0.0} for row in self.s.Y]
+        self.met = [tuple(sorted(row)) for row in Y]
+        s.write_some("Y", {r * nv + k: of(free, y) for r, row in enumerate(Y) for k, y in row.items()})
 
     def respond(self, c: StageCalls) -> None:
         """K = M^-1 J' P, and T = h M^-1 + h K J M^-1: what tau does."""
-        c.call("response")
         n, nv = self.n, self.nv
+        K, T, free, P, Y, pushed = (Tile(c.at(x), m) for x, m in (("K", n), ("T", nv), ("free_T", nv), ("P", n),
+                                                                  ("Y", nv), ("pushed", nv)))  # fmt: skip
+        c.call("response")
+        self.inverse.write(c, free if n else T)
         if n == 0:
             return
-        K, T, free, P, pushed = (Tile(c.at(x), m) for x, m in
-                                 (("K", n), ("T", nv), ("free_T", nv), ("P", n), ("pushed", nv)))  # fmt: skip
+        for first, count, own in equals(self.met):
+            out, left = (x.part(c.l, first, 0) for x in (pushed, Y))
+            self.inverse.multiply(c, out, left, count, [(k, k) for k in own])
+        for routine in ("normal", "factorise"):
+            c.run(routine)
+        c.call("sides")
+        self._divide(c)
         write_product(c, K, nv, n, [Summand(Tile(pushed.base, 1, nv), P, [(0, 0, n)])])
         write_product(c, T, nv, nv, [Summand(K, pushed, [(0, 0, n)])], free)
 

@@ -48,10 +48,10 @@ class MoreauLinear:
     def __init__(self, s: MoreauStages, mark: str) -> None:
         self.s, self.mark, self.n, self.nv = s, mark, s.rows, s.tree.nv
         nv = self.nv
-        s.sizes |= {"u": nv, "half": nv, "by_u": sum(len(x.rows) ** 2 for x in s.laws), "at": 2 * len(s.laws)}
+        s.sizes |= slope_sizes(s) | {"half": nv}
         s.sizes |= {f"{k}_{mark}": nv for k in ("q", "v", "tau", "q1", "v1", "u")} | {f"Q_{mark}": s.tree.nq}
         s.sizes |= {"momentum": nv, "speeds": max(1, self.n)}
-        self.add("slopes", self._slopes)
+        self.add("slopes", lambda x: tell_slopes(x, s, mark == "bar"))
         self.add(f"end_{mark}", self._end)
         for k in ("first", "second"):
             self.add(k, getattr(self, f"_{k}_{mark}"))
@@ -61,27 +61,6 @@ class MoreauLinear:
         s = StageTracer(name, self.s.sizes)
         write(s)  # type: ignore[operator]
         self.s.parts[name] = s.t.program()
-
-    def _slopes(self, s: StageTracer) -> None:
-        """u; F_w; at which bounds joints are; F_w G + F_lam by columns, of a transpose by rows."""
-        free, lam, p = s.read("free"), s.read("best"), self.s.problem(s)
-        M = self.s.factors.mapped(lambda x: of(free, x))
-        y = [dot([of(free, row[k]) for row in self.s.Y], lam) for k in range(self.nv)]
-        _, J = linearised(p, lam)
-        n, entries = self.n, list[Scalar]()
-        for i in range(n):
-            entries += J[i] if self.mark == "bar" else [row[i] for row in J]
-        by_u, at, more = list[Scalar](), list[Scalar](), list[Scalar]()
-        for law in p.laws:
-            by_u += [x for row in block_slopes(p, law, lam)[0] for x in row]
-            size, w = p.trace(law), p.velocity(lam, law.rows)[0]
-            more += [size * size * LEAST_PART] * len(law.rows)
-            bounds = (law.lower, law.upper) if isinstance(law, JointLaw) else (0.0, 0.0)
-            at += [where(abs(w - x) < NEAR, 1.0, 0.0) if isinstance(x, Expr) else 0.0 for x in bounds]
-        s.write(
-            u=[of(free, a) + b for a, b in zip(self.s.vf, M.solve_lower(y))], by_u=by_u or [0.0], at=at or [0.0]
-        )
-        s.write(J=[*entries, *[0.0] * ((self.s.padded - n) * n)] or [0.0], changes=more or [0.0])
 
     def _end(self, s: StageTracer) -> None:
         """Tangents of q1 and v1 from those of Q and u, or back."""
@@ -97,14 +76,6 @@ class MoreauLinear:
         s.write(Q_bar=found[: tree.nq], u_bar=found[tree.nq :])
 
     # -- the linear system ----------------------------------------------------------------------------------
-
-    def _blocks(self, s: StageTracer) -> list[tuple[range, list[list[Expr]]]]:
-        """F_w by blocks."""
-        flat, out = iter(s.read("by_u")), []
-        for law in self.s.laws:
-            m = len(law.rows)
-            out.append((law.rows, [[next(flat) for _ in range(m)] for _ in range(m)]))
-        return out
 
     def _across(self, s: StageTracer, half: Vector) -> list[Scalar]:
         """J M^-1 of what is half solved."""
@@ -127,7 +98,7 @@ class MoreauLinear:
     def _first_dot(self, s: StageTracer) -> None:
         half = self._half(s, s.read("momentum"))
         w = [x - y for x, y in zip(s.read("speeds"), self._across(s, half))]
-        F = [dot(row, [w[r] for r in rows]) for rows, block in self._blocks(s) for row in block]
+        F = [dot(row, [w[r] for r in rows]) for rows, block in blocks_of(s, self.s) for row in block]
         s.write(half=half, F=F or [0.0])
 
     def _second_dot(self, s: StageTracer) -> None:
@@ -140,7 +111,7 @@ class MoreauLinear:
     def _second_bar(self, s: StageTracer) -> None:
         """Multipliers of momentum and of w."""
         way, nu = s.read("way"), [0.0] * self.n
-        for rows, block in self._blocks(s):
+        for rows, block in blocks_of(s, self.s):
             for k, r in enumerate(rows):
                 nu[r] = dot([row[k] for row in block], [way[i] for i in rows])
         s.write(momentum=self._solved(s, s.read("half"), nu, 1.0), speeds=nu or [0.0])
@@ -199,6 +170,39 @@ class MoreauLinear:
         for name, values in outputs.items():
             t.output(name, values)
         self.s.parts[f"dynamics_{self.mark}"] = t.program()
+
+
+def slope_sizes(s: MoreauStages) -> dict[str, int]:
+    """Of what `tell_slopes` writes that a step has not."""
+    blocks = {"u": s.tree.nv, "by_u": sum(len(x.rows) ** 2 for x in s.laws), "at": 2 * len(s.laws)}
+    return {k: max(1, n) for k, n in blocks.items()}
+
+
+def tell_slopes(s: StageTracer, stages: MoreauStages, by_rows: bool) -> None:
+    """u; F_w; at which bounds joints are; F_w G + F_lam by columns, of a transpose by rows."""
+    free, lam, p, n = s.read("free"), s.read("best")[: stages.rows], stages.problem(s), stages.rows
+    M = stages.factors.mapped(lambda x: of(free, x))
+    y = [dot([of(free, row[k]) for row in stages.Y], lam) for k in range(stages.tree.nv)]
+    _, J = linearised(p, lam)
+    entries = [J[i][k] if by_rows else J[k][i] for i in range(n) for k in range(n)]
+    by_u, at, more = list[Scalar](), list[Scalar](), list[Scalar]()
+    for law in p.laws:
+        by_u += [x for row in block_slopes(p, law, lam)[0] for x in row]
+        size, w = p.trace(law), p.velocity(lam, law.rows)[0]
+        more += [size * size * LEAST_PART] * len(law.rows)
+        bounds = (law.lower, law.upper) if isinstance(law, JointLaw) else (0.0, 0.0)
+        at += [where(abs(w - x) < NEAR, 1.0, 0.0) if isinstance(x, Expr) else 0.0 for x in bounds]
+    s.write(u=[of(free, a) + b for a, b in zip(stages.vf, M.solve_lower(y))], by_u=by_u or [0.0], at=at or [0.0])
+    s.write(J=[*entries, *[0.0] * ((stages.padded - n) * n)] or [0.0], changes=more or [0.0])
+
+
+def blocks_of(s: StageTracer, stages: MoreauStages) -> list[tuple[range, list[list[Expr]]]]:
+    """F_w by blocks."""
+    flat, out = iter(s.read("by_u")), []
+    for law in stages.laws:
+        m = len(law.rows)
+        out.append((law.rows, [[next(flat) for _ in range(m)] for _ in range(m)]))
+    return out
 
 
 def calls_of(mark: str) -> Sequence[str]:

@@ -8,10 +8,7 @@ what carries it. T is du by tau. Positions change by dq + h du, but for joints t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from typing import NamedTuple
 
-from ...codegen.emit.ir import I8, Value
 from ...codegen.emit.llvm_products import Summand, Tile, write_product
 from ...codegen.emit.llvm_stages import StageCalls
 from ...codegen.graph.derivative import tangents
@@ -20,52 +17,11 @@ from ...mechanics.scalar import Scalar, Vector, is_zero
 from ...mechanics.tree import Tree
 from .implicit import rates_of_numbers, tangents_of
 from .integrate import in_body, in_world, moved_along
+from .runs import LineRun, line_runs, stretches
 from .stages import StageTracer
 
 STATE = ("q", "v", "tau")
 RESULTS = tuple(f"by_{x}" for x in STATE)
-WORTH = 0.25  # of the smaller of two runs: so much more work is less than that of a block of its own
-
-
-class ColumnRun(NamedTuple):
-    """Adjacent columns whose entries lie in the same places, one column after another from `at` on."""
-
-    first: int
-    wide: int
-    entries: tuple[int, ...]
-    at: int = 0
-
-    @property
-    def size(self) -> int:
-        return self.wide * len(self.entries)
-
-    def joined(self, o: ColumnRun) -> ColumnRun:
-        return ColumnRun(self.first, self.wide + o.wide, tuple(sorted({*self.entries, *o.entries})))
-
-    def adjacent(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Of entries from `first` to `end`: where adjacent ones begin, in that part and in a column; how many."""
-        out = []
-        for _, group in groupby(enumerate(self.entries), lambda x: x[1] - x[0]):
-            part = [(n, k) for n, k in group if first <= k < end]
-            out += [(part[0][1] - first, part[0][0], len(part))] if part else []
-        return out
-
-
-def column_runs(columns: Sequence[Vector], at: int) -> list[ColumnRun]:
-    """Of columns with zeros, packed from `at` on."""
-    runs: list[ColumnRun] = []
-    for k, column in enumerate(columns):
-        one = ColumnRun(k, 1, tuple(r for r, x in enumerate(column) if not is_zero(x)))
-        both = runs[-1].joined(one) if runs else one
-        if runs and both.size - runs[-1].size - one.size <= WORTH * min(runs[-1].size, one.size):
-            one = both
-            runs.pop()
-        runs.append(one)
-    out = []
-    for x in runs:
-        out.append(x._replace(at=at))
-        at += x.size
-    return out
 
 
 class ResponseRows:
@@ -78,7 +34,7 @@ class ResponseRows:
     def __init__(self, tree: Tree, sizes: dict[str, int], h: float, extras: int) -> None:
         self.tree, self.sizes, self.h, self.nv, self.extras = tree, sizes, h, tree.nv, extras
         self.turning = [o for o in tree.owners() if o.nq > o.nv]
-        self.runs: list[list[ColumnRun]] = []
+        self.runs: list[list[LineRun]] = []
         widest = max((o.nv for o in self.turning), default=0)
         sizes |= {"T": self.nv**2, "K": max(1, self.nv * extras), "X": self.nv**2}
         sizes |= {"turn": max(1, sum(4 * o.nv**2 for o in self.turning)), "turned": max(1, 2 * widest * self.nv)}
@@ -87,7 +43,8 @@ class ResponseRows:
         """The block of the columns by q and by v: of each b and w."""
         flat: list[Scalar] = []
         for columns in parts:
-            self.runs.append(column_runs(columns, len(flat)))
+            supports = [[r for r, x in enumerate(column) if not is_zero(x)] for column in columns]
+            self.runs.append(line_runs(supports, len(flat)))
             flat += [
                 columns[k][r] for x in self.runs[-1] for k in range(x.first, x.first + x.wide) for r in x.entries
             ]
@@ -122,20 +79,20 @@ class ResponseRows:
                 self._multiply(c, tile, self.runs[part])
             if x == "v":
                 with c.f.loop(self.nv, some=True) as i:
-                    place = _entry(c, tile, i.i * (self.nv + 1))
+                    place = tile.place(c.l, i.i, i.i)
                     place.store(place.load(c.l.type, c.l.bytes) + one, c.l.bytes)
             self._turned(c, tile, x)
             self._plain(c, tile, x)
 
-    def _multiply(self, c: StageCalls, out: Tile, runs: Sequence[ColumnRun]) -> None:
+    def _multiply(self, c: StageCalls, out: Tile, runs: Sequence[LineRun]) -> None:
         """T b + K w."""
         nv, extras = self.nv, self.extras
         for x in runs:
             right = Tile(c.at("columns", x.at), 1, len(x.entries))
-            terms = [Summand(Tile(c.at("T"), nv), right, x.adjacent(0, nv))]
+            terms = [Summand(Tile(c.at("T"), nv), right, x.stretches(0, nv))]
             if extras:
-                terms.append(Summand(Tile(c.at("K"), extras), right, x.adjacent(nv, nv + extras)))
-            write_product(c, out._replace(base=_entry(c, out, x.first)), nv, x.wide, terms)
+                terms.append(Summand(Tile(c.at("K"), extras), right, x.stretches(nv, nv + extras)))
+            write_product(c, out.part(c.l, 0, x.first), nv, x.wide, terms)
 
     def _turned(self, c: StageCalls, tile: Tile, x: str) -> None:
         """The rows of joints that turn freely."""
@@ -143,40 +100,33 @@ class ResponseRows:
         for o in self.turning:
             n, out = o.nv, Tile(c.at("turned"), nv)
             left = Tile(c.at("turn", at), n)
-            right = tile._replace(base=_entry(c, tile, o.v * nv))
+            right = tile.part(c.l, o.v, 0)
             write_product(c, out, 2 * n, nv, [Summand(left, right, [(0, 0, n)])])
             if x == "q":
                 for i in range(2 * n):
                     for k in range(n):
-                        place = _entry(c, out, i * nv + o.v + k)
+                        place = out.place(c.l, i, o.v + k)
                         own = c.load("turn", at + 2 * n * n + i * n + k)
                         place.store(place.load(c.l.type, c.l.bytes) + own, c.l.bytes)
             for k, first in enumerate((o.v, nv + o.v)):
-                c.put(f"by_{x}", first * nv, _entry(c, out, k * n * nv), n * nv)
+                c.put(f"by_{x}", first * nv, out.place(c.l, k * n, 0), n * nv)
             at += 4 * n * n
 
     def _plain(self, c: StageCalls, tile: Tile, x: str) -> None:
         """The rows of all others: q1 goes along with h v1."""
         nv, h = self.nv, self.h
         for first, count in self._between():
-            here = _entry(c, tile, first * nv)
+            here = tile.place(c.l, first, 0)
             c.put(f"by_{x}", (nv + first) * nv, here, count * nv, nv * nv, h)
             if x == "q":
                 with c.f.loop(first + count, start=first, some=True) as i:
-                    at = i.i * (nv + 1)
-                    y = _entry(c, tile, at).load(c.l.type, c.l.bytes) * h
-                    c.put_one(f"by_{x}", at, y + 1.0)
+                    y = tile.place(c.l, i.i, i.i).load(c.l.type, c.l.bytes) * h
+                    c.put_one(f"by_{x}", i.i * (nv + 1), y + 1.0)
 
     def _between(self) -> list[tuple[int, int]]:
         """Rates of all other joints: where adjacent ones begin, and how many."""
         free = {k for o in self.turning for k in range(o.v, o.v + o.nv)}
-        plain = [k for k in range(self.nv) if k not in free]
-        groups = (list(g) for _, g in groupby(enumerate(plain), lambda x: x[1] - x[0]))
-        return [(g[0][1], len(g)) for g in groups]
-
-
-def _entry(c: StageCalls, tile: Tile, at: Value | int) -> Value:
-    return tile.base.at(at * c.l.bytes, I8)
+        return [(k, n) for k, _, n in stretches((k, k) for k in range(self.nv) if k not in free)]
 
 
 def _rates(tree: Tree, q: Sequence[Expr], k: int) -> dict[int, Scalar]:
