@@ -21,7 +21,7 @@ import drevo
 from drevo.apps.walking import GAITS, draw, follow, hop, walk
 from drevo.codegen.emit.plot import Curve, Panel, plot
 from drevo.compiler.drawing import draw as mechanism
-from drevo.constrained.dynamics import hold
+from drevo.constrained import hold
 from drevo.simulate import Control, simulate
 
 HERE = Path(__file__).parent

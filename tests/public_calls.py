@@ -13,8 +13,7 @@ import numpy as np
 import drevo
 from drevo import control
 from drevo.apps import loads, streaming, walking
-from drevo.constrained import constraint
-from drevo.constrained.dynamics import hold
+from drevo.constrained import constraint, hold
 from drevo.model.description import JointDynamics, Shape
 from drevo.model.quantities import CATALOGUE
 from drevo.robot import dh

@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.constrained import constrained_inverse_dynamics, constraint
-from drevo.constrained.dynamics import assemble, constrained_dynamics, hold, impact
+from drevo.constrained import (
+    assemble,
+    constrained_dynamics,
+    constrained_inverse_dynamics,
+    constraint,
+    hold,
+    impact,
+)
 from drevo.constrained.terms import constraint_terms
 from drevo.robot.face import Robot
 

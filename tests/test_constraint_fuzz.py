@@ -13,8 +13,7 @@ import public_values
 import pytest
 
 import drevo
-from drevo.constrained import constraint
-from drevo.constrained.dynamics import hold
+from drevo.constrained import constraint, hold
 from drevo.robot.face import Robot
 
 Array = Any

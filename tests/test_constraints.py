@@ -16,8 +16,14 @@ from oracles import Pinocchio, pinocchio_of
 from strategies import all_kinds, robot, seeds, state
 
 import drevo
-from drevo.constrained import collection, constrained_inverse_dynamics, constraint
-from drevo.constrained.dynamics import constrained_dynamics, hold, impact
+from drevo.constrained import (
+    collection,
+    constrained_dynamics,
+    constrained_inverse_dynamics,
+    constraint,
+    hold,
+    impact,
+)
 from drevo.constrained.terms import constraint_terms
 from drevo.mechanics.algorithms.constraints import Kinematics
 from drevo.mechanics.tree import build_tree

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import drevo
 from drevo.apps.cli.main import app
 from drevo.codegen.emit.languages import LANGUAGES
-from drevo.constrained.dynamics import hold
+from drevo.constrained import hold
 from drevo.constrained.program import constrained_derivative
 from drevo.control import kalman, lqr, schedule, stabilise, track, trim
 from drevo.simulate import Control

@@ -12,8 +12,7 @@ from scipy.integrate import solve_ivp
 from strategies import EVERY, all_kinds, robot, state
 
 import drevo
-from drevo.constrained import constraint
-from drevo.constrained.dynamics import constrained_dynamics, hold
+from drevo.constrained import constrained_dynamics, constraint, hold
 from drevo.control import linearise
 from drevo.robot.face import Robot
 

@@ -15,8 +15,7 @@ from oracles import pinocchio_of
 from scipy.integrate import solve_ivp
 
 import drevo
-from drevo.constrained import constraint
-from drevo.constrained.dynamics import constrained_dynamics, hold
+from drevo.constrained import constrained_dynamics, constraint, hold, prepared
 from drevo.robot.embedded import four_bar, stewart, two_arm
 from drevo.robot.face import Robot
 from drevo.simulate import Control, Table, compiled_motion, simulate
@@ -26,6 +25,23 @@ POSITION, RATE, ENERGY = 1e-10, 1e-9, 1e-6  # m or rad, per second, of the large
 FREEDOMS = {"four-bar": 1, "stewart": 6, "two-arm": 6}
 END = (0.0, 0.0, -1.0)  # of the lower rod of the double pendulum
 SHIPPED: dict[str, Callable[[], Robot]] = {"four-bar": four_bar, "stewart": stewart, "two-arm": two_arm}
+
+
+def test_states_are_put_on_loops_by_machine_code_as_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few times on arrays, then by machine code: the same to the rounding of Newton's last step."""
+    monkeypatch.setattr(prepared, "OFTEN", 1)
+    robot, rng = four_bar(), np.random.default_rng(1)
+    at, given = (
+        robot.assemble(robot.neutral()),
+        {"contacts": [{"link": robot.link_names[-1], "point": (0.1, 0, 0)}]},
+    )
+    hold(robot, at, np.zeros(robot.nv), **given)  # contacts are where q has them, beside the loop
+    for lead in ((), (3,)):
+        q = robot.integrate(at, 1e-2 * rng.normal(size=(*lead, robot.nv)))
+        v, fresh = rng.normal(size=(*lead, robot.nv)), Robot(robot.model)
+        for x, y in (*zip(hold(fresh, q, v, **given), hold(robot, q, v, **given)),
+                     (Robot(robot.model).assemble(q, **given), robot.assemble(q, **given))):  # fmt: skip
+            np.testing.assert_allclose(x, y, rtol=0.0, atol=1e-11)
 
 
 def sprung(robot: Robot, k: float = 1000.0) -> tuple[Control, Callable[[Array], Array]]:

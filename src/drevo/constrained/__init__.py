@@ -3,9 +3,10 @@
 What applications need of it stands here; the modules below are its own.
 """
 
+from .closing import assemble, hold
 from .closures import JointClosure
 from .collection import collect, labels
-from .dynamics import assemble, constrained_dynamics, hold, impact
+from .dynamics import constrained_dynamics, impact
 from .inverse import constrained_inverse_dynamics
 from .passive import acting_in
 from .prepared import Contacts

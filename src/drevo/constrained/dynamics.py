@@ -17,19 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiler.rolled import is_large
-from ..errors import DrevoError, InputError, NumericsError
-from ..io.asked import asked
+from ..errors import DrevoError, NumericsError
 from ..io.given import FLOAT, Array, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .checks import (
-    driven_rates,
     feedback,
-    limits,
-    newton_on_constraints,
     refuse_contradictions,
     refuse_lost,
 )
@@ -41,12 +36,9 @@ from .recall import called, recalled
 from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
 from .results import RowSizes
-from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec
-from .terms import TermsAt, held_at, terms_at
+from .solve import RankSplit, factor_of, matvec
+from .terms import TermsAt, terms_at
 
-STRIDE = 0.5  # rad or m: the longest step of an assembly
-STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
-CLOSE = 1e-6  # rad or m: what is within reach, at its very edge too, where steps close slowly
 START = 0.0  # the time, s, and what else is meant where nothing is given
 ON_ROWS = ("_set", "_time"), ("_x", "_held")  # members that are known, and found
 
@@ -206,146 +198,3 @@ def impact(
     refuse_lost(robot, x, v, terms, split, given.names, explicit)
     after, impulses = split.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate)
     return Impact.of(RowSizes(given.names, given.size), after, impulses, split.rank, c)
-
-
-@asked
-def hold(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    t: ArrayLike = 0.0,
-    tolerance: float = 1e-12,
-    steps: int = 30,
-) -> tuple[Array, Array]:
-    """The state nearest by M that keeps the constraints: f(q, t) = 0 to the tolerance, and f' = 0.
-
-    Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
-    orientations of q that they leave open. Raises NumericsError where the steps do not close.
-    """
-    given = asked_set(robot, "hold", contacts, constraints)
-    x, v, time = state(robot.model, "hold", q=q, v=v, t=t)
-    terms = terms_at(robot, given.found, time, held_at(robot, given.found, x))
-    return project_state(robot, x, v, terms, given.names, *limits("hold", tolerance, steps))
-
-
-def project_state(
-    robot: Dynamics,
-    q: Array,
-    v: Array,
-    terms: TermsAt,
-    names: Sequence[str],
-    tolerance: float = 1e-12,
-    steps: int = 30,
-) -> tuple[Array, Array]:
-    """The same under constraints given by their terms at (q, v)."""
-    q, c = newton_on_constraints(robot, q, terms, tolerance, steps)
-    if not np.max(np.abs(c.value), initial=0.0) <= tolerance:
-        raise NumericsError(
-            f"the constraints cannot be met from here: after Newton's steps {_worst(names, c.value)}; "
-            "start closer, or correct the constraint"
-        )
-    s = RankSplit.of(factor_of(robot, q), c.jacobian)
-    return q, s.solve(matvec(robot.mass_matrix(q), v), c.rate)[0]  # c is of rest: its rate is f_t
-
-
-@asked
-def assemble(
-    robot: Dynamics,
-    q: ArrayLike,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    keep: Sequence[str] = (),
-    t: float = 0.0,
-    tolerance: float = 1e-12,
-    steps: int = 100,
-) -> Array:
-    """A configuration that closes the loops and constraints, found from q (..., nq), which may be far off.
-
-    keep: names of joints that stay where they are. Newton steps of least dq.M dq, shortened until the gap
-    falls; where that gets stuck, again from around q, further and further. Contacts and welds keep the places and
-    orientations of q that they leave open. Raises NumericsError where none closes.
-    """
-    given = asked_set(robot, "assemble", contacts, constraints)
-    x, time = state(robot.model, "assemble", q=q, t=t)
-    if time.ndim:
-        raise InputError(f"assemble: t has shape {time.shape}; it must be one number")
-    free = ~driven_rates(robot.model, keep, "keep")
-    until = limits("assemble", tolerance, steps)
-    done = []
-    for row in x.reshape(-1, robot.nq):
-        terms = terms_at(robot, given.found, time, held_at(robot, given.found, row))
-        closed, off = _assembled(robot, given.names, terms, row, free, *until)
-        if off:
-            raise NumericsError(
-                f"robot {robot.name!r} cannot be assembled from here: {off}; begin at another configuration, keep "
-                "fewer joints, or correct lengths"
-            )
-        done.append(closed)
-    return np.array(done).reshape(x.shape)
-
-
-def out_of_reach(robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array) -> str:
-    """What no configuration that is found from q meets within CLOSE, as a sentence; or ""."""
-    off = _assembled(robot, names, terms, q, np.ones(robot.nv, bool), CLOSE, 100)[1]
-    return f"the target is out of reach: {off}; give one that the robot can reach" if off else ""
-
-
-def _assembled(
-    robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
-) -> tuple[Array, str]:
-    """A configuration that closes, and ""; or the nearest, and how far it is off."""
-    rng, best, nearest = np.random.default_rng(0), np.inf, q
-    said = ""
-    for spread in np.linspace(0.0, FURTHEST, STARTS):
-        start = robot.integrate(q, np.where(free, spread * rng.normal(size=robot.nv), 0.0))
-        with np.errstate(over="ignore"):  # a gap of 1e300 m is one that does not close
-            near, gap = _nearer(robot, terms, start, free, tolerance, steps)
-        size = np.abs(gap).max(initial=0.0)
-        if size <= tolerance:
-            return near, ""
-        if size < best:
-            best, nearest, said = size, near, _worst(names, gap)
-    return nearest, f"at best {said} where no small motion brings it closer, from {STARTS} starts"
-
-
-def _nearer(
-    robot: Dynamics, terms: TermsAt, q: Array, free: Array, tolerance: float, steps: int
-) -> tuple[Array, Array]:
-    """Where Newton's shortened steps end, and the gap there."""
-    rest = np.zeros(robot.nv)
-    c = terms(q, rest)
-    for _ in range(steps):
-        if np.abs(c.value).max(initial=0.0) <= tolerance:
-            break
-        near = _measure(robot, q, free)
-        dq = rest.copy()
-        dq[free] = RankSplit.of(near, c.jacobian[:, free]).solve(rest[free], c.value)[0]
-        dq *= min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE))
-        for part in 0.5 ** np.arange(12):
-            trial = robot.integrate(q, part * dq)
-            then = terms(trial, rest)
-            if np.linalg.norm(then.value) < np.linalg.norm(c.value):
-                break
-        else:
-            break
-        q, c = trial, then
-    return q, c.value
-
-
-def _measure(robot: Dynamics, q: Array, free: Array) -> MassFactor:
-    """The factor of M, which only says what is near: where it is singular, of what is next to it."""
-    if free.all() and is_large(robot.model):
-        return factor_of(robot, q)
-    M = robot.mass_matrix(q)[np.ix_(free, free)]
-    try:
-        return Cholesky(np.linalg.cholesky(M))
-    except np.linalg.LinAlgError:
-        return Cholesky(np.linalg.cholesky(M + 1e-9 * np.diag(np.trace(M) + np.diagonal(M))))
-
-
-def _worst(names: Sequence[str], value: Array) -> str:
-    """The row that is off the most, and by how much."""
-    *_, i = np.unravel_index(int(np.argmax(np.abs(value))), value.shape)
-    return f"{names[int(i)]} is still off by {np.max(np.abs(value)):.3g}"

@@ -72,10 +72,11 @@ class MotionTerms:
         sides: Sequence[Vector],
         start: Mapping[int, Scalar] | None = None,
         agree: bool = False,
+        beside: Vector | None = None,
     ) -> Program:
         """M x = force + Gamma^T N, Gamma x + gamma = 0; the outputs are start + x and [N, rank, q, v].
 
-        sides: what dependent rows must agree on; agree: on what they need too.
+        sides: what dependent rows must agree on; agree: on what they need too. beside: in place of q and v.
         """
         t, n, m = self.t, self.tree.nv, len(gamma)
         order, lower, M = self._structure()
@@ -90,7 +91,7 @@ class MotionTerms:
             self.tree.loose,
         )  # fmt: skip
         t.output("motion", [0.0] * n)
-        t.output("held", [*[0.0] * (m + 1), *self.q, *self.v])
+        t.output("held", [*[0.0] * (m + 1), *((*self.q, *self.v) if beside is None else beside)])
         t.output("force", [force[v] for v in order] if forced else [])
         t.output("gamma", gamma)
         t.output("start", [*found.values()])
@@ -227,3 +228,10 @@ def impact_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
     (e,) = x.t.input("restitution", 1)
     gamma = [rate + e * rate for rate in x.rows().rate]
     return x.solved([0.0] * len(x.v), gamma, [x.explicit()], dict(enumerate(x.v)))
+
+
+def correction_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
+    """Newton's step to f = 0, x with M x = Gamma^T N and f + Gamma x = 0, of least x.M x; f is told too."""
+    x = motion_terms("correction", model, pattern, turning=False)  # f is of given rows
+    gap = x.rows().value
+    return x.solved([0.0] * len(x.v), gap, [], beside=gap)

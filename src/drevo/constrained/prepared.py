@@ -4,9 +4,10 @@ numbers, checked each time, so that a set with other numbers costs little more t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,13 +23,14 @@ from . import kernels
 from .collection import gathered, is_lasting, labels, made
 from .constraint import Constraint, Contact, ContactFields, Weld
 from .large import by_loops
-from .numbers import RECENT, Numbered, pattern_of, settled
+from .numbers import RECENT, Numbered, anchored, anchors, pattern_of, settled
 from .terms import ConstraintTerms, constraint_function
 
 SolvedMotion = tuple[Array, Array]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
 T = TypeVar("T")
 BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
+OFTEN = 100  # calls that put states on constraints: then it is worth a second or two of compiling
 PLAIN = type(None), bool, str, tuple, list
 NOW = np.zeros(1)  # the time, unless it is told
 NOW.setflags(write=False)
@@ -50,6 +52,7 @@ class SetForm:
         self.acts = has_passive(robot.model)
         self.turns: dict[Any, Any] = {}
         self.recent: dict[tuple[float, ...], PreparedSet] = {}
+        self.closed = 0  # how often states were put on it
         self.known: dict[Any, Any] = {}
 
     def once(self, names: tuple[Any, ...], make: Callable[[], T]) -> T:
@@ -86,6 +89,12 @@ class SetForm:
         f = self._requested("impact", kernels.impact_program)
         return f.fast or f
 
+    @cached_property
+    def correction(self) -> Callable[..., SolvedMotion]:
+        """The least steps to f = 0 of (q, v, t, *numbers), whatever v: dq and [N, rank, f]."""
+        f = self._requested("correction", kernels.correction_program)
+        return f.fast or f
+
     def fed(self, how: str) -> Callable[..., SolvedMotion]:
         """`motion` with gains of a feedback, "rows" or "matrices", or with "passive" forces of the joints."""
         name = "constrained_dynamics"
@@ -114,6 +123,27 @@ class PreparedSet:
         """Of the rows."""
         return self.form.names
 
+    @cached_property
+    def placed(self) -> tuple[SetForm, Array]:
+        """The form with what it leaves open as numbers, and these: NaN, as others say what they are."""
+        there = settled(self.robot.model, self.found, self.form.turns)
+        there = anchored(there, [math.nan] * anchors(there))
+        apart = Numbered.of(there)
+        form = memoised(self.robot, ("form", apart.signature), lambda: SetForm(self.robot, there))
+        return form, np.array(apart.numbers, float)
+
+    def closing(self, held: Array) -> Closing | None:
+        """What puts states on the constraints, held: the places of `held_at`; None where there is no machine
+        code, or a few times are sooner done than compiled."""
+        self.form.closed += 1
+        if self.form.closed <= OFTEN or not (self.form.plain and self.size):
+            return None
+        form, numbers = self.placed
+        if held.shape[-1]:
+            numbers = np.array(np.broadcast_to(numbers, (*held.shape[:-1], len(numbers))))
+            numbers[..., np.isnan(self.placed[1])] = held
+        return Closing(form, [numbers] if len(self.placed[1]) else []) if form.plain else None
+
     def state_in(self, held: Array) -> tuple[Array, Array]:
         """q and v of what a kernel gave."""
         q, v = self.size + 1, self.size + 1 + self.robot.nq
@@ -126,6 +156,29 @@ class PreparedSet:
             none = np.zeros((*lead, 0))
             return ConstraintTerms(none, none, np.zeros((*lead, 0, self.robot.nv)), none)
         return ConstraintTerms(*self.form.terms(q, v, t, *(self.numbers or [np.zeros(0)])))
+
+
+GapsAt = Callable[[Array], tuple[Array, Callable[[], Array]]]  # q -> the gaps there, the step that closes them
+
+
+class Closing(NamedTuple):
+    """Machine code that puts states on constraints."""
+
+    form: SetForm
+    numbers: list[Array]
+
+    def looks(self, t: Array) -> GapsAt:
+        rest, time, size = np.zeros(self.form.robot.nv), t[..., None], self.form.size + 1
+
+        def look(q: Array) -> tuple[Array, Callable[[], Array]]:
+            dq, found = self.form.correction(q, rest, time, *self.numbers)
+            return found[..., size:], lambda: dq
+
+        return look
+
+    def rates(self, q: Array, v: Array, t: Array) -> Array:
+        """Those nearest to v that keep the constraints at q."""
+        return self.form.impact(q, v, t[..., None], *self.numbers, NOW)[0]
 
 
 # -- what was asked before ----------------------------------------------------------------------------------

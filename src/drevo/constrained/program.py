@@ -41,9 +41,10 @@ from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot, names_in
 from ..model.regularity import require_masses
 from .checks import feedback
+from .closing import assemble
 from .collection import all_rows, collect, is_lasting, labels
 from .constraint import Constraint
-from .dynamics import Contacts, assemble
+from .prepared import Contacts
 from .solve import factor_of, independent_rows
 from .terms import constraint_terms
 

@@ -23,9 +23,9 @@ from ..compiler.formalisms import common_algorithm
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..constrained.checks import gain, refuse_unstable, square
+from ..constrained.closing import out_of_reach
 from ..constrained.collection import all_rows, collect, is_lasting, labels
 from ..constrained.constraint import Constraint, Weld
-from ..constrained.dynamics import out_of_reach
 from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
 from ..constrained.solve import RANK, matvec
 from ..constrained.terms import constraint_terms, terms_at

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constrained.checks import driven_rates
+from ..constrained.closing import assemble, project_state
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import ConstrainedMotion, Contacts, assemble, constrained_dynamics, project_state
+from ..constrained.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
 from ..constrained.terms import held_at, terms_at
 from ..errors import InputError, NumericsError
 from ..io.given import Array, flag, positive, whole

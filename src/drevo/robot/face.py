@@ -225,7 +225,7 @@ class Robot(Methods, JointArrays, ByName):
 
         keep=: names of joints that stay where they are: `drevo.constrained.assemble`.
         """
-        from ..constrained.dynamics import assemble
+        from ..constrained.closing import assemble
 
         return assemble(self, q, **given)
 

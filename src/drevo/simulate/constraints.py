@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constrained.checks import feedback
+from ..constrained.closing import out_of_reach, project_state
 from ..constrained.collection import collect, labels
 from ..constrained.constraint import Constraint
-from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations, out_of_reach, project_state
+from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations
 from ..constrained.numbers import anchored
 from ..constrained.solve import factor_of, factors_of, independent_rows, spanned_by_rows
 from ..constrained.terms import ConstraintTerms, TermsAt, constraint_terms, held_at, numeric_terms
