@@ -223,6 +223,27 @@ def test_what_has_not_converged_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     assert table.residual is not None and table.residual.max() <= 1e-9
 
 
+PINCHED = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><geom type="box" size="1 1 .1" pos="0 0 .25"/>
+<body pos="0 0 .075"><freejoint/><geom size=".1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def test_what_cannot_part_rests_and_is_told() -> None:
+    """A ball between a floor and a ceiling that are too near: each asks it to leave at 1 m/s."""
+    robot, dt = drevo.load(PINCHED), 1e-3
+    q, v = np.array([0, 0, 0.075, 0, 0, 0, 1.0]), np.array([[0.0] * 6, [0.3, 0, 0.2, 0, 1.0, 0]])
+    compiled = drevo.compile(robot, "step", dt=dt, law="coulomb")(np.array([q, q]), v, np.zeros((2, 6)))
+    model = exact_robot(robot.model, dt, None)
+    reference = step(model, np.array([q, q]), v, np.zeros((2, 6)))
+    assert np.allclose(compiled.v1, reference.v, atol=1e-8)
+    assert np.allclose(compiled.forces, reference.forces, rtol=1e-6, atol=1e-6)
+    assert np.allclose(compiled.residual, 1.0, atol=1e-6)
+    assert np.abs(compiled.v1[0]).max() < 1e-12
+    before, after = robot.kinetic_energy(q, v), robot.kinetic_energy(compiled.q1, compiled.v1)
+    assert (after < before + 1e-9).all()
+    assert np.abs(compiled.forces[0].sum(axis=0) - (0, 0, 9.81)).max() < 1e-9  # its weight
+    assert np.abs(compiled.forces).max() < 1e3
+
+
 def test_bad_input_is_one_sentence() -> None:
     with pytest.raises(drevo.DrevoError, match="no contact geometry"):
         drevo.compile(ball(), "step", dt=1e-3, law="coulomb")

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from ..scalar import Matrix, Scalar, Vector, clip, dot, maximum, sqrt, where
+from ..scalar import Matrix, Scalar, Vector, clip, dot, maximum, minimum, sqrt, where
 
 FLOOR = 1e-14  # of the trace of a block: what is less stiff is no direction in which it moves
 LEAST = 1e-30  # is added where nothing may be divided by 0
@@ -27,6 +27,9 @@ class ContactLaw(NamedTuple):
 
     at: int
     bound: Scalar
+
+    def eased(self) -> ContactLaw:
+        return self
 
     @property
     def rows(self) -> range:
@@ -40,6 +43,10 @@ class JointLaw(NamedTuple):
     bound: Scalar
     lower: Scalar = -inf
     upper: Scalar = inf
+
+    def eased(self) -> JointLaw:
+        """Bounds between which the joint may rest."""
+        return self._replace(lower=minimum(self.lower, 0.0), upper=maximum(self.upper, 0.0))
 
     @property
     def rows(self) -> range:
@@ -58,13 +65,19 @@ class Carriers(NamedTuple):
 
 class ImpulseProblem(NamedTuple):
     """u = G lam + b, G symmetric, and the law of every row. carriers: where G is known to be of less rank. u: at
-    the impulses that are looked at, where it is known."""
+    the impulses that are looked at, where it is known. push: by row how fast a contact has to part."""
 
     G: Matrix
     b: Vector
     laws: Sequence[RowLaw]
     carriers: Carriers | None = None
     u: Vector | None = None
+    push: Mapping[int, Scalar] = {}
+
+    def eased(self) -> ImpulseProblem:
+        """The same where nothing has to part or to go back within its bounds: rest is always allowed."""
+        b = [x + self.push[k] if k in self.push else x for k, x in enumerate(self.b)]
+        return self._replace(b=b, push={}, laws=[law.eased() for law in self.laws])
 
     def velocity(self, lam: Vector, rows: Sequence[int]) -> list[Scalar]:
         """u of some rows."""

@@ -121,15 +121,16 @@ def free_motion(
         J.append([row.get(k, 0.0) for k in range(tree.nv)])
     G, Y, S = _delassus(f, J, P)
     before, b = ([_along(row, u) for row in P] for u in ([dot(row, x) for row in J] for x in (v, vf)))
-    laws: list[RowLaw] = []
+    laws, push = list[RowLaw](), dict[int, Scalar]()
     for slot, a in zip(slots, touches):
         at = 3 * len(laws)
-        b[at] = b[at] + closing_speed(a.dist, before[at], s)
+        closing = closing_speed(a.dist, before[at], s)
+        b[at], push[at] = b[at] + closing, maximum(-closing, 0.0)
         laws.append(slot.law(at, a))
     laws += [joint_law(x, 3 * len(slots) + k, q, v, s) for k, x in enumerate(joints)]
     told = [(x.coordinate(q)[1], joint_law(x, 0, q, v, s)) for x in checked]
     bounds = [(row, law.lower, law.upper) for row, law in told]
-    return FreeMotion(ImpulseProblem(G, b, laws, Carriers(P, S)), vf, f, Y, touches, bounds)
+    return FreeMotion(ImpulseProblem(G, b, laws, Carriers(P, S), push=push), vf, f, Y, touches, bounds)
 
 
 def impact_problem(

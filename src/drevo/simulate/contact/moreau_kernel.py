@@ -88,7 +88,7 @@ class ImpulseSolver:
 
     def routines(self, c: StageCalls) -> None:
         own = ("carried",) if self.s.few else ()
-        for routine in ("newton", "interior", "normal", "factorise", "substitute", *own):
+        for routine in ("attempts", "newton", "interior", "normal", "factorise", "substitute", *own):
             c.routine(self.name(routine), getattr(self, f"_{routine}"))
 
     def write(self, c: StageCalls) -> None:
@@ -98,10 +98,18 @@ class ImpulseSolver:
         c.fill(HUGE, self.name("least"), 0, 1)
         c.fill(0.0, self.name("way"), 0, self.s.padded)
         c.fill(1.0, self.name("going"), 0, 1)
+        c.fill(0.0, self.name("eased"), 0, 1)
+        c.run(self.name("attempts"))
+        with c.f.when(c.some_above(self.name("going"))):
+            c.call(self.name("ease"))
+            c.run(self.name("attempts"))
+            c.call(self.name("tell"))
+        c.call(self.name("end"))
+
+    def _attempts(self, c: StageCalls) -> None:
         for attempt in ATTEMPTS:
             with c.f.when(c.some_above(self.name("going"))):
                 self._attempt(c, attempt)
-        c.call(self.name("end"))
 
     def _attempt(self, c: StageCalls, attempt: Attempt) -> None:
         going = self.name("going")

@@ -36,14 +36,27 @@ from ...mechanics.scalar import Scalar, dot, maximum, where
 from .ground import Frictions, is_friction, numbers_of_model
 from .moreau import TouchingRobot
 from .packing import Pack, Packed, of
-from .solve import EASE, STIFFEN
+from .solve import EASE, STIFFEN, STUCK
 from .stages import StageTracer
 
 PackedBlock = tuple[type[Any], list[Any]]
 STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "linear", "moves", "trial",
-          "advance", "keep", "end")  # fmt: skip
+          "advance", "keep", "ease", "tell", "end")  # fmt: skip
 CARRIED = ("carry", "carried")  # where few freedoms carry the contacts
-NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff")
+NUMBERS = (
+    "aim",
+    "moving",
+    "left",
+    "least",
+    "damping",
+    "share",
+    "taken",
+    "open",
+    "square",
+    "beyond",
+    "stiff",
+    "eased",
+)
 
 
 class PackedCarriers(NamedTuple):
@@ -121,6 +134,7 @@ class MoreauStages:
         S = [put(row[: i + 1]) for i, row in enumerate(p.carriers.S)] if self.few else []
         self.carriers = PackedCarriers([{k: pack.put(x) for k, x in row.items()} for row in p.carriers.rows], S)
         self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
+        self.push = {k: pack.put(x) for k, x in p.push.items()}
         self.prepared = [_packed(x, pack) for x in blocks(p)]
         self.vf, self.Y = put(found.vf), [put(row) for row in found.rows]
         self.factors = found.factors.mapped(pack.put)
@@ -149,11 +163,31 @@ class MoreauStages:
         s.write(**{self.named(k): x for k, x in values.items()})
 
     def problem(self, s: StageTracer) -> ImpulseProblem:
+        """As it is asked, or eased."""
+        p, eased = self._asked(s), self.number(s, "eased")
+        other = p.eased()
+        b = [where(eased > 0.0, x, y) for x, y in zip(other.b, p.b)]
+        laws = [
+            x
+            if isinstance(x, ContactLaw)
+            else x._replace(
+                **{
+                    k: where(eased > 0.0, getattr(y, k), z)
+                    for k in ("lower", "upper")
+                    if isinstance(z := getattr(x, k), Expr)
+                }
+            )
+            for x, y in zip(p.laws, other.laws)
+        ]
+        return p._replace(b=b, laws=laws)
+
+    def _asked(self, s: StageTracer) -> ImpulseProblem:
         free = self.read(s, "free")
         n = range(len(self.b))
         G = [[of(free, self.G[max(i, j)][min(i, j)]) for j in n] for i in n]
         laws: list[RowLaw] = [type(x)(x.at, *(of(free, y) for y in x[1:])) for x in self.laws]
-        return ImpulseProblem(G, [of(free, x) for x in self.b], laws)
+        push = {k: of(free, x) for k, x in self.push.items()}
+        return ImpulseProblem(G, [of(free, x) for x in self.b], laws, push=push)
 
     def begin(self, s: StageTracer) -> None:
         """Q and V, the state of the step at hand."""
@@ -310,6 +344,16 @@ class MoreauStages:
         kept = [where(better, x, y) for x, y in zip(lam, best)]
         now = where(better, left[0], least[0])
         self.write(s, best=kept, lam=kept, least=now, going=where(now > self.tolerance, 1.0, 0.0))
+
+    def ease(self, s: StageTracer) -> None:
+        """Lanes of which much is left do without what has to part."""
+        stuck = where(self.number(s, "going") > 0.0, where(self.number(s, "least") > STUCK, 1.0, 0.0), 0.0)
+        self.write(s, eased=stuck, going=stuck)
+
+    def tell(self, s: StageTracer) -> None:
+        """Their residual, of what was asked."""
+        left = residual(self._asked(s), self.read(s, "best"))
+        self.write(s, least=where(self.number(s, "eased") > 0.0, left, self.number(s, "least")))
 
     # -- the end --------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from ...mechanics.scalar import Vector, dot
 Array = np.ndarray[Any, Any]
 Path = list[list[Any]]
 TOLERANCE = 1e-9  # m/s: of the residual
+STUCK = 1e-3  # m/s: above it what has to part may contradict itself, as between two walls
 
 
 class Attempt(NamedTuple):
@@ -65,8 +66,22 @@ class Impulses(NamedTuple):
 def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEMPTS[0].sweeps) -> Impulses:
     """The impulses and the residual that they have. first: sweeps before Newton's method.
 
-    Where mu couples contacts strongly there may be several solutions: this is one of them.
+    Where mu couples contacts strongly there may be several solutions: this is one of them. Where none is found, as
+    what has to part cannot, nothing is pushed apart, and the residual is that of the law all the same.
     """
+    found = _attempted(p, tolerance, first)
+    stuck = found.residual > STUCK
+    if stuck.any():
+        again = _attempted(_part(p.eased(), stuck), tolerance, first)
+        found.lam[:, stuck] = np.where(again.residual < found.residual[stuck], again.lam, found.lam[:, stuck])
+        found.residual[stuck] = residual(_part(p, stuck), list(found.lam[:, stuck]))
+        found.sweeps[stuck] += again.sweeps
+        found.steps[stuck] += again.steps
+    return found
+
+
+def _attempted(p: ImpulseProblem, tolerance: float, first: int) -> Impulses:
+    """One attempt after the other."""
     count = max([np.size(x) for x in p.b], default=1)
     lam = np.zeros((len(p.b), count))
     sweeps, steps = np.zeros(count, int), np.zeros(count, int)
