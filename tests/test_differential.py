@@ -17,7 +17,7 @@ from drevo.mechanics.configuration import integrate, random
 from drevo.model.description import Model
 from drevo.robot.face import Robot
 
-TREES = int(os.environ.get("DREVO_TREES", "500"))  # 10,000 every night
+TREES = int(os.environ.get("DREVO_TREES", "300"))  # 10,000 every night
 
 
 def tree(seed: int) -> Model:

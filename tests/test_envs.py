@@ -41,7 +41,7 @@ def test_steps_are_those_of_gymnasium(name: str) -> None:
     own.reset(seed=0)
     ends = touching = 0
     fresh = True
-    for _ in range(min(80, TASKS[name].limit - 1)):
+    for _ in range(min(40 if "Humanoid" in name else 80, TASKS[name].limit - 1)):
         own.put(np.tile(env.data.qpos, (2, 1)), np.tile(env.data.qvel, (2, 1)), seen=fresh)
         action = rng.uniform(env.action_space.low, env.action_space.high).astype(float)
         seen, reward, ended, *_ = env.step(action)

@@ -28,9 +28,11 @@ def every_kind() -> drevo.Robot:
     return drevo.Robot(strategies.all_kinds("floating"))
 
 
-@pytest.fixture(scope="module", params=["puma560", "every kind"])
+@pytest.fixture(scope="module", params=["puma560", "free base"])
 def robot(request: pytest.FixtureRequest) -> drevo.Robot:
-    return every_kind() if request.param == "every kind" else drevo.load(request.param)
+    if request.param == "free base":
+        return drevo.Robot(strategies.robot(3, strategies.EVERY, 4, "floating", welds=0.0))
+    return drevo.load(request.param)
 
 
 def drawn(

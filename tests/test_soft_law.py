@@ -58,7 +58,7 @@ CASES = {
 }
 
 
-NIGHTLY = ("crawler rk4", "crawler coupled")  # each has a smaller or a fuller one beside it
+NIGHTLY = ("crawler rk4", "crawler coupled", "crawler tied rk4")  # each has a smaller or a fuller one beside it
 
 
 def daily(name: str) -> Any:

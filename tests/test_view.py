@@ -454,13 +454,18 @@ def shown_number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
-@pytest.mark.needs("playwright", "chromium")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_in_a_browser_without_a_network(browser: Any, scheme: str, tmp_path: Path) -> None:
-    """A slider is dragged; what then stands on the page is what Drevo computes there, all digits of it."""
+@pytest.fixture(scope="module")
+def page_of_panda(tmp_path_factory: pytest.TempPathFactory) -> tuple[drevo.Robot, Any, Path]:
     robot = panda()
     tables = drevo.loads.diagrams(robot, 5)
-    file = robot.view(tmp_path / "panda.html", loads=tables)
+    return robot, tables, robot.view(tmp_path_factory.mktemp("page") / "panda.html", loads=tables)
+
+
+@pytest.mark.needs("playwright", "chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser_without_a_network(browser: Any, scheme: str, page_of_panda: Any) -> None:
+    """A slider is dragged; what then stands on the page is what Drevo computes there, all digits of it."""
+    robot, tables, file = page_of_panda
     context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": 1400, "height": 900})
     page, said = context.new_page(), []
     page.on("console", lambda message: said.append(message.text))
@@ -515,7 +520,8 @@ def test_the_window_in_a_browser(browser: Any, tmp_path: Path) -> None:
     robot = drevo.load("three-link")  # no meshes: a picture without a graphics processor takes a while
     window = robot.view()
     try:
-        page, said = browser.new_page(viewport={"width": 1000, "height": 900}), []
+        page, said = browser.new_page(viewport={"width": 640, "height": 640}), []
+        page.set_default_timeout(120_000)
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(window.address)
