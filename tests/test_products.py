@@ -84,6 +84,20 @@ def test_both_sweeps_are_of_one_derivative(quantity: str) -> None:
     assert abs(sum(t.sum() for t in terms) - sum(t.sum() for t in others)) <= tol.DYNAMICS * size
 
 
+@pytest.mark.parametrize("limbs", [3, 1])
+def test_one_state_is_a_row_of_a_batch(limbs: int) -> None:
+    """Of derivatives too, which have other ways to compute one state: by limbs that are alike, or columns in lanes."""
+    b, rng = drevo.Builder("limbs").body("base", joint="free", mass=2.0, inertia=np.eye(3)), np.random.default_rng(7)
+    for k in range(3):
+        b.body(f"limb{k}", "base" if limbs > 1 or not k else f"limb{k - 1}", origin=(k, 1.0, 0.0), mass=1.0 + k,
+               com=(0.1, 0.0, 0.2), inertia=np.eye(3))  # fmt: skip
+    robot = b.robot()
+    f = drevo.compile(robot, "inverse_dynamics_derivatives", product="vjp")
+    args = drawn(f, robot, rng, (9,))
+    for many, one in zip(f(*args), f(*(x[2] for x in args))):
+        assert largest(many[2] - one) <= tol.SAME * max(1.0, largest(many))
+
+
 def _defaults(quantity: str) -> dict[str, str]:
     return {k: v for k, v in (("frame", "local"), ("kind", "spatial")) if k in CATALOGUE[quantity].options}
 

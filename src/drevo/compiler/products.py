@@ -86,7 +86,8 @@ def _made(
     outputs: Sequence[Output],
 ) -> Program:
     more = tuple(Input(name, shape, nodes_of(x)) for (name, shape), x in zip(names, given))
-    return replace(program, inputs=program.inputs + more, outputs=tuple(outputs), sections=(), labels={})
+    own = {"sections": (), "labels": {}, "across": None}  # no more those of the program
+    return replace(program, inputs=program.inputs + more, outputs=tuple(outputs), **own)
 
 
 def _leaves(program: Program) -> list[Expr]:
