@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import drevo
+from drevo.compiler import limb_products
 from drevo.compiler.compile import make_program, recipe_of
 from drevo.compiler.limbs import limbs_program
 from drevo.mechanics.algorithms import derivatives
@@ -68,7 +69,7 @@ def state_of(robot, seed=0):
 def test_alike_limbs_are_found(name):
     tree = build_tree(robot_of(name).model)
     count, joints, *_ = ROBOTS[name]
-    limbs = alike_limbs(tree)
+    (limbs,) = alike_limbs(tree)
     assert len(limbs) == count
     assert {len(x) for x in limbs} == {len(joints)}
     assert {tree.bodies[i].link for x in limbs for i in x} == {b.link for b in tree.bodies if "limb" in b.link}
@@ -76,18 +77,64 @@ def test_alike_limbs_are_found(name):
 
 def test_limbs_with_another_number_of_joints_or_a_shared_rate_stand_apart():
     longer = build_tree(limbed(4, ("revolute",) * 2, more=1).model)
-    assert {longer.bodies[x[0]].link for x in alike_limbs(longer)} == {"limb1_0", "limb2_0", "limb3_0"}
+    assert {longer.bodies[x[0]].link for x in alike_limbs(longer)[0]} == {"limb1_0", "limb2_0", "limb3_0"}
     b = drevo.Builder("driven")
     b.body("trunk", joint="free", mass=1.0, inertia=np.eye(3))
     for k in range(4):
         mimic = "limb0_joint" if k == 1 else None
         b.body(f"limb{k}", "trunk", origin=(k, 0, 0), mass=1.0, inertia=np.eye(3), mimic=mimic)
     driven = build_tree(b.robot().model)
-    assert {driven.bodies[x[0]].link for x in alike_limbs(driven)} == {"limb2", "limb3"}
+    assert {driven.bodies[x[0]].link for x in alike_limbs(driven)[0]} == {"limb2", "limb3"}
 
 
 def test_few_limbs_are_no_gain():
     assert limbs_program(drevo.load("two-arm-planar").model, INVERSE) is None
+
+
+def humanoid():
+    """Two legs on a base, two arms and a head on its torso."""
+    rng, b = np.random.default_rng(3), drevo.Builder("humanoid")
+
+    def limb(stem, parent, count):
+        for k in range(count):
+            inertia = np.diag(rng.uniform(0.02, 0.03, 3))
+            given = {"axis": np.eye(3)[k % 3], "origin": rng.uniform(0.05, 0.2, 3), "inertia": inertia}
+            above = f"{stem}{k - 1}" if k else parent
+            b.body(f"{stem}{k}", above, mass=rng.uniform(1, 2), com=0.1 * rng.normal(size=3), **given)
+
+    b.body("base", "world", "free", mass=3.0, com=(0.0, 0.1, 0.0), inertia=0.1 * np.eye(3))
+    limb("torso", "base", 2)
+    for stem, parent, count in (("left leg", "base", 3), ("right leg", "base", 3), ("left arm", "torso1", 4),
+                                ("right arm", "torso1", 4), ("head", "torso1", 1)):  # fmt: skip
+        limb(stem, parent, count)
+    return b.robot()
+
+
+def test_pairs_of_arms_and_of_legs_are_two_groups():
+    tree = build_tree(humanoid().model)
+    found = [[tree.bodies[x[0]].link for x in limbs] for limbs in alike_limbs(tree)]
+    assert found == [["left arm0", "right arm0"], ["left leg0", "right leg0"]]
+
+
+@pytest.mark.parametrize(
+    "name, product", [("hexapod", "vjp"), ("balls", "value_and_vjp"), ("humanoid", "value_and_vjp")]
+)
+def test_one_state_of_a_product_is_that_of_a_batch(name, product, monkeypatch):
+    """Inverse dynamics with J^T w, limbs side by side, to rounding: eps for each of the nv sums of an entry."""
+    monkeypatch.setattr(limb_products, "LONG", 0)
+    robot = humanoid() if name == "humanoid" else robot_of(name)
+    rng = np.random.default_rng(1)
+    program = make_program(robot.model, ("inverse_dynamics",), (), "auto", (), {}, product=[product])
+    joined = program.across(True)
+    assert joined.limbs.count == (2 if name == "humanoid" else ROBOTS[name][0])
+    assert len(joined.order()) < len(program.order())
+    f = drevo.compile(robot, "inverse_dynamics", product=product, cache=name != "humanoid")  # no part of a key
+    args = [robot.random(rng, 9) if n == "q" else rng.normal(size=(9, *s)) for n, s in f.inputs]
+    for many, one in zip(f(*args), f(*(x[4] for x in args))):
+        assert np.abs(many[4] - one).max() <= 16 * robot.nv * EPS * np.abs(many[4]).max()
+    args[2][4, -2] = math.nan
+    with pytest.raises(drevo.NumericsError):
+        f(*(x[4] for x in args))
 
 
 @pytest.mark.parametrize("quantity", [INVERSE, FORWARD])

@@ -86,8 +86,11 @@ def test_both_sweeps_are_of_one_derivative(quantity: str) -> None:
 
 @pytest.mark.parametrize("limbs", [3, 1])
 def test_one_state_is_a_row_of_a_batch(limbs: int) -> None:
-    """Of derivatives too, which have other ways to compute one state: by limbs that are alike, or columns in lanes."""
-    b, rng = drevo.Builder("limbs").body("base", joint="free", mass=2.0, inertia=np.eye(3)), np.random.default_rng(7)
+    """Of derivatives too, which have other ways to compute one state: limbs that are alike, columns in lanes."""
+    b, rng = (
+        drevo.Builder("limbs").body("base", joint="free", mass=2.0, inertia=np.eye(3)),
+        np.random.default_rng(7),
+    )
     for k in range(3):
         b.body(f"limb{k}", "base" if limbs > 1 or not k else f"limb{k - 1}", origin=(k, 1.0, 0.0), mass=1.0 + k,
                com=(0.1, 0.0, 0.2), inertia=np.eye(3))  # fmt: skip

@@ -236,11 +236,16 @@ def make_program(
         program = _quantities(model, quantity, parameters, formalism, external, options, passive)
     tree = build_tree(model)
     if product:
+        from .limb_products import limbs_vjp
         from .products import product_program
 
+        plain = program.across is not None and tangents == "joints" and (*quantity,) == ("inverse_dynamics",)
         program = product_program(program, tree, product, tangents == "numbers")
         with levers.without(*without):
             program = _regrouped(program, formalism)
+        if plain and (*product,) in (("vjp",), ("value_and_vjp",)):
+            given = model, product[0] != "vjp", len(program.order())
+            program = replace(program, across=lambda _: limbs_vjp(*given))
     return with_branches(program, tree)
 
 

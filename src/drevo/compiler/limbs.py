@@ -83,21 +83,22 @@ class OfLimb:
 class LimbState:
     """What is declared of the whole tree while an algorithm runs over one limb."""
 
-    def __init__(self, t: Tracer, whole: Tree, limbs: Limbs) -> None:
-        self.t, self.whole, self.limbs, self.count = t, whole, limbs, len(limbs)
+    def __init__(self, t: Tracer, whole: Tree, groups: Sequence[Limbs]) -> None:
+        self.t, self.whole, self.limbs, self.count = t, whole, groups[0], len(groups[0])
         self.symbols: dict[LimbNumbers, Expr] = {}
         self.values: dict[int, Array] = {}  # by node, of what depends on the robot alone
         self.spread: dict[int, tuple[int, ...]] = {}
         self.lanes: list[dict[int, int]] = []
         self.totals: dict[int, int] = {}
-        self.tree, self.q, self.v = joined_limbs(whole, limbs, self.number, self.total)
+        self.of_each = list[bool]()  # by node, whether every limb has its own
+        self.tree, self.q, self.v = joined_limbs(whole, groups, self.number, self.total)
 
     @staticmethod
-    def of(t: Tracer, links: Sequence[str] = ()) -> LimbState | None:
-        """links: whose frames are wanted. None where no three limbs are alike."""
+    def of(t: Tracer, links: Sequence[str] = (), fewest: int = FEWEST) -> LimbState | None:
+        """links: whose frames are wanted. None where no `fewest` limbs are alike."""
         whole = derived_tree(t.tree, links)
-        limbs = () if whole is None or whole.loose else alike_limbs(whole)
-        return None if whole is None or len(limbs) < FEWEST else LimbState(t, whole, limbs)
+        groups = () if whole is None or whole.loose else alike_limbs(whole)
+        return None if whole is None or not groups or len(groups[0]) < fewest else LimbState(t, whole, groups)
 
     # -- numbers of the robot -------------------------------------------------------------------------------
 
@@ -131,13 +132,20 @@ class LimbState:
 
     def total(self, x: Scalar) -> Scalar:
         """The sum over the limbs."""
-        if not isinstance(x, Expr):
+        if not isinstance(x, Expr) or not self.wide(x.edge):
             return self.count * x
         if x.level < 2:
             return float(self.known(x.edge).sum())
         found = unknown(self.t.graph, f"total[{len(self.totals)}]")
         self.totals[found.edge >> 1] = x.edge
         return found
+
+    def wide(self, edge: int) -> bool:
+        """Every limb has its own."""
+        g, known = self.t.graph, self.of_each
+        for n in range(len(known), (edge >> 1) + 1):
+            known.append(n in self.spread or g.level[n] == 1 or any(known[e >> 1] for e in g.operands(n)))
+        return known[edge >> 1]
 
     # -- arguments and results ------------------------------------------------------------------------------
 

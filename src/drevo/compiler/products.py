@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ..codegen.graph.derivative import cotangents, tangents
@@ -86,8 +87,10 @@ def _made(
     outputs: Sequence[Output],
 ) -> Program:
     more = tuple(Input(name, shape, nodes_of(x)) for (name, shape), x in zip(names, given))
-    own = {"sections": (), "labels": {}, "across": None}  # no more those of the program
-    return replace(program, inputs=program.inputs + more, outputs=tuple(outputs), **own)
+    # what else the program has is of its own outputs
+    return replace(
+        program, inputs=program.inputs + more, outputs=tuple(outputs), sections=(), labels={}, across=None
+    )
 
 
 def _leaves(program: Program) -> list[Expr]:
@@ -101,13 +104,6 @@ def _tangents_of(g: Graph, tree: Tree, x: Input, numbers: bool) -> _Tangents:
     q = [Expr(g, 2 * n) for n in x.nodes]
     turning = [slice(b.q + b.nq - 4, b.q + b.nq) for b in tree.owners() if b.nq != b.nv]
 
-    def from_rates(d: Sequence[Expr]) -> list[FloatOrExpr]:
-        out: list[FloatOrExpr] = [0.0] * tree.nq
-        for b in tree.owners():
-            own = q[b.q : b.q + b.nq]
-            out[b.q : b.q + b.nq] = joint_coordinate_rates(own, own, d[b.v : b.v + b.nv])
-        return out
-
     def across(d: Sequence[Expr]) -> list[FloatOrExpr]:
         """Without what would change the length of a quaternion."""
         out: list[FloatOrExpr] = list(d)
@@ -116,4 +112,13 @@ def _tangents_of(g: Graph, tree: Tree, x: Input, numbers: bool) -> _Tangents:
             out[at] = [r - p * along for p, r in zip(q[at], d[at])]
         return out
 
-    return _Tangents(tree.nq, across) if numbers else _Tangents(tree.nv, from_rates)
+    return _Tangents(tree.nq, across) if numbers else _Tangents(tree.nv, partial(number_rates, tree, q))
+
+
+def number_rates(tree: Tree, q: Sequence[Expr], d: Sequence[Expr]) -> list[FloatOrExpr]:
+    """How q moves along tangents of size nv, in the frames of the joints."""
+    out: list[FloatOrExpr] = [0.0] * tree.nq
+    for b in tree.owners():
+        own = q[b.q : b.q + b.nq]
+        out[b.q : b.q + b.nq] = joint_coordinate_rates(own, own, d[b.v : b.v + b.nv])
+    return out

@@ -20,16 +20,22 @@ Part = TypeVar("Part")  # a number, or a structure of them
 _NUMBERS = frozenset(("R", "p", "pitch", "factor", "inertia", "phase"))  # of a body; all else is alike
 
 
-def alike_limbs(tree: Tree) -> Limbs:
-    """The limbs that leave the fewest bodies where one stands for all; none where no two are alike."""
+def alike_limbs(tree: Tree) -> tuple[Limbs, ...]:
+    """Groups of as many limbs each, none where no two are alike: first the one that leaves the fewest bodies where
+    a limb stands for all of its group."""
     ends, rates = subtree_ends(tree.parents), [b.v for b in tree.bodies]
     groups: dict[object, list[range]] = {}
     for i, b in enumerate(tree.bodies):
         run = range(i, ends[i])
         if all(rates.count(tree.bodies[k].v) == 1 and tree.bodies[k].kind != "wheel" for k in run):
             groups.setdefault((b.parent, *(_form(tree, k, i) for k in run)), []).append(run)
-    found = [tuple(runs) for runs in groups.values() if 1 < len(runs) <= MOST]
-    return max(found, key=lambda runs: sum(map(len, runs[1:])), default=())
+    many = [tuple(runs) for runs in groups.values() if 1 < len(runs) <= MOST]
+    found, taken = list[Limbs](), set[int]()
+    for runs in sorted(many, key=lambda runs: -sum(map(len, runs[1:]))):
+        if len(runs) == len([*found, runs][0]) and all(taken.isdisjoint(run) for run in runs):
+            found.append(runs)
+            taken.update(i for run in runs for i in run)
+    return tuple(found)
 
 
 def limbs_apart(tree: Tree) -> Iterator[Limbs]:
@@ -66,16 +72,17 @@ class Joined(NamedTuple):
 
 
 def joined_limbs(
-    tree: Tree, limbs: Limbs, number: Callable[[LimbNumbers], Scalar], total: Callable[[Scalar], Scalar]
+    tree: Tree, groups: Sequence[Limbs], number: Callable[[LimbNumbers], Scalar], total: Callable[[Scalar], Scalar]
 ) -> Joined:
     """number: what stands for numbers that differ; total: the sum over the limbs of what each has."""
-    gone = {i for run in limbs[1:] for i in run}
+    gone = {i for limbs in groups for run in limbs[1:] for i in run}
+    alike = {i: [run[k] for run in limbs] for limbs in groups for k, i in enumerate(limbs[0])}
     place, bodies = {-1: -1}, list[TreeBody]()
     q, v = list[tuple[int, ...]](), list[tuple[int, ...]]()
     for i, b in enumerate(tree.bodies):
         if i in gone:
             continue
-        same = [tree.bodies[run[i - limbs[0][0]]] for run in limbs] if i in limbs[0] else [b]
+        same = [tree.bodies[k] for k in alike.get(i, (i,))]
         fields = {k: joined([getattr(x, k) for x in same], number) for k in _NUMBERS}
         place[i] = len(bodies)
         bodies.append(b._replace(**fields, parent=place[b.parent], q=len(q), v=len(v)))
