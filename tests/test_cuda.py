@@ -91,6 +91,7 @@ def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]
     drivers.driver.cache_clear()
     found = Machine(ctypes.CDLL(str(library)))
     found.library.have(1)
+    found.library.lies(0)
     found.refuse("", 0)
     found.calls()
     yield found
@@ -178,6 +179,22 @@ def test_another_stream_is_waited_for_on_the_device(machine: Machine) -> None:
     )
     f(Lent(q, "interface", stream=55), stream=55)
     assert not [c for c in machine.calls() if "Event" in c]
+
+
+def test_the_second_device_has_a_kernel_and_a_context_of_its_own(machine: Machine) -> None:
+    """Arrays that lie there are computed there; those that lie on two devices are refused."""
+    machine.library.have(2)
+    f, same = made(machine, "bias")
+    q, v = states(f, (3,))
+    machine.library.lies(1)
+    machine.calls()
+    found = f(Lent(q, "interface"), Lent(v, "interface"))
+    assert np.array_equal(found.to_host(), same(q, v)) and found.device == 1
+    said = machine.calls()
+    assert "cuModuleLoadDataEx 0 0" in said and f"cuLaunchKernel {drivers.LEGACY} 1" in said
+    assert {c for c in said if "PushCurrent" in c} == {"cuCtxPushCurrent_v2 1071 0"}
+    with pytest.raises(InputError, match="the devices do not agree: q 0, v 1"):
+        f(Lent(q, "dlpack"), Lent(v, "interface"))
 
 
 def test_arrays_of_our_own(machine: Machine) -> None:

@@ -5,7 +5,7 @@
 #include <string.h>
 typedef unsigned long long word;
 static char called[1 << 16], refused[64];
-static int code, devices = 1, current;
+static int code, devices = 1, current, holder;
 static word freed;
 static char image[1 << 22];
 static size_t length;
@@ -13,6 +13,7 @@ static int (*answer)(word **, unsigned, unsigned, word);
 int refuse(const char *name, int failure) { strncpy(refused, name, 63); code = failure; return 0; }
 int have(int count) { devices = count; return 0; }
 int at(int device) { current = device; return 0; }
+int lies(int device) { holder = device; return 0; }
 int answers(int (*f)(word **, unsigned, unsigned, word)) { answer = f; return 0; }
 const char *calls(void) { return called; }
 const char *compiled(void) { return image; }
@@ -70,7 +71,7 @@ int cuMemAllocAsync(word *x, size_t n, word stream) { int bad = NOTED(stream, n)
 int cuMemFreeAsync(word x, word stream) { ++freed; free((void *)x); return NOTED(stream, 0); }
 int cuMemcpyHtoDAsync_v2(word to, void *from, size_t n, word stream) { memcpy((void *)to, from, n); return NOTED(stream, n); }
 int cuMemcpyDtoHAsync_v2(void *to, word from, size_t n, word stream) { memcpy(to, (void *)from, n); return NOTED(stream, n); }
-int cuPointerGetAttribute(int *x, int what, word address) { if (!address || what != 9) return 1; GIVE(x, 0); }
+int cuPointerGetAttribute(int *x, int what, word address) { if (!address || what != 9) return 1; GIVE(x, holder); }
 int cuEventCreate(word *x, unsigned flags) { (void)flags; GIVE(x, 3); }
 int cuEventRecord(word event, word stream) { return NOTED(event, stream); }
 int cuEventDestroy_v2(word event) { return NOTED(event, 0); }
