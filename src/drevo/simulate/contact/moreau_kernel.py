@@ -87,8 +87,8 @@ class ImpulseSolver:
         self.s, self.name = stages, stages.named
 
     def routines(self, c: StageCalls) -> None:
-        own = ("carried",) if self.s.few else ()
-        for routine in ("attempts", "newton", "interior", "normal", "factorise", "substitute", *own):
+        own = () if self.s.few else ("normal",)
+        for routine in ("attempts", "newton", "interior", "factorise", "substitute", *own):
             c.routine(self.name(routine), getattr(self, f"_{routine}"))
 
     def write(self, c: StageCalls) -> None:
@@ -131,12 +131,11 @@ class ImpulseSolver:
         c.fill(1.0 / attempt.rho, self.name("stiff"), 0, 1)
         c.fill(1.0, self.name("damping"), 0, 1)
         c.call(self.name("judge"))
-        carried = attempt.carried and self.s.few
         with c.f.when(c.some_above(going)):
-            if carried:
+            if self.s.few:
                 c.call(self.name("carry"))
             with c.f.loop(attempt.steps, some=True) as loop:
-                c.run(self.name("carried" if carried else "newton"))
+                c.run(self.name("newton"))
                 loop.leave(~c.some_above(going))
         c.call(self.name("keep"))
 
@@ -148,20 +147,14 @@ class ImpulseSolver:
             c.call(self.name(stage))
 
     def _newton(self, c: StageCalls) -> None:
-        """A step by least squares."""
-        c.call(self.name("linear"))
-        for routine in ("normal", "factorise", "substitute"):
-            c.run(self.name(routine))
-        c.call(self.name("moves"))
-        self._gone(c)
-
-    def _carried(self, c: StageCalls) -> None:
-        """A step in few unknowns."""
-        c.call(self.name("carried"))
-        self._gone(c)
-
-    def _gone(self, c: StageCalls) -> None:
-        """As much of a step as is good."""
+        """A step, in few unknowns or by least squares, of which goes as much as is good."""
+        if self.s.few:
+            c.call(self.name("carried"))
+        else:
+            c.call(self.name("linear"))
+            for routine in ("normal", "factorise", "substitute"):
+                c.run(self.name(routine))
+            c.call(self.name("moves"))
         with c.f.loop(HALVES + 1, some=True) as halves:
             c.call(self.name("trial"))
             halves.leave(~c.some_above(self.name("open")))

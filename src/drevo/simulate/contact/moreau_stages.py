@@ -40,23 +40,12 @@ from .solve import EASE, STIFFEN, STUCK
 from .stages import StageTracer
 
 PackedBlock = tuple[type[Any], list[Any]]
-STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "linear", "moves", "trial",
-          "advance", "keep", "ease", "tell", "end")  # fmt: skip
+STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "trial", "advance", "keep",
+          "ease", "tell", "end")  # fmt: skip
+SQUARES = ("linear", "moves")  # of least squares
 CARRIED = ("carry", "carried")  # where few freedoms carry the contacts
-NUMBERS = (
-    "aim",
-    "moving",
-    "left",
-    "least",
-    "damping",
-    "share",
-    "taken",
-    "open",
-    "square",
-    "beyond",
-    "stiff",
-    "eased",
-)
+NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff",
+           "eased")  # fmt: skip
 
 
 class PackedCarriers(NamedTuple):
@@ -86,8 +75,9 @@ class MoreauStages:
         self.rows, self.padded = n, -(-n // 4) * 4
         self.state = [len(kind(x).start(x, 1.0, 1.0)) for x in self.laws]  # numbers of its blocks on the path
         self.told = [TOLD[kind(x)] for x in self.laws]
-        made = {"lam": n, "u": n, "du": n, "L": len(self.carriers.S) ** 2, "E": len(self.carriers.S),
-                "best": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
+        squares = 0 if self.few else self.padded * n
+        made = {"lam": n, "u": n, "du": n, "L": len(self.carriers.S) ** 2, "E": len(self.carriers.S), "best": n,
+               "search": laws, "going": 1, "way": self.padded, "J": squares, "F": n,
                "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
                "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
@@ -109,7 +99,7 @@ class MoreauStages:
         if not prefix:
             self._add("begin", self.begin)
             self._add("next", self.next)
-        for name in (*STAGES, *(CARRIED if self.few else ())):
+        for name in (*STAGES, *(CARRIED if self.few else SQUARES)):
             self._add(name, getattr(self, name))
 
     def named(self, block: str) -> str:

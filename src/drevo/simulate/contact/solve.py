@@ -28,22 +28,20 @@ STUCK = 1e-3  # m/s: above it what has to part may contradict itself, as between
 
 class Attempt(NamedTuple):
     """Sweeps from zero, or so many steps of the interior point, from its beginning or from where it has stopped;
-    then so many steps of Newton's method on the natural map of a rho, times its own. carried: in the freedoms of
-    what carries the contacts, where these are few; else by least squares."""
+    then so many steps of Newton's method on the natural map of a rho, times its own."""
 
     sweeps: int = 0
     interior: int = 0
     cold: bool = True
     steps: int = 25
     rho: float = 1.0
-    carried: bool = False
 
 
 # Of some 250 states each of a robot on two feet of four points (rank 12 of 24) the first leaves 11 (stands on
 # straight legs), 4 (on bent ones) and 7 (lands); the second 5, 0 and 1, all none
 ATTEMPTS = (
-    Attempt(sweeps=5, steps=10, carried=True),
-    Attempt(interior=10, steps=8, carried=True),
+    Attempt(sweeps=5, steps=10),
+    Attempt(interior=10, steps=8),
     Attempt(interior=10, cold=False, steps=10),
     Attempt(interior=20, cold=False),
     Attempt(sweeps=50, rho=30.0),
@@ -99,7 +97,7 @@ def _attempted(p: ImpulseProblem, tolerance: float, first: int) -> Impulses:
             now, used = _followed(some, begin, way.interior, tolerance)
             path = [[_spread(y, todo) for y in z] for z in now]
             x = np.array(impulses_at(some, now))
-        x, r, taken = _newton(some, x, tolerance, 1.0 / way.rho, way.steps, way.carried and few_carriers(p))
+        x, r, taken = _newton(some, x, tolerance, 1.0 / way.rho, way.steps)
         better = ~(r >= left[at])
         lam[:, at[better]], left[at[better]] = x[:, better], r[better]
         sweeps[at] += used
@@ -182,12 +180,13 @@ def _solved(A: Array, b: list[Any]) -> list[Any]:
 
 
 def _newton(
-    p: ImpulseProblem, lam: Array, tolerance: float, stiff: float, most: int, carried: bool
+    p: ImpulseProblem, lam: Array, tolerance: float, stiff: float, most: int
 ) -> tuple[Array, Array, Array]:
-    """After Newton's steps, of each problem until its residual is below the tolerance."""
+    """After Newton's steps, of each problem until its residual is below the tolerance: in the freedoms of what
+    carries the contacts where these are few, else by least squares."""
     count = lam.shape[1]
     damping, taken = np.ones(count), np.zeros(count, int)
-    known = carrier_factors(p.carriers) if carried and p.carriers else None
+    known = carrier_factors(p.carriers) if p.carriers and few_carriers(p) else None
     u = p.velocity(list(lam), range(len(lam)))
     left = residual(p._replace(u=u), list(lam)) + np.zeros(count)
     for _ in range(most):
