@@ -47,7 +47,7 @@ def compile(
 
     quantity: a name in `drevo.model.quantities.CATALOGUE`, or a list of them: then f returns a tuple.
     dtype: "float64" | "float32". target: "cpu", or "cuda" for arrays on a GPU of NVIDIA's, one sample a thread:
-    see `drevo.codegen.runtime.cuda.CudaFunction`; nothing is checked there.
+    see `drevo.codegen.runtime.cuda.CudaFunction`; `f.by_limbs()` takes a warp a limb. Nothing is checked there.
     layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
     packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
     parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.

@@ -157,7 +157,7 @@ def warps_text(low: Lowered, target: Target, name: str, shares: Shares, rows: bo
 
 
 def _add_warp(m: Module, low: Lowered, target: Target, shares: Shares, k: int) -> None:
-    """@warp<k>: its steps by stages, a barrier after each of the first two."""
+    """@warp<k>: its steps by stages; a barrier before each but the first, if any warp has something left there."""
     slot = {v: at * LANES for v, at in shares.slot.items()}
     split = SplitSteps((StepRun((), 0),), slot, len(slot), {})
     ports = column_ports(low, target.of(1))._replace(fixed=True)
@@ -168,7 +168,7 @@ def _add_warp(m: Module, low: Lowered, target: Target, shares: Shares, k: int) -
     if k == shares.main:
         body.first()
     for n, steps in enumerate(shares.warps[k]):
-        if n:
+        if n and any(any(stages[n:]) for stages in shares.warps):
             f.call(VOID, BARRIER)
         body.go_on(steps)
     f.ret()
