@@ -398,6 +398,7 @@ class Module:
         self.functions: dict[str, IRFunction] = {}
         self.declared: dict[str, str] = {}
         self.data: dict[str, str] = {}
+        self.numbers: dict[str, int] = {}
 
     def function(
         self, name: str, result: str = VOID, given: Mapping[str, str] | None = None, *,
@@ -421,6 +422,13 @@ class Module:
         """A table of constants @name."""
         items = ", ".join(f"{kind} {x}" for x in values)
         self.data[name] = f"@{name} = private constant [{len(values)} x {kind}] [{items}]"
+
+    def number(self, kind: str, text: str) -> int:
+        """The place of a number in a table of constants @numbers, all of one kind."""
+        if text not in self.numbers:
+            self.numbers[text] = len(self.numbers)
+            self.constant("numbers", kind, list(self.numbers))
+        return self.numbers[text]
 
     def past_caches(self) -> str:
         """The hint of a store that no cache shall keep."""

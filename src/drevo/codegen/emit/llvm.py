@@ -11,6 +11,7 @@ from .llvm_across_forward import add_across
 from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
 from .llvm_limbs import LimbKernel
+from .llvm_planned import PlannedKernel
 from .llvm_ports import Ports, column_ports, sample_ports, tile_ports
 from .llvm_single import add_single
 from .llvm_stages import emit_stages
@@ -100,7 +101,8 @@ class _Kernels:
         return m.text()
 
     def _add(self, m: Module, ports: Ports) -> None:
-        kernel = (LimbKernel if self.low.limbs else Kernel)(self.low, self.target, self.split, ports)
+        planned = PlannedKernel if ports.l.lanes > 1 and self.target.registers else Kernel
+        kernel = (LimbKernel if self.low.limbs else planned)(self.low, self.target, self.split, ports)
         if self.tail is None:
             kernel.add(m)
         else:

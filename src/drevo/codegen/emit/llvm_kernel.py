@@ -17,6 +17,7 @@ from .llvm_ports import ALONE, Address, Ports
 from .llvm_target import Target
 from .lower import Lowered, ends
 from .outline import sinks_of
+from .registers import grouped
 from .split import SplitSteps, StepRun
 from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, operands, step_results
 
@@ -109,10 +110,7 @@ class FunctionBody:
         turns = [s for s in run if s[0] == TURN]
         for k in range(0, len(turns), TURNS):
             self.turns(turns[k : k + TURNS])
-        run = [s for s in run if s[0] != TURN]
-        alone = self.l.lanes == 1 < self.k.target.lanes
-        for step in self.sines(run) if alone else self.paired(run):
-            self.step(step)
+        self.steps([s for s in run if s[0] != TURN])
         self.add_tests()
         self.test_pivots()
         if self.status is not None:
@@ -244,6 +242,11 @@ class FunctionBody:
 
     # -- steps ----------------------------------------------------------------------------------------------
 
+    def steps(self, run: Sequence[Step]) -> None:
+        alone = self.l.lanes == 1 < self.k.target.lanes
+        for step in self.sines(run) if alone else self.paired(run):
+            self.step(step)
+
     def sines(self, run: Sequence[Step]) -> Iterable[Step]:
         """One sample: as many sines and cosines at once as a vector holds, then the steps that are left."""
         trig = [s for s in run if s[0] == SINCOS]
@@ -260,20 +263,20 @@ class FunctionBody:
 
     def paired(self, run: Sequence[Step]) -> Iterator[Step]:
         """Two sines and cosines that follow one another are one call."""
-        t, k = self.l.type, 0
-        while k < len(run):
-            pair = run[k : k + 2]
-            if len(pair) < 2 or any(s[0] != SINCOS for s in pair) or pair[1][2] >> 1 in step_results(pair[0]):
-                yield run[k]
-                k += 1
-                continue
-            kind, name = f"{{{', '.join([t] * 4)}}}", add_sincos(self.f.module, self.l, self.k.target.fma, 2)
-            both = self.fresh(f"call {kind} @{name}({', '.join(f'{t} {self.operand(s[2])}' for s in pair)})")
-            for place, v in enumerate(v for s in pair for v in step_results(s)):
-                self.out.append(f"  {self.value}{v} = extractvalue {kind} {both}, {place}")
-                self.made.add(v)
-                self.sink(v)
-            k += 2
+        for group in grouped(run):
+            if len(group) > 1:
+                self.sines_of_two(group)
+            else:
+                yield group[0]
+
+    def sines_of_two(self, pair: Sequence[Step]) -> None:
+        t = self.l.type
+        kind, name = f"{{{', '.join([t] * 4)}}}", add_sincos(self.f.module, self.l, self.k.target.fma, 2)
+        both = self.fresh(f"call {kind} @{name}({', '.join(f'{t} {self.operand(s[2])}' for s in pair)})")
+        for place, v in enumerate(v for s in pair for v in step_results(s)):
+            self.out.append(f"  {self.value}{v} = extractvalue {kind} {both}, {place}")
+            self.made.add(v)
+            self.sink(v)
 
     def sines_at_once(self, steps: Sequence[Step], wide: Lanes) -> None:
         t, kind, x = self.l.type, wide.type, "zeroinitializer"
