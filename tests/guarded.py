@@ -225,7 +225,9 @@ def calls(first: str) -> None:
     for count in (1, 2, 7, 8, 9, 33):
         q, v = robot.random(rng, shape=count), rng.normal(size=(count, robot.nv))
         entry(robot, q, v)
-    motions(robot)
+    b, full = drevo.Builder("leg"), {"mass": 1.0, "com": (0.1, 0.0, -0.2), "inertia": np.eye(3)}
+    b.body("trunk", joint="free", **full).body("thigh", "trunk", axis=(0, 1, 0), **full)
+    motions(b.body("shin", "thigh", axis=(0, 1, 0), origin=(0.0, 0.0, -0.4), **full).robot())
     ball = drevo.load(BALL)
     for law in ("soft", "coulomb"):
         step = drevo.compile(ball, "step", dt=0.002, law=law, repeat=3)

@@ -49,7 +49,7 @@ def test_one_or_many() -> None:
     compared(model, "inverse_mass_matrix")
 
 
-@pytest.mark.parametrize("lanes", [2, 4])
+@pytest.mark.parametrize("lanes", [pytest.param(2, marks=pytest.mark.nightly), 4])
 def test_narrower_machines_compute_the_same_bits(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many columns go side by side, and however many are left over."""
     model, quantity = tree_of(3, 27, ("revolute",)), "forward_dynamics_derivatives"
