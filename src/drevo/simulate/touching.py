@@ -61,7 +61,7 @@ def simulate_touching(
     repeat = every if len(held) == 1 else 1
     named: dict[str, Any] = {"method": method} if method is not None else {}
     f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, friction=friction, **named, **more)
-    out = _march(partial(f, threads=threads), q, v, held, records, every // repeat, dt * repeat)
+    out = _stepped(partial(f, threads=threads), q, v, held, records, every // repeat, dt * repeat)
     if law == "coulomb":
         _tell_unsettled(out[3], dt * every)
     shape = (records + 1, *lead)
@@ -95,7 +95,7 @@ def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Ar
     return np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
 
 
-def _march(f: Any, q: Array, v: Array, held: Array, records: int, times: int, dt: float) -> tuple[Array, ...]:
+def _stepped(f: Any, q: Array, v: Array, held: Array, records: int, times: int, dt: float) -> tuple[Array, ...]:
     """Records of q, v, forces and the residual, each (records + 1, count, ...); the first has no forces.
 
     times: calls of f from record to record.

@@ -156,6 +156,11 @@ def load_robot(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
     return load_robot(robot, base=base, strict=strict)
 
 
+def words_in(text: str | None) -> list[str]:
+    """Words with commas between them."""
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
 def numbers_in(option: str, text: str | None, count: int | None = None) -> list[float] | None:
     """Numbers with commas between them, as many as `count` says; None where the option is not given."""
     from ...errors import InputError

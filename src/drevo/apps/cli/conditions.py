@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress, words_in
 
 if TYPE_CHECKING:
     from ..design.conditions import Conditions
@@ -29,7 +29,7 @@ def conditions(
 
     with progress(1, "conditions") as step:
         step("reducing")
-        found = find(load_robot(robot, base), _words(constant), _words(zero), diagonal, _words(free) or None)
+        found = find(load_robot(robot, base), words_in(constant), words_in(zero), diagonal, words_in(free) or None)
     whole = found if isinstance(found, Conditions) else None
     if as_json:
         print_json(
@@ -40,10 +40,6 @@ def conditions(
     print_table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
     if whole:
         print("\nEquations of motion when they hold:", *whole.motion, sep="\n")
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _data(found: Conditions | PolynomialConditions) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, words_in
 
 if TYPE_CHECKING:
     from ...robot import Robot
@@ -56,12 +56,12 @@ def export(
     called = name or f"{what.name}_{quantity}"
     if quantity in CONTROLLERS:
         weights = {"--state-weights": state_weights, "--effort-weights": effort_weights}
-        what, quantity = _controller(what, quantity, q, _words(actuated), dt, weights, grid), called
+        what, quantity = _controller(what, quantity, q, words_in(actuated), dt, weights, grid), called
     elif wrt:
-        options["wrt"] = _words(wrt)
+        options["wrt"] = words_in(wrt)
     if target == "c":
         return _write_c(what, quantity, called, output, options, as_json)
-    options |= {"parameters": kept} if (kept := _words(parameters)) else {}
+    options |= {"parameters": kept} if (kept := words_in(parameters)) else {}
     made = exported(what, quantity, target, dtype=dtype, folder=output, name=name, **options)
     _tell(made, as_json)
 
@@ -73,10 +73,6 @@ def _tell(made: Any, as_json: bool) -> None:
         return
     told = {k: getattr(made, k) for k in ("name", "target", "dtype", "size", "instructions", "cycles", "link")}
     print_json(told | {"files": [str(f) for f in made.files]})
-
-
-def _words(text: str) -> list[str]:
-    return [x.strip() for x in text.split(",") if x.strip()]
 
 
 def _controller(

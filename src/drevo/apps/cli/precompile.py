@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress, words_in
 
 if TYPE_CHECKING:
     from ...robot.face import Robot
@@ -38,7 +38,7 @@ def precompile(
     spec = {"layout": layout, "dtype": dtype, "packed": packed}
     where = str(_directory())
     rows = []
-    jobs = list(_jobs(loaded, [x.strip() for x in quantities.split(",") if x.strip()], link or []))
+    jobs = list(_jobs(loaded, words_in(quantities), link or []))
     with progress(len(jobs), "compiling") as step:
         for name, options in jobs:
             step(name)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import Json, RobotName, drawing_path, guarded, load_robot, option, print_json, progress_portion
+from .common import (
+    Json,
+    RobotName,
+    drawing_path,
+    guarded,
+    load_robot,
+    numbers_in,
+    option,
+    print_json,
+    progress_portion,
+)
 
 if TYPE_CHECKING:
     from ..walking import Gait, Walk
@@ -47,7 +57,7 @@ def walk(
 
     chosen = replace(gait_of(gait), turn=radians(turn), slope=radians(slope), rise=step)
     chosen = chosen if length is None else replace(chosen, length=length)
-    pushed = None if push is None else _numbers("--push", push)
+    pushed = numbers_in("--push", push)
     walked = _walked(robot, steps, chosen, feet, law=law, push=pushed, patch=patch)
     _report(walked, steps, gait, plot, as_json)
 
@@ -87,15 +97,6 @@ def _sole(text: str) -> tuple[str, list[list[float]]]:
         return link.strip(), [[float(x) for x in corner.split(",")] for corner in corners.split(";")]
     except ValueError:
         raise InputError(f"--feet {text!r} is not LINK=x,y,z;x,y,z;x,y,z") from None
-
-
-def _numbers(name: str, text: str) -> list[float]:
-    from ...errors import InputError
-
-    try:
-        return [float(x) for x in text.split(",")]
-    except ValueError:
-        raise InputError(f"{name} {text!r} is not numbers with commas between them, as 4,0") from None
 
 
 def _facts(walked: Walk, steps: int, gait: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...codegen.emit.languages import BY_ENDING, LANGUAGES
-from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, progress
+from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, progress, words_in
 
 if TYPE_CHECKING:
     from ...compiler.derivation import Derivation
@@ -49,7 +49,7 @@ def write_out(
     given = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
     options: dict[str, Any] = {key: value for key, value in given if value}
     if wrt:
-        options["wrt"] = [x.strip() for x in wrt.split(",")]
+        options["wrt"] = words_in(wrt)
     with progress(2, "writing out") as step:
         step(quantity)
         d = derive(load_robot(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)
@@ -80,9 +80,7 @@ def _tell(about: dict[str, Any], text: str, output: Path | None, as_json: bool) 
 
 
 def _symbols(given: str) -> str | list[str] | None:
-    if not given:
-        return None
-    return "all" if given == "all" else [name.strip() for name in given.split(",") if name.strip()]
+    return "all" if given == "all" else words_in(given) or None
 
 
 def _target(to: str, output: Path | None) -> str:
