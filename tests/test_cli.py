@@ -201,7 +201,7 @@ def test_wrong_names_are_refused_with_a_suggestion(tmp_path: Path) -> None:
     assert "has 1 feet" in refused("walk", "biped", *one)
     assert "foot 'shoe' is not a link" in refused("walk", "biped", *one, "--feet", "shoe=0,0,0;1,0,0;0,1,0")
     assert "gait 'x' is not known" in refused("walk", "biped", "--gait", "x")
-    assert "--push 'left' is not numbers" in refused("walk", "biped", "--push", "left")
+    assert "--push 'left' is no list of numbers" in refused("walk", "biped", "--push", "left")
     assert "rise is 0.5; it must be a number from 0 to 0.2" in refused("walk", "biped", "--step", "0.5")
     assert "swing-up: the kind" in refused("swing-up", "--kind", "rope")
     assert 'limits of "tau" are reversed' in refused("swing-up", "--limit=-1")

@@ -18,10 +18,9 @@ from ..model.dynamics import Dynamics
 from ..model.messages import did_you_mean, listed
 from .constraint import list_given
 from .functions import short
-from .solve import RankSplit, factor_of, matvec
+from .solve import CONSISTENT, RankSplit, factor_of, matvec
 from .terms import ConstraintTerms, TermsAt
 
-CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
 CLOSE = 1e-9  # m or rad: a gap that counts as closed where dependent rows are compared
 FAR = 1e2  # rad or m: a Newton step that leads nowhere
 NEARBY = 1e-3  # rad or m: how far a configuration is left to see whether its rank is lost there only

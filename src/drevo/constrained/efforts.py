@@ -31,8 +31,7 @@ from .collection import is_lasting
 from .constraint import Constraint
 from .kernels import motion_terms
 from .prepared import PreparedSet
-from .solve import RANK, matvec, pseudoinverse
-from .tail import CONSISTENT
+from .solve import CONSISTENT, RANK, matvec, pseudoinverse
 
 Array = np.ndarray[Any, Any]
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..codegen.runtime.function import Function
 
 Array = np.ndarray[Any, Any]
+CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
 RANK = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
 
 

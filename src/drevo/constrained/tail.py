@@ -30,12 +30,11 @@ from ..mechanics.algorithms.schur import PartFactors, RowParts, Schur
 from ..mechanics.scalar import Scalar
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Loose
-from .solve import RANK, Cholesky, RankSplit, factors_of, pivot_shares
+from .solve import CONSISTENT, RANK, Cholesky, RankSplit, factors_of, pivot_shares
 
 Array = np.ndarray[Any, Any]
 THIN = 1e-3  # of its diagonal entry: a pivot below it leaves less than 13 digits, and the decomposition takes over
 SLIGHT = 1e-13  # of the trace: a row that is so much smaller than the others may be one that is lost
-CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
 FIRST = ("force", "gamma", "start", "turn", "sides")  # hidden outputs; then rows of M, then those of Gamma by rate
 _MANY = f"<{SIDE} x {F64}>"
 
@@ -122,6 +121,10 @@ class SolveTail(Tail):
         more = len(self.starting) + 9 * bool(self.turned)
         return sum(map(len, self.lower)) + 2 * n + m * (1 + self.sides) + more + moved
 
+    def factors(self, L: Sequence[Any], E: Sequence[Any]) -> Factors:
+        entries = iter(L)
+        return Factors.known([{j: next(entries) for j in row} for row in self.lower], E, range(len(self.order)))
+
     def in_the_world(self, N: Sequence[Any], turn: Sequence[Any]) -> list[Any]:
         """N along the world's axes."""
         out = list(N)
@@ -161,11 +164,6 @@ class SolveTail(Tail):
             size = np.maximum(1.0, np.abs(side).max(axis=-1, initial=0.0))
             held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT * size
         out[:, m] = np.where(held, s.rank, np.nan)
-
-
-def _factors(tail: SolveTail, L: Sequence[Any], E: Sequence[Any]) -> Factors:
-    entries = iter(L)
-    return Factors.known([{j: next(entries) for j in row} for row in tail.lower], E, range(len(tail.order)))
 
 
 class TailSolve:
@@ -351,7 +349,7 @@ class _Weak:
 
     def write(self) -> None:
         f, tail, n, m, ranked = self.f, self.tail, self.n, self.m, self.ranked
-        M = _factors(tail, self.next(sum(map(len, tail.lower))), self.next(n))
+        M = tail.factors(self.next(sum(map(len, tail.lower))), self.next(n))
         free, rates = self.next(n), self.next(m)
         start = dict(zip(tail.starting, self.next(len(tail.starting))))
         turn, sides = self.next(9 * bool(tail.turned)), self.next(m * tail.sides)

@@ -95,10 +95,6 @@ class ColumnsTail(SolveTail):
 
         return from_column(0), from_column(2 * len(self.order))
 
-    def factors(self, L: Sequence[Any], E: Sequence[Any]) -> Factors:
-        entries = iter(L)
-        return Factors.known([{j: next(entries) for j in row} for row in self.lower], E, range(len(self.order)))
-
     @property
     def units(self) -> Array:
         """The columns of B, (n, k)."""

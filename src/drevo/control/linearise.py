@@ -24,12 +24,12 @@ from ..codegen.runtime.memo import memoised
 from ..compiler.compile import compile
 from ..compiler.compile_cost import require_linearisable
 from ..compiler.rolled import is_large
-from ..constrained.checks import CONSISTENT, driven_rates, feedback, square
+from ..constrained.checks import driven_rates, feedback, square
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
 from ..constrained.prepared import NOW, PreparedSet
 from ..constrained.recall import called, recalled
-from ..constrained.solve import pseudoinverse
+from ..constrained.solve import CONSISTENT, pseudoinverse
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, flag, leading
 from ..mechanics.acting import has_passive
