@@ -103,7 +103,12 @@ def test_what_xla_is_told(machine: Machine) -> None:  # noqa: F811
     machine.computes(same)
     x, out = states(same, 3), np.zeros((3, 4))
     machine.refuse("cuLaunchKernel", 719)
-    assert frames.call(handler, x, [out]) == 5 and frames.said.pop() == "CUDA_ERROR_LAUNCH_FAILED"
+    sentence = "inverse_dynamics: NVIDIA's driver refuses the launch: "
+    assert frames.call(handler, x, [out]) == 5 and frames.said.pop() == f"{sentence}CUDA_ERROR_LAUNCH_FAILED"
+    machine.refuse("cuCtxGetDevice", 201)
+    assert frames.call(handler, x, [out]) == 5 and frames.said.pop() == f"{sentence}CUDA_ERROR_OTHER"
+    machine.refuse("cuCtxGetDevice", 12345)
+    assert frames.call(handler, x, [out]) == 5 and frames.said.pop() == f"{sentence}an error without a name"
     machine.refuse("", 0)
     for device, said in ((1, "was not among JAX's devices"), (99, "more than 16 GPUs")):
         machine.library.at(device)

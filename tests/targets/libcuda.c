@@ -81,5 +81,5 @@ int cuEventElapsedTime(float *x, word first, word last) { (void)first; (void)las
 int cuMemcpyDtoDAsync_v2(word to, word from, size_t n, word stream) { memcpy((void *)to, (void *)from, n); return NOTED(stream, n); }
 int cuDeviceGetName(char *text, int n, int device) { strncpy(text, "Stand-in", n); return NOTED(device, 0); }
 int cuStreamSynchronize(word stream) { return NOTED(stream, 0); }
-int cuGetErrorName(int x, const char **text) { *text = x == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_OTHER"; return 0; }
+int cuGetErrorName(int x, const char **text) { if (x == 12345) { *text = 0; return 1; } *text = x == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_OTHER"; return 0; }
 int cuGetErrorString(int x, const char **text) { *text = x == 719 ? "unspecified launch failure" : "other"; return 0; }

@@ -39,7 +39,13 @@ ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api, whose version has 24 byt
 STREAM_GET, STREAM = 80, 32  # in the api; size of its argument
 NUMBER = {"float": 11, "double": 12}
 TABLE = ("single", "drive", "malloc", "free")  # addresses, filled after loading; single may be 0
-CALLED = ("cuCtxGetDevice", "cuLaunchKernel", "cuGetErrorName")  # of the driver; kernels of devices follow
+CALLED = (
+    "cuCtxGetDevice",
+    "cuLaunchKernel",
+    "cuGetErrorName",
+)  # of the driver; PRINT and kernels of devices follow
+PRINT = "PyOS_snprintf"
+SENTENCE = 512  # bytes, at most
 DEVICES = 16  # of one machine
 LINE = 64  # bytes of a cache line, where working memory begins
 WRONG = "the arrays are not of the type and the sizes that the function takes"
@@ -64,19 +70,22 @@ def xla_text(
     return m.text()
 
 
-def xla_launch_text(inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, threads: int) -> str:
+def xla_launch_text(
+    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, threads: int, who: str
+) -> str:
     """ptr @handler(frame) that launches a kernel of the current device on XLA's stream.
 
-    threads: of a block, a power of 2.
+    threads: of a block, a power of 2. who: is named where the driver refuses.
     """
-    f, data, n = _begun(inputs, outputs, scalar, len(CALLED) + DEVICES)
+    f, data, n = _begun(inputs, outputs, scalar, len(CALLED) + 1 + DEVICES)
     m, table = f.module, f.const(PTR, "@addresses")
-    device_of, launch, name_of = (table.at(k, PTR).load(PTR) for k in range(len(CALLED)))
-    ordinal, said = f.alloca(I32), f.alloca(PTR)
-    _driven(f.call(I32, device_of, ordinal), f.frame, name_of, said)
+    device_of, launch, *told = (table.at(k, PTR).load(PTR) for k in range(len(CALLED) + 1))
+    _add_told(m, who)
+    ordinal = f.alloca(I32)
+    _require_driver(f.call(I32, device_of, ordinal), f.frame, told)
     device = ordinal.load(I32).cast("sext", I64)
     _require(m, (device >= 0) & (device < DEVICES), f.frame, f"more than {DEVICES} GPUs are not known")
-    kernel = table.at(device + len(CALLED), PTR).load(PTR)
+    kernel = table.at(device + (len(CALLED) + 1), PTR).load(PTR)
     _require(m, kernel.differs("null"), f.frame, "this GPU was not among JAX's devices when it compiled")
     asked = f.alloca(I64, 4)
     asked.store(f.const(I64, STREAM))
@@ -95,21 +104,31 @@ def xla_launch_text(inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], s
     )
     shape = (blocks, one, one, f.const(I32, threads), one, one, none)
     stream, null = asked.at(3, PTR).load(PTR), f.zero(PTR)
-    _driven(f.call(I32, launch, kernel, *shape, stream, cells, null), f.frame, name_of, said)
+    _require_driver(f.call(I32, launch, kernel, *shape, stream, cells, null), f.frame, told)
     f.ret("null")
     return m.text()
 
 
-def _driven(failed: Value, frame: Value, name_of: Value, said: Value) -> None:
-    """Returns the driver's name of an error, where a call of it failed."""
+def _require_driver(failed: Value, frame: Value, told: Sequence[Value]) -> None:
+    """Returns a sentence with the driver's name of an error, where a call of it failed."""
     f = failed.f
     with f.when(failed.differs(0)):
-        said.store(f.zero(PTR))
-        f.call(I32, name_of, failed, said)
-        name = said.load(PTR)
-        with f.when(name.differs("null")):
-            f.ret(f.call(PTR, "refuse", frame, name))
-    _require(f.module, failed.equals(0), frame, "NVIDIA's driver refuses the launch")
+        f.ret(f.call(PTR, "driver_refused", frame, failed, *told))
+
+
+def _add_told(m: Module, who: str) -> None:
+    """ptr @driver_refused(frame, error, name_of, print)."""
+    texts = {"form": f"{who}: NVIDIA's driver refuses the launch: %s", "nameless": "an error without a name"}
+    for at, text in texts.items():
+        m.constant(at, I8, [str(b) for b in (*text.encode(), 0)])
+    f = m.function("driver_refused", PTR, frame=PTR, error=I32, name_of=PTR, print=PTR)
+    said, room = f.alloca(PTR), f.alloca(I8, SENTENCE)
+    said.store(f.zero(PTR))
+    f.call(I32, f.name_of, f.error, said)
+    found = said.load(PTR)
+    name = f.select(found.equals("null"), f.const(PTR, "@nameless"), found)
+    f.call("i32 (ptr, i64, ptr, ...)", f.print, room, SENTENCE, f.const(PTR, "@form"), name)
+    f.ret(f.call(PTR, "refuse", f.frame, room))
 
 
 def _stored(values: Sequence[Value]) -> Value:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import EmitError, InputError
-from ..emit.llvm_xla import CALLED, DEVICES, FIELDS, TABLE, VERSION, xla_launch_text, xla_text
+from ..emit.llvm_xla import CALLED, DEVICES, FIELDS, PRINT, TABLE, VERSION, xla_launch_text, xla_text
 from . import native
 from .build import DTYPES, Spec
 from .cuda import THREADS, CudaFunction
@@ -74,11 +74,14 @@ class DeviceHandler:
 
     def __init__(self, function: CudaFunction, devices: Iterable[int]) -> None:
         sizes, outputs = [prod(shape) for _, shape in function.inputs], [shape for _, shape in function.outputs]
-        ir = xla_launch_text(sizes, outputs, DTYPES[function.spec.dtype], THREADS)
-        self.function, table = _loaded(ir, len(CALLED) + DEVICES)
-        table[: len(CALLED)] = [driver().address(x) for x in CALLED]
-        for k in devices:
-            table[len(CALLED) + k] = function.kernel(k).handle
+        ir = xla_launch_text(sizes, outputs, DTYPES[function.spec.dtype], THREADS, function.name)
+        called = [*map(driver().address, CALLED), native.address_of(PRINT)]
+        self.function, table = _loaded(ir, len(called) + DEVICES)
+        table[: len(called)] = called
+        for k in filter(
+            range(DEVICES).__contains__, devices
+        ):  # of others the handler says that it knows no kernel
+            table[len(called) + k] = function.kernel(k).handle
         _KEPT.append((self, function))
 
 
