@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from reference import largest
 
 import drevo
-from drevo.codegen.emit import llvm, outline, schedule
+from drevo.codegen.emit import llvm, llvm_kernel, outline, schedule, split
 from drevo.codegen.emit.lower import lower
 from drevo.codegen.emit.schedule import reloads
 from drevo.codegen.emit.steps import makers, operands
@@ -346,3 +346,17 @@ def test_branch_after_branch_keeps_few_values_alive() -> None:
     short = make_program(b.robot().model, ("inverse_dynamics",), (), "auto", (), {})
     assert short.branches and lower(short).steps == lower(replace(short, branches={})).steps
     assert not make_program(drevo.load("puma560").model, ("gravity",), (), "auto", (), {}).branches
+
+
+def test_what_lies_in_memory_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of 40 steps that read crossing values again and again give the same bits, for all widths of a batch."""
+    robot, rng = drevo.load("puma560"), np.random.default_rng(4)
+    wanted = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp")
+    args = [rng.normal(size=(19, *s)) for _, s in wanted.inputs]
+    for module, name, value in ((split, "ONE_FUNCTION", 100), (split, "CHUNK", 40), (llvm_kernel, "FAR", 3)):
+        monkeypatch.setattr(module, name, value)
+    program = make_program(robot.model, ("inverse_dynamics",), (), "auto", (), {}, product=["value_and_vjp"])
+    assert llvm.emit(lower(program), llvm.Target(), "rows").ir.count("load volatile") > 50
+    found = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp", cache=False)
+    for x, y in zip(found(*args), wanted(*args)):
+        assert np.array_equal(x, y)

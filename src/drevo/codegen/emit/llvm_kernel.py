@@ -22,6 +22,7 @@ from .split import SplitSteps, StepRun
 from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, operands, step_results
 
 ALONE_BYTES = 32  # of a vector of one sample's angles: a few wider instructions slow down all that is around them
+FAR = 100  # operands; what was not read for so many is read from where it lies, not kept in a register
 TESTS = 8  # of results in a row, before their sum goes to the status
 TURNS = 64  # of angles with one test: each lives until the last is turned
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
@@ -85,6 +86,9 @@ class FunctionBody:
         self.out = f.lines
         self.made: set[int] = set()
         self.frame = {v: i for i, v in enumerate(kernel.split.runs[index].values)}
+        self.read: dict[int, int] = {}  # of values that lie in memory, after how many operands the last time
+        self.again: dict[int, str] = {}  # their names since they were loaded again
+        self.reads = 0
         self.count = 0
         self.status: str | None = None
         self.tests: str | None = None  # that are not in the status yet
@@ -186,7 +190,11 @@ class FunctionBody:
             self.out.append(f"  call void @llvm.prefetch.p0(ptr {self.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
 
     def operand(self, edge: int) -> str:
-        """The text of an operand; inputs and crossing values are loaded at their first use here."""
+        """The text of an operand; inputs and crossing values are loaded at their first use here.
+
+        Crossing values of many samples are loaded again where they were not read for long: the register allocator,
+        which does not know that they lie in memory, would store them a second time.
+        """
         v, k = edge >> 1, self.k
         constant = k.low.constants.get(v)
         if constant is not None and v not in self.made:
@@ -196,11 +204,23 @@ class FunctionBody:
             if v in k.low.where:
                 port, column = k.low.where[v]
                 self.load(v, k.ports.inputs[port], column, k.ports.align)
-            elif v in self.frame:
-                self.load(v, Address("%frame", self.frame[v] * self.l.bytes))
             else:
-                self.load(v, Address("%scratch", k.split.slot[v] * self.l.bytes))
-        return self.fresh(f"fneg {self.l.type} {self.value}{v}") if edge & 1 else f"{self.value}{v}"
+                self.load(v, self.crossing(v))
+        elif self.reads - self.read.get(v, self.reads) > FAR:
+            at = self.place(self.crossing(v), 0)
+            # volatile: LLVM would take it for the load before
+            self.again[v] = self.fresh(f"load volatile {self.l.type}, ptr {at}, align {self.l.bytes}")
+        self.reads += 1
+        if self.l.lanes > 1 and v not in k.low.where and (v in self.frame or v in k.split.slot):
+            self.read[v] = self.reads
+        name = self.again.get(v) or f"{self.value}{v}"
+        return self.fresh(f"fneg {self.l.type} {name}") if edge & 1 else name
+
+    def crossing(self, v: int) -> Address:
+        """Where a value lies that another run makes, or reads."""
+        if v in self.frame:
+            return Address("%frame", self.frame[v] * self.l.bytes)
+        return Address("%scratch", self.k.split.slot[v] * self.l.bytes)
 
     def turns(self, steps: Sequence[Step]) -> None:
         """Angles less whole turns, one test for many of them: that any is large is rare."""
