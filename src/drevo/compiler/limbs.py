@@ -44,7 +44,7 @@ def limbs_program(model: Model, quantity: str) -> Program | None:
         results = dict(zip(("dq", "dv", "M"), khalil_derivatives.inverse_dynamics_derivatives(state.tree, *given)))
     for name, A in results.items():
         state.output(name, state.matrix(A), (model.nv, model.nv))
-    return state.program(_inverse_tail(state, f) if forward else None)
+    return state.program(InverseTail.of(state, state.factors(f)) if forward else None)
 
 
 def warps_of(model: Model) -> list[LimbCut]:
@@ -58,15 +58,6 @@ def warps_of(model: Model) -> list[LimbCut]:
             v[b.v : b.v + b.nv] = [k] * b.nv
         found.append(LimbCut(tuple(q), tuple(v), len(cut)))
     return found
-
-
-def _inverse_tail(state: LimbState, f: Factors) -> InverseTail:
-    """The factors of M as hidden results, and the solve that reads them."""
-    whole = state.factors(f)
-    lower = tuple(tuple(sorted(row)) for row in whole.L)
-    state.output("L", [row[j] for row, above in zip(whole.L, lower) for j in above])
-    state.output("E", [-x for x in whole.inverse])
-    return InverseTail(tuple(whole.order), lower)
 
 
 @dataclass(frozen=True, slots=True)

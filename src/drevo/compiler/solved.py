@@ -16,6 +16,7 @@ from ..codegen.emit.llvm_ranked import SIDE, padded
 from ..codegen.emit.llvm_tail import Room, Tail, TailPlace
 from ..codegen.emit.lower import Lowered
 from ..codegen.graph.program import Program
+from ..mechanics.algorithms.inertia_matrix import Factors
 from ..model.description import Model
 from .formalisms import unsolved_derivatives
 from .tracer import Tracer
@@ -35,6 +36,14 @@ class InverseTail(Tail):
     order: tuple[int, ...]
     lower: tuple[tuple[int, ...], ...]
     hidden: int = 2
+
+    @classmethod
+    def of(cls, t: Any, f: Factors) -> InverseTail:
+        """The factors as hidden results, and the solve that reads them."""
+        lower = tuple(tuple(sorted(row)) for row in f.L)
+        t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
+        t.output("E", [-x for x in f.inverse])
+        return cls(tuple(f.order), lower)
 
     def room(self, low: Lowered, l: Lanes) -> Room:
         starts = (0, padded(sum(map(len, self.lower))))
@@ -72,10 +81,7 @@ def solved_program(model: Model) -> Program | None:
         return None
     t = Tracer("forward_dynamics_derivatives", model)
     _, dq, dv, f = unsolved_derivatives(t.tree, *t.state("q", "v", "tau"))
-    lower = tuple(tuple(sorted(row)) for row in f.L)
     one = [[-float(r == c) for c in range(model.nv)] for r in range(model.nv)]
     for name, x in (("dq", dq), ("dv", dv), ("one", one)):
         t.output(name, x)
-    t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
-    t.output("E", [-x for x in f.inverse])
-    return t.program(named=True, tail=InverseTail(tuple(f.order), lower))
+    return t.program(named=True, tail=InverseTail.of(t, f))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,21 +94,9 @@ class Envelope(Pictured):
 
     def figure(self) -> Figure:
         """Six panels over the link: the band between least and largest, and the band of what is static."""
-        static = self.loads.static
-        panels = [
-            Panel(
-                f"{name.replace('_', ' ')}, {'N' if i < 3 else 'N m'}",
-                (
-                    Curve("total", self.s, self.low[:, i], self.high[:, i]),
-                    Curve("static", self.s, static[..., i].min(axis=0), static[..., i].max(axis=0)),
-                ),
-                unit="N" if i < 3 else "N m",
-            )
-            for i, name in enumerate(COMPONENTS)
-        ]
-        robot, link = self.trajectory.robot.name, self.loads.link
-        seconds = self.trajectory.t[-1] - self.trajectory.t[0]
-        return Figure(f"{robot}, {link}: loads in its sections, {seconds:g} s", panels, across=3, abscissa="s, m")
+        x = self.trajectory
+        title = f"{x.robot.name}, {self.loads.link}: loads in its sections, {x.t[-1] - x.t[0]:g} s"
+        return replace(self.loads.figure(), title=title)
 
 
 def envelope(
