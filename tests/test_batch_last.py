@@ -13,6 +13,7 @@ import drevo
 from drevo.codegen.emit.llvm_columns import FOLD
 from drevo.codegen.emit.llvm_entry import LARGE
 from drevo.codegen.emit.llvm_target import BEYOND, LINE, STAGED
+from drevo.errors import NumericsError
 
 Array = np.ndarray[Any, Any]
 
@@ -148,3 +149,22 @@ def test_everything_that_is_not_finite_is_found(names: list[str], layout: str) -
             with pytest.raises(drevo.NumericsError):
                 sure(*args)
     assert min(seen.values()) > 0
+
+
+def test_two_tiles_at_once_are_the_bits_of_one_sample_at_a_time() -> None:
+    """Wherever the pairs of tiles begin and end, with angles of many turns; and a refusal names its sample."""
+    robot, rng, most = drevo.load("three-link"), np.random.default_rng(4), 125
+    f, one = (drevo.compile(robot, "forward_dynamics", layout=x) for x in ("batch_last", "rows"))
+    q, v, tau = rng.normal(size=(3, most, robot.nv))
+    q[5::7, 1] += 1e7
+    want = np.stack([one(*x) for x in zip(q, v, tau)]).T
+    for count in (15, 16, 95, 96, 97, 103, 104, 111, 112, most):
+        for shift in range(0, 8, 3):  # where in a line of the cache the rows begin
+            out = np.empty((robot.nv, most + 11))[:, shift : shift + count]
+            f(*(np.ascontiguousarray(x[:count].T) for x in (q, v, tau)), out=out)
+            assert out.tobytes() == np.ascontiguousarray(want[:, :count]).tobytes()
+    for bad in (0, 7, 8, 15, 20, 97, 124):
+        wrong = v.T.copy()
+        wrong[0, bad] = np.nan
+        with pytest.raises(NumericsError, match=rf"{bad}\b"):
+            f(q.T.copy(), wrong, tau.T.copy())

@@ -17,10 +17,12 @@ from .llvm_target import BEYOND, Arena, Target, flush_subnormals
 from .lower import Lowered
 
 
-def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: str) -> None:
+def add_driver(
+    m: Module, low: Lowered, target: Target, arena: Arena, layout: str, pair: Lanes | None = None
+) -> None:
     """i32 @drive(pointers, strides, count, arena, all): 1 if a check failed. Inputs come first, then outputs.
 
-    all: samples of the whole batch, of which these are a part.
+    all: samples of the whole batch, of which these are a part. pair: there is @pair, of two tiles at once.
     """
     l, rows = target.of(target.lanes), layout == "rows"
     _add_clear(m, l)
@@ -39,20 +41,20 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
                    pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
     f.leaving = flush_subnormals(f, target)
     ports = _ports(f, arena)
-    f.call(VOID, "clear", ports.status, 1)
+    f.call(VOID, "clear", ports.status, 2 if pair else 1)
     if rows:
         if low.across is not None:
             _alone(f, target, ports)
         _clear_tile(f, low, l, arena)
         _rows(f, low, l, arena, ports)
     else:
-        columns = ColumnLoop(f, low, l, arena, ports)
+        columns = ColumnLoop(f, low, l, arena, ports, pair is not None)
         with f.when(f.count < l.lanes):
             _clear_tile(f, low, l, arena)
             columns.small()
             add_end(f, l, ports.status)
         columns.loop()
-    add_end(f, l, ports.status)
+    add_end(f, pair or l, ports.status)
 
 
 def _alone(f: IRFunction, target: Target, ports: ColumnPointers) -> None:
@@ -76,7 +78,7 @@ def _ports(f: IRFunction, arena: Arena) -> ColumnPointers:
 
 def add_end(f: IRFunction, l: Lanes, status: Value) -> None:
     """1 if the status of any lane became NaN."""
-    bits = status.load(l.type, l.bytes).is_nan().cast("bitcast", f"i{l.lanes}")
+    bits = status.load(l.type, l.align).is_nan().cast("bitcast", f"i{l.lanes}")
     f.ret(bits.differs(0).cast("zext", I32))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import FLOOR
 from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
-from .llvm_math import NEAR, Lanes, add_atan2, add_sincos, add_turned
+from .llvm_math import NEAR, WIDEST, Lanes, add_atan2, add_sincos, add_turned
 from .llvm_ports import ALONE, Address, Ports
 from .llvm_target import Target
 from .lower import Lowered, ends
@@ -118,7 +118,7 @@ class FunctionBody:
         self.add_tests()
         self.test_pivots()
         if self.status is not None:
-            self.out.append(f"  store {self.l.type} {self.status}, ptr %status, align {self.l.bytes}")
+            self.out.append(f"  store {self.l.type} {self.status}, ptr %status, align {self.l.align}")
 
     def first(self) -> None:
         """What has no step of its own: quaternion checks, outputs that are inputs or (one sample) constants."""
@@ -187,7 +187,9 @@ class FunctionBody:
             text = f"load {l.type}, ptr {at}, align {align or l.bytes}"
         self.out.append(f"  {self.value}{v} = {text}")
         if port.step and self.k.target.prefetch:
-            self.out.append(f"  call void @llvm.prefetch.p0(ptr {self.address(at, AHEAD)}, i32 0, i32 2, i32 1)")
+            for k in range(0, self.l.bytes, WIDEST):
+                ahead = self.address(at, AHEAD + k)
+                self.out.append(f"  call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
 
     def operand(self, edge: int) -> str:
         """The text of an operand; inputs and crossing values are loaded at their first use here.
@@ -375,7 +377,7 @@ class FunctionBody:
     def add_to_status(self, x: str) -> None:
         t = self.l.type
         if self.status is None:
-            self.status = self.fresh(f"load {t}, ptr %status, align {self.l.bytes}")
+            self.status = self.fresh(f"load {t}, ptr %status, align {self.l.align}")
         self.status = self.fresh(f"fadd {t} {x}, {self.status}")
 
     def test(self, value: str) -> None:

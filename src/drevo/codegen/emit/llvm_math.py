@@ -34,6 +34,7 @@ _PARTS = {
 # angles reach up to 2 to this power: then rounding leaves r within 2^-10 of its bounds, and n * part is exact
 _REACH = {("double", True): 40, ("float", True): 20, ("double", False): 20, ("float", False): 11}
 _TOP = {"double": 1024, "float": 128}  # 2 to this power is infinite
+WIDEST = 64  # bytes of a register of AVX-512
 NEAR = 16.0  # rad: up to here sums of angles are as right as the angles
 _TWO_OVER_PI = {"double": 0.6366197723675814, "float": 0.6366197466850281}
 _MAGIC = {"double": 1.5 * 2.0**52, "float": 1.5 * 2.0**23}  # rounds, and leaves the integer in the low bits
@@ -58,6 +59,11 @@ class Lanes(NamedTuple):
     @property
     def bytes(self) -> int:
         return self.size * self.lanes
+
+    @property
+    def align(self) -> int:
+        """Of a vector that is in memory of its own: that of a register, of which it may take two."""
+        return min(self.bytes, WIDEST)
 
     @property
     def type(self) -> str:
@@ -149,20 +155,27 @@ def _sin_and_cos(t: _Math, x: Value) -> tuple[Value, Value]:
     z = t.multiply_add(x * 2.0**too_far, 0.0, r * r)  # NaN where that is infinite
     s = t.multiply_add(t.polynomial(z, _S64 if wide else _S32), r * z, r)
     c = z * t.polynomial(z, _C64 if wide else _C32)
-    a, b = (_permuted if t.l.bytes == 64 else _selected)(t, sum_.cast("bitcast", t.integers))
+    a, b = (_permuted if t.l.bytes >= WIDEST else _selected)(t, sum_.cast("bitcast", t.integers))
     return t.multiply_add(b, s, t.multiply_add(a, c, a)), t.multiply_add(t.minus(a), s, t.multiply_add(b, c, b))
 
 
 def _permuted(t: _Math, k: Value) -> tuple[Value, Value]:
     """sin and cos of k pi / 8 by the lanes of constants; of registers of 64 bytes, which AVX-512 alone has."""
-    f, l = t.f, t.l
+    f, one = t.f, t.l._replace(lanes=WIDEST // t.l.size)  # a register
 
     def found(shift: int) -> Value:
-        items = [f"{l.scalar} {literal(_SINES[(i + shift) % 16], l.scalar)}" for i in range(16)]
-        parts = [f.const(l.type, f"<{', '.join(items[i : i + l.lanes])}>") for i in range(0, 16, l.lanes)]
-        if len(parts) == 1:
-            return f.call(l.type, "llvm.x86.avx512.permvar.sf.512", parts[0], k)
-        return f.call(l.type, "llvm.x86.avx512.vpermi2var.pd.512", parts[0], k, parts[1])
+        items = [f"{one.scalar} {literal(_SINES[(i + shift) % 16], one.scalar)}" for i in range(16)]
+        parts = [f.const(one.type, f"<{', '.join(items[i : i + one.lanes])}>") for i in range(0, 16, one.lanes)]
+
+        def picked(k: Value) -> Value:
+            if len(parts) == 1:
+                return f.call(one.type, "llvm.x86.avx512.permvar.sf.512", parts[0], k)
+            return f.call(one.type, "llvm.x86.avx512.vpermi2var.pd.512", parts[0], k, parts[1])
+
+        if t.l.lanes == one.lanes:
+            return picked(k)
+        halves = (picked(k.shuffle(None, range(at, at + one.lanes))) for at in (0, one.lanes))
+        return next(halves).shuffle(next(halves), range(t.l.lanes))
 
     return found(0), found(4)
 

@@ -72,15 +72,19 @@ class Arena(NamedTuple):
         return self.run * lanes.bytes + LINE
 
 
-def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Arena:
-    """Every port is a block of its own; columns of W lanes. Results that stages write into rows have none."""
+def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows", tiles: int = 1) -> Arena:
+    """Every port is a block of its own; columns of W lanes. Results that stages write into rows have none.
+
+    tiles: that have their status at once.
+    """
     at, starts = 0, []
     lanes, own = target.of(target.lanes), low.stages.rows if low.stages else ()
     for port in (*low.inputs, *low.outputs):
         starts.append(at)
         at += 0 if port.name in own else port.size * lanes.bytes
     n, width = len(low.inputs), lanes.bytes
-    arena = Arena(tuple(starts[:n]), tuple(starts[n:]), at, at + width, at + width * (1 + slots))
+    scratch = at + width * tiles
+    arena = Arena(tuple(starts[:n]), tuple(starts[n:]), at, scratch, scratch + width * slots)
     sizes = [p.size for p in low.outputs]
     total = sum(sizes)
     if layout == "rows":
