@@ -87,8 +87,7 @@ class ImpulseSolver:
         self.s, self.name = stages, stages.named
 
     def routines(self, c: StageCalls) -> None:
-        own = () if self.s.few else ("normal",)
-        for routine in ("attempts", "newton", "interior", "factorise", "substitute", *own):
+        for routine in ("attempts", "newton", "interior", "normal", "factorise", "substitute"):
             c.routine(self.name(routine), getattr(self, f"_{routine}"))
 
     def write(self, c: StageCalls) -> None:

@@ -75,9 +75,8 @@ class MoreauStages:
         self.rows, self.padded = n, -(-n // 4) * 4
         self.state = [len(kind(x).start(x, 1.0, 1.0)) for x in self.laws]  # numbers of its blocks on the path
         self.told = [TOLD[kind(x)] for x in self.laws]
-        squares = 0 if self.few else self.padded * n
         made = {"lam": n, "u": n, "du": n, "L": len(self.carriers.S) ** 2, "E": len(self.carriers.S), "best": n,
-               "search": laws, "going": 1, "way": self.padded, "J": squares, "F": n,
+               "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
                "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
                "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
