@@ -45,7 +45,8 @@ VJP = "inverse_dynamics vjp"
 BY_LIMBS = " by limbs"  # of a row: a warp a limb
 QUANTITIES = [*CATALOGUE, VJP]
 ARMS = ("panda",)  # of one limb
-QUANTITIES += [q + BY_LIMBS for q in ("inverse_dynamics", "mass_matrix", "forward_dynamics", VJP)]
+DERIVATIVES = "inverse_dynamics_derivatives"
+QUANTITIES += [q + BY_LIMBS for q in ("inverse_dynamics", "mass_matrix", "forward_dynamics", VJP, DERIVATIVES)]
 SECONDS = 600  # of the assembler; on a quiet machine the largest kernels take it one minute
 ARCHITECTURE = "sm_90"
 
