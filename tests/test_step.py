@@ -53,18 +53,19 @@ def test_repeated_steps_of_flight_are_those_of_gravity() -> None:
     assert not forces.any() and residual < 1e-12
 
 
-def test_parameters_are_by_sample(crawler: Any) -> None:
+def test_parameters_are_by_sample() -> None:
     """Masses, damping and friction as an argument: with the model's own the same step, else another robot's."""
-    r, step, q, v = crawler
-    patterns = ("trunk.mass", "trunk.inertia", "*.damping", "friction")
-    f = drevo.compile(r, "step", dt=0.005, parameters=patterns)
+    r, rng = robot(), np.random.default_rng(5)
+    step, q = drevo.compile(r, "step", dt=0.002), np.tile(r.neutral(), (40, 1))
+    q[:, 1], v = rng.uniform(-0.1, 0.0, 40), rng.normal(0.0, 0.5, (40, r.nv))
+    f = drevo.compile(r, "step", dt=0.002, parameters=("thigh.mass", "foot.inertia", "*.damping", "friction"))
     own = np.array([x for _, x in f.parameters])
     tau = np.zeros(r.nv)
     for x, y in zip(f(q, v, tau, own), step(q, v, tau)):
         assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
     several = own * np.linspace(0.5, 2.0, 40)[:, None]
     batch = f(q, v, tau, several)
-    heavy = drevo.load(CRAWLER.format(option="", condim=3, floor="").replace('damping=".5"', 'damping="1."'))
+    heavy = robot(HOPPER.replace('damping="1"', 'damping="2"'))
     assert len(own) > 5 and heavy.nv == r.nv
     for k in (0, 39):
         for x, y in zip(batch, f(q[k], v[k], tau, several[k])):
@@ -72,8 +73,9 @@ def test_parameters_are_by_sample(crawler: Any) -> None:
     other = {"damping": 2.0, "friction": 0.5}
     twice = np.array([other.get(name.split(".")[-1], 1.0) for name, _ in f.parameters])
     double = f(q, v, tau, twice * own)
-    for x, y in zip(double, drevo.compile(heavy, "step", dt=0.005, friction=0.4)(q, v, tau)):
+    for x, y in zip(double, drevo.compile(heavy, "step", dt=0.002, friction=1.0)(q, v, tau)):
         assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+    assert np.abs(double.forces).max() > 1.0
 
 
 def test_threads_share_a_batch(crawler: Any) -> None:
