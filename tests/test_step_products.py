@@ -171,3 +171,24 @@ def test_products_that_are_none() -> None:
         drevo.compile(robot, "step", dt=2e-3, repeat=2, product="vjp")
     with pytest.raises(drevo.InputError, match="product 'hessian' is not known"):
         drevo.compile(robot, "step", dt=2e-3, product="hessian")
+
+
+EXACTLY = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><geom type="cylinder" size=".2 .1" pos="2 0 .1"/>
+<geom type="box" size=".3 .3 .2" pos="4 0 .2"/>{bodies}</worldbody></mujoco>"""
+PLACED = (
+    ('type="capsule" size=".1 .2"', "0 0 .299"),
+    ('type="cylinder" size=".1 .2"', "1 0 .199"),
+    ('size=".1"', "2 0 .299"),  # on the axis of the cylinder
+    ('type="capsule" size=".05 .1"', "4 0 .35"),  # sunk into the box
+)
+JOINTS = '<joint type="slide" axis="0 0 1"/><joint type="hinge" axis="1 0 0"/>'
+
+
+def test_what_stands_exactly_upright_has_derivatives() -> None:
+    """Where a direction is left open, as of tangents below an upright capsule, a length is zero, with no slope."""
+    bodies = "".join(f'<body pos="{at}">{JOINTS}<geom {geom}/></body>' for geom, at in PLACED)
+    robot = drevo.load(EXACTLY.format(bodies=bodies))
+    n = robot.nv
+    f = drevo.compile(robot, "step", dt=1e-3, law="soft", ground=None, product="vjp")
+    by_q = f(robot.neutral(), *np.zeros((2, n)), *np.ones((2, n)))[0]  # not finite is refused
+    assert (np.abs(by_q[::2] - 1.0) > 1.0).all()  # of every height: the ground is felt

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..scalar import Scalar, clip, dot, maximum, minimum, where
 from ..spatial import Vec
-from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, norm
+from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, length_of
 
 FACE, CORNER, EDGE = 0.0, 1.0, 2.0  # of what a capsule is nearest to
 ACROSS = 1e-9  # of a cosine: below it a capsule does not leave a face by the ends of the edge that it crosses
@@ -28,8 +28,8 @@ def sphere_box(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
 def _ball(c: Vec, radius: Scalar, box: PlacedGeom) -> Proximity:
     """A sphere about c, in the box's axes."""
     way = Vec(*(clip(x, -s, s) - x for x, s in zip(c, box.size)))
-    far = norm(way)
-    inside, over = far < TINY, 1.0 / maximum(far, TINY)
+    far, inside = length_of(way)
+    over = 1.0 / far
     depth, out = FAR, [0.0, 0.0, 0.0]
     for k, (x, s) in enumerate(zip(c, box.size)):
         for sign in (1.0, -1.0):

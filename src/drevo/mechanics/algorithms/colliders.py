@@ -15,7 +15,7 @@ from ...model.pairing import RULES
 from ..scalar import Scalar, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
 from .boxes import capsule_box, sphere_box
-from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, norm, of_balls
+from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, length_of, of_balls
 
 NEARING = 10  # Newton's steps of an axis and a cylinder
 MOST = 0.999  # of a sine in them
@@ -79,13 +79,12 @@ def _rim(cylinder: PlacedGeom, n: Vec) -> list[Vec]:
     up = along > 0.0
     a = Vec(*(where(up, -x, x) for x in a))
     w = a * a.dot(n) - n
-    length = norm(w)
-    upright = length < TINY
-    scale = radius / where(upright, 1.0, length)
+    length, upright = length_of(w)
+    scale = radius / length
     local = cylinder.R.T.x
     w = Vec(*(where(upright, radius * x, scale * y) for x, y in zip(local, w)))
     side = w.cross(a)
-    side = side * (radius * 0.5 * 3.0**0.5 / norm(side))
+    side = side * (radius * 0.5 * 3.0**0.5 / sqrt(side.dot(side)))
     end, base = a * half, cylinder.p
     return [base + w + end, base + w - end, base - w * 0.5 + side + end, base - w * 0.5 - side + end]
 
@@ -114,13 +113,14 @@ def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     way = a.p - b.p
     x = axis.dot(way)
     off = way - axis * x
-    far, height = norm(off), absolute(x)
+    (length, middle), height = length_of(off), absolute(x)
+    far = where(middle, 0.0, length)
     sign = where(x < 0.0, -1.0, 1.0)
     nearer_end = half - height < radius - far
     beside, over = height < half, far < radius  # past no end, past no side
     by_side = where(beside, where(over, where(nearer_end, 0.0, 1.0), 1.0), 0.0)
     by_end = where(over, where(beside, where(nearer_end, 1.0, 0.0), 1.0), 0.0)
-    rim = off * (radius / maximum(far, TINY)) + axis * (sign * half)
+    rim = off * (radius / length) + axis * (sign * half)
     target = Vec(*(where(by_side > 0.5, s, r) for s, r in zip(axis * x, rim)))
     ball = of_balls(a.p, a.size[0], b.p + target, where(by_side > 0.5, radius, 0.0))
     end = height - half - a.size[0]
@@ -142,9 +142,8 @@ def _capsule_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     rim = sqrt(maximum(p.x * p.x + p.y * p.y, TINY))
     share = maximum(1.0 - b.size[0] / rim, 0.0)
     off = Vec(p.x * share, p.y * share, p.z - clip(p.z, -b.size[1], b.size[1]))
-    far = norm(off)
-    within, inside = _way_out(at, way, half, b.size), far < TINY
-    over = 1.0 / maximum(far, TINY)
+    far, inside = length_of(off)
+    within, over = _way_out(at, way, half, b.size), 1.0 / far
     n = b.R @ Vec(*(-where(inside, x, y * over) for x, y in zip(within.way, off)))
     p = b.p + b.R @ Vec(*(where(inside, x, y) for x, y in zip(within.point, p)))
     dist = where(inside, -within.depth, far) - radius

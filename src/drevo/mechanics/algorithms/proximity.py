@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..scalar import Scalar, sqrt, where
 from ..spatial import Mat, Vec
@@ -37,10 +37,9 @@ class Proximity(NamedTuple):
 def of_balls(p: Vec, r: Scalar, q: Vec, s: Scalar) -> Proximity:
     """Two spheres; of one centre, along x."""
     way = q - p
-    length = norm(way)
-    same = length < TINY
-    n = Vec(*(where(same, x, y / where(same, 1.0, length)) for x, y in zip(X, way)))
-    dist = length - r - s
+    length, same = length_of(way)
+    n = Vec(*(where(same, x, y / length) for x, y in zip(X, way)))
+    dist = where(same, 0.0, length) - r - s
     return Proximity(dist, p + n * (r + 0.5 * dist), frame_of(n))
 
 
@@ -51,14 +50,16 @@ def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
     if hint is not None:
         y = hint
     y = y - n * n.dot(y)
-    length = norm(y)
-    along = length < TINY
-    y = Vec(*(where(along, e, part / where(along, 1.0, length)) for e, part in zip(X, y)))
+    length, along = length_of(y)
+    y = Vec(*(where(along, e, part / length) for e, part in zip(X, y)))
     return Mat(n, y, n.cross(y))
 
 
-def norm(v: Vec) -> Scalar:
-    return sqrt(v.dot(v))
+def length_of(v: Vec) -> tuple[Scalar, Any]:
+    """Its length, 1 where it has none, and whether it has none: with slopes there too."""
+    square = v.dot(v)
+    none = square < TINY * TINY
+    return sqrt(where(none, 1.0, square)), none
 
 
 def absolute(x: Scalar) -> Scalar:

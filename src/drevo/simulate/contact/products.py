@@ -125,7 +125,8 @@ def _program(
         if "residual" in results and "next" in parts:
             c.call("next")
 
-    stages = Stages(blocks, parts, write, partial(fill, names, results))
+    tested = ("dynamics_bar",) if kind == "jacobian" else ()
+    stages = Stages(blocks, parts, write, partial(fill, names, results), tested)
     return replace(
         t.program(), parameters=tuple(x._replace(node=n) for x, n in zip(symbols, nodes)), stages=stages
     )
