@@ -28,11 +28,20 @@ def crawler() -> Any:
     return r, drevo.compile(r, "step", dt=0.005), q, rng.normal(0.0, 0.5, (40, r.nv))
 
 
-def test_a_call_repeats_steps(crawler: Any) -> None:
+@pytest.fixture(scope="module")
+def hopper() -> Any:
+    """The same of a robot with half the freedoms."""
+    r, rng = robot(), np.random.default_rng(5)
+    q = np.tile(r.neutral(), (40, 1))
+    q[:, 1] = rng.uniform(-0.1, 0.0, 40)
+    return r, drevo.compile(r, "step", dt=0.002), q, rng.normal(0.0, 0.5, (40, r.nv))
+
+
+def test_a_call_repeats_steps(hopper: Any) -> None:
     """Five steps of one call are five calls, and the residual is the worst of them."""
-    r, step, q, v = crawler
+    r, step, q, v = hopper
     tau = np.full(r.nv, 0.1)
-    at_once = drevo.compile(r, "step", dt=0.005, repeat=5)(q, v, tau)
+    at_once = drevo.compile(r, "step", dt=0.002, repeat=5)(q, v, tau)
     worst = 0.0
     for _ in range(5):
         q, v, forces, residual = step(q, v, tau)
@@ -53,11 +62,9 @@ def test_repeated_steps_of_flight_are_those_of_gravity() -> None:
     assert not forces.any() and residual < 1e-12
 
 
-def test_parameters_are_by_sample() -> None:
+def test_parameters_are_by_sample(hopper: Any) -> None:
     """Masses, damping and friction as an argument: with the model's own the same step, else another robot's."""
-    r, rng = robot(), np.random.default_rng(5)
-    step, q = drevo.compile(r, "step", dt=0.002), np.tile(r.neutral(), (40, 1))
-    q[:, 1], v = rng.uniform(-0.1, 0.0, 40), rng.normal(0.0, 0.5, (40, r.nv))
+    r, step, q, v = hopper
     f = drevo.compile(r, "step", dt=0.002, parameters=("thigh.mass", "foot.inertia", "*.damping", "friction"))
     own = np.array([x for _, x in f.parameters])
     tau = np.zeros(r.nv)
