@@ -13,6 +13,7 @@ from .llvm_math import Lanes
 from .llvm_target import LINE
 
 MOVED = {"p": PTR, "stride": I64, "b": I64, "last": I64, "tile": PTR, "n": I64}  # of whatever moves a tile
+_WRITTEN_AHEAD = 2 * LINE  # bytes of a row: twice as many rows as lanes are more than processors follow
 _TILES_AHEAD = 4  # of the prefetch of rows; 1 to 4 differ by 3 %
 
 
@@ -56,6 +57,8 @@ def add_row_stores(m: Module, l: Lanes, n: int, twice: bool) -> str:
         j = f.smaller(s.i, f.n - w)
         rows = [row.at(j * l.size, I8) for row in starts]
         others = [row.at(f.apart, I8) for row in rows]
+        for row in (*rows, *others):
+            row.at(_WRITTEN_AHEAD, I8).prefetch(write=True)
         for at, joined in _joined_rows(l, w, f.tile.at(j * l.bytes, I8)):
             _part(l, w, [rows[k] for k in at], joined)
             _part(l, w, [others[k] for k in at], joined * factor)
