@@ -165,6 +165,21 @@ def test_products_under_the_exact_law() -> None:
     assert np.abs(np.concatenate(reference, 1) - forward).max() < 1e-6 * np.abs(forward).max()
 
 
+def test_more_rows_than_rates() -> None:
+    """A box that slides on its corners: how it goes on is one, the rest of its impulses is not."""
+    robot = drevo.load("""<mujoco><worldbody><body name="box"><freejoint/>
+      <geom type="box" size="0.1 0.1 0.05" mass="1"/></body></worldbody></mujoco>""")
+    at = np.array([[0, 0, 0.05, 0, 0, 0, 1.0]]), np.array([[1.0, 0.3, 0, 0, 0, 0]]), np.zeros((1, 6))
+    how = {"dt": 1e-3, "law": "coulomb", "friction": 0.5}
+    way = np.zeros((3, 1, 6))
+    way[:, 0, :2] = np.random.default_rng(4).normal(size=(3, 2))
+    exact = differences(robot, drevo.compile(robot, "step", **how), list(at), way)
+    whole = along(drevo.compile(robot, "step", product="jacobian", **how)(*at), way)
+    forward = np.concatenate(drevo.compile(robot, "step", product="jvp", **how)(*at, *way), 1)
+    for found in (whole, forward):
+        assert np.abs(found - exact)[:, [0, 1, 2, 6, 7, 8]].max() < GOOD * np.abs(exact).max()
+
+
 def test_products_that_are_none() -> None:
     robot = drevo.load(LEG)
     with pytest.raises(drevo.InputError, match="a product is one, of one step of euler, implicitfast or moreau"):

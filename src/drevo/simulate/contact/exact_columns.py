@@ -112,7 +112,7 @@ class ImpulseColumns:
         if n:
             self.add("sides", self._sides)
         self._columns()
-        self.add("turns", lambda x: self.rows.turn(x, x.read("Q"), x.read("u")))
+        self.add("turns", lambda x: self.rows.turn(x, x.read("Q"), x.read("ended")))
 
     def add(self, name: str, write: Callable[[StageTracer], None]) -> None:
         s = StageTracer(name, self.s.sizes)
@@ -167,7 +167,7 @@ class ImpulseColumns:
             self.s.robot,
         )
         tree = t.tree.replace(acting=tuple(a._replace(friction=0.0) for a in t.tree.acting))
-        q, v, u, lam, at = (t.input(name, sizes[name]) for name in ("Q", "V", "u", "best", "at"))
+        q, v, u, lam, at = (t.input(name, sizes[name]) for name in ("Q", "V", "ended", "best", "at"))
         poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
         chains = {b: chain_of(tree, poses, b, (u, v)) for b in {ground_body(x.bodies)[0] for x in robot.slots}}
         maps: dict[int, BodyMap] = {}

@@ -64,7 +64,7 @@ class MoreauLinear:
 
     def _end(self, s: StageTracer) -> None:
         """Tangents of q1 and v1 from those of Q and u, or back."""
-        tree, q, u = self.s.tree, s.read("Q"), s.read("u")
+        tree, q, u = self.s.tree, s.read("Q"), s.read("ended")
         q1, v1 = moved(tree, q, u, self.s.robot.stepping.h)
         if self.mark == "dot":
             rates = {x.edge: d for x, d in zip([*q, *u], [*s.read("Q_dot"), *s.read("u_dot")])}
@@ -121,7 +121,7 @@ class MoreauLinear:
     def _remainders(self, t: Tracer, given: dict[str, list[Expr]]) -> tuple[list[Scalar], list[Scalar]]:
         """R and w."""
         tree, r = t.tree, self.s.robot
-        q, v, tau, u, lam, at = (given[x] for x in ("Q", "V", "tau", "u", "best", "at"))
+        q, v, tau, u, lam, at = (given[x] for x in ("Q", "V", "tau", "ended", "best", "at"))
         step, poses = r.stepping, dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
         left = [-step.h * (x - y + z) for x, y, z in
                 zip(tau, fixed_axes_bias(tree, q, v), without_friction(tree, q, v))]  # fmt: skip
@@ -150,7 +150,7 @@ class MoreauLinear:
     def _dynamics(self) -> None:
         """Rates of R and w from tangents of the arguments, or cotangents of those from multipliers."""
         t, sizes = Tracer(f"dynamics_{self.mark}", self.s.robot.model, acting=True), self.s.sizes
-        names = ["Q", "V", "tau", "u", "best", "at"]
+        names = ["Q", "V", "tau", "ended", "best", "at"]
         names += ["q_dot", "v_dot", "tau_dot"] if self.mark == "dot" else ["Q_bar", "momentum", "speeds"]
         given = {name: t.input(name, sizes[name]) for name in names}
         left, speeds = self._remainders(t, given)
@@ -174,12 +174,12 @@ class MoreauLinear:
 
 def slope_sizes(s: MoreauStages) -> dict[str, int]:
     """Of what `tell_slopes` writes that a step has not."""
-    blocks = {"u": s.tree.nv, "by_u": sum(len(x.rows) ** 2 for x in s.laws), "at": 2 * len(s.laws)}
+    blocks = {"ended": s.tree.nv, "by_u": sum(len(x.rows) ** 2 for x in s.laws), "at": 2 * len(s.laws)}
     return {k: max(1, n) for k, n in blocks.items()}
 
 
 def tell_slopes(s: StageTracer, stages: MoreauStages, by_rows: bool) -> None:
-    """u; F_w; at which bounds joints are; F_w G + F_lam by columns, of a transpose by rows."""
+    """The rates u that a step "ended" with; F_w; at which bounds joints are; F_w G + F_lam by columns or rows."""
     free, lam, p, n = s.read("free"), s.read("best")[: stages.rows], stages.problem(s), stages.rows
     M = stages.factors.mapped(lambda x: of(free, x))
     y = [dot([of(free, row[k]) for row in stages.Y], lam) for k in range(stages.tree.nv)]
@@ -192,7 +192,9 @@ def tell_slopes(s: StageTracer, stages: MoreauStages, by_rows: bool) -> None:
         more += [size * size * LEAST_PART] * len(law.rows)
         bounds = (law.lower, law.upper) if isinstance(law, JointLaw) else (0.0, 0.0)
         at += [where(abs(w - x) < NEAR, 1.0, 0.0) if isinstance(x, Expr) else 0.0 for x in bounds]
-    s.write(u=[of(free, a) + b for a, b in zip(stages.vf, M.solve_lower(y))], by_u=by_u or [0.0], at=at or [0.0])
+    s.write(
+        ended=[of(free, a) + b for a, b in zip(stages.vf, M.solve_lower(y))], by_u=by_u or [0.0], at=at or [0.0]
+    )
     s.write(J=[*entries, *[0.0] * ((stages.padded - n) * n)] or [0.0], changes=more or [0.0])
 
 
