@@ -301,6 +301,11 @@ class IRFunction:
             self.put(f"br label %{after}")
         self.label(after)
 
+    def fence_if(self, where: Value) -> None:
+        """What went past the caches is seen before anything that follows; once, for it waits for all of that."""
+        with self.when(where):
+            self.put("fence seq_cst")
+
     def require(self, where: Value, otherwise: str) -> None:
         """Goes on where it holds, else to a label that stands later."""
         after = self.fresh("held")

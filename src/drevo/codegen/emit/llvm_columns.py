@@ -93,6 +93,8 @@ class ColumnLoop:
                 self.tile(on.b)
             on.b = on.b + step
             on.leave(on.b >= f.count)
+        if staged:
+            f.fence_if(past)
 
     def tile(self, first: Value) -> None:
         """W samples from `first` on, or the last W; what both hold is computed twice, to the same bits."""
@@ -179,7 +181,6 @@ def _add_spill(m: Module, l: Lanes, arena: Arena) -> None:
     lines = ((f.out.cast("ptrtoint", I64) | f.stride) & (LINE - 1)).equals(0)
     with f.when(lines & f.past):
         rows(m.past_caches(), l.bytes)
-        f.put("fence seq_cst")  # what went past the caches is seen before anything that follows
         f.ret()
     rows("", l.size)
     f.ret()

@@ -138,6 +138,8 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
             with f.when(goes[i]):
                 home = arrays[i].at(begin[i], I8)
                 f.call(VOID, "flush", stages[i], home, size * l.size * run)
+    for goes_past in past.values():
+        f.fence_if(goes_past)
 
 
 class _Rows:

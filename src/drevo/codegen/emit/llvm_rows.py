@@ -146,7 +146,7 @@ def _transposed(values: list[Value], w: int, lanes: int) -> list[Value]:
 
 
 def add_flush(m: Module, l: Lanes) -> None:
-    """@flush(source, to, n): n bytes, whole cache lines past the caches."""
+    """@flush(source, to, n): n bytes, whole cache lines past the caches; the fence is the caller's."""
     few = m.function("few", source="ptr noalias", to="ptr noalias", first=I64, end=I64)
     with few.loop(few.end, start=few.first, step=l.size) as s:
         few.to.at(s.i, I8).store(few.source.at(s.i, I8).load(l.scalar, l.size), l.size)
@@ -161,5 +161,4 @@ def add_flush(m: Module, l: Lanes) -> None:
             x = f.source.at(line + k, I8).load(l.type, l.size)
             f.to.at(line + k, I8).store(x, l.bytes, m.past_caches())
     f.call(VOID, "few", f.source, f.to, head + whole, f.n)
-    f.put("fence seq_cst")  # what went past the caches is seen before anything that follows
     f.ret()
