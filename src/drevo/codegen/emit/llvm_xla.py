@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from .ir import I8, I32, I64, PTR, IRFunction, Module, Value
 
-# struct -> the fields that are read, or stand before those; each has 8 bytes, but for those of NARROW
+# struct -> the fields that are read, or stand before those ("": of any name)
 FIELDS = {
     "XLA_FFI_CallFrame": ("struct_size", "extension_start", "api", "ctx", "stage", "args", "rets", "attrs"),
     "XLA_FFI_Args": ("struct_size", "extension_start", "size", "types", "args"),
@@ -22,7 +22,7 @@ FIELDS = {
     "XLA_FFI_Stream_Get_Args": ("struct_size", "extension_start", "ctx", "stream"),
     "XLA_FFI_Api": (
         "struct_size", "extension_start", "api_version", "internal_api", "XLA_FFI_Error_Create",
-        "XLA_FFI_Error_GetMessage", "XLA_FFI_Error_Destroy", "XLA_FFI_Handler_Register", "XLA_FFI_Stream_Get",
+        "", "", "", "XLA_FFI_Stream_Get",
     ),
 }  # fmt: skip
 VERSION = (0, 3)  # of the interface whose header was read

@@ -35,7 +35,7 @@ def require_known(folder: str, version: str) -> None:
     for name, fields in FIELDS.items():
         body = re.search(rf"struct {name} {{(.*?)\n}};", text, re.S)
         found = re.findall(r"(\w+)\)?;", re.sub(r"//.*", "", body[1])) if body else []
-        if tuple(found[: len(fields)]) != fields:
+        if len(found) < len(fields) or any(x not in ("", y) for x, y in zip(fields, found)):
             unknown.append(name)
     if unknown:
         raise InputError(
