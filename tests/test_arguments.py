@@ -250,47 +250,8 @@ def test_calls_leak_nothing() -> None:
         r = f(q, v)
     alone = sys.getrefcount(np.empty(9))
     assert sys.getrefcount(r) == alone + 1
-    once = {sys.getrefcount(f(q[0], v[0])) for _ in range(1000)}
-    assert once in ({alone}, {alone + 1})  # the function keeps it for the next call, or none at all
-    held = [f(q[0], v[0]) for _ in range(1000)]
-    assert (
-        sum(sys.getrefcount(x) - alone - 2 for x in held) <= 2
-    )  # by the list and by x; two are kept to be given again
+    assert {sys.getrefcount(f(q[0], v[0])) for _ in range(1000)} == {alone}
     assert [sys.getrefcount(x) for x in (q, v, out)] == counts
-
-
-# -- results of single states: arrays that nobody holds any more are given again ------------------------------
-
-
-def changed(x: np.ndarray, how: str) -> object:
-    """Does something to a result; gives what is to be kept of it."""
-    if how == "form":
-        x.shape = (3, 3)
-    elif how == "frozen":
-        x.flags.writeable = False
-    elif how == "strides":
-        return np.lib.stride_tricks.as_strided(x, (4,), (16,))
-    return {"held": x, "view": x[2:5], "memory": memoryview(x), "weak": weakref.ref(x)}.get(how)
-
-
-@pytest.mark.parametrize("how", ["held", "view", "memory", "weak", "form", "frozen", "strides", "dropped"])
-def test_a_result_that_is_held_in_any_way_is_never_written_again(how: str) -> None:
-    f, (q, v) = make("arm"), np.random.default_rng(1).normal(size=(2, 40, 9))
-    want, kept = f(q, v), []
-    f(q[0], v[0])  # makes what computes one state, by Python
-    for k in range(40):
-        x = f(q[k], v[k])
-        assert bits(x) == bits(want[k]) and x.shape == (9,) and x.flags.writeable and x.flags.owndata
-        kept.append((x.__array_interface__["data"][0], changed(x, how)))
-        del x
-    places = {place for place, _ in kept}
-    assert len(places) == 40 if how in ("held", "view", "memory", "strides") else len(places) <= 40
-    for k, (_, keeper) in enumerate(kept):
-        if how == "weak":
-            assert keeper() is None or bits(keeper()) in {bits(row) for row in want}
-        elif keeper is not None:
-            part = {"view": want[k][2:5], "strides": want[k][:7:2]}.get(how, want[k])
-            assert bits(np.asarray(keeper)) == bits(part)
 
 
 def test_results_of_many_threads_are_their_own() -> None:

@@ -43,9 +43,13 @@ def random(
     """
     low, width = within or ranges(model)
     q = np.empty((*shape, model.nq))
-    for j, sq, _ in model.slices():
-        q[..., sq] = rng.random((*shape, j.nq))
-        if j.turns:
+    # of one configuration, neighbours are drawn at once: the same numbers, sooner
+    parts = (
+        [(j.turns, sq) for j, sq, _ in model.slices()] if shape else [(rule > 0, sq) for rule, sq, _ in model.runs]
+    )
+    for turns, sq in parts:
+        q[..., sq] = rng.random((*shape, sq.stop - sq.start))
+        if turns:
             x = rng.normal(size=(*shape, 4))
             q[..., sq.stop - 4 : sq.stop] = x / np.sqrt((x * x).sum(-1, keepdims=True))
     return q * width + low

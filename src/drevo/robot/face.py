@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.runtime.arguments import in_memory
 from ..codegen.runtime.memo import memoised
 from ..codegen.runtime.method import compiled
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..io.asked import asked_methods
-from ..io.given import Array
+from ..io.given import Array, generator
 from ..mechanics import configuration
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model, same_description
 from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
-from .configurations import Configurations
 from .joints import JointArrays
 from .methods import Methods
 from .names import ByName
@@ -102,9 +102,7 @@ class Robot(Methods, JointArrays, ByName):
     def _compiled(self, name: str) -> Callable[..., Any]:
         """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
         entry: Callable[..., Any]
-        if name in ("neutral", "random"):
-            entry = Configurations(self.model, name).method
-        elif hasattr(OfLink, name):
+        if hasattr(OfLink, name):
             entry = getattr(OfLink(self, name), name)
         elif name in configuration.MOTIONS:
             from ..compiler.manifold import on_manifold
@@ -353,15 +351,20 @@ class Robot(Methods, JointArrays, ByName):
 
     # -- the configuration manifold -------------------------------------------------------------------------
 
-    @compiled
     def neutral(self) -> Array:
         """Zero coordinates and identity quaternions, (nq,)."""
-        raise NotImplementedError
+        return memoised(self, "neutral", lambda: configuration.neutral(self.model)).copy()
 
-    @compiled
     def random(self, rng: np.random.Generator | None = None, shape: int | tuple[int, ...] = ()) -> Array:
         """Random configurations, (*shape, nq): inside finite limits, else +-pi or +-1 m."""
-        raise NotImplementedError
+        within = memoised(self, "ranges", lambda: configuration.ranges(self.model))
+        rng = np.random.default_rng() if rng is None else rng
+        generator("random: rng", rng, "; how many is said by shape=")
+        sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
+            raise InputError(f"random: shape must be whole numbers from 0, not {shown(shape)}")
+        with in_memory("random"):
+            return configuration.random(self.model, rng, tuple(map(int, sizes)), within)
 
     @compiled
     def integrate(self, q: ArrayLike, dv: ArrayLike, out: Array | None = None, threads: int = 1) -> Array:

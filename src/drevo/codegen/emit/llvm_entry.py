@@ -6,7 +6,7 @@ Nothing from outside is compiled in: pointers come through @table, which is fill
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -174,16 +174,9 @@ class _Entry(Builtin):
         return x.step if self.rows else self.f.select(x.batched, x.step, self.size)
 
     def allocate(self, batched: Value, total: Value) -> list[Value]:
-        f, made = self.f, list[Value]()
-        for dims, port, spares in zip(self.dims, self.outputs, self.spares):
-
-            def new(dims: Value = dims, port: Port = port) -> Value:
-                return self.new(dims, port, batched, total)
-
-            def kept(port: Port = port, spares: Sequence[int] = spares, new: Callable[[], Value] = new) -> Value:
-                return self.spare(spares, port.shape, new)
-
-            x = f.choose(batched, new, kept) if spares else new()
+        made = list[Value]()
+        for dims, port in zip(self.dims, self.outputs):
+            x = self.new(dims, port, batched, total)
             self.out_of_memory(x, made)
             made.append(x)
         return made

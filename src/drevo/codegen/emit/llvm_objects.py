@@ -1,19 +1,17 @@
-"""The interpreter's objects in a function that it calls: their fields, arguments by name, arrays made and kept."""
+"""The interpreter's objects in a function that it calls: their fields, arguments by name, new arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from .ir import I1, I8, I32, I64, PTR, VOID, IRFunction, Module, Value
+from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .lower import Port
-from .objects import TABLE, ObjectLayout, names_after, spares_after
+from .objects import TABLE, ObjectLayout, names_after
 
 SLOW, FAILED = "slow", "failed"  # labels: leave it to Python; the same, after giving back what was made
 LOADS = 8  # links with a wrench; of more Python takes care
 TYPE_NUMBERS = {8: 12, 4: 11}  # NumPy's, by the bytes of a number
 CARRAY = 0x501
-OWN = 0x505  # flags of an array as it is made: contiguous, with memory of its own, aligned, writeable
 
 
 class PythonEntry:
@@ -108,44 +106,17 @@ class PythonEntry:
             "PyArray_New", PTR, self.table("ndarray"), rank, dims, kind, none, data or none, size, flags, none
         )
 
-    def spare(self, words: Sequence[int], shape: Sequence[Any], new: Callable[[], Value]) -> Value:
-        """The array of an earlier result that nobody holds any more, or a new one: to make and to end an array
-        takes longer than many a kernel. shape: numbers, of a vector a value too."""
-        if not words:
-            return new()
-        x, rest = self.word(words[0]), words[1:]
-        return self.f.choose(self.unheld(x, shape), lambda: self.held(x), lambda: self.spare(rest, shape, new))
-
-    def unheld(self, x: Value, shape: Sequence[Any]) -> Value:
-        """Its only reference is ours, nothing refers to it weakly, and its form is the one it was made with."""
-        f, base = self.f, self.layout.base
-        alone = self.field(x, 0, I32).equals(1) & self.field(x, base + 56).equals("null")
-        flags, rank = self.field(x, base + 48, I32), self.field(x, base + 8, I32)
-        whole = (flags & OWN).equals(OWN) & rank.equals(len(shape))
-
-        def same() -> Value:
-            dims, strides, step = self.field(x, base + 16), self.field(x, base + 24), self.size
-            every = self.field(x, base + 40).equals(self.table("dtype"))
-            for axis in reversed(range(len(shape))):
-                every = every & dims.at(axis, I64).load(I64).equals(shape[axis])
-                every = every & strides.at(axis, I64).load(I64).equals(step)
-                step = step * shape[axis] if axis else step
-            return every
-
-        return f.choose(alone & whole, same, lambda: f.const(I1, "false"))
-
 
 class Builtin(PythonEntry):
-    """Of a kernel. size: bytes of a number. @table: by the names of TABLE; behind these the names of the inputs
-    and of f_ext, and arrays kept for each output.
+    """The entry of a kernel. size: bytes of a number. @table: by the names of TABLE; behind these the names of the
+    inputs and of f_ext.
     """
 
     def __init__(
         self, m: Module, inputs: Sequence[Port], outputs: Sequence[Port], size: int, layout: ObjectLayout
     ) -> None:
         self.inputs, self.outputs, self.size = inputs, outputs, size
-        known = len(TABLE) + len(names_after(p.name for p in inputs))
-        self.spares, words = spares_after(known, [p.size * size if p.shape else 0 for p in outputs], layout)
+        words = len(TABLE) + len(names_after(p.name for p in inputs))
         super().__init__(m, TABLE, words, len(inputs) + 2, layout)
 
     # -- arguments ------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from math import prod
 from operator import is_, itemgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,12 +15,11 @@ import numpy as np
 from ...errors import InputError
 from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
-from ..emit.objects import PAGED, spares_after
+from ..emit.objects import PAGED
 from . import native, selftest
 from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
 from .build import UNMADE, Built, FunctionFace, obtain_code, without_code
 from .build import Spec as Spec
-from .lists import LISTS, list_reader
 from .lock import LOCK
 
 if TYPE_CHECKING:
@@ -99,8 +97,6 @@ class Function(FunctionFace):
         self._made: set[str] = set()  # of the calls of the code
         names = tuple(n for n, _ in m.outputs)
         self._several = _several(m.name, names) if len(names) > 1 else None
-        self._reads_lists = False  # or it has been tried
-        self._reader: Callable[..., Any] | None = None
         self.fast: Callable[..., Any] | None = None
         self.fast = self._builtin()
         self._entry = self.fast or self._slow()
@@ -143,8 +139,6 @@ class Function(FunctionFace):
             if fast is None or given is None or not n <= len(given) <= n + 1:
                 return self.general(args, kwargs)
             again = bool(kwargs)
-            if not self._reads_lists and any(type(x) in LISTS for x in given[:n]):
-                self._read_lists(slow)
             try:
                 if not again:
                     given[:n] = [self._plain(x, port) for x, port in zip(given, self.inputs)]
@@ -156,14 +150,6 @@ class Function(FunctionFace):
             return fast(*given) if again else self.general(args, kwargs)
 
         return slow
-
-    def _read_lists(self, slow: Callable[..., Any]) -> None:
-        """From now on the entry has what reads them, where that can be, and what that does not take comes here."""
-        self._reads_lists = True
-        if self.code is not None and self.fast is not None:
-            self._reader = list_reader(self, self.fast, slow)
-            if self._reader is not None:
-                self.code.hand_on_to(self._reader)
 
     def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """All inputs and `out` by position; None where something is missing, or something else is asked for."""
@@ -199,16 +185,8 @@ class Function(FunctionFace):
         inputs, loaded = [n for n, _ in self.inputs], getattr(self.extra, "known", None)
         return native.builtin(
             self.code, self, self.name, doc, self._slow(), self.dtype, self._several, threshold, inputs, loaded,
-            self._spares(), (self.manifest.scratch, self.manifest.arena),
+            (self.manifest.scratch, self.manifest.arena),
         )  # fmt: skip
-
-    def _spares(self) -> list[Array]:
-        """Arrays that the builtin may give as results of a single state."""
-        layout = native.layout()
-        assert layout is not None
-        shapes = [s if self.layout == "rows" else (prod(s),) for _, s in self.outputs]
-        kept, _ = spares_after(0, [prod(s) * self.dtype.itemsize if s else 0 for s in shapes], layout)
-        return [np.empty(s, self.dtype) for s, words in zip(shapes, kept) for _ in words]
 
     def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call at all."""

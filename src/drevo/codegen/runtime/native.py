@@ -231,10 +231,6 @@ class Code(Loaded):
         place = c_void_p.from_address(self.table_address + TABLE.index(name) * ctypes.sizeof(c_void_p))
         place.value = self.find(name) if whether else None
 
-    def hand_on_to(self, slow: object) -> None:
-        """What the entry calls in place of the function that it had."""
-        c_void_p.from_address(self.table_address + TABLE.index("slow") * ctypes.sizeof(c_void_p)).value = id(slow)
-
     @property
     def drive_address(self) -> int:
         return self.find("drive")
@@ -358,14 +354,12 @@ def builtin(
     threshold: int,
     inputs: Iterable[str],
     loaded: Mapping[Any, Callable[..., Any]] | None,
-    spares: list[Any],
     memory: tuple[int, int],
 ) -> Callable[..., Any]:
     """The entry of loaded code as a Python builtin of a Function; `slow` takes the calls that it does not.
 
     inputs: their names. loaded: by links the builtins that calls with wrenches on these go to; None where there
-    are no such calls. spares: arrays for results of single states, as `spares_after` has them. memory: bytes that
-    one sample and a batch work in.
+    are no such calls. memory: bytes that one sample and a batch work in.
     """
     out, *names = map(sys.intern, ("out", *names_after(inputs)))
     value = _functions() | {
@@ -375,9 +369,8 @@ def builtin(
         "single": 0, "drive": 0, "room": memory[0] + LINE, "arena": memory[1] + LINE,
     }  # fmt: skip
     words = [*(value[key] for key in TABLE), *map(id, names[:-1]), 0 if loaded is None else id(names[-1])]
-    words += map(id, spares)
     code.fill(words)
-    return callable_of(code, owner, name, doc, slow, dtype, results, loaded, spares, out, *names)
+    return callable_of(code, owner, name, doc, slow, dtype, results, loaded, out, *names)
 
 
 def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from .build import Manifest
 
 CallArguments = tuple[tuple[Any, ...], dict[str, Any]]
 CALL_METHODS = ("native", "ctypes")
-passed: dict[str, bool] = {}  # the answers, of calls with one sample ("single"), a batch ("drive"), with "lists"
+passed: dict[str, bool] = {}  # the answers, of calls with one sample ("single"), a batch ("drive")
 
 
 class Tested(Protocol):
@@ -42,7 +42,7 @@ def trusted(function: Tested, entry: Callable[..., Any], part: str) -> bool:
     """True if the entry and `function.general` give the same bits and the same refusals, in all kinds of calls
     that a part of the code answers."""
     if part not in passed:
-        cases = {"single": singles, "drive": batches, "lists": lists}[part](function)
+        cases = {"single": singles, "drive": batches}[part](function)
         passed[part] = all(same(function, entry, *case) for case in cases)
         if not passed[part]:
             warn_caller(
@@ -66,16 +66,6 @@ def singles(function: Tested) -> Iterator[CallArguments]:
     yield tuple(x[:-1] for x in one if x.ndim), {}
     yield tuple(x.astype(np.longdouble) for x in one), {}
     yield from _into_outs(function, one, ())
-
-
-def lists(function: Tested) -> Iterator[CallArguments]:
-    """Those with one sample, of lists, of lists and arrays, and of what are no vectors."""
-    one = _state(function)
-    for k in range(len(one) + 1):
-        yield tuple(x.tolist() for x in one[:k]) + one[k:], {}
-    yield tuple(tuple(x.ravel().tolist()) for x in one), {}
-    yield tuple([x.tolist()] for x in one), {}
-    yield tuple(["0.5"] * x.size for x in one), {}
 
 
 def batches(function: Tested) -> Iterator[CallArguments]:
