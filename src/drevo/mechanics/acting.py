@@ -152,6 +152,16 @@ def _against(f: Acting, rate: Scalar, width: float) -> Scalar:
     return -(size * rate)
 
 
+def resistance(f: Acting, rate: Scalar) -> Scalar:
+    """-dF/dv of the dampers alone, v a rate."""
+    slope = f.damping
+    if not is_zero(f.quadratic):
+        slope = slope + 2.0 * (f.quadratic * abs(rate))
+    if not is_zero(f.cubic):
+        slope = slope + 3.0 * (f.cubic * (rate * rate))
+    return slope
+
+
 def _spring(f: Acting, size: Scalar, way: Any) -> Any:
     """Of a way of some size, or signed for a number."""
     stiffness = f.stiffness

@@ -186,7 +186,7 @@ class StepColumns:
         if self.damped:
             M = e.inertia(s)
             for (r, c), b in e.damping.items():
-                M[r][c] = M[r][c] + h * of(s.read("main"), b)
+                M[r][c] = M[r].get(c, 0.0) + h * of(s.read("main"), b)
             damped = Factors(M, e.order)
             s.write(c=damped.solve(e.times(e.inertia(s), s.read("a"))))
             self.inverses[1].tell(s, damped, h)

@@ -17,6 +17,7 @@ from ...mechanics.rotation import from_quaternion
 from ...mechanics.scalar import Scalar, Vector, accumulate, cos, dot, eliminated, maximum, sin, sqrt, where
 from ...mechanics.spatial import UNIT, Mat, Vec, skew
 from ...mechanics.tree import Tree, TreeBody
+from ...mechanics.tree_indices import ancestors
 from .packing import of
 from .stages import HERE, DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
 
@@ -83,11 +84,26 @@ def _inverse_exponential(u: Vec, w: Vec) -> Vec:
 
 
 def damping_slopes(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
-    """The symmetric part of -dp/dv of the passive forces p."""
+    """The symmetric part of -dp/dv of the passive forces p, where M may have entries: none across branches."""
     out: DampingSlopes = {}
+    joined = _rates_of_chains(tree) if tree.tendons else set()
     for r, c, _, slope in passive_slopes(tree, q, v):
-        accumulate(out, (max(r, c), min(r, c)), -slope if r == c else -0.5 * slope)
+        if (at := (max(r, c), min(r, c))) in joined or not tree.tendons:
+            accumulate(out, at, -slope if r == c else -0.5 * slope)
     return out
+
+
+def _rates_of_chains(tree: Tree) -> set[tuple[int, int]]:
+    """Rates that move one body together, the larger first."""
+    rates = [range(b.v, b.v + b.nv) for b in tree.bodies]
+    pairs = [
+        (r, c)
+        for i, own in enumerate(rates)
+        for r in own
+        for j in (i, *ancestors(tree.parents, i))
+        for c in rates[j]
+    ]
+    return {(max(pair), min(pair)) for pair in pairs}
 
 
 def lone_bodies(tree: Tree) -> list[TreeBody]:
@@ -165,7 +181,7 @@ class Steps:
         if slopes or lone:
             M = self.e.inertia(s)
             for (r, c), b in slopes.items():
-                M[r][c] = M[r][c] + h * b
+                M[r][c] = M[r].get(c, 0.0) + h * b
             efforts = [x + y - z for x, y, z in zip(self.e.efforts(s), s.read("r"), s.read("g"))]
             a = Factors(M, self.e.order).solve(efforts)
             for b in lone:

@@ -19,13 +19,14 @@ TESTED = ("response", "turns")  # stages whose ends are the last
 
 
 def comes_by_columns(e: Evaluation) -> bool:
-    """Whether it does: of Euler's method, without loops, rows of tendons and limits of balls, of places on the
-    ground alone, by the state alone."""
+    """Whether it does: of Euler's method, without loops, rows of tendons, limits of balls and dampers that are not
+    linear, of places on the ground alone, by the state alone."""
     problem = e.problem
     grounded = all(min(x.bodies) < 0 for x in problem.slots) and not any(e.crossing)
     plain = not (e.symbols or e.tree.formulas or problem.medium or problem.model.loops)
     plain = plain and all(x.limit_angle is None for x in problem.model.softness)
     plain = plain and not any(isinstance(x, TendonRow) for x in problem.rows)
+    plain = plain and not any(x.along_axes for x in e.tree.acting)
     return problem.method == "euler" and plain and grounded
 
 

@@ -11,6 +11,7 @@ from ...codegen.graph.ops import INPUT
 from ...codegen.graph.program import Input, Parameter, Program
 from ...codegen.graph.rebuild import part_of_graph
 from ...compiler.tracer import Tracer
+from ...mechanics.acting import resistance
 from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
 from ...mechanics.algorithms.inverse_dynamics import inverse_dynamics
@@ -18,6 +19,7 @@ from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses
 from ...mechanics.algorithms.passive import passive
 from ...mechanics.algorithms.proximity import Proximity
 from ...mechanics.joints import Motion
+from ...mechanics.rotation import from_quaternion
 from ...mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
 from ...mechanics.spatial import Vec
 from ...mechanics.tree import Tree
@@ -125,15 +127,23 @@ def without_rows(model: Model) -> Model:
     return replace(model, joints=tuple(map(slippery, model.joints)), tendons=tuple(map(loose, model.tendons)))
 
 
+LOWER = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))  # entries of a triangle of three
 DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
 
 
-def dampers(tree: Tree) -> DampingSlopes:
-    """Linear damping by rate."""
+def dampers(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
+    """Derivatives by the rates of what dampers in joints take, -dp/dv."""
     out: DampingSlopes = {}
     for f in tree.acting:
-        for k in range(f.v, f.v + f.n):
-            accumulate(out, (k, k), f.ratio * f.ratio * f.damping)
+        slopes = [f.ratio * f.ratio * resistance(f, f.ratio * x) for x in f.rates(v)]
+        if f.kind == "free" and f.along_axes:  # the first three act along the world's axes
+            R = from_quaternion(*q[f.q + 3 : f.q + 7])
+            world = [resistance(f, x) for x in R @ Vec(*v[f.v : f.v + 3])]
+            for i, j in LOWER:
+                out[f.v + i, f.v + j] = sum((R[k][i] * world[k] * R[k][j] for k in range(3)), 0.0)
+            slopes[:3] = [0.0] * 3
+        for k, slope in enumerate(slopes, f.v):
+            accumulate(out, (k, k), slope)
     return out
 
 
@@ -276,7 +286,7 @@ class Evaluation:
         M = mass_matrix_rows(tree, q)
         h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
         self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
-        self.damping = {at: self.main.put(b) for at, b in dampers(tree).items()}
+        self.damping = {at: self.main.put(b) for at, b in dampers(tree, q, v).items()}
         self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
 
     def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
