@@ -199,6 +199,34 @@ def test_parallel_capsules_touch_at_the_ends_of_their_overlap(opposite: bool) ->
     assert counts == {0, 2}
 
 
+def in_a_plane(rng: np.random.Generator, model: Any, data: Any) -> None:
+    """Two axes in one plane, of any turn, up to 3 m away: mostly they cross, some at an end or of one centre."""
+    A = np.linalg.qr(rng.standard_normal((3, 3)))[0] if rng.random() < 0.7 else np.eye(3)[[0, 2, 1]]
+    at, half = A @ [*rng.uniform(-3.0, 3.0, 2), 0.0], SIZES["capsule"][1]
+    shares = rng.choice([0.0, half, rng.uniform(-1.6 * half, 1.6 * half)], 2) * (1.0, 0.999)
+    angles, quat = np.cumsum(rng.uniform(0.01, 3.1, 2)), np.zeros(4)
+    for angle, share, p, turn in zip(
+        angles, shares, (data.mocap_pos[0], data.qpos[:3]), (data.mocap_quat[0], data.qpos[3:7])
+    ):
+        along = A @ [np.cos(angle), np.sin(angle), 0.0]
+        mujoco.mju_quatZ2Vec(quat, along)
+        p[:], turn[:] = at - share * along, quat
+
+
+def test_capsules_that_cross_part_along_the_common_perpendicular() -> None:
+    """As MuJoCo's, and finite in a trace; its rounding decides where an end touches an axis to 1e-15."""
+    seen = 0
+    for here, there, (a, b) in compared(("capsule", "capsule"), 600, in_a_plane):
+        assert len(here) == len(there) <= 1
+        if there and there[0][0] < -2.0 * SIZES["capsule"][0] + 1e-12:
+            n = np.cross(list(a.axis), list(b.axis))
+            assert np.abs(np.array(here[0][4:7]) - n / np.linalg.norm(n)).max() < 1e-9
+            seen += 1
+        if there:
+            assert np.abs(np.array(here) - there).max() < 1e-9
+    assert seen > 200
+
+
 @pytest.mark.parametrize("pair", TOUCHING, ids="-".join)
 def test_graphs_hold_the_same_rules(pair: tuple[str, str]) -> None:
     """Traced over nodes and evaluated on a batch, the same numbers as of floats; none that is not finite."""

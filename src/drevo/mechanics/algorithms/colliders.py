@@ -15,7 +15,7 @@ from ...model.pairing import RULES
 from ..scalar import Scalar, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
 from .boxes import capsule_box, sphere_box
-from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, length_of, of_balls
+from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, length_of, of_balls, perpendicular
 
 NEARING = 10  # Newton's steps of an axis and a cylinder
 MOST = 0.999  # of a sine in them
@@ -98,13 +98,13 @@ def between(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
 
 
 def _sphere_sphere(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
-    return [of_balls(a.p, a.size[0], b.p, b.size[0])]
+    return [of_balls(a.p, a.size[0], b.p - a.p, b.size[0], perpendicular(a.axis, b.axis))]
 
 
 def _sphere_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     axis, half = b.axis, b.size[1]
     t = clip(axis.dot(a.p - b.p), -half, half)
-    return [of_balls(a.p, a.size[0], b.p + axis * t, b.size[0])]
+    return [of_balls(a.p, a.size[0], b.p + axis * t - a.p, b.size[0], perpendicular(a.axis, axis))]
 
 
 def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
@@ -122,7 +122,7 @@ def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     by_end = where(over, where(beside, where(nearer_end, 1.0, 0.0), 1.0), 0.0)
     rim = off * (radius / length) + axis * (sign * half)
     target = Vec(*(where(by_side > 0.5, s, r) for s, r in zip(axis * x, rim)))
-    ball = of_balls(a.p, a.size[0], b.p + target, where(by_side > 0.5, radius, 0.0))
+    ball = of_balls(a.p, a.size[0], target - way, where(by_side > 0.5, radius, 0.0), perpendicular(a.axis, axis))
     end = height - half - a.size[0]
     n = Vec(*(where(by_end > 0.5, -sign * s, y) for s, y in zip(axis, ball.frame.x)))
     dist = where(by_end > 0.5, end, ball.dist)
@@ -243,23 +243,32 @@ def _along(at: Vec, way: Vec, size: Sequence[Scalar], t: Scalar) -> tuple[Scalar
 
 
 def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
-    """The nearest points of the axes; where these are parallel, the ends of their overlap, or twice the one."""
+    """The nearest points of the axes; where these are parallel, the ends of their overlap, or twice the one.
+
+    Axes that cross, or nearly do, are taken along their common perpendicular, which rounding cannot turn.
+    """
     u, w, (ra, la), (rb, lb) = a.axis, b.axis, a.size, b.size
     way = b.p - a.p
     c, p, q = u.dot(w), u.dot(way), w.dot(way)
     det = 1.0 - c * c
     parallel = la * la * lb * lb * det < TINY
-    s = clip((p - c * q) / where(parallel, 1.0, det), -la, la)
+    free = (p - c * q) / where(parallel, 1.0, det)
+    s = clip(free, -la, la)
     t = c * s - q
     past = absolute(t) > lb
+    inside = where(past, 0.0, where(absolute(free) > la, 0.0, where(parallel, 0.0, 1.0))) > 0.5
     t = clip(t, -lb, lb)
     s = where(past, clip(c * t + p, -la, la), s)
     sign = where(c < 0.0, -1.0, 1.0)
     ends = [clip(end, -la, la) for end in (p - lb, p + lb)]
     across = [(end, clip(sign * (end - p), -lb, lb)) for end in ends]
     s, t = where(parallel, across[0][0], s), where(parallel, across[0][1], t)
-    one = of_balls(a.p + u * s, ra, b.p + w * t, rb)
-    two = of_balls(a.p + u * across[1][0], ra, b.p + w * across[1][1], rb)
+    square = perpendicular(u, w)
+    apart = way + w * t - u * s
+    crosses = where(inside, det - apart.dot(apart), -1.0) > 0.0
+    apart = Vec(*(where(crosses, x, y) for x, y in zip(square * square.dot(way), apart)))
+    one = of_balls(a.p + u * s, ra, apart, rb, square)
+    two = of_balls(a.p + u * across[1][0], ra, way + w * across[1][1] - u * across[1][0], rb)
     return [one, Proximity(where(parallel, two.dist, FAR), two.point, two.frame)]
 
 

@@ -34,13 +34,19 @@ class Proximity(NamedTuple):
     frame: Mat
 
 
-def of_balls(p: Vec, r: Scalar, q: Vec, s: Scalar) -> Proximity:
-    """Two spheres; of one centre, along x."""
-    way = q - p
+def of_balls(p: Vec, r: Scalar, way: Vec, s: Scalar, concentric: Vec = X) -> Proximity:
+    """Two spheres, the first about p, the second so far from it; concentric: the normal where they are that."""
     length, same = length_of(way)
-    n = Vec(*(where(same, x, y / length) for x, y in zip(X, way)))
+    n = Vec(*(where(same, x, y / length) for x, y in zip(concentric, way)))
     dist = where(same, 0.0, length) - r - s
     return Proximity(dist, p + n * (r + 0.5 * dist), frame_of(n))
+
+
+def perpendicular(a: Vec, b: Vec) -> Vec:
+    """The unit vector square to two others, a x b; of parallel ones X."""
+    n = a.cross(b)
+    length, parallel = length_of(n)
+    return Vec(*(where(parallel, x, y / length) for x, y in zip(X, n)))
 
 
 def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
