@@ -105,7 +105,8 @@ def test_candidates_are_the_contacts_of_mujoco(model: Model) -> None:
     boxes = drevo.load(
         TEXT.replace('<geom type="sphere" size=".15"', '<geom type="box" size=".1 .1 .1"'), strict=False
     )
-    assert "left out of contact: pairs of the kinds box-box (1), cylinder-box (1)" in boxes.model.notes
+    (told,) = (x for x in boxes.model.notes if "pairs of the kinds" in x)
+    assert told.startswith("left out of contact: pairs of the kinds box-box ('") and "), cylinder-box ('" in told
 
 
 def test_inverse_weights_are_those_of_mujoco(model: Model) -> None:
@@ -152,9 +153,7 @@ def test_contact_points_touch_where_there_is_nothing_else() -> None:
 
 
 def test_what_cannot_touch_is_refused() -> None:
-    arm = drevo.load("three-link").model
-    with pytest.raises(drevo.ModelError, match="has no contact geometry"):
-        contact_candidates(arm, "plane")
+    assert contact_candidates(drevo.load("three-link").model, "plane") == ()
     with pytest.raises(drevo.InputError, match="the ground is 'plane'"):
         ground_of("moon")
     with pytest.raises(drevo.InputError, match="node \\(1, 0\\) of the grid is nan"):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from contact_cases import CRAWLER, HOPPER
+from contact_cases import CRAWLER, HOPPER, case
 
 import drevo
 
 BALL = """<mujoco><option timestep="0.002"/><worldbody>
  <body name="ball" pos="0 0 1"><freejoint/><geom type="sphere" size=".1" mass="2"/></body></worldbody></mujoco>"""
 CONTACTLESS = drevo.load("three-link")
+ARM = """<mujoco><option timestep="0.002" {option}/><worldbody><body name="arm">
+  <joint axis="0 1 0" stiffness="20" damping="3" limited="true" range="-60 60"/>
+  <geom type="box" size=".2 .05 .05" pos=".2 0 0"/>
+  <body name="hand" pos=".4 0 0"><joint axis="0 0 1" springref="20" stiffness="5" frictionloss=".4"/>
+   <geom type="box" size=".1 .03 .03" pos=".1 0 0"/></body></body></worldbody></mujoco>"""
 
 
 def robot(text: str = HOPPER) -> drevo.Robot:
@@ -174,13 +180,58 @@ def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
         drevo.compile(robot(), "step", **({"dt": 0.002} | given))
 
 
+@pytest.mark.parametrize("law", ["soft", "coulomb"])
+def test_a_robot_that_touches_nothing_is_stepped(law: str) -> None:
+    """With a warning where ground was meant: a step is v + h a."""
+    q, v, tau = np.array([0.1, 0.2, 0.3]), np.array([0.3, 0.1, -0.2]), np.zeros(3)
+    with pytest.warns(drevo.DrevoWarning, match="has no contact geometry, so that nothing of it touches"):
+        step = drevo.compile(CONTACTLESS, "step", dt=1e-3, law=law)
+    free = v + 1e-3 * CONTACTLESS.forward_dynamics(q, v, tau)
+    found = step(q, v, tau)
+    assert np.abs(found[1] - free).max() < 1e-14 and found[2].shape == (0, 3) and found[3] < 1e-12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drevo.compile(CONTACTLESS, "step", dt=1e-3, law=law, ground=None, product="jacobian")
+
+
+def test_limits_springs_and_dampers_of_what_touches_nothing_are_those_of_mujoco() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    m, arm, how = case(ARM)
+    d = mujoco.MjData(m)
+    d.qpos[:], d.qvel[:] = (1.1, -0.3), (2.0, -1.0)
+    found = drevo.compile(arm, "step", ground=None, **how)(d.qpos.copy(), d.qvel.copy(), np.zeros(2))
+    mujoco.mj_step(m, d)
+    assert np.abs(found.v1 - d.qvel).max() < 1e-12
+
+
+def test_what_passes_through_others_is_warned_of_where_it_is_stepped() -> None:
+    """Kinds and names; not at loading, and not for pairs that a file excludes."""
+    stack = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body name="low" pos="0 0 .1"><freejoint/><geom name="low" type="box" size=".1 .1 .1"/></body>
+      <body name="high" pos="0 0 .3"><freejoint/><geom name="high" type="box" size=".1 .1 .1"/></body>
+      <body pos="0 0 1"><freejoint/><geom name="egg" type="ellipsoid" size=".1 .1 .1"/></body>
+     </worldbody>{}</mujoco>"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        r = drevo.load(stack.format(""))
+    q, through = r.model.initial, r"ellipsoid geoms 'egg'; pairs of the kinds box-box \('low' and 'high'\)"
+    for law in ("soft", "coulomb"):
+        with pytest.warns(drevo.DrevoWarning, match=through) as told:
+            r.simulate(q, duration=0.002, ground="plane", law=law, step=0.002)
+        assert len(told) == 1 and told[0].filename == __file__
+    apart = drevo.load(
+        stack.format('<contact><exclude body1="low" body2="high"/></contact>').replace("ellipsoid", "sphere")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drevo.compile(apart, "step", dt=0.002)
+
+
 def test_refusals_of_robots_and_motions() -> None:
     r = robot()
     for given in ({"law": np.zeros((3, 0))}, {"law": "coulomb", "method": np.ones(3)}):
         with pytest.raises(drevo.InputError, match=r"(law|method) .* is not known"):
             r.simulate(r.neutral(), duration=0.01, **given)
-    with pytest.raises(drevo.DrevoError, match="has no contact geometry"):
-        drevo.compile(CONTACTLESS, "step", dt=0.01)
     with pytest.raises(drevo.DrevoError, match="a step is one of a Robot"):
         drevo.compile(r.model, "step", dt=0.01)
     with pytest.raises(drevo.DrevoError, match="on a ground tau is constant or an array by step"):

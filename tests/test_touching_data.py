@@ -24,7 +24,7 @@ def model() -> Model:
     return replace(
         plain,
         source="",
-        notes=("left out of contact: pairs of the kinds sphere-hull (1)",),
+        notes=("left out of contact: pairs of the kinds sphere-hull ('ball' and 'stone')",),
         geoms=(
             Geom("floor", plain.root, "plane", friction=(0.7, 0.1, 0.2), condim=4),
             Geom("ball", last, "sphere", (0.1,), (0.1, 0.2, 0.3), solref=(-100.0, -3.0), priority=2, contype=5),

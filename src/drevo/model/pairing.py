@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
 from .contact import ContactPair, Geom
 from .description import Model
-from .messages import list_counts
+from .messages import shorten
 
 ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")  # what stands first of a pair
 # kinds of geoms whose distance is known, in that order
@@ -20,6 +19,7 @@ RULES = (
     ("sphere", "box"),
     ("capsule", "box"),
 )
+LEFT_OUT = "left out of contact: "  # how notes begin on what touches in a file and not here
 MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded
 
 
@@ -74,8 +74,11 @@ def as_ruled(a: Geom, b: Geom) -> tuple[Geom, Geom]:
 
 
 def without_rule(model: Model) -> str:
-    """What may touch and has no rule, as kinds of pairs with their numbers; nothing where there is none."""
+    """What may touch and has no rule, as kinds of pairs with their names; nothing where there is none."""
     if len(model.geoms) > MOST_GEOMS:
         return ""
-    kinds = [tuple(geom.kind for geom in as_ruled(a, b)) for a, b, _ in touching_pairs(model)]
-    return list_counts(Counter("-".join(pair) for pair in kinds if pair not in RULES))
+    names: dict[str, list[str]] = {}
+    for a, b in (as_ruled(a, b) for a, b, _ in touching_pairs(model)):
+        if (a.kind, b.kind) not in RULES:
+            names.setdefault(f"{a.kind}-{b.kind}", []).append(f"{a.name!r} and {b.name!r}")
+    return shorten([f"{kind} ({shorten(pairs)})" for kind, pairs in names.items()])

@@ -24,6 +24,7 @@ from drevo.model.contact import (
 from drevo.model.description import Joint
 from drevo.model.draft import Draft
 from drevo.model.messages import listed
+from drevo.model.pairing import LEFT_OUT
 
 
 def check_touching(draft: Draft) -> None:
@@ -51,7 +52,7 @@ def check_touching(draft: Draft) -> None:
     for sensor in draft.sensors:
         _say(draft, f"sensor {sensor.name!r}", _sensor(draft, sensor, links, joints))
     _check_stepping(draft)
-    draft.notes += [f"left out of contact: {what} {listed(labels)}" for what, labels in draft.left_out.items()]
+    draft.notes += [f"{LEFT_OUT}{what} {listed(labels)}" for what, labels in draft.left_out.items()]
     for loop in draft.loops:
         _say(
             draft, f"the {loop.kind} loop of {loop.link_a!r} and {loop.link_b!r}", _soft(loop.solref, loop.solimp)

@@ -30,7 +30,7 @@ from drevo.model.description import (
 from drevo.model.draft import Draft
 from drevo.model.joint_parts import SMALLEST_AXIS, check_formula, checked_dynamics
 from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
-from drevo.model.pairing import without_rule
+from drevo.model.pairing import LEFT_OUT, without_rule
 from drevo.model.references import check_closures, check_keyframes, check_tendons
 from drevo.model.rotations import add_vectors, apply, matmul, unit
 from drevo.model.touching import check_touching
@@ -62,7 +62,7 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base, draft.kinematic)
     if kinds := without_rule(model):
-        told = f"left out of contact: pairs of the kinds {kinds}"
+        told = f"{LEFT_OUT}pairs of the kinds {kinds}"
         model = replace(model, notes=(*(note for note in model.notes if note != told), told))
     if draft.doubts or draft.unread:
         warn_caller(_doubtful(draft))

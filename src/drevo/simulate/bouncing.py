@@ -21,6 +21,7 @@ from ..mechanics.tree import Tree
 from ..model.dynamics import Dynamics
 from .contact.exact import exact_robot
 from .contact.moreau import TouchingRobot
+from .contact.pairs import warn_of_untouched
 from .contact.solve import impulses
 from .run import Event, simulate
 from .table import Occurrence, Table
@@ -50,6 +51,7 @@ def simulate_bouncing(
     impacts, with the state after each. NumericsError where a contact does not part again, and beyond `impacts`.
     """
     m = exact_robot(robot.model, 1.0, ground, friction, restitution)
+    warn_of_untouched(robot.model, ground)
     end, most = seconds("duration", duration), whole("impacts", impacts)
     tree = passive_tree(robot.model)
     gaps = [partial(_gap, tree, x) for x in m.slots]

@@ -59,7 +59,9 @@ def _places(
     """Those of the links or geoms that are named; of too many the spheres, as feet mostly are, with a warning."""
     if touching is not None:
         known = {name for x in found for geom in x.geoms for name in (geom.name, geom.link)}
-        wanted = {one_of("touching", name, sorted(known), InputError) for name in touching}
+        wanted = {
+            one_of("touching", name, sorted(known) or ["nothing that touches"], InputError) for name in touching
+        }
         found = [x for x in found if any(wanted & {geom.name, geom.link} for geom in x.geoms)]
     if len(found) <= MOST_PLACES:
         return found

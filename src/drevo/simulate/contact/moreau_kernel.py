@@ -94,9 +94,9 @@ class ImpulseSolver:
         c.call(self.name("free"))
         rows = self.s.rows
         c.fill(0.0, self.name("best"), 0, rows)
-        c.fill(HUGE, self.name("least"), 0, 1)
+        c.fill(HUGE if rows else 0.0, self.name("least"), 0, 1)
         c.fill(0.0, self.name("way"), 0, self.s.padded)
-        c.fill(1.0, self.name("going"), 0, 1)
+        c.fill(1.0 if rows else 0.0, self.name("going"), 0, 1)
         c.fill(0.0, self.name("eased"), 0, 1)
         c.run(self.name("attempts"))
         with c.f.when(c.some_above(self.name("going"))):

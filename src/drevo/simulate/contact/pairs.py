@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import ModelError, NumericsError
+from ...errors import NumericsError, warn_caller
 from ...mechanics.algorithms.colliders import between, on_ground, places
 from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import mass_matrix
@@ -22,7 +22,7 @@ from ...mechanics.spatial import Mat, Vec
 from ...mechanics.tree import Tree, build_tree
 from ...model.contact import ContactPair, Geom, Solimp, Solref
 from ...model.description import IDENTITY, ORIGIN, Model
-from ...model.pairing import RULES, as_ruled, touching_pairs, weld_bodies
+from ...model.pairing import LEFT_OUT, RULES, as_ruled, touching_pairs, weld_bodies
 from .ground import Deciding, Uneven, ground_of
 
 Poses = Mapping[int, Pose]
@@ -106,7 +106,7 @@ def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCand
     """All places where the robot may touch itself, what stands beside it, and the ground.
 
     ground: None for the planes of the model itself; "plane" for z = 0 where it has none; `drevo.ground.grid` or
-    `drevo.ground.function` in their place. ModelError where the robot has nothing that could touch.
+    `drevo.ground.function` in their place.
     """
     floor = ground_of(ground)
     model = with_ground(model, floor)
@@ -134,11 +134,6 @@ def with_ground(model: Model, ground: Uneven | str | None) -> Model:
         Geom(f"point_{k}", point.link, "sphere", (0.0,), point.point, conaffinity=0)
         for k, point in enumerate(model.contacts)
     )
-    if all(geom.kind == "plane" for geom in geoms):
-        raise ModelError(
-            f"robot {model.name!r} has no contact geometry: give its links collision shapes, geoms or "
-            "contact points"
-        )
     welded = weld_bodies(model)
     planes = [geom for geom in geoms if geom.kind == "plane" and welded[geom.link] == model.root]
     if isinstance(ground, Uneven) or (ground and not planes):
@@ -149,6 +144,25 @@ def with_ground(model: Model, ground: Uneven | str | None) -> Model:
         pairs = tuple(x for x in model.pairs if {x.geom_a, x.geom_b} <= kept)
         return replace(model, geoms=geoms, pairs=pairs)
     return replace(model, geoms=geoms)
+
+
+def warn_of_untouched(model: Model, ground: object) -> None:
+    """One DrevoWarning for what passes through other things in steps of the model, if anything does."""
+    if "contact" in model.stepping.disabled:
+        return
+    notes = [x.removeprefix(LEFT_OUT) for x in model.notes if x.startswith(LEFT_OUT)]
+    if all(geom.kind == "plane" for geom in model.geoms) and (model.contacts or ground is None):
+        return
+    if notes:
+        warn_caller(
+            f"robot {model.name!r}: these pass through what they meet, for steps have no rule for them: "
+            f"{'; '.join(notes)}; put spheres, capsules or hulls (hulls=) in their place"
+        )
+    elif all(geom.kind == "plane" for geom in model.geoms):
+        warn_caller(
+            f"robot {model.name!r} has no contact geometry, so that nothing of it touches the ground: give its "
+            "links collision shapes, geoms or contact points, or ground=None"
+        )
 
 
 def interactions(model: Model) -> Iterator[tuple[Geom, Geom, Interaction]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -28,7 +28,7 @@ PARALLEL = 4.0 * TINY  # more than what a collider takes for parallel
 def soft_problem(
     model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None
 ) -> SoftProblem:
-    """ModelError where nothing could touch; InputError where the law has no rule for what holds in the model."""
+    """InputError where the law has no rule for what holds in the model."""
     unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in CLOSED})
     if unknown:
         raise InputError(
@@ -39,13 +39,9 @@ def soft_problem(
     floor, stepping = ground_of(ground), model.stepping
     if isinstance(floor, Uneven) and floor.friction:
         raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
-    places: Sequence[ContactCandidate] = ()
-    alone = stepping.medium or model.loops  # it swims, or holds itself
-    if not (alone and floor is None and all(x.kind == "plane" for x in model.geoms)):
-        standing = with_ground(model, "plane" if floor else None)
-        standing = standing if friction is None else with_friction(standing, friction)
-        places = contact_candidates(standing, floor)
-    slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in places)
+    standing = with_ground(model, "plane" if floor else None)
+    standing = standing if friction is None else with_friction(standing, friction)
+    slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in contact_candidates(standing, floor))
     rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...]
     rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model), *tendon_rows(model))
     if stepping.medium and method == "implicitfast":

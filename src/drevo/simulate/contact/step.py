@@ -20,6 +20,7 @@ from ...model.regularity import require_masses
 from .exact import exact_step
 from .ground import Uneven, ground_of
 from .kernel import step_program
+from .pairs import warn_of_untouched
 from .problem import soft_problem
 from .products import require_one_product, soft_product_program
 
@@ -65,12 +66,13 @@ def compile_step(
     "value_and_jvp" the results of the step before them; "jacobian": f(q, v, tau, [parameters]) gives by_q, by_v,
     by_tau, [by_parameters] (2 nv, n), rows of q1 before those of v1. Of q and q1 all are of size nv, in the frames
     of the joints. What touches, sticks or slides, and which limits hold, stays as it is.
-    Raises InputError, ModelError where nothing could touch; calls raise NumericsError.
+    Raises InputError; calls raise NumericsError. A DrevoWarning says what has no rule and passes through others.
     """
     model = model_of(robot, "step")
     require_masses(model, "step")
     one_of("step: law", law, LAWS, InputError)
     floor = ground_of(ground)
+    warn_of_untouched(model, floor)
     step, times = seconds("step: dt", dt), whole("step: repeat", repeat, use=": steps of one call")
     if friction is not None:
         friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
