@@ -6,15 +6,22 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 
 import drevo
 from drevo.codegen.runtime import cache, key, stream
+from drevo.codegen.runtime.build import Spec
 from drevo.io import version
+from drevo.model import contact, description
+from drevo.simulate.contact.ground import Uneven
+from drevo.simulate.contact.request import StepRequest
 
 PACKAGE = Path(drevo.__file__).parent
 
@@ -116,3 +123,87 @@ def test_everything_compiled_goes_by_the_key(monkeypatch: pytest.MonkeyPatch, tm
         asked.clear()
         way()
         assert len(asked) > 1 and all("THESE SOURCES" in x for x in asked), name
+
+
+def sample(hint: Any) -> Any:
+    """A value of a type."""
+    options = [x for x in get_args(hint) if x not in (NoneType, Uneven)]
+    if get_origin(hint) is UnionType:
+        return sample(options[0])
+    if get_origin(hint) is tuple:
+        return tuple(sample(x) for x in options if x is not Ellipsis)
+    if is_dataclass(hint):
+        return hint(**{name: sample(x) for name, x in get_type_hints(hint).items()})
+    plain = {float: 0.1, int: 3, str: "x", bool: False}
+    return "float32" if hint is str and options else plain[hint]
+
+
+def changed(x: Any, hint: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Every value that differs in one place, with the field that it is of: the innermost one."""
+    options = get_args(hint)
+    if get_origin(hint) is UnionType:
+        yield from changed(x, next(y for y in options if y not in (NoneType, Uneven)), name)
+        yield name, None
+    elif get_origin(hint) is tuple:
+        for k, y in enumerate(x):
+            yield from ((n, (*x[:k], z, *x[k + 1 :])) for n, z in changed(y, options[k], name))
+        yield name, (*x, *x)
+        yield name, ()
+    elif is_dataclass(x):
+        for at, of in get_type_hints(type(x)).items():
+            for n, y in changed(getattr(x, at), of, f"{type(x).__name__}.{at}"):
+                yield n, replace(x, **{at: y})
+    else:
+        yield name, {float: lambda: np.nextafter(x, 1.0).item(), bool: lambda: not x}.get(type(x), lambda: x + x)()
+
+
+def test_every_field_of_the_model_is_in_the_key_or_named() -> None:
+    model = sample(description.Model)
+    same, seen = key.request(model, "mass_matrix"), {key.request(model, "bias")}
+    names = set()
+    for name, other in changed(model, description.Model, ""):
+        names.add(name)
+        text = key.request(other, "mass_matrix")
+        assert (text == same) == (name in key.UNKEYED), name
+        assert text == same or text not in seen, name
+        seen.add(text)
+    kinds = [x for room in (description, contact) for x in vars(room).values() if isinstance(x, type)]
+    assert names == {f"{x.__name__}.{f.name}" for x in kinds if is_dataclass(x) for f in fields(x)
+                     if not is_dataclass(get_type_hints(x)[f.name])}  # fmt: skip
+    assert set(key.UNKEYED) <= names and all(key.UNKEYED.values())
+
+
+def test_every_option_is_in_the_key() -> None:
+    step: dict[str, Any] = {
+        "law": "coulomb", "method": "rk4", "dt": 2e-3, "ground": None, "repeat": 2, "friction": 0.5,
+        "restitution": 0.1, "touching": ("a",), "last": True, "product": ("vjp",), "parameters": ("b",),
+    }  # fmt: skip
+    spec: dict[str, Any] = {
+        "dtype": "float32", "layout": "batch_last", "packed": True, "parameters": True, "check": False,
+        "order": "plain", "single": False,
+    }  # fmt: skip
+    for whole, others in ((StepRequest("soft", "euler", 1e-3, "plane"), step), (Spec(), spec)):
+        assert set(others) == {f.name for f in fields(whole)}
+        texts = {key.key_text(replace(whole, **{name: x})) for name, x in others.items()}
+        assert len({*texts, key.key_text(whole)}) == len(others) + 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (0.0, -0.0), (1, 1.0), (1, True), ("1", 1), (None, "None"), ((1, 2), (1, (2,))), ((), None), ([1], (1,)),
+        (np.ones(2000), np.r_[np.ones(1999), np.nextafter(1.0, 2.0)]), (np.zeros(4), np.zeros((2, 2))),
+        (np.zeros(2), -np.zeros(2)), (np.zeros(2), np.zeros(2, "f4")), ({"a": 1, "b": 2}, {"a": 2, "b": 1}),
+        (np.float32(0.5), np.float64(0.5)), (("a, b",), ("a", "b")), ("a'", 'a"'), ({"1": 1}, {1: 1}),
+    ],
+)  # fmt: skip
+def test_values_that_differ_have_texts_that_differ(one: Any, other: Any) -> None:
+    with np.printoptions(precision=3, threshold=5):
+        assert key.key_text(one) != key.key_text(other)
+        assert key.key_text(one) == key.key_text(one)
+
+
+def test_a_function_is_no_part_of_a_key() -> None:
+    for x in (lambda: 0, print, object(), np.array([print], object)):
+        with pytest.raises(TypeError, match="no part of a key"):
+            key.key_text(("step", {"by": x}))

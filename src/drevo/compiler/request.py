@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..codegen.runtime.function import Extra, Function, Plain, Spec, obtain
-from ..codegen.runtime.key import request
+from ..codegen.runtime.key import key_text, request
 from ..codegen.runtime.memo import memoised
 from ..model.description import Model
 from ..model.dynamics import Described
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def requested(
     robot: Described | Model,
-    asked: tuple[Hashable, ...],
+    asked: tuple[object, ...],
     program: Callable[[], Program],
     *,
     spec: Spec | None = None,
@@ -28,15 +28,17 @@ def requested(
 ) -> Function:
     """The Function of what `program` gives, made once for a robot; a Model remembers nothing.
 
-    asked: what is wanted, a name first; its repr must tell all that the program depends on beside the model, or
-    lasting is False: then nothing is kept on disk. shared: it depends on what is asked alone, so robots share it.
+    asked: what is wanted, a name first; it must tell all that the program depends on beside the model, or lasting
+    is False: then nothing is kept on disk. shared: it depends on what is asked alone, so robots share it.
     extra, plain: see `obtain`.
     """
     how = spec or Spec()
     model = robot if isinstance(robot, Model) else robot.model
 
+    wanted = key_text(asked) if lasting else repr(asked)
+
     def make() -> Function:
-        text = repr(asked) if shared else request(model, *asked)
+        text = wanted if shared else request(model, wanted)
         return obtain(text, program, how, extra=extra, plain=plain, cache=lasting)
 
-    return make() if robot is model else memoised(robot, (asked, how), make)
+    return make() if robot is model else memoised(robot, (wanted if lasting else asked, how), make)

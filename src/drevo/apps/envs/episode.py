@@ -22,12 +22,11 @@ from ...codegen.runtime.stream import splitmix
 from ...compiler.request import requested
 from ...compiler.tracer import Tracer
 from ...mechanics.scalar import Scalar, Vector, maximum, where
-from ...simulate.contact.ground import Uneven, ground_of
+from ...simulate.contact.ground import ground_of
 from ...simulate.contact.kernel import Loops, evaluation
 from ...simulate.contact.problem import soft_problem
 from ...simulate.contact.reference import Reference
 from ...simulate.contact.stages import StageTracer
-from ...simulate.contact.step import contact_data
 from .features import Sight
 from .simulation import TaskRobot, actuator_efforts, drevo_state, mujoco_state
 from .tasks import Chance, Look, Moment, Task, TaskNumbers
@@ -49,9 +48,7 @@ def episode(body: TaskRobot, name: str, task: Task, numbers: TaskNumbers, same: 
     Where `over` is 1 the next episode begins; same: where one ends, too, and final_obs is what was seen there.
     """
     ground = task.ground() if task.ground else None
-    told = ground.key if isinstance(ground, Uneven) else ground
-    asked = ("episode", name, task.limit, tuple(sorted(numbers.items())), same, told, body.model.actuators,
-             *contact_data(body.model))  # fmt: skip
+    asked = ("episode", name, task.limit, tuple(sorted(numbers.items())), same, ground)
     return requested(body.robot, asked, lambda: EpisodeStages(body, task, numbers, same, ground).program())
 
 
@@ -67,7 +64,7 @@ def sight(body: TaskRobot, name: str, task: Task, parts: Sequence[str]) -> Funct
             t.output(part, [0.0] * model.nv if part in LEFT else seen.part(part))
         return t.program()
 
-    return requested(body.robot, ("seen", name, tuple(parts), *contact_data(model)), program)
+    return requested(body.robot, ("seen", name, tuple(parts)), program)
 
 
 class _Zeros(list[float]):

@@ -6,8 +6,10 @@ import hashlib
 import os
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,16 +24,56 @@ FORMAT = 5  # of the manifest and the code
 _CODE = (".py", ".pyc", ".so", ".pyd")
 
 
+# Fields of the model's dataclasses that change neither a number nor a name in compiled code, with the reason.
+UNKEYED = {
+    "Model.source": "where the robot was read",
+    "Model.notes": "what reading it had to say",
+    "Model.about": "what it is, for people",
+    "Link.line": "where it stands in its file",
+    "Joint.line": "where it stands in its file",
+}
+_PLAIN = {float, int, str, bool, type(None)}
+
+
 def request(model: Model, *asked: object) -> str:
-    """A model and what is asked of it. `asked` must show in its repr all that the code depends on."""
-    # everything in the model that can change a number or a name
-    text = repr((model.links, model.joints, model.gravity, model.name, model.tendons))
-    return "\n".join([hashlib.sha256(text.encode()).hexdigest(), *map(repr, asked)])
+    """The text that identifies a robot and what is wanted of it: the whole model but `UNKEYED`, and `asked`."""
+    return "\n".join([hashlib.sha256(key_text(model).encode()).hexdigest(), *map(key_text, asked)])
+
+
+def key_text(x: object) -> str:
+    """A text that only an equal value of the same type has: floats and arrays to the bit, dataclasses by field.
+
+    What has a `digest` is told by it. TypeError for what has no such text, as a function: its trace tells it.
+    """
+    kind: Any = type(x)
+    if kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, x))):  # type: ignore[call-overload]
+        return repr(x)
+    if isinstance(x, np.ndarray | np.generic) and x.dtype != object:
+        data = np.ascontiguousarray(x)
+        return f"{kind.__name__}({x.dtype.str}, {x.shape}, {hashlib.sha256(data.tobytes()).hexdigest()})"
+    for plain in (str, float, int):
+        if isinstance(x, plain):
+            return f"{kind.__name__}({plain.__repr__(x)})"
+    if isinstance(told := getattr(x, "digest", None), str):
+        return f"{kind.__name__}({told})"
+    if isinstance(x, Mapping):
+        return f"{kind.__name__}({', '.join(f'{key_text(k)}: {key_text(y)}' for k, y in x.items())})"
+    if isinstance(x, tuple | list):
+        return f"{kind.__name__}({', '.join(map(key_text, x))})"
+    if is_dataclass(x):
+        return f"{kind.__name__}({', '.join(f'{n}={key_text(getattr(x, n))}' for n in _keyed(kind))})"
+    raise TypeError(f"a {kind.__name__} is no part of a key")
+
+
+@lru_cache
+def _keyed(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass that its key has."""
+    return tuple(f.name for f in fields(kind) if f"{kind.__name__}.{f.name}" not in UNKEYED)
 
 
 def key(request: str, spec: object) -> str:
-    """What was asked, how it is made (the repr of spec), and all of this process that the code depends on."""
-    parts = [request, repr(spec), f"format {FORMAT}", sources(), native.machine(), *sorted(levers.off())]
+    """What was asked, how it is made, and all of this process that the code depends on."""
+    parts = [request, key_text(spec), f"format {FORMAT}", sources(), native.machine(), *sorted(levers.off())]
     return "\n".join(
         [*parts, sys.implementation.cache_tag or "", repr(native.layout()), f"numpy {np.__version__}"]
     )

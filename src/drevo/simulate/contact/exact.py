@@ -23,6 +23,7 @@ from .moreau import TouchingRobot, joint_rows
 from .moreau_kernel import moreau_program
 from .pairs import ContactCandidate, contact_candidates, with_ground
 from .products import exact_product_program, require_one_product
+from .request import StepRequest
 
 MOST_PLACES = 24  # of contacts: each is coupled with every other one
 
@@ -88,20 +89,18 @@ def _deciding(x: ContactCandidate, given: float | None) -> Deciding:
     return by if given is None else tuple((name, given) for name, _ in by)
 
 
-def exact_step(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
+def exact_step(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     """The step that `contact.step.compile_step` has been asked for."""
-    _, _, _, dt, times, friction, _, bounce, touching, *_ = asked
-    *_, last, product, parameters = asked
-    if last:
+    if r.last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
-    what = exact_robot(model, dt, floor, friction, bounce, touching)
-    require_one_product(product, times == 1)
-    if product and parameters:
+    what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching)
+    require_one_product(r.product, r.repeat == 1)
+    if r.product and r.parameters:
         raise InputError("step: products by parameters are for law='soft'; leave out one of the two")
-    if product:
-        return requested(robot, asked, partial(exact_product_program, what, product[0]), spec=spec)
-    program = partial(moreau_program, replace(what, parameters=parameters), repeat=times)
-    return requested(robot, asked, program, spec=replace(spec, parameters=bool(parameters)))
+    if r.product:
+        return requested(robot, ("step", r), partial(exact_product_program, what, r.product[0]), spec=spec)
+    program = partial(moreau_program, replace(what, parameters=r.parameters), repeat=r.repeat)
+    return requested(robot, ("step", r), program, spec=replace(spec, parameters=bool(r.parameters)))
 
 
 def exact_step_derivatives(

@@ -31,13 +31,13 @@ MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 
 
 class Uneven:
-    """Ground z(x, y) in the world, m; what is below it is solid. `key` tells it from others in keys of code.
+    """Ground z(x, y) in the world, m; what is below it is solid. `digest` tells it from others in keys of code.
 
     friction: the coefficient at (x, y), in place of that of what touches, where it is not None. parameters:
     numbers by name that steps may take by sample.
     """
 
-    key: str
+    digest: str
     friction: Height | None = None
     parameters: Mapping[str, Scalar] = {}
 
@@ -147,7 +147,7 @@ class FunctionGround(Uneven):
             moved = [x.edge if isinstance(x, Expr) else x for x in self.slopes(*place)]
         names = list(parameters.items())
         text = repr((list(graph.op), list(graph.a), list(graph.b), list(graph.constants), edges, moved, names))
-        self.key = hashlib.sha256(text.encode()).hexdigest()
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
 
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         own = self.parameters
@@ -165,7 +165,9 @@ class GridGround(Uneven):
         self.heights, self.spacing, self.origin = heights, spacing, origin
         self.parameters = {f"{i}.{j}": x for (i, j), x in np.ndenumerate(heights)}
         self.tables = self._tables(heights)
-        self.key = hashlib.sha256(heights.tobytes() + repr((heights.shape, spacing, origin)).encode()).hexdigest()
+        self.digest = hashlib.sha256(
+            heights.tobytes() + repr((heights.shape, spacing, origin)).encode()
+        ).hexdigest()
 
     def _tables(self, heights: Array) -> list[Array]:
         """Of heights, numbers or symbols, and of their slopes along both axes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +18,12 @@ from ...model.dynamics import Described
 from ...model.messages import model_of, names_in
 from ...model.regularity import require_masses
 from .exact import exact_step
-from .ground import Uneven, ground_of
+from .ground import ground_of
 from .kernel import step_program
 from .pairs import warn_of_untouched
 from .problem import soft_problem
 from .products import require_one_product, soft_product_program
+from .request import StepRequest
 
 METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
 
@@ -79,41 +80,31 @@ def compile_step(
     bounce = number("step: restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     way = one_of("step: method", METHODS[law][0] if method is None else method, METHODS[law], InputError)
     names = None if touching is None else names_in(touching, "step: touching")
-    asked: tuple[Hashable, ...] = (
-        "step", law, way, step, times, friction, floor.key if isinstance(floor, Uneven) else floor, bounce, names,
-        *contact_data(model), flag("step: last", last), names_in(product, "step: product"),
-        names_in(parameters, "step: parameters"),
+    request = StepRequest(
+        law, way, step, floor, times, friction, bounce, names, flag("step: last", last),
+        names_in(product, "step: product"), names_in(parameters, "step: parameters"),
     )  # fmt: skip
-    return LAWS[law](robot, model, floor, asked, spec or Spec())
+    return LAWS[law](robot, model, request, spec or Spec())
 
 
-def contact_data(model: Model) -> tuple[Hashable, ...]:
-    """What steps of a model depend on beside its dynamics: part of their keys."""
-    return (
-        model.geoms, model.pairs, model.contacts, model.exclusions, model.softness, model.stepping, model.initial,
-        model.couplings, model.loops, model.tendon_couplings,
-    )  # fmt: skip
-
-
-def _soft(robot: Any, model: Model, floor: Any, asked: tuple[Any, ...], spec: Spec) -> Function:
-    _, _, method, step, times, friction, _, bounce, touching, *_, last, product, parameters = asked
-    if bounce:
+def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
+    if r.restitution:
         raise InputError(
             "step: the soft law has no restitution, but solref: give law='coulomb', or softer contacts"
         )
-    if touching is not None:
+    if r.touching is not None:
         raise InputError("step: touching is for law='coulomb'; the soft law skips what does not touch")
-
-    if parameters and method == "implicitfast":
+    if r.parameters and r.method == "implicitfast":
         raise InputError("step: implicitfast takes no parameters; euler and rk4 do")
 
     def program() -> Program:
-        problem = soft_problem(model, floor, step, method, times, friction)
-        problem = replace(problem, last=last, parameters=parameters)
-        return soft_product_program(problem, product[0]) if product else step_program(problem)
+        problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction)
+        problem = replace(problem, last=r.last, parameters=r.parameters)
+        return soft_product_program(problem, r.product[0]) if r.product else step_program(problem)
 
-    require_one_product(product, method != "rk4" and times == 1 and not last)
-    return requested(robot, asked, program, spec=replace(spec, parameters=bool(parameters) and not product))
+    require_one_product(r.product, r.method != "rk4" and r.repeat == 1 and not r.last)
+    spec = replace(spec, parameters=bool(r.parameters) and not r.product)
+    return requested(robot, ("step", r), program, spec=spec)
 
 
 LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": exact_step}
