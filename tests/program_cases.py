@@ -10,9 +10,10 @@ from drevo.codegen.emit import llvm
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import Built, build
+from drevo.codegen.runtime.build import Built, build, target_of
 from drevo.codegen.runtime.function import Function, Spec, obtain
 
+HOST = target_of(Spec())
 LANES = native.host().bytes // 8
 X = np.zeros((4, 9))
 BATCHES = (1, LANES - 1, LANES, LANES + 1, 1000)

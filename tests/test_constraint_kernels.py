@@ -412,7 +412,7 @@ def decomposed(W: Array, b: Array) -> tuple[int, dict[str, Array], float]:
     made.solve(found, f.b, f.x, f.N)
     f.rest.at(padded(m)).store(made.lost(found, f.b, f.rest))
     f.ret(found)
-    code = native.Code(native.compile_text(module.text(), verify=True))
+    code = native.Code(native.compile_text(module.text()))
     rows, b8, x, N = np.zeros((m, padded(n))), np.zeros(padded(m)), np.zeros(padded(n)), np.zeros(padded(m))
     rows[:, :n], b8[:m], rest = W, b, np.zeros(padded(m) + 1)
     room = np.concatenate([rows.ravel(), np.zeros(ranked_room(m, n))])

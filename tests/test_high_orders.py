@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,8 +72,10 @@ def test_high_orders_are_made() -> None:
     assert twelve([0.1, 0.2]).shape == (2,) * 14
 
 
-def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it begins, with the operations that there are; a budget of the caller's."""
+def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before it begins, with the operations that there are; a budget of the caller's. Of code that is kept nothing
+    is said."""
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
     r = drevo.load("puma560")
     with pytest.raises(TraceError, match=r"has \d+ operations, about \d+ s of compiling; give budget="):
         monkeypatch.setattr(compile_cost, "PROMPT", 0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,15 @@ for rows, at in (("many", slice(None)), ("one", 3)):
 chain = drevo.robots.rod_chain(n=70)
 x = rng.normal(size=(3, 21, 70))
 found |= {"chain": chain.forward_dynamics(*x), "chain one": chain.inverse_dynamics(*x[:, 0])}
+permute = "<8 x double> @llvm.x86.avx512.vpermi2var.pd.512(<8 x double> {}, <8 x i64> {}, <8 x double> {})"
+try:
+    native.compile_text(
+        f"declare {permute.format('', '', '')}\\n"
+        "define <8 x double> @f(<8 x double> %a, <8 x i64> %k) {\\n"
+        f"  %r = call {permute.format('%a', '%k', '%a')}\\n  ret <8 x double> %r\\n}}"
+    )
+except drevo.DrevoError as error:
+    found["refused"] = str(error)
 np.savez(sys.argv[1], **found)
 """
 
@@ -77,6 +87,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_level_that_this_machine_can_run(level: str, folder: Path) -> None:
     own, mine, what = results(on_this_machine()[0], folder), dict(results(level, folder)), processor.LEVELS[level]
     assert mine.pop("bytes") == what.bytes
+    refused = str(mine.pop("refused", ""))
+    assert refused == "" if "avx512f" in what.needs else "has no avx512f; make it for this machine" in refused
     fused = what.fma == processor.LEVELS[on_this_machine()[0]].fma
     for name, x in mine.items():
         y = own[name]
@@ -95,6 +107,32 @@ def test_a_level_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DREVO_PROCESSOR", name)
         with pytest.raises(drevo.InputError, match=f"DREVO_PROCESSOR='{name}' {why}; it can run {able[0]}"):
             native.host.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("called", "triple", "features", "lacking"),
+    [
+        ("i64 @llvm.aarch64.get.fpcr()", "x86_64-pc-linux-gnu", "+avx2", "aarch64"),
+        ("void @llvm.x86.sse.stmxcsr(ptr)", "aarch64-unknown-linux-gnu", "+sse", "x86"),
+        ("<8 x float> @llvm.x86.avx.round.ps.256(<8 x float>, i32)", "x86_64-pc-linux-gnu", "-avx", "avx"),
+        ("<4 x i64> @llvm.x86.avx2.psad.bw(<32 x i8>, <32 x i8>)", "x86_64-pc-linux-gnu", "+avx", "avx2"),
+        ("void @llvm.x86.sse.stmxcsr(ptr)", "x86_64-pc-linux-gnu", "", ""),
+        ("<64 x double> @llvm.fma.v64f64(<64 x double>, <64 x double>, <64 x double>)", "arm64", "", ""),
+    ],
+)
+def test_instructions_that_a_machine_lacks_are_refused_before_llvm_ends_the_process(
+    called: str, triple: str, features: str, lacking: str
+) -> None:
+    module = llvm.parse_assembly(f"declare {called}")
+    with pytest.raises(drevo.EmitError, match=f"has no {lacking};") if lacking else nullcontext():
+        processor.require_instructions(module, triple, features)
+
+
+def test_what_is_emitted_follows_the_machine_and_not_the_width_of_values() -> None:
+    program = make_program(drevo.load("two-arm-planar").model, ("mass_matrix",), (), "auto", (), {})
+    for permutes in (False, True):
+        target = emitted.Target(lanes=8, permutes=permutes)
+        assert ("avx512" in emitted.emit(lower(program), target, "rows").ir) == permutes
 
 
 # -- AArch64 ------------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ class Lanes(NamedTuple):
     scalar: str
     lanes: int
     splat: bool = True  # LLVM 19 and newer have splat constants
+    permutes: bool = False  # AVX-512 picks the lanes of constants by an index each
 
     @property
     def size(self) -> int:
@@ -155,12 +156,12 @@ def _sin_and_cos(t: _Math, x: Value) -> tuple[Value, Value]:
     z = t.multiply_add(x * 2.0**too_far, 0.0, r * r)  # NaN where that is infinite
     s = t.multiply_add(t.polynomial(z, _S64 if wide else _S32), r * z, r)
     c = z * t.polynomial(z, _C64 if wide else _C32)
-    a, b = (_permuted if t.l.bytes >= WIDEST else _selected)(t, sum_.cast("bitcast", t.integers))
+    a, b = (_permuted if t.l.permutes and t.l.bytes >= WIDEST else _selected)(t, sum_.cast("bitcast", t.integers))
     return t.multiply_add(b, s, t.multiply_add(a, c, a)), t.multiply_add(t.minus(a), s, t.multiply_add(b, c, b))
 
 
 def _permuted(t: _Math, k: Value) -> tuple[Value, Value]:
-    """sin and cos of k pi / 8 by the lanes of constants; of registers of 64 bytes, which AVX-512 alone has."""
+    """sin and cos of k pi / 8 by the lanes of constants, in registers of 64 bytes."""
     f, one = t.f, t.l._replace(lanes=WIDEST // t.l.size)  # a register
 
     def found(shift: int) -> Value:

@@ -31,9 +31,10 @@ class Target(NamedTuple):
     single: bool = True  # a kernel for one sample too; without it one sample takes a tile
     registers: int = 0  # of vectors, where known
     control: str = ""  # the register that says how floats are rounded: "mxcsr", "fpcr", or not known
+    permutes: bool = False  # see Lanes
 
     def of(self, lanes: int) -> Lanes:
-        return Lanes(self.scalar, lanes, self.splat)
+        return Lanes(self.scalar, lanes, self.splat, self.permutes)
 
 
 def flush_subnormals(f: IRFunction, target: Target) -> Callable[[], object]:

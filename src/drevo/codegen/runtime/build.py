@@ -205,7 +205,8 @@ def target_of(spec: Spec) -> Target:
 
     host, scalar = native.host(), DTYPES[spec.dtype]
     lanes = host.bytes // (8 if scalar == "double" else 4)
-    return Target(scalar, lanes, host.fma, host.splat, spec.check, registers=host.registers, control=host.control)
+    known = Target(scalar, lanes, host.fma, host.splat, spec.check)
+    return known._replace(registers=host.registers, control=host.control, permutes=host.permutes)
 
 
 def build(

@@ -53,6 +53,10 @@ class Host(NamedTuple):
     registers: int = 16  # of vectors
 
     @property
+    def permutes(self) -> bool:
+        return "avx512f" in processor.extensions(self.features)
+
+    @property
     def key(self) -> str:
         return "|".join([self.triple, self.cpu, self.features, self.version, processor.asked_level()])
 
@@ -81,7 +85,8 @@ def host() -> Host:
     if level is None:
         return own
     made = own._replace(bytes=level.bytes, fma=level.fma)
-    return made._replace(cpu=level.cpu, features="", registers=16) if level.cpu else made
+    features = ",".join(f"+{x}" for x in level.needs)
+    return made._replace(cpu=level.cpu, features=features, registers=16) if level.cpu else made
 
 
 @lru_cache(maxsize=1)
@@ -140,7 +145,7 @@ def keep_order() -> None:
     llvm.set_option("", "-enable-misched=false")
 
 
-def compile_text(ir: str, verify: bool = False) -> bytes:
+def compile_text(ir: str) -> bytes:
     """Object code of a module; no middle end: the graph is folded and shared already."""
     import llvmlite.binding as llvm
 
@@ -149,8 +154,8 @@ def compile_text(ir: str, verify: bool = False) -> bytes:
         keep_order()
         try:
             module = llvm.parse_assembly(ir)
-            if verify:
-                module.verify()
+            module.verify()
+            processor.require_instructions(module, host().triple, host().features)
             return bytes(machine.emit_object(module))
         except RuntimeError as error:
             raise EmitError(f"LLVM refused the generated code: {error}") from error

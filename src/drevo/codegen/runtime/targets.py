@@ -15,6 +15,7 @@ from ..emit.llvm_warps import Shares, warps_text
 from ..emit.lower import Lowered
 from . import native
 from .lock import LOCK
+from .processor import require_instructions
 
 LONGEST = 60_000  # steps in one function: register allocation takes a minute
 _LINKED = MappingProxyType({"reloc": "pic", "codemodel": "small"})
@@ -131,6 +132,8 @@ def _built(machine: Machine, text: str, effort: int) -> tuple[str, bytes]:
             cpu=machine.cpu, features=machine.features, opt=effort, **dict(machine.options)
         )
         module = llvm.parse_assembly(f'target triple = "{machine.triple}"\n{text}')
+        module.verify()
+        require_instructions(module, machine.triple, machine.features)
         passes = llvm.create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.add_global_dead_code_eliminate_pass()
