@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -79,6 +80,36 @@ def test_a_path_that_would_block_is_refused(tmp_path: Path, kind: str) -> None:
             (tmp_path / "l.urdf").symlink_to(path)
             path = tmp_path / "l.urdf"
     assert "not a file but a pipe or a device" in str(refusal(path))
+
+
+TOUCHING = {  # each file names another, which is opened
+    "r.urdf": """<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
+      ixz="0" iyz="0"/></inertial><visual><geometry><mesh filename="{}"/></geometry></visual>
+      <collision><geometry><mesh filename="{}"/></geometry></collision></link></robot>""",
+    "r.xml": """<mujoco><asset><mesh name="m" file="{}"/></asset><worldbody><body><freejoint/>
+      <geom type="mesh" mesh="m"/></body></worldbody></mujoco>""",
+    "i.xml": """<mujoco><include file="{}"/></mujoco>""",
+    "r.sdf": """<sdf version="1.9"><model name="m"><link name="a"><inertial auto="true"/><collision name="c">
+      <geometry><mesh><uri>{}</uri></mesh></geometry></collision></link></model></sdf>""",
+}
+
+
+@pytest.mark.filterwarnings("ignore::drevo.DrevoWarning")
+@pytest.mark.parametrize("name", TOUCHING)
+@pytest.mark.parametrize("ending", ["stl", "obj", "msh", "dae"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_a_description_names_is_a_plain_file(tmp_path: Path, name: str, ending: str, kind: str) -> None:
+    """Where it waits, an alarm ends the process of the test."""
+    place = tmp_path / f"x.{ending}"
+    {"pipe": os.mkfifo, "folder": os.mkdir, "device": lambda p: p.symlink_to("/dev/zero")}[kind](place)
+    (tmp_path / name).write_text(TOUCHING[name].replace("{}", place.name))
+    signal.alarm(60)
+    for use in (drevo.load, drevo.check, lambda p: drevo.load(p).view(tmp_path / "page.html")):
+        try:
+            use(tmp_path / name)
+        except drevo.DrevoError as error:
+            assert "\n" not in str(error)
+    signal.alarm(0)
 
 
 @pytest.mark.parametrize("suffix", [".urdf", ".json", ".toml"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -188,3 +191,136 @@ def test_the_example_runs(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(drevo.sweep.EXAMPLE.replace("1_000_000", "1000"))
     made = drevo.sweep.run(tmp_path / "plan.toml", tmp_path / "out")
     assert made.samples == 1000 and made.max["tau"].shape == (6,)
+
+
+def test_plans_are_told_apart_to_the_last_bit(tmp_path: Path) -> None:
+    """Arrays that print alike, also with few digits or more than a thousand numbers, are other plans."""
+    a, b = np.full(6, 1.0), np.full(6, 1.0 + 2**-52)
+    long = np.zeros(3000)
+    other = long.copy()
+    other[1500] = 1.0
+    given = [{"q": a}, {"q": b}, {"q": (-a, a)}, {"q": (-a, b)}, {"x": long}, {"x": other}, {"x": [a]}]
+    plans = [{k: x} for k in ("ranges", "options") for x in [*given, {"q": a.astype("f4")}]]
+    with np.printoptions(precision=3):
+        assert len({drevo.sweep.read_plan(PLAN | x).digest for x in plans}) == len(plans)
+        same = drevo.sweep.read_plan(PLAN | {"ranges": {"q": (-a, a)}}).digest
+    assert same == drevo.sweep.read_plan(PLAN | {"ranges": {"q": (-a, a.copy())}}).digest
+    few = PLAN | {"samples": 700}
+    first = drevo.sweep.run(few | {"ranges": {"q": (-a, a)}}, tmp_path / "a")
+    second = drevo.sweep.run(few | {"ranges": {"q": (-a, a + 1e-9)}}, tmp_path / "b")
+    assert not np.array_equal(first.mean["g"], second.mean["g"])
+    with pytest.raises(InputError, match="another plan"):
+        drevo.sweep.run(few | {"ranges": {"q": (-a, a + 1e-9)}}, tmp_path / "a", resume=True)
+    with pytest.raises(InputError, match="the plan holds <object"):
+        drevo.sweep.run(PLAN | {"options": {"x": object()}}, tmp_path / "c")
+
+
+@pytest.fixture
+def copied(alone: Path, tmp_path: Path) -> Path:
+    shutil.copytree(alone, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def relisted(folder: Path, k: int, **changed: object) -> None:
+    """The manifest, whose row of shard k has other values."""
+    file = folder / "manifest.jsonl"
+    rows = [json.loads(x) for x in file.read_text().splitlines()]
+    file.write_text("".join(json.dumps(r | changed if r.get("shard") == k else r) + "\n" for r in rows))
+
+
+def swapped(folder: Path) -> None:
+    """Shard 2 under the name and in the row of shard 1."""
+    data = (folder / "shards/00000002.npz").read_bytes()
+    (folder / "shards/00000001.npz").write_bytes(data)
+    relisted(folder, 1, sha256=hashlib.sha256(data).hexdigest())
+
+
+def foreign(folder: Path) -> None:
+    np.savez(folder / "shards/00000001.npz", x=np.zeros(3))
+    relisted(folder, 1, sha256=hashlib.sha256((folder / "shards/00000001.npz").read_bytes()).hexdigest())
+
+
+def no_archive(folder: Path) -> None:
+    (folder / "shards/00000001.npz").write_bytes(b"PK\3\4")
+    relisted(folder, 1, sha256=hashlib.sha256(b"PK\3\4").hexdigest())
+
+
+def test_a_pipe_in_the_place_of_a_shard_is_one_sentence(copied: Path) -> None:
+    (copied / "shards/00000001.npz").unlink()
+    os.mkfifo(copied / "shards/00000001.npz")
+    with (
+        pytest.warns(drevo.DrevoWarning),
+        pytest.raises(InputError, match=r"00000001.npz' is a folder, pipe or dev"),
+    ):
+        drevo.sweep.run(PLAN, copied, resume=True)
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (swapped, "is not shard 1 of this plan"),
+        (foreign, "is not shard 1 of this plan"),
+        (no_archive, "is no readable .npz"),
+        (lambda folder: relisted(folder, 1, sha256=3), "is not the one that was computed"),
+        (lambda folder: (folder / "shards/00000001.npz").unlink(), "No such file"),
+        (lambda folder: shutil.rmtree(folder / "shards"), "No such file"),
+    ],
+)
+def test_a_damaged_shard_is_computed_again(damage: Callable, said: str, alone: Path, copied: Path) -> None:
+    damage(copied)
+    with pytest.warns(drevo.DrevoWarning, match=rf"00000\d.npz.*{said}.*it is computed again"):
+        drevo.sweep.run(PLAN, copied, resume=True)
+    assert result(copied) == result(alone)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"shard": [1]}',
+        '{"shard": 99, "sha256": ""}',
+        '{"shard": true}',
+        '"x"',
+        "[" * 10**5,
+        "\0\xff",
+        "{}",
+        '{"shard": -1}',
+    ],
+)
+def test_damaged_lines_of_a_manifest_cost_their_shards_only(line: str, alone: Path, copied: Path) -> None:
+    file = copied / "manifest.jsonl"
+    head, _, *rest = file.read_text().splitlines()
+    file.write_text("\n".join([head, line, *rest]))
+    drevo.sweep.run(PLAN, copied, resume=True)
+    assert result(copied) == result(alone)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"shard": 0}', "\n" * 5])
+def test_a_manifest_without_its_plan_is_one_sentence(text: str, copied: Path) -> None:
+    (copied / "manifest.jsonl").write_text(text)
+    with pytest.raises(InputError, match=r"manifest.jsonl' is damaged.*name another folder, or delete"):
+        drevo.sweep.run(PLAN, copied, resume=True)
+
+
+def test_a_shard_that_changes_while_it_is_joined_is_one_sentence(tmp_path: Path) -> None:
+    def spoil(done: int, total: int) -> None:
+        if done == total:
+            (tmp_path / "shards/00000003.npz").write_bytes(b"")
+
+    with pytest.raises(InputError, match=r"00000003.npz.*go on by resume"):
+        drevo.sweep.run(PLAN, tmp_path, progress=spoil)
+
+
+@pytest.mark.parametrize("ending", ["npy", "csv"])
+def test_tables_that_are_no_plain_files_are_refused(ending: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"pipe.{ending}")
+    (tmp_path / f"folder.{ending}").mkdir()
+    (tmp_path / f"short.{ending}").write_bytes(b"\x93NUMPY\1\0")
+    for name in ("pipe", "folder", "short", "none"):
+        plan = {
+            "robot": "scara",
+            "quantity": "gravity",
+            "method": "table",
+            "table": str(tmp_path / f"{name}.{ending}"),
+        }
+        with pytest.raises(InputError, match=f"sweep: table '.*{name}.{ending}'"):
+            drevo.sweep.run(plan, tmp_path / "out")

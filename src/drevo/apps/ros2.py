@@ -12,6 +12,7 @@ from pathlib import Path
 from ..codegen.emit.names import identifier
 from ..errors import InputError
 from ..io.given import Array
+from ..io.saving import write_whole
 from ..io.version import VERSION
 from ..robot.face import Robot
 from ..robot.writing import write_out
@@ -40,7 +41,9 @@ def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> t
         "DAMPING": _numbers(robot.damping), "FRICTION": _numbers(robot.friction),
         "EQUATIONS": "\n".join(map(_inner, texts)),
     }  # fmt: skip
-    return tuple(_written(Path(folder) / name / file, _filled(text, values)) for file, text in files.items())
+    return tuple(
+        write_whole("ros2", Path(folder) / name / file, _filled(text, values)) for file, text in files.items()
+    )
 
 
 def _inner(text: str) -> str:
@@ -56,15 +59,6 @@ def _filled(text: str, values: dict[str, str]) -> str:
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text
-
-
-def _written(file: Path, text: str) -> Path:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"ros2: {str(file)!r} cannot be written: {error.strerror or error}") from None
-    return file
 
 
 PACKAGE = """\

@@ -136,7 +136,7 @@ class Derivation:
             language = BY_ENDING[file.suffix.lower()]
             text = self.html() if language == "html" else self.text(language)
             file.write_text(text, encoding="utf-8", newline="\n")
-        return file
+        return Path(path)
 
     def _repr_html_(self) -> str:
         from ..codegen.emit.html import fragment

@@ -15,6 +15,7 @@ from ..codegen.graph.program import Program
 from ..codegen.runtime.build import DTYPES
 from ..codegen.runtime.targets import LONGEST, MACHINES, Compiled, Machine, compiled_for
 from ..errors import EmitError, InputError, one_of, shown
+from ..io.saving import write_whole
 from ..io.version import VERSION
 from ..mechanics.configuration import neutral
 from ..model.description import Model
@@ -99,7 +100,8 @@ def export_program(
     state = [_state(model, p.name, p.size, dict(p=[x.value for x in program.parameters])) for p in low.inputs]
     whose = str(program.meta.get("robot", "a program"))
     texts = _texts(called, target, low, scalar, state, _about(whose, program.name, target, scalar, made))
-    files = _written(place, {f"{called}{machine.ending}": made.data, **texts})
+    contents: dict[str, bytes | str] = {f"{called}{machine.ending}": made.data, **texts}
+    files = tuple(write_whole("export", place / name, content) for name, content in contents.items())
     link = machine.link.format(object=f"{called}{machine.ending}")
     return Exported(called, target, dtype, files, made.size, made.instructions, made.cycles, link)
 
@@ -148,15 +150,3 @@ def _texts(
         return {f"{name}.mjs": wasm_loader(name, low, scalar, lanes), "main.mjs": wasm_example(name, low, state)}
     count = "int32_t" if machine.integer == "i32" else "int64_t"
     return {f"{name}.h": c_header(name, low, scalar, count, about), "main.c": c_example(name, low, scalar, state)}
-
-
-def _written(place: Path, contents: dict[str, bytes | str]) -> tuple[Path, ...]:
-    files = []
-    for name, content in contents.items():
-        file = place / name
-        try:
-            file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        except OSError as error:
-            raise InputError(f"export: {str(file)!r} cannot be written: {error.strerror or error}") from None
-        files.append(file)
-    return tuple(files)

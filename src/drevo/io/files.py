@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from drevo.errors import ModelError
 from drevo.io.xml import MAX_BYTES, too_many_bytes
@@ -18,23 +20,38 @@ MARKS = ("package.xml", "pyproject.toml", "setup.py", ".git")  # what stands in 
 _NAME = re.compile(rb"<name>([^<]{1,200})</name>")
 
 
-def read_regular_file(path: str, most: int) -> bytes:
-    """The bytes of a plain file, refused where there are more than `most`."""
+@contextmanager
+def regular_file(path: str) -> Iterator[BinaryIO]:
+    """A plain file, open for reading; ModelError for what is none or cannot be read."""
     try:
         # a pipe or a device would block or never end, also one that takes the place of a file at this moment
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(handle)
+            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+            raise ModelError(f"not a file but {kind}; name a file")
         with open(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
-                raise ModelError("not a file but a pipe or a device; name a robot file")
-            data = file.read(most + 1) if found.st_size <= most else b""
-            size = max(found.st_size, len(data))
-            if size > most:
-                raise ModelError(too_many_bytes(size, most))
-            return data
+            yield file
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ModelError(f"cannot be read ({why}); give a file that can") from None
+
+
+def read_head(path: str, count: int) -> bytes:
+    """The first bytes of a plain file."""
+    with regular_file(path) as file:
+        return file.read(count)
+
+
+def read_regular_file(path: str, most: int) -> bytes:
+    """The bytes of a plain file, refused where there are more than `most`."""
+    with regular_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(most + 1) if size <= most else b""
+        if max(size, len(data)) > most:
+            raise ModelError(too_many_bytes(max(size, len(data)), most))
+        return data
 
 
 class Files:

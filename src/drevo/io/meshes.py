@@ -12,6 +12,7 @@ import numpy as np
 from drevo.errors import InputError, ModelError
 from drevo.io import xml
 from drevo.io.collada import read_collada
+from drevo.io.files import read_head
 from drevo.io.packages import package
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ _VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})(?!\S)")
 
 def weight(path: str) -> int:
     """How often a byte of a mesh file counts among the bytes of all files: text more than numbers."""
-    with open(path, "rb") as file:
-        return 4 if path.lower().endswith(".obj") or file.read(5) == b"solid" else 1
+    return 4 if path.lower().endswith(".obj") or read_head(path, 5) == b"solid" else 1
 
 
 def read_mesh_file(files: Files, path: str) -> tuple[Array, Array | None]:

@@ -43,10 +43,10 @@ def save(model: Model, path: Any, lossy: bool = False) -> str:
     written = write_model(model, file.suffix.lower())
     refuse_losses(model, written, f"saved as {file.suffix}", lossy)
     suffix = file.suffix.lower()
-    again = _loaded(text_of(written, suffix), suffix)
-    worst = _difference(model, written.model, again, exact=not written.lost)
-    found = text_of(written, suffix, Certificate(dynamics_digest(written.model), worst)._asdict())
     with saving("a robot", file, SUFFIXES) as place:
+        again = _loaded(text_of(written, suffix), suffix)
+        worst = _difference(model, written.model, again, exact=not written.lost)
+        found = text_of(written, suffix, Certificate(dynamics_digest(written.model), worst)._asdict())
         place.write_text(found, encoding="utf-8")
     return found
 

@@ -57,16 +57,17 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Write out the equations of two robots, compile a third, and check and time the results."""
+    from ...io.saving import write_whole
+
     start = time.perf_counter()
     report = Report()
-    output.mkdir(parents=True, exist_ok=True)
     with progress(len(PAGES) + len(FAST), "demo") as step:
         for robot, quantity in PAGES:
             step(f"{robot} {quantity}")
             _write_page(report, output, robot, quantity)
         _compile_puma(report, states, step)
-    (output / "index.html").write_text(_index(report, states), encoding="utf-8")
-    seconds, page = time.perf_counter() - start, output / "index.html"
+    page = write_whole("demo", output / "index.html", _index(report, states))
+    seconds = time.perf_counter() - start
     if as_json:
         print_json({**asdict(report), "ok": report.good, "page": str(page), "seconds": seconds})
     else:
@@ -80,11 +81,12 @@ def demo(
 
 
 def _write_page(report: Report, output: Path, robot: str, quantity: str) -> None:
+    from ...io.saving import write_whole
     from ...robot.writing import write_out
 
     d: Derivation = write_out(load_robot(robot), quantity, symbols=None if robot == "puma560" else "all")
     name = f"{robot}-{quantity.replace('_', '-')}.html"
-    (output / name).write_text(d.html(), encoding="utf-8")
+    write_whole("demo", output / name, d.html())
     report.pages.append((robot, quantity, name, d.formalism, d.counts))
     for _, worst, count in d.checks:
         report.checks.append((f"{robot}: written out {quantity}, {count} states", worst, WRITTEN_LIMIT))

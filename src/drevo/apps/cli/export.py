@@ -110,14 +110,13 @@ def _write_c(what: Any, quantity: str, name: str, folder: Path, options: dict[st
     """One C file, and what a call of its function takes at most."""
     from ...codegen.emit.names import identifier
     from ...compiler.derivation import write_out_program
-    from ...io.saving import saving
+    from ...io.saving import write_whole
     from ...robot.writing import write_out
 
     name = identifier(name).lower()
     own = hasattr(what, "program")
     d = write_out_program(what.program(name)) if own else write_out(what, quantity, **options)
-    with saving("C", folder / f"{name}.c", (".c",)) as file:
-        file.write_text(d.c(), encoding="utf-8", newline="\n")
+    file = write_whole("export", folder / f"{name}.c", d.c())
     if as_json:
         print_json({"name": d.program.name, "target": "c", "counts": d.counts, "files": [str(file)]})
     else:

@@ -63,6 +63,7 @@ def walk(
 
 
 def _report(walked: Walk, steps: int, gait: str, plot: bool, as_json: bool) -> None:
+    from ...io.saving import write_whole
     from ..walking import draw
 
     facts = _facts(walked, steps, gait)
@@ -71,8 +72,8 @@ def _report(walked: Walk, steps: int, gait: str, plot: bool, as_json: bool) -> N
     else:
         _tell(facts)
     if plot:
-        path = drawing_path(walked.robot.name, gait)
-        path.write_text(draw(walked, f"{walked.robot.name}: {steps} steps, {gait} gait"), encoding="utf-8")
+        text = draw(walked, f"{walked.robot.name}: {steps} steps, {gait} gait")
+        path = write_whole("walk", drawing_path(walked.robot.name, gait), text)
         if not as_json:
             print(f"drawn {path}")
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import DrevoError
-from ...io.files import Files
+from ...io.files import Files, read_head
 from ...io.mesh_files import find_mesh
 from ...io.meshes import read_mesh_file
 from ...model.description import Shape
@@ -103,9 +103,11 @@ class Geometry:
 
     def _read(self, uri: str) -> tuple[Array, Array, float] | None:
         path = find_mesh(uri, self.files.folder)
-        if path is None or not self.files.may(os.path.realpath(path)) or _lies(path):
+        if path is None or not self.files.may(os.path.realpath(path)):
             return None
         try:
+            if _lies(path):
+                return None
             points, faces = read_mesh_file(self.files, path)
         except DrevoError:
             return None
@@ -119,8 +121,7 @@ def _lies(path: str) -> bool:
     """Whether it is a Collada file whose z does not point up: some programs turn it, and some do not."""
     if not path.lower().endswith(".dae"):
         return False
-    with open(path, "rb") as file:
-        return b"Z_UP" not in file.read(HEAD)
+    return b"Z_UP" not in read_head(path, HEAD)
 
 
 def _primitive(kind: str, size: tuple[float, ...]) -> tuple[Array, float]:

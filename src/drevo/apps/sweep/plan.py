@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...codegen.runtime.key import request
 from ...errors import InputError, ModelError, one_of, shown
 from ...io.files import read_regular_file
 from ...io.given import flag, number, whole
+from ...io.version import VERSION
 from ...model.quantities import quantity
 from ...robot.face import Robot
 from ...robot.loading import load
@@ -22,6 +25,7 @@ METHODS = ("random", "latin_hypercube", "grid", "table")
 MEASURES = ("none", "absolute", "manipulability")
 MOST = 2**53  # samples: a double holds their numbers
 LONGEST = 2**20  # bytes of a plan
+LARGEST_TABLE = 2**34  # bytes
 EXAMPLE = """\
 # drevo sweep plan.toml -o out
 robot = "puma560"              # a name, or a file beside this one
@@ -84,11 +88,34 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Of everything that the results depend on."""
-        told = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name != "robot"]
+        """SHA-256 of everything that the results depend on, to the last bit of every number."""
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("robot", "table")}
+        text = canonical_text(told | {"histogram": self.histogram and asdict(self.histogram), "drevo": VERSION})
+        found = hashlib.sha256(request(self.robot.model, text).encode())
         if self.table:
-            told.append(hashlib.sha256(Path(self.table).read_bytes()).hexdigest())
-        return hashlib.sha256(request(self.robot.model, *told).encode()).hexdigest()
+            found.update(hashlib.sha256(table_bytes(self.table)).digest())
+        return found.hexdigest()
+
+
+def canonical_text(value: Any) -> str:
+    """A text that two values share only where they have the same kind and shape, and are equal to the bit."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(sorted(f'{canonical_text(k)}: {canonical_text(x)}' for k, x in value.items()))}}}"
+    if isinstance(value, (list, tuple, range)):
+        return f"[{', '.join(map(canonical_text, value))}]"
+    if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
+        return f"{value.dtype.str}{value.shape}{value.tobytes().hex()}"
+    if value is None or type(value) in (bool, int, float, str):
+        return repr(value)
+    raise InputError(f"sweep: the plan holds {shown(value)}; it takes numbers, text, lists, tables and arrays")
+
+
+def table_bytes(path: str) -> bytes:
+    """A table's file, which is a plain one."""
+    try:
+        return read_regular_file(path, LARGEST_TABLE)
+    except ModelError as error:
+        raise InputError(f"sweep: table {path!r}: {error}") from None
 
 
 def read_plan(source: str | Path | Mapping[str, Any]) -> Plan:

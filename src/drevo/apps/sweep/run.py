@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -14,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, ModelError, one_of
+from ...errors import InputError, ModelError, one_of, warn_caller
 from ...io.files import read_regular_file
 from ...io.given import flag, whole
 from ...io.reprs import brief
+from ...io.saving import write_whole
 from ...io.version import VERSION
 from .plan import Plan, read_plan
 from .pools import POOLS, ManifestRow, rows_of
 from .sampling import Array
-from .shards import Prepared, combine, compiled_plan, packed, run_shard, write_whole
+from .shards import Prepared, combine, compiled_plan, packed, read_shard, run_shard
 
 MANIFEST, RESULT = "manifest.jsonl", "result.npz"
 LONGEST = 2**30  # bytes of a manifest
@@ -97,25 +97,43 @@ def _folder(given: str | Path) -> Path:
 
 def _begun(p: Prepared, place: Path, resume: bool) -> dict[int, ManifestRow]:
     """The rows of the shards that are there and whole; a new manifest where there is none."""
-    head = {"drevo": VERSION, "plan": p.plan.digest, "samples": p.plan.samples, "shards": p.plan.shards}
+    head = {"drevo": VERSION, "plan": p.digest, "samples": p.plan.samples, "shards": p.plan.shards}
     file = place / MANIFEST
     if not file.exists():
-        write_whole(file, (json.dumps(head) + "\n").encode())
+        write_whole("sweep", file, (json.dumps(head) + "\n").encode())
         return {}
     if not resume:
         raise InputError(
             f"sweep: {str(place)!r} holds a sweep; go on with it by resume (--resume), or name another"
         )
-    lines = _contents(file).split(b"\n")
-    rows = [row for line in lines if (row := _read(line))]
-    if not rows or rows[0].get("plan") != head["plan"]:
-        raise InputError(f"sweep: {str(place)!r} holds a sweep of another plan or robot; name another folder")
-    if lines[-1]:  # an interrupted line: the next begins on its own
+    first, *lines = _contents(file).split(b"\n")
+    if "plan" not in (told := _read(first)):
+        raise InputError(
+            f"sweep: the manifest {str(file)!r} is damaged: its first line names no plan; name another folder, or "
+            "delete this one"
+        )
+    if told["plan"] != p.digest:
+        raise InputError(
+            f"sweep: {str(place)!r} holds a sweep of another plan, robot or version of Drevo; name another folder"
+        )
+    if not lines or lines[-1]:  # an interrupted line: the next begins on its own
         with open(file, "ab") as out:
             out.write(b"\n")
-    for part in (place / "shards").glob("*.part"):
-        part.unlink(missing_ok=True)
-    return {row["shard"]: row for row in rows[1:] if _whole(place, row)}
+    return _kept(p, place, map(_read, lines))
+
+
+def _kept(p: Prepared, place: Path, rows: Iterable[ManifestRow]) -> dict[int, ManifestRow]:
+    """The rows whose shards are there and whole; a warning for those that are not."""
+    done, bad = dict[int, ManifestRow](), list[str]()
+    for k, row in {row["shard"]: row for row in rows if row.get("shard") in range(p.plan.shards)}.items():
+        try:
+            read_shard(p, k, place, row.get("sha256", ""))
+            done[k] = row
+        except InputError as error:
+            bad.append(str(error))
+    if bad:
+        warn_caller(f"{bad[0]}; it is computed again" + f", with {len(bad) - 1} more" * (len(bad) > 1))
+    return done
 
 
 def _contents(file: Path) -> bytes:
@@ -125,20 +143,13 @@ def _contents(file: Path) -> bytes:
         raise InputError(f"sweep: the manifest {str(file)!r}: {error}") from None
 
 
-def _read(line: bytes) -> ManifestRow | None:
+def _read(line: bytes) -> ManifestRow:
+    """A line of the manifest, {} where it is torn or damaged."""
     try:
         found = json.loads(line)
-        return found if isinstance(found, dict) else None
-    except ValueError:
-        return None
-
-
-def _whole(place: Path, row: ManifestRow) -> bool:
-    try:
-        found: str = hashlib.sha256((place / row["file"]).read_bytes()).hexdigest()
-        return found == str(row["sha256"])
-    except (OSError, KeyError):
-        return False
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and type(found.get("shard", 0)) is int else {}
 
 
 def _append(manifest: Any, row: ManifestRow) -> None:
@@ -153,14 +164,16 @@ def _append(manifest: Any, row: ManifestRow) -> None:
 def _joined(p: Prepared, place: Path, rows: list[ManifestRow]) -> Swept:
     """All shards in their order, into the result."""
     total: dict[str, Array] = {}
-    for row in rows:
-        with np.load(place / row["file"]) as shard:
-            total = combine(total, {k: shard[k] for k in shard.files})
+    for k, row in enumerate(rows):
+        try:
+            total = combine(total, read_shard(p, k, place, row["sha256"]))
+        except InputError as error:
+            raise InputError(f"{error}; go on by resume (--resume), which computes it again") from None
     n = p.plan.samples
     mean = total["sum"] / n
     spread = np.sqrt(np.maximum(0.0, total["sum_of_squares"] / n - mean**2))
     content = {"samples": np.array(n), **total, "mean": mean, "std": spread}
-    write_whole(place / RESULT, packed(content))
+    write_whole("sweep", place / RESULT, packed(content))
     parts = {
         k: _named(p, content[k]) if k in content else {} for k in ("mean", "std", "min", "max", "at_min", "at_max")
     }

@@ -6,6 +6,7 @@ Arguments lie side by side, scalars by samples. Random numbers are those of `dre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...codegen.runtime.function import Function
 from ...codegen.runtime.stream import RandomSource, splitmix, unit_quaternions
 from ...errors import InputError
 from ...io.given import finite
-from .plan import Plan
+from .plan import Plan, table_bytes
 
 Array = np.ndarray[Any, Any]
 Sampler = Callable[[int, int], Array]  # first, count -> (scalars, count)
@@ -91,8 +92,9 @@ def _gridded(source: RandomSource, counts: Sequence[int], first: int, count: int
 
 
 def _rows(path: str, size: int) -> Array:
+    data = BytesIO(table_bytes(path))
     try:
-        rows = np.load(path, mmap_mode="r") if path.endswith(".npy") else np.loadtxt(path, delimiter=",", ndmin=2)
-    except (OSError, ValueError) as error:
+        rows = np.load(data) if path.endswith(".npy") else np.loadtxt(data, delimiter=",", ndmin=2)
+    except (ValueError, EOFError, MemoryError) as error:
         raise InputError(f"sweep: table {path!r} cannot be read: {error}") from None
     return finite(f"sweep: table {path!r}", rows, (None, size), InputError)

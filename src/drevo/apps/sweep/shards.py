@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
@@ -15,12 +14,15 @@ import numpy as np
 
 from ...codegen.runtime.function import Function
 from ...codegen.runtime.stream import Worker
-from ...errors import InputError, NumericsError
+from ...errors import InputError, ModelError, NumericsError
+from ...io.files import read_regular_file
+from ...io.saving import write_whole
 from ..streaming import prepared
 from .plan import Histogram, Plan
 from .sampling import Array, Sampler, sampler_of
 
 PIECE = 2**14  # samples computed and reduced at a time
+LARGEST = 2**32  # bytes of a shard's file
 COLUMNS = ("sum", "sum_of_squares", "min", "max")
 
 
@@ -28,6 +30,7 @@ class Prepared(NamedTuple):
     """A plan with its function, and how many samples it has. worker: where all is one compiled loop."""
 
     plan: Plan
+    digest: str
     function: Function
     sampler: Sampler
     worker: Worker | None
@@ -38,17 +41,20 @@ class Prepared(NamedTuple):
         return sum(prod(shape) for _, shape in self.outputs)
 
 
-_PREPARED: dict[str, Prepared] = {}  # by the digests of their plans
+_PREPARED: dict[str, Prepared] = {}  # the last plan, by its digest
 
 
 def compiled_plan(plan: Plan) -> Prepared:
     """Compiled, or found in the cache; once in a process."""
-    if plan.digest not in _PREPARED:
-        _PREPARED[plan.digest] = _prepared(plan)
-    return _PREPARED[plan.digest]
+    digest = plan.digest
+    if (p := _PREPARED.get(digest)) is None:
+        p = _prepared(plan, digest)
+        _PREPARED.clear()
+        _PREPARED[digest] = p
+    return p
 
 
-def _prepared(plan: Plan) -> Prepared:
+def _prepared(plan: Plan, digest: str) -> Prepared:
     function, source = prepared(plan.robot, plan.quantity, plan.seed, plan.ranges, plan.options)
     samples, sampler = sampler_of(plan, function, source)
     if samples < 1:
@@ -59,9 +65,8 @@ def _prepared(plan: Plan) -> Prepared:
             raise InputError(f"sweep: manipulability is a measure of a jacobian, not of {plan.quantity}")
         outputs = (("manipulability", ()),)
     plain = plan.method == "random" and plan.measure == "none" and not plan.locate and plan.histogram is None
-    made = Prepared(
-        replace(plan, samples=samples), function, sampler, Worker(function, source) if plain else None, outputs
-    )
+    worker = Worker(function, source) if plain else None
+    made = Prepared(replace(plan, samples=samples), digest, function, sampler, worker, outputs)
     if plan.histogram and max(plan.histogram.entries) >= made.entries:
         raise InputError(f"sweep: histogram names entry {max(plan.histogram.entries)} of {made.entries} results")
     return made
@@ -75,25 +80,35 @@ def run_shard(plan: Plan, number: int, folder: str | Path) -> dict[str, Any]:
     p = compiled_plan(plan)
     first = number * plan.shard
     count = min(plan.shard, p.plan.samples - first)
-    content = packed(_reduced(p, first, count))
-    name = f"shards/{number:08d}.npz"
-    write_whole(Path(folder) / name, content)
+    mark = {"plan": np.array(p.digest), "shard": np.array(number)}
+    content = packed(mark | _reduced(p, first, count))
+    write_whole("sweep", Path(folder) / shard_name(number), content)
     digest = hashlib.sha256(content).hexdigest()
-    return {"shard": number, "first": first, "samples": count, "file": name, "sha256": digest}
+    return {"shard": number, "first": first, "samples": count, "file": shard_name(number), "sha256": digest}
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """A file that is there whole or not at all, whenever the process ends."""
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+def shard_name(number: int) -> str:
+    """The file of a shard within the folder of its sweep."""
+    return f"shards/{number:08d}.npz"
+
+
+def read_shard(p: Prepared, number: int, folder: str | Path, digest: str) -> dict[str, Array]:
+    """The arrays of a shard's file; InputError unless it is whole and says inside that it is this shard."""
+    file = str(Path(folder) / shard_name(number))
     try:
-        with open(part, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(part, file)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"sweep: {str(file)!r} cannot be written: {error.strerror or error}") from None
+        data = read_regular_file(file, LARGEST)
+    except ModelError as error:
+        raise InputError(f"sweep: the shard {file!r}: {str(error).partition(';')[0]}") from None
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise InputError(f"sweep: the shard {file!r} is not the one that was computed")
+    try:
+        with np.load(io.BytesIO(data)) as archive:
+            parts = {name: archive[name] for name in archive.files}
+    except Exception as error:  # an archive that this package has not written fails in many ways
+        raise InputError(f"sweep: the shard {file!r} is no readable .npz: {error}") from None
+    if (str(parts.pop("plan", "")), str(parts.pop("shard", ""))) != (p.digest, str(number)):
+        raise InputError(f"sweep: {file!r} is not shard {number} of this plan")
+    return parts
 
 
 def packed(arrays: dict[str, Array]) -> bytes:

@@ -38,7 +38,7 @@ class Drawn:
         """Writes the drawing to an .svg file and returns its path."""
         with saving("a drawing", path, (ENDING,)) as file:
             file.write_text(self.svg, encoding="utf-8", newline="\n")
-        return file
+        return Path(path)
 
     def show(self) -> Path:
         """Opens the drawing in the viewer of this machine, from a file of its own; returns its path."""

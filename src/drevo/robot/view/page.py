@@ -51,7 +51,7 @@ def export_page(
     model = model_of(robot, "view")
     with saving("a live page", path, (".html", ".htm")) as file:
         file.write_text(live_robot(model, quantity, q, "", loads, **options), encoding="utf-8", newline="\n")
-    return file
+    return Path(path)
 
 
 @uncollected()
