@@ -4,8 +4,7 @@
 
 Needs a GPU and its driver. The folder is that of the package example-robot-data, for machines without it. Every
 launch is of fresh inputs, far more than the caches hold; events on the stream take the time; the floor is what a
-copy of as many bytes takes there. Then small batches, of which a thread a sample fills but a part of a GPU, and
-beside them the kernels that take a robot limb by limb.
+copy of as many bytes takes there. Then small batches, of which a thread a sample fills but a part of a GPU.
 """
 
 from __future__ import annotations
@@ -30,11 +29,8 @@ import gpu_budgets
 
 ROWS = [(r, q) for r in gpu_budgets.ROBOTS for q in ("inverse_dynamics", "mass_matrix", "forward_dynamics")]
 ROWS += [("panda", gpu_budgets.VJP), ("g1", gpu_budgets.VJP)]
-LIMBED = [
-    (r, q) for r in ("go2", "g1", "talos") for q in ("inverse_dynamics", "forward_dynamics", gpu_budgets.VJP)
-]
-ROWS += [(r, q + gpu_budgets.BY_LIMBS) for r, q in LIMBED]
-SMALL = (1024, 4096, 16384)  # samples
+SMALL = [(r, q) for r in ("go2", "g1", "talos") for q in ("inverse_dynamics", "forward_dynamics", gpu_budgets.VJP)]
+SMALL_BATCHES = (1024, 4096, 16384)  # samples
 RESULTS = Path(__file__).parent / "gpu.md"
 # evaluations a second that the project set itself before any was measured
 GOALS = {
@@ -82,14 +78,9 @@ def worst(robot: drevo.Robot, f: Any, same: drevo.Function) -> float:
 
 def row(name: str, quantity: str, dtype: str, folder: str | None, size: float = BYTES, count: int = 0) -> str:
     """One line of the table, of a batch of `count` samples, else of `size` bytes."""
-    robot, (wanted, *product) = (
-        gpu_budgets.loaded(name, folder),
-        quantity.removesuffix(gpu_budgets.BY_LIMBS).split(),
-    )
+    robot, (wanted, *product) = gpu_budgets.loaded(name, folder), quantity.split()
     given: dict[str, Any] = {"product": product, "layout": "batch_last"}
     f: Any = drevo.compile(robot, wanted, target="cuda", dtype=dtype, **given)
-    if quantity.endswith(gpu_budgets.BY_LIMBS):
-        f = f.by_limbs()
     off = worst(robot, f, drevo.compile(robot, wanted, check=False, **given))
     each = f.dtype.itemsize * sum(prod(s) for _, s in (*f.inputs, *f.outputs))
     count = count or max(128, int(size / each) // 128 * 128)
@@ -124,8 +115,7 @@ def main(folder: str | None = None, size: float = BYTES) -> None:
         "| G/s | goal G/s |", "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
     asked = [(*x, dtype, folder, size, 0) for x in ROWS for dtype in gpu_budgets.DTYPES]
-    both = [(r, q + how) for r, q in LIMBED for how in ("", gpu_budgets.BY_LIMBS)]
-    asked += [(*x, "float32", folder, size, count) for x in both for count in SMALL]
+    asked += [(*x, "float32", folder, size, count) for x in SMALL for count in SMALL_BATCHES]
     for given in asked:
         lines.append(row(*given))
         print(lines[-1], flush=True)

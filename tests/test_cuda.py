@@ -56,14 +56,14 @@ class Machine:
         self.library = library
         library.calls.restype = library.compiled.restype = ctypes.c_char_p
 
-    def computes(self, f: drevo.Function, warps: int = 1) -> None:
-        """Pointers to arrays and to n in the order of the kernel, each in its own cell. warps: of a sample."""
+    def computes(self, f: drevo.Function) -> None:
+        """Pointers to arrays and to n in the order of the kernel, each in its own cell."""
         sizes = [int(np.prod(s)) for _, s in (*f.inputs, *f.outputs)]
         scalar = ctypes.c_double if f.dtype == np.float64 else ctypes.c_float
 
         def answer(cells: Any, blocks: int, threads: int, stream: int) -> int:
             *places, n = (ctypes.c_uint64.from_address(cells[k]).value for k in range(len(sizes) + 1))
-            assert (blocks - 1) * threads // warps < n <= blocks * threads // warps
+            assert (blocks - 1) * threads < n <= blocks * threads
             flat = [np.ctypeslib.as_array((scalar * (n * k)).from_address(p)) for k, p in zip(sizes, places)]
             rows = f.layout == "rows"
             shaped = [x.reshape((n, k) if rows else (k, n)) for x, k in zip(flat, sizes)]
@@ -297,35 +297,28 @@ def test_the_benchmark_runs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_whole_benchmark_runs(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Large batches, and small ones with and without limbs, of a robot that has some."""
+    """Large batches, and small ones."""
     biped, made = drevo.load("biped", base="floating"), drevo.compile
 
     def compiled(robot: drevo.Robot, quantity: str, **options: Any) -> Any:
         f = made(robot, quantity, **options)
         if options.get("target") != "cuda":
             return f
-        whole, by_limbs = f, f.by_limbs
-
-        def limbs() -> Any:
-            machine.computes(made(robot, quantity, **{**options, "target": "cpu"}), (g := by_limbs()).warps)
-            return g
-
-        whole.by_limbs = limbs
         machine.computes(made(robot, quantity, **{**options, "target": "cpu"}))
-        return whole
+        return f
 
     monkeypatch.setattr(drevo, "compile", compiled)
     monkeypatch.setattr(gpu_budgets, "loaded", lambda name, folder=None: biped)
     monkeypatch.setattr(gpu_budgets, "DTYPES", ("float32",))
     for name, value in {
-        "ROWS": [("g1", "mass_matrix"), ("g1", "mass_matrix by limbs")], "SMALL": (96,), "CHECKED": 40,
-        "LIMBED": [("g1", "mass_matrix")], "RESULTS": tmp_path / "gpu.md",
+        "ROWS": [("g1", "mass_matrix")], "SMALL": [("g1", "mass_matrix")], "SMALL_BATCHES": (96,), "CHECKED": 40,
+        "RESULTS": tmp_path / "gpu.md",
     }.items():  # fmt: skip
         monkeypatch.setattr(gpu, name, value)
     gpu.main(size=1e4)
     table = (tmp_path / "gpu.md").read_text()
-    assert table.count("| g1 |") == 4
-    assert "(!)" not in table and table.count("| 96 |") == 2
+    assert table.count("| g1 |") == 2
+    assert "(!)" not in table and table.count("| 96 |") == 1
 
 
 PLACES = ("ctaid", "ntid", "tid")  # which block, threads of a block, which of them
@@ -376,9 +369,9 @@ def test_kernels_stay_within_their_budgets(name: str, quantity: str) -> None:
     if "refused" in row:
         pytest.skip(row["refused"])
     robot = gpu_budgets.loaded(name)
-    program, ways = gpu_budgets.program(robot, quantity), gpu_budgets.ways(robot, quantity)
+    program = gpu_budgets.program(robot, quantity)
     for dtype in dtypes:
-        found, most = gpu_budgets.cost(program, dtype, ptxas, ways), gpu_budgets.Cost(*row[dtype])
+        found, most = gpu_budgets.cost(program, dtype, ptxas), gpu_budgets.Cost(*row[dtype])
         assert found.registers <= min(255, ROOM * most.registers), dtype
         assert found.spilled <= ROOM * most.spilled and found.code <= ROOM * most.code, dtype
 

@@ -184,36 +184,3 @@ def test_numbers_of_constraints_are_arguments(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("drevo.compiler.request.obtain", none)
     for mine, other in zip(answers(arm, 0.25), right):
         assert np.abs(mine - other).max() <= 1e-11 * max(1.0, np.abs(other).max())
-
-
-@pytest.fixture(scope="module")
-def tripod() -> Robot:
-    """A body that floats on three legs of three joints, alike but for their numbers, with friction in them."""
-    b, rng = drevo.Builder("tripod"), np.random.default_rng(2)
-    b.body("trunk", joint="free", mass=5.0, com=(0.02, 0, 0.1), inertia=np.diag([0.2, 0.15, 0.1]))
-    for name, x, y in (("a", 0.3, 0.0), ("b", -0.2, 0.2), ("c", -0.2, -0.25)):
-        for part, kind, axis in (
-            ("hip", "revolute", (1, 0, 0)),
-            ("knee", "revolute", (0, 1, 0)),
-            ("foot", "prismatic", (0, 0, 1)),
-        ):
-            size = rng.uniform(0.5, 1.5)
-            b.body(f"{name}_{part}", "trunk" if part == "hip" else f"{name}_{'hip' if part == 'knee' else 'knee'}",
-                   joint=kind, axis=axis, origin=(x, y, -0.1) if part == "hip" else (0.02, 0.01, -0.3), mass=size,
-                   com=0.1 * rng.normal(size=3), inertia=0.02 * size * np.diag([1.0, 1.1, 1.2]),
-                   damping=0.3 * size, friction=0.1)  # fmt: skip
-    return b.robot()
-
-
-def test_limbs_side_by_side(tripod: Robot) -> None:
-    """One state of legs that are alike, in the air and on its feet, which are told in another order."""
-    rng = np.random.default_rng(5)
-    stands = [{"link": f"{name}_foot", "point": tuple(0.1 * rng.normal(size=3))} for name in "cab"]
-    pattern = prepared_set(tripod, stands, None).form.pattern
-    driven = range(6, tripod.nv)
-    for made in (programs.free_program(tripod.model, driven, True),
-                 programs.held_program(tripod.model, pattern, driven, True)):  # fmt: skip
-        assert made.across is not None and made.across(True).limbs.count == 3
-    for k, given in ((0, {}), (1, {"contacts": stands})):
-        one = state(tripod.model, k)
-        assert_same(tripod.linearise(*one, **given), on_arrays(tripod, *one, **given))

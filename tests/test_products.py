@@ -86,7 +86,7 @@ def test_both_sweeps_are_of_one_derivative(quantity: str) -> None:
 
 @pytest.mark.parametrize("limbs", [3, 1])
 def test_one_state_is_a_row_of_a_batch(limbs: int) -> None:
-    """Of derivatives too, which have other ways to compute one state: limbs that are alike, columns in lanes."""
+    """Of derivatives too, which compute one state in another way."""
     b, rng = (
         drevo.Builder("limbs").body("base", joint="free", mass=2.0, inertia=np.eye(3)),
         np.random.default_rng(7),

@@ -17,7 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from itertools import product
@@ -29,7 +29,6 @@ from drevo.codegen.runtime.build import Spec
 from drevo.codegen.runtime.cuda import level_of, ptx_of
 from drevo.compiler.compile import make_program, recipe_of
 from drevo.compiler.derivation import write_out_program
-from drevo.compiler.limbs import warps_of
 from drevo.errors import DrevoError
 from drevo.model.quantities import CATALOGUE
 
@@ -42,11 +41,7 @@ ROBOTS = {
 }
 DTYPES = ("float32", "float64")
 VJP = "inverse_dynamics vjp"
-BY_LIMBS = " by limbs"  # of a row: a warp a limb
 QUANTITIES = [*CATALOGUE, VJP]
-ARMS = ("panda",)  # of one limb
-DERIVATIVES = "inverse_dynamics_derivatives"
-QUANTITIES += [q + BY_LIMBS for q in ("inverse_dynamics", "mass_matrix", "forward_dynamics", VJP, DERIVATIVES)]
 SECONDS = 600  # of the assembler; on a quiet machine the largest kernels take it one minute
 ARCHITECTURE = "sm_90"
 
@@ -77,21 +72,16 @@ def loaded(robot: str, folder: str | None = None) -> drevo.Robot:
 
 
 def program(robot: drevo.Robot, name: str) -> Any:
-    quantity, *products = name.removesuffix(BY_LIMBS).split()
+    quantity, *products = name.split()
     takes = CATALOGUE[quantity].options
     options = {"link": robot.moving_links[-1]} if "link" in takes else {}
     recipe = recipe_of(robot.model, quantity, (), "auto", (), False, products, options)
     return make_program(robot.model, **recipe)
 
 
-def ways(robot: drevo.Robot, name: str) -> list[Any]:
-    """How to cut a robot into limbs, for the rows where that is asked."""
-    return warps_of(robot.model) if name.endswith(BY_LIMBS) else []
-
-
-def cost(made: Any, dtype: str, ptxas: str, cuts: Sequence[Any] = ()) -> Cost:
-    """What the assembler says of a program's kernel, batch-last. cuts: see `ways`."""
-    manifest, text = ptx_of(made, Spec(dtype=dtype, layout="batch_last"), cuts)
+def cost(made: Any, dtype: str, ptxas: str) -> Cost:
+    """What the assembler says of a program's kernel, batch-last."""
+    manifest, text = ptx_of(made, Spec(dtype=dtype, layout="batch_last"))
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "k.ptx", Path(folder) / "k.cubin"
         source.write_bytes(text)
@@ -159,13 +149,13 @@ def main(robots: list[str]) -> None:
     for name in robots or ROBOTS:
         robot, rows = loaded(name), table.setdefault(name, {})
         for quantity in QUANTITIES:
-            if quantity in rows or (quantity.endswith(BY_LIMBS) and name in ARMS):
+            if quantity in rows:
                 continue
             row: dict[str, Any] = {}
             try:
                 made = program(robot, quantity)
                 for dtype in DTYPES:
-                    row[dtype] = cost(made, dtype, ptxas, ways(robot, quantity))
+                    row[dtype] = cost(made, dtype, ptxas)
             except (DrevoError, subprocess.TimeoutExpired) as error:
                 row["refused"] = refused(error)
             rows[quantity] = row

@@ -47,7 +47,7 @@ def compile(
 
     quantity: a name in `drevo.model.quantities.CATALOGUE`, or a list of them: then f returns a tuple.
     dtype: "float64" | "float32". target: "cpu", or "cuda" for arrays on a GPU of NVIDIA's, one sample a thread:
-    see `drevo.codegen.runtime.cuda.CudaFunction`; `f.by_limbs()` takes a warp a limb. Nothing is checked there.
+    see `drevo.codegen.runtime.cuda.CudaFunction`. Nothing is checked there.
     layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
     packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
     parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.
@@ -96,9 +96,8 @@ def compile(
 
 def _on_gpu(model: Model, asked: Sequence[object], program: Any, spec: Spec, cache: bool) -> Any:
     from ..codegen.runtime.cuda import obtain_cuda
-    from .limbs import warps_of
 
-    return obtain_cuda(request(model, *asked), program, spec, cache, partial(warps_of, model))
+    return obtain_cuda(request(model, *asked), program, spec, cache)
 
 
 PLAIN = ("float64", "cpu", "rows", False, "auto", (), False)  # what a step is compiled with
@@ -236,16 +235,11 @@ def make_program(
         program = _quantities(model, quantity, parameters, formalism, external, options, passive)
     tree = build_tree(model)
     if product:
-        from .limb_products import limbs_vjp
         from .products import product_program
 
-        plain = program.across is not None and tangents == "joints" and (*quantity,) == ("inverse_dynamics",)
         program = product_program(program, tree, product, tangents == "numbers")
         with levers.without(*without):
             program = _regrouped(program, formalism)
-        if plain and (*product,) in (("vjp",), ("value_and_vjp",)):
-            given = model, product[0] != "vjp", len(program.order())
-            program = replace(program, across=lambda _: limbs_vjp(*given))
     return with_branches(program, tree)
 
 
@@ -301,14 +295,10 @@ def _across(model: Model, quantity: Sequence[str], short: bool) -> Any:
     short: these would do for one state.
     """
     from .across import QUANTITIES, plan_across
-    from .limbs import limbs_program
     from .solved import solved_program
 
     if len(quantity) != 1 or quantity[0] not in QUANTITIES:
         return None
-    found = limbs_program(model, quantity[0])
-    if found is not None:
-        return found
     if short:
         return solved_program(model) if quantity[0] == QUANTITIES[1] else None
     return plan_across(model, quantity[0])

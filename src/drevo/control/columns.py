@@ -20,6 +20,8 @@ from ..codegen.emit.ir_scalar import IRScalar
 from ..codegen.emit.llvm_math import Lanes
 from ..codegen.emit.llvm_ranked import SIDE, padded
 from ..codegen.emit.llvm_tail import TailPlace
+from ..codegen.graph.program import Program
+from ..compiler.tracer import Tracer
 from ..constrained.kernels import touched_rows
 from ..constrained.tail import SLIGHT, THIN, SolveTail, TailSolve
 from ..mechanics.algorithms.inertia_matrix import Factors
@@ -266,9 +268,9 @@ def carried(model: Model, v: Vector) -> Matrix:
 
 
 class ModelColumns:
-    """A linear model in the making, from its state on. t: a Tracer, or one whose limbs stand for several."""
+    """A linear model in the making, from its state on."""
 
-    def __init__(self, t: Any, driven: Sequence[int], short: bool) -> None:
+    def __init__(self, t: Tracer, driven: Sequence[int], short: bool) -> None:
         self.t, self.driven, self.short = t, driven, short
 
     def program(
@@ -279,7 +281,7 @@ class ModelColumns:
         f: Factors,
         point: Vector,
         held: HeldSlopes | None = None,
-    ) -> Any:
+    ) -> Program:
         """The program. slopes: of what acts in the joints, by dq and dv."""
         rows = held.jacobian if held else []
         t, n, m, k = self.t, model.nv, len(rows), len(self.driven)

@@ -9,7 +9,7 @@ motion at the state comes first, from the function of constrained dynamics.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,7 +40,6 @@ from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from .columns import ModelColumns, beyond_motion
-from .linear_limbs import free_limbs, held_limbs
 
 Array = np.ndarray[Any, Any]
 
@@ -52,10 +51,9 @@ def free_program(model: Model, driven: Sequence[int], acts: bool, short: bool = 
     q, v, tau = t.state("q", "v", "tau")
     force = [x + p for x, p in zip(tau, passive(t.tree, q, v))] if acts else tau
     a, dq, dv, f = unsolved_derivatives(t.tree, q, v, force)
-    made: Program = ModelColumns(t, driven, short).program(
+    return ModelColumns(t, driven, short).program(
         model, v, beyond_motion(passive_slopes(t.tree, q, v) if acts else (), dq, dv), f, [*a, *q, *v, *tau]
     )
-    return replace(made, across=lambda _: free_limbs(model, driven, acts, short))
 
 
 def held_program(
@@ -70,10 +68,7 @@ def held_program(
     found = with_numbers(pattern, t.input("numbers", count) if count else [])
     held = _beside_columns(t.tree, found, q, v, a, N) or _of_rows(t, found, q, v, a, N, time)
     slopes = beyond_motion(passive_slopes(t.tree, q, v) if acts else (), held.dq, held.dv)
-    made: Program = ModelColumns(t, driven, short).program(
-        model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held
-    )
-    return replace(made, across=lambda _: held_limbs(model, pattern, driven, acts, short))
+    return ModelColumns(t, driven, short).program(model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held)
 
 
 def _beside_columns(

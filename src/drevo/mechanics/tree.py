@@ -124,7 +124,6 @@ class Tree:
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
     formulas: tuple[FormulaJoint, ...] = ()  # their bodies have the coordinates of `expanded`
     locked: bool = False  # bodies have the inertia of their wheels about the axis too, see `wheels.locked`
-    limbs: Mapping[int, Callable[[Scalar], Scalar]] = field(default_factory=dict)  # by rate, see `limbs`
 
     def __len__(self) -> int:
         return len(self.bodies)

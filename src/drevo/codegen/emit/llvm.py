@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..graph.ops import DIV
 from .ir import Module
 from .llvm_across import scratch_of
 from .llvm_across_forward import add_across
-from .llvm_columns import constants
 from .llvm_driver import add_driver
 from .llvm_kernel import Kernel
-from .llvm_limbs import LimbKernel
-from .llvm_math import WIDEST
-from .llvm_planned import PlannedKernel
 from .llvm_ports import Ports, column_ports, sample_ports, tile_ports
 from .llvm_single import add_single
 from .llvm_stages import emit_stages
 from .llvm_tail import NO_ROOM, Alone, Tail, add_with_tail, whole_lines
-from .llvm_target import STAGED, arena_of
 from .llvm_target import Arena as Arena
 from .llvm_target import Target as Target
+from .llvm_target import arena_of
 from .lower import Lowered
 from .outline import outline
 from .split import split_functions
 
 OUTLINED = 5_000  # steps: below it code that is called for several sections gains nothing
-BRIEF = 1_000  # steps: up to it the values of two tiles cost fewer moves to the stack than the waiting they fill
-PAIRED = 32  # vector registers
 SINGLE = 12_000  # steps: beyond it a kernel for one sample takes seconds to make and saves less than half its time
 
 
@@ -61,25 +54,14 @@ class _Kernels:
         self.seen = low if tail is None else tail.seen(low)
         self.split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
         rooms = [tail.room(low, l) if tail else NO_ROOM for l in (one, many)]
-        self.pair = target.of(2 * target.lanes) if self.paired else None
         slots = self.split.slots + rooms[1].values(many)
-        self.arena = arena_of(self.seen, target, slots, layout, 2 if self.pair else 1)
+        self.arena = arena_of(self.seen, target, slots, layout)
         self.scratch = (whole_lines(self.split.slots, one) + rooms[0].values(one)) * one.size
         found = low.across
         self.alone = _Kernels(found.low, target, layout, found.tail) if isinstance(found, Alone) else None
         if found is not None:
             self.scratch = self.alone.scratch if self.alone else scratch_of(found, low, target)
             self.arena = self.arena._replace(total=max(self.arena.total, self.scratch))
-
-    @property
-    def paired(self) -> bool:
-        """Whether two tiles are computed side by side too: where steps wait for each other, as for divisions, and
-        values are few. Of the caller's own columns, which need no transposition."""
-        low, target = self.low, self.target
-        wide = target.of(target.lanes).bytes == WIDEST and target.scalar == "double" and target.registers >= PAIRED
-        few = len(low.steps) <= BRIEF and sum(p.size for p in low.outputs) <= STAGED and len(self.split.runs) == 1
-        alike = self.tail is None and not any(constants(low, i) for i in range(len(low.outputs)))
-        return wide and few and alike and self.layout != "rows" and any(s[0] == DIV for s in low.steps)
 
     @property
     def single(self) -> bool:
@@ -100,9 +82,7 @@ class _Kernels:
         self._add(
             m, tile_ports(self.seen, many, self.arena) if self.layout == "rows" else column_ports(self.seen, many)
         )
-        if self.pair is not None:
-            Kernel(self.low, self.target, self.split, column_ports(self.seen, self.pair)).add(m, "pair")
-        add_driver(m, self.seen, self.target, self.arena, self.layout, self.pair)
+        add_driver(m, self.seen, self.target, self.arena, self.layout)
 
     def single_text(self) -> str:
         """A module with @single."""
@@ -120,8 +100,7 @@ class _Kernels:
         return m.text()
 
     def _add(self, m: Module, ports: Ports) -> None:
-        planned = PlannedKernel if ports.l.lanes > 1 and self.target.registers else Kernel
-        kernel = (LimbKernel if self.low.limbs else planned)(self.low, self.target, self.split, ports)
+        kernel = Kernel(self.low, self.target, self.split, ports)
         if self.tail is None:
             kernel.add(m)
         else:

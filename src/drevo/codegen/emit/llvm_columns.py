@@ -17,7 +17,6 @@ from .llvm_rows import MOVED
 from .llvm_target import BEYOND, LINE, Arena
 from .lower import Lowered
 
-MANY = 12  # tiles, from which pairs pay: both kernels in turn have no room in a first cache of instructions
 ALIGNED = 3  # steps, about, of what it costs to write a row of a tile across two lines in place of one
 FOLD = 2048  # bytes between rows: 64 lines of 64 bytes in the first cache of most processors, so two are used
 
@@ -34,12 +33,10 @@ class ColumnPointers(NamedTuple):
 
 
 class ColumnLoop:
-    """The batch-last loop: a first tile that reaches a cache line, staged runs of tiles, pairs, tiles."""
+    """The batch-last loop: a first tile that reaches a cache line, staged runs of tiles, tiles."""
 
-    def __init__(
-        self, f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPointers, pairs: bool = False
-    ) -> None:
-        self.f, self.low, self.l, self.arena, self.ports, self.pairs = f, low, l, arena, ports, pairs
+    def __init__(self, f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPointers) -> None:
+        self.f, self.low, self.l, self.arena, self.ports = f, low, l, arena, ports
         self.n = len(low.inputs)
         sizes = [p.size for p in low.outputs]
         self.widest = sizes.index(max(sizes)) if sizes else None
@@ -57,10 +54,10 @@ class ColumnLoop:
             given = (p.arrays[i], p.strides[i], 0, p.last, p.tiles[i], every[i].size)
             f.call(VOID, f"{op}_narrow", *given)
 
-    def many(self, places: Sequence[Value], steps: Sequence[Value], name: str = "many") -> None:
+    def many(self, places: Sequence[Value], steps: Sequence[Value]) -> None:
         """The call of the kernel with a pointer and the step of the rows per port."""
         given = [x for each in zip(places, steps) for x in each]
-        self.f.call(VOID, name, *given, self.ports.scratch, self.ports.status)
+        self.f.call(VOID, "many", *given, self.ports.scratch, self.ports.status)
 
     def at(self, sample: Value, ports: slice = slice(None)) -> list[Value]:
         """Where a sample stands in each port."""
@@ -82,13 +79,6 @@ class ColumnLoop:
                 with f.when(~runs):
                     self.tile(on.b)
                 step = f.select(runs, self.arena.run * w, step)
-            elif self.pairs:
-                two = (step.equals(w) | begun) & (on.b <= f.count - 2 * w) & (f.count >= MANY * w)
-                with f.when(two):
-                    self.many(self.at(on.b), self.ports.strides, "pair")
-                with f.when(~two):
-                    self.tile(on.b)
-                step = f.select(two, 2 * w, step)
             else:
                 self.tile(on.b)
             on.b = on.b + step

@@ -17,12 +17,10 @@ from .llvm_target import BEYOND, Arena, Target, flush_subnormals
 from .lower import Lowered
 
 
-def add_driver(
-    m: Module, low: Lowered, target: Target, arena: Arena, layout: str, pair: Lanes | None = None
-) -> None:
+def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: str) -> None:
     """i32 @drive(pointers, strides, count, arena, all): 1 if a check failed. Inputs come first, then outputs.
 
-    all: samples of the whole batch, of which these are a part. pair: there is @pair, of two tiles at once.
+    all: samples of the whole batch, of which these are a part.
     """
     l, rows = target.of(target.lanes), layout == "rows"
     _add_clear(m, l)
@@ -41,20 +39,20 @@ def add_driver(
                    pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)  # fmt: skip
     f.leaving = flush_subnormals(f, target)
     ports = _ports(f, arena)
-    f.call(VOID, "clear", ports.status, 2 if pair else 1)
+    f.call(VOID, "clear", ports.status, 1)
     if rows:
         if low.across is not None:
             _alone(f, target, ports)
         _clear_tile(f, low, l, arena)
         _rows(f, low, l, arena, ports)
     else:
-        columns = ColumnLoop(f, low, l, arena, ports, pair is not None)
+        columns = ColumnLoop(f, low, l, arena, ports)
         with f.when(f.count < l.lanes):
             _clear_tile(f, low, l, arena)
             columns.small()
             add_end(f, l, ports.status)
         columns.loop()
-    add_end(f, pair or l, ports.status)
+    add_end(f, l, ports.status)
 
 
 def _alone(f: IRFunction, target: Target, ports: ColumnPointers) -> None:

@@ -17,9 +17,8 @@ from .llvm_ports import ALONE, Address, Ports
 from .llvm_target import Target
 from .lower import Lowered, ends
 from .outline import sinks_of
-from .registers import grouped
 from .split import SplitSteps, StepRun
-from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, operands, step_results
+from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, grouped, operands, step_results
 
 ALONE_BYTES = 32  # of a vector of one sample's angles: a few wider instructions slow down all that is around them
 FAR = 100  # operands; what was not read for so many is read from where it lies, not kept in a register
@@ -52,17 +51,13 @@ class Kernel:
             if run.code == k:
                 own = {"frame": ALONE} if run.values else {}
                 f = m.function(name if len(runs) == 1 else f"{name}_{k}", VOID, given | own, attributes=align)
-                self.body(f, k).write(run.steps)
+                FunctionBody(self, f, k).write(run.steps)
                 f.ret()
         if len(runs) > 1:
             f = m.function(name, VOID, given)
             for run in runs:
                 f.call(VOID, f"{name}_{run.code}", *self.passed(f, run).values())
             f.ret()
-
-    def body(self, f: IRFunction, index: int = 0) -> FunctionBody:
-        """What writes a run."""
-        return FunctionBody(self, f, index)
 
     def passed(self, f: IRFunction, run: StepRun) -> dict[str, Value]:
         """What a run is called with: of an outlined one its own frame, and the outputs moved on."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from .ir import I8, PTR, VOID, IRFunction, Module, Value
 from .ir_scalar import IRScalar, StoredScalar
-from .llvm_kernel import Kernel
+from .llvm_kernel import FunctionBody, Kernel
 from .llvm_math import Lanes
 from .llvm_ports import ALONE, Address
 from .lower import Lowered
@@ -142,7 +142,7 @@ def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     wider = ports._replace(outputs=seen + places, arguments=ports.arguments | more)
     steps = type(kernel)(kernel.low, kernel.target, kernel.split, wider)
     if whole:
-        steps.body(f).write(steps.split.runs[0].steps)
+        FunctionBody(steps, f).write(steps.split.runs[0].steps)
     else:
         steps.add(m, f"{name}_steps")
         passed = f.arguments | {"hidden": memory}

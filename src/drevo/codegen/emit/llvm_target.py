@@ -73,18 +73,15 @@ class Arena(NamedTuple):
         return self.run * lanes.bytes + LINE
 
 
-def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows", tiles: int = 1) -> Arena:
-    """Every port is a block of its own; columns of W lanes. Results that stages write into rows have none.
-
-    tiles: that have their status at once.
-    """
+def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Arena:
+    """Every port is a block of its own; columns of W lanes. Results that stages write into rows have none."""
     at, starts = 0, []
     lanes, own = target.of(target.lanes), low.stages.rows if low.stages else ()
     for port in (*low.inputs, *low.outputs):
         starts.append(at)
         at += 0 if port.name in own else port.size * lanes.bytes
     n, width = len(low.inputs), lanes.bytes
-    scratch = at + width * tiles
+    scratch = at + width
     arena = Arena(tuple(starts[:n]), tuple(starts[n:]), at, scratch, scratch + width * slots)
     sizes = [p.size for p in low.outputs]
     total = sum(sizes)

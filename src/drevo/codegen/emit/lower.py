@@ -7,7 +7,7 @@ back end, width and chunk size does the same arithmetic, bit for bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ from ..graph.ops import (
 )
 from ..graph.program import Output, Program
 from .schedule import Order, live_numbers, scheduled
-from .steps import CHOOSE, FMA, GUARD, SINCOS, TOTAL, TURN, Step, makers, operands, step_results
+from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, makers, operands, step_results
 
 FINITE = {
     DIV: 1,
@@ -58,7 +58,6 @@ class Lowered(NamedTuple):
     `where`: input value -> (port, position). `units`: values of quaternions to check.
     `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
     the sections that the algorithm opened. `across`: another way for one sample. `stages`: see `llvm_stages`.
-    `limbs`: see `llvm_limbs`.
     """
 
     steps: tuple[Step, ...]
@@ -73,7 +72,6 @@ class Lowered(NamedTuple):
     sections: tuple[int, ...] = ()
     across: Any = None
     stages: Any = None
-    limbs: Any = None
 
 
 def lower(
@@ -92,16 +90,14 @@ def lower(
     them is folded with the robot's own values.
     """
     inputs, where = _inputs(program, parameters)
-    totals = program.limbs.totals if program.limbs else {}
-    given = where if program.limbs is None else where | program.limbs.table
-    whole = program.limbs is not None or any(x.node in where for x in program.parameters)
+    whole = any(x.node in where for x in program.parameters)
     constants = _constants(program.graph, program.graph.live(program.ends)) if whole else _folded(program)
     kept = [_kept(o, constants, packed) for o in program.outputs]
     stores = tuple(tuple(o.edges[k] for k in ks) for o, ks in zip(program.outputs, kept))
     roots = [e for port in stores for e in port]
-    guards = _guards(program, roots, constants, given, totals)
+    guards = _guards(program, roots, constants, where)
     tested = [e for g in guards for e in g[2:4]]
-    steps = _steps(program.graph, roots + tested, constants, given, totals, fma)
+    steps = _steps(program.graph, roots + tested, constants, where, fma)
     steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
     columns = _by_column(program.outputs, kept)
     home = {n: b for x in program.inputs for n, b in zip(x.nodes, program.branches.get(x.name, ()))}
@@ -110,7 +106,7 @@ def lower(
     return Lowered(
         tuple(steps), inputs, _outputs(program, kept, packed), where, constants, stores, _units(program, where),
         tuple(map(_pattern, program.outputs, kept)) if packed else None,
-        live_numbers(steps, where, roots), tuple(at for at, _ in program.sections), limbs=program.limbs,
+        live_numbers(steps, where, roots), tuple(at for at, _ in program.sections),
     )  # fmt: skip
 
 
@@ -205,12 +201,10 @@ def _steps(
     roots: Sequence[int],
     constants: dict[int, float],
     given: Container[int],
-    totals: Mapping[int, int],
     fma: bool,
 ) -> list[Step]:
     """Live operations in create order: multiply-adds fused, sin and cos paired, 2 x as x + x."""
-    nodes = _reached(g, roots, constants, given, totals)
-    roots = [*roots, *totals.values()]
+    nodes = _reached(g, roots, constants, given)
     fused = _multiply_adds(g, nodes, roots) if fma and "fma" not in levers.off() else {}
     gone = {n for n, _ in fused.values()}
     chosen = _chosen(g, nodes, roots)
@@ -218,9 +212,7 @@ def _steps(
     pairs = _pairs(g, nodes)
     steps = []
     for n in nodes:
-        if n in totals:
-            steps.append((TOTAL, n, totals[n], 0, 0))
-        elif n in fused or n in chosen:
+        if n in fused or n in chosen:
             steps.append((fused if n in fused else chosen)[n][1])
         elif g.op[n] in (SIN, COS):
             step = pairs.pop(g.a[n], None)
@@ -236,12 +228,11 @@ def _guards(
     roots: Sequence[int],
     constants: dict[int, float],
     given: Container[int],
-    totals: Mapping[int, int],
 ) -> list[Step]:
     """Tests of the pivots that the outputs need, each in the section of its pivot."""
     if not program.guards:
         return []
-    reached = set(_reached(program.graph, roots, constants, given, totals))
+    reached = set(_reached(program.graph, roots, constants, given))
     return [(GUARD, p >> 1, p, s, 0) for p, s, _ in program.guards if p >> 1 in reached]
 
 
@@ -291,16 +282,14 @@ def _turned(
     return [(TURN, to, 2 * x, by, 0) for (x, by), to in made.items()] + out
 
 
-def _reached(
-    g: Graph, roots: Sequence[int], constants: Container[int], given: Container[int], totals: Mapping[int, int]
-) -> list[int]:
+def _reached(g: Graph, roots: Sequence[int], constants: Container[int], given: Container[int]) -> list[int]:
     """Operations that the roots need, in the order of their making; folded and given values end the search."""
     mark, stack, op = set[int](), [e >> 1 for e in roots], g.op
     while stack:
         n = stack.pop()
-        if n not in mark and n not in constants and n not in given and (op[n] > INPUT or n in totals):
+        if n not in mark and n not in constants and n not in given and op[n] > INPUT:
             mark.add(n)
-            stack += [e >> 1 for e in ((totals[n],) if n in totals else g.operands(n))]
+            stack += [e >> 1 for e in g.operands(n)]
     return sorted(mark)
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..graph.ops import BINARY, OPS
 
-FMA, SINCOS, GUARD, TURN, CHOOSE, TOTAL = range(len(OPS), len(OPS) + 6)  # beside the operations of the graph
+FMA, SINCOS, GUARD, TURN, CHOOSE = range(len(OPS), len(OPS) + 5)  # beside the operations of the graph
 
 # (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
 # CHOOSE is b where a > 0, else c.
 # SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
 # TURN: the angle a * b, an input and a constant, less whole turns where it is large.
-# TOTAL: the sum of a over limbs that are alike.
 Step = tuple[int, int, int, int, int]
 _THREE, _TWO = (FMA, CHOOSE), (*BINARY, GUARD, TURN)
-_END = [5 if op in _THREE else 4 if op in _TWO else 3 for op in range(TOTAL + 1)]  # of the operands in a step
+_END = [5 if op in _THREE else 4 if op in _TWO else 3 for op in range(CHOOSE + 1)]  # of the operands in a step
 
 
 def operands(step: Step) -> tuple[int, ...]:
@@ -34,3 +33,15 @@ def step_results(step: Step) -> tuple[int, ...]:
 def makers(steps: Sequence[Step]) -> dict[int, int]:
     """Value -> position of the step that makes it."""
     return {v: k for k, step in enumerate(steps) for v in step_results(step)}
+
+
+def grouped(run: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
+    """Steps one by one, but for two sines and cosines that follow one another."""
+    k = 0
+    while k < len(run):
+        pair = tuple(run[k : k + 2])
+        whole = (
+            len(pair) == 2 and all(s[0] == SINCOS for s in pair) and pair[1][2] >> 1 not in step_results(pair[0])
+        )
+        yield pair if whole else (run[k],)
+        k += 1 + whole

@@ -8,7 +8,7 @@ operations has: a rate is linear in the rates of the arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ...errors import TraceError
 from . import levers
@@ -48,89 +48,56 @@ def tangents(outputs: Sequence[FloatOrExpr], rates: Mapping[int, FloatOrExpr]) -
     return [_signed(rate, o.edge) if isinstance(o, Expr) else 0.0 for o in outputs]
 
 
-class SideBySide(Protocol):
-    """A graph in which a value may be one of each of several limbs."""
-
-    @property
-    def totals(self) -> Mapping[int, int]:
-        """Nodes that are sums over the limbs, and the edges of what."""
-        ...
-
-    def wide(self, edge: int) -> bool:
-        """Every limb has its own."""
-        ...
-
-    def total(self, x: FloatOrExpr) -> FloatOrExpr:
-        """The sum over the limbs."""
-        ...
-
-
 def cotangents(
     outputs: Sequence[FloatOrExpr],
     given: Sequence[FloatOrExpr],
     inputs: Sequence[Expr],
-    limbs: SideBySide | None = None,
 ) -> list[FloatOrExpr]:
-    """sum over the outputs of its cotangent times d output / d input, for every input.
-
-    limbs: a sum over them hands its cotangent to each, and what they all read has the sum of theirs.
-    """
+    """sum over the outputs of its cotangent times d output / d input, for every input."""
     if not inputs:
         return []
     graph = inputs[0].graph
     seeds = [(o.edge, w) for o, w in zip(outputs, given) if isinstance(o, Expr)]
-    back = _Backward(graph, limbs, [e for e, _ in seeds], {x.edge >> 1 for x in inputs})
+    back = _Backward(graph, [e for e, _ in seeds], {x.edge >> 1 for x in inputs})
     for edge, w in seeds:
-        back.give(edge, w, isinstance(w, Expr) and back.wide(w.edge))
+        back.give(edge, w)
     for n in reversed(back.nodes):
         back.hand_on(n)
     return [_signed(back.total, x.edge) for x in inputs]
 
 
 class _Backward:
-    """total: cotangents by node. late: what each limb gives to a node that all of them read. moved: the inputs and
-    what depends on them."""
+    """The sweep from the outputs back. total: cotangents by node. moved: the inputs and what depends on them."""
 
-    def __init__(self, graph: Graph, limbs: SideBySide | None, ends: Sequence[int], moved: set[int]) -> None:
-        self.graph, self.limbs, self.moved = graph, limbs, moved
-        self.totals = dict(limbs.totals) if limbs else {}
+    def __init__(self, graph: Graph, ends: Sequence[int], moved: set[int]) -> None:
+        self.graph, self.moved = graph, moved
         self.total: dict[int, FloatOrExpr] = {}
-        self.late: dict[int, FloatOrExpr] = {}
-        ends = [*ends, *self.totals.values()]
-        self.nodes = graph.live([*ends, *(2 * n for n in self.totals)])
+        self.nodes = graph.live(ends)
         for n in self.nodes:
-            if any(e >> 1 in moved for e in (*graph.operands(n), self.totals.get(n, 2 * n))):
+            if any(e >> 1 in moved for e in graph.operands(n)):
                 moved.add(n)
         self.sums, self.beside = _rotations(graph, self.nodes, ends)
 
-    def wide(self, edge: int) -> bool:
-        return self.limbs is not None and self.limbs.wide(edge)
-
-    def give(self, edge: int, d: FloatOrExpr, wide: bool) -> None:
-        """wide: d is of each limb."""
+    def give(self, edge: int, d: FloatOrExpr) -> None:
+        """Adds d to the cotangent of an edge."""
         n = edge >> 1
         if n in self.moved and not _is_zero(d):
-            to = self.late if wide and not self.wide(edge) else self.total
-            to[n] = to.get(n, 0.0) + (-d if edge & 1 else d)
+            self.total[n] = self.total.get(n, 0.0) + (-d if edge & 1 else d)
 
     def hand_on(self, n: int) -> None:
-        """What a node has goes to its operands."""
-        if self.limbs and n in self.late:
-            self.total[n] = self.total.get(n, 0.0) + self.limbs.total(self.late[n])
+        """Gives the cotangent of a node to its operands."""
         if n not in self.total:
             return
-        g, x, wide, operands = self.graph, self.total[n], self.wide(2 * n), self.graph.operands(n)
-        if n in self.totals:
-            self.give(self.totals[n], x, True)
-        elif n in self.beside and (angle := g.a[self.sums[n].c >> 1]) >> 1 in self.moved:
+        g, x, operands = self.graph, self.total[n], self.graph.operands(n)
+        if n in self.beside and (angle := g.a[self.sums[n].c >> 1]) >> 1 in self.moved:
             turned = self.sums[n]
-            self.give(angle, x * g.expr(self.beside[n]), wide)
-            self.give(turned.x, x * g.expr(turned.c), wide)
-            self.give(turned.y, x * g.expr(turned.s), wide)
+            self.give(angle, x * g.expr(self.beside[n]))
+            self.give(turned.x, x * g.expr(turned.c))
+            self.give(turned.y, x * g.expr(turned.s))
         else:
             for k, e in enumerate(operands):
                 if e >> 1 in self.moved:
-                    self.give(e, _rate(g, n, [x if i == k else 0.0 for i in range(len(operands))]), wide)
+                    self.give(e, _rate(g, n, [x if i == k else 0.0 for i in range(len(operands))]))
 
 
 def _rotations(

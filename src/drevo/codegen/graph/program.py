@@ -100,7 +100,6 @@ class Program:
     across: Callable[[bool], Any] | None = None
     tail: Any = None  # of machine code, what goes on where the steps end: see `emit.llvm_tail`
     stages: Any = None
-    limbs: Any = None  # where a value may be one of each limb: see `emit.llvm_limbs`
     branches: Mapping[str, Sequence[BranchPath]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -114,12 +113,7 @@ class Program:
     @property
     def ends(self) -> list[int]:
         """All that machine code computes: outputs and guards."""
-        return [*self.output_edges, *self._summed, *(e for g in self.guards for e in g[:2])]
-
-    @property
-    def _summed(self) -> list[int]:
-        """What is summed over limbs."""
-        return list(self.limbs.totals.values()) if self.limbs else []
+        return [*self.output_edges, *(e for g in self.guards for e in g[:2])]
 
     def order(self) -> list[int]:
         """Live nodes in the order of their making (the algorithm's own order: limb by limb)."""
@@ -127,7 +121,7 @@ class Program:
 
     @cached_property
     def _order(self) -> list[int]:
-        return self.graph.live(self.output_edges + self._summed)
+        return self.graph.live(self.output_edges)
 
     @cached_property
     def counts(self) -> dict[str, int]:

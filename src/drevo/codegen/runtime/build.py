@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
-WIDE = 8  # lanes of a register that limbs lie in side by side
 UNMADE = (EmitError, ImportError, OSError, RuntimeError)  # no LLVM, or one that fails
 _LENGTH = struct.Struct("<Q")
 
@@ -262,8 +261,6 @@ def _across(found: Any, spec: Spec, target: Target) -> Any:
 
     if not isinstance(found, Program):
         return found
-    if found.limbs is not None and target.lanes < WIDE:
-        return None  # LLVM does not take vectors of limbs for narrower registers
     return Alone(lowered_as(found, spec, target.fma), found.tail) if spec.dtype == "float64" else None
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...errors import EmitError, InputError
-from ..emit.llvm_warps import LANES, LimbCut, best_shares
 from .arguments import bind, lead_of
 from .build import DTYPES, FunctionFace, Manifest, Spec, lowered_as, manifest_as, parse_manifest
 from .device_arrays import DeviceArray, View, device_view
@@ -25,11 +21,10 @@ if TYPE_CHECKING:
 THREADS = 128  # of a block
 REGISTERS = 255  # of a thread, of 32 bits
 NAME = "kernel"
-MOST = 0.6  # of the steps, one after the other, where limbs lie side by side: else they are not worth their warps
 
 
-def ptx_of(program: Program, spec: Spec, ways: Iterable[LimbCut] = ()) -> tuple[Manifest, bytes]:
-    """The kernel as text for the driver; no driver is needed for that. ways: see `CudaFunction.by_limbs`."""
+def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
+    """The kernel as text for the driver; no driver is needed for that."""
     from .targets import LONGEST, MACHINES, compiled_for
 
     if program.tail is not None or program.stages is not None:
@@ -41,14 +36,8 @@ def ptx_of(program: Program, spec: Spec, ways: Iterable[LimbCut] = ()) -> tuple[
             f"{program.name} has {len(low.steps)} steps, more than the {LONGEST} of one kernel; take a product "
             "with derivatives (product='vjp') or the quantities that it is made of"
         )
-    rows, size = spec.layout == "rows", np.dtype(spec.dtype).itemsize
-    shares = best_shares(low, ways, size, MOST) if ways else None
-    if ways and shares is None:
-        raise EmitError(
-            f"{program.name} is not computed limb by limb: the limbs, if there are any, share too much of the work"
-        )
-    made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, NAME, rows=rows, shares=shares)
-    return manifest_as(program, low, 0, 0, len(shares.warps) if shares else 1), made.data
+    made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, NAME, rows=spec.layout == "rows")
+    return manifest_as(program, low, 0, 0, 1), made.data
 
 
 def level_of(m: Manifest, dtype: str) -> int:
@@ -63,32 +52,21 @@ def obtain_cuda(
     make: Callable[[], Program],
     spec: Spec,
     cache: bool = True,
-    ways: Callable[[], Sequence[LimbCut]] = tuple,
 ) -> CudaFunction:
     """The function of a program on the GPUs of this machine; EmitError where there is none.
 
-    request: see `function.obtain`. ways: to cut the robot into limbs. The text is in the cache, and so is the
-    machine code for every kind of device and driver.
+    request: see `function.obtain`. The text is in the cache, and so is the machine code for every kind of device
+    and driver.
     """
     driver()  # before anything is traced
 
-    def made(how: str, ways: Sequence[LimbCut] = ()) -> CudaFunction:
-        def text() -> bytes:
-            manifest, ptx = ptx_of(make(), spec, ways)
-            return manifest.text().encode() + b"\n" + ptx
+    def text() -> bytes:
+        manifest, ptx = ptx_of(make(), spec)
+        return manifest.text().encode() + b"\n" + ptx
 
-        name = key(f"{how}\n{request}", spec)
-        manifest, ptx = persisted(name, cache, text).split(b"\n", 1)
-        return CudaFunction(parse_manifest(manifest.decode()), spec, ptx, name if cache else "")
-
-    found = made("cuda")
-    found.limbs = lambda: made("cuda limbs", ways() or (LimbCut((), (), 0),))
-    return found
-
-
-def _by_limbs(recipe: Callable[[], CudaFunction]) -> CudaFunction:
-    """What a pickle makes again."""
-    return recipe().by_limbs()
+    name = key(f"cuda\n{request}", spec)
+    manifest, ptx = persisted(name, cache, text).split(b"\n", 1)
+    return CudaFunction(parse_manifest(manifest.decode()), spec, ptx, name if cache else "")
 
 
 class CudaFunction(FunctionFace):
@@ -103,25 +81,12 @@ class CudaFunction(FunctionFace):
 
     def __init__(self, manifest: Manifest, spec: Spec, ptx: bytes, name: str) -> None:
         super().__init__(manifest, spec)
-        self.ptx, self._key, self.warps = ptx, name, manifest.lanes  # threads of a sample
+        self.ptx, self._key = ptx, name
         self._kernels: dict[int, DeviceKernel] = {}
-        self.limbs: Callable[[], CudaFunction] | None = None  # how `by_limbs` is made
         self.kernel(0)
 
     def __repr__(self) -> str:
         return f"<CudaFunction {self._signature}>"
-
-    def by_limbs(self) -> CudaFunction:
-        """The same by as many threads a sample as the robot has limbs, each in a warp of its own.
-
-        For batches of some thousand samples of robots with legs and arms, which a thread a sample spreads over a
-        part of a GPU only; its kernels also spill less. Raises EmitError where limbs share too much of the work.
-        """
-        if self.limbs is None or self.recipe is None:
-            raise EmitError(f"{self.name} is computed limb by limb already")
-        made = self.limbs()
-        made.recipe = partial(_by_limbs, self.recipe)
-        return made
 
     def kernel(self, device: int) -> DeviceKernel:
         """The kernel on a device, with its registers and what it spills; loaded at the first call there."""
@@ -154,8 +119,7 @@ class CudaFunction(FunctionFace):
         kernel, d = self.kernel(device), driver()
         if samples:
             with d.on(device):
-                many, threads = (LANES, LANES * self.warps) if self.warps > 1 else (THREADS, THREADS)
-                d.launch(kernel, -(-samples // many), threads, stream or LEGACY, [*addresses, samples])
+                d.launch(kernel, -(-samples // THREADS), THREADS, stream or LEGACY, [*addresses, samples])
 
     def _view(self, name: str, x: Any, stream: int) -> View:
         found = device_view(f"{self.name}: {name}", x, stream)

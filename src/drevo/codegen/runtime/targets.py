@@ -11,7 +11,6 @@ from ...errors import EmitError
 from ..emit.binaries import loaded_size, wasm_module, with_any_floats
 from ..emit.llvm_portable import portable_text, ptx_text
 from ..emit.llvm_target import Target
-from ..emit.llvm_warps import Shares, warps_text
 from ..emit.lower import Lowered
 from . import native
 from .lock import LOCK
@@ -90,18 +89,14 @@ def compiled_for(
     alone: bool = False,
     effort: int = 2,
     rows: bool = False,
-    shares: Shares | None = None,
 ) -> Compiled:
     """The lowered program as a file of that machine. alone: the function of one sample, without those of many.
 
-    effort: of LLVM's back end, 0 to 2. rows: of PTX, arrays (n, size) in place of (size, n). shares: of PTX, the
-    limbs side by side.
+    effort: of LLVM's back end, 0 to 2. rows: of PTX, arrays (n, size) in place of (size, n).
     """
     lanes = 1 if alone else max(1, machine.wide // (8 if scalar == "double" else 4))
     target = Target(scalar, lanes, fused, splat=True, check=False, prefetch=False)
-    if shares:
-        text = warps_text(low, target, name, shares, rows)
-    elif machine.ending == ".ptx":
+    if machine.ending == ".ptx":
         text = ptx_text(low, target, name, rows)
     else:
         text = portable_text(low, target, name, machine.integer, alone)

@@ -6,7 +6,6 @@ Walker and Orin 1982, method 3; Featherstone 2008, sections 6.2 and 6.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Protocol
 
 from ...errors import TraceError
@@ -118,29 +117,23 @@ class SingularError(TraceError, ZeroDivisionError):
     """A pivot of M is a structural zero."""
 
 
-Totals = Mapping[int, Callable[[Scalar], Scalar]]  # by rate, of a limb that stands for several: see `limbs`
-
-
 class Factors:
     """M = L^T D L from the last joint to the first, over structural non-zeros; pivots: D; diagonal: of M."""
 
-    def __init__(self, M: SparseRows, order: Sequence[int], limbs: Totals = MappingProxyType({})) -> None:
+    def __init__(self, M: SparseRows, order: Sequence[int]) -> None:
         place = {v: i for i, v in enumerate(order)}
         H: SparseRows = [{} for _ in order]
         for r, row in enumerate(M):
             for c, x in row.items():
                 i, j = place[r], place[c]
                 H[max(i, j)][min(i, j)] = x
-        self.order, self.size, self.limbs = order, len(M), limbs
+        self.order, self.size = order, len(M)
         self.diagonal: list[Scalar] = [row.get(k, 0.0) for k, row in enumerate(H)]
         self.pivots: list[Scalar] = [0.0] * len(order)
         self.inverse: list[Scalar] = [0.0] * len(order)
         self.L: SparseRows = [{} for _ in order]
-        late: SparseRows = [{} for _ in order]  # what limbs leave
         for k in range(len(order) - 1, -1, -1):
             row = H[k]
-            for j, x in late[k].items():
-                row[j] = row.get(j, 0.0) - self.total(x)
             self.pivots[k] = row.pop(k, 0.0)
             if is_zero(self.pivots[k]):
                 raise SingularError(
@@ -150,10 +143,10 @@ class Factors:
             self.inverse[k] = 1.0 / self.pivots[k]
             for i in sorted(row, reverse=True):
                 a = row[i] * self.inverse[k]
-                self.L[k][i], to = a, late[i] if self.parts(k, i) else H[i]
+                self.L[k][i], to = a, H[i]
                 for j in row:
                     if j <= i:
-                        x = a * row[j] if to is late[i] else -(a * row[j])
+                        x = -(a * row[j])
                         to[j] = to[j] + x if j in to else x
 
     @classmethod
@@ -162,7 +155,7 @@ class Factors:
     ) -> Factors:
         """Factors that were made elsewhere; inverse: of the pivots."""
         found = cls.__new__(cls)
-        found.pivots, found.limbs = list(pivots), {}
+        found.pivots = list(pivots)
         found.order, found.size, found.L, found.inverse = order, len(L), L, list(inverse)
         return found
 
@@ -170,16 +163,8 @@ class Factors:
         """The same with other values, to be solved with."""
         out = Factors([], [])
         out.order, out.size, out.inverse = self.order, self.size, [f(x) for x in self.inverse]
-        out.L, out.limbs = [{j: f(x) for j, x in row.items()} for row in self.L], self.limbs
+        out.L = [{j: f(x) for j, x in row.items()} for row in self.L]
         return out
-
-    def parts(self, k: int, i: int) -> bool:
-        """What row k leaves in row i is a part of each limb, to be summed."""
-        return self.order[k] in self.limbs and self.order[i] not in self.limbs
-
-    def total(self, x: Scalar) -> Scalar:
-        """The sum over the limbs."""
-        return next(iter(self.limbs.values()))(x)
 
     def dense_inverse(self) -> Matrix:
         """M^-1, column by column; symmetric."""
@@ -194,14 +179,9 @@ class Factors:
     def solve_transposed(self, b: Vector) -> list[Scalar]:
         """y = L^-T b, in the order of elimination."""
         y = [b[v] for v in self.order]
-        late: dict[int, Scalar] = {}
         for i in range(len(y) - 1, -1, -1):
-            y[i] = y[i] - self.total(late[i]) if i in late else y[i]
             for j, l in self.L[i].items():
-                if self.parts(i, j):
-                    late[j] = late.get(j, 0.0) + l * y[i]
-                else:
-                    y[j] = y[j] - l * y[i]
+                y[j] = y[j] - l * y[i]
         return y
 
     def solve_lower(self, y: Vector) -> list[Scalar]:
@@ -248,7 +228,7 @@ def guard_pivots(
 
 def factorised(tree: Tree, M: SparseRows) -> Factors:
     """The factors of a tree's M, its pivots guarded."""
-    f = Factors(M, elimination_order(tree), tree.limbs)
+    f = Factors(M, elimination_order(tree))
     guard_pivots(tree, f, f.order, f.diagonal, [0.0] * len(f.order))
     return f
 

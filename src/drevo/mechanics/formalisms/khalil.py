@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from ..algorithms.inverse_dynamics import External, external_on, project, rate_matrix
 from ..joints import NO_FORCE, Force, Motion, Placement
-from ..limbs import handed
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Scalar, Vector, cos, is_zero, sin
@@ -322,7 +321,7 @@ class Recursion:
             force = force + self.poles[i] * b.inertia.m
         if p in self.added:
             self.added[p] = self.added[p] + moment
-        self.f[p] = self.f[p] + handed(tree, i, Force(moment + x.p.cross(force), force))
+        self.f[p] = self.f[p] + Force(moment + x.p.cross(force), force)
 
     @staticmethod
     def _up(x: Placement, n: Vec, past: Vec) -> Vec:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised, rotor_rows
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..joints import NO_FORCE, STILL, Force, Motion, Placement
-from ..limbs import handed
 from ..scalar import Matrix, Scalar, Vector, is_zero
 from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, rotated_mat, skew
 from ..tree import Tree
@@ -99,12 +98,12 @@ class BodySweep:
         p, x = self.tree.bodies[i].parent, self.r.X[i]
         if p >= 0:
             flow = lifted_flow(x, self.flows[i], self.bodies[i], self.slips[i])
-            self.flows[p] = self.flows[p] + handed(self.tree, i, flow)
+            self.flows[p] = self.flows[p] + flow
             if i in self.pushes:
-                push = handed(self.tree, i, lifted_flow(x, self.pushes[i], ZERO_INERTIA, ZERO))
+                push = lifted_flow(x, self.pushes[i], ZERO_INERTIA, ZERO)
                 self.pushes[p] = self.pushes[p] + push if p in self.pushes else push
             body, _ = composite_to_parent(x, self.bodies[i], traces(self.bodies[i].S))
-            self.bodies[p] = self.bodies[p] + handed(self.tree, i, body)
+            self.bodies[p] = self.bodies[p] + body
 
 
 def body_sweep(

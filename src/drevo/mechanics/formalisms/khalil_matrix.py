@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from ..algorithms.inertia_matrix import SparseRows, add_entry, dense, factorised, with_rotor_rows
 from ..joints import Force, Motion, Placement
-from ..limbs import handed
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
@@ -85,7 +84,7 @@ def direction_rows(
         for k, column in enumerate(tree.motion_subspace(b)):
             row(screws, M, i, k, wrench(own[i], own_trace[i], column), shifts, stops[i])
         if b.parent >= 0:
-            P, t = handed(tree, i, composite_to_parent(X[i], total[i], trace[i]))
+            P, t = composite_to_parent(X[i], total[i], trace[i])
             total[b.parent], trace[b.parent] = total[b.parent] + P, trace[b.parent] + t
             if i not in runs.slip:
                 own[b.parent], own_trace[b.parent] = own[b.parent] + P, own_trace[b.parent] + t
