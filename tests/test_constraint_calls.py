@@ -123,7 +123,7 @@ def test_redundant_contacts_return_to_their_places(biped: Robot) -> None:
     q, v = biped.neutral(), np.zeros(biped.nv)
     held = corners(biped, q)
     x = biped.integrate(q, np.r_[0.01, 0.005, 0.01, 0.05, 0.03, 0.02, np.zeros(biped.nv - 6)])
-    got = constrained_dynamics(biped, x, v, v, held, stabilise=(20.0, 100.0))
+    got = constrained_dynamics(biped, x, v, v, contacts=held, stabilise=(20.0, 100.0))
     assert got.rank == 6
     one = {"link": "right_foot", "point": (0, 0, 0), "rows": 6}
     M = biped.mass_matrix(x)
@@ -132,12 +132,15 @@ def test_redundant_contacts_return_to_their_places(biped: Robot) -> None:
     G, wanted = got.jacobian, -(got.gamma + 20.0 * got.rate + 100.0 * got.value)
     least = free + np.linalg.solve(L.T, np.linalg.pinv(G @ np.linalg.inv(L.T), rcond=1e-10) @ (wanted - G @ free))
     assert np.abs(got.a - least).max() <= 1e-9 * np.abs(least).max()
-    assert constrained_dynamics(biped, x, v, v, [one]).rank == 6
-    constrained_dynamics(biped, x, v, v, held)  # its value is not used: no contradiction either
+    assert constrained_dynamics(biped, x, v, v, contacts=[one]).rank == 6
+    constrained_dynamics(biped, x, v, v, contacts=held)  # its value is not used: no contradiction either
     for _ in range(250):  # half a second by semi-implicit steps
-        v = v + 2e-3 * constrained_dynamics(biped, x, v, biped.gravity(x), held, stabilise=(40.0, 400.0)).a
+        v = (
+            v
+            + 2e-3 * constrained_dynamics(biped, x, v, biped.gravity(x), contacts=held, stabilise=(40.0, 400.0)).a
+        )
         x = biped.integrate(x, 2e-3 * v)
-    left = constrained_dynamics(biped, x, v, v, held, stabilise=(40.0, 400.0)).value
+    left = constrained_dynamics(biped, x, v, v, contacts=held, stabilise=(40.0, 400.0)).value
     assert np.abs(left).max() <= 1e-2 * np.abs(got.value).max()
 
 
@@ -146,11 +149,11 @@ def test_rates_that_break_redundant_contacts(biped: Robot) -> None:
     q, v = biped.neutral(), np.full(biped.nv, 0.1)
     held = corners(biped, q)
     told = r"state does not keep its constraints: contact\(right_foot\)#\d\[1\] moves at 0.282 m/s or rad/s"
-    refused(told, lambda: constrained_dynamics(biped, q, v, v, held))
+    refused(told, lambda: constrained_dynamics(biped, q, v, v, contacts=held))
     many = [np.stack([q, q]), np.stack([0 * v, v])]
-    refused("constraints in row 1 of the batch", lambda: constrained_dynamics(biped, *many, v, held))
-    constrained_dynamics(biped, q, v, v, held, stabilise=(20.0, 100.0))
-    constrained_dynamics(biped, *hold(biped, q, v, held), v, held)
+    refused("constraints in row 1 of the batch", lambda: constrained_dynamics(biped, *many, v, contacts=held))
+    constrained_dynamics(biped, q, v, v, contacts=held, stabilise=(20.0, 100.0))
+    constrained_dynamics(biped, *hold(biped, q, v, contacts=held), v, contacts=held)
 
 
 def test_contradictions_are_still_refused(biped: Robot) -> None:
@@ -159,11 +162,11 @@ def test_contradictions_are_still_refused(biped: Robot) -> None:
     held = corners(biped, q)
     held[2]["anchor"] = held[2]["anchor"] + [0.01, 0.0, 0.0]
     for gains in (None, (20.0, 100.0)):
-        call = partial(constrained_dynamics, biped, q, v, v, held, stabilise=gains)
+        call = partial(constrained_dynamics, biped, q, v, v, contacts=held, stabilise=gains)
         refused("contradict each other: no motion meets", call)
-    moving = partial(constrained_dynamics, biped, q, v + 0.1, v, held)  # the rates are not what is wrong
+    moving = partial(constrained_dynamics, biped, q, v + 0.1, v, contacts=held)  # the rates are not what is wrong
     refused(r"contradict each other: no motion meets contact\(right_foot\)\[0\] by 0.0025 m,", moving)
-    refused("contradict each other in row 0", lambda: constrained_dynamics(biped, [q, q], v, v, held))
+    refused("contradict each other in row 0", lambda: constrained_dynamics(biped, [q, q], v, v, contacts=held))
 
 
 def test_rank_that_is_lost_at_a_configuration() -> None:
@@ -202,23 +205,25 @@ def stretched() -> Robot:
 def test_gains_that_are_refused(biped: Robot, gains: Any, words: str) -> None:
     q, v = biped.neutral(), np.zeros(biped.nv)
     foot = [{"link": "right_foot", "point": (0, 0, 0), "rows": 3}]
-    refused(words, lambda: constrained_dynamics(biped, q, v, v, foot, stabilise=gains))
+    refused(words, lambda: constrained_dynamics(biped, q, v, v, contacts=foot, stabilise=gains))
 
 
 @pytest.mark.parametrize("gains", [(1, 1), (np.eye(3), 1.0), ([1, 2, 3], [[1, 0, 0], [0, 1, 0], [0, 0, 1]])])
 def test_gains_that_decay(biped: Robot, gains: Any) -> None:
     q, v = biped.neutral(), np.zeros(biped.nv)
     foot = [{"link": "right_foot", "point": (0, 0, 0), "rows": 3}]
-    assert np.isfinite(constrained_dynamics(biped, q, v, v, foot, stabilise=gains).a).all()
+    assert np.isfinite(constrained_dynamics(biped, q, v, v, contacts=foot, stabilise=gains).a).all()
 
 
 @pytest.mark.parametrize("e", [np.nan, 1.5, 2, -1, np.inf, "a", None, [0.5], 1j, True])
 def test_restitution_is_a_number_from_0_to_1(biped: Robot, e: Any) -> None:
     q, v = biped.neutral(), np.full(biped.nv, 0.1)
     foot = [{"link": "right_foot", "point": (0, 0, 0), "rows": 6}]
-    refused("restitution is .*; it must be a number from 0", lambda: impact(biped, q, v, foot, restitution=e))
+    refused(
+        "restitution is .*; it must be a number from 0", lambda: impact(biped, q, v, contacts=foot, restitution=e)
+    )
     for good in (0, 1, np.float32(0.5)):
-        after = impact(biped, q, v, foot, restitution=good)
+        after = impact(biped, q, v, contacts=foot, restitution=good)
         assert np.abs(after.jacobian @ after.v + float(good) * after.jacobian @ v).max() <= 1e-12
 
 
@@ -227,7 +232,7 @@ def test_restitution_is_a_number_from_0_to_1(biped: Robot, e: Any) -> None:
 
 def test_each_row_has_a_name_of_its_own(biped: Robot) -> None:
     q, v = biped.neutral(), np.zeros(biped.nv)
-    rows = constrained_dynamics(biped, q, v, v, corners(biped, q)).rows
+    rows = constrained_dynamics(biped, q, v, v, contacts=corners(biped, q)).rows
     assert len(set(rows)) == 12 and rows[0] == "contact(right_foot)[0]" and rows[-1] == "contact(right_foot)#4[2]"
 
 

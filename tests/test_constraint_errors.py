@@ -52,7 +52,7 @@ def test_refused_at_use() -> None:
         drevo.NumericsError,
         match=r"violates the constraints: contact\(right_foot\)\[0\] gets the acceleration 1 ",
     ):
-        constrained_inverse_dynamics(r, q, v, np.eye(r.nv)[0], foot)
+        constrained_inverse_dynamics(r, q, v, np.eye(r.nv)[0], contacts=foot)
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_dense_kkt(seed: int) -> None:
     r = Robot(robot(seed, n=5, base="floating"))
     q, v, tau = state(r.model, seed)
     link = r.link_names[-1]
-    got = constrained_dynamics(r, q, v, tau, [{"link": link, "point": (0, 0, 0), "rows": 3}])
+    got = constrained_dynamics(r, q, v, tau, contacts=[{"link": link, "point": (0, 0, 0), "rows": 3}])
     J = r.jacobian(q, link)[:3]
     assert worst(got.jacobian, J) <= 1e-12
     assert worst(got.gamma, r.acceleration(q, v, np.zeros(r.nv), link)[:3]) <= 1e-12
@@ -216,8 +216,8 @@ def test_pinocchio(seed: int, rows: int) -> None:
     q, v, tau = state(r.model, seed)
     point = np.array([0.1, -0.2, 0.3])
     contact = [{"link": r.link_names[-1], "point": point, "rows": rows}]
-    v = impact(r, q, v, contact).v
-    got = constrained_dynamics(r, q, v, tau, contact)
+    v = impact(r, q, v, contacts=contact).v
+    got = constrained_dynamics(r, q, v, tau, contacts=contact)
     a = of_pinocchio(pinocchio_of(r.model), r.link_names[-1], point, rows, q, v, tau)
     assert worst(got.a, a) <= 1e-9
 
@@ -271,7 +271,7 @@ def test_weight_on_the_floor() -> None:
     r = block()
     q, v = still(r)
     assert worst(constrained_dynamics(r, q, v, v, constraints=[on_floor()]).reactions, [2 * 9.81]) <= 1e-14
-    got = constrained_dynamics(r, q, v, v, [{"link": "box", "point": (0.5, 0, 0), "rows": 6}])
+    got = constrained_dynamics(r, q, v, v, contacts=[{"link": "box", "point": (0.5, 0, 0), "rows": 6}])
     assert worst(got.reactions, [0, 0, 2 * 9.81, 0, 2 * 9.81 * 0.5, 0]) <= 1e-14 and abs(got.a).max() <= 1e-14
     pushed = constrained_dynamics(r, q, v, v, constraints=[on_floor()], f_ext={"box": [0, 0, 5, 0, 0, 0]})
     assert worst(pushed.reactions, [2 * 9.81 - 5]) <= 1e-14
@@ -283,7 +283,7 @@ def test_redundant_contacts() -> None:
     q, v = still(r)
     v = np.arange(6.0)
     foot = {"link": "box", "point": (0.1, 0.2, 0.3), "rows": 6}
-    one, two = (constrained_dynamics(r, q, v, np.ones(6), [foot] * n) for n in (1, 2))
+    one, two = (constrained_dynamics(r, q, v, np.ones(6), contacts=[foot] * n) for n in (1, 2))
     assert one.rank == two.rank == 6 and worst(one.a, two.a) <= 1e-12
     assert worst(two.reactions, np.tile(one.reactions / 2, 2)) <= 1e-12
 
@@ -384,7 +384,7 @@ def test_contacts_stay_where_they_are_while_others_close() -> None:
     foot = [{"link": "left_foot", "point": (0.02, 0.03, 0), "rows": 6}]
     away = r.pose(q, "right_foot")[:3, 3] + (0.05, 0.03, 0.08)
     reach = [constraint.point_to_point("right_foot", (0, 0, 0), "world", away)]
-    for x in (hold(r, q, v, foot, reach)[0], r.assemble(q, contacts=foot, constraints=reach)):
+    for x in (hold(r, q, v, contacts=foot, constraints=reach)[0], r.assemble(q, contacts=foot, constraints=reach)):
         assert worst(r.pose(x, "left_foot"), r.pose(q, "left_foot")) <= 1e-11
         assert worst(r.pose(x, "right_foot")[:3, 3], away) <= 1e-11
 
@@ -444,13 +444,13 @@ def test_standing_biped() -> None:
     r = drevo.load("biped", base="floating")
     feet = [{"link": x, "point": (0, 0, 0), "rows": 6} for x in ("right_foot", "left_foot")]
     q, v = still(r)
-    got = constrained_inverse_dynamics(r, q, v, v, feet)
+    got = constrained_inverse_dynamics(r, q, v, v, contacts=feet)
     assert np.all(got.tau[:6] == 0.0)
     residual = r.gravity(q) - got.tau - got.jacobian.T @ got.reactions
     assert abs(residual).max() <= 1e-10
     weight = 9.81 * sum(l.inertial.mass for l in r.model.links if l.inertial)
     assert worst(got.reactions[2] + got.reactions[8], weight) <= 1e-12
-    forward = constrained_dynamics(r, q, v, got.tau, feet)
+    forward = constrained_dynamics(r, q, v, got.tau, contacts=feet)
     assert abs(forward.a).max() <= 1e-10 and forward.rank == 12
 
 
@@ -459,14 +459,14 @@ def test_impact() -> None:
     r = drevo.load("biped", base="floating")
     q, v, _ = state(r.model, 4)
     foot = [{"link": "right_foot", "point": (0, 0, 0), "rows": 6}]
-    got = impact(r, q, v, foot)
-    J = constrained_dynamics(r, q, v, v, foot).jacobian
+    got = impact(r, q, v, contacts=foot)
+    J = constrained_dynamics(r, q, v, v, contacts=foot).jacobian
     assert abs(J @ got.v).max() <= 1e-12
     M = r.mass_matrix(q)
     assert worst(M @ (got.v - v), J.T @ got.impulses) <= 1e-11
     lost = 0.5 * (v - got.v) @ M @ (v - got.v)
     assert worst(r.kinetic_energy(q, v) - r.kinetic_energy(q, got.v), lost) <= 1e-11
-    back = impact(r, q, v, foot, restitution=1.0)
+    back = impact(r, q, v, contacts=foot, restitution=1.0)
     assert (
         worst(J @ back.v, -J @ v) <= 1e-11 and worst(r.kinetic_energy(q, back.v), r.kinetic_energy(q, v)) <= 1e-11
     )

@@ -179,7 +179,7 @@ def test_contacts(case: dict[str, Any]) -> None:
     (q, qd, _), r = state(case), made(case["name"])
     expected = case["output"]["constrained_forward_dynamics"]
     got = constrained_dynamics(
-        r, q, qd, expected["tau"], contacts_of(case, lambda c: contact_point(case, c)),
+        r, q, qd, expected["tau"], contacts=contacts_of(case, lambda c: contact_point(case, c)),
         f_ext=f_ext(case, np.array(q), r),
     )  # fmt: skip
     check_constrained(got, expected)
@@ -188,7 +188,7 @@ def test_contacts(case: dict[str, Any]) -> None:
         q,
         qd,
         got.a,
-        contacts_of(case, lambda c: contact_point(case, c)),
+        contacts=contacts_of(case, lambda c: contact_point(case, c)),
         f_ext=f_ext(case, np.array(q), r),
     )
     plain = Reference(r.model)
@@ -237,7 +237,7 @@ def test_quaternion_base(case: dict[str, Any]) -> None:
         expected = form["constrained_forward_dynamics"]
         tau = case["output"]["constrained_forward_dynamics"]["tau"]  # the trunk's six are zero
         got = constrained_dynamics(
-            r, q, v, tau, contacts_of(case, lambda c: contact_point(case, c)), f_ext=external
+            r, q, v, tau, contacts=contacts_of(case, lambda c: contact_point(case, c)), f_ext=external
         )
         assert worst(got.jacobian @ B.T, expected["J_q"]) <= DYNAMICS
         assert worst(from_body(B, nu, got.a), expected["nu_dot"]) <= SOLVED

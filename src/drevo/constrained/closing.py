@@ -36,6 +36,7 @@ def hold(
     robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
+    *,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     t: ArrayLike = 0.0,
@@ -47,7 +48,14 @@ def hold(
     Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where the steps do not close.
     """
-    given, until = asked_set(robot, "hold", contacts, constraints), limits("hold", tolerance, steps)
+    return held_under(asked_set(robot, "hold", contacts, constraints), q, v, t, tolerance, steps)
+
+
+def held_under(
+    given: PreparedSet, q: ArrayLike, v: ArrayLike, t: ArrayLike, tolerance: float, steps: int
+) -> tuple[Array, Array]:
+    """`hold` under a set that is checked."""
+    robot, until = given.robot, limits("hold", tolerance, steps)
     x, v, time = state(robot.model, "hold", q=q, v=v, t=t)
     held = held_at(robot, given.found, x)
     with suppress(NumericsError):
@@ -101,6 +109,7 @@ def project_state(
 def assemble(
     robot: Dynamics,
     q: ArrayLike,
+    *,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     keep: Sequence[str] = (),
@@ -114,7 +123,14 @@ def assemble(
     falls; where that gets stuck, again from around q, further and further. Contacts and welds keep the places and
     orientations of q that they leave open. Raises NumericsError where none closes.
     """
-    given = asked_set(robot, "assemble", contacts, constraints)
+    return assembled_under(asked_set(robot, "assemble", contacts, constraints), q, keep, t, tolerance, steps)
+
+
+def assembled_under(
+    given: PreparedSet, q: ArrayLike, keep: Sequence[str], t: float, tolerance: float, steps: int
+) -> Array:
+    """`assemble` under a set that is checked."""
+    robot = given.robot
     x, time = state(robot.model, "assemble", q=q, t=t)
     if time.ndim:
         raise InputError(f"assemble: t has shape {time.shape}; it must be one number")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DrevoError, NumericsError
+from ..io.asked import asked
 from ..io.given import FLOAT, Array, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
@@ -32,7 +33,6 @@ from .constraint import Constraint
 from .passive import acting_in
 from .prepared import NOW, PreparedSet, SolvedMotion, prepared_set
 from .prepared import Contacts as Contacts
-from .recall import called, recalled
 from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
 from .results import RowSizes
@@ -40,15 +40,15 @@ from .solve import RankSplit, factor_of, matvec
 from .terms import TermsAt, terms_at
 
 START = 0.0  # the time, s, and what else is meant where nothing is given
-ON_ROWS = ("_set", "_time"), ("_x", "_held")  # members that are known, and found
 
 
-@recalled(3, ("contacts", "constraints", "stabilise"), ConstrainedMotion, *ON_ROWS)
+@asked
 def constrained_dynamics(
     robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
+    *,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     f_ext: Mapping[str, ArrayLike] | None = None,
@@ -59,17 +59,30 @@ def constrained_dynamics(
     """Accelerations and reactions under contacts and constraints; gravity is in (`passive`: joint forces too).
 
     contacts: {"link", "point", "rows": 3 | 6}; rows 6 are force and moment about the point, world axes.
-    stabilise (gamma1, gamma0): gamma + gamma1 f' + gamma0 f in place of gamma (Baumgarte), each a number, one
-    per row, or a matrix, for states that are off. Dependent rows are allowed: rank says how many count, N has the
-    least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
+    stabilise (damping, stiffness): gamma + damping f' + stiffness f in place of gamma (Baumgarte), each a number,
+    one per row, or a matrix, for states that are off. Dependent rows are allowed: rank says how many count, N has
+    the least norm, a is unique, feedback that they do not share is met in the least squares of M^-1. Raises
     NumericsError where rows contradict each other by more than 1e-6 of their size wherever the robot is.
     """
-    name = "constrained_dynamics"
-    given = asked_set(robot, name, contacts, constraints)
+    given = asked_set(robot, "constrained_dynamics", contacts, constraints)
     gains = None if stabilise is None else feedback(stabilise, given.size)
-    what = (contacts, constraints, f_ext, t, stabilise, passive) if t is START and f_ext is None else None
-    if motion := _at_once(given, q, v, tau, f_ext, t, gains, passive, what):
+    return motion_under(given, q, v, tau, f_ext, t, gains, passive)
+
+
+def motion_under(
+    given: PreparedSet,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    f_ext: Mapping[str, ArrayLike] | None,
+    t: ArrayLike,
+    gains: tuple[Array, Array] | None,
+    passive: bool,
+) -> ConstrainedMotion:
+    """`constrained_dynamics` under a set that is checked."""
+    if motion := _at_once(given, q, v, tau, f_ext, t, gains, passive):
         return motion
+    name, robot = "constrained_dynamics", given.robot
     x, v, tau, time = state(robot.model, name, q=q, v=v, tau=tau, t=t)
     refuse_gimbal_lock(robot.model, x)
     tau = tau + acting_in(robot, x, v, flag(f"{name}: passive", passive))
@@ -82,22 +95,21 @@ def constrained_dynamics(
 
 
 def _at_once(
-    given: PreparedSet, q: Any, v: Any, tau: Any, f_ext: Any, t: Any, gains: Any, passive: Any, asked: Any
+    given: PreparedSet, q: Any, v: Any, tau: Any, f_ext: Any, t: Any, gains: Any, passive: Any
 ) -> ConstrainedMotion | None:
     """What compiled code finds for arguments as they come; None where it refuses them, or others are wanted."""
     now, acting, robot = moment(t), passive is True and given.form.acts, given.robot
     if now is None or type(passive) is not bool or not given.form.plain or (acting and gains is not None):
         return None
-    if f_ext is not None:
-        try:
+    solver, behind = _solver(given, gains, acting)
+    try:
+        if f_ext is not None:
             if type(tau) is not np.ndarray or tau.dtype != FLOAT or tau.shape[-1:] != (robot.nv,):
                 return None
             tau = _loaded(robot, q, v, tau, f_ext)
-        except (ValueError, DrevoError):
-            return None
-    solver, behind = _solver(given, gains, acting)
-    found = called("constrained_dynamics", given, (q, v, tau), [solver], (now, *behind), asked, (given, now))
-    return None if found is None else ConstrainedMotion.found(given, found, now)
+        return ConstrainedMotion.found(given, solver(q, v, tau, now, *behind), now)
+    except (ValueError, DrevoError):  # said elsewhere
+        return None
 
 
 def asked_set(
@@ -161,14 +173,15 @@ def pushed_by(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
     return {} if f_ext is None or (isinstance(f_ext, Mapping) and not f_ext) else {"f_ext": f_ext}
 
 
-@recalled(2, ("contacts", "constraints"), Impact, *ON_ROWS)
+@asked
 def impact(
     robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
+    *,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
-    restitution: float = START,
+    restitution: float = 0.0,
     t: ArrayLike = START,
 ) -> Impact:
     """The velocity after the constraints strike: v projected by M, f' after = -restitution f' before.
@@ -176,15 +189,21 @@ def impact(
     restitution: from 0, the rows stay together, to 1, they part as fast as they met. Raises InputError,
     NumericsError where rows ask for rates that no motion has.
     """
-    given = asked_set(robot, "impact", contacts, constraints)
-    rule = "a number from 0, the rows stay together, to 1, no energy is lost"
-    e = number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
-    behind = *given.numbers, np.array([e])
+    return impact_under(asked_set(robot, "impact", contacts, constraints), q, v, restitution, t)
+
+
+def impact_under(
+    given: PreparedSet, q: ArrayLike, v: ArrayLike, restitution: float = 0.0, t: ArrayLike = START
+) -> Impact:
+    """`impact` under a set that is checked."""
+    rule, robot = "a number from 0, the rows stay together, to 1, no energy is lost", given.robot
+    plain = type(restitution) is float and 0.0 <= restitution <= 1.0
+    e = restitution if plain else number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
+    behind = *given.numbers, np.array((e,))
     if t is START and given.form.plain:
-        what = contacts, constraints, restitution, t
-        found = called("impact", given, (q, v), [given.form.impact], (NOW, *behind), what, (given, NOW))
-        if found is not None:
-            return Impact.found(given, found, NOW)
+        kernel = given.form.impact
+        with suppress(ValueError, DrevoError):  # said below
+            return Impact.found(given, kernel(q, v, NOW, *behind), NOW)
     x, v, time = state(robot.model, "impact", q=q, v=v, t=t)
     refuse_gimbal_lock(robot.model, x)
     with suppress(NumericsError):  # which is said below

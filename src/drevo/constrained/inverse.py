@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import NumericsError
+from ..codegen.runtime.function import Function
+from ..codegen.runtime.memo import memoised
+from ..errors import DrevoError, NumericsError
+from ..io.asked import asked
 from ..io.given import Array, flag
 from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
@@ -19,20 +22,18 @@ from .dynamics import START, Contacts, asked_set, pushed_by
 from .efforts import efforts_function, least_reactions
 from .passive import acting_in
 from .prepared import NOW, PreparedSet
-from .recall import called, recalled
 from .results import ConstrainedEfforts
 from .solve import matvec
 from .terms import constraint_terms
 
-FOUND = "tau", "reactions", "jacobian", "gamma"  # by compiled code, in this order
 
-
-@recalled(3, ("contacts", "constraints", "actuated"), ConstrainedEfforts, ("rows",), FOUND)
+@asked
 def constrained_inverse_dynamics(
     robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
+    *,
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     actuated: Sequence[str] | None = None,
@@ -46,14 +47,37 @@ def constrained_inverse_dynamics(
     constraints share the load in many ways, the efforts are the least (2-norm), and among equal ones N is.
     Raises NumericsError where the motion violates the constraints or cannot be driven.
     """
-    name = "constrained_inverse_dynamics"
-    given = asked_set(robot, name, contacts, constraints)
-    driven, f = given.form.once((actuated,), lambda: _driven(given, actuated))
+    given = asked_set(robot, "constrained_inverse_dynamics", contacts, constraints)
+    return efforts_under(given, driven_of(robot, actuated), q, v, a, f_ext, t, passive)
+
+
+def driven_of(robot: Dynamics, actuated: Sequence[str] | None) -> Array:
+    """`driven_rates`, which for the default are found once."""
+
+    def find() -> Array:
+        driven = driven_rates(robot.model, actuated)
+        driven.setflags(write=False)  # it is that of many results
+        return driven
+
+    return memoised(robot, "driven", find) if actuated is None else find()
+
+
+def efforts_under(
+    given: PreparedSet,
+    driven: Array,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    f_ext: Mapping[str, ArrayLike] | None,
+    t: ArrayLike,
+    passive: bool,
+) -> ConstrainedEfforts:
+    """`constrained_inverse_dynamics` under a set that is checked."""
+    name, robot = "constrained_inverse_dynamics", given.robot
+    f = memoised(given.form, ("efforts", driven.tobytes()), lambda: _fast(efforts_function(given, driven)))
     if f is not None and t is START and f_ext is None and passive is False:
-        asked = contacts, constraints, actuated, t, f_ext, passive
-        found = called(name, given, (q, v, a), [f], (NOW, *given.numbers), asked, (given.names,))
-        if found is not None:
-            return ConstrainedEfforts(given.names, *found)
+        with suppress(ValueError, DrevoError):  # said below
+            return ConstrainedEfforts(given.names, *f(q, v, a, NOW, *given.numbers))
     x, v, a, time = state(robot.model, name, q=q, v=v, a=a, t=t)
     pushed, acts = pushed_by(f_ext), flag(f"{name}: passive", passive)
     if f is not None and not pushed and not (acts and given.form.acts):
@@ -70,8 +94,5 @@ def constrained_inverse_dynamics(
     return ConstrainedEfforts(tau=tau, reactions=N, rows=given.names, jacobian=c.jacobian, gamma=c.gamma)
 
 
-def _driven(given: PreparedSet, actuated: Sequence[str] | None) -> tuple[Array, Any]:
-    """Which rates have a drive, and what is compiled for them."""
-    driven = driven_rates(given.robot.model, actuated)
-    f = efforts_function(given, driven)
-    return driven, f and (f.fast or f)
+def _fast(f: Function | None) -> Callable[..., Any] | None:
+    return f and (f.fast or f)

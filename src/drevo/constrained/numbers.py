@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
-from itertools import repeat
+from itertools import count, repeat
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -17,10 +17,10 @@ from ..mechanics.algorithms.constraints import orientation
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
 from ..model.description import Model
-from .constraint import Constraint, Contact, ContactFields, Weld
+from .constraint import Constraint, Contact, ContactFields, Gear, PointOnPlane, Weld
 
 Array = np.ndarray[Any, Any]
-RECENT = 8  # sets of a form that are known again, and orientations
+RECENT = 8  # orientations that are kept
 NOT_NUMBERS = (
     "link", "link_a", "link_b", "joint_a", "joint_b", "kind", "axis_a", "axis_b", "size", "f", "program", "tendon",
     "driver",
@@ -108,6 +108,21 @@ def _filled(value: Any, rest: Iterator[Scalar]) -> Any:
 def pattern_of(found: Iterable[Constraint]) -> tuple[Constraint, ...]:
     """The set with zeros for its numbers: what code is compiled for."""
     return with_numbers(found, repeat(0.0))
+
+
+def places_of(pattern: Sequence[Constraint]) -> dict[str, Array]:
+    """Where the points (n, 3), normals (n, 3) and offsets (n,) of the first constraints of a set stand among its
+    numbers."""
+    points, normals, offsets = list[Any](), list[Any](), list[Any]()
+    for c in with_numbers(pattern, count()):
+        points += [getattr(c, x) for x in ("point", "point_a", "point_b") if hasattr(c, x)]
+        if isinstance(c, PointOnPlane):
+            normals.append(c.normal[0])
+            offsets.append(c.offset[0])
+        elif isinstance(c, Gear):
+            offsets.append(c.offset)
+    shaped = {"points": (points, (-1, 3)), "normals": (normals, (-1, 3)), "offsets": (offsets, -1)}
+    return {name: np.array(x, int).reshape(shape) for name, (x, shape) in shaped.items()}
 
 
 # -- what a configuration decides ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..codegen.runtime.function import Function
 from ..codegen.runtime.memo import memoised
 from ..compiler.request import requested
 from ..compiler.rolled import is_large
+from ..errors import InputError
+from ..io.given import FLOAT, finite
+from ..io.xml import MAX_LENGTH
 from ..mechanics.acting import has_passive
 from ..mechanics.trunk import trunk_pitch
 from ..model.dynamics import Array, Dynamics, of_model
@@ -23,15 +26,13 @@ from . import kernels
 from .collection import gathered, is_lasting, labels, made
 from .constraint import Constraint, Contact, ContactFields, Weld
 from .large import by_loops
-from .numbers import RECENT, Numbered, anchored, anchors, pattern_of, settled
+from .numbers import Numbered, anchored, anchors, pattern_of, places_of, settled, with_numbers
 from .terms import ConstraintTerms, constraint_function
 
 SolvedMotion = tuple[Array, Array]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
-T = TypeVar("T")
 BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
 OFTEN = 100  # calls that put states on constraints: then it is worth a second or two of compiling
-PLAIN = type(None), bool, str, tuple, list
 NOW = np.zeros(1)  # the time, unless it is told
 NOW.setflags(write=False)
 
@@ -51,27 +52,17 @@ class SetForm:
         self.plain = self.compiled and trunk_pitch(robot.model) is None
         self.acts = has_passive(robot.model)
         self.turns: dict[Any, Any] = {}
-        self.recent: dict[tuple[float, ...], PreparedSet] = {}
         self.closed = 0  # how often states were put on it
-        self.known: dict[Any, Any] = {}
-
-    def once(self, names: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """What `make` gives for names, lists of them and flags; made once where they are of Python's own types."""
-        try:
-            found: T | None = self.known.get(names)
-        except TypeError:  # lists are not looked up
-            fixed = tuple([tuple(x) if type(x) is list else x for x in names])
-            return make() if fixed == names else self.once(fixed, make)
-        if found is None:
-            found = make()
-            if all(type(x) in PLAIN for x in names):
-                self.known[names] = found
-        return found
 
     def _requested(self, name: str, program: Callable[..., Program], *how: str) -> Function:
         lasting = all(map(is_lasting, self.pattern))
         make = partial(program, self.robot.model, self.pattern, *how)
         return requested(self.robot, (name, *how, self.pattern), make, lasting=lasting)
+
+    @cached_property
+    def places(self) -> dict[str, Array]:
+        """Where points, normals and offsets of contacts and constraints stand among the numbers of a set."""
+        return places_of(self.pattern[: len(self.pattern) - self.robot.model.closures])
 
     @cached_property
     def terms(self) -> Function:
@@ -103,24 +94,31 @@ class SetForm:
 
 
 class PreparedSet:
-    """Constraints of a robot. numbers: what follows the time in calls of the functions of their form, if there are
-    any; again: it was asked for before.
-    """
+    """Constraints of a robot; numbers: what follows the time in calls of the functions of their form, if any."""
 
     def __init__(
-        self, form: SetForm, parts: Sequence[Constraint | ContactFields], numbers: Sequence[float]
+        self, form: SetForm, parts: Sequence[Constraint | ContactFields] | None, numbers: Sequence[float] | Array
     ) -> None:
         self.form, self._parts, self.robot, self.size = form, parts, form.robot, form.size
-        self.numbers = [np.array(numbers, float)] if numbers else []
-        self.again = False
+        self.numbers = [np.array(numbers, float)] if len(numbers) else []
 
     @cached_property
     def found(self) -> tuple[Constraint, ...]:
+        if self._parts is None:
+            return with_numbers(self.form.pattern, self.numbers[0].tolist())
         return tuple([Contact(*c) if isinstance(c, tuple) else c for c in self._parts])
+
+    def moved(self, points: Any = None, normals: Any = None, offsets: Any = None) -> PreparedSet:
+        """A set of the same form with other points (n, 3), normals (n, 3) and offsets (n,), see `Held.moved`."""
+        made = PreparedSet(self.form, None, self.numbers[0] if self.numbers else ())
+        for name, x in (("points", points), ("normals", normals), ("offsets", offsets)):
+            if x is not None and (at := self.form.places[name]).size + np.size(x):
+                made.numbers[0][at] = _moved(name, x, at.shape)
+        return made
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the rows."""
+        """The names of the rows."""
         return self.form.names
 
     @cached_property
@@ -158,6 +156,20 @@ class PreparedSet:
         return ConstraintTerms(*self.form.terms(q, v, t, *(self.numbers or [np.zeros(0)])))
 
 
+def _moved(name: str, x: Any, shape: tuple[int, ...]) -> Array:
+    """What stands in place of the points, normals or offsets of a set, checked."""
+    given = np.array(x) if type(x) is list or type(x) is tuple else x
+    plain = type(given) is np.ndarray and given.dtype == FLOAT and given.shape == shape
+    if not plain or not np.vdot(given, given) <= MAX_LENGTH**2:
+        given = finite(f"moved: {name}", x, shape if shape[0] != 1 or np.ndim(x) == len(shape) else shape[1:])
+        if not np.abs(given).max(initial=0.0) <= MAX_LENGTH:
+            raise InputError(f"moved: {name} must be numbers of at most {MAX_LENGTH:g}")
+        given = given.reshape(shape)
+    if name == "normals" and not given.any(axis=1).all():
+        raise InputError("moved: a normal is zero; give directions")
+    return given
+
+
 GapsAt = Callable[[Array], tuple[Array, Callable[[], Array]]]  # q -> the gaps there, the step that closes them
 
 
@@ -181,26 +193,17 @@ class Closing(NamedTuple):
         return self.form.impact(q, v, t[..., None], *self.numbers, NOW)[0]
 
 
-# -- what was asked before ----------------------------------------------------------------------------------
+# -- what is asked for --------------------------------------------------------------------------------------
 
 
 def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSet:
-    """The set of a call, checked; the same one where equal arguments were given lately. Raises InputError."""
+    """The set of a call, checked. Raises InputError."""
     parts = gathered(robot.model, contacts, constraints)
     apart = Numbered.of(parts)
     form: SetForm = memoised(robot, ("form", apart.signature), lambda: SetForm(robot, made(robot.model, parts)))
-    which = tuple(apart.numbers)
-    found = form.recent.get(which)
-    if found is not None:
-        found.again = True
-        return found
-    numbers: Sequence[float] = which
+    numbers: Sequence[float] = apart.numbers
     if form.turned:
         unseen = any(isinstance(c, Weld) and c.at and c.turn not in form.turns for c in parts)
         there = settled(robot.model, made(robot.model, parts) if unseen else parts, form.turns)  # `at` is checked
         numbers = Numbered.of(there).numbers
-    found = PreparedSet(form, parts, numbers)
-    if len(form.recent) >= RECENT:
-        form.recent.clear()
-    form.recent[which] = found
-    return found
+    return PreparedSet(form, parts, numbers)

@@ -259,7 +259,8 @@ def _independent(
     if at is None:
         step = NEAR * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
         try:
-            q = assemble(robot, robot.integrate(neutral(robot.model), step), contacts, constraints)
+            near = robot.integrate(neutral(robot.model), step)
+            q = assemble(robot, near, contacts=contacts, constraints=constraints)
         except NumericsError as error:
             raise NumericsError(
                 f"{NAME}: which rows are independent? give at=, a configuration: {error}"

@@ -195,8 +195,10 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
         return np.zeros((*q.shape[:-1], 0))
     found = tuple(constraints)
     uses = memoised(robot, ("held places", Numbered.of(found).signature), list[None])
-    uses.append(None)
-    if len(uses) > 1 and of_model(robot) and not by_loops(robot, found):  # once is sooner done than compiled
+    again = bool(uses)
+    if not again:
+        uses.append(None)
+    if again and of_model(robot) and not by_loops(robot, found):  # once is sooner done than compiled
         with suppress(NumericsError):
             there: Array = compiled_set("held places", places_program, robot, found)(
                 q, np.array(Numbered.of(found).numbers, float)

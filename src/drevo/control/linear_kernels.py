@@ -26,7 +26,7 @@ from ..compiler.tracer import Tracer, unknowns
 from ..constrained.collection import all_rows, is_lasting
 from ..constrained.constraint import Constraint, Contact
 from ..constrained.numbers import Numbered, settled, with_numbers
-from ..constrained.prepared import NOW, PreparedSet, SolvedMotion
+from ..constrained.prepared import PreparedSet, SolvedMotion
 from ..constrained.terms import compiled_set
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
@@ -135,7 +135,7 @@ class LinearKernels:
     def free(self) -> Callable[..., Array]:
         return self._made("linearise", free_program)
 
-    @property
+    @cached_property
     def motion(self) -> Callable[..., SolvedMotion]:
         form = self.given.form
         return form.fed("passive") if self.acts else form.motion
@@ -164,23 +164,14 @@ class LinearKernels:
         """Whether there are such functions, as is known after their first use."""
         return not self.given.size or bool(self.__dict__.get("possible"))
 
-    @cached_property
-    def in_turn(self) -> list[Callable[..., Any]]:
-        """The functions, of which the second goes on from the results of the first."""
-        return [self.motion, self.held] if self.given.size else [self.free]
-
-    def behind(self, given: PreparedSet) -> list[Array]:
-        """What they are given behind the state."""
-        return [NOW, *given.numbers] if given.size else []
-
-    def found(self, given: PreparedSet, q: Array, v: Array, tau: Array, time: Array) -> Array:
+    def found(self, given: PreparedSet, q: Any, v: Any, tau: Any, time: Array) -> Array:
         """The numbers of the models under a set."""
         if not given.size:
             numbers: Array = self.free(q, v, tau)
             return numbers
-        more = time, *given.numbers
-        held: Array = self.held(*self.motion(q, v, tau, *more), tau, *more)
-        return held
+        a, held = self.motion(q, v, tau, time, *given.numbers)
+        found: Array = self.held(a, held, tau, time, *given.numbers)
+        return found
 
 
 # -- derivatives of the constraints, compiled --------------------------------------------------------------

@@ -15,7 +15,7 @@ from ..io.reprs import result
 from ..model.dynamics import Dynamics
 from .model import LinearModel
 
-new = object.__new__
+new, assign = object.__new__, object.__setattr__
 
 
 class Source(Protocol):
@@ -65,8 +65,9 @@ class Linearisation(LinearModel):
     def later(source: Source, numbers: Array, time: Array) -> Linearisation:
         """Its fields are taken from what was found when they are first asked for."""
         made: Linearisation = new(Linearisation)
-        for name, x in (("_source", source), ("_numbers", numbers), ("_time", time)):
-            object.__setattr__(made, name, x)
+        assign(made, "_source", source)
+        assign(made, "_numbers", numbers)
+        assign(made, "_time", time)
         return made
 
     def __getstate__(self) -> dict[str, Any]:

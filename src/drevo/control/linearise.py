@@ -24,13 +24,14 @@ from ..codegen.runtime.memo import memoised
 from ..compiler.compile import compile
 from ..compiler.compile_cost import require_linearisable
 from ..compiler.rolled import is_large
-from ..constrained.checks import driven_rates, feedback, square
+from ..constrained.checks import feedback, square
 from ..constrained.constraint import Constraint
 from ..constrained.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
+from ..constrained.inverse import driven_of
 from ..constrained.prepared import NOW, PreparedSet
-from ..constrained.recall import called, recalled
 from ..constrained.solve import CONSISTENT, pseudoinverse
 from ..errors import DrevoError, InputError, NumericsError
+from ..io.asked import asked
 from ..io.given import Array, finite, flag, leading
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.passive import passive as passive_forces
@@ -47,18 +48,18 @@ from .outputs import Outputs, external_wrenches
 
 _Given = tuple[Array, Array, Array]  # q, v, tau
 STATE = ("q", "v")
-ALIKE = ("constraints", "contacts", "actuated", "outputs")
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
-@recalled(3, ALIKE, Linearisation, ("_source", "_time"), ("_numbers",))
+@asked
 def linearise(
     robot: Dynamics,
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
-    constraints: Sequence[Constraint] | None = None,
+    *,
     contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
     actuated: Sequence[str] | None = None,
     t: ArrayLike = START,
     passive: bool = True,
@@ -73,25 +74,41 @@ def linearise(
     joints dq is in body axes, carried along with the motion: dq' = dv - v x dq. States are named joint.q and
     joint.v, inputs joint.tau, with [i] of joints of more freedoms. Dependent constraints are allowed.
     passive: with the damping, dry friction and springs of the joints. f_ext: {link: (6,)}, force and moment at the
-    link's origin, which stay as they are in world axes. stabilise (gamma1, gamma0): the constraints are held by
-    feedback (see constrained_dynamics), whose motions are then in A.
+    link's origin, which stay as they are in world axes. stabilise (damping, stiffness): the constraints are held
+    by feedback (see constrained_dynamics), whose motions are then in A.
     outputs: parts of y, of "q", "v" (dq, dv), "a" (accelerations), "reactions", "pose:LINK" and "velocity:LINK"
     (of a link's origin, linear first, world axes). Raises InputError; NumericsError at a dead point, where the
     constraints lose rank.
     """
     given = asked_set(robot, "linearise", contacts, constraints)
-    if plain := f_ext is None and stabilise is None and type(passive) is bool:
-        asked_so = actuated, passive, outputs
-        problem = given.form.once(asked_so, lambda: _problem(given, *asked_so).found_out()).under(given)
+    gains = None if stabilise is None else feedback(stabilise, given.size)
+    return model_under(given, driven_of(robot, actuated), gains, q, v, tau, t, passive, f_ext, outputs)
+
+
+def model_under(
+    given: PreparedSet,
+    driven: Array,
+    gains: tuple[Array, Array] | None,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    t: ArrayLike,
+    passive: bool,
+    f_ext: Mapping[str, ArrayLike] | None,
+    outputs: Sequence[str],
+) -> Linearisation:
+    """`linearise` under a set that is checked."""
+    robot, asked_so = given.robot, (driven, passive, outputs)
+    plain = f_ext is None and gains is None and type(passive) is bool
+    if plain and (outputs is STATE or (type(outputs) in (tuple, list) and all(type(x) is str for x in outputs))):
+        key = "linear", driven.tobytes(), passive, *outputs
+        problem = memoised(given.form, key, lambda: _problem(given, *asked_so).found_out()).of(given)
     else:
-        problem = _problem(given, actuated, passive, outputs, f_ext, stabilise)
+        problem = _problem(given, *asked_so, f_ext, gains)
     kernels = problem.kernels
     if t is START and plain and kernels is not None and kernels.tried:
-        asked = constraints, contacts, actuated, t, passive, f_ext, stabilise, outputs
-        behind, told = kernels.behind(given), (problem, NOW)
-        found = called("linearise", given, (q, v, tau), kernels.in_turn, behind, asked, told)
-        if found is not None:
-            return Linearisation.later(problem, found, NOW)
+        with suppress(ValueError, DrevoError):  # said below
+            return Linearisation.later(problem, kernels.found(given, q, v, tau, NOW), NOW)
     x, u, force, time = _state(robot, q, v, tau, t)
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
     if kernels is not None and 0 not in lead:
@@ -106,17 +123,21 @@ def linearise(
 
 
 def _problem(
-    given: PreparedSet, actuated: Any, passive: bool, outputs: Any, f_ext: Any = None, stabilise: Any = None
+    given: PreparedSet,
+    driven: Array,
+    passive: bool,
+    outputs: Any,
+    f_ext: Any = None,
+    gains: tuple[Array, Array] | None = None,
 ) -> Problem:
     """What is linearised, checked."""
     model = given.robot.model
     pushed, wrenches = external_wrenches(model, "linearise", f_ext)
     require_masses(model, "linearise")
     require_linearisable(model, [link for c in (*given.found, *pushed) for link in c.links])
-    driven, acts = driven_rates(model, actuated), flag("linearise: passive", passive)
-    driven.setflags(write=False)  # it is that of many models
-    gains, seen = _feedback(stabilise, given.size), Outputs.of(model, outputs, given.names)
-    return Problem(given, pushed, wrenches, driven, acts, gains, seen)
+    acts, seen = flag("linearise: passive", passive), Outputs.of(model, outputs, given.names)
+    matrices = None if gains is None else (square(gains[0], given.size), square(gains[1], given.size))
+    return Problem(given, pushed, wrenches, driven, acts, matrices, seen)
 
 
 def _state(robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: ArrayLike) -> tuple[Array, ...]:
@@ -137,8 +158,10 @@ class Problem:
     feedback: tuple[Array, Array] | None
     outputs: Outputs
 
-    def under(self, given: PreparedSet) -> Problem:
-        """The same of another set of the form: what is `found_out` of this one is of all."""
+    def of(self, given: PreparedSet) -> Problem:
+        """The problem of another set of the form: what is `found_out` of this one is of all."""
+        if given is self.given:
+            return self
         made = object.__new__(Problem)
         made.__dict__.update(self.__dict__, given=given)
         return made
@@ -318,14 +341,6 @@ class StateNumbers(NamedTuple):
         times = np.broadcast_to(self.time, lead or (1,)).ravel()
         whole = p.batch(lead, q, v, tau, times) if lead else p.at(q[0], v[0], tau[0], times[0])
         return {x: getattr(whole, x) for x in ("basis", "condition", "off")}
-
-
-def _feedback(stabilise: Any, rows: int) -> tuple[Array, Array] | None:
-    """(gamma1, gamma0) as matrices."""
-    if stabilise is None:
-        return None
-    g1, g0 = (square(g, rows) for g in feedback(stabilise, rows))
-    return g1, g0
 
 
 def _passive(robot: Dynamics, q: Array, v: Array, wanted: bool) -> tuple[Array, Array, Array]:

@@ -192,9 +192,10 @@ def track(
     Q: ArrayLike,
     R: ArrayLike,
     final: ArrayLike | None = None,
+    *,
     actuated: Sequence[str] | None = None,
-    constraints: Sequence[Constraint] | None = None,
     contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
 ) -> Tracker:
     """The time-varying regulator along a motion sampled every dt seconds from t = 0: q (N, nq), v and a (N, nv).
 

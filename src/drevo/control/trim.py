@@ -48,8 +48,9 @@ class Trim:
 def trim(
     robot: Dynamics,
     q0: ArrayLike,
-    constraints: Sequence[Constraint] | None = None,
+    *,
     contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
     actuated: Sequence[str] | None = None,
     keep: Sequence[str] = (),
     f_ext: Mapping[str, ArrayLike] | None = None,
@@ -79,7 +80,7 @@ def trim(
              "passive": flag("trim: passive", passive)}  # fmt: skip
     search = _Search(robot, found, held_at(robot, found, q), free, driven_rates(robot.model, actuated), under)
     if found:
-        q = assemble(robot, q, contacts, constraints, keep)
+        q = assemble(robot, q, contacts=contacts, constraints=constraints, keep=keep)
     done, count = search.run(q, least, most)
     if flag("trim: limits", limits):
         _refuse_limits(robot, done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,15 +27,20 @@ from .names import ByName
 from .of_link import OfLink
 from .tree_text import page_of, tree_of
 
+Found = TypeVar("Found")
+
 if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
     from ..codegen.runtime.function import Function
+    from ..constrained.constraint import Constraint
+    from ..constrained.prepared import Contacts
     from ..constrained.results import ConstrainedEfforts, ConstrainedMotion, Impact
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
+    from .under import Held
     from .view.diagrams import LinkSections
     from .view.drawn import Drawn
     from .view.window import Window
@@ -169,10 +174,9 @@ class Robot(Methods, JointArrays, ByName):
 
     def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
         """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise`."""
-        from ..constrained.recall import as_method
         from ..control.linearise import linearise
 
-        return as_method(self, linearise)(q, v, tau, **given)
+        return self._method(linearise)(q, v, tau, **given)
 
     def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
         """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`.
@@ -195,28 +199,48 @@ class Robot(Methods, JointArrays, ByName):
 
     # -- constraints and contacts -----------------------------------------------------------------------------
 
+    def under(
+        self,
+        contacts: Contacts = None,
+        constraints: Sequence[Constraint] | None = None,
+        actuated: Sequence[str] | None = None,
+        stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Held:
+        """The robot under contacts and constraints, checked once: `held.dynamics(q, v, tau)` and its like.
+
+        contacts: {"link", "point", "rows": 3 | 6}. actuated: names of the driven joints, by default all but a
+        floating base or trunk. stabilise (damping, stiffness): f'' + damping f' + stiffness f = 0 (Baumgarte).
+        Raises InputError.
+        """
+        from .under import Held
+
+        return Held(self, contacts, constraints, actuated, stabilise)
+
+    def _method(self, function: Callable[..., Found]) -> Callable[..., Found]:
+        """A function of a robot as this robot's attribute, so that later calls go straight in."""
+        entry = partial(function, self)
+        self.__dict__[function.__name__] = entry
+        return entry
+
     def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
         """Accelerations and reactions under contacts and constraints: `drevo.constrained.constrained_dynamics`."""
         from ..constrained.dynamics import constrained_dynamics
-        from ..constrained.recall import as_method
 
-        return as_method(self, constrained_dynamics)(q, v, tau, **given)
+        return self._method(constrained_dynamics)(q, v, tau, **given)
 
     def constrained_inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
     ) -> ConstrainedEfforts:
         """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
         from ..constrained.inverse import constrained_inverse_dynamics
-        from ..constrained.recall import as_method
 
-        return as_method(self, constrained_inverse_dynamics)(q, v, a, **given)
+        return self._method(constrained_inverse_dynamics)(q, v, a, **given)
 
     def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
         """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""
         from ..constrained.dynamics import impact
-        from ..constrained.recall import as_method
 
-        return as_method(self, impact)(q, v, **given)
+        return self._method(impact)(q, v, **given)
 
     def assemble(self, q: ArrayLike, **given: Any) -> Array:
         """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).

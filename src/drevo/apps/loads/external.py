@@ -136,9 +136,12 @@ class Surroundings:
                 )
 
     def _constrained(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike) -> ConstrainedEfforts:
-        given = (self.contacts, self.constraints, self.actuated, t, self.wrench_on(robot, q), self.passive)
+        f_ext = self.wrench_on(robot, q)
         try:
-            return constrained_inverse_dynamics(robot, q, v, a, *given)
+            return constrained_inverse_dynamics(
+                robot, q, v, a, contacts=self.contacts, constraints=self.constraints, actuated=self.actuated, t=t,
+                f_ext=f_ext, passive=self.passive,
+            )  # fmt: skip
         except NumericsError as error:
             if v.any() or a.any():
                 raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
+from .ir import I8, I32, I64, PTR, VOID, Module, Value
 from .lower import Port
 from .objects import TABLE, ObjectLayout, names_after
 
@@ -14,20 +14,21 @@ TYPE_NUMBERS = {8: 12, 4: 11}  # NumPy's, by the bytes of a number
 CARRAY = 0x501
 
 
-class PythonEntry:
-    """@entry(self, args, nargs, names), METH_FASTCALL | METH_KEYWORDS, under construction.
+class Builtin:
+    """@entry(self, args, nargs, names), METH_FASTCALL | METH_KEYWORDS, of a kernel, under construction.
 
-    names: what the first words of @table are; words: of it all. slots: where arguments are put in order.
+    size: bytes of a number. @table: by the names of TABLE; behind these the names of the inputs and of f_ext.
+    slots: where arguments are put in order.
     """
 
-    f: IRFunction
-    size: int = 8  # bytes of a number
-
-    def __init__(self, m: Module, names: Sequence[str], words: int, arguments: int, layout: ObjectLayout) -> None:
-        self.names, self.layout, self.places = names, layout, arguments
-        m.words("table", words)
+    def __init__(
+        self, m: Module, inputs: Sequence[Port], outputs: Sequence[Port], size: int, layout: ObjectLayout
+    ) -> None:
+        self.inputs, self.outputs, self.size, self.layout = inputs, outputs, size, layout
+        m.words("table", len(TABLE) + len(names_after(p.name for p in inputs)))
         self.f = m.function("entry", PTR, {"self": PTR, "args": PTR, "nargs": I64, "names": PTR}, public=True)
-        self.slots = self.f.alloca(PTR, arguments)
+        self.places = len(inputs) + 2
+        self.slots = self.f.alloca(PTR, self.places)
 
     # -- objects --------------------------------------------------------------------------------------------
 
@@ -38,7 +39,7 @@ class PythonEntry:
         return self.field(self.f.const(PTR, "@table"), 8 * k)
 
     def table(self, name: str) -> Value:
-        return self.word(self.names.index(name))
+        return self.word(TABLE.index(name))
 
     def call(self, name: str, kind: str, *given: Value | int) -> Value:
         return self.f.call(kind, self.table(name), *given)
@@ -106,19 +107,6 @@ class PythonEntry:
             "PyArray_New", PTR, self.table("ndarray"), rank, dims, kind, none, data or none, size, flags, none
         )
 
-
-class Builtin(PythonEntry):
-    """The entry of a kernel. size: bytes of a number. @table: by the names of TABLE; behind these the names of the
-    inputs and of f_ext.
-    """
-
-    def __init__(
-        self, m: Module, inputs: Sequence[Port], outputs: Sequence[Port], size: int, layout: ObjectLayout
-    ) -> None:
-        self.inputs, self.outputs, self.size = inputs, outputs, size
-        words = len(TABLE) + len(names_after(p.name for p in inputs))
-        super().__init__(m, TABLE, words, len(inputs) + 2, layout)
-
     # -- arguments ------------------------------------------------------------------------------------------
 
     def arguments(self) -> tuple[Value, Value]:
@@ -170,7 +158,9 @@ class Builtin(PythonEntry):
         self.release([key])
         known = found.differs("null")
         known = f.choose(known, lambda: self.type_of(found).equals(self.table("builtin")), lambda: known)
-        result = f.choose(known, lambda: self.passed_on(found, line, count), lambda: f.zero(PTR))
+        result = f.choose(known, lambda: self.passed_on(self.held(found), line, count), lambda: f.zero(PTR))
+        with f.when(known):
+            self.release([found])  # which others may have taken out of the dictionary meanwhile
         with f.loop(count) as loop:
             self.release([line.at(loop.i + n, PTR).load(PTR)])
         self.need(known)

@@ -21,15 +21,6 @@ def names_after(inputs: Iterable[str]) -> list[str]:
     return [*inputs, FORCES]
 
 
-# the same of calls that are known again; then the names of the arguments, the defaults of those that are no
-# arrays, and what is remembered
-RECALLED = ("slow", "refusals", "kind", "list", "none", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef",
-            "PyTuple_Size", "PyTuple_GetItem", "PyList_Size", "PyList_GetItem", "PyDict_Size", "PyDict_Next",
-            "PyErr_Clear", "PyErr_ExceptionMatches", "PyObject_RichCompareBool",
-            "PyType_GenericAlloc")  # fmt: skip
-KEPT = 4  # calls of a method that are remembered
-
-
 class ObjectLayout(NamedTuple):
     """Byte offsets of CPython objects: `base` is object.__basicsize__, `type` that of ob_type.
 

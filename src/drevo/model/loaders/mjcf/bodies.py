@@ -14,7 +14,7 @@ from drevo.model.loaders.mjcf.file import (
     HERE,
     File,
     FramePose,
-    Held,
+    PlacedElement,
     held_in,
     limited,
     minus,
@@ -54,7 +54,7 @@ def read_bodies(file: File) -> Layout:
     return layout
 
 
-def _read_sites(layout: Layout, body: str, inside: list[Held]) -> None:
+def _read_sites(layout: Layout, body: str, inside: list[PlacedElement]) -> None:
     """The named sites of a body, with their sizes."""
     for own, element, childclass, frame in inside:
         if element.tag == "site" and element.get("name"):
@@ -67,12 +67,12 @@ def _read_sites(layout: Layout, body: str, inside: list[Held]) -> None:
             layout.sizes[name] = (size[0], size[1], size[2])
 
 
-def _held(file: File, element: Element, childclass: str = "") -> list[Held]:
+def _held(file: File, element: Element, childclass: str = "") -> list[PlacedElement]:
     return held_in(file, element, element.get("childclass") or childclass)
 
 
 def _read_body(
-    held: Held, name: str, parent: str, inside: list[Held], stands: bool, at: dict[str, float]
+    held: PlacedElement, name: str, parent: str, inside: list[PlacedElement], stands: bool, at: dict[str, float]
 ) -> FramePose:
     """The links and joints of a body; where it stands in its parent. at: q there, by joint.
 
@@ -105,7 +105,7 @@ def _read_body(
     return place
 
 
-def _reference(held: Held, joint: Joint) -> float:
+def _reference(held: PlacedElement, joint: Joint) -> float:
     """q of a joint as the file stands."""
     element = held.file.attributes(held.element, held.childclass)
     value = Reader(lambda fault: None, "joint").scalar(element, "ref", 0.0)
@@ -118,7 +118,9 @@ def _note_body(file: File, name: str, inside: set[str]) -> None:
         file.draft.ignore("plugin", f"body {name!r}")
 
 
-def _joints(file: File, body: Element, name: str, parent: str, place: FramePose, joints: list[Held]) -> None:
+def _joints(
+    file: File, body: Element, name: str, parent: str, place: FramePose, joints: list[PlacedElement]
+) -> None:
     """The joints from the parent to the body, each placed in the frame that the one before moved."""
     origin, turn = place
     for k, held in enumerate(joints):

@@ -151,7 +151,7 @@ def limited(file: File, element: Element) -> bool:
 # --- frames and orientation -----------------------------------------------------------
 
 
-class Held(NamedTuple):
+class PlacedElement(NamedTuple):
     """What stands in a body, or in the frames in it: its file, its default class, and where the frames put it."""
 
     file: File
@@ -160,10 +160,10 @@ class Held(NamedTuple):
     frame: FramePose = HERE
 
 
-def held_in(file: File, top: Element, childclass: str) -> list[Held]:
+def held_in(file: File, top: Element, childclass: str) -> list[PlacedElement]:
     """The children of an element in file order, frames opened; a frame only places what it holds."""
-    found: list[Held] = []
-    stack = [Held(file, child, childclass) for child in reversed(top.children)]
+    found: list[PlacedElement] = []
+    stack = [PlacedElement(file, child, childclass) for child in reversed(top.children)]
     while stack:
         file, element, childclass, frame = held = stack.pop()
         if element.tag != "frame":
@@ -174,7 +174,7 @@ def held_in(file: File, top: Element, childclass: str) -> list[Held]:
         childclass = element.get("childclass") or childclass
         if MODEL in element.attributes:  # classes and settings of its own
             file, childclass = file.models.get(element.get(MODEL), file), ""
-        stack += [Held(file, child, childclass, frame) for child in reversed(element.children)]
+        stack += [PlacedElement(file, child, childclass, frame) for child in reversed(element.children)]
     return found
 
 

@@ -11,7 +11,7 @@ from drevo.model.contact import ContactPair, Geom
 from drevo.model.description import Vec3
 from drevo.model.loaders.hulls import hull_of
 from drevo.model.loaders.mjcf.equality import Layout
-from drevo.model.loaders.mjcf.file import File, Held, read_some
+from drevo.model.loaders.mjcf.file import File, PlacedElement, read_some
 from drevo.model.loaders.mjcf.geoms import SolidGeom, geom_of
 from drevo.model.loaders.mjcf.softness import read_friction, read_solimp, read_solref, read_whole
 from drevo.model.rotations import quaternion_of
@@ -20,7 +20,7 @@ READ = ("plane", "sphere", "capsule", "cylinder", "box")
 ENDS = ("geom1", "geom2")
 
 
-def read_world(file: File, inside: list[Held]) -> None:
+def read_world(file: File, inside: list[PlacedElement]) -> None:
     """The geoms that stand in the world itself."""
     read_geoms(
         "world",
