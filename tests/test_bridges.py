@@ -23,6 +23,30 @@ def state(robot: drevo.Robot, *lead: int) -> list[Array]:
     return [robot.random(rng, *lead), *rng.uniform(-1.0, 1.0, (2, *lead, robot.nv))]
 
 
+TOUCHING = """<mujoco><worldbody><body name="trunk" pos="0 0 .12"><freejoint/><geom size=".1" mass="1"/>
+ <body name="leg" pos=".1 0 0"><joint name="hip" type="ball" damping=".2" armature=".01"/>
+  <geom pos=".1 0 -.1" size=".03" density="500"/></body></body></worldbody></mujoco>"""
+STEPS = [{"law": "soft", "parameters": ["leg.mass", "friction"]}, {"law": "coulomb", "friction": 0.5}]
+
+
+def touching(**how: Any) -> tuple[drevo.Robot, list[Array]]:
+    """A floating robot with a ball joint that slides on a ball and a leg; its state, efforts and parameters."""
+    robot = drevo.load(TOUCHING)
+    q = robot.integrate(robot.neutral(), np.array([0, 0, -0.0203, 0.01, 0.02, 0, 0, -0.3, 0]))
+    v, tau = 0.2 * np.random.default_rng(1).uniform(-1.0, 1.0, (2, robot.nv))
+    f = drevo.compile(robot, "step", dt=2e-3, **how)
+    x = [q, v, tau, *([np.array([p for _, p in f.parameters])] if f.parameters else [])]
+    found = f(*x)
+    assert found.residual < 1e-9 and (np.abs(found.forces[:, 2]) > 0.1).sum() > 1, found
+    return robot, x
+
+
+def unit(np: Any, join: Any, q: Any) -> Any:
+    """q of `touching` with its quaternions made unit."""
+    parts = (q[..., 3:7], q[..., 7:])
+    return join([q[..., :3], *(x / np.sqrt((x * x).sum(-1))[..., None] for x in parts)], -1)
+
+
 @pytest.fixture
 def jax() -> Iterator[Any]:
     jax = pytest.importorskip("jax")
@@ -94,6 +118,36 @@ def test_jax_parameters_quaternions_and_types(jax: Any) -> None:
 
 
 @pytest.mark.needs("jax")
+@pytest.mark.parametrize("how", STEPS, ids=lambda x: x["law"])
+def test_jax_goes_through_steps_of_a_free_base(jax: Any, how: dict[str, Any]) -> None:
+    """Three steps that touch, in both modes; one of single precision; robots that differ in what touches."""
+    from jax.test_util import check_grads
+
+    jnp, (robot, x) = jax.numpy, touching(**how)
+    f, value = drevo.jax.function(robot, "step", dt=2e-3, **how), drevo.compile(robot, "step", dt=2e-3, **how)(*x)
+    assert all(map(np.array_equal, f(*x), value[:2])) and all(map(np.array_equal, jax.jit(f)(*x), value[:2]))
+
+    def chain(q: Any, v: Any, *more: Any) -> Any:
+        start = unit(jnp, jnp.concatenate, q), v
+        return jax.lax.scan(lambda at, _: (tuple(f(*at, *more)), None), start, length=3)[0]
+
+    check_grads(jax.jit(chain), tuple(x), order=1, atol=1e-3, rtol=1e-3)
+    three = drevo.jax.function(robot, "step", dt=2e-3, repeat=3, **how)
+    for found, wanted in zip(jax.jacrev(three)(*x), jax.jacrev(chain)(*x)):
+        assert largest(found - wanted) <= 1e-9 * largest(wanted)
+    single = drevo.jax.function(robot, "step", dt=2e-3, dtype="float32", **how)
+    both = (f, x[0]), (single, x[0].astype("float32"))
+    slopes = [jax.jit(jax.grad(lambda q, g=g: g(q, *x[1:])[1].sum()))(q) for g, q in both]
+    assert slopes[1].dtype == np.float32 and largest(slopes[0] - slopes[1]) <= 1e-5 * largest(slopes[0])
+    ghost = drevo.load(TOUCHING.replace('size=".1"', 'size=".1" contype="0" conaffinity="0"'))
+    assert largest(drevo.jax.function(ghost, "step", dt=2e-3, **how)(*x)[1] - value[1]) > 1e-3  # code of its own
+    with pytest.raises(InputError, match="derivatives of a step are of first order"):
+        jax.hessian(lambda q: f(q, *x[1:])[1].sum())(x[0])
+    with pytest.raises(InputError, match="a step gives q1 and v1, which have gradients; leave out last"):
+        drevo.jax.function(robot, "step", dt=2e-3, last=True)
+
+
+@pytest.mark.needs("jax")
 def test_jax_refusals(jax: Any) -> None:
     f = drevo.jax.function(drevo.load("scara"), "bias")
     with pytest.raises(InputError, match=r"bias\(q, v\) takes 2 arrays, not 1"):
@@ -146,6 +200,29 @@ def test_torch_differentiates_twice_and_compiles(torch: Any) -> None:
     q, v, a = (y.detach() for y in x)
     for mode in (torch.func.jacfwd, torch.func.jacrev):
         assert largest(mode(f)(q, v, a).numpy() - matrices[0]) <= tol.DYNAMICS * largest(matrices[0])
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("how", STEPS, ids=lambda x: x["law"])
+def test_torch_goes_through_steps_of_a_free_base(torch: Any, how: dict[str, Any]) -> None:
+    robot, x = touching(**how)
+    f = drevo.torch.function(robot, "step", dt=2e-3, **how)
+    given = [torch.from_numpy(y).requires_grad_() for y in x]
+
+    def chain(q: Any, v: Any, *more: Any) -> Any:
+        q = unit(torch, torch.cat, q)
+        for _ in range(3):
+            q, v = f(q, v, *more)
+        return q, v
+
+    assert torch.autograd.gradcheck(chain, given, atol=1e-3, rtol=1e-3, check_forward_ad=True)
+    three = drevo.torch.function(robot, "step", dt=2e-3, repeat=3, **how)
+    single = drevo.torch.function(robot, "step", dt=2e-3, repeat=3, dtype="float32", **how)
+    slopes = [torch.autograd.grad(g(*given)[1].sum(), given[0])[0] for g in (chain, three, single)]
+    assert largest((slopes[0] - slopes[1]).numpy()) <= 1e-9 * largest(slopes[0].numpy())
+    assert largest((slopes[0] - slopes[2]).numpy()) <= 1e-5 * largest(slopes[0].numpy())
+    whole = torch.compile(f, fullgraph=True, backend="aot_eager")
+    assert all(map(torch.equal, whole(*given), f(*given)))
 
 
 @pytest.mark.needs("torch")

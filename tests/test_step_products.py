@@ -165,6 +165,35 @@ def test_products_under_the_exact_law() -> None:
     assert np.abs(np.concatenate(reference, 1) - forward).max() < 1e-6 * np.abs(forward).max()
 
 
+@pytest.mark.parametrize("how", [{"parameters": ("leg.mass", "friction")}, {"law": "coulomb"}], ids=["soft", ""])
+def test_products_by_the_numbers_of_quaternions(how: dict[str, Any]) -> None:
+    """Tangents of four numbers a quaternion, of a free base and a ball joint, as systems with derivatives have
+    them: beside differences of the quaternions made unit, and w J x = x J' w; on arrays too."""
+    robot = drevo.load(ROUND.replace('"hip" axis="0 1 0"', '"hip" type="ball"'))
+    rng, given = np.random.default_rng(5), {"dt": 2e-3, "tangents": "numbers", **how}
+    ahead, back = (drevo.compile(robot, "step", product=f"value_and_{x}", **given) for x in ("jvp", "vjp"))
+    at = [*states(robot), *([np.tile([x for _, x in ahead.parameters], (COUNT, 1))] if ahead.parameters else [])]
+    way, w = [rng.normal(size=x.shape) for x in at], [rng.normal(size=(COUNT, n)) for n in (robot.nq, robot.nv)]
+
+    def step(sign: float) -> Array:
+        q, *more = (x + sign * E * d for x, d in zip(at, way))
+        for k in (3, 7):
+            q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=1)[:, None]
+        return np.concatenate(back(q, *more, *w)[:2], 1)
+
+    forward, reverse = np.concatenate(ahead(*at, *way)[4:], 1), back(*at, *w)[4:]
+    exact = (step(1.0) - step(-1.0)) / (2.0 * E)
+    errors = np.abs(forward - exact).max(1) / np.abs(exact).max(1)
+    assert np.median(errors) < 0.1 * GOOD and (errors < GOOD).mean() > 0.9  # one or two begin to slide
+    ends = (forward * np.concatenate(w, 1)).sum(1), sum((x * d).sum(1) for x, d in zip(reverse, way))
+    assert np.abs(ends[0] - ends[1]).max() < 1e-9 * np.abs(ends[0]).max()
+    if "law" in how:
+        what = exact_robot(robot.model, 2e-3, "plane")
+        for kind, wanted, more in (("jvp", forward, way), ("vjp", np.concatenate(reverse, 1), w)):
+            reference = np.concatenate(on_arrays(exact_product_program(what, kind, True))(*at, *more), 1)
+            assert np.abs(reference - wanted).max() < 1e-6 * np.abs(wanted).max()
+
+
 def test_more_rows_than_rates() -> None:
     """A box that slides on its corners: how it goes on is one, the rest of its impulses is not."""
     robot = drevo.load("""<mujoco><worldbody><body name="box"><freejoint/>
@@ -186,6 +215,10 @@ def test_products_that_are_none() -> None:
         drevo.compile(robot, "step", dt=2e-3, repeat=2, product="vjp")
     with pytest.raises(drevo.InputError, match="product 'hessian' is not known"):
         drevo.compile(robot, "step", dt=2e-3, product="hessian")
+    with pytest.raises(drevo.InputError, match="derivatives of a step are of first order"):
+        drevo.compile(robot, "step", dt=2e-3, product=("vjp", "jvp"))
+    with pytest.raises(drevo.InputError, match='rows of product="jacobian" are by tangents="joints"'):
+        drevo.compile(robot, "step", dt=2e-3, product="jacobian", tangents="numbers")
 
 
 EXACTLY = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><geom type="cylinder" size=".2 .1" pos="2 0 .1"/>

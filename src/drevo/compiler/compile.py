@@ -72,7 +72,8 @@ def compile(
     one_of("compile: target", target, TARGETS, EmitError)
     if isinstance(quantity, str) and quantity == "step":
         plain = (dtype, target, layout, packed, formalism, external, passive) == PLAIN
-        return _step(robot, plain, Spec(check=check), {**options, "parameters": parameters, "product": product})
+        own_options = {"parameters": parameters, "product": product, "tangents": tangents}
+        return _step(robot, plain, Spec(check=check), {**options, **own_options})
     model, more = (own, {}) if isinstance(symmetric, str) and symmetric == "auto" else _taken(own, symmetric)
     robot = robot if model is own else model
     recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options) | more
@@ -109,7 +110,8 @@ def _step(robot: Any, plain: bool, spec: Spec, options: Mapping[str, Any]) -> Fu
         raise InputError("compile: a step is one of a Robot: give what drevo.load returns")
     if not plain:
         raise InputError(
-            "compile: a step takes dt, ground, law, method, repeat, friction, parameters, product and check alone"
+            "compile: a step takes dt, ground, law, method, repeat, friction, parameters, product, tangents and "
+            "check alone"
         )
     found: Function = robot.step_function(spec=spec, **options)
     return found

@@ -16,9 +16,10 @@ from functools import partial
 from typing import NamedTuple
 
 from ..codegen.graph.derivative import cotangents, tangents
-from ..codegen.graph.node import Expr, FloatOrExpr, Graph
+from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Input, Output, Program
 from ..mechanics.rotation import joint_coordinate_rates
+from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import Tree
 from .tracer import nodes_of, unknowns
 
@@ -27,7 +28,7 @@ class _Tangents(NamedTuple):
     """Of which size those of an input are, and how they move its numbers."""
 
     size: int
-    to_numbers: Callable[[Sequence[Expr]], list[FloatOrExpr]]
+    to_numbers: Callable[[Sequence[Expr]], Sequence[Scalar]]
 
 
 def product_program(program: Program, tree: Tree, kinds: Sequence[str], numbers: bool = False) -> Program:
@@ -102,23 +103,29 @@ def _tangents_of(g: Graph, tree: Tree, x: Input, numbers: bool) -> _Tangents:
     if x.name != "q" or tree.nq == tree.nv:
         return _Tangents(x.size, list)
     q = [Expr(g, 2 * n) for n in x.nodes]
-    turning = [slice(b.q + b.nq - 4, b.q + b.nq) for b in tree.owners() if b.nq != b.nv]
-
-    def across(d: Sequence[Expr]) -> list[FloatOrExpr]:
-        """Without what would change the length of a quaternion."""
-        out: list[FloatOrExpr] = list(d)
-        for at in turning:
-            along = sum((p * r for p, r in zip(q[at], d[at])), 0.0)
-            out[at] = [r - p * along for p, r in zip(q[at], d[at])]
-        return out
-
-    return _Tangents(tree.nq, across) if numbers else _Tangents(tree.nv, partial(number_rates, tree, q))
+    return _Tangents(tangent_size(tree, numbers), partial(number_rates, tree, q, numbers=numbers))
 
 
-def number_rates(tree: Tree, q: Sequence[Expr], d: Sequence[Expr]) -> list[FloatOrExpr]:
-    """How q moves along tangents of size nv, in the frames of the joints."""
-    out: list[FloatOrExpr] = [0.0] * tree.nq
+def tangent_size(tree: Tree, numbers: bool) -> int:
+    """The size of the tangents that `number_rates` takes."""
+    return tree.nq if numbers else tree.nv
+
+
+def number_rates(tree: Tree, q: Vector, d: Vector, numbers: bool = False) -> list[Scalar]:
+    """How the numbers of q move along tangents d: of size nv, in the frames of the joints, or with `numbers` of
+    size nq, without what would change the length of a quaternion."""
+    out: list[Scalar] = [0.0] * tree.nq
     for b in tree.owners():
-        own = q[b.q : b.q + b.nq]
-        out[b.q : b.q + b.nq] = joint_coordinate_rates(own, own, d[b.v : b.v + b.nv])
+        at = slice(b.q, b.q + b.nq)
+        if numbers:
+            out[at] = _level(q[at], d[at]) if b.nq != b.nv else d[at]
+        else:
+            out[at] = joint_coordinate_rates(q[at], q[at], d[b.v : b.v + b.nv])
     return out
+
+
+def _level(q: Vector, d: Vector) -> list[Scalar]:
+    """Rates of a joint's coordinates whose last four are a quaternion, without what would change its length."""
+    turning = [*zip(q[-4:], d[-4:])]
+    along = sum((p * r for p, r in turning), 0.0)
+    return [*d[:-4], *(r - p * along for p, r in turning)]

@@ -8,7 +8,7 @@ its "jvp", whose transpose by the tangents is its "vjp".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ def function(
 ) -> Callable[..., Any]:
     """f(*state, [parameters]) of JAX arrays (.., n), leading axes broadcast; several results come as a tuple.
 
+    A step gives (q1, v1), which have gradients of first order.
     quantity, parameters, options: as `drevo.compile` takes them. Values are those of the NumPy Function to the
     bit. dtype: "float64", which wants `jax_enable_x64`, or "float32". Gradients by quaternions in q are those of
     the quaternions made unit. Runs on the CPU, where what is not finite is an error of XLA's, and on GPUs of
@@ -51,7 +52,7 @@ def function(
     def f(*given: Any) -> Any:
         arrays = [jax.numpy.asarray(x, dtype) for x in given]
         require_arguments(made.value, arrays)
-        out = _bound(made, (), arrays)
+        out = made(_bound, arrays)
         return out[0] if len(out) == 1 else tuple(out)
 
     f.__name__ = f.__qualname__ = name
@@ -69,9 +70,9 @@ def _bound(made: Products, kinds: Kinds, arrays: Sequence[Any]) -> list[Any]:
     """The results of a primitive for arrays whose leading axes are made alike."""
     import jax.numpy as jnp
 
-    f = made.function(kinds)
-    lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, (_, s) in zip(arrays, f.inputs)))
-    alike = [jnp.broadcast_to(x, (*lead, *s)) for x, (_, s) in zip(arrays, f.inputs)]
+    inputs, _ = made.ports(kinds)
+    lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, (_, s) in zip(arrays, inputs)))
+    alike = [jnp.broadcast_to(x, (*lead, *s)) for x, (_, s) in zip(arrays, inputs)]
     found: list[Any] = _primitive(made, kinds).bind(*alike)
     return found
 
@@ -82,27 +83,33 @@ def _primitive(made: Products, kinds: Kinds) -> Any:
 
 
 def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
+    """A primitive whose Function is compiled with the first call of it by XLA: no "jvp" that is transposed."""
     import jax
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
 
-    f, name = made.function(kinds), f"drevo_{name}"
-    handler = xla.Handler(f)
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler.function), platform="cpu")
+    (inputs, outputs), name = made.ports(kinds), f"drevo_{name}"
     p = Primitive(name)
     p.multiple_results = True
     p.def_impl(jax.jit(lambda *args: p.bind(*args)))
 
     def shapes(*avals: Any) -> list[Any]:
-        lead = avals[0].shape[: avals[0].ndim - len(f.inputs[0][1])] if avals else ()
-        return [jax.core.ShapedArray((*lead, *shape), made.dtype) for _, shape in f.outputs]
+        lead = avals[0].shape[: avals[0].ndim - len(inputs[0][1])] if avals else ()
+        return [jax.core.ShapedArray((*lead, *shape), made.dtype) for _, shape in outputs]
 
     p.def_abstract_eval(shapes)
 
+    @cache
+    def handler() -> xla.Handler:
+        handler = xla.Handler(made.function(kinds))
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler.function), platform="cpu")
+        return handler
+
     def lowered(context: Any, *args: Any) -> Any:
-        if context.avals_in[0].ndim == len(f.inputs[0][1]):
-            handler.prepare_single()
-        return jax.ffi.ffi_lowering(name)(context, *args)
+        called = handler()
+        if context.avals_in[0].ndim == len(inputs[0][1]):
+            called.prepare_single()
+        return _call(made.function(kinds).dtype, name, context, args)
 
     mlir.register_lowering(p, lowered, platform="cpu")
     mlir.register_lowering(p, partial(_lowered_on_gpu, made, kinds, name), platform="cuda")
@@ -111,6 +118,23 @@ def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
     if kinds and kinds[-1] == "jvp":
         ad.primitive_transposes[p] = partial(_transposed, made, kinds)
     return p
+
+
+def _call(dtype: Any, name: str, context: Any, args: Sequence[Any]) -> Any:
+    """The custom call, in the function's type: arrays of another one are converted before and after it."""
+    import jax
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    def converted(values: Sequence[Any], kind: Any) -> list[Any]:
+        return [stablehlo.convert(ir.RankedTensorType.get(x.type.shape, kind), x) for x in values]
+
+    lowering, (first, *_) = jax.ffi.ffi_lowering(name), context.avals_in
+    if first.dtype == dtype:
+        return lowering(context, *args)
+    ends = ([jax.core.ShapedArray(x.shape, dtype) for x in y] for y in (context.avals_in, context.avals_out))
+    inside = context.replace(**dict(zip(("avals_in", "avals_out"), ends)))
+    return converted(lowering(inside, *converted(args, ir.F64Type.get())), ir.F32Type.get())
 
 
 def _lowered_on_gpu(made: Products, kinds: Kinds, name: str, context: Any, *args: Any) -> Any:
@@ -129,17 +153,19 @@ def _lowered_on_gpu(made: Products, kinds: Kinds, name: str, context: Any, *args
 
 def _along(made: Products, kinds: Kinds, given: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The results, and their rates along the tangents."""
+    import jax.numpy as jnp
     from jax.interpreters import ad
 
     rates = [ad.instantiate_zeros(t) for t in tangents]
-    return _bound(made, kinds, given), _bound(made, (*kinds, "jvp"), [*given, *rates])
+    found, moved = _bound(made, kinds, given), _bound(made, (*kinds, "jvp"), [*given, *rates])
+    return found, moved + [jnp.zeros_like(x) for x in found[len(moved) :]]  # which nobody is given
 
 
 def _transposed(made: Products, kinds: Kinds, cotangents: Sequence[Any], *given: Any) -> list[Any]:
     """The cotangents of the tangents of a "jvp": the arguments of what it is the product of are known."""
     from jax.interpreters import ad
 
-    known = len(made.function(kinds[:-1]).inputs)
+    known = len(made.ports(kinds[:-1])[0])
     weights = [ad.instantiate_zeros(w) for w in cotangents]
     found = _bound(made, (*kinds[:-1], "vjp"), [*given[:known], *weights])
     return [None] * known + found

@@ -1,7 +1,8 @@
 """What bridges to systems with derivatives share: a quantity, and products of its derivatives, of any order.
 
 Each is a compiled Function of arrays (.., n). Products of products are functions of the same kind, so that one
-rule serves all orders: the derivative of f along x is the "jvp" of f, its transpose the "vjp".
+rule serves all orders: the derivative of f along x is the "jvp" of f, its transpose the "vjp". Tangents and
+cotangents have the sizes of what they belong to, quaternions four: `tangents="numbers"` of `drevo.compile`.
 """
 
 from __future__ import annotations
@@ -10,19 +11,26 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...codegen.runtime.arguments import NamedShape
 from ...codegen.runtime.cuda import CudaFunction
 from ...codegen.runtime.function import Function
 from ...codegen.runtime.key import request
 from ...compiler.compile import compile
 from ...errors import InputError
+from ...io.given import whole
 from ...model.dynamics import Described
 from ...model.messages import model_of
 
 Kinds = tuple[str, ...]
+STATE = ("q1", "v1")  # the results of a step that have derivatives
 
 
 class Products:
-    """The Functions of a robot's quantity by their kinds: () is the quantity, ("jvp",) its first product."""
+    """The Functions of a robot's quantity by their kinds: () is the quantity, ("jvp",) its first product.
+
+    dtype: of the arrays outside; a step computes in double precision whatever it is. repeat: steps of one call,
+    each with products of its own.
+    """
 
     def __init__(
         self, who: str, robot: Described, quantity: str, parameters: str | Sequence[str], dtype: str, options: Any
@@ -31,10 +39,32 @@ class Products:
         if not isinstance(quantity, str):
             raise InputError(f"{who}: quantity must be one name, not {type(quantity).__name__}")
         self.robot, self.quantity, self.parameters = robot, quantity, parameters
-        self.dtype, self.options = dtype, options
+        self.dtype, self.options, self.repeat = dtype, dict(options), 1
+        if quantity == "step":
+            self.repeat = whole("step: repeat", self.options.pop("repeat", 1), use=": steps of one call")
+            if self.options.get("last"):
+                raise InputError(f"{who}: a step gives q1 and v1, which have gradients; leave out last")
         self.made: dict[tuple[Kinds, str], Any] = {}
         self.found: dict[Kinds, Any] = {}  # of `registered`
         self.value = self.function(())
+        names = [name for name, _ in self.value.outputs]
+        self.count = len(STATE) if quantity == "step" else len(names)  # of results that have derivatives
+
+    def __call__(self, bound: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:
+        """The results that have derivatives. bound: computes the results of kinds from arrays."""
+        given = list(arrays)
+        for _ in range(self.repeat):
+            found = bound(self, (), given)[: self.count]
+            given[: self.count] = found if self.repeat > 1 else []
+        return found
+
+    def ports(self, kinds: Kinds) -> tuple[tuple[NamedShape, ...], tuple[NamedShape, ...]]:
+        """Inputs and outputs of these kinds, told without compiling."""
+        inputs, outputs = self.value.inputs, self.value.outputs
+        outputs = outputs[: self.count] if kinds else outputs
+        for kind in kinds:
+            inputs, outputs = (inputs + inputs, outputs) if kind == "jvp" else (inputs + outputs, inputs)
+        return inputs, outputs
 
     def function(self, kinds: Kinds) -> Function:
         """The Function of these kinds, compiled at its first use."""
@@ -49,15 +79,15 @@ class Products:
     def _compiled(self, kinds: Kinds, target: str) -> Any:
         if (kinds, target) not in self.made:
             self.made[kinds, target] = compile(
-                self.robot, self.quantity, parameters=self.parameters, dtype=self.dtype, product=kinds,
-                tangents="numbers", target=target, **self.options,
+                self.robot, self.quantity, parameters=self.parameters, product=kinds, tangents="numbers",
+                target=target, dtype="float64" if self.quantity == "step" else self.dtype, **self.options,
             )  # fmt: skip
         return self.made[kinds, target]
 
     def registered(self, kinds: Kinds, table: dict[str, Any], new: Callable[[Products, Kinds, str], Any]) -> Any:
         """What `new` makes of these kinds and a name of their own, once in a process: systems take a name once."""
         if kinds not in self.found:
-            asked = repr((self.quantity, self.parameters, self.dtype, sorted(self.options.items()), kinds))
+            asked = self.quantity, self.parameters, self.dtype, sorted(self.options.items()), kinds
             digest = hashlib.sha256(request(self.robot.model, asked).encode()).hexdigest()[:24]
             name = f"{self.quantity}_{digest}"
             if name not in table:

@@ -35,6 +35,7 @@ def function(
 ) -> Callable[..., Any]:
     """f(*state, [parameters]) of tensors (.., n) of one device, leading axes broadcast; several results: a tuple.
 
+    A step gives (q1, v1), which have gradients of first order.
     quantity, parameters, options: as `drevo.compile` takes them. Values are those of the NumPy Function to the
     bit. Real tensors of another type are converted to `dtype`. Gradients by quaternions in q are those of the
     quaternions made unit. Works under autograd, torch.func.vmap and torch.compile(fullgraph=True).
@@ -43,7 +44,7 @@ def function(
     torch = package("torch", "drevo.torch", "drevo[torch]")
     one_of("torch.function: dtype", dtype, DTYPES, InputError)
     made = Products("torch.function", robot, quantity, parameters, dtype, options)
-    direct, several, count = made.value, len(made.value.outputs) > 1, len(made.value.inputs)
+    direct, several, count = made.value, made.count > 1, len(made.value.inputs)
     compiling, tensor, from_numpy = torch.compiler.is_compiling, torch.Tensor, torch.from_numpy
     scalar = not made.value.outputs[0][1]
 
@@ -56,7 +57,7 @@ def function(
             else:
                 return from_numpy((direct.fast or direct)(*arrays))
         tensors = [x if isinstance(x, tensor) else torch.as_tensor(x) for x in given]
-        found = _bound(made, (), _converted(made, tensors))
+        found = made(_bound, _converted(made, tensors))
         return tuple(found) if several else found[0]
 
     f.__name__ = f.__qualname__ = made.value.name
@@ -88,12 +89,12 @@ def _bound(made: Products, kinds: Kinds, given: Sequence[Any]) -> list[Any]:
     """The results of an operator for tensors whose leading axes are made alike."""
     import torch
 
-    f = made.function(kinds)
-    lead = torch.broadcast_shapes(*(x.shape[: x.dim() - len(s)] for x, (_, s) in zip(given, f.inputs)))
+    inputs, outputs = made.ports(kinds)
+    lead = torch.broadcast_shapes(*(x.shape[: x.dim() - len(s)] for x, (_, s) in zip(given, inputs)))
     applied, operator = _operators(made, kinds)
     call = operator if torch.compiler.is_compiling() else applied  # which knows torch.func, and Dynamo does not it
-    found = call(*(x.expand((*lead, *s)) for x, (_, s) in zip(given, f.inputs)))
-    return [found] if len(f.outputs) == 1 else list(found)
+    found = call(*(x.expand((*lead, *s)) for x, (_, s) in zip(given, inputs)))
+    return [found] if len(outputs) == 1 else list(found)
 
 
 def _operators(made: Products, kinds: Kinds) -> tuple[Any, Any]:
@@ -106,8 +107,8 @@ def _new_operator(made: Products, kinds: Kinds, name: str) -> tuple[Any, Any]:
     import torch
 
     rules = _Rules(made, kinds)
-    names = [f"Tensor {identifier(n)}_{k}" for k, (n, _) in enumerate(rules.f.inputs)]
-    results = ["Tensor"] * len(rules.f.outputs)
+    names = [f"Tensor {identifier(n)}_{k}" for k, (n, _) in enumerate(rules.inputs)]
+    results = ["Tensor"] * len(rules.shapes)
     schema = f"({', '.join(names)}) -> {results[0] if rules.one else '(' + ', '.join(results) + ')'}"
     operator = torch.library.custom_op(
         f"drevo::{name}", rules.compute, mutates_args=(), schema=schema, device_types="cpu"
@@ -124,18 +125,19 @@ class _Rules:
     """What torch asks of an operator."""
 
     def __init__(self, made: Products, kinds: Kinds) -> None:
-        self.made, self.kinds, self.f = made, kinds, made.function(kinds)
-        self.one, self.shapes = len(self.f.outputs) == 1, [shape for _, shape in self.f.outputs]
+        self.made, self.kinds, (self.inputs, outputs) = made, kinds, made.ports(kinds)
+        self.one, self.shapes = len(outputs) == 1, [shape for _, shape in outputs]
+        self.count = made.count if not kinds else len(outputs)  # of those that have derivatives
 
     def lead(self, x: Any) -> tuple[int, ...]:
         """The leading axes, of the first argument."""
-        return tuple(x.shape[: x.dim() - len(self.f.inputs[0][1])])
+        return tuple(x.shape[: x.dim() - len(self.inputs[0][1])])
 
     def compute(self, *given: Any) -> Any:
         import torch
 
-        found = self.f(*(x.detach().numpy() for x in given))
-        made = [torch.from_numpy(np.asarray(x)) for x in ([found] if self.one else found)]
+        found = self.made.function(self.kinds)(*(x.detach().numpy() for x in given))
+        made = [torch.from_numpy(np.asarray(x)).to(given[0].dtype) for x in ([found] if self.one else found)]
         return made[0] if self.one else tuple(made)
 
     def launch(self, *given: Any) -> Any:
@@ -182,12 +184,14 @@ class _Rules:
 
             @staticmethod
             def backward(ctx: Any, *weights: Any) -> Any:
-                shapes = [(*ctx.lead, *s) for s in rules.shapes]
+                shapes = [(*ctx.lead, *s) for s in rules.shapes[: rules.count]]
                 return tuple(rules.along("vjp", ctx.saved_tensors, weights, shapes))
 
             @staticmethod
             def jvp(ctx: Any, *tangents: Any) -> Any:
-                found = rules.along("jvp", ctx.saved_tensors, tangents, [x.shape for x in ctx.saved_tensors])
+                given = ctx.saved_tensors
+                found = rules.along("jvp", given, tangents, [x.shape for x in given])
+                found += [given[0].new_zeros((*ctx.lead, *s)) for s in rules.shapes[rules.count :]]
                 return found[0] if rules.one else tuple(found)
 
             @staticmethod

@@ -94,11 +94,12 @@ def exact_step(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function
     if r.last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
     what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching)
-    require_one_product(r.product, r.repeat == 1)
+    require_one_product(r.product, r.repeat == 1, r.numbers)
     if r.product and r.parameters:
         raise InputError("step: products by parameters are for law='soft'; leave out one of the two")
     if r.product:
-        return requested(robot, ("step", r), partial(exact_product_program, what, r.product[0]), spec=spec)
+        made = partial(exact_product_program, what, r.product[0], r.numbers)
+        return requested(robot, ("step", r), made, spec=spec)
     program = partial(moreau_program, replace(what, parameters=r.parameters), repeat=r.repeat)
     return requested(robot, ("step", r), program, spec=replace(spec, parameters=bool(r.parameters)))
 

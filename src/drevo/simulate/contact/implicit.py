@@ -19,8 +19,8 @@ from ...codegen.graph.node import Expr, Graph
 from ...codegen.graph.program import Input
 from ...codegen.graph.rebuild import part_of_graph
 from ...compiler.differentiate import put
+from ...compiler.products import number_rates, tangent_size
 from ...compiler.tracer import nodes_of, unknowns
-from ...mechanics.rotation import joint_coordinate_rates
 from ...mechanics.scalar import Scalar, Vector, dot
 from ...mechanics.tree import Tree
 from .newton import symmetric_of
@@ -30,17 +30,8 @@ from .stages import HERE, Evaluation, PackedRows, StageTracer
 STATE = ("Q", "V", "tau")
 
 
-def rates_of_numbers(tree: Tree, q: Vector, d: Vector) -> list[Scalar]:
-    """The rates of coordinates at q, from tangents."""
-    out: list[Scalar] = [0.0] * tree.nq
-    for o in tree.owners():
-        own = q[o.q : o.q + o.nq]
-        out[o.q : o.q + o.nq] = joint_coordinate_rates(own, own, d[o.v : o.v + o.nv])
-    return out
-
-
 def quadrupled(tree: Tree, d: Vector) -> list[Scalar]:
-    """Four times those that turn: A^T A, A of `rates_of_numbers`, is the unit matrix, of quaternions a quarter."""
+    """Four times those that turn: A^T A, A of `number_rates`, is the unit matrix, of quaternions a quarter."""
     out = list(d)
     for o in tree.owners():
         if o.nq > o.nv:
@@ -49,20 +40,32 @@ def quadrupled(tree: Tree, d: Vector) -> list[Scalar]:
     return out
 
 
-def tangents_of(tree: Tree, q: Sequence[Any], rates: Vector) -> list[Scalar]:
-    """Tangents at q from rates of coordinates that leave quaternions unit: 4 A^T or A^T times them."""
+def tangents_of(tree: Tree, q: Sequence[Any], rates: Vector, numbers: bool = False) -> list[Scalar]:
+    """Tangents at q from rates of coordinates that leave quaternions unit: 4 A^T or A^T times them, or with
+    `numbers` these rates."""
+    if numbers:
+        return list(rates)
     d = unknowns(q[0].graph, "d", tree.nv) if tree.nv else []
-    return quadrupled(tree, cotangents(rates_of_numbers(tree, q, d), rates, d))
+    return quadrupled(tree, cotangents(number_rates(tree, q, d), rates, d))
+
+
+def cotangents_of(tree: Tree, q: Vector, bar: Vector, numbers: bool) -> list[Scalar]:
+    """Cotangents of coordinates at q from those of its tangents: the transpose of `tangents_of`."""
+    return list(bar) if numbers else number_rates(tree, q, quadrupled(tree, bar))
 
 
 class Linear:
-    """Adds to an evaluation the stages of a product; mark: "dot" of "jvp", "bar" of "vjp", by which blocks end."""
+    """Adds to an evaluation the stages of a product; mark: "dot" of "jvp", "bar" of "vjp", by which blocks end.
 
-    def __init__(self, e: Evaluation, mark: str) -> None:
+    numbers: tangents of q and q1 are of size nq, as those of `products.number_rates`.
+    """
+
+    def __init__(self, e: Evaluation, mark: str, numbers: bool = False) -> None:
+        self.numbers, size = numbers, tangent_size(e.tree, numbers)
         self.e, self.tree, self.nv, self.graph = e, e.tree, e.nv, e.t.graph
         self.mark = mark
         sizes = {"Q": e.tree.nq, "V": e.nv, "main": e.sizes["main"], "handed": e.sizes["handed"]}
-        own = {"q": e.nv, "v": e.nv, "q1": e.nv, "v1": e.nv, "tau": e.nv, "parameters": len(e.symbols)}
+        own = {"q": size, "v": e.nv, "q1": size, "v1": e.nv, "tau": e.nv, "parameters": len(e.symbols)}
         e.sizes |= {f"{k}_{self.mark}": max(1, n) for k, n in (sizes | own).items()}
         self._end()
         for k in range(len(e.contacts)):
@@ -104,10 +107,10 @@ class Linear:
             rates = {x.edge: d for x, d in zip([*q, *v, *main, *a], given)}
             moved = tangents(made["q1"] + made["v1"], rates)
             nq = self.tree.nq
-            out = {"q1_dot": tangents_of(self.tree, made["q1"], moved[:nq]), "v1_dot": moved[nq:]}
+            out = {"q1_dot": tangents_of(self.tree, made["q1"], moved[:nq], self.numbers), "v1_dot": moved[nq:]}
         else:
             ports = {name: self.block(name, graph) for name in ("q1_bar", "v1_bar")}
-            bar = rates_of_numbers(self.tree, made["q1"], quadrupled(self.tree, ports["q1_bar"][1]))
+            bar = cotangents_of(self.tree, made["q1"], ports["q1_bar"][1], self.numbers)
             flat = cotangents(made["q1"] + made["v1"], [*bar, *ports["v1_bar"][1]], [*q, *v, *main, *a])
             parts = iter(flat)
             out = {f"{name}_bar": [next(parts) for _ in x] for name, x in (("Q", q), ("V", v), ("main", main))}
@@ -195,7 +198,7 @@ class Linear:
         names = ["a", "q_dot", "v_dot", "tau_dot", *(["parameters_dot"] if self.e.symbols else [])]
         ports = {name: self.block(name) for name in names}
         main, left = self._own(ports["a"][1])
-        moved = rates_of_numbers(self.tree, given["Q"], ports["q_dot"][1])
+        moved = number_rates(self.tree, given["Q"], ports["q_dot"][1], self.numbers)
         rates = {x.edge: d for x, d in zip(given["Q"], moved)}
         for name, of_ in (("V", "v_dot"), ("tau", "tau_dot"), ("parameters", "parameters_dot")):
             if of_ in ports:
@@ -218,8 +221,9 @@ class Linear:
         parts = iter(cotangents(ends, bars, leaves))
         Q, V, tau, numbers = ([next(parts) for _ in given[name]] for name in (*STATE, "parameters"))
         rates = [x + y for x, y in zip(Q, ports["Q_bar"][1])]
-        d = unknowns(g, "d", self.nv)
-        out = {"q_bar": cotangents(rates_of_numbers(self.tree, given["Q"], d), rates, d), "tau_bar": tau}
+        d = unknowns(g, "d", tangent_size(self.tree, self.numbers))
+        moved = number_rates(self.tree, given["Q"], d, self.numbers)
+        out = {"q_bar": cotangents(moved, rates, d), "tau_bar": tau}
         out |= {"v_bar": [x + y for x, y in zip(V, ports["V_bar"][1])]}
         out |= {name: [x + y for x, y in zip(numbers, ports[name][1])] for name in more}
         self.put("dynamics_bar", g, [*self.e.t.inputs, *(port for port, _ in ports.values())], out)

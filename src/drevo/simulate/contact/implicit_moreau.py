@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from ...codegen.graph.derivative import cotangents, tangents
 from ...codegen.graph.node import Expr
+from ...compiler.products import number_rates, tangent_size
 from ...compiler.tracer import Tracer, unknowns
 from ...mechanics.algorithms.coulomb import JointLaw
 from ...mechanics.algorithms.coulomb_newton import block_slopes, linearised
@@ -32,7 +33,7 @@ from ...mechanics.algorithms.delassus import (
 )
 from ...mechanics.algorithms.kinematics import WORLD, body_poses
 from ...mechanics.scalar import Scalar, Vector, dot, where
-from .implicit import quadrupled, rates_of_numbers, tangents_of
+from .implicit import cotangents_of, tangents_of
 from .moreau_stages import MoreauStages
 from .packing import of
 from .stages import StageTracer
@@ -43,13 +44,15 @@ LEAST_PART = 1e-14  # of the scale of J' J: added where impulses are not unique
 
 
 class MoreauLinear:
-    """Adds to the stages of a step those of a product, "jvp" or "vjp"."""
+    """Adds to the stages of a step those of a product, "jvp" or "vjp". mark, numbers: as those of `Linear`."""
 
-    def __init__(self, s: MoreauStages, mark: str) -> None:
+    def __init__(self, s: MoreauStages, mark: str, numbers: bool = False) -> None:
+        self.numbers = numbers
         self.s, self.mark, self.n, self.nv = s, mark, s.rows, s.tree.nv
         nv = self.nv
         s.sizes |= slope_sizes(s) | {"half": nv}
-        s.sizes |= {f"{k}_{mark}": nv for k in ("q", "v", "tau", "q1", "v1", "u")} | {f"Q_{mark}": s.tree.nq}
+        s.sizes |= {f"{k}_{mark}": nv for k in ("v", "tau", "v1", "u")} | {f"Q_{mark}": s.tree.nq}
+        s.sizes |= {f"{k}_{mark}": tangent_size(s.tree, numbers) for k in ("q", "q1")}
         s.sizes |= {"momentum": nv, "speeds": max(1, self.n)}
         self.add("slopes", lambda x: tell_slopes(x, s, mark == "bar"))
         self.add(f"end_{mark}", self._end)
@@ -69,9 +72,9 @@ class MoreauLinear:
         if self.mark == "dot":
             rates = {x.edge: d for x, d in zip([*q, *u], [*s.read("Q_dot"), *s.read("u_dot")])}
             found = tangents([*q1, *v1], rates)
-            s.write(q1_dot=tangents_of(tree, q1, found[: tree.nq]), v1_dot=found[tree.nq :])
+            s.write(q1_dot=tangents_of(tree, q1, found[: tree.nq], self.numbers), v1_dot=found[tree.nq :])
             return
-        bar = rates_of_numbers(tree, q1, quadrupled(tree, s.read("q1_bar")))
+        bar = cotangents_of(tree, q1, s.read("q1_bar"), self.numbers)
         found = cotangents([*q1, *v1], [*bar, *s.read("v1_bar")], [*q, *u])
         s.write(Q_bar=found[: tree.nq], u_bar=found[tree.nq :])
 
@@ -156,17 +159,17 @@ class MoreauLinear:
         left, speeds = self._remainders(t, given)
         q, state, n = given["Q"], [*given["Q"], *given["V"], *given["tau"]], t.tree.nq
         if self.mark == "dot":
-            way = rates_of_numbers(t.tree, q, given["q_dot"])
+            way = number_rates(t.tree, q, given["q_dot"], self.numbers)
             rates = {x.edge: d for x, d in zip(state, [*way, *given["v_dot"], *given["tau_dot"]])}
             found = tangents([*left, *speeds], rates)
             outputs = {"momentum": found[: self.nv], "speeds": found[self.nv :] or [0.0], "Q_dot": way}
         else:
             seeds = [-x for x in (*given["momentum"], *given["speeds"][: self.n])]
             found = cotangents([*left, *speeds], seeds, state)
-            d = unknowns(t.graph, "d", self.nv)
+            d = unknowns(t.graph, "d", tangent_size(t.tree, self.numbers))
             bars = [x + y for x, y in zip(found[:n], given["Q_bar"])]
             outputs = {"v_bar": found[n : n + self.nv], "tau_bar": found[n + self.nv :]}
-            outputs["q_bar"] = cotangents(rates_of_numbers(t.tree, q, d), bars, d)
+            outputs["q_bar"] = cotangents(number_rates(t.tree, q, d, self.numbers), bars, d)
         for name, values in outputs.items():
             t.output(name, values)
         self.s.parts[f"dynamics_{self.mark}"] = t.program()

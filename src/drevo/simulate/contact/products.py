@@ -13,16 +13,18 @@ from ...codegen.emit.ir import I1, Value
 from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.program import Parameter, Program
 from ...compiler.compile import PRODUCTS
+from ...compiler.products import number_rates
 from ...compiler.tracer import Tracer
 from ...errors import InputError, one_of
+from ...mechanics.algorithms.passive import passive_tree
 from ...model.description import Model
 from .derivatives import step_derivatives
 from .exact_columns import exact_by_columns, exact_jacobian_program
-from .implicit import Linear
+from .implicit import Linear, quadrupled
 from .implicit_moreau import SOLVED, MoreauLinear, calls_of
 from .jacobian import comes_by_columns, jacobian_program
 from .kernel import STATE, VALUES, Loops, declare, evaluation
-from .moreau import TouchingRobot
+from .moreau import TouchingRobot, step
 from .moreau_kernel import ImpulseSolver, fill_exactly, load_at, store_at
 from .moreau_stages import MoreauStages
 from .reference import fill_results
@@ -32,39 +34,45 @@ from .stages import Evaluation, SoftProblem
 Array = np.ndarray[Any, Any]
 
 
-def require_one_product(product: Sequence[str], one: bool) -> None:
-    """one: whether the step is of one evaluation."""
+def require_one_product(product: Sequence[str], one: bool, numbers: bool) -> None:
+    """one: whether the step is of one evaluation. numbers: whether tangents of q are of size nq."""
+    if "jacobian" in product and numbers:
+        raise InputError('step: rows of product="jacobian" are by tangents="joints"; take "vjp" or "jvp"')
     for kind in product:
         one_of("step: product", kind, (*PRODUCTS, "jacobian"), InputError)
-    if len(product) > 1 or (product and not one):
+    if len(product) > 1:
+        raise InputError("step: derivatives of a step are of first order, so a product is of none other")
+    if product and not one:
         what = "of one step of euler, implicitfast or moreau: leave out repeat, last and other methods"
         raise InputError(f"step: a product is one, {what}")
 
 
-def soft_product_program(problem: SoftProblem, kind: str, rows: bool = False) -> Program:
+def soft_product_program(problem: SoftProblem, kind: str, numbers: bool = False, rows: bool = False) -> Program:
     """(q, v, tau, [parameters], *w) -> products, after the results of the step where kind is "value_and_..".
 
     "jvp": from tangents of the arguments those of q1 and v1; "vjp": from cotangents of q1 and v1 those of the
-    arguments. Of q and q1 they are of size nv. "jacobian": without w, all rows by each argument, one after another
-    unless they come by columns.
+    arguments. Of q and q1 they are of size nv, or with `numbers` of size nq. "jacobian": without w, all rows by
+    each argument, one after another unless they come by columns.
     """
     e, mark = evaluation(problem), _mark(kind)
     if kind == "jacobian" and not rows and comes_by_columns(e):
-        return jacobian_program(e, lambda *given: soft_product_program(problem, kind, True).stages.fill(*given))
-    Linear(e, mark)
+        return jacobian_program(
+            e, lambda *given: soft_product_program(problem, kind, rows=True).stages.fill(*given)
+        )
+    Linear(e, mark, numbers)
     e.sizes["parameters"] = len(e.symbols)
     fill = partial(fill_results, e, mark="rows" if kind == "jacobian" else mark)
     loops = ProductLoops(e, mark)
     return _program(problem.model, e.sizes, e.parts, e.symbols, kind, loops.write, loops.product, fill)
 
 
-def exact_product_program(robot: TouchingRobot, kind: str) -> Program:
+def exact_product_program(robot: TouchingRobot, kind: str, numbers: bool = False) -> Program:
     """The same under the exact law, without parameters."""
     stages, mark = MoreauStages(robot, TOLERANCE), _mark(kind)
-    fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark)
+    fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark, numbers)
     if kind == "jacobian" and exact_by_columns(stages):
         return exact_jacobian_program(stages, partial(fill, STATE, [f"by_{x}" for x in STATE]))
-    MoreauLinear(stages, mark)
+    MoreauLinear(stages, mark, numbers)
     solver = ImpulseSolver(stages)
 
     def write(c: StageCalls) -> tuple[()]:
@@ -150,6 +158,7 @@ def _rows(c: StageCalls, sizes: Mapping[str, int], arguments: Sequence[str], pro
 def _fill_exactly(
     robot: TouchingRobot,
     mark: str,
+    numbers: bool,
     names: Sequence[str],
     results: Sequence[str],
     inputs: Sequence[Array],
@@ -157,12 +166,17 @@ def _fill_exactly(
 ) -> None:
     """Results (B, n) from arguments, by their names, with the whole Jacobian."""
     given = dict(zip(names, inputs))
-    rates = step_derivatives(robot, given["q"], given["v"], given["tau"])[:3]
+    q, v, tau = (given[k] for k in STATE)
+    rates = list(step_derivatives(robot, q, v, tau)[:3])
+    if numbers:
+        q1 = step(robot, q, v, tau, TOLERANCE).q
+        rates = [_with_numbers(robot.model, q1, x) for x in rates]
+        rates[0] = rates[0] @ _coordinate_rates(robot.model, q, True).swapaxes(1, 2)
     if mark == "rows":
         made = {f"by_{k}": x for x, k in zip(rates, STATE)}
     elif mark == "dot":
         found = sum(np.einsum("bij,bj->bi", x, given[f"{k}_dot"]) for x, k in zip(rates, STATE))
-        made = dict(zip(("q1_dot", "v1_dot"), np.split(found, 2, axis=1)))
+        made = dict(zip(("q1_dot", "v1_dot"), np.split(found, [found.shape[1] - robot.model.nv], axis=1)))
     else:
         back = np.concatenate((given["q1_bar"], given["v1_bar"]), 1)
         made = {f"{k}_bar": np.einsum("bij,bi->bj", x, back) for x, k in zip(rates, STATE)}
@@ -171,6 +185,19 @@ def _fill_exactly(
         fill_exactly(robot, TOLERANCE, 1, inputs, [values[name] for name in VALUES])
     for name, x in made.items():
         values[name][...] = x.reshape(values[name].shape)
+
+
+def _coordinate_rates(model: Model, q: Array, weighted: bool) -> Array:
+    """(B, nq, nv): A of `number_rates`; weighted: 4 A for what turns, whose transpose gives tangents."""
+    tree = passive_tree(model)
+    units = [quadrupled(tree, x) if weighted else x for x in np.eye(model.nv).tolist()]
+    columns = [[np.broadcast_to(x, len(q)) for x in number_rates(tree, list(q.T), d)] for d in units]
+    return np.array(columns).transpose(2, 1, 0)
+
+
+def _with_numbers(model: Model, q1: Array, rows: Array) -> Array:
+    """(B, nq + nv, n): rows of q1, which come as tangents, as numbers; those of v1."""
+    return np.concatenate((_coordinate_rates(model, q1, False) @ rows[:, : model.nv], rows[:, model.nv :]), 1)
 
 
 class ProductLoops(Loops):

@@ -22,3 +22,4 @@ class StepRequest:
     last: bool = False
     product: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
+    numbers: bool = False  # tangents of q in products are of size nq

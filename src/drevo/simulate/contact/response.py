@@ -13,9 +13,10 @@ from ...codegen.emit.llvm_products import Summand, Tile, write_product
 from ...codegen.emit.llvm_stages import StageCalls
 from ...codegen.graph.derivative import tangents
 from ...codegen.graph.node import Expr
+from ...compiler.products import number_rates
 from ...mechanics.scalar import Scalar, Vector, is_zero
 from ...mechanics.tree import Tree
-from .implicit import rates_of_numbers, tangents_of
+from .implicit import tangents_of
 from .integrate import in_body, in_world, moved_along
 from .runs import LineRun, line_runs, stretches
 from .stages import StageTracer
@@ -131,5 +132,5 @@ class ResponseRows:
 
 def _rates(tree: Tree, q: Sequence[Expr], k: int) -> dict[int, Scalar]:
     """Of the coordinates along rate k."""
-    way = rates_of_numbers(tree, q, [float(i == k) for i in range(tree.nv)])
+    way = number_rates(tree, q, [float(i == k) for i in range(tree.nv)])
     return {x.edge: d for x, d in zip(q, way) if isinstance(d, Expr) or d != 0.0}

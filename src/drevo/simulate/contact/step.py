@@ -9,6 +9,7 @@ from typing import Any
 
 from ...codegen.graph.program import Program
 from ...codegen.runtime.function import Function, Spec
+from ...compiler.compile import TANGENTS
 from ...compiler.request import requested
 from ...errors import InputError, one_of
 from ...io.asked import asked
@@ -43,6 +44,7 @@ def compile_step(
     last: bool = False,
     parameters: str | Sequence[str] = (),
     product: str | Sequence[str] = (),
+    tangents: str = "joints",
     spec: Spec | None = None,
 ) -> Function:
     """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
@@ -66,7 +68,8 @@ def compile_step(
     f(q, v, tau, [parameters], q_dot, v_dot, tau_dot, [parameters_dot]) gives q1_dot, v1_dot; "value_and_vjp" and
     "value_and_jvp" the results of the step before them; "jacobian": f(q, v, tau, [parameters]) gives by_q, by_v,
     by_tau, [by_parameters] (2 nv, n), rows of q1 before those of v1. Of q and q1 all are of size nv, in the frames
-    of the joints. What touches, sticks or slides, and which limits hold, stays as it is.
+    of the joints; of products with tangents="numbers" of size nq, as `drevo.compile` has it. What touches, sticks
+    or slides, and which limits hold, stays as it is.
     Raises InputError; calls raise NumericsError. A DrevoWarning says what has no rule and passes through others.
     """
     model = model_of(robot, "step")
@@ -83,6 +86,7 @@ def compile_step(
     request = StepRequest(
         law, way, step, floor, times, friction, bounce, names, flag("step: last", last),
         names_in(product, "step: product"), names_in(parameters, "step: parameters"),
+        one_of("step: tangents", tangents, TANGENTS, InputError) == "numbers" and bool(product),
     )  # fmt: skip
     return LAWS[law](robot, model, request, spec or Spec())
 
@@ -100,9 +104,9 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     def program() -> Program:
         problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction)
         problem = replace(problem, last=r.last, parameters=r.parameters)
-        return soft_product_program(problem, r.product[0]) if r.product else step_program(problem)
+        return soft_product_program(problem, r.product[0], r.numbers) if r.product else step_program(problem)
 
-    require_one_product(r.product, r.method != "rk4" and r.repeat == 1 and not r.last)
+    require_one_product(r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers)
     spec = replace(spec, parameters=bool(r.parameters) and not r.product)
     return requested(robot, ("step", r), program, spec=spec)
 
