@@ -185,7 +185,9 @@ def test_parallel_capsules_touch_at_the_ends_of_their_overlap(opposite: bool) ->
     for _ in range(300):
         place(rng, model, data)
         data.mocap_quat[0] = (1.0, 0.0, 0.0, 0.0)
-        data.qpos[3:7] = (0.0, 1.0, 0.0, 0.0) if opposite else (1.0, 0.0, 0.0, 0.0)
+        tilt = rng.choice([0.0, 1.0]) * rng.uniform(-3e-5, 3e-5, 2)  # rad, halved: taken for parallel
+        data.qpos[3:7] = (tilt[0], 1.0, *tilt) if opposite else (1.0, *tilt, 0.0)
+        data.qpos[3:7] /= np.linalg.norm(data.qpos[3:7])
         data.qpos[2] *= 2.5
         mujoco.mj_kinematics(model, data)
         mujoco.mj_collision(model, data)

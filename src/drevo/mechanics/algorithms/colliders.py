@@ -21,6 +21,7 @@ NEARING = 10  # Newton's steps of an axis and a cylinder
 MOST = 0.999  # of a sine in them
 FLAT, ON_END = 0.0874886635259240, 0.99  # tan 5 degrees: of a capsule on an end; the cosine of its normal there
 LEVEL = 1e-9  # of such a sine: below it the whole axis is as near
+PARALLEL = 1e-8  # of the square of the sine of two axes
 Ground = Callable[[Scalar, Scalar], tuple[Scalar, Vec]]  # of x, y: the height, and the unit normal
 
 
@@ -251,7 +252,7 @@ def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     way = b.p - a.p
     c, p, q = u.dot(w), u.dot(way), w.dot(way)
     det = 1.0 - c * c
-    parallel = la * la * lb * lb * det < TINY
+    parallel = det < PARALLEL
     free = (p - c * q) / where(parallel, 1.0, det)
     s = clip(free, -la, la)
     t = c * s - q
@@ -259,17 +260,25 @@ def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     inside = where(past, 0.0, where(absolute(free) > la, 0.0, where(parallel, 0.0, 1.0))) > 0.5
     t = clip(t, -lb, lb)
     s = where(past, clip(c * t + p, -la, la), s)
-    sign = where(c < 0.0, -1.0, 1.0)
-    ends = [clip(end, -la, la) for end in (p - lb, p + lb)]
-    across = [(end, clip(sign * (end - p), -lb, lb)) for end in ends]
-    s, t = where(parallel, across[0][0], s), where(parallel, across[0][1], t)
+    lower, upper = (
+        _end_of_overlap(end, c, p, q, la) for end in (where(c < 0.0, lb, -lb), where(c < 0.0, -lb, lb))
+    )
+    ends = [(s, clip(t, -lb, lb)) for s, t in (lower, upper)]
+    s, t = where(parallel, ends[0][0], s), where(parallel, ends[0][1], t)
     square = perpendicular(u, w)
     apart = way + w * t - u * s
     crosses = where(inside, det - apart.dot(apart), -1.0) > 0.0
     apart = Vec(*(where(crosses, x, y) for x, y in zip(square * square.dot(way), apart)))
     one = of_balls(a.p + u * s, ra, apart, rb, square)
-    two = of_balls(a.p + u * across[1][0], ra, way + w * across[1][1] - u * across[1][0], rb)
+    two = of_balls(a.p + u * ends[1][0], ra, way + w * ends[1][1] - u * ends[1][0], rb)
     return [one, Proximity(where(parallel, two.dist, FAR), two.point, two.frame)]
+
+
+def _end_of_overlap(t: Scalar, c: Scalar, p: Scalar, q: Scalar, la: Scalar) -> tuple[Scalar, Scalar]:
+    """The point of the first axis over the end t of the second, or else its own end and what is over that."""
+    over = c * t + p
+    s = clip(over, -la, la)
+    return s, where(absolute(over) > la, c * s - q, t)
 
 
 PairRule = Callable[[PlacedGeom, PlacedGeom], list[Proximity]]

@@ -8,7 +8,7 @@ from functools import partial
 
 from ...errors import InputError
 from ...mechanics.acting import offsets_of
-from ...mechanics.algorithms.proximity import TINY
+from ...mechanics.algorithms.colliders import PARALLEL
 from ...mechanics.scalar import Scalar, where
 from ...model.contact import JointSoftness
 from ...model.description import Joint, Model
@@ -22,7 +22,6 @@ from .stages import Poses, Slot, SoftProblem
 
 ROUND = ("sphere", "capsule")
 CLOSED = (("point", True), ("weld", False))  # loops that the law knows, and whether they have no rotation
-PARALLEL = 4.0 * TINY  # more than what a collider takes for parallel
 
 
 def soft_problem(
@@ -79,9 +78,8 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
 
     def parallel(poses: Poses) -> Scalar:
         """Of the second place of two capsules, which is none unless they are parallel."""
-        scale = (a.geom.size[1] * b.geom.size[1]) ** 2
         along = a.at(poses).axis.dot(b.at(poses).axis)
-        return where((1.0 - along * along) * scale < PARALLEL, spheres(poses), 1.0)
+        return where(1.0 - along * along < 2.0 * PARALLEL, spheres(poses), 1.0)
 
     if a.geom.kind == "plane":
         return plane
