@@ -37,6 +37,17 @@ ROPES = """<tendon>
 TIED = CRAWLER.replace("</mujoco>", ROPES)
 for beside, site in SITES.items():
     TIED = TIED.replace(beside, beside + site)
+CLOSED_CRAWLER = CRAWLER.replace("</mujoco>", CLOSED)
+BELTS = CRAWLER.replace('size=".1"/>', 'size=".1" surfacevel=".3 .2 .1 1 -2 3"/>')
+STIFF_FLOOR = 'solref=".008 1" priority="1" margin=".02"'
+OVERRIDE = 'o_margin=".03" o_solref=".03 .8" o_solimp=".5 .7 .01 .4 3" o_friction=".2 .3 .01 .02 .03"'
+
+
+def flags(text: str) -> str:
+    """Flags among the attributes of an <option>."""
+    return f"><flag {text}/></option><option "
+
+
 CASES = {
     "hopper": (HOPPER, 'integrator="Euler"', 3, ""),
     "hopper rk4": (HOPPER, 'integrator="RK4"', 3, ""),
@@ -49,12 +60,20 @@ CASES = {
     "crawler rolling": (CRAWLER, "", 6, 'solimp=".7 .9 .02 .3 3"'),
     "hopper coupled": (HOPPER.replace("</mujoco>", COUPLED), "", 3, ""),
     "crawler coupled": (CRAWLER.replace("</mujoco>", BENT), 'integrator="RK4"', 3, ""),
-    "crawler closed": (CRAWLER.replace("</mujoco>", CLOSED), 'integrator="RK4"', 3, ""),
+    "crawler closed": (CLOSED_CRAWLER, 'integrator="RK4"', 3, ""),
     "crawler tied": (TIED, "", 3, ""),
     "crawler tied rk4": (TIED, 'integrator="RK4"', 3, ""),
     "crawler implicitfast": (CRAWLER, 'integrator="implicitfast"', 3, ""),
     "crawler elliptic": (CRAWLER, 'cone="elliptic" impratio="4"', 3, 'euler="3 5 0"'),
     "crawler elliptic rolling": (CRAWLER, 'cone="elliptic" integrator="RK4"', 6, ""),
+    "crawler undamped": (CRAWLER, flags("eulerdamp='disable' refsafe='disable'"), 3, STIFF_FLOOR),
+    "crawler overridden": (CRAWLER, OVERRIDE + flags("override='enable'"), 6, STIFF_FLOOR),
+    "crawler not overridden": (CRAWLER, OVERRIDE, 3, ""),
+    "crawler overridden elliptic": (CRAWLER, 'cone="elliptic"' + flags("override='enable'"), 4, ""),
+    "crawler exact": (TIED, flags("diagexact='enable'"), 3, ""),
+    "crawler exact elliptic": (CLOSED_CRAWLER, 'cone="elliptic"' + flags("diagexact='enable'"), 6, ""),
+    "crawler on belts": (BELTS, "", 6, 'surfacevel="1 -2 .5 .3 .2 2"'),
+    "crawler on belts elliptic": (BELTS, 'cone="elliptic" integrator="RK4"', 4, 'surfacevel="1 -2 .5 .3 .2 2"'),
 }
 
 
@@ -188,7 +207,7 @@ def test_what_is_not_finite_is_refused() -> None:
 def test_forces_are_minus_the_slope_of_a_convex_function(group: RowGroup) -> None:
     """The Hessian is the derivative of the forces, symmetric and not negative."""
     rng = np.random.default_rng(3)
-    D = [float(x) for x in group.stiffness(0.9, (2.0, 0.5), 1.7)]
+    D = [float(x) for x in group.stiffness(0.9, group.diagonal(2.0), 1.7)]
     for y in rng.normal(0.0, 0.3, (60, group.size)):
         answer = group.answer([float(x) for x in y], D)
         n = group.size

@@ -36,7 +36,11 @@ BOUND = LEG.replace(
     """<equality><connect body1="leg" body2="trunk" anchor=".1 0 -.3" solref=".1 1"/>
  <weld body1="leg" body2="trunk" relpose="-.1 .1 0 .9 .1 .2 0" solref=".2 1"/></equality></mujoco>""",
 )
+BELT = LEG.replace('size=".03"', 'size=".03" surfacevel=".3 .5 -.4 1 -2 3"')
+EXACT = '<mujoco><option><flag diagexact="enable"/></option>'
 CASES = {
+    "leg with a belt": (BELT, "euler"),
+    "leg, firm by its inertia": (LEG.replace("<mujoco>", EXACT), "euler"),
     "hopper": (HOPPER.format(option="", condim=3, floor=""), "euler"),
     "leg": (LEG, "euler"),
     "leg without dampers, held in its joint": (HELD.replace(' armature=".01"', ""), "euler"),
@@ -146,9 +150,10 @@ def test_rows_of_a_jacobian_are_the_same_in_any_batch() -> None:
         f(*at)
 
 
-def test_products_under_the_exact_law() -> None:
+@pytest.mark.parametrize("text", [ROUND, BELT.replace('type="box" size=".2 .1 .05"', 'size=".15"')])
+def test_products_under_the_exact_law(text: str) -> None:
     """Feet that stick and slide, a joint at its limit and one that dry friction holds."""
-    robot = drevo.load(ROUND.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '))
+    robot = drevo.load(text.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '))
     rng = np.random.default_rng(3)
     at = states(robot)
     at[0][::3, -1], at[1][::3, -1] = math.radians(-10.0) - 1e-3, -0.5

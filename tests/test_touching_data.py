@@ -26,7 +26,14 @@ def model() -> Model:
         source="",
         notes=("left out of contact: pairs of the kinds sphere-hull ('ball' and 'stone')",),
         geoms=(
-            Geom("floor", plain.root, "plane", friction=(0.7, 0.1, 0.2), condim=4),
+            Geom(
+                "floor",
+                plain.root,
+                "plane",
+                friction=(0.7, 0.1, 0.2),
+                condim=4,
+                surface=(1.0, 0.0, 0.0, 0.0, 0.0, 2.0),
+            ),
             Geom("ball", last, "sphere", (0.1,), (0.1, 0.2, 0.3), solref=(-100.0, -3.0), priority=2, contype=5),
             Geom("stone", last, "hull", points=((0.0, 0.0, 0.1), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0))),
         ),
@@ -34,7 +41,15 @@ def model() -> Model:
         softness=(JointSoftness(joint, limit_margin=0.1, friction_solimp=(0.8, 0.9, 0.01, 0.5, 1.0)),),
         actuators=(Actuator("motor", joint, 2.0, (3.0, 0.0, 0.0), (0.0, -3.0, -0.1), (-1.0, 1.0)),),
         sensors=(Sensor("touch", "touch", link=last, size=(0.1, 0.1, 0.1)),),
-        stepping=Stepping(0.01, "RK4", "elliptic", 10.0, ("contact",)),
+        stepping=Stepping(
+            0.01,
+            "RK4",
+            "elliptic",
+            10.0,
+            ("contact",),
+            enabled=("diagexact",),
+            override=(0.01, 0.03, 0.8, 0.5, 0.7, 0.01, 0.4, 3.0, 0.2, 0.3, 0.01, 0.02, 0.03),
+        ),
         initial=(0.1, 0.2, 0.3),
     )
 
@@ -68,6 +83,9 @@ WRONG = {
     "sizes are positive": {"geoms": (Geom("a", "link1", "box", (0.1, 0.0, 0.1)),)},
     "unknown kind": {"geoms": (Geom("a", "link1", "cone", (0.1,)),)},
     "without points": {"geoms": (Geom("a", "link1", "hull"),)},
+    "surface velocity of 2 numbers": {"geoms": (Geom("a", "link1", "sphere", (0.1,), surface=(1.0, 0.0)),)},
+    "an override of 2 numbers": {"stepping": Stepping(override=(0.0, 1.0))},
+    "override that has the friction": {"stepping": Stepping(override=(0.0, 0.02, 1.0) + (0.5,) * 5 + (-1.0,) * 5)},
     "condim 2": {"geoms": (Geom("a", "link1", "sphere", (0.1,), condim=2),)},
     "both are positive": {"geoms": (Geom("a", "link1", "sphere", (0.1,), solref=(0.02, -1.0)),)},
     "given more than once": {"geoms": (Geom("a", "link1", "sphere", (0.1,)),) * 2},

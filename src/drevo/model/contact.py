@@ -51,6 +51,7 @@ class Geom:
     contype: int = 1
     conaffinity: int = 1
     points: tuple[Vec3, ...] = ()  # of a hull, in the axes of the geom
+    surface: tuple[float, ...] = (0.0,) * 6  # how its surface moves, in its axes: m/s, and rad/s about its origin
 
 
 @concise
@@ -129,7 +130,8 @@ LINK_SENSORS = (
 class Stepping:
     """How a file's simulator steps: seconds, the integrator, the friction cone and how stiff friction is in it.
 
-    density, viscosity: of what the links move in, kg/m^3 and Pa s.
+    density, viscosity: of what the links move in, kg/m^3 and Pa s. override: what all contacts have in place of
+    their own margin, solref (2), solimp (5) and friction (5), if it is not empty.
     """
 
     timestep: float = 0.002
@@ -139,6 +141,8 @@ class Stepping:
     disabled: tuple[str, ...] = ()  # flags of MJCF that are off: contact, limit, frictionloss, equality, ...
     density: float = 0.0
     viscosity: float = 0.0
+    override: tuple[float, ...] = ()
+    enabled: tuple[str, ...] = ()  # flags that are on: diagexact, rows as firm as the inertia that they move
 
     @property
     def medium(self) -> bool:

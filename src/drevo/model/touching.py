@@ -94,6 +94,8 @@ def _geom(geom: Geom) -> Iterator[str]:
     if geom.solmix < 0.0:
         yield f"has the negative solmix {geom.solmix:g}; it is zero or positive"
     yield from _soft(geom.solref, geom.solimp)
+    if len(geom.surface) != 6:
+        yield f"has a surface velocity of {len(geom.surface)} numbers; it has 6"
     if min(geom.contype, geom.conaffinity) < 0:
         yield "has a negative contype or conaffinity; they are sets of bits: correct them"
 
@@ -101,6 +103,11 @@ def _geom(geom: Geom) -> Iterator[str]:
 def _friction(friction: tuple[float, ...]) -> Iterator[str]:
     if min(friction) < 0.0:
         yield f"has the friction {' '.join(f'{x:g}' for x in friction)}; friction is zero or positive: correct it"
+
+
+def _override(x: tuple[float, ...]) -> Iterator[str]:
+    yield from _soft((x[1], x[2]), (x[3], x[4], x[5], x[6], x[7]))
+    yield from _friction(x[8:])
 
 
 def _pair(pair: ContactPair) -> Iterator[str]:
@@ -157,6 +164,10 @@ def _check_stepping(draft: Draft) -> None:
         f"the density {s.density:g}; it is not negative": not 0.0 <= s.density < math.inf,
         f"the viscosity {s.viscosity:g}; it is not negative": not 0.0 <= s.viscosity < math.inf,
     }
+    if s.override and len(s.override) != 13:
+        faults[f"an override of {len(s.override)} numbers; it has 13"] = True
+    elif s.override:
+        faults |= dict.fromkeys((f"an override that {x}" for x in _override(s.override)), True)
     _say(draft, "the robot steps with", [fault for fault, wrong in faults.items() if wrong])
     count = sum(joint.nq for joint in draft.joints)
     if draft.initial and not draft.problems and len(draft.initial) != count:

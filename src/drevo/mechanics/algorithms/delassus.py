@@ -126,6 +126,7 @@ def free_motion(
         at = 3 * len(laws)
         closing = closing_speed(a.dist, before[at], s)
         b[at], push[at] = b[at] + closing, maximum(-closing, 0.0)
+        b[at : at + 3] = a.slipping(b[at : at + 3])
         laws.append(slot.law(at, a))
     laws += [joint_law(x, 3 * len(slots) + k, q, v, s) for k, x in enumerate(joints)]
     told = [(x.coordinate(q)[1], joint_law(x, 0, q, v, s)) for x in checked]
@@ -142,8 +143,9 @@ def impact_problem(
     J, P = carried_rows(tree, poses, slots, touches)
     G, Y, S = _delassus(f, J, P)
     b = [_along(row, [dot(x, v) for x in J]) for row in P]
-    for k in range(0, len(b), 3):
+    for k, a in zip(range(0, len(b), 3), touches):
         b[k] = b[k] + restitution * minimum(b[k], 0.0)
+        b[k : k + 3] = a.slipping(b[k : k + 3])
     laws = [x.law(3 * k, a) for k, (x, a) in enumerate(zip(slots, touches))]
     return FreeMotion(ImpulseProblem(G, b, laws, Carriers(P, S)), list(v), f, Y, touches, [])
 

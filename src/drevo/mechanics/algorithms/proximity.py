@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..scalar import Scalar, sqrt, where
+from ..scalar import Scalar, Vector, sqrt, where
 from ..spatial import Mat, Vec
 
 FAR = 1e10  # m: the distance of a place that is none
@@ -27,11 +27,22 @@ class PlacedGeom(NamedTuple):
 
 
 class Proximity(NamedTuple):
-    """The distance (negative: how deep), the point midway, and as rows the normal from 1 to 2 and two tangents."""
+    """The distance (negative: how deep), the point midway, and as rows the normal from 1 to 2 and two tangents.
+
+    slip: how the surface of 2 moves against that of 1 where both solids stand still: along tangents, and its spin.
+    """
 
     dist: Scalar
     point: Vec
     frame: Mat
+    slip: tuple[Scalar, ...] = ()
+
+    def slipping(self, u: Vector) -> list[Scalar]:
+        """The velocities of surfaces along the frame, from those of the solids there."""
+        out = list(u)
+        for k, x in enumerate(self.slip[: len(out) - 1], 1):
+            out[k] = out[k] + x
+        return out
 
 
 def of_balls(p: Vec, r: Scalar, way: Vec, s: Scalar, concentric: Vec = X) -> Proximity:

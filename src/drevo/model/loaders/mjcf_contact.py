@@ -86,6 +86,7 @@ def _geom(geom: Geom) -> list[str]:
         )
     }
     given |= {"conaffinity": unless(float(geom.conaffinity), 1), "friction": unless(geom.friction, FRICTION)}
+    given["surfacevel"] = geom.surface if any(geom.surface) else None
     given["size"] = (0.0, 0.0, 1.0) if geom.kind == "plane" else geom.size
     place = place_of((geom.origin, geom.rotation))
     soft = softness_of(geom.solref, geom.solimp)
@@ -141,10 +142,13 @@ def sensor_of(k: int, sensor: Sensor) -> list[str]:
 
 def option_of(gravity: tuple[float, ...], stepping: Stepping) -> list[str]:
     """<option>."""
-    flags = element("flag", **dict.fromkeys(stepping.disabled, "disable")) if stepping.disabled else []
+    o, words = stepping.override, dict.fromkeys(stepping.disabled, "disable")
+    words |= dict.fromkeys((*stepping.enabled, *(["override"] if o else [])), "enable")
+    flags = element("flag", **words) if words else []
     return element(
         "option", flags, gravity=gravity, timestep=unless(stepping.timestep, 0.002),
         integrator=unless(stepping.integrator, "Euler"), cone=unless(stepping.cone, "pyramidal"),
         impratio=unless(stepping.impratio, 1.0), density=unless(stepping.density, 0.0),
-        viscosity=unless(stepping.viscosity, 0.0),
+        viscosity=unless(stepping.viscosity, 0.0), o_margin=o[0] if o else None, o_solref=o[1:3] or None,
+        o_solimp=o[3:8] or None, o_friction=o[8:] or None,
     )  # fmt: skip

@@ -36,12 +36,14 @@ def _element(source: Any) -> Element:
     option = Element(
         "option", {key: _text(getattr(model.opt, key)) for key in ("gravity", "density", "viscosity", "wind")}, 0
     )
-    option.children = [Element("flag", dict.fromkeys(_disabled(model), "disable"), 0)]
+    flags = dict.fromkeys(_flags(model, "disable"), "disable") | dict.fromkeys(_flags(model, "enable"), "enable")
+    option.children = [Element("flag", flags, 0)]
     option.attributes |= {
         "timestep": _text(model.opt.timestep),
         "impratio": _text(model.opt.impratio),
         "integrator": INTEGRATORS[model.opt.integrator],
         "cone": CONES[model.opt.cone],
+        **{key: _text(getattr(model.opt, key)) for key in ("o_margin", "o_solref", "o_solimp", "o_friction")},
     }
     world = Element("worldbody", {}, 0, [*_sites(model, 0), *_geoms(model, 0)])
     root.children = [Element("compiler", settings, 0), option, world, *_sections(model)]
@@ -101,6 +103,8 @@ def _geom(model: Any, g: int) -> Element:
     geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
     geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE}
     geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING}
+    if (surface := getattr(model, "geom_surfacevel", None)) is not None:
+        geom["surfacevel"] = _text(surface[g])
     geom |= {"name": name} if (name := _name(model, model.name_geomadr[g])) else {}
     return Element("geom", geom, 0)
 
@@ -197,14 +201,14 @@ def _equality(model: Any, i: int) -> Element:
     return Element(tag, given, 0)
 
 
-def _disabled(model: Any) -> list[str]:
-    """The flags that are off, by their names in MJCF."""
-    bits = getattr(sys.modules.get(type(model).__module__.partition(".")[0]), "mjtDisableBit", None)
+def _flags(model: Any, what: str) -> list[str]:
+    """The flags that a file enables or disables, by their names in MJCF."""
+    bits = getattr(sys.modules.get(type(model).__module__.partition(".")[0]), f"mjt{what.title()}Bit", None)
     members = getattr(bits, "__members__", {})
     return [
-        name.removeprefix("mjDSBL_").lower()
+        name.partition("_")[2].lower()
         for name, bit in members.items()
-        if name.startswith("mjDSBL_") and int(model.opt.disableflags) & int(bit)
+        if name.startswith(("mjDSBL_", "mjENBL_")) and int(getattr(model.opt, f"{what}flags")) & int(bit)
     ]
 
 

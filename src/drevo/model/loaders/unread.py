@@ -76,16 +76,11 @@ DEFAULTED: dict[str, tuple[str, ...]] = {
 
 
 class Flags:
-    """The <flag> settings of an MJCF file: what they switch off."""
+    """The <flag> settings of an MJCF file: what they switch off and on."""
 
     def __init__(self, options: Iterable[Element]) -> None:
-        self.off = {
-            name
-            for option in options
-            for flag in option.all("flag")
-            for name, value in flag.attributes.items()
-            if value == "disable"
-        }
+        flags = [item for option in options for flag in option.all("flag") for item in flag.attributes.items()]
+        self.off, self.on = ({name for name, value in flags if value == word} for word in ("disable", "enable"))
         if "constraint" in self.off:
             self.off |= {"contact", "equality", "frictionloss", "limit"}
         if "passive" in self.off:  # older files: springs and dampers at once

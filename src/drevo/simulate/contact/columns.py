@@ -124,7 +124,7 @@ class StepColumns:
         y0, packed = unknowns(graph, "y", m), unknowns(graph, "S", m * (m + 1) // 2)
         here = [Input(f"{HERE}[{i}]", (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
         S, (V, A) = symmetric_of(x, iter(packed)), pole.motions
-        ref, D = e.wanted(slot, touch.dist - slot.soft.margin, [V.dot(row) for row in rows])
+        ref, D = e.wanted(slot, touch.dist - slot.soft.margin, touch.slipping([V.dot(row) for row in rows]))
         far = [A.dot(row) - r - y for row, r, y in zip(rows, ref, y0)]
         f = [held - dot(row, far) for held, row in zip(x.group.answer(y0, D).force, S)]
         W = Force(ZERO, ZERO)

@@ -206,6 +206,7 @@ class ImpulseColumns:
             W = W + row * (x * (1.0 / self.h))
         w, before = [U.dot(row) for row in rows], graph.edge(V.dot(rows[0]))
         w[0] = w[0] + closing_speed(touch.dist, graph.expr(before), step)
+        w = touch.slipping(w)
         by_place, others = wrench_slopes(pole, W, w)
         told_of = [
             *six_numbers(W),

@@ -140,7 +140,7 @@ class MoreauLinear:
             rows = contact_rows(tree, poses, slot.bodies, a)
             for row, x in zip(rows, lam[len(speeds) :]):
                 left = [y - z * x for y, z in zip(left, row)]
-            w = [dot(row, u) for row in rows]
+            w = a.slipping([dot(row, u) for row in rows])
             speeds += [w[0] + closing_speed(a.dist, dot(rows[0], v), step), *w[1:]]
         for k, joint in enumerate(r.joints, len(r.slots)):
             law, turns = joint_law(joint, 0, q, v, step), joint.coordinate(q)[1]

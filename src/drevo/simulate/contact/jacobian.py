@@ -23,7 +23,7 @@ def comes_by_columns(e: Evaluation) -> bool:
     linear, of places on the ground alone, by the state alone."""
     problem = e.problem
     grounded = all(min(x.bodies) < 0 for x in problem.slots) and not any(e.crossing)
-    plain = not (e.symbols or e.tree.formulas or problem.medium or problem.model.loops)
+    plain = not (e.symbols or e.tree.formulas or problem.medium or problem.model.loops or e.factors)
     plain = plain and all(x.limit_angle is None for x in problem.model.softness)
     plain = plain and not any(isinstance(x, TendonRow) for x in problem.rows)
     plain = plain and not any(x.along_axes for x in e.tree.acting)

@@ -62,8 +62,12 @@ class ContactCandidate(NamedTuple):
 
     def touch(self, poses: Poses) -> Proximity:
         a, b = (solid.at(poses) for solid in self.solids)
-        found = on_ground(self.ground.surface, b) if self.ground else between(a, b)
-        return found[self.place]
+        found = (on_ground(self.ground.surface, b) if self.ground else between(a, b))[self.place]
+        if not any(any(solid.geom.surface) for solid in self.solids):
+            return found
+        (u, w), (u2, w2) = (_surface(solid.geom, at, found.point) for solid, at in zip(self.solids, (a, b)))
+        n, *tangents = found.frame
+        return found._replace(slip=(*(t.dot(u2 - u) for t in tangents), n.dot(w2 - w)))
 
     def near(self, poses: Poses) -> Scalar | None:
         """By spheres about both; None against uneven ground."""
@@ -122,6 +126,12 @@ def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCand
     return tuple(found)
 
 
+def _surface(geom: Geom, at: PlacedGeom, point: Vec) -> tuple[Vec, Vec]:
+    """How its surface moves at a point, and turns."""
+    turns = at.R @ Vec(*geom.surface[3:])
+    return at.R @ Vec(*geom.surface[:3]) + turns.cross(point - at.p), turns
+
+
 def _place(tree: Tree, geom: Geom) -> _Held:
     frame = tree.frames[geom.link]
     R, p = Mat.of(geom.rotation), Vec(*geom.origin)
@@ -172,7 +182,17 @@ def interactions(model: Model) -> Iterator[tuple[Geom, Geom, Interaction]]:
     for a, b, pair in touching_pairs(model):
         first, second = as_ruled(a, b)
         if (first.kind, second.kind) in RULES:
-            yield first, second, interaction_of(a, b, pair)
+            yield first, second, _overridden(model, interaction_of(a, b, pair))
+
+
+def _overridden(model: Model, x: Interaction) -> Interaction:
+    if not model.stepping.override:
+        return x
+    margin, a, b, d0, dw, width, mid, power, *friction = model.stepping.override
+    u, w, spin, roll, roll2 = (max(LEAST_FRICTION, y) for y in friction)
+    return x._replace(
+        margin=margin, solref=(a, b), solimp=(d0, dw, width, mid, power), friction=(u, w, spin, roll, roll2), by=()
+    )
 
 
 def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interaction:

@@ -11,7 +11,6 @@ parameters are those of MuJoCo's documentation, "Computation: constraint model".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -103,12 +102,16 @@ class RowGroup:
     mu0: Scalar = 0.0
     bound: float = 0.0
 
-    def stiffness(self, d: Scalar, weight: Sequence[float], impratio: float) -> list[Scalar]:
-        """D of the rows, of a pyramid one for all edges. weight: of translations and rotations."""
+    def diagonal(self, weight: float) -> Scalar:
+        """What stands for the inverse inertia of the first row, of a pyramid its first edge, by the weight of
+        translations."""
+        return weight + self.mu[0] * self.mu[0] * weight if self.kind == "pyramid" else weight
+
+    def stiffness(self, d: Scalar, diagonal: Scalar, impratio: float) -> list[Scalar]:
+        """D of the rows, of a pyramid one for all edges."""
+        R = regulariser(d, diagonal)
         if self.kind == "pyramid":
-            R = regulariser(d, weight[0] + self.mu[0] * self.mu[0] * weight[0])
             return [1.0 / maximum(2.0 * (self.mu0 * self.mu0) * R, LEAST_R)]
-        R = regulariser(d, weight[0])
         if self.kind != "elliptic":
             return [1.0 / R] * self.size
         R1 = R * (1.0 / impratio)

@@ -13,7 +13,7 @@ from ...codegen.graph.rebuild import part_of_graph
 from ...compiler.tracer import Tracer
 from ...mechanics.acting import resistance
 from ...mechanics.algorithms.constraints import Kinematics
-from ...mechanics.algorithms.inertia_matrix import SparseRows, elimination_order, mass_matrix_rows
+from ...mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
 from ...mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ...mechanics.algorithms.kinematics import WORLD, Pose, body_poses
 from ...mechanics.algorithms.passive import passive
@@ -71,6 +71,11 @@ class SoftProblem:
     parameters: tuple[str, ...] = ()
     medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
     floor: Uneven = LEVEL
+
+    @property
+    def safe(self) -> float:
+        """The step that bounds the time constants of rows, unless the model's steps leave that out."""
+        return 0.0 if "refsafe" in self.model.stepping.disabled else self.step
 
 
 class PackedRows(NamedTuple):
@@ -284,16 +289,26 @@ class Evaluation:
         """M a = rhs without contact, a of free joints along the world's axes as the body sees them."""
         tree = self.tree
         M = mass_matrix_rows(tree, q)
+        exact = "diagexact" in self.problem.model.stepping.enabled
+        self.factors = Factors([dict(row) for row in M], self.order) if exact else None
         h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
         self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
-        self.damping = {at: self.main.put(b) for at, b in dampers(tree, q, v).items()}
+        implicit = "eulerdamp" not in self.problem.model.stepping.disabled
+        self.damping = {at: self.main.put(b) for at, b in dampers(tree, q, v).items()} if implicit else {}
         self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
+
+    def _diagonal(self, moves: Moves, weight: Scalar) -> Scalar:
+        """J M^-1 J' of a row where the model's steps take that, else its weight."""
+        if not self.factors:
+            return weight
+        half = self.factors.solve_transposed([moves.get(k, 0.0) for k in range(self.nv)])
+        return dot([x * x for x in half], self.factors.inverse)
 
     def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
         """gap: how far it is from where it holds, or counts; friction has none."""
-        (K, damp), put, kind = r.soft.gains(self.problem.step), self.main.put, r.group.kind
+        (K, damp), put, kind = r.soft.gains(self.problem.safe), self.main.put, r.group.kind
         d = r.soft.impedance(gap)
-        D = r.group.stiffness(d, (r.weight, 0.0), 1.0)[0]
+        D = r.group.stiffness(d, self._diagonal(moves, r.weight), 1.0)[0]
         ref = -(damp * dot(list(moves.values()), [v[k] for k in moves]))
         if kind != "friction":
             ref = ref - K * (d * gap)
@@ -303,7 +318,7 @@ class Evaluation:
 
     def _loop(self, r: LoopRow, moving: Kinematics) -> list[PackedRows]:
         """Three rows of a point, six of a weld; how far they are from zero together says how firm they are."""
-        (K, damp), put, group = r.soft.gains(self.problem.step), self.main.put, RowGroup("equality")
+        (K, damp), put, group = r.soft.gains(self.problem.safe), self.main.put, RowGroup("equality")
         at = closure(r, moving)
         d = r.soft.impedance(sqrt(maximum(dot(at.place, at.place), LEAST_SQUARE)))
         rates = tuple(k for k in range(self.nv) if not all(is_zero(row[k]) for row in at.rows))
@@ -311,7 +326,7 @@ class Evaluation:
         for x, row, bias, weight in zip(at.place, at.rows, at.bias, (*r.weight[:1] * 3, *r.weight[1:] * 3)):
             more = bias - dot(row, carried)
             ref = -(damp * dot(row, moving.v)) - K * (d * x) - more
-            D = group.stiffness(d, (weight, 0.0), 1.0)[0]
+            D = group.stiffness(d, self._diagonal({k: row[k] for k in rates}, weight), 1.0)[0]
             out.append(PackedRows(group, rates, [[put(row[k]) for k in rates]], [put(ref)], [put(D)]))
         return out
 
@@ -330,21 +345,27 @@ class Evaluation:
         handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
         self._declare(packs, gaps, [graph.edge(x) for x in near], handed)
 
-    def wanted(self, s: Slot, gap: Scalar, u: Vector) -> tuple[list[Scalar], list[Scalar]]:
-        """Of a contact's rows, of the rates u: the accelerations that they want, and D."""
-        step = self.problem.step
+    def wanted(
+        self, s: Slot, gap: Scalar, u: Vector, first: Moves | None = None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Of a contact's rows, of the rates u: the accelerations that they want, and D. first: the row by which
+        they are firm."""
+        step = self.problem.safe
         (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)
         tangent = s.soft.gains(step, True)[1] if s.group.kind == "elliptic" else damp
         ref = [-(damp * u[0]) - K * (d * gap), *(-(tangent * x) for x in u[1:])]
-        stiff = self._law(s).stiffness(d, s.weight, self.problem.impratio)
+        law = self._law(s)
+        diagonal = self._diagonal(first or {}, law.diagonal(s.weight[0]))
+        stiff = law.stiffness(d, diagonal, self.problem.impratio)
         return ref, [where(gap < 0.0, x, 0.0) for x in stiff]
 
     def _slot(self, s: Slot, touch: Proximity, gap: Scalar, columns: Columns, v: Vector) -> Pack:
         (rates, B), pack = basis(s, touch, columns), Pack()
-        ref, D = self.wanted(s, gap, [dot(row, [v[r] for r in rates]) for row in B])
+        law, u = self._law(s), touch.slipping([dot(row, [v[r] for r in rates]) for row in B])
+        edge = [x + law.mu[0] * y for x, y in zip(*B[:2])] if law.kind == "pyramid" else B[0]
+        ref, D = self.wanted(s, gap, u, dict(zip(rates, edge)))
         put = pack.put_all
         axes = put(x for f in touch.frame for x in f)
-        law = self._law(s)
         mu = put((law.mu0, *law.mu)) if law is not s.group else []
         self.contacts.append(PackedRows(s.group, rates, [put(row) for row in B], put(ref), put(D), axes, mu))
         alike = (k for k in self.kinds if self.contacts[k] == self.contacts[-1])

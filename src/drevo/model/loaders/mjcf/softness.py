@@ -11,6 +11,7 @@ from drevo.model.loaders.mjcf.file import File, read_some
 
 # of <flag>: what the laws of contact heed
 FLAGS = ("contact", "limit", "frictionloss", "equality", "filterparent", "refsafe", "eulerdamp", "clampctrl")
+ENABLED = ("diagexact",)
 
 
 def read_whole(reader: Reader, element: Element, attribute: str, default: int) -> int:
@@ -49,6 +50,13 @@ def limit_and_friction(reader: Reader, element: Element) -> dict[str, Any]:
     }
 
 
+def _override(reader: Reader, option: Element) -> tuple[float, ...]:
+    """What all contacts have in place of their own."""
+    friction = read_some(reader, option, "o_friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
+    soft = (*read_solref(reader, option, "o_solref"), *read_solimp(reader, option, "o_solimp"))
+    return (reader.scalar(option, "o_margin", 0.0), *soft, *friction)
+
+
 def read_stepping(file: File, option: Element) -> None:
     """<option>: the step, the integrator, the cone, and the flags that are off."""
     reader = Reader(file.draft.problems.append, "option")
@@ -58,5 +66,8 @@ def read_stepping(file: File, option: Element) -> None:
         option.get("cone", "pyramidal"),
         reader.scalar(option, "impratio", 1.0),
         tuple(flag for flag in FLAGS if flag in file.flags.off),
-        *(reader.scalar(option, key, 0.0) if file.flags.passive else 0.0 for key in ("density", "viscosity")),
+        density=reader.scalar(option, "density", 0.0) if file.flags.passive else 0.0,
+        viscosity=reader.scalar(option, "viscosity", 0.0) if file.flags.passive else 0.0,
+        override=_override(reader, option) if "override" in file.flags.on else (),
+        enabled=tuple(flag for flag in ENABLED if flag in file.flags.on),
     )

@@ -18,6 +18,7 @@ from drevo.model.rotations import quaternion_of
 
 READ = ("plane", "sphere", "capsule", "cylinder", "box")
 ENDS = ("geom1", "geom2")
+STILL = (0.0,) * 6  # of a surface
 
 
 def read_world(file: File, inside: list[PlacedElement]) -> None:
@@ -54,7 +55,7 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
                 read_solref(reader, element), read_solimp(reader, element),
                 reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
                 read_whole(reader, element, "priority", 0), reader.scalar(element, "solmix", 1.0, xml.ANY),
-                bits[0], bits[1], points,
+                bits[0], bits[1], points, reader.vector(element, "surfacevel", STILL, xml.ANY),
             )
         )  # fmt: skip
         file.draft.problems += faults
