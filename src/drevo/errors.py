@@ -14,10 +14,16 @@ FEW = 6  # names that are listed beside the one that was probably meant
 LONG = 80  # characters of a value in a sentence
 _ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")
 _LINES = re.compile(r"\s*\n(?!  - )\s*")  # those of a list of problems stay
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _WORD = re.compile(r"\S{200,}")
 _REPR = Repr()  # of the first elements only: the rest may be millions
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 30
 _REPR.maxstring = _REPR.maxother = 200
+
+
+def printable(text: str) -> str:
+    """A text whose control characters, line feeds aside, are told and not sent to a terminal."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class DrevoError(Exception):
@@ -30,7 +36,7 @@ class DrevoError(Exception):
     problems: tuple[str, ...] = ()
 
     def __init__(self, text: str = "", *more: Any) -> None:
-        plain = _LINES.sub(" ", _ADDRESS.sub("", str(text)))
+        plain = printable(_LINES.sub(" ", _ADDRESS.sub("", str(text))))
         super().__init__(_WORD.sub(lambda word: f"{word[0][:LONG]}...{word[0][-LONG:]}", plain), *more)
 
 
@@ -68,7 +74,7 @@ def warn_caller(told: str | DrevoWarning) -> None:
     here, level, frame = os.path.dirname(__file__), 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
         level, frame = level + 1, frame.f_back
-    warnings.warn(DrevoWarning(told) if isinstance(told, str) else told, stacklevel=level)
+    warnings.warn(DrevoWarning(printable(told)) if isinstance(told, str) else told, stacklevel=level)
 
 
 def one_of(

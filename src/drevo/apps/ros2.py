@@ -7,9 +7,12 @@ rclcpp, pluginlib and the interface, and nothing of Drevo.
 
 from __future__ import annotations
 
+import re
+from html import escape
 from pathlib import Path
 
-from ..codegen.emit.names import identifier
+from ..codegen.emit.code import comment
+from ..codegen.emit.names import identifier, plain
 from ..errors import InputError
 from ..io.given import Array
 from ..io.saving import write_whole
@@ -29,7 +32,7 @@ def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> t
     if robot.nq != robot.nv:
         raise InputError("ros2: the interface has one number for each joint; this robot's q holds quaternions")
     tip = link or robot.link_names[-1]
-    name = f"{identifier(robot.name).lower()}_inverse_dynamics"
+    name = f"{identifier(robot.name).lower().strip('_')}_inverse_dynamics"
     texts = [write_out(robot, q).c() for q in QUANTITIES] + [
         write_out(robot, "jacobian", link=tip, frame="local_world_aligned").c()
     ]
@@ -37,9 +40,9 @@ def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> t
         "package.xml": PACKAGE, "CMakeLists.txt": BUILD, "plugin.xml": PLUGIN, "src/plugin.cpp": SOURCE,
     }  # fmt: skip
     values = {
-        "NAME": name, "ROBOT": robot.name, "LINK": tip, "VERSION": VERSION, "SIZE": str(robot.nv),
-        "DAMPING": _numbers(robot.damping), "FRICTION": _numbers(robot.friction),
-        "EQUATIONS": "\n".join(map(_inner, texts)),
+        "NAME": name, "ROBOT": comment(robot.name), "XML": escape(plain(robot.name)), "LINK": comment(tip),
+        "VERSION": VERSION, "SIZE": str(robot.nv), "DAMPING": _numbers(robot.damping),
+        "FRICTION": _numbers(robot.friction), "EQUATIONS": "\n".join(map(_inner, texts)),
     }  # fmt: skip
     return tuple(
         write_whole("ros2", Path(folder) / name / file, _filled(text, values)) for file, text in files.items()
@@ -56,9 +59,7 @@ def _numbers(values: Array) -> str:
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
-    for key, value in values.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    return re.sub("@([A-Z]+)@", lambda key: values[key[1]], text)  # at once: a name may hold @SIZE@
 
 
 PACKAGE = """\
@@ -66,7 +67,7 @@ PACKAGE = """\
 <package format="3">
   <name>@NAME@</name>
   <version>@VERSION@</version>
-  <description>Inverse dynamics of @ROBOT@, written by Drevo.</description>
+  <description>Inverse dynamics of @XML@, written by Drevo.</description>
   <maintainer email="nobody@example.com">nobody</maintainer>
   <license>Apache-2.0</license>
   <buildtool_depend>ament_cmake</buildtool_depend>
@@ -99,7 +100,7 @@ PLUGIN = """\
 <library path="@NAME@">
   <class base_class_type="inverse_dynamics_interface::InverseDynamicsInterface"
          type="@NAME@::InverseDynamics" name="@NAME@/InverseDynamics">
-    <description>Inverse dynamics of @ROBOT@, written by Drevo.</description>
+    <description>Inverse dynamics of @XML@, written by Drevo.</description>
   </class>
 </library>
 """
@@ -184,7 +185,7 @@ private:
   static const double* checked(const Vector& x)
   {
     if (x.size() != n)
-      throw std::invalid_argument("@ROBOT@ has @SIZE@ joints, not " + std::to_string(x.size()));
+      throw std::invalid_argument("the robot has @SIZE@ joints, not " + std::to_string(x.size()));
     return x.data();
   }
 };

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from drevo.errors import DrevoWarning, warn_caller
+from drevo.errors import DrevoWarning, shown, warn_caller
 from drevo.io.given import flag
 from drevo.model.base import put_in_world, with_base
 from drevo.model.description import (
@@ -34,6 +34,7 @@ from drevo.model.pairing import LEFT_OUT, without_rule
 from drevo.model.references import check_closures, check_keyframes, check_tendons
 from drevo.model.rotations import add_vectors, apply, matmul, unit
 from drevo.model.touching import check_touching
+from drevo.model.values import control_character
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free", "custom")  # kinds whose motion needs no axis
@@ -146,6 +147,11 @@ def _assemble(draft: Draft) -> Model:
 def _check_names(draft: Draft) -> None:
     if not draft.links:
         draft.problems.append("the robot has no link; it needs at least one")
+    named = (draft.links, draft.joints, draft.keyframes, draft.tendons, draft.contacts, draft.geoms,
+             draft.actuators, draft.sensors, draft.loops)  # fmt: skip
+    for name in {draft.name, *(str(getattr(thing, "name", "")) for things in named for thing in things)}:
+        if refused := control_character(name):
+            draft.problems.append(f"the name {shown(name)} holds the control character {refused!r}; rename it")
     for noun, things in ((draft.noun, draft.links), ("joint", draft.joints)):
         if len({thing.name for thing in things}) == len(things):
             continue

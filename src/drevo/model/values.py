@@ -20,6 +20,7 @@ from drevo.model.description import Mat3, Vec3
 from drevo.model.rotations import symmetric
 
 T = TypeVar("T")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 UNBOUNDED = 1e16  # what files write for a bound that is none
 MAX_PATH = 4096  # characters
@@ -161,7 +162,15 @@ def name(value: object) -> str:
     """A name: text that is not empty."""
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
         raise ValueError(f"{shown(value)} is not a name (text of 1 to {MAX_NAME} characters)")
+    if refused := control_character(value):
+        raise ValueError(f"{shown(value)} holds the control character {refused!r}, which no name may")
     return text(value)
+
+
+def control_character(name: str) -> str:
+    """The first control character or line break of a name; "" where there is none."""
+    found = _CONTROL.search(name)
+    return found[0] if found else ""
 
 
 def text(value: object) -> str:

@@ -211,15 +211,16 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
+        task = bar.add_task(escape(title), total=total)
         first = True
 
         def step(text: str) -> None:
             nonlocal first
-            bar.update(task, description=f"{title}: {text}", advance=0 if first else 1)
+            bar.update(task, description=escape(f"{title}: {text}"), advance=0 if first else 1)
             first = False
 
         yield step

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
+
+from .markdown import escaped
+from .names import latex_text
 
 TableRow = Mapping[str, Any]
 MATRICES = {
@@ -30,7 +34,7 @@ def markdown_table(rows: Sequence[TableRow], convention: str) -> str:
     """A table, then the auxiliary frames."""
     out = [f"{convention} convention, `{MATRICES[convention]}`; rad, m", "", f"| {' | '.join(TITLES)} |"]
     out.append("|" + "---|" * len(TITLES))
-    out += [f"| {' | '.join(_cells(row, k))} |" for k, row in enumerate(rows, 1)]
+    out += [f"| {' | '.join(map(_markdown, _cells(row, k)))} |" for k, row in enumerate(rows, 1)]
     return "\n".join([*out, *(f"{line}  " if line else "" for line in _frames(rows))]) + "\n"
 
 
@@ -50,7 +54,7 @@ def latex_table(rows: Sequence[TableRow], convention: str) -> str:
     out = [f"% {convention} convention, {MATRICES[convention]}; rad, m"]
     out += [r"\begin{tabular}{" + "r" + "l" * (len(TITLES) - 1) + "}", r"\toprule", head + r" \\", r"\midrule"]
     for k, row in enumerate(rows, 1):
-        cells = [*map(_escaped, _cells(row, k)[:4]), *_cells(row, k, _tex)[4:]]
+        cells = [*map(latex_text, _cells(row, k)[:4]), *_cells(row, k, _tex)[4:]]
         out.append(" & ".join(cells) + r" \\")
     out += [r"\bottomrule", r"\end{tabular}"]
     for k, row in enumerate(rows, 1):
@@ -59,6 +63,11 @@ def latex_table(rows: Sequence[TableRow], convention: str) -> str:
             matrix = r"\begin{bmatrix}" + lines + r"\end{bmatrix}"
             out += ["", rf"$M_{{{row['parent']},{k}}} = {matrix}$"]
     return "\n".join(out) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Text for Markdown; a line below inside of a word means nothing there."""
+    return re.sub(r"(?<=\w)\\_(?=\w)", "_", escaped(text))
 
 
 def _cells(row: TableRow, k: int, angle: Callable[[float], str] | None = None) -> list[str]:
@@ -97,10 +106,6 @@ def _angle(x: float) -> str:
 def _tex(x: float) -> str:
     named = _angle(x)
     return f"${named}$".replace("pi", r"\pi") if "pi" in named else named
-
-
-def _escaped(x: str) -> str:
-    return x.replace("\\", r"\textbackslash ").replace("_", r"\_").replace("&", r"\&").replace("%", r"\%")
 
 
 def _frames(rows: Sequence[TableRow]) -> list[str]:

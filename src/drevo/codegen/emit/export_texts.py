@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .code import comment
 from .lower import Lowered, Port
 from .names import identifier
 
@@ -27,7 +28,7 @@ def c_header(name: str, low: Lowered, scalar: str, count: str, about: Sequence[s
     notes = [*about, *shapes, f"{name}_batch: n samples one after another, row by row."]
     return "\n".join(
         [
-            "/*", *(f" * {line}" for line in notes), " */",
+            "/*", *(f" * {comment(line)}" for line in notes), " */",
             f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>",
             "#ifdef __cplusplus", 'extern "C" {', "#endif",
             f"void {name}({', '.join(given)});",

@@ -180,7 +180,7 @@ class Window:
     def _panels(self) -> None:
         gui, names = self.server.gui, [link.name for link in self.model.links]
         if self.note:
-            gui.add_markdown(self.note)
+            gui.add_html(f"<p>{escape(self.note)}</p>")
         self.link = gui.add_dropdown("pose of", names, initial_value=names[-1])
         self.link.on_update(lambda _: self._locked_show())
         self.pose = gui.add_html("")
@@ -212,7 +212,7 @@ class Window:
         try:
             self.play(self.robot.simulate(self._q, duration=float(self.seconds.value), step=1e-3, every=10))
         except DrevoError as error:
-            self.server.gui.add_markdown(str(error))
+            self.server.gui.add_html(f"<p>{escape(str(error))}</p>")  # in Markdown names would be code
 
     def _plot(self, t: Array, q: Array, v: Array | None, tau: Array | None) -> None:
         """Energies, or coordinates where there are no rates, and efforts where they are known."""
