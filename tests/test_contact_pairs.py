@@ -137,7 +137,7 @@ def test_weights_of_what_only_slides(joints: str) -> None:
 
 
 def test_ground_takes_the_place_of_planes(model: Model) -> None:
-    slope = drevo.ground.function(lambda x, y: 0.1 * x)
+    slope = ground_of(drevo.ground.function(lambda x, y: 0.1 * x))
     assert {x.geoms[0].name for x in contact_candidates(model) if x.geoms[0].kind == "plane"} == {"floor"}
     assert contact_candidates(model, "plane") == contact_candidates(model)
     there = [x for x in contact_candidates(model, slope) if x.geoms[0].kind == "plane"]
@@ -203,12 +203,18 @@ def test_grids_are_bilinear_with_normals_without_edges() -> None:
 
 
 def test_grounds_are_told_apart_by_their_keys() -> None:
+    def keyed(x: object) -> str:
+        return ground_of(x).digest
+
     keys = [
-        drevo.ground.function(lambda x, y: 0.1 * x).key,
-        drevo.ground.function(lambda x, y: 0.2 * x).key,
-        drevo.ground.function(lambda x, y: 0.1 * drevo.sin(x)).key,
-        drevo.ground.grid([[0.0, 1.0], [0.0, 0.0]], 1.0).key,
-        drevo.ground.grid([[0.0, 1.0], [0.0, 0.0]], 2.0).key,
+        keyed(drevo.ground.function(lambda x, y: 0.1 * x)),
+        keyed(drevo.ground.function(lambda x, y: 0.2 * x)),
+        keyed(drevo.ground.function(lambda x, y: 0.1 * drevo.sin(x))),
+        keyed(drevo.ground.function(lambda x, y: 0.1 * x, friction=lambda x, y: 0.5)),
+        keyed(drevo.ground.function(lambda x, y, k: k * x, parameters={"k": 0.1})),
+        keyed(drevo.ground.function(lambda x, y, k: k * x, parameters={"k": 0.2})),
+        keyed(drevo.ground.grid([[0.0, 1.0], [0.0, 0.0]], 1.0)),
+        keyed(drevo.ground.grid([[0.0, 1.0], [0.0, 0.0]], 2.0)),
     ]
-    assert len(set(keys)) == 5
-    assert drevo.ground.function(lambda x, y: 0.1 * x).key == keys[0]
+    assert len(set(keys)) == 8
+    assert keyed(drevo.ground.function(lambda x, y: 0.1 * x)) == keys[0]

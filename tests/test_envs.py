@@ -17,6 +17,7 @@ from drevo.apps.envs import TASKS, make
 from drevo.apps.envs.episode import EpisodeStages
 from drevo.apps.envs.ours import hills
 from drevo.apps.envs.tasks import GYMNASIUM
+from drevo.apps.envs.traced import traced_task
 
 gymnasium = pytest.importorskip("gymnasium")
 mujoco = pytest.importorskip("mujoco")
@@ -124,7 +125,7 @@ def test_the_compiled_episode_is_that_on_arrays(same: bool) -> None:
     name = "InvertedDoublePendulum-v5"
     env = make(name, num_envs=40, autoreset="SameStep" if same else "NextStep")
     env.reset(seed=0)
-    stages = EpisodeStages(env.body, env.task, env.numbers, same, None).program().stages
+    stages = EpisodeStages(env.body, traced_task(env.task, env.body, env.numbers), same, None).program().stages
     assert stages is not None
     rng, begun = np.random.default_rng(0), 0
     for k in range(9):

@@ -14,14 +14,13 @@ from ..model.messages import did_you_mean
 from .closures import JointClosure, TendonLength
 from .constraint import (
     KINDS,
+    OF_FUNCTIONS,
     Constraint,
     Contact,
     ContactFields,
     Distance,
     Gear,
     PointToPoint,
-    PoseTracking,
-    Traced,
     Weld,
     contact_fields,
     label,
@@ -50,7 +49,7 @@ def gathered(
     for c in list_given("constraints", constraints, "constraint"):
         if not isinstance(c, KINDS):
             raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
-        found.append(c)
+        found.append(c.traced([x.name for x in model.links], model.nq) if isinstance(c, OF_FUNCTIONS) else c)
     return [*found, *_own(model)] if model.closed else found
 
 
@@ -138,11 +137,6 @@ def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:
         name += f"#{seen[name]}" if seen[name] > 1 else ""
         out += [f"{name}[{r}]" for r in range(c.size)]
     return tuple(out)
-
-
-def is_lasting(c: Constraint) -> bool:
-    """Whether its text says all about it: a Python function has no name that lasts."""
-    return not isinstance(c, (PoseTracking, Traced))
 
 
 def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> ConstraintRows:

@@ -7,20 +7,23 @@ the functions given to `function`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from ..compiler.traced import TracedFunction
+from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of
 from ..io.asked import asked_all
 from ..io.given import callable_given as a_function
 from ..io.given import number, whole
 from ..mechanics.algorithms import constraints as rows_of
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
+from ..mechanics.algorithms.kinematics import NamedEntries
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector, cos, sin, sqrt
 from ..mechanics.spatial import Mat, Vec
@@ -33,7 +36,6 @@ from .functions import call_traced, scalars_given, short
 
 _checked = partial(values.checked, InputError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
-TracedFunction = Callable[..., Vector]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +148,27 @@ class PoseTracking(OnLinks):
     """A frame of a link follows a programmed pose."""
 
     link: str
-    program: Callable[[Scalar], Sequence[Vector]]
+    program: Callable[[Scalar], Sequence[Vector]] | TracedFunction
     point: Triple
     size: int = 6
 
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        return rows_of.pose_tracking(k, t, self.link, self.point, self.checked)
+        program = self.traced((), 0).program
+
+        def pose(time: Scalar) -> list[Vector]:
+            (found,) = program([time])
+            return [found[i : i + 4] for i in range(0, 16, 4)]
+
+        return rows_of.pose_tracking(k, t, self.link, self.point, pose)
+
+    def traced(self, links: Collection[str], nq: int) -> PoseTracking:
+        """The constraint with its program as that is now; its trace is kept as it is."""
+        if isinstance(self.program, TracedFunction):
+            return self
+        t = Tracer("pose_tracking")
+        rows = self.checked(*map(Jet, t.input("t", 1)))
+        t.output("pose", [jet(x).x for row in rows for x in row])
+        return replace(self, program=TracedFunction(t.program()))
 
     def checked(self, t: Scalar) -> Sequence[Vector]:
         """The program, with what it gives checked."""
@@ -166,26 +183,38 @@ class PoseTracking(OnLinks):
 class Traced(OnLinks):
     """f(pose, q, t) = 0 of a Python function."""
 
-    f: TracedFunction
+    f: Callable[..., Vector] | TracedFunction
     size: int
 
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        return rows_of.function(k, t, self._values(k))
+        f = self.traced(k.tree.frames, len(k.q)).f
+        assert isinstance(f, TracedFunction)
+        links = [port.name for port in f.program.inputs[2:]]
 
-    def _values(self, k: Kinematics) -> TracedFunction:
-        """The function, with what it asks for and gives checked."""
-        who = f"function constraint {getattr(self.f, '__name__', 'f')!r}"
+        def values(pose: Callable[[str], Any], q: Vector, time: Scalar) -> Vector:
+            return f(q, [time], *([x for row in pose(link)[:3] for x in row] for link in links))[0]
 
-        def values(pose: Callable[[str], Any], q: Vector, t: Scalar) -> Vector:
-            def known(link: str) -> Any:
-                if link not in k.tree.frames:
-                    raise InputError(f"link {link!r} is not in the robot{did_you_mean(str(link), k.tree.frames)}")
-                return pose(link)
+        return rows_of.function(k, t, values)
 
-            found = call_traced(who, lambda: self.f(known, q, t))
-            return scalars_given(who, found, self.size)
+    def traced(self, links: Collection[str], nq: int) -> Traced:
+        """The constraint with its function as that is now, of q, t and poses; its trace is kept as it is."""
+        f = self.f
+        if isinstance(f, TracedFunction):
+            return self
+        name = getattr(f, "__name__", "f")
+        who, t, poses = f"function constraint {name!r}", Tracer(str(name)), dict[str, list[Jet]]()
+        q, (time,) = (list(map(Jet, t.input(*x))) for x in (("q", nq), ("t", 1)))
 
-        return values
+        def pose(link: str) -> Any:
+            if link not in links:
+                raise InputError(f"link {link!r} is not in the robot{did_you_mean(str(link), links)}")
+            if link not in poses:
+                poses[link] = list(map(Jet, t.input(link, 12)))
+            return NamedEntries([*(poses[link][i : i + 4] for i in (0, 4, 8)), [0.0, 0.0, 0.0, 1.0]])
+
+        found = call_traced(who, lambda: f(pose, q, time))
+        t.output("f", [jet(x).x for x in scalars_given(who, found, self.size)])
+        return replace(self, f=TracedFunction(t.program()))
 
 
 MOST = 100_000  # values of one function
@@ -193,6 +222,7 @@ ContactFields = tuple[str, Triple, int, Triple | None, RotationMatrix | None]
 KINDS = (
     *(Contact, PointOnPlane, PointToPoint, Weld, Distance, JointClosure, Gear, TendonLength, PoseTracking, Traced),
 )
+OF_FUNCTIONS = PoseTracking, Traced
 Constraint = (
     Contact | PointOnPlane | PointToPoint | Weld | Distance
     | JointClosure | Gear | TendonLength | PoseTracking | Traced
@@ -371,7 +401,7 @@ def _refuse_deformation(c: PoseTracking) -> None:
         _checked(f"pose_tracking of {c.link!r}", "rotation at t = 0", values.rotation, turn)
 
 
-def function(f: TracedFunction, size: int) -> Traced:
+def function(f: Callable[..., Vector], size: int) -> Traced:
     """f(pose, q, t) = 0, `size` numbers, traced and differentiated.
 
     pose(link) is the 4x4 pose (rows) of a link in the world, q the nq coordinates, t the time. Only

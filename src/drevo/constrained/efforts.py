@@ -27,7 +27,6 @@ from ..compiler.formalisms import fastest
 from ..compiler.request import requested
 from ..mechanics.scalar import dot
 from ..model.description import Model
-from .collection import is_lasting
 from .constraint import Constraint
 from .kernels import motion_terms
 from .prepared import PreparedSet
@@ -221,5 +220,4 @@ def efforts_function(s: PreparedSet, driven: Array) -> Function | None:
     pattern, which = s.form.pattern, tuple(driven.tolist())
     make = partial(efforts_program, s.robot.model, pattern, which)
     asked = ("constrained_inverse_dynamics", pattern, which)
-    lasting = all(map(is_lasting, pattern))
-    return memoised(s.robot, ("efforts", *asked), lambda: requested(s.robot, asked, make, lasting=lasting))
+    return memoised(s.robot, ("efforts", *asked), lambda: requested(s.robot, asked, make))

@@ -17,7 +17,7 @@ from ..mechanics.algorithms.constraints import orientation
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
 from ..model.description import Model
-from .constraint import Constraint, Contact, ContactFields, Gear, PointOnPlane, Weld
+from .constraint import OF_FUNCTIONS, Constraint, Contact, ContactFields, Gear, PointOnPlane, Weld
 
 Array = np.ndarray[Any, Any]
 RECENT = 8  # orientations that are kept
@@ -167,10 +167,15 @@ def with_places(found: Sequence[Constraint], held: Array) -> tuple[tuple[Constra
 
 
 def settled(model: Model, found: Sequence[Any], known: dict[Any, Any] | None = None) -> tuple[Constraint, ...]:
-    """The set with the orientations that welds take from a configuration. known: such ones, which are kept."""
+    """The set with traces of its functions, and orientations that welds take from a configuration.
+
+    known: such ones, which are kept.
+    """
     kept: dict[Any, Any] = {} if known is None else known
 
     def turned(c: Constraint) -> Constraint:
+        if isinstance(c, OF_FUNCTIONS):
+            return c.traced([x.name for x in model.links], model.nq)
         if not isinstance(c, Weld) or c.at is None:
             return c
         R = kept.get(c.turn) or tuple(tuple(map(float, row)) for row in orientation(build_tree(model), *c.turn))

@@ -23,7 +23,7 @@ from ..mechanics.acting import has_passive
 from ..mechanics.trunk import trunk_pitch
 from ..model.dynamics import Array, Dynamics, of_model
 from . import kernels
-from .collection import gathered, is_lasting, labels, made
+from .collection import gathered, labels, made
 from .constraint import Constraint, Contact, ContactFields, Weld
 from .large import by_loops
 from .numbers import Numbered, anchored, anchors, pattern_of, places_of, settled, with_numbers
@@ -55,9 +55,8 @@ class SetForm:
         self.closed = 0  # how often states were put on it
 
     def _requested(self, name: str, program: Callable[..., Program], *how: str) -> Function:
-        lasting = all(map(is_lasting, self.pattern))
         make = partial(program, self.robot.model, self.pattern, *how)
-        return requested(self.robot, (name, *how, self.pattern), make, lasting=lasting)
+        return requested(self.robot, (name, *how, self.pattern), make)
 
     @cached_property
     def places(self) -> dict[str, Array]:

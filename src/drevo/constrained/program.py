@@ -42,7 +42,7 @@ from ..model.messages import expect_robot, names_in
 from ..model.regularity import require_masses
 from .checks import feedback
 from .closing import assemble
-from .collection import all_rows, collect, is_lasting, labels
+from .collection import all_rows, collect, labels
 from .constraint import Constraint
 from .prepared import Contacts
 from .solve import factor_of, independent_rows
@@ -87,11 +87,6 @@ class Constrained:
             gains = tuple(given[0].tolist()), tuple(given[1].tolist())
         kept = _independent(robot, found, contacts, constraints, at)
         return Constrained(robot.model, found, kept, gains, flag(f"{NAME}: passive", passive))
-
-    @property
-    def lasting(self) -> bool:
-        """Whether the repr of this says all about it."""
-        return all(map(is_lasting, self.found))
 
     def program(self, wrt: tuple[str, ...] = (), name: str = "") -> Program:
         """a and N of (q, v, tau, t), or their derivatives, one more axis for each name in wrt."""
@@ -231,7 +226,7 @@ def constrained_derivative(
     axes, made = constrained_axes(robot, wrt), Constrained.of(robot, **given)
     spec = Spec(dtype=dtype, layout=layout, packed=packed, check=check)
     asked = ("derivative", made.found, made.kept, made.feedback, made.passive, axes)
-    return requested(robot, asked, given_first(made.program, axes), spec=spec, lasting=made.lasting)
+    return requested(robot, asked, given_first(made.program, axes), spec=spec)
 
 
 def constrained_axes(robot: Dynamics, wrt: str | Sequence[str]) -> tuple[str, ...]:

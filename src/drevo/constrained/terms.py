@@ -23,7 +23,7 @@ from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics, of_model
-from .collection import all_rows, is_lasting, labels
+from .collection import all_rows, labels
 from .constraint import Constraint, Contact, Weld
 from .large import LinkKinematics, by_loops
 from .numbers import (
@@ -167,8 +167,7 @@ def compiled_set(
 
     def make() -> Function:
         pattern = pattern_of(found)
-        lasting = all(map(is_lasting, pattern))
-        return requested(robot, (name, pattern), partial(program, robot.model, pattern), lasting=lasting)
+        return requested(robot, (name, pattern), partial(program, robot.model, pattern))
 
     return memoised(robot, (name, "compiled", Numbered.of(found).signature), make)
 

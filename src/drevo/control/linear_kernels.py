@@ -23,7 +23,7 @@ from ..compiler.differentiate import at_zero
 from ..compiler.formalisms import derived_tree, fastest, unsolved_derivatives
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
-from ..constrained.collection import all_rows, is_lasting
+from ..constrained.collection import all_rows
 from ..constrained.constraint import Constraint, Contact
 from ..constrained.numbers import Numbered, settled, with_numbers
 from ..constrained.prepared import PreparedSet, SolvedMotion
@@ -127,8 +127,7 @@ class LinearKernels:
 
     def _made(self, name: str, program: Callable[..., Program], *what: Any) -> Callable[..., Any]:
         model, how = self.given.robot.model, (*what, self.driven, self.acts, self.short)
-        lasting = all(is_lasting(c) for pattern in what for c in pattern)
-        f: Function = requested(self.given.robot, (name, *how), partial(program, model, *how), lasting=lasting)
+        f: Function = requested(self.given.robot, (name, *how), partial(program, model, *how))
         return f.fast or f
 
     @cached_property

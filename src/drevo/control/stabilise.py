@@ -24,7 +24,7 @@ from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..constrained.checks import gain, refuse_unstable, square
 from ..constrained.closing import out_of_reach
-from ..constrained.collection import all_rows, collect, is_lasting, labels
+from ..constrained.collection import all_rows, collect, labels
 from ..constrained.constraint import Constraint, Weld
 from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
 from ..constrained.solve import RANK, matvec
@@ -189,9 +189,9 @@ class Stabiliser(Law):
                 program = law_program(model, pattern, form)
             except SingularError:
                 return None
-            asked, lasting = ("stabilise", pattern, *form[1:]), all(map(is_lasting, pattern))
+            asked = ("stabilise", pattern, *form[1:])
             unchecked = Spec(check=False)  # singular rows are seen to above
-            return requested(model, asked, lambda: program, spec=unchecked, lasting=lasting)
+            return requested(model, asked, lambda: program, spec=unchecked)
 
         return memoised(self.robot, form, make)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.runtime.arguments import in_memory
+from ..codegen.runtime.key import key_text
 from ..codegen.runtime.memo import memoised
 from ..codegen.runtime.method import compiled
 from ..errors import InputError, shown
@@ -136,13 +137,16 @@ class Robot(Methods, JointArrays, ByName):
 
     def function(self, quantity: str | Sequence[str], **options: Any) -> Function:
         """The compiled Function behind a method: sizes, counts, pattern; of several quantities, one for all."""
-        key = (str(quantity), *(str(x) for item in sorted(options.items()) for x in item))
 
         def make() -> Function:
             from ..compiler.compile import compile
 
             return compile(self, quantity, **options)
 
+        try:
+            key = key_text((quantity, dict(sorted(options.items()))))
+        except TypeError:  # of what nobody could ask for
+            return make()
         return memoised(self, key, make)
 
     # -- quantities of one link -----------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ..model.dynamics import Dynamics
 from .checks import require_memory
 from .compiled_motion import CompiledMotion, compile_motion, owners
 from .constraints import HeldConstraints
-from .control import Control, beyond_law, law_digest, law_function
+from .control import Control, beyond_law, law_function, traced_law
 from .motion import StateRates, numeric_rates, quaternions
 
 Efforts = Callable[[float, Array, Array], ArrayLike]
@@ -122,8 +122,9 @@ def machine_motion(
     model = robot.model if passive else without_passive(robot.model)
     if (control is not None or rule is not None or not forces_by_joint(model)) and is_large(model):
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
-    key = ("motion", law_digest(model, control), driven, rule, model is robot.model)
-    return memoised(robot, key, lambda: compile_motion(model, control, driven, rule))
+    law = None if control is None else traced_law(model, control)
+    key = ("motion", law, driven, rule, model is robot.model)
+    return memoised(robot, key, lambda: compile_motion(model, law, driven, rule))
 
 
 def _law(robot: Dynamics, control: Control | None) -> Efforts:

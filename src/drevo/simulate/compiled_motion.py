@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from ..codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
 from ..codegen.runtime.key import request
 from ..compiler.pivots import require_regular
 from ..compiler.rolled import forces_by_joint, is_large
+from ..compiler.traced import TracedFunction
 from ..errors import warn_caller
 from ..model.description import Model
-from .control import Control, law_digest
 from .engine import add_engine
 from .motion import Rule, motion_program
 
@@ -28,19 +29,17 @@ class CompiledMotion:
     large: the derivative is a loop over the bodies, whose efforts are always an input.
     """
 
-    def __init__(self, model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> None:
+    def __init__(self, model: Model, law: TracedFunction | None, driven: bool, rule: Rule | None = None) -> None:
         self.model, self.rule = model, rule
-        self.large = control is None and rule is None and is_large(model) and forces_by_joint(model)
+        self.large = law is None and rule is None and is_large(model) and forces_by_joint(model)
         if self.large:
             from .rolled_motion import rolled_motion
 
             (self._code, self.arena), self.scratch = rolled_motion(model), 0
         else:
-            asked = request(model, "motion", driven, rule, law_digest(model, control))
-            lasting = rule is None or rule.lasting
-            made, self._code = machine_code(
-                asked, lambda: _program(model, control, driven, rule), Spec(), lasting, add_engine
-            )
+            asked = request(model, "motion", driven, rule, law)
+            make = partial(_program, model, law, driven, rule)
+            made, self._code = machine_code(asked, make, Spec(), True, add_engine)
             self.arena, self.scratch = made.arena, made.scratch
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         self._integrate, self._integrate_adaptive = (
@@ -56,17 +55,17 @@ class CompiledMotion:
         return int(self._integrate_adaptive(state.ctypes.data))
 
 
-def _program(model: Model, control: Control | None, driven: bool, rule: Rule | None) -> Program:
+def _program(model: Model, law: TracedFunction | None, driven: bool, rule: Rule | None) -> Program:
     require_regular(model)
-    return motion_program(model, control, driven, rule)
+    return motion_program(model, law, driven, rule)
 
 
 def compile_motion(
-    model: Model, control: Control | None, driven: bool, rule: Rule | None = None
+    model: Model, law: TracedFunction | None, driven: bool, rule: Rule | None = None
 ) -> CompiledMotion | None:
     """The compiled motion; None, with a warning, where LLVM is missing or fails."""
     try:
-        return CompiledMotion(model, control, driven, rule)
+        return CompiledMotion(model, law, driven, rule)
     except UNMADE as error:
         require_unmade(error)
         warn_caller(f"motions run in Python, some hundred times slower: {error}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..codegen.graph.node import Expr, Graph
-from ..codegen.graph.program import Program
 from ..codegen.runtime.function import Function, Spec
 from ..compiler.request import requested
+from ..compiler.traced import TracedFunction
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, TraceError
 from ..io.given import finite
@@ -110,30 +109,19 @@ def pd(
     return Control(law)
 
 
-def law_digest(model: Model, control: Control | None) -> str:
-    """What a law traces to, as a digest: laws that do the same are the same, whoever made them."""
-    return "" if control is None else program_digest(_law_program(model, control))
+def traced_law(model: Model, control: Control) -> TracedFunction:
+    """The law of (t, q, v) as it is now."""
+    t = Tracer("law")
+    (time,), q, v = t.input("t", 1), t.input("q", model.nq), t.input("v", model.nv)
+    t.output("tau", control.traced(t.graph, time, q, v))
+    return TracedFunction(t.program())
 
 
 def law_function(robot: Described, control: Control) -> Function:
     """A law by itself as machine code, tau of (t, q, v): for motions that are not compiled in one piece."""
-    program = _law_program(robot.model, control)
+    law = traced_law(robot.model, control)
     spec = Spec(check=False, single=False)
-    return requested(robot, ("law", program_digest(program)), lambda: program, spec=spec, shared=True)
-
-
-def _law_program(model: Model, control: Control) -> Program:
-    t = Tracer("law")
-    (time,), q, v = t.input("t", 1), t.input("q", model.nq), t.input("v", model.nv)
-    t.output("tau", control.traced(t.graph, time, q, v))
-    return t.program()
-
-
-def program_digest(program: Program) -> str:
-    """What a program computes: those that do the same are the same, whoever made them."""
-    g = program.graph
-    text = repr((program.inputs, program.output_edges, g.op, g.a, g.b, g.constants))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return requested(robot, ("law", law), lambda: law.program, spec=spec, shared=True)
 
 
 def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:

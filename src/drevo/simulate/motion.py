@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.graph.node import Graph
 from ..codegen.graph.program import Program
 from ..compiler.formalisms import fastest
+from ..compiler.traced import TracedFunction
 from ..compiler.tracer import Tracer
-from ..constrained.collection import all_rows, is_lasting
+from ..constrained.collection import all_rows
 from ..constrained.constraint import Constraint
 from ..constrained.numbers import Numbered, anchored, anchors, pattern_of, settled, with_numbers, with_places
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
@@ -28,7 +28,6 @@ from ..mechanics.rotation import joint_coordinate_rates as joint_rates
 from ..mechanics.scalar import Scalar, Vector, dot, sqrt
 from ..mechanics.tree import Tree
 from ..model.description import Model
-from .control import Control
 
 Array = np.ndarray[Any, Any]
 StateRates = Callable[[float, Array, Array], tuple[Array, Array]]
@@ -70,11 +69,6 @@ class Rule:
         return (*with_numbers(given, numbers[:count]), *anchored(own, numbers[count:]))
 
     @property
-    def lasting(self) -> bool:
-        """Whether their text says all about them: a Python function has no name that lasts."""
-        return all(map(is_lasting, self.found))
-
-    @property
     def size(self) -> int:
         """All rows."""
         return sum(c.size for c in self.found)
@@ -102,19 +96,19 @@ class Rule:
         return numbers, *[rows if self.fed else 0] * 2, rows
 
 
-def motion_program(model: Model, control: Control | None, driven: bool, rule: Rule | None = None) -> Program:
+def motion_program(model: Model, law: TracedFunction | None, driven: bool, rule: Rule | None = None) -> Program:
     """dq/dt and the accelerations; efforts are a law of control, an input, their sum, or nothing.
 
     Under a rule also the state put on its constraints, what was left of them (1 is CLOSED), and what must stay
     below 1 as long as the rule holds.
     """
     t = Tracer("motion", model, acting=True)
-    timed = control is not None or rule is not None
+    timed = law is not None or rule is not None
     sizes = {"q": model.nq, "v": model.nv, "tau": model.nv if driven else 0, "t": int(timed)}
     if rule is not None:
         sizes["given"] = sum(rule.given)
     given = {name: t.input(name, n) for name, n in sizes.items()}  # of q any length is taken
-    q, v, tau = with_unit_quaternions(model, given["q"]), given["v"], _efforts(t.graph, model, control, given)
+    q, v, tau = with_unit_quaternions(model, given["q"]), given["v"], _efforts(model, law, given)
     tau = [x + p for x, p in zip(tau, passive(t.tree, q, v))]
     more: NamedOutputs = ()
     if rule is None:
@@ -126,12 +120,12 @@ def motion_program(model: Model, control: Control | None, driven: bool, rule: Ru
     return t.program()
 
 
-def _efforts(graph: Graph, model: Model, control: Control | None, given: dict[str, list[Any]]) -> list[Scalar]:
+def _efforts(model: Model, law: TracedFunction | None, given: dict[str, list[Any]]) -> list[Scalar]:
     held = given["tau"] or [0.0] * model.nv
-    if control is None:
+    if law is None:
         return held
-    law = control.traced(graph, given["t"][0], given["q"], given["v"])
-    return [x + y for x, y in zip(held, law)]
+    (efforts,) = law(given["t"], given["q"], given["v"])
+    return [x + y for x, y in zip(held, efforts)]
 
 
 def _ruled(

@@ -30,6 +30,7 @@ from ...simulate.contact.stages import StageTracer
 from .features import Sight
 from .simulation import TaskRobot, actuator_efforts, drevo_state, mujoco_state
 from .tasks import Chance, Look, Moment, Task, TaskNumbers
+from .traced import TracedTask, traced_task
 
 Array = np.ndarray[Any, Any]
 METHODS = {"Euler": "euler", "RK4": "rk4", "implicitfast": "implicitfast"}
@@ -41,18 +42,19 @@ TRIES = 100  # of a beginning; of those that a task refuses, most often 4 in 10
 BEFORE, SEEN, FINAL, INFO = "before_", "seen_", "final_obs", "info_"
 
 
-def episode(body: TaskRobot, name: str, task: Task, numbers: TaskNumbers, same: bool) -> Function:
+def episode(body: TaskRobot, task: Task, numbers: TaskNumbers, same: bool) -> Function:
     """f(q, v, elapsed, over, stream, action, before_..) -> (q1, v1, elapsed1, over1, stream1, observation, reward,
-    terminated, truncated, [final_obs], seen_.., info_..) of a task by its name.
+    terminated, truncated, [final_obs], seen_.., info_..) of a task as it is now.
 
     Where `over` is 1 the next episode begins; same: where one ends, too, and final_obs is what was seen there.
     """
-    ground = task.ground() if task.ground else None
-    asked = ("episode", name, task.limit, tuple(sorted(numbers.items())), same, ground)
-    return requested(body.robot, asked, lambda: EpisodeStages(body, task, numbers, same, ground).program())
+    ground = ground_of(task.ground() if task.ground else None)
+    traced = traced_task(task, body, numbers)
+    asked = ("episode", traced, same, ground)
+    return requested(body.robot, asked, lambda: EpisodeStages(body, traced, same, ground).program())
 
 
-def sight(body: TaskRobot, name: str, task: Task, parts: Sequence[str]) -> Function:
+def sight(body: TaskRobot, task: Task, parts: Sequence[str]) -> Function:
     """f(q, v) -> parts of what is seen of a state where nothing drives and nothing is known to touch."""
     model = body.model
 
@@ -64,7 +66,7 @@ def sight(body: TaskRobot, name: str, task: Task, parts: Sequence[str]) -> Funct
             t.output(part, [0.0] * model.nv if part in LEFT else seen.part(part))
         return t.program()
 
-    return requested(body.robot, ("seen", name, tuple(parts)), program)
+    return requested(body.robot, ("seen", task.looks, tuple(parts)), program)
 
 
 class _Zeros(list[float]):
@@ -77,14 +79,13 @@ class _Zeros(list[float]):
 class EpisodeStages:
     """The stages of a task beside those of the robot's steps."""
 
-    def __init__(self, body: TaskRobot, task: Task, numbers: TaskNumbers, same: bool, ground: Any) -> None:
-        self.body, self.task, self.numbers, self.same = body, task, numbers, same
+    def __init__(self, body: TaskRobot, task: TracedTask, same: bool, ground: Any) -> None:
+        self.body, self.task, self.same = body, task, same
         model, stepping = body.model, body.model.stepping
         e = self.e = evaluation(
-            soft_problem(model, ground_of(ground), stepping.timestep, METHODS[stepping.integrator], task.skip)
+            soft_problem(model, ground, stepping.timestep, METHODS[stepping.integrator], task.skip)
         )
-        self.n_even = self.n_log = 0
-        self._count()
+        self.n_even, self.n_log = task.draws
         sizes = Sight(model, e.tree, task.looks, lambda _: []).sizes if task.looks else {}
         e.sizes |= {f"look_{part}": n for part, n in sizes.items()}
         self.parts = {part: f"look_{part}" for part in sizes} | LEFT  # blocks of what is seen
@@ -106,16 +107,6 @@ class EpisodeStages:
         write(s)
         self.e.parts[name] = s.t.program()
 
-    def _count(self) -> None:
-        """How many random numbers a beginning takes."""
-        chance = Chance(lambda _: 0.5, lambda _: 0.5)
-        self._first(chance)
-        self.n_even, self.n_log = chance.evens, chance.normals
-
-    def _first(self, chance: Chance) -> Any:
-        body = self.body
-        return self.task.begin(chance, body.initial.tolist(), body.model.nv, self.numbers)
-
     # -- stages ----------------------------------------------------------------------------------------------
 
     def _drive(self, s: StageTracer) -> None:
@@ -127,7 +118,7 @@ class EpisodeStages:
         look = Look(lambda part: s.read(self.parts[part]))
         earlier = Look(lambda part: s.read(BEFORE + part))
         m = Moment(q, v, s.read("q"), s.read("action"), self.body.seconds, look, earlier)
-        observed, outcome = self.task.observe(m), self.task.judge(m, self.numbers)
+        observed, outcome = self.task.observe(m), self.task.judge(m)
         self.carried, self.told = tuple(earlier.asked), tuple(outcome.infos)
         s.write(**{SEEN + part: s.read(self.parts[part]) for part in self.carried})
         self.seen = tuple(x for x in dict.fromkeys((*look.asked, *self.carried)) if x not in LEFT)
@@ -147,7 +138,7 @@ class EpisodeStages:
         """A beginning where one is sought, in MuJoCo's order."""
         draws, seeking = s.read("draws"), s.number("seeking")
         chance = Chance(lambda k: draws[self.n_log + k], lambda k: draws[k])
-        (q, v), taken = self._first(chance)
+        (q, v), taken = self.task.begin(chance)
         old = s.read("q0"), s.read("v0")
         q, v = (_chosen(seeking, x, y) for x, y in zip((q, v), old))
         seed, drawn = s.read("stream1")

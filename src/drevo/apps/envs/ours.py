@@ -20,7 +20,7 @@ from ...model.contact import Actuator, Stepping
 from ...model.description import JointDynamics, Model
 from ...robot.face import Robot
 from ...robot.loading import load
-from ...simulate.contact.ground import Uneven, function
+from ...simulate.contact.ground import FunctionGround, function
 from ...simulate.contact.pairs import contact_candidates
 from .tasks import Moment, Outcome, Task, TaskNumbers
 
@@ -39,7 +39,7 @@ def hills(x: Scalar, y: Scalar) -> Scalar:
     return HEIGHT * sin(k * x) * sin(0.7 * k * y + 1.0)
 
 
-def rough() -> Uneven:
+def rough() -> FunctionGround:
     """The ground of the quadruped."""
     return function(hills)
 

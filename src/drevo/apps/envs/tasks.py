@@ -73,18 +73,18 @@ class Chance:
     """
 
     def __init__(self, even: Callable[[int], Scalar], logs: Callable[[int], Scalar]) -> None:
-        self._even, self._logs = even, logs
+        self.even, self.log = even, logs
         self.evens = self.normals = 0
 
     def uniform(self, low: Scalar, high: Scalar) -> Scalar:
         """Of [low, high)."""
         self.evens += 1
-        return low + (high - low) * self._even(self.evens - 1)
+        return low + (high - low) * self.even(self.evens - 1)
 
     def normal(self) -> tuple[Scalar, Scalar]:
         """Two of variance 1."""
         self.normals += 1
-        radius, angle = sqrt(self._logs(self.normals - 1)), self.uniform(0.0, 2.0 * pi)
+        radius, angle = sqrt(self.log(self.normals - 1)), self.uniform(0.0, 2.0 * pi)
         return radius * cos(angle), radius * sin(angle)
 
 

@@ -39,7 +39,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
             raise InputError(f"autoreset is one of {known}, not {shown(autoreset)}") from None
         self.name, self.num_envs, self.threads = name, num_envs, threads
         self.body, self.same = TaskRobot(task), self.autoreset is AutoresetMode.SAME_STEP
-        made = episode(self.body, name, task, self.numbers, self.same)
+        made = episode(self.body, task, self.numbers, self.same)
         self.f: Callable[..., Any] = made
         self.inputs, self.results = dict(made.inputs), made.outputs
         names = [x for x, _ in self.results]
@@ -116,7 +116,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self.state[:2] = self.body.given(np.array(q, float), np.array(v, float))
         self.state[3][:] = 0.0
         if seen and self.seen:
-            found = sight(self.body, self.name, self.task, self.seen)(*self.state[:2])
+            found = sight(self.body, self.task, self.seen)(*self.state[:2])
             self.state[len(STATE) :] = [found] if len(self.seen) == 1 else list(found)
 
     # -- inside ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ...io.reprs import result
 from ...mechanics.scalar import Scalar, where
 from ...model.description import ContactPoint
 from ...robot.face import Robot
-from ...simulate.contact.ground import Uneven, function
+from ...simulate.contact.ground import FunctionGround, function
 from .control import Follower
 from .feet import Corners, Leg
 from .gait import DYNAMIC, Gait
@@ -219,7 +219,7 @@ def touching(robot: Robot, legs: Sequence[Leg]) -> Robot:
     return Robot(replace(robot.model, contacts=points, geoms=(), pairs=(), exclusions=()))
 
 
-def terrain(made: GaitPlan, mu: float, patch: float | None) -> Uneven | str:
+def terrain(made: GaitPlan, mu: float, patch: float | None) -> FunctionGround | str:
     """The plane, or what a plan goes up, and slips on: a disc about the sole that the middle swing puts down."""
     gait, mid = made.gait, made.middle
     if patch is None and not gait.rise:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,6 +106,13 @@ class Program:
     def __repr__(self) -> str:
         sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]
         return f"<Program {self.name!r}: {sizes[0]} -> {sizes[1]}, {len(self.order())} nodes>"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that its graph computes, and of the names of what it takes and gives."""
+        g = self.graph
+        ports = self.name, self.inputs, self.parameters, self.outputs, self.units, self.guards
+        return hashlib.sha256(repr((ports, g.op, g.a, g.b, g.constants, g.names)).encode()).hexdigest()
 
     @property
     def output_edges(self) -> list[int]:

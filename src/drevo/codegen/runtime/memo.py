@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import TypeVar
 
 from . import cache
 from .lock import LOCK
 
 T = TypeVar("T")
+MOST_KEPT = 256  # things made for one owner, of some 0.1 MB each
+_KEEPING = Lock()
 
 
 def memoised(owner: object, key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` gives, made once for an owner, if that has attributes. It may refer to it: both go together."""
+    """What `make` gives, made once for an owner, if that has attributes. It may refer to it: both go together.
+
+    Of more than MOST_KEPT the first one made is let go: a process that asks for ever new things stays bounded.
+    """
     made: dict[Hashable, T] = getattr(owner, "__dict__", {}).setdefault("_made", {})
-    if key not in made:
-        made[key] = make()
-    return made[key]
+    try:
+        return made[key]
+    except KeyError:
+        pass
+    found = make()
+    with _KEEPING:
+        made[key] = found
+        if len(made) > MOST_KEPT:
+            del made[next(iter(made))]
+    return found
 
 
 def persisted(name: str, use: bool, make: Callable[[], bytes]) -> bytes:

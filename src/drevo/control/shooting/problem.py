@@ -15,13 +15,11 @@ from ...codegen.runtime.function import Function
 from ...codegen.runtime.key import request
 from ...codegen.runtime.memo import memoised
 from ...compiler.request import requested
-from ...constrained.collection import is_lasting
 from ...constrained.prepared import PreparedSet
 from ...errors import EmitError
 from ...io.given import Array
 from ...mechanics.acting import has_passive
 from ...model.dynamics import Dynamics
-from ...simulate.control import program_digest
 from ..columns import short_size
 from ..linear_kernels import LinearKernels
 from .cost import Cost, CostShape, expansion_program, value_program
@@ -55,11 +53,11 @@ class StepCode:
         model, spec = task.robot.model, Spec(check=False, single=False)
         phase = HeldBy(given.found, has_passive(model), struck)
         program = knot_program(model, phase, task.cost, task.shape, task.boxed)
-        asked = request(model, "knot", program_digest(program))
-        lasting, sizes = all(map(is_lasting, given.found)), (sweep_shape(task), record_of(task))
+        asked = request(model, "knot", program)
+        sizes = sweep_shape(task), record_of(task)
         try:
             made, self.code = memoised(
-                task.robot, asked, lambda: machine_code(asked, lambda: program, spec, lasting, add_rollout_beside)
+                task.robot, asked, lambda: machine_code(asked, lambda: program, spec, True, add_rollout_beside)
             )
             sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
         except UNMADE as error:
@@ -327,4 +325,4 @@ def _compiled(robot: Dynamics, program: Callable[[], Program]) -> Function:
     """A program as a Function, known by what it computes."""
     made = program()
     spec = Spec(check=False)
-    return requested(robot, ("shooting", made.name, program_digest(made)), lambda: made, spec=spec)
+    return requested(robot, ("shooting", made), lambda: made, spec=spec)

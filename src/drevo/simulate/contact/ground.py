@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ...codegen.graph.node import Expr
 from ...codegen.graph.program import Parameter
+from ...compiler.traced import TracedFunction
 from ...compiler.tracer import Tracer
 from ...errors import DrevoError, InputError, shown
 from ...io.asked import asked_all
@@ -118,41 +119,58 @@ def numbers_of_model(parameters: Sequence[str]) -> list[str]:
 LEVEL = Uneven()  # where there is none that is not
 
 
-class FunctionGround(Uneven):
-    """Ground by a function over scalars, with its own slopes, and friction by another."""
+class FunctionGround:
+    """Ground by a function over scalars, and friction by another: every step that is compiled traces them anew."""
 
     def __init__(
         self, height: Callable[..., Scalar], friction: Height | None = None, parameters: Mapping[str, float] = {}
     ) -> None:
         self.height, self.friction, self.parameters = height, friction, parameters
-        tracer = Tracer("ground")
-        graph = tracer.graph
+        seen = self.traced()
         try:
-            place = tracer.input("place", 2)
-            found = [*self.slopes(*place), *([friction(*place)] if friction else [])]
-            here = [float(x) for x in self.slopes(0.0, 0.0)]
-            mu = float(friction(0.0, 0.0)) if friction else 0.0
-        except DrevoError:
-            raise
-        except Exception as error:  # of the user's own function
-            raise InputError(f"the ground z(x, y) fails: {error or type(error).__name__}") from None
+            here, mu = seen.slopes(0.0, 0.0), seen.friction(0.0, 0.0) if seen.friction else 0.0
+        except ZeroDivisionError as error:
+            raise InputError(f"the ground z(x, y) fails: {error}") from None
         if not np.isfinite(here).all():
             raise InputError(f"the ground z(x, y) is {here[0]} at the origin; give a height that is finite")
-        edges = [x.edge if isinstance(x, Expr) else x for x in found]
         if not 0.0 <= mu < np.inf:
             raise InputError(
                 f"the ground's friction(x, y) is {mu} at the origin; a coefficient is a number from 0"
             )
-        with self.traced(tracer, (GROUND,) if parameters else ()):
-            moved = [x.edge if isinstance(x, Expr) else x for x in self.slopes(*place)]
-        names = list(parameters.items())
-        text = repr((list(graph.op), list(graph.a), list(graph.b), list(graph.constants), edges, moved, names))
-        self.digest = hashlib.sha256(text.encode()).hexdigest()
+
+    def traced(self) -> TracedGround:
+        """The ground as its functions are now."""
+        surface, sliding = Tracer("ground"), Tracer("ground_friction")
+        x, y = surface.input("place", 2)
+        given = dict(zip(self.parameters, surface.input("parameters", len(self.parameters))))
+        try:
+            z = jet(self.height(Jet(x, 1.0), Jet(y), **given))
+            surface.output("slopes", [z.x, z.d, jet(self.height(Jet(x), Jet(y, 1.0), **given)).d])
+            if self.friction:
+                sliding.output("friction", [self.friction(*sliding.input("place", 2))])
+        except DrevoError:
+            raise
+        except Exception as error:  # of the user's own function
+            raise InputError(f"the ground z(x, y) fails: {error or type(error).__name__}") from None
+        mu = TracedFunction(sliding.program()) if self.friction else None
+        return TracedGround(TracedFunction(surface.program()), mu, self.parameters)
+
+
+class TracedGround(Uneven):
+    """Ground by the traces of a function, with its own slopes, and of its friction."""
+
+    def __init__(
+        self, surface: TracedFunction, friction: TracedFunction | None, parameters: Mapping[str, float]
+    ) -> None:
+        self.trace, self.parameters = surface, parameters
+        if friction is not None:
+            self.friction = lambda x, y: friction([x, y])[0][0]
+        parts = surface.digest, friction and friction.digest, list(parameters.items())
+        self.digest = hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        own = self.parameters
-        z = jet(self.height(Jet(x, 1.0), Jet(y), **own))
-        return z.x, z.d, jet(self.height(Jet(x), Jet(y, 1.0), **own)).d
+        ((z, along, across),) = self.trace([x, y], list(self.parameters.values()))
+        return z, along, across
 
 
 class GridGround(Uneven):
@@ -274,7 +292,9 @@ def grid(
 
 
 def ground_of(given: object) -> Uneven | str | None:
-    """What was given as ground: None, "plane", or one that is not even."""
+    """The ground that was given: None, "plane", or one that is not even, a function as it is now."""
+    if isinstance(given, FunctionGround):
+        return given.traced()
     if given is None or isinstance(given, Uneven):
         return given
     if isinstance(given, str) and given == "plane":
