@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.codegen.runtime.function import Spec, obtain
 from drevo.compiler.formalisms import formalisms_giving
 from drevo.compiler.trace import trace
-from drevo.errors import TraceError
+from drevo.errors import InputError, TraceError
 from drevo.mechanics.configuration import random
 from drevo.model.description import Link, Model
 from drevo.model.quantities import CATALOGUE
@@ -232,3 +234,99 @@ def test_written_out_with_some_symbols(quantity: str, seed: int) -> None:
         state = {s: given[s] for s in CATALOGUE[quantity].state}
         expected = Reference(rebuilt(model, x)).compute(quantity, *state.values())
         close("page with symbols", d.evaluate(**state, parameters=x), expected, 1e-9)
+
+
+# -- their order -----------------------------------------------------------------------------------------------
+
+
+def expected_order(model: Model, asked: list[str], known: list[str]) -> list[str]:
+    """Names as a list of names and patterns of links' parameters tells them."""
+    out: list[str] = []
+    for pattern in asked:
+        for link in model.links:
+            mine = [x for x in known if x.rpartition(".")[0] == link.name and fnmatchcase(x, pattern)]
+            out += [x for x in mine if x not in out]
+    return out
+
+
+@pytest.mark.parametrize("seed", range(40 if TREES > 100 else 6))
+def test_values_stand_in_the_order_of_the_list(seed: int) -> None:
+    """Of random trees whose links stand in any order, against robots rebuilt with the values, by name."""
+    rng = np.random.default_rng(seed)
+    model = strategies.robot(seed, n=3 + seed % 4)
+    first, *rest = model.links
+    model = replace(model, links=(first, *(rest[k] for k in rng.permutation(len(rest)))))
+    if not model.nv:
+        return
+    known = [p.name for p in trace(model, "mass_matrix", parameters=["*.mass"], compiled=True).parameters]
+    some = [str(x) for x in rng.permutation(known)[: int(rng.integers(1, len(known) + 1))]]
+    for asked in (some, [*some, "*.mass"], ["*.mass"], [f"{some[0][0]}*.mass", "*.mass"]):
+        names = expected_order(model, asked, known)
+        for how in ({}, {"product": "jvp"}, {"product": "vjp"}):
+            f = drevo.compile(model, "gravity", parameters=asked, cache=False, **how)
+            assert [name for name, _ in f.parameters] == names, (asked, how)
+        compare(model, asked, "inverse_dynamics", seed)
+
+
+def test_a_mapping_names_the_values(seed: int = 3) -> None:
+    """At the call, in every layout; others are the robot's own, and names that are none are refused."""
+    robot = drevo.load("puma560")
+    q = np.random.default_rng(seed).normal(size=(4, 6))
+    names = ["link6.mass", "link2.com.x", "link3.mass"]
+    f = drevo.compile(robot, "gravity", parameters=names)
+    assert [name for name, _ in f.parameters] == names
+    own = dict(f.parameters)
+    masses = np.linspace(1.0, 2.0, 4)
+    row = np.stack([masses, np.full(4, own["link2.com.x"]), np.full(4, 3.0)], -1)
+    by_name = f(q, {"link3.mass": 3.0, "link6.mass": masses})
+    assert (by_name == f(q, row)).all() and (f(q, parameters={}) == f(q, list(own.values()))).all()
+    columns = drevo.compile(robot, "gravity", parameters=names, layout="batch_last")
+    assert (columns(q.T, {"link3.mass": 3.0, "link6.mass": masses}) == by_name.T).all()
+    product = drevo.compile(robot, "gravity", parameters=names, product="vjp")
+    w = np.ones((4, 6))
+    for x, y in zip(product(q, {"link3.mass": 3.0, "link6.mass": masses}, w), product(q, row, w)):
+        assert (x == y).all()
+    with pytest.raises(InputError, match=r"'link7\.mass' is none of its parameters.*did you mean"):
+        f(q, {"link7.mass": 1.0})
+    with pytest.raises(InputError, match="shapes of its parameters do not agree"):
+        f(q, {"link3.mass": np.ones(3), "link6.mass": masses})
+
+
+def test_steps_take_values_in_the_order_of_the_list(tmp_path: Path) -> None:
+    """Of the model, of friction and of the ground, mixed, under both laws."""
+    ball = '<geom name="{}" type="sphere" size="0.1" mass="{}"/>'
+    inner = f'<body name="b" pos="0 0 1"><joint axis="0 1 0"/>{ball.format("h", 2)}</body>'
+    outer = f'<body name="a"><freejoint/>{ball.format("g", 1)}{inner}</body>'
+    path = tmp_path / "two.xml"
+    path.write_text(f"<mujoco><worldbody>{outer}</worldbody></mujoco>", encoding="utf-8")
+    robot = drevo.load(path)
+    floor = drevo.ground.function(lambda x, y, slope: slope * x, parameters={"slope": 0.1})
+    for law in ("soft", "coulomb"):
+        for asked in (["b.mass", "ground", "a.mass", "friction"], ["friction", "a.mass", "b.mass", "ground"]):
+            f = drevo.compile(robot, "step", dt=1e-3, ground=floor, law=law, parameters=asked)
+            assert [name for name, _ in f.parameters] == [x.replace("ground", "ground.slope") for x in asked]
+            own = dict(f.parameters)
+            assert (own["a.mass"], own["b.mass"], own["ground.slope"]) == (1.0, 2.0, 0.1)
+
+
+@pytest.mark.parametrize("system", ["casadi", "jax", "torch"])
+def test_functions_of_other_systems_take_values_in_the_order_of_the_list(system: str) -> None:
+    other: Any = pytest.importorskip(system)
+    robot, names = drevo.load("three-link"), ["link3.mass", "link1.mass"]
+    f = drevo.compile(robot, "gravity", parameters=names)
+    q, x, named = np.array([0.1, 0.2, 0.3]), np.array([5.0, 7.0]), {"link1.mass": 7.0}
+    if system == "casadi":
+        assert np.allclose(other.DM(drevo.casadi.function(robot, "gravity", names)(q, x)).full().ravel(), f(q, x))
+        return
+    if system == "jax":
+        before = other.config.jax_enable_x64
+        other.config.update("jax_enable_x64", True)
+    try:
+        g = (drevo.jax if system == "jax" else drevo.torch).function(robot, "gravity", names)
+        assert g.parameters == f.parameters
+        array = np.asarray if system == "jax" else other.tensor
+        assert (np.asarray(g(array(q), array(x))) == f(q, x)).all()
+        assert (np.asarray(g(array(q), {name: array(k) for name, k in named.items()})) == f(q, named)).all()
+    finally:
+        if system == "jax":
+            other.config.update("jax_enable_x64", before)

@@ -50,7 +50,9 @@ def compile(
     see `drevo.codegen.runtime.cuda.CudaFunction`. Nothing is checked there.
     layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
     packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
-    parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument.
+    parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument, its numbers
+    in the order of this list, those of a pattern in the order of `robot.link_names`: `f.parameters` tells. A
+    mapping of names to numbers is taken there too, {"hand.mass": 2.0}; the others have the robot's values.
     external: links that take a wrench; each adds an argument "f_ext:LINK".
     check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
     passive: M a + h = tau + p(q, v) with the damping, dry friction and springs of the joints in.

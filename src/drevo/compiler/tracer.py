@@ -43,6 +43,34 @@ class GraphContext(Context):
         self.sections.append((len(self.graph), title))
 
 
+def names_parameter(pattern: str, name: str) -> bool:
+    """Whether a name, the beginning of one or a pattern is of a parameter."""
+    return f"{name}.".startswith(f"{pattern}.") or fnmatch.fnmatchcase(name, pattern)
+
+
+OF_LINKS = ("mass", "com", "inertia", "gravcomp")  # parameters of links; all others of a name are of a joint
+
+
+def in_order(made: Iterable[Parameter], patterns: Sequence[str], model: Model) -> tuple[Parameter, ...]:
+    """Parameters in the order of the list that names them; those of one pattern as their links stand in the model.
+
+    A joint stands where its child does; what is of neither comes first, in the order of its making.
+    """
+    links = {link.name: k for k, link in enumerate(model.links)}
+    joints = {joint.name: links[joint.child] for joint in model.joints}
+
+    def place(x: Parameter) -> tuple[int, int]:
+        first = next((k for k, p in enumerate(patterns) if names_parameter(p, x.name)), len(patterns))
+        parts = x.name.split(".")
+        for k in range(len(parts) - 1, 0, -1):  # names may hold points
+            known, owner = links if parts[k] in OF_LINKS else joints, ".".join(parts[:k])
+            if owner in known:
+                return first, known[owner]
+        return first, -1
+
+    return tuple(sorted(made, key=place))
+
+
 @dataclass(slots=True)
 class ParameterSymbols:
     """Which numbers of the model stay symbols. shared: equal lengths are one symbol, whatever their signs.
@@ -60,7 +88,7 @@ class ParameterSymbols:
     known: set[str] = field(default_factory=set)
 
     def value(self, name: str, number: float) -> Any:
-        hits = {p for p in self.patterns if f"{name}.".startswith(f"{p}.") or fnmatch.fnmatchcase(name, p)}
+        hits = {p for p in self.patterns if names_parameter(p, name)}
         self.matched |= hits
         self.known.add(name)
         if not hits:
@@ -130,7 +158,7 @@ class Tracer:
         acting: the tree has the forces that act in its joints."""
         if not isinstance(name, str) or not name:
             raise InputError(f"a program's name must be text, not {shown(name)}")
-        self.name, self.compiled = name, compiled
+        self.name, self.compiled, self.model = name, compiled, model
         self.graph = Graph()
         self.context = GraphContext(self.graph)
         self.inputs: list[Input] = []
@@ -182,6 +210,11 @@ class Tracer:
         at = None if places is None else tuple(places)
         self.outputs.append(Output(name, (len(edges),) if shape is None else shape, edges, at))
 
+    def parameters(self, patterns: Sequence[str]) -> tuple[Parameter, ...]:
+        """Those that stayed symbols, in the order of the list that names them."""
+        made = self.symbols.made.values()
+        return tuple(made) if self.model is None else in_order(made, patterns, self.model)
+
     def program(self, *, named: bool = False, tail: Any = None, **about: object) -> Program:
         """named: with the names and sections that the algorithms gave; machine code outlines equal sections.
         tail: of machine code, what goes on where the steps end.
@@ -193,7 +226,7 @@ class Tracer:
             self.name,
             self.graph,
             tuple(self.inputs),
-            tuple(self.symbols.made.values()),
+            self.parameters(self.symbols.patterns),
             tuple(self.outputs),
             labels,
             tuple(self.context.sections) if named else (),

@@ -57,11 +57,11 @@ def expect_robot(robot: object, what: str) -> None:
 
 
 def names_in(given: object, what: str) -> tuple[str, ...]:
-    """One name or several; InputError where `what` was given something else."""
+    """One name or several, those of a set sorted; InputError where `what` was given something else."""
     many = [given] if isinstance(given, str) else given
     if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
         raise InputError(f"{what} must be a name or a list of names, not {shown(given)}")
-    return tuple(many)
+    return tuple(sorted(many) if isinstance(many, (set, frozenset)) else many)
 
 
 def refuse(where: str, problems: Sequence[str]) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from ...errors import InputError
 from ...io.packages import package
-from ...mechanics.tree import build_tree
 from ...model.description import Inertial, Link, Model
 from ...model.dynamics import Described
 from ...model.messages import model_of, names_in
@@ -49,7 +48,6 @@ def Inertias(robot: Described, links: str | Sequence[str] = ()) -> Any:
                 f"Inertias: link {name!r} has no mass to be learned; those that have are {', '.join(bodies)}"
             )
     dense = _dense(model, chosen)
-    order = _order(dense, chosen)
     start = np.array([_logarithms(inertial) for name in chosen if (inertial := bodies[name].inertial)])
 
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -57,12 +55,11 @@ def Inertias(robot: Described, links: str | Sequence[str] = ()) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.robot, self.names = Robot(dense), [name for name, _ in order]
+            self.robot, self.names = Robot(dense), [f"{link}.{part}" for link in chosen for part in PARTS]
             self.logarithms = torch.nn.Parameter(torch.tensor(start, dtype=torch.float64))
-            self.register_buffer("places", torch.tensor([place for _, place in order]))
 
         def forward(self) -> Tensor:
-            return _parameters(torch, self.logarithms).flatten()[self.places]
+            return _parameters(torch, self.logarithms).flatten()
 
     Module.__name__ = Module.__qualname__ = "Inertias"
     return Module()
@@ -73,19 +70,6 @@ def _dense(model: Model, chosen: Sequence[str]) -> Model:
     full = Inertial(1.0, (0.1, 0.2, 0.3), ((2.0, 0.1, 0.2), (0.1, 2.1, 0.3), (0.2, 0.3, 2.2)))
     links = tuple(Link(l.name, full) if l.name in chosen else l for l in model.links)
     return replace(model, links=links)
-
-
-def _order(model: Model, chosen: Sequence[str]) -> list[tuple[str, int]]:
-    """The parameters in the order of a compiled function's, and where each stands among ten per chosen link."""
-    places = {f"{link}.{part}": 10 * k + i for k, link in enumerate(chosen) for i, part in enumerate(PARTS)}
-    met: list[str] = []
-
-    def note(name: str, number: float) -> float:
-        met.append(name)
-        return number
-
-    build_tree(model, note)
-    return [(name, places[name]) for name in met if name in places]
 
 
 def _logarithms(body: Inertial) -> list[float]:

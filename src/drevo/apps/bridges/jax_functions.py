@@ -47,15 +47,19 @@ def function(
             'jax.config.update("jax_enable_x64", True) at the start, or take dtype="float32"'
         )
     made = Products("jax.function", robot, quantity, parameters, dtype, options)
-    name = made.value.name
+    name, jnp = made.value.name, jax.numpy
+
+    def as_array(x: Any) -> Any:
+        return jnp.asarray(x, dtype)
 
     def f(*given: Any) -> Any:
-        arrays = [jax.numpy.asarray(x, dtype) for x in given]
+        arrays = made.given(given, as_array, lambda named: jnp.stack(jnp.broadcast_arrays(*named), -1))
         require_arguments(made.value, arrays)
         out = made(_bound, arrays)
         return out[0] if len(out) == 1 else tuple(out)
 
     f.__name__ = f.__qualname__ = name
+    f.parameters = made.value.parameters  # type: ignore[attr-defined]
     f.__doc__ = f"{name}({', '.join(x for x, _ in made.value.inputs)}) of {made.robot.model.name}, arrays of JAX."
     return f
 

@@ -8,10 +8,10 @@ cotangents have the sizes of what they belong to, quaternions four: `tangents="n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...codegen.runtime.arguments import NamedShape
+from ...codegen.runtime.arguments import NamedShape, by_name
 from ...codegen.runtime.cuda import CudaFunction
 from ...codegen.runtime.function import Function
 from ...codegen.runtime.key import request
@@ -20,6 +20,7 @@ from ...errors import InputError
 from ...io.given import whole
 from ...model.dynamics import Described
 from ...model.messages import model_of
+from ...simulate.contact.ground import ground_of
 
 Kinds = tuple[str, ...]
 STATE = ("q1", "v1")  # the results of a step that have derivatives
@@ -44,6 +45,8 @@ class Products:
             self.repeat = whole("step: repeat", self.options.pop("repeat", 1), use=": steps of one call")
             if self.options.get("last"):
                 raise InputError(f"{who}: a step gives q1 and v1, which have gradients; leave out last")
+            if "ground" in self.options:  # the same one for all products
+                self.options["ground"] = ground_of(self.options["ground"])
         self.made: dict[tuple[Kinds, str], Any] = {}
         self.found: dict[Kinds, Any] = {}  # of `registered`
         self.value = self.function(())
@@ -84,10 +87,24 @@ class Products:
             )  # fmt: skip
         return self.made[kinds, target]
 
+    def given(
+        self, values: Sequence[Any], array: Callable[[Any], Any], stack: Callable[[list[Any]], Any]
+    ) -> list[Any]:
+        """Arguments as arrays of a library; parameters that are named in a mapping as one of them."""
+
+        def stacked(named: list[Any]) -> Any:
+            return stack([array(x) for x in named])
+
+        f = self.value
+        return [
+            by_name(f.name, f.parameters, x, stacked) if isinstance(x, Mapping) and f.parameters else array(x)
+            for x in values
+        ]
+
     def registered(self, kinds: Kinds, table: dict[str, Any], new: Callable[[Products, Kinds, str], Any]) -> Any:
         """What `new` makes of these kinds and a name of their own, once in a process: systems take a name once."""
         if kinds not in self.found:
-            asked = self.quantity, self.parameters, self.dtype, sorted(self.options.items()), kinds
+            asked = self.quantity, self.value.parameters, self.dtype, dict(sorted(self.options.items())), kinds
             digest = hashlib.sha256(request(self.robot.model, asked).encode()).hexdigest()[:24]
             name = f"{self.quantity}_{digest}"
             if name not in table:

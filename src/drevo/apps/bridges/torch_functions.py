@@ -56,11 +56,15 @@ def function(
                 pass
             else:
                 return from_numpy((direct.fast or direct)(*arrays))
-        tensors = [x if isinstance(x, tensor) else torch.as_tensor(x) for x in given]
+        tensors = made.given(given, as_tensor, lambda named: torch.stack(torch.broadcast_tensors(*named), -1))
         found = made(_bound, _converted(made, tensors))
         return tuple(found) if several else found[0]
 
+    def as_tensor(x: Any) -> Any:
+        return x if isinstance(x, tensor) else torch.as_tensor(x)
+
     f.__name__ = f.__qualname__ = made.value.name
+    f.parameters = made.value.parameters  # type: ignore[attr-defined]
     return f
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...io.given import numbers, whole
+from ...model.messages import did_you_mean
 
 Array = np.ndarray[Any, Any]
 NamedShape = tuple[str, tuple[int, ...]]
@@ -45,6 +46,21 @@ def bind(name: str, inputs: Sequence[NamedShape], args: Sequence[Any], kwargs: M
         raise InputError(f"{usage} is missing {', '.join(repr(n) for n in missing)}")
     threads = whole(f"{name}: threads", given.get("threads", 1))
     return BoundCall(tuple(given[n] for n in names), given.get("out"), threads)
+
+
+def by_name(
+    name: str, known: Sequence[tuple[str, float]], given: Mapping[str, Any], stack: Callable[[list[Any]], Any]
+) -> Any:
+    """Parameters that a caller gives by name, in the order of the function's; others have the robot's values.
+
+    stack: makes one array of one number, or array over the batch, for each.
+    """
+    own = dict(known)
+    for key in given:
+        if key not in own:
+            hint = did_you_mean(str(key), own)
+            raise InputError(f"{name}: {shown(key)} is none of its parameters{hint}; f.parameters names them")
+    return stack([given.get(key, value) for key, value in known])
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import is_, itemgetter
@@ -17,7 +17,7 @@ from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
 from ..emit.objects import PAGED
 from . import native, selftest
-from .arguments import Array, BoundCall, NamedShape, bind, check_out, distinct, gather, in_memory
+from .arguments import Array, BoundCall, NamedShape, bind, by_name, check_out, distinct, gather, in_memory
 from .build import UNMADE, Built, FunctionFace, obtain_code, without_code
 from .build import Spec as Spec
 from .lock import LOCK
@@ -193,7 +193,26 @@ class Function(FunctionFace):
         if kwargs and self.extra is not None and not self._known.issuperset(kwargs):
             return self.extra(args, dict(kwargs))
         with in_memory(self.name):
-            return self._computed(bind(self.name, self.inputs, args, kwargs))
+            return self._computed(self._numbered(bind(self.name, self.inputs, args, kwargs)))
+
+    def _numbered(self, call: BoundCall) -> BoundCall:
+        """The call with parameters that it names as an array of them."""
+        values = {port[0]: x for port, x in zip(self.inputs, call.values)}
+        given = values.get("parameters")
+        if not self.parameters or not isinstance(given, Mapping):
+            return call
+
+        def stack(named: list[Any]) -> Array:
+            pairs = zip(self.parameters, named)
+            told = {k: numbers(f"{self.name}: {k}", x, dtype=self.dtype) for (k, _), x in pairs}
+            try:
+                return np.stack(np.broadcast_arrays(*told.values()), -1 if self.layout == "rows" else 0)
+            except ValueError:
+                shapes = ", ".join(f"{k} {x.shape}" for k, x in told.items())
+                raise InputError(f"{self.name}: the shapes of its parameters do not agree: {shapes}") from None
+
+        values["parameters"] = by_name(self.name, self.parameters, given, stack)
+        return call._replace(values=tuple(values.values()))
 
     def _computed(self, call: BoundCall) -> Any:
         rows = self.layout == "rows"

@@ -115,7 +115,7 @@ class MoreauStages:
         r, pack = self.robot, Pack()
         with r.floor.traced(t, r.parameters):
             found = free_motion(t.tree, q, v, tau, self._slots(t), r.joints, r.stepping, r.checked)
-        self.symbols = tuple(t.symbols.made.values())
+        self.symbols = t.parameters(r.parameters)
         put, p = pack.put_all, found.problem
         self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
         assert p.carriers

@@ -275,7 +275,7 @@ class Evaluation:
     @property
     def symbols(self) -> tuple[Parameter, ...]:
         """The parameters."""
-        return tuple(self.t.symbols.made.values())
+        return self.t.parameters(self.problem.parameters)
 
     def _law(self, s: Slot) -> RowGroup:
         group = s.group
