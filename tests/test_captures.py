@@ -18,8 +18,14 @@ import pytest
 
 import drevo
 from drevo import constraint, ground
+from drevo.apps.envs.simulation import TaskRobot
+from drevo.apps.envs.tasks import Outcome, Task
+from drevo.apps.envs.traced import traced_task
 from drevo.codegen.runtime import memo
 from drevo.codegen.runtime.key import key_text, request
+from drevo.compiler.tracer import Tracer
+from drevo.constrained.numbers import Numbered
+from drevo.control.shooting.cost import Cost
 from drevo.simulate.contact.ground import ground_of
 from drevo.simulate.contact.request import StepRequest
 from drevo.simulate.control import traced_law
@@ -157,7 +163,6 @@ def test_processes_that_share_a_cache_share_no_captured_value(tmp_path: Path) ->
 def test_a_changed_reward_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gymnasium")
     from drevo.apps.envs import TASKS
-    from drevo.apps.envs.tasks import Outcome
 
     name = "InvertedPendulum-v5"
     task = TASKS[name]
@@ -188,22 +193,24 @@ def test_functions_that_come_and_go_leave_nothing(monkeypatch: pytest.MonkeyPatc
 # -- many pairs, by their keys alone ---------------------------------------------------------------------------
 
 
-def constraint_key(robot: drevo.Robot, give: Number) -> str:
+def constraint_key(robot: drevo.Robot, give: Number) -> object:
+    """By what a robot remembers a set of constraints, and by what the cache does."""
     c = constraint.function(lambda pose, q, t: [give() * q[0] + pose(robot.link_names[1])[0][3]], 1)
-    return key_text(constraint_of(robot, c))
+    return keys_of_set(robot, c)
 
 
-def tracking_key(robot: drevo.Robot, give: Number) -> str:
+def tracking_key(robot: drevo.Robot, give: Number) -> object:
     """Of a pose that moves along x."""
 
     def program(t: Any) -> list[list[Any]]:
         return [[1.0, 0.0, 0.0, give() * t], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
 
-    return key_text(constraint_of(robot, constraint.pose_tracking(robot.link_names[-1], program)))
+    return keys_of_set(robot, constraint.pose_tracking(robot.link_names[-1], program))
 
 
-def constraint_of(robot: drevo.Robot, c: Any) -> Any:
-    return drevo.constrained.collect(robot.model, None, [c])
+def keys_of_set(robot: drevo.Robot, c: Any) -> object:
+    found = drevo.constrained.collect(robot.model, None, [c])
+    return Numbered.of(found).signature, key_text(found)
 
 
 def ground_key(robot: drevo.Robot, give: Number) -> str:
@@ -228,8 +235,23 @@ def field_key(robot: drevo.Robot, give: Number) -> str:
     return request(replace(robot.model, joints=(*robot.model.joints[:-1], replace(last, lead=give()))), "bias")
 
 
-WAYS: tuple[Callable[[drevo.Robot, Number], str], ...] = (
-    constraint_key, tracking_key, ground_key, friction_key, law_key, option_key, field_key,
+def reward_key(robot: drevo.Robot, give: Number) -> str:
+    def judge(m: Any, n: Any) -> Outcome:
+        return Outcome(give() * m.q[0], 0.0, {})
+
+    task = Task(lambda: robot, 1, 10, lambda m: m.q, judge, {})
+    return key_text(traced_task(task, TaskRobot(task), {}))
+
+
+def cost_key(robot: drevo.Robot, give: Number) -> str:
+    t = Tracer("cost", robot.model)
+    q, v, tau = t.state("q", "v", "tau")
+    t.output("cost", Cost(lambda pose, q, v, tau, t: give() * q[0] * q[0]).value(t.tree, q, v, tau))
+    return key_text(t.program())
+
+
+WAYS: tuple[Callable[[drevo.Robot, Number], object], ...] = (
+    constraint_key, tracking_key, ground_key, friction_key, law_key, option_key, field_key, reward_key, cost_key,
 )  # fmt: skip
 
 

@@ -240,7 +240,7 @@ def _feedback(gamma1: Any, gamma0: Any, rows: int) -> tuple[Array, Array]:
     return g1, g0
 
 
-_feedback_known: Callable[..., tuple[Array, Array]] = lru_cache(_feedback)
+_feedback_known: Callable[..., tuple[Array, Array]] = lru_cache(typed=True)(_feedback)
 
 
 def refuse_unstable(G1: Array, G0: Array) -> None:

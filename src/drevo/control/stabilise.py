@@ -299,7 +299,7 @@ def _gains(gamma0: ArrayLike, gamma1: ArrayLike, rows: int) -> tuple[Array, Arra
     return G0, G1
 
 
-_gains_known: Callable[..., tuple[Array, Array]] = lru_cache(_gains)
+_gains_known: Callable[..., tuple[Array, Array]] = lru_cache(typed=True)(_gains)
 
 
 def stabilise(
