@@ -51,7 +51,7 @@ def names_parameter(pattern: str, name: str) -> bool:
 OF_LINKS = ("mass", "com", "inertia", "gravcomp")  # parameters of links; all others of a name are of a joint
 
 
-def in_order(made: Iterable[Parameter], patterns: Sequence[str], model: Model) -> tuple[Parameter, ...]:
+def parameters_in_order(made: Iterable[Parameter], patterns: Sequence[str], model: Model) -> tuple[Parameter, ...]:
     """Parameters in the order of the list that names them; those of one pattern as their links stand in the model.
 
     A joint stands where its child does; what is of neither comes first, in the order of its making.
@@ -213,7 +213,7 @@ class Tracer:
     def parameters(self, patterns: Sequence[str]) -> tuple[Parameter, ...]:
         """Those that stayed symbols, in the order of the list that names them."""
         made = self.symbols.made.values()
-        return tuple(made) if self.model is None else in_order(made, patterns, self.model)
+        return tuple(made) if self.model is None else parameters_in_order(made, patterns, self.model)
 
     def program(self, *, named: bool = False, tail: Any = None, **about: object) -> Program:
         """named: with the names and sections that the algorithms gave; machine code outlines equal sections.

@@ -1,15 +1,23 @@
-"""Functions of the user's that are traced: what they raise and give, as sentences."""
+"""Functions of the user's that are traced: constraints made of them; what they raise and give, as sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
+from ..compiler.traced import TracedFunction
+from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, TraceError, shown
-from ..mechanics.jet import Jet
-from ..mechanics.scalar import Scalar
+from ..mechanics.algorithms import constraints as rows_of
+from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
+from ..mechanics.algorithms.kinematics import NamedEntries
+from ..mechanics.jet import Jet, jet
+from ..mechanics.scalar import Scalar, Vector
+from ..model.messages import did_you_mean
+from .closures import OnLinks, Triple
 
 WRITE = (
     "write it with + - * / **, drevo.sin, cos, sqrt, where, minimum, maximum, clip, without a branch on a value"
@@ -48,3 +56,77 @@ def scalars_given(who: str, found: Any, size: int) -> list[Scalar]:
 def short(x: object) -> str:
     """What a value is, for a sentence."""
     return "one traced number" if isinstance(x, Jet) else shown(x)
+
+
+@dataclass(frozen=True, slots=True)
+class PoseTracking(OnLinks):
+    """A frame of a link follows a programmed pose."""
+
+    link: str
+    program: Callable[[Scalar], Sequence[Vector]] | TracedFunction
+    point: Triple
+    size: int = 6
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        program = self.traced((), 0).program
+
+        def pose(time: Scalar) -> list[Vector]:
+            (found,) = program([time])
+            return [found[i : i + 4] for i in range(0, 16, 4)]
+
+        return rows_of.pose_tracking(k, t, self.link, self.point, pose)
+
+    def traced(self, links: Collection[str], nq: int) -> PoseTracking:
+        """The constraint with its program as that is now; its trace is kept as it is."""
+        if isinstance(self.program, TracedFunction):
+            return self
+        t = Tracer("pose_tracking")
+        rows = self.checked(*map(Jet, t.input("t", 1)))
+        t.output("pose", [jet(x).x for row in rows for x in row])
+        return replace(self, program=TracedFunction(t.program()))
+
+    def checked(self, t: Scalar) -> Sequence[Vector]:
+        """The program, with what it gives checked."""
+        who = f"pose_tracking of {self.link!r}"
+        found = call_traced(who, lambda: self.program(t))
+        if not isinstance(found, Iterable) or len(rows := list(found)) != 4:
+            raise InputError(f"{who}: the program gives a 4x4 pose, four rows of four numbers, not {short(found)}")
+        return [scalars_given(f"{who}: row {i} of the pose", row, 4) for i, row in enumerate(rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced(OnLinks):
+    """f(pose, q, t) = 0 of a Python function."""
+
+    f: Callable[..., Vector] | TracedFunction
+    size: int
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        f = self.traced(k.tree.frames, len(k.q)).f
+        assert isinstance(f, TracedFunction)
+        links = [port.name for port in f.program.inputs[2:]]
+
+        def values(pose: Callable[[str], Any], q: Vector, time: Scalar) -> Vector:
+            return f(q, [time], *([x for row in pose(link)[:3] for x in row] for link in links))[0]
+
+        return rows_of.function(k, t, values)
+
+    def traced(self, links: Collection[str], nq: int) -> Traced:
+        """The constraint with its function as that is now, of q, t and poses; its trace is kept as it is."""
+        f = self.f
+        if isinstance(f, TracedFunction):
+            return self
+        name = getattr(f, "__name__", "f")
+        who, t, poses = f"function constraint {name!r}", Tracer(str(name)), dict[str, list[Jet]]()
+        q, (time,) = (list(map(Jet, t.input(*x))) for x in (("q", nq), ("t", 1)))
+
+        def pose(link: str) -> Any:
+            if link not in links:
+                raise InputError(f"link {link!r} is not in the robot{did_you_mean(str(link), links)}")
+            if link not in poses:
+                poses[link] = list(map(Jet, t.input(link, 12)))
+            return NamedEntries([*(poses[link][i : i + 4] for i in (0, 4, 8)), [0.0, 0.0, 0.0, 1.0]])
+
+        found = call_traced(who, lambda: f(pose, q, time))
+        t.output("f", [jet(x).x for x in scalars_given(who, found, self.size)])
+        return replace(self, f=TracedFunction(t.program()))
