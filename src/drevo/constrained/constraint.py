@@ -28,7 +28,9 @@ from ..model import values
 from ..model.description import JOINT_LOOPS
 from ..model.rotations import unit
 from .closures import JointClosure, OnLinks, RotationMatrix, TendonLength, Triple
-from .functions import PoseTracking, Traced, short
+from .functions import PoseTracking as PoseTracking
+from .functions import Traced as Traced
+from .functions import short
 
 _checked = partial(values.checked, InputError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
