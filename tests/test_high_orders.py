@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ import strategies
 
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
+from drevo.codegen.runtime import build
 from drevo.codegen.runtime.scatter import Scattered
-from drevo.compiler import compile_cost, differentiate
+from drevo.compiler import differentiate
 from drevo.compiler.differentiate import derivative, derivative_program, unpack
 from drevo.errors import TraceError
 from drevo.model.quantities import quantity
@@ -73,16 +75,20 @@ def test_high_orders_are_made() -> None:
 
 
 def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Before it begins, with the operations that there are; a budget of the caller's. Of code that is kept nothing
-    is said."""
+    """Before it begins, whatever it is; a budget of the caller's. Of code that is kept nothing is said."""
     monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
     r = drevo.load("puma560")
     with pytest.raises(TraceError, match=r"has \d+ operations, about \d+ s of compiling; give budget="):
-        monkeypatch.setattr(compile_cost, "PROMPT", 0.1)
         drevo.load("panda").derivative("coriolis_matrix", "q", budget=5.0)
-    monkeypatch.setattr(compile_cost, "PROMPT", 0.05)
-    with pytest.warns(drevo.DrevoWarning, match=r"of compiling, once: the code is kept; budget= refuses"):
+    monkeypatch.setattr(build, "PROMPT", 0.0)
+    told = r"of 'puma560': about \d+ s of compiling, once: the code is kept"
+    with pytest.warns(drevo.DrevoWarning, match=told):
         r.derivative("bias", ("q", "v"), packed=True)
+    with pytest.warns(drevo.DrevoWarning, match=told):
+        drevo.compile(r, "step", dt=1e-3, ground=None, product="vjp")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drevo.compile(drevo.load("puma560"), "step", dt=1e-3, ground=None, product="vjp")
     with pytest.raises(
         drevo.InputError, match="derivative: budget is -1; it must be a positive number of seconds"
     ):

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from math import comb, factorial, prod
 from typing import NamedTuple
 
-from ..errors import TraceError, warn_caller
+from ..errors import TraceError
 from ..model.description import Model
 
 AFFORDABLE = 1_000_000  # operations
 WRITTEN = 200_000  # the same for equations to be read: a thousand pages and more
 A_LINE, A_PAGE = 3.0, 60.0  # operations, lines
 A_SECOND = 5_000  # operations compiled in a second
-PROMPT = 10.0  # s: what takes longer to compile is said beforehand
 PATIENCE = 60.0  # s: what would take longer is refused, unless the caller has a budget for it
 DERIVED = PATIENCE * A_SECOND  # the same for a derivative, which anybody may ask for by a slip of one index
 DENSE = 20_000_000  # entries of full arrays
@@ -158,14 +157,13 @@ def require_derivable(
 
 
 def require_prompt(what: str, operations: int, budget: float) -> None:
-    """What is about to be compiled: a DrevoWarning where that takes long, TraceError beyond a budget, seconds."""
+    """Raises TraceError where what is about to be compiled would take longer than the budget, seconds."""
     seconds = operations / A_SECOND
-    if seconds <= PROMPT:
-        return
-    said = f"{what} has {operations} operations, about {seconds:.0f} s of compiling"
     if seconds > budget:
-        raise TraceError(f"{said}; give budget=, the seconds that you have, or take a lower order")
-    warn_caller(f"{said}, once: the code is kept; budget= refuses what takes longer")
+        raise TraceError(
+            f"{what} has {operations} operations, about {seconds:.0f} s of compiling; give budget=, the seconds "
+            "that you have, or take a lower order"
+        )
 
 
 def _duration(seconds: float) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
+NODES_A_SECOND, STAGED_NODES_A_SECOND = 14_000, 21_000  # of a program, and of one in stages, made into code
+PROMPT = 2.0  # s: what takes longer to compile is said before it begins
 UNMADE = (EmitError, ImportError, OSError, RuntimeError)  # no LLVM, or one that fails
 _LENGTH = struct.Struct("<Q")
 
@@ -219,6 +221,7 @@ def build(
     Python calls, all in one module; it has the one for a single sample if spec.single."""
     from ..emit import llvm
 
+    _tell_cost(program)
     mine = target or target_of(spec)
     low = lowered_as(program, spec, mine.fma, mine.registers)
     if program.stages is not None:
@@ -237,6 +240,16 @@ def build(
     made = llvm.emit_parts(low, mine, spec.layout, program.tail)
     manifest = manifest_as(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
     return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
+
+
+def _tell_cost(program: Program) -> None:
+    """Warns of long compiling; right within a factor of 2 on one free core of a Xeon (Sapphire Rapids)."""
+    staged = program.stages is not None
+    nodes = program.stages.steps if staged else len(program.order())
+    seconds = nodes / (STAGED_NODES_A_SECOND if staged else NODES_A_SECOND)
+    if seconds > PROMPT:
+        robot = f" of {program.meta['robot']!r}" if "robot" in program.meta else ""
+        warn_caller(f"{program.name}{robot}: about {seconds:.0f} s of compiling, once: the code is kept")
 
 
 def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
