@@ -244,6 +244,54 @@ def test_what_cannot_part_rests_and_is_told() -> None:
     assert np.abs(compiled.forces).max() < 1e3
 
 
+CORNER = """<mujoco><option gravity="0 0 {g}"/><worldbody><geom type="plane" size="1 1 1" euler="{tilt} 0 0"/>
+<geom type="plane" size="1 1 1" euler="{wall} 0 0"/>{more}</worldbody></mujoco>"""
+WALL = '<geom type="plane" size="1 1 1" euler="0 90 0"/>'
+CORNER_BALL = '<body name="{}"><freejoint/><geom size=".1" mass="1"/></body>'
+
+
+def deep(count: int, balls: int) -> tuple[Any, Any]:
+    """States in the corner of three planes: one ball 0.2 to 1 mm in all, two a millimetre about touch."""
+    rng = np.random.default_rng(balls)
+    low, high = (2e-4, 1e-3) if balls == 1 else (-1e-3, 1e-3)
+    q = np.zeros((count, 7 * balls))
+    for k in range(balls):
+        q[:, 7 * k : 7 * k + 3] = (0.1 + 0.2 * k, 0.1, 0.1) - rng.uniform(low, high, (count, 3))
+        turn = rng.normal(size=(count, 4))
+        q[:, 7 * k + 3 : 7 * k + 7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    return q, 0.5 * rng.normal(size=(count, 6 * balls))
+
+
+@pytest.mark.parametrize(("balls", "mu"), [(1, 0.6), (1, 0.8), (1, 1.5), (2, 0.3), (2, 1.0)])
+def test_balls_deep_in_a_corner_part_from_it(balls: int, mu: float) -> None:
+    """By a fifth of the depth beyond 0.1 mm, however rough: the law is fulfilled, and nothing goes deeper."""
+    more = WALL + "".join(CORNER_BALL.format(k) for k in range(balls))
+    robot, dt = drevo.load(CORNER.format(g=-9.81, tilt=0, wall=-90, more=more)), 1e-3
+    q, v = deep(800, balls)
+    found = drevo.compile(robot, "step", dt=dt, law="coulomb", friction=mu, ground=None)(q, v, np.zeros_like(v))
+    good = found.residual <= 1e-9
+    assert good.mean() >= 0.998
+    for k in range(balls):
+        for axis in range(3):
+            depth = 0.1 - q[:, 7 * k + axis]
+            if k and not axis:
+                continue  # the second ball is beside the first
+            speed = (found.q1 - q)[:, 7 * k + axis] / dt
+            wanted = np.where(depth > 0.0, np.clip(0.2 * (depth - 1e-4) / dt, 0.0, 1.0), depth / dt)
+            assert (speed - wanted)[good].min() > -1e-8
+
+
+def test_a_rough_groove_lets_go_of_a_point_though_no_impulses_with_friction_do() -> None:
+    """Two planes at a right angle, a millimetre deep, at rest, mu above 1: see docs/contact.md."""
+    slides = '<joint type="slide" axis="0 1 0"/><joint type="slide" axis="0 0 1"/><geom size=".1" mass="1"/>'
+    robot = drevo.load(CORNER.format(g=0, tilt=45, wall=-45, more=f"<body>{slides}</body>"))
+    q = np.array([0.0, 0.099 * math.sqrt(2.0)])
+    for mu in (0.5, 1.2, 3.0):
+        found = drevo.compile(robot, "step", dt=1e-3, law="coulomb", friction=mu, ground=None)(q, 0.0 * q, 0.0 * q)
+        assert found.residual <= 1e-9
+        assert np.allclose(found.v1, [0.0, 0.18 * math.sqrt(2.0)], atol=1e-9)  # 0.2 (1 - 0.1) mm / 1 ms from each
+
+
 def test_bad_input_is_one_sentence() -> None:
     robot = drevo.load(BALL)
     for given, part in (

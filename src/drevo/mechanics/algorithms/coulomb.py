@@ -221,6 +221,22 @@ def gauss_seidel(
     return lam, search, change
 
 
+def parted(p: ImpulseProblem, before: Vector, lam: Vector) -> tuple[list[Scalar], Scalar]:
+    """A sweep that adds to impulses `before`, without friction, what parts contacts and takes joints back within
+    their bounds; lam: with what is added already. Also the most that it has changed a velocity, m/s."""
+    lam, change = list(lam), 0.0
+    for law in p.laws:
+        r = law.at
+        u, own, over = p.b[r] + dot(p.G[r], lam), p.G[r][r], 1.0 / (p.G[r][r] + LEAST)
+        if isinstance(law, ContactLaw):
+            new = maximum(lam[r] - u * over, before[r])
+        else:
+            free = u - own * (lam[r] - before[r])
+            new = before[r] + (clip(free, law.lower, law.upper) - free) * over
+        change, lam[r] = maximum(change, abs(new - lam[r]) * own), new
+    return lam, change
+
+
 # -- how far from the law ---------------------------------------------------------------------------------------
 
 

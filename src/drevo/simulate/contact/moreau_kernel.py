@@ -21,11 +21,10 @@ from ...compiler.tracer import Tracer
 from ...errors import InputError
 from .kernel import STATE, VALUES, declare
 from .moreau import TouchingRobot, step
-from .moreau_stages import MoreauStages
-from .solve import ATTEMPTS, HALVES, TOLERANCE, Attempt
+from .moreau_stages import HUGE, MoreauStages
+from .solve import ATTEMPTS, HALVES, PARTINGS, TOLERANCE, Attempt
 
 Array = np.ndarray[Any, Any]
-HUGE = 1e300
 BLOCK = 4  # columns of a product, and of factors, at a time
 
 
@@ -102,6 +101,10 @@ class ImpulseSolver:
         with c.f.when(c.some_above(self.name("going"))):
             c.call(self.name("ease"))
             c.run(self.name("attempts"))
+            c.call(self.name("begin_parting"))
+            with c.f.loop(PARTINGS, some=True) as loop:
+                c.call(self.name("part"))
+                loop.leave(~c.some_above(self.name("parting")))
             c.call(self.name("tell"))
         c.call(self.name("end"))
 

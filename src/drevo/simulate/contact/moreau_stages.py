@@ -17,6 +17,7 @@ from ...mechanics.algorithms.coulomb import (
     blocks,
     gauss_seidel,
     natural_map,
+    parted,
     residual,
 )
 from ...mechanics.algorithms.coulomb_carried import CarrierFactors, carried_step, carrier_factors, few_carriers
@@ -36,16 +37,17 @@ from ...mechanics.scalar import Scalar, dot, maximum, where
 from .ground import Frictions, is_friction, numbers_of_model
 from .moreau import TouchingRobot
 from .packing import Pack, Packed, of
-from .solve import EASE, STIFFEN, STUCK
+from .solve import EASE, STIFFEN
 from .stages import StageTracer
 
+HUGE = 1e300  # of a residual: there is none yet
 PackedBlock = tuple[type[Any], list[Any]]
 STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "trial", "advance", "keep",
-          "ease", "tell", "end")  # fmt: skip
+          "ease", "begin_parting", "part", "tell", "end")  # fmt: skip
 SQUARES = ("linear", "moves")  # of least squares
 CARRIED = ("carry", "carried")  # where few freedoms carry the contacts
 NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff",
-           "eased")  # fmt: skip
+           "eased", "parting", "change")  # fmt: skip
 
 
 class PackedCarriers(NamedTuple):
@@ -335,14 +337,31 @@ class MoreauStages:
         self.write(s, best=kept, lam=kept, least=now, going=where(now > self.tolerance, 1.0, 0.0))
 
     def ease(self, s: StageTracer) -> None:
-        """Lanes of which much is left do without what has to part."""
-        stuck = where(self.number(s, "going") > 0.0, where(self.number(s, "least") > STUCK, 1.0, 0.0), 0.0)
-        self.write(s, eased=stuck, going=stuck)
+        """Lanes that have not converged begin again, without what has to part."""
+        going = self.number(s, "going")
+        self.write(s, eased=going, least=where(going > 0.0, HUGE, self.number(s, "least")))
+
+    def begin_parting(self, s: StageTracer) -> None:
+        """What parts without friction is added to the best."""
+        self.write(s, lam=self.read(s, "best"), parting=self.number(s, "eased"), change=0.0)
+
+    def part(self, s: StageTracer) -> None:
+        """A sweep of the lanes that go on."""
+        lam, parting = self.read(s, "lam"), self.number(s, "parting")
+        new, change = parted(self._asked(s), self.read(s, "best"), lam)
+        self.write(
+            s, lam=[where(parting > 0.0, x, y) for x, y in zip(new, lam)],
+            change=where(parting > 0.0, change, self.number(s, "change")),
+            parting=where(parting > 0.0, where(change > self.tolerance, 1.0, 0.0), 0.0),
+        )  # fmt: skip
 
     def tell(self, s: StageTracer) -> None:
-        """Their residual, of what was asked."""
-        left = residual(self._asked(s), self.read(s, "best"))
-        self.write(s, least=where(self.number(s, "eased") > 0.0, left, self.number(s, "least")))
+        """Their impulses and residual: where they could not part, of what was asked."""
+        best, eased, least = self.read(s, "best"), self.number(s, "eased") > 0.0, self.number(s, "least")
+        apart = where(self.number(s, "parting") > 0.0, 0.0, 1.0) > 0.0
+        told = where(apart, maximum(least, self.number(s, "change")), residual(self._asked(s), best))
+        kept = [where(eased, where(apart, x, y), y) for x, y in zip(self.read(s, "lam"), best)]
+        self.write(s, best=kept, least=where(eased, told, least))
 
     # -- the end --------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from ...mechanics.algorithms.coulomb import (
     blocks,
     gauss_seidel,
     natural_map,
+    parted,
     residual,
 )
 from ...mechanics.algorithms.coulomb_carried import carried_step, carrier_factors, few_carriers
@@ -23,7 +24,7 @@ from ...mechanics.scalar import Vector, dot
 Array = np.ndarray[Any, Any]
 Path = list[list[Any]]
 TOLERANCE = 1e-9  # m/s: of the residual
-STUCK = 1e-3  # m/s: above it what has to part may contradict itself, as between two walls
+PARTINGS = 100  # sweeps at most of what parts without friction
 
 
 class Attempt(NamedTuple):
@@ -64,18 +65,34 @@ class Impulses(NamedTuple):
 def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEMPTS[0].sweeps) -> Impulses:
     """The impulses and the residual that they have. first: sweeps before Newton's method.
 
-    Where mu couples contacts strongly there may be several solutions: this is one of them. Where none is found, as
-    what has to part cannot, nothing is pushed apart, and the residual is that of the law all the same.
+    Where mu couples contacts strongly there may be several solutions: this is one of them. Against friction there
+    may be none that parts contacts: where none is found, impulses that part nothing come first, and contacts part
+    without friction. Where that cannot be either, nothing parts, and the residual is that of what was asked.
     """
     found = _attempted(p, tolerance, first)
-    stuck = found.residual > STUCK
+    stuck = found.residual > tolerance
     if stuck.any():
-        again = _attempted(_part(p.eased(), stuck), tolerance, first)
-        found.lam[:, stuck] = np.where(again.residual < found.residual[stuck], again.lam, found.lam[:, stuck])
-        found.residual[stuck] = residual(_part(p, stuck), list(found.lam[:, stuck]))
-        found.sweeps[stuck] += again.sweeps
-        found.steps[stuck] += again.steps
+        asked, still = _part(p, stuck), _attempted(_part(p.eased(), stuck), tolerance, first)
+        lam, change = _parted(asked, list(still.lam), tolerance)
+        apart = change <= tolerance
+        found.lam[:, stuck] = np.where(apart, lam, still.lam)
+        left = residual(asked, list(still.lam))
+        found.residual[stuck] = np.where(apart, np.maximum(still.residual, change), left)
+        found.sweeps[stuck] += still.sweeps
+        found.steps[stuck] += still.steps
     return found
+
+
+def _parted(p: ImpulseProblem, before: list[Array], tolerance: float) -> tuple[Array, Array]:
+    """The impulses with what parts contacts, and the change of the last sweep."""
+    lam, change = np.array(before), np.full(len(before[0]), np.inf)
+    for _ in range(PARTINGS):
+        going = change > tolerance
+        if not going.any():
+            break
+        new, after = parted(p, before, list(lam))
+        lam, change = np.where(going, np.array(new), lam), np.where(going, after, change)
+    return lam, change
 
 
 def _attempted(p: ImpulseProblem, tolerance: float, first: int) -> Impulses:
