@@ -343,17 +343,15 @@ def test_work_grows_with_the_size_of_the_file(tmp_path: Path, name: str) -> None
 
 def test_classes_share_what_they_do_not_change() -> None:
     """3,000 tags inherited by 9,000 classes: what is not read is not kept, and nothing is copied."""
-    from drevo.model.draft import Draft
-    from drevo.model.loaders import unread
-    from drevo.model.loaders.mjcf import file as mjcf_file
+    from drevo.model.loaders.mjcf.defaults import Classes, read_defaults
 
     tags = "".join(f'<t{i} a="1"/>' for i in range(3000))
     top = f'<default><joint damping="1"/>{tags}' + "".join(f'<default class="c{i}"/>' for i in range(9000))
     root = xml.parse(mjcf("", top + "</default>"))
-    file = mjcf_file.File(Draft("r"), root, root, unread.Flags(()), {"main": {}})
-    mjcf_file.read_defaults(file, root.all("default")[0])
-    assert len(file.classes) == 9001 and all(found.keys() == {"joint"} for found in file.classes.values())
-    assert all(found["joint"] is file.classes["main"]["joint"] for found in file.classes.values())
+    classes: Classes = {"main": {}}
+    read_defaults(classes, root.all("default")[0])
+    assert len(classes) == 9001 and all(found.keys() == {"joint"} for found in classes.values())
+    assert all(found["joint"] is classes["main"]["joint"] for found in classes.values())
 
 
 CLASSES = "<default>%s</default>"

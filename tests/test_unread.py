@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.model.loaders import unread
 
 BALL = '<geom size="0.1" pos="0.3 0.1 0.2"/>'
 
@@ -270,12 +269,3 @@ def test_many_elements_are_counted_and_all_are_in_the_attribute(tmp_path: Path) 
     warning = caught[0].message
     assert isinstance(warning, drevo.DrevoWarning) and len(str(warning)) < 600
     assert len(warning.problems) == 1 and "'b59'" in warning.problems[0]
-
-
-def test_an_entry_of_the_table_is_all_there_is_to_a_thing_unread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    more = '<actuator><motor name="m" armature="1"/></actuator>'
-    monkeypatch.delitem(unread.MJCF["actuator"], "armature")
-    _, said = load(tmp_path, mjcf(JOINTED, more=more + '<option density="1.2"/>'))
-    assert "density of <option>" in said and "armature" not in said

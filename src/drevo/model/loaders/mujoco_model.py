@@ -19,7 +19,7 @@ SITE = 6  # what an equality holds, by the number of its kind
 WRAPS = ("none", "joint", "pulley", "site", "geom")  # spheres and cylinders are all geoms
 WHOLE = ("contype", "conaffinity", "condim", "priority")
 TOUCHING = ("friction", "solref", "solimp", "margin", "gap", "solmix")
-INTEGRATORS, CONES = ("Euler", "RK4", "implicit", "implicitfast"), ("pyramidal", "elliptic")
+INTEGRATORS, CONES = ("Euler", "RK4", "implicit", "implicitfast", "discrete"), ("pyramidal", "elliptic")
 BIASED = ("none", "affine", "muscle", "user")
 
 
@@ -43,6 +43,7 @@ def _element(source: Any) -> Element:
         "impratio": _text(model.opt.impratio),
         "integrator": INTEGRATORS[model.opt.integrator],
         "cone": CONES[model.opt.cone],
+        "noslip_iterations": str(int(model.opt.noslip_iterations)),
         **{key: _text(getattr(model.opt, key)) for key in ("o_margin", "o_solref", "o_solimp", "o_friction")},
     }
     world = Element("worldbody", {}, 0, [*_sites(model, 0), *_geoms(model, 0)])
@@ -82,7 +83,8 @@ def _joint(model: Any, j: int) -> Element:
     joint |= {key: _text(getattr(model, f"dof_{key}")[dof]) for key in ("armature", "frictionloss")}
     joint |= {"solreflimit": _text(model.jnt_solref[j]), "solimplimit": _text(model.jnt_solimp[j])}
     joint |= {"solreffriction": _text(model.dof_solref[dof]), "solimpfriction": _text(model.dof_solimp[dof])}
-    joint |= {"margin": _text(model.jnt_margin[j])}
+    joint |= {"margin": _text(model.jnt_margin[j]), **_newer(model, {"springyield": "jnt_springyield"}, j)}
+    joint["actuatorgravcomp"] = "true" if model.jnt_actgravcomp[j] else "false"
     if kind in ("slide", "hinge"):
         joint["ref"] = _text(model.qpos0[model.jnt_qposadr[j]])
         joint["springref"] = _text(model.qpos_spring[model.jnt_qposadr[j]])
@@ -103,8 +105,7 @@ def _geom(model: Any, g: int) -> Element:
     geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
     geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE}
     geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING}
-    if (surface := getattr(model, "geom_surfacevel", None)) is not None:
-        geom["surfacevel"] = _text(surface[g])
+    geom |= _newer(model, {"adhesion": "geom_adhesion", "surfacevel": "geom_surfacevel"}, g)
     geom |= {"name": name} if (name := _name(model, model.name_geomadr[g])) else {}
     return Element("geom", geom, 0)
 
@@ -129,6 +130,7 @@ def _sections(model: Any) -> Iterable[Element]:
         for what in ("ctrl", "force"):
             given[f"{what}limited"] = "true" if getattr(model, f"actuator_{what}limited")[i] else "false"
         given["forcerange"] = _text(model.actuator_forcerange[i])
+        given |= _newer(model, {x: f"actuator_{x}" for x in ("armature", "damping", "delay")}, i)
         given |= _drive(model, i)
         actuator.children.append(Element("general", given, 0))
     contact = Element("contact", {}, 0)
@@ -158,11 +160,13 @@ def _tendon(model: Any, i: int) -> Element:
         elif kind == "geom":
             steps.append(Element(kind, {}, 0))
         else:
-            steps.append(Element(kind, {kind: _named(model, kind, model.wrap_objid[k]), "coef": size}, 0))
+            coefficient = {"coef": size} if kind == "joint" else {}
+            steps.append(Element(kind, {kind: _named(model, kind, model.wrap_objid[k]), **coefficient}, 0))
     given = {
         key: _text(getattr(model, f"tendon_{key}")[i]) for key in ("armature", "frictionloss", "range", "margin")
     }
     given |= {key: _powers(model, f"tendon_{key}", i) for key in ("stiffness", "damping")}
+    given |= _newer(model, {"springyield": "tendon_springyield"}, i)
     given["springlength"] = _text(model.tendon_lengthspring[i])
     for what, end in (("limit", "lim"), ("friction", "fri")):
         given |= {f"{key}{what}": _text(getattr(model, f"tendon_{key}_{end}")[i]) for key in ("solref", "solimp")}
@@ -174,6 +178,11 @@ def _tendon(model: Any, i: int) -> Element:
 def _powers(model: Any, field: str, i: int) -> str:
     """A stiffness or a damping, with its powers where MuJoCo has them."""
     return _text([getattr(model, field)[i], *np.ravel(getattr(model, f"{field}poly", np.zeros((i + 1, 0)))[i])])
+
+
+def _newer(model: Any, fields: dict[str, str], i: int) -> dict[str, str]:
+    """Attributes of fields that not every MuJoCo has."""
+    return {name: _text(getattr(model, field)[i]) for name, field in fields.items() if hasattr(model, field)}
 
 
 def _equality(model: Any, i: int) -> Element:

@@ -30,8 +30,9 @@ from drevo.model.description import (
     Vec3,
 )
 from drevo.model.draft import Draft
-from drevo.model.loaders import own, unread
+from drevo.model.loaders import own
 from drevo.model.loaders.primitives import enter_geoms
+from drevo.model.loaders.schema import check_known, format_table
 from drevo.model.loaders.sdf.include import located
 from drevo.model.loaders.urdf_loops import TAGS, read_loops
 from drevo.model.messages import list_counts, shorten
@@ -73,7 +74,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     draft.take_as_kinematic()
     _doubt_stray(draft, root)
     _note_unused(draft, root)
-    _warn_unread(draft, root)
+    check_known(draft, root, format_table("urdf.txt"))
     return draft
 
 
@@ -139,15 +140,6 @@ def _note_unused(draft: Draft, root: Element) -> None:
     )
     if unused:
         draft.notes.append("tags not used: " + list_counts(unused))
-
-
-def _warn_unread(draft: Draft, root: Element) -> None:
-    """What acts on the motion and is not read: of joints, and of extensions by what they refer to."""
-    for element in root.children:
-        if element.tag in unread.URDF:
-            name = element.get("name") or element.get("reference")
-            label = f"{element.tag} {name!r}" if name else f"{element.tag} on line {element.line}"
-            unread.note(draft, unread.URDF[element.tag], element, label)
 
 
 def _name(draft: Draft, element: Element) -> str:

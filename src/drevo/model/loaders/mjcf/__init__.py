@@ -2,8 +2,8 @@
 
 A body with several joints becomes several links, the ones between without mass (BODY_JOINT). A free joint counts
 from the world's origin, as in MuJoCo, so that its q is the pose of the body; q of a hinge or a slide counts from
-its `ref`. What acts on the motion and is not read (`unread.MJCF`) is warned about; contacts are noted. Mesh files
-are opened only where the inertia of a body is that of its meshes.
+its `ref`. `schema.txt` lists all elements and attributes of the format: what acts on the motion and is not read is
+warned about. Mesh files are opened only where the inertia of a body is that of its meshes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from drevo.model.loaders.mjcf.inertials import scale_to_total
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.sections import read_keyframes, read_sections
 from drevo.model.loaders.mjcf.settings import read_file
-from drevo.model.loaders.mjcf.touching import read_initial
+from drevo.model.loaders.mjcf.touching import name_fused, read_initial
 
 CONTACT = "contact_point_"  # how the names of sites begin that are the robot's contact points
 
@@ -33,6 +33,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     file = read_file(draft, root, files or Files(source), source)
     layout = read_bodies(file)
     scale_to_total(file)
+    name_fused(file)
     read_keyframes(file)
     stands = Posture(draft, layout.at, layout.bodies)
     read_sections(file, layout, stands)

@@ -6,13 +6,13 @@ from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.contact import JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
 from drevo.model.description import ORIGIN, Limit, Vec3
+from drevo.model.loaders.mjcf.defaults import as_general
 from drevo.model.loaders.mjcf.equality import Layout
-from drevo.model.loaders.mjcf.file import File, read_some
+from drevo.model.loaders.mjcf.file import File, limited, read_some
+from drevo.model.loaders.schema import nonzero
 from drevo.model.rotations import HERE
 
-ACTUATORS = ("general", "motor", "position", "velocity", "damper")
 TRANSMISSIONS = ("joint", "jointinparent")
-STATEFUL = ("dyntype", "timeconst", "actdim")  # attributes of actuators with a state of their own
 OBJECTS = {"body": "body", "xbody": "body", "site": "site"}  # what a frame sensor measures
 
 
@@ -22,12 +22,13 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     get = element.get
     target = next((get(key) for key in TRANSMISSIONS if get(key)), "")
     joint = next((joint for joint in file.draft.joints if joint.name == target), None)
-    odd = get("dyntype", "none") != "none" or any(key in element.attributes for key in STATEFUL[1:])
+    law = Element("general", as_general(element.tag, element.attributes), element.line)
+    odd = law.get("dyntype", "none") != "none" or get("actdim", "-1") not in ("-1", "0")
     if target and joint is None:
         file.draft.doubts.append(f"{_at(element)}: the joint {target!r} does not exist; correct the name")
-    if element.tag not in ACTUATORS or joint is None or joint.kind not in ("revolute", "prismatic") or odd:
+    if joint is None or joint.kind not in ("revolute", "prismatic") or odd:
         return False
-    laws = _law(reader, element)
+    laws = _law(reader, law)
     if laws is None:
         return False
     gear = read_some(reader, element, "gear", (1.0,) + (0.0,) * 5, xml.ANY)[0]
@@ -36,7 +37,8 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     name = element.get("name") or _unused(file, f"{joint.name}_{element.tag}")
     control, force = (_range(file, reader, element, key) for key in ("ctrl", "force"))
     inherit = reader.scalar(element, "inheritrange", 0.0)
-    if inherit > 0.0 and element.tag == "position":
+    fixed = law.get("gaintype", "fixed") == "fixed"
+    if inherit > 0.0 and fixed and laws[1][1] and laws[0][0] == -laws[1][1]:
         control = _inherited(joint.limit or Limit(), inherit)
     file.draft.actuators.append(Actuator(name, joint.name, gear, *laws, control, force))
     return True
@@ -48,25 +50,35 @@ def _at(element: Element) -> str:
 
 
 def _law(reader: Reader, element: Element) -> tuple[Vec3, Vec3] | None:
-    """Gain and bias, each of 1, length and velocity; None where they are of another kind."""
-    number = reader.scalar
-    if element.tag == "motor":
-        return (1.0, 0.0, 0.0), ORIGIN
-    if element.tag == "position":
-        if "dampratio" in element.attributes:
-            return None
-        stiffness, damping = number(element, "kp", 1.0, xml.ANY), number(element, "kv", 0.0, xml.ANY)
-        return (stiffness, 0.0, 0.0), (0.0, -stiffness, -damping)
-    if element.tag in ("velocity", "damper"):
-        damping = number(element, "kv", 1.0, xml.ANY)
-        law = ((damping, 0.0, 0.0), (0.0, 0.0, -damping)), ((0.0, 0.0, -damping), ORIGIN)
-        return law[element.tag == "damper"]
+    """Gain and bias of a <general>, each of 1, length and velocity; None where they are of another kind."""
     kinds = element.get("gaintype", "fixed"), element.get("biastype", "none")
     if kinds[0] not in ("fixed", "affine") or kinds[1] not in ("none", "affine"):
         return None
     a, b, c = read_some(reader, _first(element, "gainprm"), "gainprm", (1.0, 0.0, 0.0), xml.ANY)
     d, e, f = read_some(reader, _first(element, "biasprm"), "biasprm", ORIGIN, xml.ANY)
+    if kinds[1] == "affine" and a == -e and f > 0.0:
+        return None  # a ratio of damping, which MuJoCo turns into damping by the inertia that is moved
     return (a, b, c) if kinds[0] == "affine" else (a, 0.0, 0.0), (d, e, f) if kinds[1] == "affine" else ORIGIN
+
+
+def acts_alone(actuator: Element) -> bool:
+    """Whether an actuator exerts a force while its control is 0."""
+    get = actuator.get
+    if not nonzero(get("gear", "1")):
+        return False
+    if get("ctrllimited", "auto") != "false" and _excludes_zero(get("ctrlrange", "0 0")):
+        return True
+    general = as_general(actuator.tag, actuator.attributes)
+    kind = general.get("biastype", "none")
+    return kind != "none" and (kind != "affine" or nonzero(general.get("biasprm", "0")))
+
+
+def _excludes_zero(text: str) -> bool:
+    try:
+        low, high = xml.parse_numbers(text, 2)
+    except ValueError:
+        return False
+    return low < high and (low > 0.0 or high < 0.0)
 
 
 def _first(element: Element, attribute: str) -> Element:
@@ -76,12 +88,9 @@ def _first(element: Element, attribute: str) -> Element:
 
 
 def _range(file: File, reader: Reader, element: Element, what: str) -> tuple[float, float] | None:
-    limited, key = element.get(f"{what}limited", "auto"), f"{what}range"
-    if limited == "auto":
-        limited = "true" if key in element.attributes and file.compiler.get("autolimits") != "false" else "false"
-    if limited == "false":
+    if not limited(file, element, what):
         return None
-    low, high = reader.vector(element, key, (0.0, 0.0), xml.ANY)
+    low, high = reader.vector(element, f"{what}range", (0.0, 0.0), xml.ANY)
     return low, high
 
 

@@ -23,7 +23,7 @@ from drevo.model.loaders.mjcf.file import (
     read_vector,
     rotation_of,
 )
-from drevo.model.loaders.mjcf.geoms import geom_of, shape_of
+from drevo.model.loaders.mjcf.geoms import geom_of, pose_of_ends, shape_of
 from drevo.model.loaders.mjcf.inertials import inertial_of
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.softness import read_softness
@@ -60,7 +60,10 @@ def _read_sites(layout: Layout, body: str, inside: list[PlacedElement]) -> None:
         if element.tag == "site" and element.get("name"):
             faults: list[str] = []
             reader, site = Reader(faults.append, "site"), own.attributes(element, childclass)
-            pose = read_vector(reader, site, "pos", ORIGIN), rotation_of(own, reader, site)
+            pose = pose_of_ends(reader, site) or (
+                read_vector(reader, site, "pos", ORIGIN),
+                rotation_of(own, reader, site),
+            )
             name = element.get("name")
             layout.sites[name] = body, placed_in(frame, pose)
             size = read_some(reader, site, "size", (0.005, 0.0, 0.0))
@@ -92,8 +95,8 @@ def _read_body(
     for own, geom, childclass, within in inside:
         if geom.tag == "geom":
             found = own.attributes(geom, childclass)
-            if file.medium:
-                file.flags.note(file.draft, "geom in a medium", found.attributes, f"a geom of {owner}")
+            if file.medium and found.get("fluidshape", "none") != "none":
+                file.draft.ignore("fluidshape", f"a geom of {owner}")
             geoms.append(geom_of(own, owner, found, within))
     lack = file.draft.standing.append if stands else reader.report
     inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack)
@@ -240,7 +243,9 @@ def _ball_limit(file: File, reader: Reader, element: Element) -> float | None:
 
 
 def _limit(file: File, reader: Reader, element: Element, kind: str) -> Limit | None:
+    clamped = limited(file, element, "actuatorfrc")
     effort = max(map(abs, reader.vector(element, "actuatorfrcrange", (0.0, 0.0), xml.ANY))) or None
+    effort = effort if clamped else None
     if not limited(file, element):
         return Limit(effort=effort) if effort else None
     bounds = reader.vector(element, "range", (0.0, 0.0), xml.ANY)

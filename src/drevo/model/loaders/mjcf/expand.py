@@ -49,18 +49,20 @@ def _text(numbers: Vec3) -> str:
 
 
 def _attach(element: Element, models: dict[str, Element], report: Complaint, budget: Budget) -> None:
-    """A body of another model, or all of its world."""
-    name, body, prefix = element.get("model"), element.get("body"), element.get("prefix")
+    """A body or a frame of another model, or all of its world."""
+    name, prefix = element.get("model"), element.get("prefix")
+    what = "body" if element.get("body") else "frame"
+    part = element.get(what)
     element.tag, element.attributes, root = "frame", {MODEL: name}, models.get(name)
     if root is None:
         report(f"<attach> on line {element.line} names the model {name!r}, which no <asset> has; correct the name")
         return
     found = [held for world in root.all("worldbody") for held in world.children]
-    if body:
-        bodies = [e for world in root.all("worldbody") for e in world.walk() if e.tag == "body"]
-        found = [e for e in bodies if e.get("name") == body][:1]
+    if part:
+        inside = [e for world in root.all("worldbody") for e in world.walk() if e.tag == what]
+        found = [e for e in inside if e.get("name") == part][:1]
         if not found:
-            report(f"<attach> on line {element.line} names the body {body!r}, which the model {name!r} has not")
+            report(f"<attach> on line {element.line} names the {what} {part!r}, which the model {name!r} has not")
     element.children = [copied(child, prefix, "", budget) for child in found]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from drevo.errors import ModelError
 from drevo.io.xml import MAX_LENGTH, Budget, Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
 from drevo.model.draft import Draft
-from drevo.model.loaders import unread
+from drevo.model.loaders.mjcf.defaults import Classes, laid_over
 from drevo.model.loaders.mjcf.expand import MODEL
 from drevo.model.loaders.mjcf.meshes import Meshes
 from drevo.model.rotations import (
@@ -27,32 +27,21 @@ from drevo.model.rotations import (
 
 TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
 TOUCHING = ("condim", "friction", "solref", "solimp", "margin", "gap")
-PARTIAL = ("friction", "solref", "solimp", *(f"sol{x}{y}" for x in ("ref", "imp") for y in ("limit", "friction")))
-SHARED = ("gear", "ctrlrange", "ctrllimited", "forcerange", "forcelimited")  # by actuators of all kinds
-DEFAULTED = {  # what we read of an element that has defaults
-    **unread.DEFAULTED,
-    "joint": (
-        *("type", "pos", "axis", "range", "limited", "ref", *unread.DEFAULTED["joint"]),
-        *("armature", "damping", "frictionloss", "stiffness", "springref", "actuatorfrcrange", "margin"),
-        *("solreflimit", "solimplimit", "solreffriction", "solimpfriction"),
-    ),
-    "geom": (
-        *("type", "pos", *TURNS, "fromto", "size", "mass", "density", "group", "mesh", "shellinertia", "fitscale"),
-        *("contype", "conaffinity", *TOUCHING, "priority", "solmix", *unread.DEFAULTED["geom"]),
-    ),
-    "mesh": ("scale", "inertia", "maxhullvert"),
-    "pair": (*TOUCHING, "solreffriction"),
-    "equality": (*unread.DEFAULTED["equality"], "solref", "solimp", "torquescale"),
-    **{
-        tag: (*unread.DEFAULTED[tag], *SHARED, "gaintype", "gainprm", "dyntype", "timeconst", "inheritrange")
-        for tag in unread.ACTUATORS
-    },
-    "tendon": (*unread.DEFAULTED["tendon"], "springlength", "solreflimit"),
-}
-MOST_CLASSES = 10_000
 
 
-Classes = dict[str, dict[str, dict[str, str]]]  # class -> tag -> attributes
+class Flags:
+    """The <flag> settings of an MJCF file: what they switch off and on."""
+
+    def __init__(self, options: Iterable[Element]) -> None:
+        flags = [item for option in options for flag in option.all("flag") for item in flag.attributes.items()]
+        self.off, self.on = ({name for name, value in flags if value == word} for word in ("disable", "enable"))
+        if "constraint" in self.off:
+            self.off |= {"contact", "equality", "frictionloss", "limit"}
+        if "passive" in self.off:  # older files: springs and dampers at once
+            self.off |= {"spring", "damper"}
+        self.passive = not {"spring", "damper"} <= self.off  # else no passive force of any kind
+
+
 FramePose = tuple[Vec3, Mat3]
 HERE: FramePose = (ORIGIN, IDENTITY)
 
@@ -64,7 +53,7 @@ class File:
     draft: Draft
     root: Element
     compiler: Element  # all of them in one
-    flags: unread.Flags
+    flags: Flags
     classes: Classes = field(default_factory=lambda: {"main": {}})
     names: set[str] = field(default_factory=set)
     geom_names: set[str] = field(default_factory=set)
@@ -106,46 +95,15 @@ class File:
             return element
         if any(turn in element.attributes for turn in TURNS):  # its own orientation is the one that holds
             usual = {key: value for key, value in usual.items() if key not in TURNS}
-        return Element(element.tag, _laid_over(usual, element.attributes), element.line)
+        return Element(element.tag, laid_over(usual, element.attributes), element.line)
 
 
-def read_defaults(file: File, top: Element) -> None:
-    """Every class with what it inherits, outer classes first; classes share what they do not change."""
-    stack: list[tuple[Element, str, dict[str, dict[str, str]]]] = [(top, top.get("class") or "main", {})]
-    while stack:
-        element, name, above = stack.pop()
-        own = dict(file.classes.get(name) or above)
-        for child in element.children:
-            read = DEFAULTED.get(child.tag, ())
-            if given := {a: child.attributes[a] for a in read if a in child.attributes}:
-                own[child.tag] = _laid_over(own.get(child.tag, {}), given)
-            if child.tag in unread.ACTUATORS:  # MuJoCo has one default for them all
-                shared = {a: x for a, x in given.items() if a in SHARED}
-                own |= {tag: {**own.get(tag, {}), **shared} for tag in unread.ACTUATORS if shared}
-        file.classes[name] = own
-        if len(file.classes) > MOST_CLASSES:
-            raise ModelError(f"line {element.line}: the file has more than {MOST_CLASSES} default classes")
-        if element is top:
-            file.classes["main"] = own
-        stack += [(child, child.get("class"), own) for child in element.all("default")]
-
-
-def _laid_over(usual: dict[str, str], own: dict[str, str]) -> dict[str, str]:
-    """Attributes over those of a default class: of some numbers those that are not given stay as they were."""
-    laid = {**usual, **own}
-    for key in PARTIAL:
-        if key in own and key in usual:
-            given = own[key].split()
-            laid[key] = " ".join([*given, *usual[key].split()[len(given) :]])
-    return laid
-
-
-def limited(file: File, element: Element) -> bool:
-    """Whether the range of a joint or tendon holds."""
-    limited = element.get("limited", "auto")
+def limited(file: File, element: Element, what: str = "") -> bool:
+    """Whether the range of a joint or tendon holds, or another one that `what` names."""
+    limited = element.get(f"{what}limited", "auto")
     if limited == "auto":
-        return "range" in element.attributes and file.compiler.get("autolimits") != "false"
-    return limited != "false" and "range" in element.attributes
+        return f"{what}range" in element.attributes and file.compiler.get("autolimits") != "false"
+    return limited != "false" and f"{what}range" in element.attributes
 
 
 # --- frames and orientation -----------------------------------------------------------

@@ -19,6 +19,7 @@ from drevo.model.rotations import add_vectors, apply, from_z_to, turn_tensor
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
 WEIGHTLESS = ("plane", "hfield")
+ALONG = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)  # of fromto
 
 Complaint = Callable[[str], object]
 
@@ -148,17 +149,24 @@ def _fit(reader: Reader, geom: SolidGeom, mesh: MassProperties, shell: bool) -> 
 
 def _placed(file: File, reader: Reader, geom: Element, kind: str) -> tuple[Vec3, Mat3, tuple[float, ...]]:
     """Centre, turn and size of a geom, from pos and an orientation or from `fromto`."""
-    if "fromto" in geom.attributes and kind != "sphere":
-        a, b, c, d, e, f = reader.vector(geom, "fromto", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
-        along, radius = (a - d, b - e, c - f), _sizes(reader, geom, 1)[0]
-        half = math.hypot(*along) / 2
-        size = (radius, half) if SIZES[kind] == 2 else (radius, radius, half)
-        return ((a + d) / 2, (b + e) / 2, (c + f) / 2), from_z_to(along) if half else IDENTITY, size
+    if kind != "sphere" and (pose := pose_of_ends(reader, geom)):
+        a, b, c, d, e, f = reader.vector(geom, "fromto", ALONG)
+        radius, half = _sizes(reader, geom, 1)[0], math.hypot(a - d, b - e, c - f) / 2
+        return *pose, (radius, half) if SIZES[kind] == 2 else (radius, radius, half)
     return (
         read_vector(reader, geom, "pos", ORIGIN),
         rotation_of(file, reader, geom),
         _sizes(reader, geom, SIZES[kind]),
     )
+
+
+def pose_of_ends(reader: Reader, element: Element) -> FramePose | None:
+    """Where a geom or a site stands that `fromto` places; None where it has none."""
+    if "fromto" not in element.attributes:
+        return None
+    a, b, c, d, e, f = reader.vector(element, "fromto", ALONG)
+    along = (a - d, b - e, c - f)
+    return ((a + d) / 2, (b + e) / 2, (c + f) / 2), from_z_to(along) if any(along) else IDENTITY
 
 
 def _sizes(reader: Reader, geom: Element, count: int) -> tuple[float, ...]:

@@ -8,19 +8,20 @@ from itertools import accumulate
 
 from drevo.io.xml import ANY, Element, Reader
 from drevo.model.description import JOINT_SIZES, ContactExclusion, Keyframe
-from drevo.model.loaders import unread
-from drevo.model.loaders.mjcf.actuators import read_actuator, read_sensor
+from drevo.model.loaders.mjcf.actuators import acts_alone, read_actuator, read_sensor
+from drevo.model.loaders.mjcf.defaults import PARAMETERS, SHARED_DEFAULTS
 from drevo.model.loaders.mjcf.equality import LOOPS, Layout, read_equality
 from drevo.model.loaders.mjcf.file import File
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.tendons import TENDONS, read_tendon_equality, read_tendons
 from drevo.model.loaders.mjcf.touching import read_pair
+from drevo.model.loaders.schema import label_of
 from drevo.model.messages import list_counts
 
 NOTED = ("equality", "tendon", "actuator", "contact", "sensor", "deformable", "plugin")
 READ = {"equality": (*LOOPS, "tendon"), "tendon": TENDONS, "contact": ("exclude", "pair")}
 LATE = ("actuator", "sensor")  # sections of which some elements of a kind are read and others are not
-DEFAULTS_OF = {**dict.fromkeys(TENDONS, "tendon"), **dict.fromkeys(unread.EQUALITIES, "equality")}
+ELASTIC = ("flex",)  # of <deformable>
 
 
 def read_sections(file: File, layout: Layout, stands: Posture) -> None:
@@ -30,7 +31,7 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
         held = [child for element in file.root.all(section) for child in element.children]
         left: Counter[str] = Counter()
         for child in held:
-            found = file.attributes(child, "", DEFAULTS_OF.get(child.tag, "") if section not in LATE else "")
+            found = file.attributes(child, "", SHARED_DEFAULTS.get(section, ""))
             _read(file, section, found, layout, lengths)
             left[child.tag] += not (
                 _driven(file, found, layout) if section in LATE else child.tag in READ.get(section, ())
@@ -41,14 +42,14 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
 
 def _driven(file: File, found: Element, layout: Layout) -> bool:
     """An actuator or a sensor is read."""
-    if found.tag in unread.ACTUATORS:
-        return read_actuator(file, found, _label(found))
+    if found.tag in PARAMETERS:
+        return read_actuator(file, found, label_of(found))
     return read_sensor(file, found, layout)
 
 
 def _read(file: File, section: str, found: Element, layout: Layout, lengths: Mapping[str, float]) -> None:
     """One element beside the bodies."""
-    draft, flags, label = file.draft, file.flags, _label(found)
+    draft, flags, label = file.draft, file.flags, label_of(found)
     if section == "equality" and found.get("active", "true") != "false" and "equality" not in flags.off:
         if found.tag == "tendon":
             read_tendon_equality(file, Reader(draft.problems.append, label), found, lengths)
@@ -60,14 +61,10 @@ def _read(file: File, section: str, found: Element, layout: Layout, lengths: Map
         draft.exclusions.append(ContactExclusion(found.get("body1"), found.get("body2")))
     elif section == "contact" and found.tag == "pair":
         read_pair(file, found, label)
-    elif section == "deformable" and found.tag in unread.ELASTIC and flags.passive:
+    elif section == "deformable" and found.tag in ELASTIC and flags.passive:
         draft.ignore(found.tag, label)
-    elif section == "tendon":
-        flags.note(draft, "tendon", found.attributes, label)
-    elif section == "actuator":
-        flags.note(draft, "actuator", found.attributes, label)
-        if "actuation" not in flags.off and unread.acts_alone(found):
-            draft.ignore("the force without control", label)
+    elif section == "actuator" and "actuation" not in flags.off and acts_alone(found):
+        draft.ignore("the force without control", label)
 
 
 def read_keyframes(file: File) -> None:
@@ -82,9 +79,3 @@ def read_keyframes(file: File) -> None:
             if size >= 4 and end <= len(q):
                 q[end - 4 : end] = [*q[end - 3 : end], q[end - 4]]
         file.draft.keyframes.append(Keyframe(name, tuple(q)))
-
-
-def _label(element: Element) -> str:
-    """What a sentence calls an element that need not have a name."""
-    name = element.get("name")
-    return f"{element.tag} {name!r}" if name else f"{element.tag} on line {element.line}"

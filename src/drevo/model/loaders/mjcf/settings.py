@@ -11,12 +11,14 @@ from drevo.io.files import Files
 from drevo.io.xml import Budget, Element, Reader
 from drevo.model.description import ORIGIN
 from drevo.model.draft import GRAVITY, Draft
-from drevo.model.loaders import unread
+from drevo.model.loaders.mjcf.defaults import read_defaults
 from drevo.model.loaders.mjcf.expand import expand
-from drevo.model.loaders.mjcf.file import File, from_euler, read_defaults, read_vector
+from drevo.model.loaders.mjcf.file import File, Flags, from_euler, read_vector
 from drevo.model.loaders.mjcf.include import include
 from drevo.model.loaders.mjcf.meshes import Meshes
+from drevo.model.loaders.mjcf.schema import check_schema
 from drevo.model.loaders.mjcf.softness import read_stepping
+from drevo.model.loaders.schema import nonzero
 
 WORDS = {  # of <compiler>, each one of a few
     "angle": ("degree", "radian"),
@@ -24,7 +26,7 @@ WORDS = {  # of <compiler>, each one of a few
     "balanceinertia": ("true", "false"),
     "autolimits": ("true", "false"),
 }
-REFUSED = ("composite", "flexcomp")  # they make bodies and joints by rules of their own
+MEDIUM = ("density", "viscosity")  # of <option>: something flows around the bodies
 DEEPEST = 8  # a model that attaches a model that attaches ...
 
 
@@ -34,7 +36,7 @@ def read_file(draft: Draft, root: Element, files: Files, source: str, outer: Fil
     depth = outer.depth + 1 if outer else 0
     folder = os.path.dirname(os.path.abspath(source)) if source else ""
     include(root, folder, source, files, budget)
-    flags = outer.flags if outer else unread.Flags(root.all("option"))
+    flags = outer.flags if outer else Flags(root.all("option"))
     file = File(draft, root, _merged(root, "compiler"), flags, budget=budget, depth=depth)
     if outer:
         file.names, file.taken, file.medium = outer.names, outer.taken, outer.medium
@@ -44,18 +46,14 @@ def read_file(draft: Draft, root: Element, files: Files, source: str, outer: Fil
         _read_options(file)
     _check_settings(file)
     for element in root.all("default"):
-        read_defaults(file, element)
+        read_defaults(file.classes, element)
+    check_schema(file)
     assets = [element for section in root.all("asset") for element in section.children]
     _read_assets(file, assets, files, folder)
     models = {name: model.root for name, model in file.models.items()}
     expand(root, models, partial(from_euler, file), draft.problems.append, budget)
     for element in root.walk():
-        if element.tag in REFUSED:
-            draft.problems.append(
-                f"<{element.tag}> on line {element.line} makes bodies by rules of its own and is not read; write "
-                "them out (MuJoCo saves them so, mj_saveLastXML)"
-            )
-        elif not outer and element.tag in ("body", "joint", "freejoint") and element.get("name"):
+        if not outer and element.tag in ("body", "joint", "freejoint") and element.get("name"):
             file.names.add(element.get("name"))  # they come before names that we make up
         elif not outer and element.tag == "geom":
             file.geom_names.add(element.get("name"))
@@ -105,12 +103,10 @@ def _read_options(file: File) -> None:
     else:
         draft.gravity = ORIGIN
     read_stepping(file, option)
-    label, before = f"<option> (line {option.line})", len(draft.unread)
-    if file.flags.passive:
-        file.flags.note(draft, "option", option.attributes, label)
-        file.medium = len(draft.unread) > before
-    if file.medium:
-        file.flags.note(draft, "medium", option.attributes, label)
+    file.medium = file.flags.passive and any(nonzero(option.get(key, "0")) for key in MEDIUM)
+    for key in (*MEDIUM, "wind") if file.medium else ():
+        if nonzero(option.get(key, "0")):
+            draft.ignore(key, f"<option> (line {option.line})")
 
 
 def _check_settings(file: File) -> None:

@@ -59,10 +59,13 @@ def _override(reader: Reader, option: Element) -> tuple[float, ...]:
 
 def read_stepping(file: File, option: Element) -> None:
     """<option>: the step, the integrator, the cone, and the flags that are off."""
-    reader = Reader(file.draft.problems.append, "option")
+    reader, integrator = Reader(file.draft.problems.append, "option"), option.get("integrator", "Euler")
+    if integrator == "discrete":
+        file.draft.ignore("integrator 'discrete'", f"<option> (line {option.line})")
+        integrator = "implicitfast"
     file.draft.stepping = Stepping(
         reader.scalar(option, "timestep", 0.002),
-        option.get("integrator", "Euler"),
+        integrator,
         option.get("cone", "pyramidal"),
         reader.scalar(option, "impratio", 1.0),
         tuple(flag for flag in FLAGS if flag in file.flags.off),

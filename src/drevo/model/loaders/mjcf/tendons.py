@@ -10,11 +10,11 @@ from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model.contact import SOLREF, Solref
 from drevo.model.description import Tendon, TendonCoupling, TendonJoint
-from drevo.model.loaders import unread
 from drevo.model.loaders.mjcf.equality import Layout, read_polynomial, softness_of_equality
 from drevo.model.loaders.mjcf.file import File, limited, read_some
 from drevo.model.loaders.mjcf.posture import Posture
 from drevo.model.loaders.mjcf.softness import limit_and_friction
+from drevo.model.loaders.schema import nonzero
 from drevo.model.tendons import Waypoint, segments_along
 
 TENDONS = ("fixed", "spatial")
@@ -50,7 +50,7 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
 
 def _note_wrapping(file: File, reader: Reader, tendon: Element, label: str) -> None:
     """The length of a tendon around geoms is not followed: told where something acts along it."""
-    acts = any(unread.nonzero(tendon.get(a, "0")) and flag not in file.flags.off for a, flag in FORCES.items())
+    acts = any(nonzero(tendon.get(a, "0")) and flag not in file.flags.off for a, flag in FORCES.items())
     if acts or (limited(file, tendon) and "limit" not in file.flags.off):
         file.draft.ignore("the tendon around geoms", label)
     else:

@@ -55,10 +55,17 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
                 read_solref(reader, element), read_solimp(reader, element),
                 reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
                 read_whole(reader, element, "priority", 0), reader.scalar(element, "solmix", 1.0, xml.ANY),
-                bits[0], bits[1], points, reader.vector(element, "surfacevel", STILL, xml.ANY),
+                bits[0], bits[1], points, read_some(reader, element, "surfacevel", STILL, xml.ANY),
             )
         )  # fmt: skip
         file.draft.problems += faults
+
+
+def name_fused(file: File) -> None:
+    """Welded bodies made one by `fusestatic` touch as softly as their common inertia says."""
+    welded = {joint.child for joint in file.draft.joints if joint.kind == "fixed" and joint.parent != "world"}
+    if file.compiler.get("fusestatic") == "true" and any(geom.link in welded for geom in file.draft.geoms):
+        file.draft.ignore("fusestatic", "<compiler>")
 
 
 def _hull(geom: SolidGeom, label: str) -> tuple[Vec3, ...]:

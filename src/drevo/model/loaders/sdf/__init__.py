@@ -16,9 +16,10 @@ from drevo.io.files import Files
 from drevo.io.xml import Budget, Element, Reader
 from drevo.model.description import Link
 from drevo.model.draft import GRAVITY, Draft
-from drevo.model.loaders import own, unread
+from drevo.model.loaders import own
 from drevo.model.loaders.closures import split_loops
 from drevo.model.loaders.primitives import enter_geoms
+from drevo.model.loaders.schema import check_known, format_table, true
 from drevo.model.loaders.sdf.frames import (
     JOINTS,
     MODEL,
@@ -69,17 +70,15 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
         draft.take_as_kinematic()
     enter_geoms(draft, scene.friction, files, lambda uri: located(uri, files, files.folder))
     _stand(scene)
-    _note_unread(draft, top, world)
+    _note_unread(draft, top)
     return draft
 
 
-def _note_unread(draft: Draft, model: Element, world: Element | None) -> None:
+def _note_unread(draft: Draft, model: Element) -> None:
     unused = Counter(child.tag for child in model.children if child.tag not in KNOWN)
     if unused:
         draft.notes.append("tags not used: " + list_counts(unused))
-    for element in (*([world] if world else ()), model, *model.children):
-        if element.tag in unread.SDF:
-            unread.note(draft, unread.SDF[element.tag], element, f"{element.tag} {element.get('name')!r}")
+    check_known(draft, model, format_table("sdf/schema.txt"))
 
 
 def _version(root: Element) -> tuple[float, float]:
@@ -95,7 +94,7 @@ def _chosen(root: Element, wanted: str, missing: list[str]) -> tuple[Element, El
     """The model of the file that is wanted, by default the one that moves, and the world that holds it."""
     models: list[tuple[Element, Element | None]] = [(model, None) for model in root.all("model")]
     models += [(model, world) for world in root.all("world") for model in world.all("model")]
-    found = [held for held in models if not unread.true(child_text(held[0], "static"))]
+    found = [held for held in models if not true(child_text(held[0], "static"))]
     names = listed(model.get("name") for model, _ in models)
     if wanted:
         found = [held for held in models if held[0].get("name") == wanted]
@@ -104,7 +103,7 @@ def _chosen(root: Element, wanted: str, missing: list[str]) -> tuple[Element, El
     if not found and missing:
         raise ModelError(missing[0])
     if len(found) != 1:
-        static = listed(model.get("name") for model, _ in models if unread.true(child_text(model, "static")))
+        static = listed(model.get("name") for model, _ in models if true(child_text(model, "static")))
         why = f" ({static} {'is' if len(models) == 1 else 'are'} static)" if static else ""
         raise ModelError(
             f"the file has {len(found)} models that can move{why}; it must hold exactly one, or name it "

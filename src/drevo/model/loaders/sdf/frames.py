@@ -10,7 +10,8 @@ from drevo.io.files import Files
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, Vec3
 from drevo.model.draft import Draft
-from drevo.model.loaders import own, unread
+from drevo.model.loaders import own
+from drevo.model.loaders.schema import true
 from drevo.model.rotations import HERE, FramePose, compose, from_rpy, inverse_pose, matrix_of_quaternion
 
 MODEL = "__model__"
@@ -179,5 +180,5 @@ def read_pose(reader: Reader, element: Element | None) -> FramePose:
             return HERE
         return as_vec3(v), matrix_of_quaternion(*v[3:])
     v = read_numbers(reader, element, (0.0,) * 6)
-    angles = [math.radians(x) for x in v[3:]] if unread.true(element.get("degrees")) else v[3:]
+    angles = [math.radians(x) for x in v[3:]] if true(element.get("degrees")) else v[3:]
     return as_vec3(v), from_rpy(*angles) if any(angles) else IDENTITY

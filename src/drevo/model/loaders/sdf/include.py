@@ -9,7 +9,7 @@ from drevo.errors import ModelError
 from drevo.io import xml
 from drevo.io.files import Files, package_name
 from drevo.io.xml import Budget, Element
-from drevo.model.loaders import unread
+from drevo.model.loaders.schema import true
 from drevo.model.loaders.sdf.frames import MODEL, PLACED, WORLD, key_of
 
 HELD = ("link", "joint", "frame")
@@ -101,7 +101,7 @@ def flattened(model: Element, budget: Budget, depth: int = 0) -> Element:
 
 def _inlined(model: Element, budget: Budget) -> list[Element]:
     """What a nested model holds, under its name; its own frame, of its name too, stands where the model does."""
-    merged = unread.true(model.get("merge"))
+    merged = true(model.get("merge"))
     name, before = key_of(model), "" if merged else f"{key_of(model)}::"
     here = f"_merged__{name}__model__" if merged else name
     pose = model.first("pose") or Element("pose", {}, model.line)

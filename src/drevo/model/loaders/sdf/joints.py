@@ -9,7 +9,7 @@ from drevo.io import xml
 from drevo.io.xml import Element, Reader
 from drevo.model import values
 from drevo.model.description import ORIGIN, Joint, JointCoupling, JointDynamics, Limit, Link, Mimic, Vec3
-from drevo.model.loaders import unread
+from drevo.model.loaders.schema import true
 from drevo.model.loaders.sdf.frames import MODEL, WORLD, Scene, as_vec3, child_text, given_name, read_numbers
 from drevo.model.rotations import HERE, FramePose, apply, compose, inverse_pose, matmul, transpose
 
@@ -85,7 +85,7 @@ def _axis(scene: Scene, reader: Reader, element: Element | None, here: FramePose
         return (0.0, 0.0, 1.0)
     axis = as_vec3(read_numbers(reader, xyz, (0.0, 0.0, 1.0)))
     frame = xyz.get("expressed_in")
-    if scene.old_axes or unread.true(child_text(element, "use_parent_model_frame")):
+    if scene.old_axes or true(child_text(element, "use_parent_model_frame")):
         frame = MODEL
     if not frame:
         return axis

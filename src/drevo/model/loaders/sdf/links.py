@@ -10,7 +10,8 @@ from drevo.errors import DrevoError, ModelError
 from drevo.io import meshes, xml
 from drevo.io.xml import Element, Reader
 from drevo.model.description import IDENTITY, ORIGIN, SHAPE_SIZES, Inertial, Link, Mat3, Shape, Vec3
-from drevo.model.loaders import solids, unread
+from drevo.model.loaders import solids
+from drevo.model.loaders.schema import true
 from drevo.model.loaders.sdf.frames import Scene, child_text, given_name, read_numbers, read_pose
 from drevo.model.loaders.sdf.include import located
 from drevo.model.loaders.solids import MassProperties
@@ -33,7 +34,7 @@ def read_link(scene: Scene, element: Element) -> Link:
             f"{owner} has no <inertial>, taken as 1 kg with moments of 1 kg m^2, as SDFormat means it; give it one"
         )
         return Link(name, Inertial(1.0, ORIGIN, IDENTITY), shapes, element.line)
-    by_shapes = unread.true(inertial.get("auto"))
+    by_shapes = true(inertial.get("auto"))
     body = _by_shapes(scene, element, inertial, owner) if by_shapes else _inertial(scene, inertial, owner)
     return Link(name, body, shapes, element.line)
 

@@ -1,0 +1,146 @@
+"""Default classes of an MJCF file: what an element has that does not say otherwise, by MuJoCo's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drevo.errors import ModelError
+from drevo.io.xml import Element
+from drevo.model.loaders.schema import nonzero
+
+Attributes = Mapping[str, str]
+Usual = dict[str, dict[str, str]]  # tag -> attributes
+Classes = dict[str, Usual]  # by name
+MOST_CLASSES = 10_000
+
+# attributes of which fewer numbers may stand there than a default has: the others stay
+PARTIAL = {
+    *("friction", "solref", "solimp", *(f"sol{x}{y}" for x in ("ref", "imp") for y in ("limit", "friction"))),
+    *("damping", "stiffness", "size", "gear", "gainprm", "biasprm", "dynprm", "fluidcoef", "surfacevel"),
+}
+DEFAULTED = ("joint", "geom", "site", "mesh", "pair", "equality", "tendon")  # what is read beside actuators
+# sections whose elements share one default, and that default
+SHARED_DEFAULTS = {"tendon": "tendon", "equality": "equality"}
+
+# kinds of actuators -> the parameters of their own; all other attributes are shared by all kinds
+SERVO = ("kp", "kv", "dampratio")
+GENERAL = ("gaintype", "gainprm", "biastype", "biasprm", "dyntype", "dynprm", "actdim", "actearly")
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "general": GENERAL,
+    "motor": (),
+    "position": (*SERVO, "timeconst", "inheritrange"),
+    "velocity": ("kv",),
+    "intvelocity": (*SERVO, "inheritrange"),
+    "damper": ("kv",),
+    "orientation": SERVO,
+    "pid": (*SERVO, "ki", "imax", "slewmax"),
+    "cylinder": ("timeconst", "area", "diameter", "bias"),
+    "muscle": ("timeconst", "tausmooth", "range", "force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"),
+    "adhesion": ("gain",),
+    "dcmotor": (),
+    "plugin": (),
+}
+OWN = {name for names in PARAMETERS.values() for name in names} - {"inheritrange"}
+
+
+def laid_over(usual: Attributes, given: Attributes) -> dict[str, str]:
+    """Attributes over those of a default class: of some numbers those that are not given stay as they were."""
+    laid = {**usual, **given}
+    for key in PARTIAL & given.keys() & usual.keys():
+        numbers = given[key].split()
+        laid[key] = " ".join([*numbers, *usual[key].split()[len(numbers) :]])
+    for key, other in (("kv", "dampratio"), ("dampratio", "kv")):  # two ways to say one thing
+        if key in given and other not in given:
+            laid.pop(other, None)
+    return laid
+
+
+def read_defaults(classes: Classes, top: Element) -> None:
+    """Every class with what it inherits, outer classes first; classes share what they do not change."""
+    stack: list[tuple[Element, str, Usual]] = [(top, top.get("class") or "main", {})]
+    while stack:
+        element, name, above = stack.pop()
+        usual = dict(classes.get(name) or above)
+        for child in element.children:
+            if child.tag in PARAMETERS:
+                usual = _with_actuator(above, usual, child)
+            elif child.tag in DEFAULTED:
+                usual[child.tag] = laid_over(usual.get(child.tag, {}), child.attributes)
+        classes[name] = usual
+        if len(classes) > MOST_CLASSES:
+            raise ModelError(f"line {element.line}: the file has more than {MOST_CLASSES} default classes")
+        if element is top:
+            classes["main"] = usual
+        stack += [(child, child.get("class"), usual) for child in element.all("default")]
+
+
+def _with_actuator(above: Usual, usual: Usual, element: Element) -> Usual:
+    """A class in which one more default of an actuator stands: there is one for all kinds.
+
+    Each kind has the parameters of the nearest class whose default is of its kind, or a <general> of its kind of
+    gain; a <general> has those of any.
+    """
+    tag, shared = element.tag, {a: x for a, x in element.attributes.items() if a not in OWN}
+    made = laid_over(usual.get(tag, {}), element.attributes)
+    out = {**usual, tag: made}
+    for kind in PARAMETERS:
+        if kind != tag:
+            own = {a: x for a, x in above.get(kind, {}).items() if a in OWN}
+            both = {a: x for a, x in usual.get(kind, {}).items() if a not in OWN}
+            out[kind] = {**laid_over(both, shared), **own}
+    if tag == "general":
+        for kind, parameters in _servos(made).items():
+            out[kind] = {a: x for a, x in out[kind].items() if a not in OWN} | parameters
+    else:
+        out["general"] = {a: x for a, x in out["general"].items() if a not in OWN} | as_general(tag, made)
+    return out
+
+
+def _servos(general: Attributes) -> dict[str, dict[str, str]]:
+    """The parameters of other kinds that have the gains of a <general>."""
+    gains, bias = (f"{general.get(name, '')} 0 0 0".split() for name in ("gainprm", "biasprm"))
+    gain = gains[0] if general.get("gainprm") else "1"
+    if general.get("gaintype", "fixed") == "affine":
+        return {"damper": {"kv": _minus(gains[2])}}
+    if general.get("gaintype", "fixed") != "fixed":
+        return {}
+    damping = bias[2] if general.get("biasprm") else "0"
+    ratio = nonzero(damping) and not damping.startswith("-")
+    servo = {"kp": gain, **({"dampratio": damping} if ratio else {"kv": _minus(damping)})}
+    slow = {"timeconst": "1"} if general.get("dyntype") == "filterexact" else {}
+    return {"position": {**servo, **slow}, "intvelocity": servo, "velocity": {"kv": gain}}
+
+
+def _minus(number: str) -> str:
+    """A number as text with the other sign; zero has none."""
+    return number[1:] if number.startswith("-") else f"-{number.lstrip('+')}" if nonzero(number) else number
+
+
+def as_general(tag: str, given: Attributes) -> dict[str, str]:
+    """The parameters of an actuator of any kind as those of a <general>; of what has no such form, that it is of
+    its own kind."""
+    kp, kv = given.get("kp", "1"), given.get("kv", "0")
+    plain = {"gaintype": "fixed", "biastype": "none", "dyntype": "none", "gainprm": "1 0 0", "biasprm": "0 0 0"}
+    if tag == "general":
+        return {a: x for a, x in given.items() if a in GENERAL}
+    if tag == "motor":
+        return plain
+    if tag in ("position", "intvelocity"):
+        damping, slow = given.get("dampratio") or _minus(kv), nonzero(given.get("timeconst", "0"))
+        dynamics = "integrator" if tag == "intvelocity" else "filterexact" if slow else "none"
+        servo = {"gainprm": f"{kp} 0 0", "biastype": "affine", "biasprm": f"0 {_minus(kp)} {damping}"}
+        return {**plain, **servo, "dyntype": dynamics}
+    if tag == "velocity":
+        kv = given.get("kv", "1")
+        return {**plain, "gainprm": f"{kv} 0 0", "biastype": "affine", "biasprm": f"0 0 {_minus(kv)}"}
+    if tag == "damper":
+        return {**plain, "gaintype": "affine", "gainprm": f"0 0 {_minus(kv)}"}
+    if tag == "cylinder":
+        return {
+            **plain,
+            "gainprm": given.get("area") or "1",
+            "biastype": "affine",
+            "biasprm": given.get("bias", "0"),
+            "dyntype": "filter",
+        }
+    return {"gaintype": tag, "biastype": "none" if tag == "adhesion" else tag, "dyntype": tag}
