@@ -1,0 +1,50 @@
+"""Robots that eight threads share: every public method, the collector at every allocation, memory that is checked.
+
+No thread ends the process, sees the numbers of another, or leaves memory behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drevo
+
+SCRIPT = Path(__file__).with_name("many_threads.py")
+GROWS = 10.0  # MB that the allocator may keep beyond what rounds need
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process from /proc")
+@pytest.mark.parametrize(
+    ("seconds", "robots"),
+    [(4, ["three-link"]), pytest.param(600, ["biped", "puma560", "three-link"], marks=pytest.mark.nightly)],
+)
+def test_every_method_of_shared_robots(seconds: int, robots: list[str]) -> None:
+    env = dict(os.environ, PYTHONMALLOC="debug", OMP_NUM_THREADS="1")
+    call = [sys.executable, "-X", "dev", str(SCRIPT), str(seconds), *robots]
+    done = subprocess.run(call, env=env, capture_output=True, text=True, timeout=300 + 2 * seconds, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["wrong"] == [] and found["kinds"] > 100 and found["calls"] > 100
+    settled = found["MB"][len(found["MB"]) // 4 :]
+    assert max(settled) < settled[0] + GROWS, settled
+
+
+def test_the_builtin_of_a_call_with_forces_is_given_back() -> None:
+    """A call with f_ext holds the builtin of its links while it runs, and no longer; others may replace it."""
+    robot, x = drevo.load("three-link"), np.full(3, 0.3)
+    link = robot.link_names[-1]
+    want = robot.inverse_dynamics(x, x, x, f_ext={link: np.ones(6)})
+    known: dict[str, Any] = getattr(robot.function("inverse_dynamics").extra, "known")  # noqa: B009
+    before = sys.getrefcount(known[link])
+    for _ in range(100):
+        assert np.array_equal(robot.inverse_dynamics(x, x, x, f_ext={link: np.ones(6)}), want)
+    after = sys.getrefcount(known[link])
+    assert after == before
