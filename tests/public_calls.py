@@ -302,7 +302,7 @@ def planned() -> control.Schedule:
 def kept() -> control.Stabiliser:
     r = robot("three-link")
     hand = constraint.point_on_plane(r.link_names[-1], (0.1, 0.2, 0.0), normal=(1.0, 0.0, 0.0))
-    return control.stabilise(r, hand, 25.0, 10.0)
+    return control.stabilise(r, hand, stiffness=25.0, damping=10.0)
 
 
 def documents(rng: Rng) -> Iterator[Call]:

@@ -144,7 +144,9 @@ def test_what_is_no_law() -> None:
             Control(given)  # type: ignore[arg-type]
     with pytest.raises(drevo.InputError, match=r"Tracker looks its gains up by the time.*tau=law"):
         Control(drevo.control.track(r, 0.1, samples, samples, samples, 1.0, 1.0))
-    keep = drevo.control.stabilise(r, constraint.function(lambda pose, q, t: [q[0] - 0.1], 1), 4.0, 5.0)
+    keep = drevo.control.stabilise(
+        r, constraint.function(lambda pose, q, t: [q[0] - 0.1], 1), stiffness=4.0, damping=5.0
+    )
     table = simulate(r, [0.3, 0.2], tau=Control(keep), duration=5.0, every=1000)
     assert abs(table.q[-1, 0] - 0.1) < 5e-3
 

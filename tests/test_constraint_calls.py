@@ -186,14 +186,14 @@ def stretched() -> Robot:
 @pytest.mark.parametrize(
     ("gains", "words"),
     [
-        (10.0, r"stabilise is 10.0; it must be a pair \(gamma1, gamma0\)"),
+        (10.0, r"stabilise is 10.0; it must be a pair \(damping, stiffness\)"),
         ((1.0,), "must be a pair"),
         ((1.0, 2.0, 3.0), "must be a pair"),
         ("ab", "must hold real numbers"),
         ((np.nan, 1.0), "not finite"),
         ((1j, 1.0), "real numbers"),
-        (([1.0, 2.0], 1.0), r"gamma1 has shape \(2,\); .* one for each of the 3 rows"),
-        ((1.0, np.eye(2)), r"gamma0 has shape \(2, 2\)"),
+        (([1.0, 2.0], 1.0), r"damping has shape \(2,\); .* one for each of the 3 rows"),
+        ((1.0, np.eye(2)), r"stiffness has shape \(2, 2\)"),
         ((-1.0, 1.0), "which does not decay"),
         ((1.0, -1.0), "which does not decay"),
         (([1.0, 1.0, -1.0], 1.0), "which does not decay"),

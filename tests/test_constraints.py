@@ -324,7 +324,7 @@ def test_contradictions(one: dict[str, float], other: dict[str, float], words: s
 
 @pytest.mark.parametrize("gains", [(3.0, 2.0), ([[3.0]], [[2.0]]), ([3.0], [2.0])])
 def test_stabilisation(gains: Any) -> None:
-    """f'' + gamma1 f' + gamma0 f = 0 for gains as numbers, per row, or matrices."""
+    """f'' + damping f' + stiffness f = 0 for gains as numbers, per row, or matrices."""
     r = block()
     q, v = still(r)
     q[2], v = 0.4, np.arange(6.0)

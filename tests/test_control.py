@@ -160,7 +160,7 @@ def test_closed_loop() -> None:
 
     held = constraint.function(f, 3)
     q, v = np.array([0.3, -0.6, 0.4, 0.2, 0.7, 0.1]), np.array([0.1, 0.2, -0.1, 0.1, 0.0, 0.2])
-    law = stabilise(r, held, G0, G1, v=lambda t, q, v: -2.0 * v)
+    law = stabilise(r, held, stiffness=G0, damping=G1, v=lambda t, q, v: -2.0 * v)
     times = np.linspace(0, 3, 7)
     qs, vs = closed(r, law, q, v, times)
     y = outputs(r, held, qs, vs, times)
@@ -178,7 +178,7 @@ def test_redundant_and_square() -> None:
                                      rows=((1, 0, 0), (0, 1, 0), (1, 1, 0)))  # fmt: skip
     q, v = np.array([0.3, -0.6, 0.4, 0.2, 0.7, 0.1]), np.zeros(6)
     times = np.linspace(0, 3, 4)
-    qs, vs = closed(r, stabilise(r, held, 4.0, 5.0, v=lambda t, q, v: -2.0 * v), q, v, times)
+    qs, vs = closed(r, stabilise(r, held, stiffness=4.0, damping=5.0, v=lambda t, q, v: -2.0 * v), q, v, times)
     y = outputs(r, held, qs, vs, times)
     block = np.kron(np.array([[0, 1], [-4.0, -5.0]]), np.eye(3))
     assert worst(y, np.array([expm(block * t) @ y[0] for t in times])) <= 1e-9
@@ -186,7 +186,7 @@ def test_redundant_and_square() -> None:
     def path(pose: Any, q: Any, t: Any) -> list[Any]:
         return [x - 0.3 * constraint.sin(t) for x in q]
 
-    law, t, speed = stabilise(r, constraint.function(path, 6), 4.0, 5.0), 0.7, np.full(6, 0.2)
+    law, t, speed = stabilise(r, constraint.function(path, 6), stiffness=4.0, damping=5.0), 0.7, np.full(6, 0.2)
     wish = -0.3 * np.sin(t) - 5.0 * (speed - 0.3 * np.cos(t)) - 4.0 * (q - 0.3 * np.sin(t))
     assert worst(law(t, q, speed), r.inverse_dynamics(q, speed, wish)) <= 1e-12
 
@@ -196,7 +196,7 @@ def test_compiled_into_the_motion() -> None:
     r = drevo.load("puma560")
     held = constraint.point_on_plane(r.link_names[-1], (0, 0, 0), (0.2, 0.1, 1), offset=0.2)
     q, v = np.array([0.3, -0.6, 0.4, 0.2, 0.7, 0.1]), np.zeros(6)
-    law = stabilise(r, held, 4.0, 5.0, v=lambda t, q, v: -2.0 * v)
+    law = stabilise(r, held, stiffness=4.0, damping=5.0, v=lambda t, q, v: -2.0 * v)
     assert worst(np.array(law.over_scalars(0.0, list(q), list(v))), law(0.0, q, v)) <= 1e-12
     table = simulate(r, q, v, Control(law.over_scalars), duration=3.0, step=1e-3, every=1000)
     y = outputs(r, held, table.q, table.v, table.t)
@@ -208,12 +208,12 @@ def test_lost_rank() -> None:
     """Singular values take over where the rows become dependent, in a batch beside a regular state; m > n."""
     r = two_bars()
     tip = constraint.point_to_point("lower", (0, 0, -1), "world", (0.2, 0, -1.5), rows=((1, 0, 0), (0, 0, 1)))
-    law = stabilise(r, tip, 4.0, 5.0)
+    law = stabilise(r, tip, stiffness=4.0, damping=5.0)
     q, v = np.array([[0.3, 0.8], [0.3, 0.0]]), np.array([[0.1, -0.2], [0.1, -0.2]])  # the second is stretched out
     tau = law(0.0, q, v)
     assert worst(tau, law.by_singular_values(0.0, q, v, np.zeros((2, 2)))) <= 1e-9 and np.all(np.isfinite(tau))
     over = constraint.function(lambda pose, q, t: [q[0] - 0.1, q[1] - 0.2, q[0] + q[1] - 0.3], 3)
-    a = r.forward_dynamics(q[0], v[0], stabilise(r, over, 4.0, 5.0)(0.0, q[0], v[0]))
+    a = r.forward_dynamics(q[0], v[0], stabilise(r, over, stiffness=4.0, damping=5.0)(0.0, q[0], v[0]))
     assert worst(a, -4.0 * (q[0] - [0.1, 0.2]) - 5.0 * v[0]) <= 1e-9
 
 
@@ -222,15 +222,15 @@ def test_gains() -> None:
     r = drevo.load("puma560")
     held = constraint.point_on_plane(r.link_names[-1], (0, 0, 0), (0, 0, 1))
     with pytest.raises(drevo.InputError, match="does not decay"):
-        stabilise(r, held, -1.0, 2.0)
+        stabilise(r, held, stiffness=-1.0, damping=2.0)
     with pytest.raises(drevo.InputError, match="does not decay"):
-        stabilise(r, held, 1.0, 0.0)
-    with pytest.raises(drevo.InputError, match="gamma1 has shape"):
-        stabilise(r, held, 1.0, np.ones((2, 2)))
+        stabilise(r, held, stiffness=1.0, damping=0.0)
+    with pytest.raises(drevo.InputError, match="damping has shape"):
+        stabilise(r, held, stiffness=1.0, damping=np.ones((2, 2)))
     with pytest.raises(drevo.InputError, match="no constraint"):
-        stabilise(r, [], 1.0, 1.0)
+        stabilise(r, [], stiffness=1.0, damping=1.0)
     with pytest.raises(drevo.InputError, match="no rotation to keep"):
-        stabilise(r, constraint.weld(r.link_names[-1], (0, 0, 0), "world", (0, 0, 0)), 1.0, 1.0)
+        stabilise(r, constraint.weld(r.link_names[-1], (0, 0, 0), "world", (0, 0, 0)), stiffness=1.0, damping=1.0)
 
 
 def two_bars() -> Robot:
@@ -246,20 +246,21 @@ def held_at(x: float, z: float, *rows: Any) -> Any:
     return constraint.point_to_point("lower", (0, 0, -1), "world", (x, 0, z), rows=rows or ((1, 0, 0), (0, 0, 1)))
 
 
-def test_damping() -> None:
+def test_regularisation() -> None:
     """Rows that repeat others under a compiled law; the rank that is said; what leaves."""
     r = drevo.load("puma560")
     q, rest = np.array([0.3, -0.6, 0.4, 0.2, 0.7, 0.1]), np.zeros(6)
     plane = constraint.point_on_plane("link6", (0, 0, 0), (0, 0, 1), offset=0.2)
-    twice = stabilise(r, [plane, plane], 100.0, 20.0, damping=1e-3)
+    twice = stabilise(r, [plane, plane], stiffness=100.0, damping=20.0, regularisation=1e-3)
     rank, condition = twice.rank(0.0, q, rest)
-    assert rank == 1 and condition == np.inf and stabilise(r, plane, 100.0, 20.0).rank(0.0, q, rest) == (1, 1.0)
+    once = stabilise(r, plane, stiffness=100.0, damping=20.0)
+    assert rank == 1 and condition == np.inf and once.rank(0.0, q, rest) == (1, 1.0)
     table = simulate(r, q, tau=Control(twice), duration=4.0, every=100)
     assert abs(r.pose(table.q[-1], "link6")[2, 3] - 0.2) <= 1e-3
     assert worst(twice(0.0, q, rest), twice.by_singular_values(0.0, q, rest, rest)) <= 1e-9
     assert worst(twice.write_out().evaluate(t=[0.0], q=q, v=rest), twice(0.0, q, rest)) <= 1e-9
-    with pytest.raises(drevo.InputError, match="damping is -1; it must be a number from 0"):
-        stabilise(r, plane, 100.0, 20.0, damping=-1)
+    with pytest.raises(drevo.InputError, match="regularisation is -1; it must be a number from 0"):
+        stabilise(r, plane, stiffness=100.0, damping=20.0, regularisation=-1)
 
 
 @pytest.mark.parametrize("method", ["rk4", "gauss4", "dop853"])
@@ -269,7 +270,7 @@ def test_an_unreachable_target(method: str) -> None:
     So does one that begins there; the law on arrays goes on.
     """
     r = two_bars()
-    far, near = (stabilise(r, held_at(*at), 4.0, 5.0) for at in ((3.0, 0.0), (0.2, -1.5)))
+    far, near = (stabilise(r, held_at(*at), stiffness=4.0, damping=5.0) for at in ((3.0, 0.0), (0.2, -1.5)))
     starts = ((far, [0.3, 0.8]), (far, [[0.3, 0.8], [-1.0, -0.5]]), (near, [0.3, 0.0]), (near, [0.3, 1e-9]))
     told = r"at t = .*lose rank \(rank . of 2, condition .*lower, world"
     for law, start in starts:
@@ -283,7 +284,9 @@ def test_an_unreachable_target(method: str) -> None:
 def test_a_plane_out_of_reach(start: list[float]) -> None:
     """One row, which has no condition: that it has all but vanished is what is said."""
     r = drevo.load("three-link")
-    law = stabilise(r, constraint.point_on_plane("link3", (0, 0, 0), (1, 0, 0), offset=10.0), 4.0, 4.0)
+    law = stabilise(
+        r, constraint.point_on_plane("link3", (0, 0, 0), (1, 0, 0), offset=10.0), stiffness=4.0, damping=4.0
+    )
     with pytest.raises(
         drevo.NumericsError, match=r"lose rank .*link3.* loses its hold.* is off by .*out of reach"
     ):
@@ -295,7 +298,7 @@ def test_a_plane_a_hundred_metres_away(way: str) -> None:
     """The motion runs wild long before the arm is stretched: it is the target that is at fault, not the step."""
     r = drevo.load("three-link")
     plane = constraint.point_on_plane("link3", (0.1, 0.2, 0.0), (1, 0, 0), offset=100.0)
-    law = stabilise(r, plane, 25.0, 10.0)
+    law = stabilise(r, plane, stiffness=25.0, damping=10.0)
     given: dict[str, Any] = {"compiled law": {"tau": Control(law)}, "law": {"tau": law}}.get(way) or {
         "constraints": [plane], "stabilise": (10.0, 25.0)
     }  # fmt: skip
@@ -308,7 +311,7 @@ def test_a_plane_a_hundred_metres_away(way: str) -> None:
 def test_weak_directions() -> None:
     """Efforts are bounded and without a jump on the way to lost rank, where a direction is no longer followed."""
     r = two_bars()
-    law = stabilise(r, held_at(0.2, -1.5), 4.0, 5.0)
+    law = stabilise(r, held_at(0.2, -1.5), stiffness=4.0, damping=5.0)
     bends = np.geomspace(1e-9, 1e-1, 400)
     q = np.stack([np.full(400, 0.3), bends], -1)
     tau = law(0.0, q, np.zeros((400, 2)))
@@ -317,7 +320,10 @@ def test_weak_directions() -> None:
 
 def test_efforts_that_are_no_numbers_are_refused_in_a_batch_too() -> None:
     law = stabilise(
-        drevo.load("three-link"), constraint.point_on_plane("link3", (0.1, 0.2, 0), (1, 0, 0)), 4.0, 5.0
+        drevo.load("three-link"),
+        constraint.point_on_plane("link3", (0.1, 0.2, 0), (1, 0, 0)),
+        stiffness=4.0,
+        damping=5.0,
     )
     q, v = np.full((5, 3), 0.3), np.zeros((5, 3))
     v[2, 2] = 1e200
@@ -329,7 +335,9 @@ def test_efforts_that_are_no_numbers_are_refused_in_a_batch_too() -> None:
 def test_a_function_without_a_value() -> None:
     """A root of what is negative: the row, by the law on arrays and in the motion."""
     r = two_bars()
-    law = stabilise(r, constraint.function(lambda pose, q, t: [drevo.sqrt(q[0] - 1.0) - 0.3], 1), 4.0, 5.0)
+    law = stabilise(
+        r, constraint.function(lambda pose, q, t: [drevo.sqrt(q[0] - 1.0) - 0.3], 1), stiffness=4.0, damping=5.0
+    )
     run = lambda: simulate(r, [0.3, 0.2], tau=Control(law), duration=1.0)  # noqa: E731
     for call in (lambda: law(0.0, [0.3, 0.2], [0, 0]), run):
         with pytest.raises(drevo.NumericsError, match=r"function\(<lambda>\)\[0\].* not finite"):
@@ -337,16 +345,16 @@ def test_a_function_without_a_value() -> None:
 
 
 STABILISE = [
-    ({"gamma0": np.nan}, "gamma0 holds a value that is not finite"),
-    ({"gamma0": 1j}, "gamma0 must hold real numbers"),
-    ({"gamma1": "stiff"}, "gamma1 must hold real numbers"),
-    ({"gamma1": [1.0, 2.0]}, r"gamma1 has shape \(2,\)"),
-    ({"gamma0": 0.0}, "does not decay"),
-    ({"gamma1": -5.0}, "does not decay"),
+    ({"stiffness": np.nan}, "stiffness holds a value that is not finite"),
+    ({"stiffness": 1j}, "stiffness must hold real numbers"),
+    ({"damping": "stiff"}, "damping must hold real numbers"),
+    ({"damping": [1.0, 2.0]}, r"damping has shape \(2,\)"),
+    ({"stiffness": 0.0}, "does not decay"),
+    ({"damping": -5.0}, "does not decay"),
     ({"v": np.zeros(3)}, r"v has shape \(3,\)"),
     ({"v": np.nan * np.zeros(6)}, "v holds a value that is not finite"),
-    ({"constraint": 3}, "it is none|is none"),
-    ({"constraint": []}, "no constraint"),
+    ({"constraints": 3}, "it is none|is none"),
+    ({"constraints": []}, "no constraint"),
     ({"robot": "puma560"}, "takes a robot"),
 ]
 
@@ -354,8 +362,8 @@ STABILISE = [
 @pytest.mark.parametrize(("given", "told"), STABILISE)
 def test_what_stabilise_refuses(given: dict[str, Any], told: str) -> None:
     r = drevo.load("puma560")
-    right = {"robot": r, "gamma0": 4.0, "gamma1": 5.0,
-             "constraint": constraint.point_on_plane(r.link_names[-1], (0, 0, 0), (0, 0, 1))}  # fmt: skip
+    right = {"robot": r, "stiffness": 4.0, "damping": 5.0,
+             "constraints": constraint.point_on_plane(r.link_names[-1], (0, 0, 0), (0, 0, 1))}  # fmt: skip
     with pytest.raises(drevo.DrevoError, match=told):
         stabilise(**{**right, **given})
     law = stabilise(**right)

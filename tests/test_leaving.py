@@ -60,7 +60,7 @@ def test_a_four_bar_as_c(tmp_path: Path) -> None:
     r, held, q, v, tau = linkage()
     L = r.linearise(q, v, tau, constraints=held, actuated=["bar0_joint"])
     law, seen = lqr(L, 1.0, 1.0), kalman(L, 0.1, 0.1).estimator
-    keeping = stabilise(r, held, 100.0, 20.0)
+    keeping = stabilise(r, held, stiffness=100.0, damping=20.0)
     texts = {
         "constrained_dynamics": drevo.write_out(r, "constrained_dynamics", constraints=held),
         "dconstrained_dynamics_dq": drevo.write_out(r, "constrained_dynamics", constraints=held, wrt="q"),

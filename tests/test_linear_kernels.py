@@ -173,7 +173,7 @@ def test_numbers_of_constraints_are_arguments(monkeypatch: pytest.MonkeyPatch) -
             r.constrained_inverse_dynamics(q, v, now.a, constraints=held).tau,
             r.impact(q, v, constraints=held).v,
         ]
-        return [*out, *(stabilise(r, held, g, 5.0)(0.3, q, v) for g in (4, x + 3))]
+        return [*out, *(stabilise(r, held, stiffness=g, damping=5.0)(0.3, q, v) for g in (4, x + 3))]
 
     answers(arm, 0.1)
     right = answers(drevo.load("three-link"), 0.25)

@@ -91,9 +91,9 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a cost without bounds": (
         lambda: planned(lambda pose, q, v, tau, t: drevo.sqrt(q[0] - 9.0) + tau[0] ** 2), "give a guess nearer"
     ),
-    "no constraint": (lambda: control.stabilise(arm(), [], 1.0, 1.0), "give at least one"),
+    "no constraint": (lambda: control.stabilise(arm(), [], stiffness=1.0, damping=1.0), "give at least one"),
     "loops under a law": (
-        lambda: control.stabilise(robot("four-bar"), PLANE, 1.0, 1.0), "has loops; the law"
+        lambda: control.stabilise(robot("four-bar"), PLANE, stiffness=1.0, damping=1.0), "has loops; the law"
     ),
     "a program of nine": (
         lambda: held(constraint.pose_tracking("link3", lambda t: [[1.0]])), "gives a 4x4 pose, four rows"

@@ -82,8 +82,8 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "mimic=3": (lambda: mimicking(3), r"mimic is a joint's name, or \(name, multiplier, offset\)"),
     "mimic of four": (lambda: mimicking(("a_joint", 1, 2, 3)), "mimic is a joint's name"),
     "contacts=5": (lambda: held(contacts=5), "contacts is 5; it must be a list"),
-    "stabilise=10.": (lambda: held(stabilise=10.0), r"stabilise is 10.0; it must be a pair \(gamma1, gamma0\)"),
-    "gains of a wrong size": (lambda: held(stabilise=([1, 2], 3)), r"gamma1 has shape \(2,\)"),
+    "stabilise=10.": (lambda: held(stabilise=10.0), r"is 10.0; it must be a pair \(damping, stiffness\)"),
+    "gains of a wrong size": (lambda: held(stabilise=([1, 2], 3)), r"damping has shape \(2,\)"),
     "a constraint that branches": (
         lambda: traced(lambda pose, q, t: [q[0] if q[0] > 0 else -q[0]]), r"write drevo.where\("
     ),

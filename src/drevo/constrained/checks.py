@@ -217,21 +217,21 @@ def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actu
 
 
 def feedback(stabilise: Any, rows: int) -> tuple[Array, Array]:
-    """(gamma1, gamma0) by row, or both as matrices; f'' + gamma1 f' + gamma0 f = 0 must die out."""
+    """(damping, stiffness) by row, or both as matrices; f'' + damping f' + stiffness f = 0 must die out."""
     try:
-        gamma1, gamma0 = stabilise
+        damping, stiffness = stabilise
     except (TypeError, ValueError):
         raise InputError(
-            f"stabilise is {short(stabilise)}; it must be a pair (gamma1, gamma0), such as (20.0, 100.0)"
+            f"stabilise is {short(stabilise)}; it must be a pair (damping, stiffness), such as (20.0, 100.0)"
         ) from None
     try:
-        return _feedback_known(gamma1, gamma0, rows)
+        return _feedback_known(damping, stiffness, rows)
     except TypeError:  # arrays are not looked up
-        return _feedback(gamma1, gamma0, rows)
+        return _feedback(damping, stiffness, rows)
 
 
-def _feedback(gamma1: Any, gamma0: Any, rows: int) -> tuple[Array, Array]:
-    g1, g0 = gain("stabilise: gamma1", gamma1, rows), gain("stabilise: gamma0", gamma0, rows)
+def _feedback(damping: Any, stiffness: Any, rows: int) -> tuple[Array, Array]:
+    g1, g0 = gain("stabilise: damping", damping, rows), gain("stabilise: stiffness", stiffness, rows)
     if g1.ndim == 2 or g0.ndim == 2:
         g1, g0 = square(g1, rows), square(g0, rows)
     else:
@@ -249,8 +249,8 @@ def refuse_unstable(G1: Array, G0: Array) -> None:
     worst = found[np.argmax(found.real)] if len(found) else complex(-1.0)
     if not worst.real < -GROWS * np.abs(found).max(initial=0.0):
         raise InputError(
-            f"stabilise: with these gains f'' + gamma1 f' + gamma0 f = 0 has the pole {worst:.3g}, which does not "
-            "decay; take both positive (matrices positive definite), such as (20.0, 100.0)"
+            f"stabilise: with these gains f'' + damping f' + stiffness f = 0 has the pole {worst:.3g}, which does "
+            "not decay; take both positive (matrices positive definite), such as (20.0, 100.0)"
         )
 
 

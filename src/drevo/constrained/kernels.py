@@ -207,10 +207,10 @@ def accelerations_program(model: Model, pattern: tuple[Constraint, ...], fed: st
 
 
 def _fed_back(t: Tracer, rows: ConstraintRows, fed: str) -> list[Scalar]:
-    """gamma + gamma1 f' + gamma0 f."""
+    """gamma + damping f' + stiffness f."""
     m = len(rows.value)
     out: list[Any] = list(rows.bias)
-    for name, x in (("gamma1", rows.rate), ("gamma0", rows.value)):
+    for name, x in (("damping", rows.rate), ("stiffness", rows.value)):
         if fed == "rows":
             out = [y + g * z for y, g, z in zip(out, t.input(name, m), x)]
         else:

@@ -56,7 +56,7 @@ NEAR = 0.1  # rad or m: how far from neutral the configuration is where rows are
 
 @dataclass(frozen=True)
 class Constrained:
-    """Constraints of a program, and the rows of them that are independent; feedback: gamma1, gamma0 by row."""
+    """Constraints of a program, and the rows of them that are independent; feedback: damping, stiffness by row."""
 
     model: Model
     found: tuple[Constraint, ...]

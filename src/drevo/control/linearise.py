@@ -148,7 +148,7 @@ def _state(robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Array
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What is linearised beside the state. pushed, wrenches: where f_ext acts, as contacts whose reactions it is;
-    feedback: the gains (gamma1, gamma0) of the constraints as matrices."""
+    feedback: the gains (damping, stiffness) of the constraints as matrices."""
 
     given: PreparedSet
     pushed: tuple[Constraint, ...]

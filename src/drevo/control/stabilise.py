@@ -57,16 +57,16 @@ class Stabiliser(Law):
     Where Gamma has lost rank, or nearly, the kernel's factors have no digits: there singular values take over, and
     directions below WEAK of the largest are followed the less the weaker they are, so that efforts stay bounded.
     drevo.simulate.Control(law) compiles the law into the motion, and c() writes it out: these need full rank all
-    the way, or damping: Gamma^T (Gamma Gamma^T + damping^2)^-1 in place of Gamma^+, which has efforts everywhere
-    and follows singular values s less, by s^2 / (s^2 + damping^2).
+    the way, or a regularisation r: Gamma^T (Gamma Gamma^T + r^2)^-1 in place of Gamma^+, which has efforts
+    everywhere and follows singular values s less, by s^2 / (s^2 + r^2).
     """
 
     robot: Dynamics
     constraints: tuple[Constraint, ...]
-    gamma0: Array
-    gamma1: Array
+    stiffness: Array
+    damping: Array
     wish: ArrayLike | Wish | None = None
-    damping: float = 0.0
+    regularisation: float = 0.0
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         if not callable(self.wish) and type(t) in (float, int):
@@ -86,7 +86,7 @@ class Stabiliser(Law):
             constraint_terms(self.robot, self.constraints, x, u, time)  # has a better sentence
             raise
         thin = ~np.isfinite(tau).all(axis=-1)
-        if not self.damping:
+        if not self.regularisation:
             thin |= ~np.all(pivots > THIN * diagonal, axis=-1)
         if np.any(thin):
             tau[thin] = self.by_singular_values(time, x[thin], u[thin], w[thin])
@@ -97,7 +97,7 @@ class Stabiliser(Law):
         if self.compiled is None:
             return None
         tau, pivots, diagonal = self.compiled(q, v, self._held, np.array([t], float), self._numbers)
-        good = np.isfinite(tau).all() and (self.damping or (pivots > THIN * diagonal).all())
+        good = np.isfinite(tau).all() and (self.regularisation or (pivots > THIN * diagonal).all())
         return np.asarray(tau) if good else None
 
     @cached_property
@@ -114,7 +114,7 @@ class Stabiliser(Law):
         w = list(self.wished(t, np.array(q, object), np.array(v, object)))
         if len(w) != self.robot.nv:
             raise InputError(f"stabilise: v(t, q, v) gives {len(w)} accelerations for {self.robot.nv} freedoms")
-        terms = LawTerms(self.constraints, self.gamma0.tolist(), self.gamma1.tolist(), self.damping)
+        terms = LawTerms(self.constraints, self.stiffness.tolist(), self.damping.tolist(), self.regularisation)
         return law(build_tree(self.robot.model), terms, t, q, v, w)[0]
 
     def by_singular_values(self, t: float, q: Array, v: Array, w: Array) -> Array:
@@ -122,7 +122,7 @@ class Stabiliser(Law):
         c = constraint_terms(self.robot, self.constraints, q, v, t)
         back = self._inverse(c.jacobian)
         with np.errstate(all="ignore"):
-            feedback = c.gamma + matvec(self.gamma1, c.rate) + matvec(self.gamma0, c.value)
+            feedback = c.gamma + matvec(self.damping, c.rate) + matvec(self.stiffness, c.value)
             a = w - matvec(back, feedback + matvec(c.jacobian, w))  # (3.3)
         within_reach("stabilise", a, v=v, w=w)
         return np.asarray(self.robot.inverse_dynamics(q, v, a))
@@ -130,10 +130,10 @@ class Stabiliser(Law):
     def _inverse(self, G: Array) -> Array:
         """Moore-Penrose of strong directions; 1 / s is s / limit^2 below a limit, which has no jump there.
 
-        Damped, s / (s^2 + damping^2)."""
+        With a regularisation r it is s / (s^2 + r^2)."""
         U, s, Vt = np.linalg.svd(G, full_matrices=False)
         limit = np.maximum(s, WEAK * s.max(axis=-1, keepdims=True, initial=0.0))
-        square = s**2 + self.damping**2 if self.damping else limit**2
+        square = s**2 + self.regularisation**2 if self.regularisation else limit**2
         share = np.divide(s, square, out=np.zeros_like(s), where=square > 0.0)
         return np.asarray((np.swapaxes(Vt, -1, -2) * share[..., None, :]) @ np.swapaxes(U, -1, -2))
 
@@ -161,8 +161,8 @@ class Stabiliser(Law):
         return (
             f"the rows of the law lose rank (rank {rank} of {len(s)}, condition {condition:.1e}): {weak} loses "
             f"its hold, {far} is off by {np.abs(c.value).max():.3g}; the target is out of reach, or the robot "
-            "singular there: begin elsewhere, drop rows that repeat others, give damping= to stabilise, or the "
-            "law as it is, tau=law, which takes singular values"
+            "singular there: begin elsewhere, drop rows that repeat others, give stabilise a regularisation, or "
+            "the law as it is, tau=law, which takes singular values"
         )
 
     def out_of_reach(self, t: float, q: Array) -> str:
@@ -201,21 +201,21 @@ class Stabiliser(Law):
 
     @property
     def _numbers(self) -> Array:
-        """Of the constraints, gains and damping, in the order of `law_program`."""
+        """Of the constraints, gains and regularisation, in the order of `law_program`."""
         return self._apart[1]
 
     @cached_property
     def _apart(self) -> tuple[LawForm, Array]:
-        own, gains = Numbered.of(settled(self.robot.model, self.constraints)), (self.gamma0, self.gamma1)
+        own, gains = Numbered.of(settled(self.robot.model, self.constraints)), (self.stiffness, self.damping)
         sides = [g.diagonal() for g in gains]
         if joined := any(np.count_nonzero(g) > np.count_nonzero(d) for g, d in zip(gains, sides)):
             sides = [g.ravel() for g in gains]
-        numbers = np.concatenate([own.numbers, *sides, [self.damping]])
-        return LawForm(own.signature, joined, self.damping > 0.0), numbers
+        numbers = np.concatenate([own.numbers, *sides, [self.regularisation]])
+        return LawForm(own.signature, joined, self.regularisation > 0.0), numbers
 
 
 class LawForm(NamedTuple):
-    """What laws share that are the same code: constraints but for their numbers, gains as matrices, damping."""
+    """What laws of one code share: constraints but for their numbers, gains as matrices, a regularisation."""
 
     signature: tuple[Any, ...]
     matrices: bool
@@ -223,16 +223,16 @@ class LawForm(NamedTuple):
 
 
 class LawTerms(NamedTuple):
-    """Constraints, gains and damping, over scalars."""
+    """Constraints, gains and regularisation, over scalars."""
 
     constraints: Sequence[Constraint]
-    gamma0: Matrix
-    gamma1: Matrix
-    damping: Scalar = 0.0
+    stiffness: Matrix
+    damping: Matrix
+    regularisation: Scalar = 0.0
 
     def wanted(self, rows: ConstraintRows) -> list[Scalar]:
         """gamma + G1 f' + G0 f."""
-        gains = zip(rows.bias, self.gamma1, self.gamma0)
+        gains = zip(rows.bias, self.damping, self.stiffness)
         return [b + dot(g1, rows.rate) + dot(g0, rows.value) for b, g1, g0 in gains]
 
 
@@ -244,7 +244,7 @@ def law(
     G, columns = rows.jacobian, [list(c) for c in zip(*rows.jacobian)]
     error = [dot(row, w) + x for row, x in zip(G, s.wanted(rows))]
     wide = len(G) <= tree.nv
-    shift, sides = s.damping * s.damping, G if wide else columns
+    shift, sides = s.regularisation * s.regularisation, G if wide else columns
     product = [
         [dot(x, y) + (shift if i == j else 0.0) for j, y in enumerate(sides[: i + 1])] for i, x in enumerate(sides)
     ]
@@ -272,7 +272,7 @@ def _rank(s: Array) -> tuple[int, float]:
 
 
 def law_program(model: Model, pattern: tuple[Constraint, ...], form: LawForm) -> Program:
-    """The laws of a form with inputs q, v, w, t and numbers: of the constraints, gamma0, gamma1, damping."""
+    """The laws of a form with inputs q, v, w, t and numbers: constraints, stiffness, damping, regularisation."""
     t, m = Tracer("stabilise", model), sum(c.size for c in pattern)
     (q, v, w), (time,) = t.state("q", "v", "w"), t.input("t", 1)
     own, each = len(Numbered.of(pattern).numbers), m * m if form.matrices else m
@@ -292,9 +292,11 @@ def law_program(model: Model, pattern: tuple[Constraint, ...], form: LawForm) ->
     return t.program(quantity="stabilising control", formalism="newton_euler")
 
 
-def _gains(gamma0: ArrayLike, gamma1: ArrayLike, rows: int) -> tuple[Array, Array]:
+def _gains(stiffness: ArrayLike, damping: ArrayLike, rows: int) -> tuple[Array, Array]:
     """Both as matrices, checked."""
-    G0, G1 = (square(gain(f"stabilise: {x}", g, rows), rows) for x, g in (("gamma0", gamma0), ("gamma1", gamma1)))
+    G0, G1 = (
+        square(gain(f"stabilise: {x}", g, rows), rows) for x, g in (("stiffness", stiffness), ("damping", damping))
+    )
     refuse_unstable(G1, G0)
     return G0, G1
 
@@ -304,21 +306,22 @@ _gains_known: Callable[..., tuple[Array, Array]] = lru_cache(typed=True)(_gains)
 
 def stabilise(
     robot: Dynamics,
-    constraint: Constraint | Sequence[Constraint],
-    gamma0: ArrayLike,
-    gamma1: ArrayLike,
+    constraints: Constraint | Sequence[Constraint],
+    *,
+    damping: ArrayLike,
+    stiffness: ArrayLike,
     v: ArrayLike | Wish | None = None,
-    damping: float = 0.0,
+    regularisation: float = 0.0,
 ) -> Stabiliser:
     """The control law tau = law(t, q, v) of (3.1): all joints driven, leading batch dimensions allowed.
 
-    gamma0, gamma1: numbers, one per row, or matrices; f'' + gamma1 f' + gamma0 f = 0 must die out.
+    damping, stiffness: numbers, one per row, or matrices; f'' + damping f' + stiffness f = 0 must die out.
     v: accelerations wished for, (nv,) or a callable (t, q, v); the constraint keeps what it needs of them.
-    damping: of Gamma^+, in the unit of its singular values (m or rad); 0: none, see Stabiliser.
+    regularisation: of Gamma^+, in the unit of its singular values (m or rad); 0: none, see Stabiliser.
     f = q - q_p(t) gives the computed torque. Raises InputError.
     """
     expect_robot(robot, "stabilise")
-    given: list[Any] = list(constraint) if isinstance(constraint, (list, tuple)) else [constraint]
+    given: list[Any] = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
     if not given:
         raise InputError("stabilise: there is no constraint; give at least one")
     if robot.model.closed:
@@ -334,10 +337,15 @@ def stabilise(
     if v is not None and not callable(v):
         v = real_matrix("stabilise: v", v, (robot.nv,))
     try:
-        G0, G1 = _gains_known(gamma0, gamma1, m)
+        G0, G1 = _gains_known(stiffness, damping, m)
     except TypeError:  # arrays are not looked up
-        G0, G1 = _gains(gamma0, gamma1, m)
+        G0, G1 = _gains(stiffness, damping, m)
     rule = "a number from 0, which damps nothing"
     return Stabiliser(
-        robot, found, G0, G1, v, number("stabilise: damping", damping, rule, lambda x: 0.0 <= x < np.inf)
+        robot,
+        found,
+        G0,
+        G1,
+        v,
+        number("stabilise: regularisation", regularisation, rule, lambda x: 0.0 <= x < np.inf),
     )

@@ -46,8 +46,8 @@ def write_out(
 
     name: a quantity of the catalogue, "lagrange_equations", with inertia, centrifugal, Coriolis, gyroscopic and
     gravity terms separate, or "constrained_dynamics": accelerations and reactions under contacts, constraints and
-    the robot's own loops, with feedback by stabilise=(gamma1, gamma0); at: a configuration where the rows that are
-    independent are chosen.
+    the robot's own loops, with feedback by stabilise=(damping, stiffness); at: a configuration where the rows
+    that are independent are chosen.
     wrt: a derivative of it: names of "q" (on the tangent space), "v", "a", "tau", an axis each, or "t".
     symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
     "link2.com".

@@ -37,7 +37,7 @@ class HeldConstraints:
 
     places (count, anchors): where contacts, and how welds, of each row of the batch are held. rule: which rows
     machine code holds; None where no choice does for the whole batch. given (count, n): what it reads of the
-    start, the diagonal of D last. feedback: (gamma1, gamma0) of every row in place of projection.
+    start, the diagonal of D last. feedback: (damping, stiffness) of every row in place of projection.
     """
 
     robot: Dynamics
@@ -210,7 +210,7 @@ def _pivots(weighted: Array) -> tuple[Array, Array]:
 
 
 def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | None:
-    """Gains (gamma1, gamma0), a number for each row."""
+    """Gains (damping, stiffness), a number for each row."""
     if stabilise is None:
         return None
     gains = feedback(stabilise, len(names))

@@ -43,7 +43,7 @@ class Rule:
 
     found: with zeros for what is an input: all numbers of those that were given, and what the last ones, the
     robot's `own`, leave open; its other numbers stay as they are, since they change with the robot only.
-    fed: feedback with gains (gamma1, gamma0), a number for each row, in place of projection (Baumgarte).
+    fed: feedback with gains (damping, stiffness), a number for each row, in place of projection (Baumgarte).
     """
 
     found: tuple[Constraint, ...]
@@ -89,8 +89,8 @@ class Rule:
 
     @property
     def given(self) -> tuple[int, ...]:
-        """How many inputs there are of each kind: numbers of the constraints, gamma1, gamma0, the diagonal of D at
-        the start."""
+        """How many inputs there are of each kind: numbers of the constraints, damping, stiffness, the diagonal of
+        D at the start."""
         first, rows = len(self.found) - self.own, len(self.kept)
         numbers = len(Numbered.of(self.found[:first]).numbers) + anchors(self.found[first:])
         return numbers, *[rows if self.fed else 0] * 2, rows
@@ -153,7 +153,7 @@ def _ruled(
 
 
 def _fed_back(kept: ConstraintRows, g1: Vector, g0: Vector) -> list[Scalar]:
-    """gamma + gamma1 f' + gamma0 f."""
+    """gamma + damping f' + stiffness f."""
     return [x + a * rate + b * value for x, a, rate, b, value in zip(kept.bias, g1, kept.rate, g0, kept.value)]
 
 

@@ -81,7 +81,8 @@ def simulate(
     max_steps: how many steps a motion may take; None: 10,000,000 of a fixed step, 100,000 that a method chooses.
     contacts, constraints: as constrained_dynamics takes them, and the robot's own loops: compiled into the motion,
     the state put back on them after every step. Contacts hold their point where it is at the start.
-    stabilise: (gamma1, gamma0), a number or one per row: f'' + gamma1 f' + gamma0 f = 0 (Baumgarte) instead.
+    stabilise: (damping, stiffness), each a number or one per row: f'' + damping f' + stiffness f = 0 (Baumgarte)
+    in place of that.
     events: of a single motion, looked for between records and found by shorter steps of the same method.
     passive: with the damping, dry friction and springs of the joints.
     progress: told the part that is done. Raises InputError, NumericsError (time and joint).
