@@ -129,18 +129,24 @@ def rover() -> Model:
 def test_bodies_that_need_not_turn_give_the_same_numbers(quantity: str, plan: str) -> None:
     """Wheels of the equations and of the plain recursion; those of accelerations are solved for beforehand."""
     model, chosen = rover(), WHEELS[plan]
-    plain = trace(model, quantity, parameters=("*",))
+    plain = trace(model, quantity, parameters=("*",), merge_equal=True)
     if quantity == "forward_dynamics":
         kept = chosen._replace(wheels="kept")
         reduced = trace(
-            model, quantity, parameters=("*",), compute=by_inertia_matrix(kept, kept._replace(wheels="apart"))
+            model,
+            quantity,
+            parameters=("*",),
+            merge_equal=True,
+            compute=by_inertia_matrix(kept, kept._replace(wheels="apart")),
         )
     elif quantity == "mass_matrix" and plan == "locked":
         return
     else:
         run = searched_recursion(quantity)
         compute = partial(run.compute, **chosen.options(run.switches))
-        reduced = trace(model, quantity, parameters=("*",), compute=compute, prepare=chosen.prepare)
+        reduced = trace(
+            model, quantity, parameters=("*",), merge_equal=True, compute=compute, prepare=chosen.prepare
+        )
     assert exact(plain, 4) == exact(reduced, 4)
     wheels = {n for p in reduced.inputs[:1] for n in p.nodes[-3:]}
     assert not wheels & set(reduced.order())

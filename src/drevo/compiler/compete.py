@@ -57,6 +57,7 @@ def compete(
     options: Mapping[str, Any] | None = None,
     snap: float = TINY,
     passive: bool = False,
+    merge_equal: bool = False,
 ) -> Competition:
     """The program of a quantity with the fewest operations, by one formalism or, "auto", by the best of all.
 
@@ -69,7 +70,7 @@ def compete(
         return trace(
             model, wanted, parameters=parameters, compiled=compiled, external=external, compute=candidate.compute,
             prepare=candidate.prepare, snap=snap, options=options, passive=passive,
-            meta={"formalism": candidate.formalism},
+            meta={"formalism": candidate.formalism}, merge_equal=merge_equal,
         )  # fmt: skip
 
     tree, plans = (

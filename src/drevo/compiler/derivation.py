@@ -13,6 +13,7 @@ import numpy as np
 
 from ..codegen.emit.about import About, Check, about_program
 from ..codegen.emit.languages import BY_ENDING, text_in
+from ..codegen.emit.paper import as_printed
 from ..codegen.emit.reading import read_sequence
 from ..codegen.emit.sequence import LONGEST, Sequence, write_sequence
 from ..codegen.emit.symbolic import sympy
@@ -64,6 +65,13 @@ class Derivation:
     def counts(self) -> dict[str, int]:
         """Operations, in the convention of drevo.codegen.graph.program.CONVENTION."""
         return self.program.counts
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters of the robot that the page reads, by name, with the robot's own values."""
+        page, _ = as_printed(self.sequence, self.about)
+        known = zip(page.symbols, page.used)
+        return {s.parameter.name: s.parameter.value for s, used in known if used}
 
     @property
     def formalism(self) -> str:

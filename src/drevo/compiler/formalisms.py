@@ -48,6 +48,8 @@ SPEED = "speed"  # of compiled code: what `candidates` is asked for beside the o
 MEETINGS = (0, 2)  # of Zaremba's columns and wrenches: at the root of a limb, or past its first joints
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
 
+IN_METRES = Preparation(frames=True, unit=False)
+
 
 def _always(tree: Tree, external: Sequence[str]) -> bool:
     return True
@@ -123,7 +125,7 @@ _ROWS = (
      Row("formalisms.telegin_lagrange", _small)),
     ("kovalchuk", "inverse_dynamics bias mass_matrix", Row("formalisms.kovalchuk", _small)),
     ("zaremba", "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
-     Row("formalisms.zaremba", _small, Preparation(frames=True).prepare, [{"meeting": x} for x in MEETINGS])),
+     Row("formalisms.zaremba", _small, IN_METRES.prepare, [{"meeting": x} for x in MEETINGS])),
     ("alyushin", "kinetic_energy", Row("formalisms.alyushin", _small)),
 )  # fmt: skip
 TABLE: dict[tuple[str, str], Row] = {(f, name): row for f, names, row in _ROWS for name in names.split()}

@@ -27,7 +27,12 @@ SHOWN = 5  # of them in the document
 
 
 def inexact_energy(
-    model: Model, quantity: str, formalism: str, mode: str, parameters: Sequence[str] = ()
+    model: Model,
+    quantity: str,
+    formalism: str,
+    mode: str,
+    parameters: Sequence[str] = (),
+    merge_equal: bool = False,
 ) -> Derivation:
     """The Derivation of a mode "A", "B" or "C" of the kinetic energy; TraceError, InputError for another."""
     alyushin.known_mode(mode)
@@ -43,7 +48,7 @@ def inexact_energy(
         "references": SOURCES["alyushin"].text,
         "assumptions": _said(mode, q, v, by_mode, exact),
     }
-    program = trace(model, quantity, parameters=parameters, compute=compute, meta=about)
+    program = trace(model, quantity, parameters=parameters, compute=compute, meta=about, merge_equal=merge_equal)
     derivation = write_out_program(program)
     written = derivation.evaluate(q=q, v=v)
     scale = float(np.abs(exact).max(initial=0.0)) or 1.0

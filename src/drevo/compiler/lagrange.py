@@ -38,11 +38,14 @@ def terms(tree: Tree, q: Vector, v: Vector) -> tuple[Any, ...]:
     return e.inertia, e.centrifugal, e.coriolis, e.gyroscopic, e.gravity
 
 
-def lagrange_equations(model: Model, patterns: Sequence[str]) -> Derivation:
+def lagrange_equations(model: Model, patterns: Sequence[str], merge_equal: bool = False) -> Derivation:
     """H, centrifugal (v_i^2), Coriolis (v_i v_j), gyroscopic and gravity terms, written out."""
     plain_tree(model, TERMS.name)
-    program = trace(model, TERMS, parameters=patterns, compute=terms, snap=SNAP, meta={"formalism": "telegin"})
-    derivation = write_out_program(described(program, model))
+    program = trace(
+        model, TERMS, parameters=patterns, compute=terms, snap=SNAP, meta={"formalism": "telegin"},
+        merge_equal=merge_equal,
+    )  # fmt: skip
+    derivation = write_out_program(described(program, model, patterns, merge_equal))
     return derivation.with_checks(check_rows(model, derivation))
 
 

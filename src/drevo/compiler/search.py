@@ -108,7 +108,7 @@ class Preparation(NamedTuple):
     """frames: body frames by estimate first; moves: then these; holders: see reduce.gauged.
 
     parallel: runs of parallel axes in the recursion; carried, meeting, sums, absolute: see khalil_matrix. hoisted:
-    work on parameters alone is done once, so leaf phases and the unit of length may be made of them.
+    work on parameters alone is done once, so leaf phases may be made of them.
     wheels: bodies symmetric about their hinge do not turn: "kept"; "locked", see mechanics.wheels; "apart", left
     to be accelerated afterwards. loaded: links that turn all the same.
     """
@@ -151,7 +151,7 @@ class Preparation(NamedTuple):
         tree = locked(tree) if self.wheels == "locked" else tree
         tree = gauged(tree, self.gauge, self.holders)
         tree = leaf_phase(tree, self.hoisted) if self.phase else tree
-        return length_unit(tree, self.hoisted) if self.unit else tree
+        return length_unit(tree) if self.unit else tree
 
     def prepare(self, tree: Tree) -> Tree:
         """All of it."""

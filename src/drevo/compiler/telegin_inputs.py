@@ -6,20 +6,28 @@ Zeros are left out, as the paper leaves them out. In a plane only what moves in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..codegen.emit.about import Coordinate, Inputs
 from ..codegen.emit.expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
-from ..codegen.emit.sequence import Section, Statement
+from ..codegen.emit.inline import inlined
+from ..codegen.emit.names import Names
+from ..codegen.emit.sequence import Section, Statement, write_sequence
+from ..codegen.emit.symbols import symbols
+from ..codegen.graph.node import Expr
+from ..codegen.graph.ops import MUL
 from ..codegen.graph.program import Program
 from ..mechanics.formalisms.telegin import split
 from ..mechanics.formalisms.telegin_planar import is_planar, parallel
+from ..mechanics.rotation import TINY
+from ..mechanics.scalar import Scalar, is_zero
 from ..mechanics.spatial import IDENTITY, UNIT, Vec
 from ..mechanics.tree import Tree, TreeBody, build_tree
 from ..mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ..model.description import Model
 from .drawing import MOST, SNAP, augmented, drawing_of
+from .tracer import Tracer
 
 AXES = "xyz"
 TURNING = ("revolute", "helical", "prismatic")
@@ -82,7 +90,9 @@ def _effort(what: str) -> str:
     return f"{'moment' if turning else 'force'} {which}".strip()
 
 
-def described(program: Program, model: Model) -> Program:
+def described(
+    program: Program, model: Model, parameters: Sequence[str] = (), merge_equal: bool = False
+) -> Program:
     """The program with what a document of it shows of the robot: joints, a drawing, and by Telegin the inputs."""
     meta: dict[str, object] = {**program.meta, "coordinates": coordinates(program, model)}
     if not 0 < len(model.moving_joints) <= MOST:
@@ -94,6 +104,9 @@ def described(program: Program, model: Model) -> Program:
     meta["numbers"] = numbers
     if program.meta.get("formalism") == "telegin":
         meta["inputs"] = inputs_of(tree)
+        if parameters:
+            symbolic = Tracer("inputs", model, parameters=parameters, snap=SNAP, merge_equal=merge_equal)
+            meta["inputs"] = symbolic_inputs(tree, symbolic, numbers)
     return replace(program, meta=meta)
 
 
@@ -109,7 +122,10 @@ def with_coordinates(program: Program, model: Model) -> Program:
 
 def inputs_of(tree: Tree) -> Inputs:
     """The sections of inputs, and the values of what they define."""
-    found = _Inputs(tree)
+    return _inputs(_Inputs(tree, tree))
+
+
+def _inputs(found: _Inputs) -> Inputs:
     sections = [
         ("poles, offsets and axes, those of a turned body as at q = 0, m", found.geometry()),
         ("masses, centres of mass and inertias about the poles, kg, m, kg m²", found.bodies()),
@@ -120,18 +136,63 @@ def inputs_of(tree: Tree) -> Inputs:
     return Inputs(tuple(s for s in made if s.statements), found.values, found.lengths())
 
 
-class _Inputs:
-    """A tree of numbers and the values met on the way."""
+def symbolic_inputs(tree: Tree, t: Tracer, numbers: Mapping[str, str]) -> Inputs:
+    """The sections where parameters are symbols: what stands on them is defined by them."""
+    found = _Inputs(tree, t.tree)
+    for _ in range(2):  # a parameter that differs from the letter of its body takes another name
+        reserved = frozenset(found.stated)
+        meta = {"inputs": Inputs((), {}, reserved=reserved), "numbers": numbers}
+        named = replace(t.program(), meta=meta)
+        found = _Inputs(tree, t.tree, {s.parameter.node: s.name for s in symbols(named, Names())})
+        inputs = _inputs(found)
+    for name, x in found.stated.items():
+        t.output(name, [x], ())
+    made = inlined(write_sequence(replace(t.program(), meta=meta)), whole=True)
+    terms = {s.name: s.terms for s in made.statements()}
+    by_name = {r.source: terms.get(r.source, r.entries) for r in made.results}
+    sections = tuple(
+        Section(x.title, tuple(s._replace(terms=by_name.get(s.name, s.terms)) for s in x.statements))
+        for x in inputs.sections
+    )
+    return inputs._replace(sections=sections, reserved=reserved)
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
+
+class _Inputs:
+    """A tree of numbers and the values met on the way.
+
+    shape: the tree with symbols, which says what is zero; known: letters by the parameters that they are.
+    stated: by name, what is defined by parameters.
+    """
+
+    def __init__(self, tree: Tree, shape: Tree, known: Mapping[int, str] | None = None) -> None:
+        self.tree, self.shape, self.known = tree, shape, known or {}
+        self.stated: dict[str, Expr] = {}
         self.children = children_of(tree.parents)
         end = subtree_ends(tree.parents)
         roots = [i for i, b in enumerate(tree.bodies) if b.parent < 0]
         self.planar = {i for r in roots if is_planar(tree, range(r, end[r])) for i in range(r, end[r])}
+        self.facing: dict[int, int] = {}  # +-1 against the root of a plane
+        for i in sorted(self.planar):
+            self.facing[i] = self.facing.get(tree.bodies[i].parent, 1) * (parallel(tree, i) or 1)
         self.m, self.d = augmented(tree)
-        self.L = [split(b.p) if b.parent >= 0 else (0.0, b.p) for b in tree.bodies]
+        self.p = [self._offset(b) for b in tree.bodies]
+        self.L = [split(p) for p in self.p]
         self.values: dict[str, float] = {}
+
+    def _offset(self, b: TreeBody) -> Vec:
+        """From the pole of the base; of a plane, in it."""
+        flat = b.parent in self.planar
+        axis = self.tree.bodies[b.parent].axis
+        return Vec(*(0.0 if b.parent < 0 or (flat and a == axis) else x for a, x in enumerate(b.p)))
+
+    def letter(self, name: str, x: Scalar, number: float) -> Iterator[Statement]:
+        """A letter of the paper: a number, or what it is made of."""
+        if not isinstance(x, Expr):
+            yield Statement(name, _number(number))
+        elif x.edge & 1 or self.known.get(x.edge >> 1) != name:
+            self.stated[name] = x
+            self.values[name] = float(number)
+            yield Statement(name, ())
 
     def n(self, i: int) -> str:
         return self.tree.bodies[i].number
@@ -147,10 +208,12 @@ class _Inputs:
         """L_i, e_i in the base's axes, the body's axes at q = 0 where they are turned, and the joint's axis."""
         for i, b in enumerate(self.tree.bodies):
             base = self.n(b.parent) if b.parent >= 0 else "0"
-            L, e = self.L[i]
-            if L:
-                yield Statement(f"L_{b.number}", _number(L))
-                yield Statement(f"e_{b.number}", _vector(e, base))
+            if self.moving(i):
+                for a, x in enumerate(self.shape.bodies[i].p):
+                    if not is_zero(x):
+                        yield from self.letter(f"{AXES[a]}_{self.pair(b.parent, i)}^R", x, b.p[a])
+            elif self.L[i][0]:
+                yield from self._pole(i, base)
             if b.R != IDENTITY:
                 for k, axis in enumerate(AXES):
                     yield Statement(f"{axis}_{b.number}", _vector(b.R @ UNIT[k], base))
@@ -158,15 +221,37 @@ class _Inputs:
                 own = UNIT[b.axis] * (-1.0 if b.factor < 0 else 1.0)
                 yield Statement(f"q_{b.number}", _vector(own, b.number))
 
+    def moving(self, i: int) -> bool:
+        """Whether the offset of a body changes with its joint: no L e of its own, but components R at q = 0."""
+        b = self.tree.bodies[i]
+        return b.parent >= 0 and b.kind not in ("revolute", "spherical")
+
+    def _pole(self, i: int, base: str) -> Iterator[Statement]:
+        """L_i and e_i; of an offset along no axis by its cosines where they are not numbers."""
+        (L, e), n = self.L[i], self.n(i)
+        size, along = split(Vec(*(x if y else 0.0 for x, y in zip(self.shape.bodies[i].p, self.p[i]))))
+        yield from self.letter(f"L_{n}", size, L)
+        if not any(isinstance(x, Expr) for x in along):
+            yield Statement(f"e_{n}", _vector(e, base))
+            return
+        for a, x in enumerate(along):
+            if e[a]:
+                yield from self.letter(f"{AXES[a]}_{self.pair(self.tree.bodies[i].parent, i)}^e", x, e[a])
+        cosines = [self._cosine(self.tree.bodies[i].parent, i, a) for a in range(3) if e[a]]
+        axes = [f"{AXES[a]}_{base}" for a in range(3) if e[a]]
+        terms = (Term(minus, (*cosine, Name(axis))) for (minus, cosine), axis in zip(cosines, axes))
+        yield Statement(f"e_{n}", tuple(terms))
+
     def lengths(self) -> dict[str, tuple[bool, tuple[str, ...]]]:
         """Components of offsets as products: R_3x is L_3 x_23^e, or plus or minus L_3."""
-        out = {}
+        out: dict[str, tuple[bool, tuple[str, ...]]] = {}
         for j, b in enumerate(self.tree.bodies):
-            for a in range(3) if b.parent >= 0 else ():
-                if b.p[a]:
+            for a, x in enumerate(self.shape.bodies[j].p if b.parent >= 0 else ()):
+                name = self.known.get(x.edge >> 1) if isinstance(x, Expr) and self.p[j][a] else None
+                if name is not None and name not in out and not self.moving(j):
                     negative, cosine = self._cosine(b.parent, j, a)
                     names = tuple(f.text for f in cosine if isinstance(f, Name))
-                    out[f"R_{b.number}{AXES[a]}"] = (negative, (f"L_{b.number}", *names))
+                    out[name] = (negative != bool(x.edge & 1), (f"L_{b.number}", *names))
         return out
 
     # -- bodies ---------------------------------------------------------------------------------------------
@@ -179,21 +264,25 @@ class _Inputs:
     def bodies(self) -> Iterator[Statement]:
         """m_oi, the centre of mass, moments and products of inertia about the pole, what is not zero."""
         for i, b in enumerate(self.tree.bodies):
+            P = self.shape.bodies[i].inertia
             if b.inertia.m:
-                yield Statement(f"m_o{b.number}", _number(b.inertia.m))
+                yield from self.letter(f"m_o{b.number}", P.m, b.inertia.m)
                 for a in self.across(i):
-                    yield from _nonzero(f"{AXES[a]}_c{b.number}", b.inertia.h[a] / b.inertia.m)
+                    if not is_zero(P.h[a]):
+                        own, at = _quotient(P.h[a], P.m), b.inertia.h[a] / b.inertia.m
+                        yield from self.letter(f"{AXES[a]}_c{b.number}", own, at)
             yield from self._inertias(i, b)
 
     def _inertias(self, i: int, b: TreeBody) -> Iterator[Statement]:
-        J, S, n = b.inertia.J, b.inertia.S, b.number
+        P, Q, n = b.inertia, self.shape.bodies[i].inertia, b.number
+        moments = [(f"I_{n}^{a}", Q.J.mat[k][k], P.J.mat[k][k]) for k, a in enumerate(AXES)]
         if i in self.planar:
-            yield from _nonzero(f"I_{n}^q", J.mat[b.axis][b.axis])
-            return
-        for axis, x in zip(AXES, (J.xx, J.yy, J.zz)):
-            yield from _nonzero(f"I_{n}^{axis}", x)
-        for axes, x in (("xy", S.xy), ("xz", S.xz), ("yz", S.yz)):
-            yield from _nonzero(f"I_{n}^{axes}", x)
+            moments = [(f"I_{n}^q", *moments[b.axis][1:])]
+        else:
+            moments += [(f"I_{n}^{a}", getattr(Q.S, a), getattr(P.S, a)) for a in ("xy", "xz", "yz")]
+        for name, x, number in moments:
+            if not is_zero(x):
+                yield from self.letter(name, x, number)
 
     def moments(self) -> Iterator[Statement]:
         """m_i, d_i by (1) and, in a plane, I_i^d; leaves first."""
@@ -219,12 +308,14 @@ class _Inputs:
 
     def _moment(self, i: int, a: int) -> Terms:
         """m_oi x_ci + sum of m_j L_j x_ij^e over the children."""
-        own, terms = self.tree.bodies[i].inertia, []
-        if own.h[a]:
+        terms = list[Term]()
+        if not is_zero(self.shape.bodies[i].inertia.h[a]):
             terms.append(Term(False, (Name(f"m_o{self.n(i)}"), Name(f"{AXES[a]}_c{self.n(i)}"))))
         for j in self.children[i]:
             L, e = self.L[j]
-            if L and e[a] and self.m[j]:
+            if self.moving(j) and not is_zero(self.shape.bodies[j].p[a]) and self.m[j]:
+                terms.append(Term(False, (Name(f"m_{self.n(j)}"), Name(f"{AXES[a]}_{self.pair(i, j)}^R"))))
+            elif L and e[a] and self.m[j]:
                 negative, cosine = self._cosine(i, j, a)
                 terms.append(Term(negative, (Name(f"m_{self.n(j)}"), Name(f"L_{self.n(j)}"), *cosine)))
         return tuple(terms)
@@ -264,11 +355,15 @@ class _Inputs:
                 base, e = self.n(self.tree.bodies[j].parent), self.L[j][1]
                 below, above = (f"{AXES[a]}_{base}{self.n(j)}^e" for a in (x, y))
                 yield from self._direction(f"beta_{self.n(j)}", e[x], e[y], below, above)
-            d, names = self.d[j], [f"d_{AXES[a]}{self.n(j)}" for a in (x, y)]
+            d, names = self.moved(j), [f"d_{AXES[a]}{self.n(j)}" for a in (x, y)]
             yield from self._direction(f"delta_{self.n(j)}", d[x], d[y], *names)
             for i in ancestors(self.tree.parents, j):
                 if self.tree.bodies[i].parent >= 0 and self.L[i][0] and self._plain(i, j):
                     yield from self._pair(i, j)
+
+    def moved(self, j: int) -> Vec:
+        """d_j; what is zero by its numbers alone is tiny instead, for letters may change it."""
+        return Vec(*(x or (TINY if self._moment(j, a) else 0.0) for a, x in enumerate(self.d[j])))
 
     def _axes(self, j: int) -> tuple[int, int]:
         """The body's own axes in the plane."""
@@ -284,11 +379,14 @@ class _Inputs:
         """Frames parallel at q = 0 and axes alike, so that no constant turn enters."""
         path = [k for k in ancestors(self.tree.parents, j) if k >= i]
         turned = any(self.tree.bodies[k].R != IDENTITY or self.tree.bodies[k].phase for k in path)
-        facing = all(parallel(self.tree, k) == 1 and self.tree.bodies[k].factor == 1.0 for k in path)
+        above = self.tree.bodies[i].parent
+        facing = all(self.facing[k] == 1 for k in (above, *path)) and all(
+            self.tree.bodies[k].factor == 1.0 for k in path
+        )
         return facing and not turned
 
     def _pair(self, i: int, j: int) -> Iterator[Statement]:
-        (L, e), d, (x, y) = self.L[i], self.d[j], self._axes(j)
+        (L, e), d, (x, y) = self.L[i], self.moved(j), self._axes(j)
         first = self._products(i, j, ((d, x, x, 1.0), (d, y, y, 1.0)))
         second = self._products(i, j, ((d, x, y, 1.0), (d, y, x, -1.0)))
         A, B, name = L * (d[x] * e[x] + d[y] * e[y]), L * (d[x] * e[y] - d[y] * e[x]), self.pair(j, i)
@@ -299,7 +397,7 @@ class _Inputs:
 
     def _amplitude(self, i: int, j: int, name: str) -> Iterator[Statement]:
         """R_ji = L_i |d_j|, with the signs of what lies along one axis."""
-        (L, e), d, axes = self.L[i], self.d[j], self._axes(j)
+        (L, e), d, axes = self.L[i], self.moved(j), self._axes(j)
         along = [e[a] for a in axes if e[a]]
         own = [(f"d_{AXES[a]}{self.n(j)}", d[a]) for a in axes if d[a]]
         squares = tuple(Term(False, (Name(n),) * 2) for n, _ in own)
@@ -322,6 +420,15 @@ class _Inputs:
         return (Term(False, (L, Group(tuple(terms)))),)
 
 
+def _quotient(x: Scalar, y: Scalar) -> Scalar:
+    """x / y, of a product with y the other factor."""
+    if isinstance(x, Expr) and isinstance(y, Expr) and x.graph.op[x.edge >> 1] == MUL:
+        pair = x.graph.a[x.edge >> 1], x.graph.b[x.edge >> 1]
+        if y.edge in pair:
+            return Expr(x.graph, pair[pair[0] == y.edge] ^ (x.edge & 1))
+    return x / y
+
+
 def _vector(v: Vec, axes: str) -> Terms:
     """A vector through the axes of a body."""
     out = []
@@ -334,8 +441,3 @@ def _vector(v: Vec, axes: str) -> Terms:
 
 def _number(x: float) -> Terms:
     return (Term(x < 0, (Number(abs(float(x))),)),)
-
-
-def _nonzero(name: str, x: float) -> Iterator[Statement]:
-    if x:
-        yield Statement(name, _number(x))

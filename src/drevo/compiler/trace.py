@@ -17,6 +17,7 @@ from ..model.description import Model
 from ..model.messages import did_you_mean
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
 from ..model.regularity import require_masses
+from .assumptions import assumptions
 from .formalisms import common_algorithm
 from .search import Compute
 from .tracer import Tracer
@@ -37,12 +38,12 @@ def trace(
     options: Mapping[str, Any] | None = None,
     passive: bool = False,
     meta: Mapping[str, object] | None = None,
+    merge_equal: bool = False,
 ) -> Program:
     """The program of one quantity, or of several that share their work.
 
     parameters: names or patterns of model scalars that stay symbols ("*" is all of them).
-    compiled: for machine code each of them is its own, sign and all, and pivots of M are guarded; else, as on a
-    page, equal lengths are one symbol.
+    merge_equal: those that are equal by value are one symbol. compiled: for machine code, pivots of M are guarded.
     external: links with a wrench (force, moment at the link's origin, world axes) as an input "f_ext:LINK".
     compute, prepare: a formalism's own algorithm (or those of some of the quantities, by name) and what it does
     to the tree before. passive: with the forces that act in the joints.
@@ -50,7 +51,10 @@ def trace(
     wanted = _wanted(model, name)
     listed = [x.name for x in wanted]
     title, acting = "_".join(listed), passive or "passive" in listed
-    t = Tracer(title, model, parameters=parameters, compiled=compiled, snap=snap, prepare=prepare, acting=acting)
+    t = Tracer(
+        title, model, parameters=parameters, compiled=compiled, snap=snap, prepare=prepare, acting=acting,
+        merge_equal=merge_equal,
+    )  # fmt: skip
     names = dict.fromkeys(s for x in wanted for s in x.state)
     state = dict(zip(names, t.state(*names)))
     forces = {"external": _forces(t, wanted, external)} if external else {}
@@ -60,7 +64,10 @@ def trace(
         run = _algorithm(x.name, compute, passive)
         given = {k: chosen[k] for k in x.options}
         _declare(t, x, run(t.tree, *(state[s] for s in x.state), **given, **forces), often)
-    return t.program(named=True, **_about(t, title, bool(parameters)) | dict(meta or {}))
+    about, own = _about(t, title) | dict(meta or {}), (meta or {}).get("assumptions", ())
+    said = list(own) if isinstance(own, (list, tuple)) else [own]
+    said += assumptions(model, t.symbols) if parameters and not compiled else []
+    return t.program(named=True, **about | {"assumptions": (*said, *t.context.assumed)})
 
 
 def _wanted(model: Model, name: str | Sequence[str] | Quantity) -> list[Quantity]:
@@ -71,13 +78,13 @@ def _wanted(model: Model, name: str | Sequence[str] | Quantity) -> list[Quantity
     return wanted
 
 
-def _about(t: Tracer, title: str, symbols: bool) -> dict[str, object]:
+def _about(t: Tracer, title: str) -> dict[str, object]:
     """What a document says. numbers: by which symbols name a joint."""
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler"}
-    if symbols:
+    if t.symbols.patterns:
         about["numbers"] = {b.joint: b.number.rstrip("abcdefr") for b in t.tree.bodies}
     if t.tree.formulas:
-        about["assumptions"] = (STEPS,)
+        t.context.assume(STEPS)
     if t.context.notes:
         about["notes"] = dict(t.context.notes)
     return about

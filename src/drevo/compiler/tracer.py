@@ -24,8 +24,9 @@ from ..model.messages import did_you_mean
 class GraphContext(Context):
     """Keeps the names and sections that an algorithm gives on its way."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, in_metres: bool = False) -> None:
+        self.graph, self.in_metres = graph, in_metres
+        self.assumed: dict[str, None] = {}
         self.labels: dict[int, list[tuple[str, int]]] = {}
         self.sections: list[tuple[int, str]] = []
         self.guards: list[Guard] = []
@@ -38,6 +39,9 @@ class GraphContext(Context):
     def guard(self, pivot: Any, scale: Any, joint: str) -> None:
         if isinstance(pivot, Expr) and not (isinstance(scale, Expr) and scale.edge == pivot.edge):
             self.guards.append(Guard(pivot.edge, self.graph.edge(scale), joint))
+
+    def assume(self, sentence: str) -> None:
+        self.assumed[sentence] = None
 
     def section(self, title: str) -> None:
         self.sections.append((len(self.graph), title))
@@ -73,40 +77,50 @@ def parameters_in_order(made: Iterable[Parameter], patterns: Sequence[str], mode
 
 @dataclass(slots=True)
 class ParameterSymbols:
-    """Which numbers of the model stay symbols. shared: equal lengths are one symbol, whatever their signs.
+    """Which numbers of the model stay symbols, each a parameter of its own.
 
-    twins: parameters that are another one, for the symmetry of their link.
+    merge: equal lengths are one symbol, whatever their signs. twins: parameters that are another one, for the
+    symmetry of their link. merged: by name, what a parameter was taken for.
     """
 
     graph: Graph
     patterns: tuple[str, ...]
-    shared: bool = True
+    merge: bool = False
     twins: Mapping[str, str] = field(default_factory=dict)
+    merged: dict[str, str] = field(default_factory=dict)
     made: dict[str, Parameter] = field(default_factory=dict)
     lengths: dict[float, Expr] = field(default_factory=dict)
     matched: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)
 
     def value(self, name: str, number: float) -> Any:
-        hits = {p for p in self.patterns if names_parameter(p, name)}
+        hits = self.wanted(name)
         self.matched |= hits
         self.known.add(name)
         if not hits:
             return number
         if self.twins.get(name) in self.made:
+            self.merged[name] = self.twins[name]
             return Expr(self.graph, 2 * self.made[self.twins[name]].node)
         if name in self.made:  # of another tree of the same robot
             known = self.graph.expr(2 * self.made[name].node)
             return known if self.made[name].value == number else -known
-        length = self.shared and ".origin." in name
+        length = self.merge and ".origin." in name
         size = abs(number) if length else number
         symbol = self.lengths.get(size) if length else None
         if symbol is None:
-            symbol = self.graph.parameter(name)
+            symbol = self.graph.parameter(name, size < 0)
             self.made[name] = Parameter(name, symbol.edge >> 1, size, self.meaning(name))
+        elif length:
+            sign = "" if size == number else "-"
+            self.merged[name] = sign + next(p.name for p in self.made.values() if p.node == symbol.edge >> 1)
         if length:
             self.lengths[size] = symbol
         return symbol if size == number else -symbol
+
+    def wanted(self, name: str) -> set[str]:
+        """The patterns that a name fits."""
+        return {p for p in self.patterns if names_parameter(p, name)}
 
     def meaning(self, name: str) -> str:
         """What a symbol is that stands for two."""
@@ -152,22 +166,23 @@ class Tracer:
         snap: float = TINY,
         prepare: Callable[[Tree], Tree] | None = None,
         acting: bool = False,
+        merge_equal: bool = False,
     ) -> None:
-        """compiled: for machine code every parameter is its own, sign and all, and pivots of M are guarded; else,
-        as on a page, equal lengths are one symbol. prepare: what is done to the tree before all else.
-        acting: the tree has the forces that act in its joints."""
+        """compiled: for machine code, where pivots of M are guarded. prepare: what is done to the tree before all
+        else. acting: the tree has the forces that act in its joints. merge_equal: parameters that are equal by
+        value are one symbol, lengths and moments of symmetric links."""
         if not isinstance(name, str) or not name:
             raise InputError(f"a program's name must be text, not {shown(name)}")
         self.name, self.compiled, self.model = name, compiled, model
         self.graph = Graph()
-        self.context = GraphContext(self.graph)
+        self.context = GraphContext(self.graph, in_metres=bool(parameters) and not compiled)
         self.inputs: list[Input] = []
         self.outputs: list[Output] = []
         self.units: list[tuple[int, ...]] = []
         self.about: dict[str, object] = {}
-        self.symbols = ParameterSymbols(self.graph, tuple(parameters), not compiled)
+        self.symbols = ParameterSymbols(self.graph, tuple(parameters), merge_equal)
         if model is not None:
-            if parameters and not compiled:
+            if parameters and merge_equal:
                 self.symbols.twins = equal_moments(build_tree(model, snap=snap), model)
             self.about["robot"] = model.name
             tree = build_tree(

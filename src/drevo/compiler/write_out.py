@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..codegen.graph import levers
 from ..errors import InputError, TraceError, one_of
+from ..io.given import flag
 from ..mechanics.algorithms.passive import with_forces
 from ..mechanics.configuration import random
 from ..mechanics.formalisms import telegin
@@ -59,26 +60,25 @@ def quantity_equations(
     mode: str | None = None,
     passive: bool = False,
     symmetric: bool | str | float | Sequence[str] = "auto",
+    merge_equal: bool = False,
     **options: Any,
 ) -> Derivation:
     """The written-out equations of a quantity: see `drevo.write_out`."""
     (model, allowed, change), patterns = symmetrised(_model(robot), symmetric), _patterns(symbols)
+    merge = flag("write_out: merge_equal", merge_equal)
     if not isinstance(name, str):
         raise TraceError(f"write_out takes one quantity by its name, not {str(name)[:60]}: call it for each")
     if name == TERMS.name:
-        for option, given in {"mode": mode, "sequence": sequence, **options}.items():
-            if given is not None:
-                raise TraceError(f"{name} takes no option {option!r}")
-        one_of(f"{name}: formalism", formalism, ("auto", "telegin"))
+        _require_plain(name, formalism, {"mode": mode, "sequence": sequence, **options})
         require_readable(model, name)
-        return lagrange_equations(model, patterns)
+        return lagrange_equations(model, patterns, merge)
     wanted = quantity(name).name
     if mode is not None:
-        return inexact_energy(model, wanted, formalism, mode, patterns)
+        return inexact_energy(model, wanted, formalism, mode, patterns, merge)
     chosen = options_of([wanted], options, [l.name for l in model.links])
     require_readable(model, wanted)
     if sequence is not None:
-        program = sequence_program(model, wanted, formalism, sequence, patterns)
+        program = sequence_program(model, wanted, formalism, sequence, patterns, merge)
     else:
         with levers.without(*([] if allowed else ["wheels"])):
             program = compete(
@@ -90,10 +90,19 @@ def quantity_equations(
                 options=chosen,
                 snap=SNAP,
                 passive=passive and takes_forces([wanted]),
+                merge_equal=merge,
             ).program
-    derivation = write_out_program(described(program, model))
+    derivation = write_out_program(described(program, model, patterns, merge))
     checks = [check_row(model, wanted, derivation, chosen, passive), *([change] if change else [])]
     return derivation.with_checks(checks)
+
+
+def _require_plain(name: str, formalism: str, options: Mapping[str, Any]) -> None:
+    """The equations of Lagrange have one way and no options."""
+    for option, given in options.items():
+        if given is not None:
+            raise TraceError(f"{name} takes no option {option!r}")
+    one_of(f"{name}: formalism", formalism, ("auto", "telegin"))
 
 
 def written_program(program: Program, robot: Described | Model) -> Derivation:
@@ -130,14 +139,19 @@ def _stacked(value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return out.reshape(shape)
 
 
-def sequence_program(model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str]) -> Program:
+def sequence_program(
+    model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str], merge_equal: bool = False
+) -> Program:
     """Telegin's elements of the mass matrix in one of his orders of work."""
     one_of("sequence", sequence, telegin.SEQUENCES)
     if name != "mass_matrix" or formalism not in ("auto", "telegin"):
         raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to {name} by {formalism}")
     plain_tree(model, f"sequence {sequence!r}")
     about = {"formalism": "telegin", **telegin.META.get(sequence, {})}
-    return trace(model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about)
+    return trace(
+        model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about,
+        merge_equal=merge_equal,
+    )  # fmt: skip
 
 
 def check_row(

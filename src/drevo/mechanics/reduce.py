@@ -169,26 +169,20 @@ def turned_about_axis(tree: Tree, i: int, angle: Scalar) -> Tree:
 # -- the unit of length -------------------------------------------------------------------------------------
 
 
-def length_unit(tree: Tree, symbols: bool = True) -> Tree:
+def length_unit(tree: Tree) -> Tree:
     """Lengths in the offset component that occurs most often; the unit of mass absorbs the rest. Spec section 6.
 
     Angles and moments hold no length; sliding coordinates and forces are converted on the way, `linear_rates`.
     A coordinate that both slides and turns, by a mimic joint, has no unit to change: such a tree stays as it is.
-    symbols: the unit may be one; where it is an argument of the function it may be zero.
+    So does one whose symbols people read. The unit is a number: a symbol might be zero.
     """
     kinds = {(b.v, b.kind == "prismatic") for b in tree.bodies}
-    if len(kinds) > len({v for v, _ in kinds}):
+    if len(kinds) > len({v for v, _ in kinds}) or tree.context.in_metres:
         return tree
-    found: Counter[object] = Counter()
     size = longest(tree)
-    values: dict[object, Scalar] = {}
-    for b in tree.bodies:
-        for x in b.p if b.parent >= 0 else ():
-            if not is_short(x, size) and (symbols or isinstance(x, float)):
-                key = abs(x) if isinstance(x, float) else x.edge >> 1
-                found[key] += 1
-                values.setdefault(key, abs(x) if isinstance(x, float) else x)
-    return in_unit(tree, values[found.most_common(1)[0][0]]) if found else tree
+    offsets = (x for b in tree.bodies for x in b.p if b.parent >= 0)
+    found = Counter(abs(x) for x in offsets if isinstance(x, float) and not is_short(x, size))
+    return in_unit(tree, found.most_common(1)[0][0]) if found else tree
 
 
 def linear_rates(tree: Tree) -> list[int]:
@@ -225,6 +219,10 @@ def in_unit(tree: Tree, unit: Scalar) -> Tree:
         return b._replace(p=shorter(b.p), pitch=b.pitch / unit, inertia=inertia)
 
     frames = {name: LinkFrame(f.body, f.R, shorter(f.p)) for name, f in tree.frames.items()}
+    tree.context.assume(
+        f"Lengths inside the equations are in units of {unit:.6g} m, masses in 1/{unit * unit:.6g} kg; "
+        "arguments and results are in SI units."
+    )
     return tree.replace(
         bodies=tuple(map(smaller, tree.bodies)), frames=frames, gravity=shorter(tree.gravity), unit=unit
     )

@@ -125,8 +125,10 @@ def is_constant(x: Scalar) -> bool:
 
 
 def is_negative(x: Scalar) -> bool:
-    """A number below 0, or a node taken with the minus sign."""
-    return bool(x.edge & 1) if isinstance(x, Expr) else isinstance(x, (float, int)) and x < 0
+    """A number below 0, a parameter whose own value is, or another node taken with the minus sign."""
+    if isinstance(x, Expr):
+        return bool(x.edge & 1) != (x.edge >> 1 in x.graph.below_zero)
+    return isinstance(x, (float, int)) and x < 0
 
 
 def partials(outputs: Vector, inputs: Vector) -> Matrix:

@@ -95,13 +95,17 @@ class Loose(NamedTuple):
 
 
 class Context:
-    """What tracing adds to an algorithm: names, sections, guards. On numbers they do nothing."""
+    """What tracing adds to an algorithm: names, sections, guards, assumptions. On numbers they do nothing."""
+
+    in_metres = False  # lengths keep their unit, for people read their symbols
 
     def name(self, label: str, x: Scalar) -> None: ...
 
     def section(self, title: str) -> None: ...
 
     def guard(self, pivot: Scalar, scale: Scalar, joint: str) -> None: ...
+
+    def assume(self, sentence: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ def write_out(
     mode: str | None = None,
     passive: bool = False,
     symmetric: bool | str | float | Sequence[str] = "auto",
+    merge_equal: bool = False,
     **options: Any,
 ) -> Derivation:
     """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
@@ -50,7 +51,8 @@ def write_out(
     that are independent are chosen.
     wrt: a derivative of it: names of "q" (on the tangent space), "v", "a", "tau", an axis each, or "t".
     symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
-    "link2.com".
+    "link2.com"; each is a parameter of its own, and `.parameters` has their values by name.
+    merge_equal: equal lengths, and equal moments of symmetric links, are one symbol; the document says which.
     formalism: "auto" takes the one with the fewest operations under `objective`
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
     sequence: the order of work in Telegin's mass matrix: "paper" (as his examples count), "reuse" or "merged"
@@ -59,7 +61,7 @@ def write_out(
     constant, which is not exact; the document says so, with the error at sample states. None is exact.
     passive: with the damping, dry friction and springs of the joints in.
     symmetric: bodies that are symmetric about their hinge (wheels, rotors, flanges) need not turn: "auto", those
-    that are to rounding (equal moments of theirs are one symbol); False, none; names of links, an asymmetry, or
+    that are to rounding (symbols are, if merge_equal); False, none; names of links, an asymmetry, or
     True for 1e-6, take others for it and warn of what that changes.
     options: link, frame, kind, where the quantity takes them.
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
@@ -70,14 +72,14 @@ def write_out(
     under = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
     plain: dict[str, Any] = {
         "formalism": formalism, "symbols": symbols, "objective": objective, "sequence": sequence, "mode": mode,
-        "symmetric": symmetric,
+        "symmetric": symmetric, "merge_equal": merge_equal,
     }  # fmt: skip
     special = has_own_program(name, wrt)
     if not special:
         if unfit := [k for k, x in under.items() if x is not None]:
             raise InputError(f"write_out: {unfit[0]} belongs to {CONSTRAINED}, not to {name!r:.60}")
         return quantity_equations(robot, name, **plain, passive=passive, **options)
-    usual = {"formalism": "auto", "objective": "add+mul", "symmetric": "auto"}
+    usual = {"formalism": "auto", "objective": "add+mul", "symmetric": "auto", "merge_equal": False}
     if unfit := [k for k, x in plain.items() if x != usual.get(k)]:
         raise InputError(f"write_out: {unfit[0]} belongs to quantities, not to {CONSTRAINED} or to derivatives")
     return written_program(program_of(robot, name, wrt, {**under, "passive": passive}, options), robot)

@@ -95,11 +95,13 @@ class Inputs(NamedTuple):
     """What a robot is given by, in the notation of a book; values: of the names that the sections define.
 
     lengths: components of offsets, "R_3x", as L_3 x_23^e: whether minus stands before it, and the factors' names.
+    reserved: letters of bodies that no parameter may take.
     """
 
     sections: tuple[Section, ...]
     values: Mapping[str, float]
     lengths: Mapping[str, tuple[bool, tuple[str, ...]]] = MappingProxyType({})
+    reserved: frozenset[str] = frozenset()
 
 
 @brief

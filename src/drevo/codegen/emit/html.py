@@ -52,9 +52,10 @@ def html_style(digits: int) -> Style:
 
 
 def _called(function: str, argument: str) -> str:
+    argument = argument.replace(", ", "<mo>,</mo>")
     if function == "sqrt":
         return f"<msqrt>{argument}</msqrt>"
-    plainly = "<mo" not in argument
+    plainly = "<mo" not in argument and _SPACE not in argument
     return f"<mi>{function}</mi>{_SPACE}{argument}" if plainly else f"<mi>{function}</mi>{_group(argument)}"
 
 

@@ -14,8 +14,11 @@ FEW = 6  # names of a value that may be printed wherever it is read
 MANY = 40  # of one that is read once
 
 
-def inlined(sequence: Sequence) -> Sequence:
-    """Without generated names, but for those of long values that are read more than once or in a result."""
+def inlined(sequence: Sequence, whole: bool = False) -> Sequence:
+    """Without generated names, but for those of long values that are read more than once or in a result.
+
+    whole: without these, too.
+    """
     uses = Counter(n for s in sequence.statements() for n in {*names_in_terms(s.terms)})
     kept = {n for r in sequence.results for n in names_in_terms(r.entries)}
     put: dict[str, Terms] = {}
@@ -26,15 +29,15 @@ def inlined(sequence: Sequence) -> Sequence:
             terms = _tidy(_expanded(s.terms, put))
             size = sum(1 for _ in names_in_terms(terms))
             short = size <= FEW and (len(terms) == 1 or not s.name.startswith(("K", "t")))
-            small = short or (size <= MANY and uses[s.name] == 1)
+            small = whole or short or (size <= MANY and uses[s.name] == 1)
             if GENERATED.fullmatch(s.name) and s.name not in kept and small and not s.also:
                 put[s.name] = terms
             else:
                 out.append(s._replace(terms=terms))
         return Section(given.title, tuple(out))
 
-    prologue, whole = ([*map(section, part)] for part in (sequence.prologue, sequence.main))
-    main = _read(whole, kept)
+    prologue, every = ([*map(section, part)] for part in (sequence.prologue, sequence.main))
+    main = _read(every, kept)
     return sequence._replace(prologue=_read(prologue, kept | _names(main)), main=main)
 
 
@@ -100,17 +103,76 @@ def _substitute(f: Factor, put: dict[str, Terms]) -> Term:
 
 def _tidy(terms: Terms) -> Terms:
     """Numbers of a product in one, equal factors side by side, equal terms as a multiple, a positive one first."""
-    sizes: dict[tuple[tuple[Factor, ...], tuple[Factor, ...]], float] = {}
+    return _summed(_opened([t for t in map(_product, terms) if Group(()) not in t.factors]))
+
+
+def _product(t: Term) -> Term:
+    """A product without products inside it, its number first."""
+    size, factors = -1.0 if t.negative else 1.0, list[Factor]()
+    waiting = [*t.factors]
+    while waiting:
+        f = waiting.pop(0)
+        if isinstance(f, Number):
+            size *= f.value
+        elif isinstance(f, Group) and len(f.terms) == 1 and not f.terms[0].over:
+            size = -size if f.terms[0].negative else size
+            waiting = [*f.terms[0].factors, *waiting]
+        else:
+            factors.insert(next((k for k, x in enumerate(factors) if x == f), len(factors)), f)
+    return _term(size, *_cancelled(tuple(factors), t.over))
+
+
+def _cancelled(
+    factors: tuple[Factor, ...], over: tuple[Factor, ...]
+) -> tuple[tuple[Factor, ...], tuple[Factor, ...]]:
+    """A sum over what all its terms hold, without it."""
+    only, x = (factors[0], over[0]) if len(factors) == len(over) == 1 else (None, None)
+    if x is None or not isinstance(only, Group):
+        return factors, over
+    if not all(x in t.factors and len(t.factors) > 1 for t in only.terms):
+        return factors, over
+    at = [t.factors.index(x) for t in only.terms]
+    left = (t._replace(factors=t.factors[:k] + t.factors[k + 1 :]) for t, k in zip(only.terms, at))
+    return (Group(tuple(left)),), ()
+
+
+def _opened(terms: list[Term]) -> list[Term]:
+    """A sum without the parentheses about sums of its own, those of multiples where a term meets its like."""
+    out, single = list[Term](), {_like(t) for t in terms if not _inner(t)}
     for t in terms:
-        size, factors = -1.0 if t.negative else 1.0, list[Factor]()
+        inner = _inner(t)
+        if inner and (len(t.factors) == 1 or any(_like(x) in single for x in inner)):
+            out += (_product(Term(t.negative != x.negative, (*t.factors[:-1], *x.factors), x.over)) for x in inner)
+        else:
+            out.append(t)
+    return out
+
+
+def _inner(t: Term) -> Terms:
+    """The sum that a number multiplies, if that is all of a term."""
+    *numbers, last = t.factors
+    plain = isinstance(last, Group) and not t.over and all(isinstance(f, Number) for f in numbers)
+    return last.terms if plain and isinstance(last, Group) else ()
+
+
+def _like(t: Term) -> tuple[tuple[str, ...], ...]:
+    """What terms have in common that differ by a number."""
+    factors = [f for f in t.factors if not isinstance(f, Number)]
+    return tuple(tuple(sorted(map(repr, x))) for x in (factors, t.over))
+
+
+def _summed(terms: Iterable[Term]) -> Terms:
+    """Terms that are alike as one, a positive one first."""
+    sizes: dict[tuple[tuple[str, ...], ...], float] = {}
+    shown: dict[tuple[tuple[str, ...], ...], Term] = {}
+    for t in terms:
+        key, size = _like(t), -1.0 if t.negative else 1.0
         for f in t.factors:
-            if isinstance(f, Number):
-                size *= f.value
-            else:
-                factors.insert(next((k for k, x in enumerate(factors) if x == f), len(factors)), f)
-        key = tuple(factors), t.over
+            size *= f.value if isinstance(f, Number) else 1.0
         sizes[key] = sizes.get(key, 0.0) + size
-    out = [_term(size, *key) for key, size in sizes.items() if size]
+        shown.setdefault(key, t)
+    bare = {k: tuple(f for f in t.factors if not isinstance(f, Number)) for k, t in shown.items()}
+    out = [_term(size, bare[key], shown[key].over) for key, size in sizes.items() if size]
     first = next((k for k, t in enumerate(out) if not t.negative), 0)
     return tuple([out[first], *out[:first], *out[first + 1 :]]) if out else ()
 

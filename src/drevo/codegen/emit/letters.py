@@ -50,6 +50,8 @@ TELEGIN = (
     (r"p_\w+", "I^d of a body and the offsets times projections of its children"),
     (r"g_\d+", "elements of the children in the same column, and the body's own product"),
     (r"x_\w+\^g|y_\w+\^g|z_\w+\^g", "gravity in the axes of a body, m/s²"),
+    (r"[xyz]_\w+\^R", "component of an offset that moves, m"),
+    (r"[xyz]_\w+\^v\w*", "velocity of a body by a unit rate of a joint, of a screw its lead by a radian"),
     (r"[xyz]_\w+\^\w+", "direction cosine: letter below with the first number, above with the second"),
     (r"[AB]_\w+", "merged constants of the cosine and the sine of an angle"),
     (r"R_\w+\d\w*", "merged constant: amplitude of a cosine or sine with a phase"),

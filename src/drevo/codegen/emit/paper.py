@@ -2,13 +2,14 @@
 
 The equations of a Telegin sequence stand on constants (A_33, d_x3, I_2^d) that the inputs of the robot define in
 the paper's own letters. Where parameters are symbols, the program computes the same constants from links and
-joints: for people these are left out, and what is defined is what the equations read.
+joints: people read them as the paper defines them.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from .about import About, Inputs
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
 from .inline import inlined, names_in_terms
+from .layout import entry_name
 from .letters import LETTERS
 from .reading import read_statements
 from .sequence import Result, Section, Sequence, Statement
@@ -49,24 +51,28 @@ class Renaming(NamedTuple):
 
 
 def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
-    """The sequence and its facts for people; unchanged where they are in no paper's notation."""
+    """The sequence and its facts for people, in its paper's notation where it has one."""
     if facts.formalism not in LETTERS:
-        return sequence, facts
+        return _named_once(sequence), facts
     if facts.inputs is None:
-        return _in_tables(sequence, facts)
-    inputs, values, sequence = facts.inputs, _constants(sequence), inlined(sequence)
+        return _in_letters(sequence), facts
+    values, sequence = _constants(sequence), inlined(sequence)
+    inputs = facts.inputs
     known = {s.name for section in inputs.sections for s in section.statements}
     named = {s.name: (s.name, *s.also) for s in sequence.statements()}
     alias = {x: s.name for section in inputs.sections for s in section.statements if (x := _body_alone(s.terms))}
     given = alias | {n: next((x for x in also if x in known), n) for n, also in named.items()}
     printed = given | {n: x for n, also in named.items() if (x := next(filter(_is_printed, also), ""))}
-    of_main, of_constants = Renaming(printed, inputs.lengths), Renaming(given, inputs.lengths)
+    inputs = _without(inputs, {printed[s.name] for x in sequence.main for s in x.statements})
+    known = {s.name for section in inputs.sections for s in section.statements}
+    of_main = Renaming(printed, inputs.lengths)
+    of_constants = of_main._replace(printed=given | {n: printed[n] for n in named if given[n] == n})
     elements, rest = list[Statement](), dict[Statement, float]()
     for s in (s for section in sequence.prologue for s in section.statements):
         name = given[s.name]
-        if printed[s.name].startswith("H_"):
-            own = s._replace(terms=(Term(False, (Name(name),)),)) if name in known else s
-            elements.append(_renamed(own, of_main))
+        if _is_printed(printed[s.name]):
+            alone = Statement(printed[s.name], (Term(False, (Name(name),)),))
+            elements.append(alone if name in known else _renamed(s, of_main))
         elif name not in known:
             rest[_renamed(s, of_constants)] = values[s.name]
     inputs = inputs._replace(
@@ -80,12 +86,19 @@ def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     made = sequence._replace(prologue=(), main=tuple(main), results=results)
     read = {n for s in made.statements() for n in names_in_terms(s.terms)}
     read |= {n for r in results for n in names_in_terms(r.entries)}
-    numbers = [x for s in made.statements() for x in _numbers_in(s.terms)]
+    numbers = [] if made.symbols else [x for s in made.statements() for x in _numbers_in(s.terms)]
     inputs = _wanted(inputs, read, numbers)
     known |= inputs.values.keys()
     read |= {n for section in inputs.sections for s in section.statements for n in names_in_terms(s.terms)}
-    made = made._replace(used=tuple(used and s.name in read - known for s, used in zip(made.symbols, made.used)))
+    made = made._replace(used=tuple(s.name in read - known for s in made.symbols))
     return made, replace(facts, inputs=inputs)
+
+
+def _without(inputs: Inputs, names: set[str]) -> Inputs:
+    """The inputs without what the equations define, as it moves."""
+    left = [Section(x.title, tuple(s for s in x.statements if s.name not in names)) for x in inputs.sections]
+    values = {n: x for n, x in inputs.values.items() if n not in names}
+    return inputs._replace(sections=tuple(x for x in left if x.statements), values=values)
 
 
 def _law(facts: About, results: tuple[Result, ...]) -> list[Section]:
@@ -110,24 +123,41 @@ def _constants(sequence: Sequence) -> Mapping[str, float]:
 
 
 def _result(r: Result, names: Renaming) -> Result:
-    """Elements of a mass matrix are H_ji."""
-    name, source = ("H", "H") if r.source == "M" else (r.name, r.source)
-    return r._replace(name=name, source=source, entries=_in(r.entries, names))
+    """Elements of a mass matrix are H_ji, where rates have the numbers of bodies."""
+    entries = _in(r.entries, names)
+    if r.source != "M":
+        return r._replace(entries=entries)
+    lower = [(t.factors[0], k) for k, t in enumerate(entries) if k % r.shape[0] <= k // r.shape[0]]
+    own = ((f.text, entry_name("H", r.shape, k)) for f, k in lower if isinstance(f, Name))
+    name = source = "H" if all(text == name for text, name in own if text.startswith("H_")) else "M"
+    return r._replace(name=name, source=source, entries=entries)
 
 
-def _in_tables(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
-    """Constants that a paper has letters for as numbers of the bodies; others where they are read."""
-    values, made = _constants(sequence), inlined(sequence)
+def _in_letters(sequence: Sequence) -> Sequence:
+    """One name for each value; what is made of parameters alone comes first, by its definitions."""
+    made = inlined(sequence)
+    prologue, main = ([_plain(s) for s in part] for part in (made.prologue, made.main))
+    made = made._replace(prologue=tuple(prologue), main=tuple(main))
     read = {n for s in made.statements() for n in names_in_terms(s.terms)}
     read |= {n for r in made.results for n in names_in_terms(r.entries)}
-    given = [s for section in made.prologue for s in section.statements if s.name in read]
-    numbers = {s.name: (Term(values[s.name] < 0, (Number(abs(values[s.name])),)),) for s in given}
-    main = tuple(Section(s.title, tuple(x._replace(also=()) for x in s.statements)) for s in made.main)
-    made = made._replace(prologue=(), main=main)
-    read = {n for s in made.statements() for n in names_in_terms(s.terms)}
-    made = made._replace(used=tuple(used and s.name in read for s, used in zip(made.symbols, made.used)))
-    sections = (Section(MERGED, tuple(Statement(n, x) for n, x in numbers.items() if n in read)),)
-    return made, replace(facts, inputs=Inputs(sections if sections[0].statements else (), {}))
+    return made._replace(used=tuple(used and s.name in read for s, used in zip(made.symbols, made.used)))
+
+
+def _named_once(sequence: Sequence) -> Sequence:
+    """No name for two values: further names that another line bears are left out."""
+    taken = Counter(n for s in sequence.statements() for n in (s.name, *s.also))
+
+    def section(x: Section) -> Section:
+        alone = (s._replace(also=tuple(n for n in s.also if taken[n] == 1)) for s in x.statements)
+        return Section(x.title, tuple(alone))
+
+    prologue, main = (tuple(map(section, part)) for part in (sequence.prologue, sequence.main))
+    return sequence._replace(prologue=prologue, main=main)
+
+
+def _plain(section: Section) -> Section:
+    """A section without further names."""
+    return Section(section.title, tuple(s._replace(also=()) for s in section.statements))
 
 
 def _is_printed(name: str) -> bool:
@@ -199,10 +229,11 @@ def _wanted(inputs: Inputs, read: set[str], numbers: list[float]) -> Inputs:
 
 
 def values_of(section: Section, values: Mapping[str, float]) -> Section:
-    """What a section defines, by its values alone."""
-    known = [s for s in section.statements if s.name in values]
-    numbers = [(Term(values[s.name] < 0, (Number(abs(values[s.name])),)),) for s in known]
-    return Section(section.title, tuple(Statement(s.name, x) for s, x in zip(known, numbers)))
+    """A section with its definitions by their values."""
+    numbers = {n: (Term(x < 0, (Number(abs(x)),)),) for n, x in values.items()}
+    return Section(
+        section.title, tuple(Statement(s.name, numbers.get(s.name, s.terms)) for s in section.statements)
+    )
 
 
 def constants_table(section: Section) -> ConstantsTable | None:

@@ -14,13 +14,17 @@ _LAYOUT = "Arguments are sequences of scalars (numbers, arrays, symbols); a resu
 
 
 def python(sequence: Sequence, facts: About) -> str:
-    """The module: NAME(q, ...), or with symbols prologue(parameters) -> constants and NAME(q, ..., constants)."""
+    """The module: NAME(q, ...), or with symbols prologue(parameters) -> constants and NAME(q, ..., constants).
+
+    Both take parameters by name, too: prologue({"link1.mass": 2.0}), NAME(q, ..., m_1=2.0).
+    """
     title = _quoted([f"{facts.title}, written out by Drevo."])
     text = _functions(sequence, header(facts, sequence, _LAYOUT))
     rare = [f for f in ("atan2", *FUNCTIONS.values()) if f"{f}(" in text]
     imports = [f"from math import {', '.join(sorted(['cos', 'sin', *rare]))}"]
-    imports = ["from functools import wraps", *imports] if sequence.turns else imports
-    return "\n".join([f'"""{title[0]}"""', "", *imports, "", "", *_choices(sequence), *_turns(sequence), text])
+    imports = ["from functools import wraps", *imports] if sequence.turns or sequence.symbols else imports
+    before = [*_choices(sequence), *_turns(sequence), *_by_name(sequence)]
+    return "\n".join([f'"""{title[0]}"""', "", *imports, "", "", *before, text])
 
 
 def _functions(sequence: Sequence, about: list[str]) -> str:
@@ -29,10 +33,11 @@ def _functions(sequence: Sequence, about: list[str]) -> str:
     decorated = ["@less_turns", *main] if sequence.turns else main
     if not sequence.symbols:
         return "\n".join([*decorated, ""])
+    decorated = ["@by_name", *decorated]
     prologue, width = _prologue(sequence), WIDTH
     while len(prologue) >= len(main) and width < 10**8:  # who counts operations counts the longest function
         prologue, width = _packed(sequence, width), 4 * width
-    return "\n".join([*prologue, "", "", *decorated, ""])
+    return "\n".join(["@ordered", *prologue, "", "", *decorated, ""])
 
 
 def _choices(sequence: Sequence) -> list[str]:
@@ -80,6 +85,53 @@ def _turns(sequence: Sequence) -> list[str]:
         f"        return equations({', '.join(names)})",
         "",
         "    return turned",
+        "",
+        "",
+    ]
+
+
+def _by_name(sequence: Sequence) -> list[str]:
+    """The table of parameters, and the decorators of what takes them by name."""
+    if not sequence.symbols:
+        return []
+    states = ", ".join(arguments_of(sequence)[:-1])
+    name = sequence.identifiers
+    rows = [f"    ({s.parameter.name!r}, {name[s.name]!r}, {s.parameter.value!r})," for s in sequence.symbols]
+    return [
+        "PARAMETERS = [",
+        *rows,
+        "]",
+        "",
+        "",
+        "def ordered(prologue):",
+        '    """The prologue, of parameters in their order or by name; what is not given is the robot\'s."""',
+        "",
+        "    @wraps(prologue)",
+        "    def called(parameters=None, **values):",
+        '        if parameters is None or hasattr(parameters, "keys"):',
+        "            values = {**(parameters or {}), **values}",
+        "            parameters = [",
+        "                values.pop(symbol, values.pop(name, value)) for name, symbol, value in PARAMETERS",
+        "            ]",
+        "        if values:",
+        '            raise TypeError(f"no parameters: {sorted(values)}")',
+        "        return prologue(parameters)",
+        "",
+        "    return called",
+        "",
+        "",
+        "def by_name(equations):",
+        '    """The equations, of constants of the prologue or of parameters by name."""',
+        "",
+        "    @wraps(equations)",
+        f"    def called({states}, constants=None, parameters=None, **values):",
+        '        if constants is None or hasattr(constants, "keys"):',
+        "            constants = prologue(constants if parameters is None else parameters, **values)",
+        "        elif values or parameters is not None:",
+        '            raise TypeError("constants or parameters, not both")',
+        f"        return equations({states}, constants)",
+        "",
+        "    return called",
         "",
         "",
     ]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..graph.ops import ADD, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, SIN
 from ..graph.program import Output, Program
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
-from .layout import StatementLayout
+from .layout import StatementLayout, entry_name
 from .names import Names, parts
 from .symbols import Symbol, symbols
 from .turns import Turn
@@ -113,6 +113,7 @@ class _Writer:
         self.symbols = symbols(program, self.names)
         self.name.update((s.parameter.node, s.name) for s in self.symbols)
         self.result_names = [self.names.new(o.name) if o.shape else "" for o in program.outputs]
+        self.entries = {entry_name(o.name, o.shape, k) for o in program.outputs for k in range(len(o.edges))}
         self.joints = self._joints()
         self.turned: dict[tuple[int, float], str] = {}  # input, factor -> its name less whole turns
         self.turns = self._turns()
@@ -236,11 +237,14 @@ class _Writer:
         """
         labels = self.program.labels.get(n, ())
         wanted, flip = self.layout.wanted.get(n, ("", False))
+        own = bool(wanted)
         if not wanted and labels:
             wanted, sign = min(labels, key=lambda l: l[1])
             flip = bool(sign)
         if not wanted:
             wanted, flip = self._temporary(n), all(t.negative for t in terms)
+        if not own and wanted in self.entries:  # c_2 of a cosine where c is a centre of mass
+            wanted = f"{wanted}^q"
         also = [label for label, sign in labels if bool(sign) == flip and label != wanted]
         return self.names.new(wanted), flip, tuple(also[:ALSO])
 

@@ -56,15 +56,19 @@ class Symbol(NamedTuple):
 
 def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
     """The symbols of a program's parameters, in their order."""
-    numbers, symbol = _numbers(program), PAPER if program.meta.get("inputs") is not None else {}
+    inputs = program.meta.get("inputs")
+    numbers, symbol = _numbers(program), {} if inputs is None else PAPER
     lengths, out = 0, []
     for p in program.parameters:
         owner, kind, entry = _split(p.name)
         lengths += kind == "origin"
         child = kind == "origin" and owner.endswith(".child")
-        gaps = {"owner": owner[:-6] if child else owner, "number": numbers.get(owner, owner), "entry": entry}
+        owner = owner[:-6] if child else owner
+        gaps = {"owner": owner, "number": numbers.get(owner, owner), "entry": entry}
         row = KINDS[kind]
-        name = names.new(symbol.get(kind, row.symbol).format(lengths=lengths, **gaps))
+        wanted = symbol.get(kind, row.symbol).format(lengths=lengths, **gaps)
+        apart = wanted in getattr(inputs, "reserved", ()) or (child and inputs is not None)
+        name = names.new(f"{wanted}^l" if apart else wanted)
         meaning = p.meaning or (CHILD if child else row.meaning).format(**gaps)
         out.append(Symbol(name, meaning, row.unit, p))
     return tuple(out)

@@ -11,6 +11,7 @@ _WIDTHS = {" ": 0.0, "+": 12.3, "-": 12.3, "=": 13.4, "(": 4.0, ")": 4.0, ",": 4
            "m": 8.9, "H": 9.2, "W": 10.6, "w": 7.3, r"\,": 1.8, r"\quad": 10.1, r"\cdot": 7.3, r"\sin": 14.3,
            r"\cos": 14.3, r"\dots": 13.4, r"\sqrt": 8.6, r"\frac": 2.6, r"\ell": 4.3, r"\text": 0.0,
            r"\mathrm": 0.0, r"\operatorname": 3.6, r"\omega": 6.5, r"\Lambda": 7.0}  # fmt: skip
+_FUNCTION = re.compile(r"(?:\\sin|\\cos|\\operatorname\{\w+\})$")
 _ROOT = r"\sqrt{"
 SCRIPT = 0.74  # size of subscripts
 PAGE, COLUMN = 470.0, 240.0  # of a page with margins of 22 mm, of a column of two with 18 mm
@@ -81,15 +82,22 @@ def _fitting(piece: str, room: float) -> list[str]:
         whole = piece[:at] + f"({inside})^{{1/2}}" + piece[at + len(_ROOT) + len(inside) + 1 :]
         return [p for part in _apart(whole, (" + ", " - ")) for p in _fitting(part, room)]
     first, *rest = _apart(piece, (r"\,",))
+    if not rest:  # an argument longer than a line
+        return [*_apart(piece, (" + ", " - "), arguments=True)]
     return [first, *(rf" \cdot {x[2:]}" for x in rest)]
 
 
-def _apart(text: str, marks: tuple[str, ...]) -> Iterator[str]:
-    """Cut before marks where no brace is open."""
+def _apart(text: str, marks: tuple[str, ...], arguments: bool = False) -> Iterator[str]:
+    """Cut before marks where no brace is open, nor, but for arguments, the parenthesis of a function."""
     start = depth = 0
+    calls: list[bool] = []  # of the open parentheses, which are a function's
     for k, c in enumerate(text):
         depth += (c == "{") - (c == "}")
-        if depth == 0 and k > start and text.startswith(marks, k):
+        if c == "(":
+            calls.append(bool(_FUNCTION.search(text, 0, k)) and not arguments)
+        elif c == ")" and calls:
+            calls.pop()
+        if depth == 0 and k > start and not any(calls) and text.startswith(marks, k):
             yield text[start:k]
             start = k
     yield text[start:]

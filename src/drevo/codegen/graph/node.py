@@ -25,6 +25,7 @@ class Graph(Nodes):
 
     def __init__(self) -> None:
         super().__init__()
+        self.below_zero: set[int] = set()  # parameters whose own values are
         off = levers.off()
         self._factors, self._cancels = "factor" not in off, "cancel" not in off
 
@@ -34,9 +35,12 @@ class Graph(Nodes):
         """A state scalar, read at every evaluation."""
         return self._leaf(INPUT, name, 2)
 
-    def parameter(self, name: str) -> Expr:
-        """A scalar of the model; work on parameters alone is hoisted."""
-        return self._leaf(PARAMETER, name, 1)
+    def parameter(self, name: str, negative: bool = False) -> Expr:
+        """A scalar of the model; work on parameters alone is hoisted. negative: its own value is below 0."""
+        made = self._leaf(PARAMETER, name, 1)
+        if negative:
+            self.below_zero.add(made.edge >> 1)
+        return made
 
     def _leaf(self, op: int, name: str, level: int) -> Expr:
         with self._lock:

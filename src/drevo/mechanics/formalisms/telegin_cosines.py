@@ -48,7 +48,11 @@ class Cosines:
 
     def _name(self, axis: str, letter: str, i: int, j: int, x: Scalar) -> None:
         bodies = self.tree.bodies
-        self.tree.named(x, f"{axis}_{bodies[j].number}{bodies[i].number}^{letter}")
+        self.tree.named(x, f"{axis}_{bodies[j].number}{bodies[i].number}^{self.shown(letter, i)}")
+
+    def shown(self, letter: str, i: int) -> str:
+        """R for e where the offset moves, and e is all of it."""
+        return "R" if letter == "e" and not all(is_constant(x) for x in self.X[i].p) else letter
 
     def _turned(self, letter: str, i: int, j: int, body: int) -> Vec:
         b = self.tree.bodies[j]

@@ -120,10 +120,10 @@ class Plane:
     def _gather(self, i: int, b: TreeBody) -> None:
         """(14) and I_i^d = I_i^q + sum m_j L_j^2 over the children."""
         k = b.axis
-        second = b.inertia.S.mat
+        S = b.inertia.S.mat
         self.mass[i] = b.inertia.m
         x, y = self._flat(i, b.inertia.h)
-        total = second[(k + 1) % 3][(k + 1) % 3] + second[(k + 2) % 3][(k + 2) % 3]
+        total = S[(k + 1) % 3][(k + 1) % 3] + S[(k + 2) % 3][(k + 2) % 3]
         self.tree.named(total, f"I_{b.number}^q")
         for j in self.children[i]:
             px, py = self.offset[j]
@@ -131,7 +131,9 @@ class Plane:
             x, y = x + self.mass[j] * px, y + self.mass[j] * py
             total = total + self.mass[j] * (px * px + py * py)
         self.tree.named(self.mass[i], f"m_{b.number}")
-        self.moment[i] = (self.tree.named(x, f"d_x{b.number}"), self.tree.named(y, f"d_y{b.number}"))
+        first, second = (f"d_{'xyz'[(k + r) % 3]}{b.number}" for r in (1, 2))
+        self.moment[i] = self.tree.named(x, first), y
+        self.tree.named(y if self.facing[i] > 0 else -y, second)
         self.inertia[i] = self.tree.named(total, f"I_{b.number}^d") if self.children[i] else total
 
     # -- products -------------------------------------------------------------------------------------------
@@ -187,7 +189,7 @@ class Plane:
         turned = not (is_zero(p.phase) and is_zero(d.phase))
         pair = _side_by_side(self.name(j), self.name(i))
         if turned:
-            self.tree.named(d.phase, f"delta_{self.name(j)}")
+            self.tree.named(d.phase if self.facing[j] > 0 else -d.phase, f"delta_{self.name(j)}")
             self.tree.named(amplitude, f"R_{pair}")
         angle = self._summed(j, i) + d.phase
         signed = -amplitude if quarter % 4 in (1, 2) else amplitude
@@ -198,7 +200,8 @@ class Plane:
     def _summed(self, j: int, i: int) -> Scalar:
         """q_i + ... + q_j less the phase of e_i, made from the top so that longer sums reuse shorter ones."""
         if (j, i) not in self._angle:
-            phase = self.tree.named(Polar.of(self.offset[i]).phase, f"beta_{self.name(i)}")
+            phase, up = Polar.of(self.offset[i]).phase, self.tree.bodies[i].parent
+            self.tree.named(phase if self.facing[up] > 0 else -phase, f"beta_{self.name(i)}")
             above = -phase if j == i else self._summed(self.tree.bodies[j].parent, i)
             self._angle[j, i] = above + Polar.of(self.turn[j]).phase + self.own_angle(j)
         return self._angle[j, i]
@@ -209,7 +212,9 @@ class Plane:
             below = self.product(j, i)
             for k in self.children[j]:
                 below = below + self.shift(k, i)
-            label = f"Lm_{self.name(j)}{self.name(i)}^e"  # read as L_i m_ji^e: the constants are merged
+            label = (
+                f"Lm_{_side_by_side(self.name(j), self.name(i))}^e"  # read as L_i m_ji^e: the constants are merged
+            )
             self._shift[j, i] = self.tree.named(below, label)
         return self._shift[j, i]
 
