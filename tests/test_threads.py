@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,21 @@ def test_the_builtin_of_a_call_with_forces_is_given_back() -> None:
         assert np.array_equal(robot.inverse_dynamics(x, x, x, f_ext={link: np.ones(6)}), want)
     after = sys.getrefcount(known[link])
     assert after == before
+
+
+def test_threads_continue_from_one_solution() -> None:
+    """`again` works in the memory of the planner that made the solution: one thread at a time."""
+    robot = drevo.load("three-link")
+    solved = drevo.control.optimise(
+        robot,
+        lambda pose, q, v, tau, t: sum(x * x for x in (*q, *v, *tau)),
+        [0.3, 0.1, 0.2],
+        np.zeros(3),
+        60,
+        0.01,
+    )
+    starts = np.random.default_rng(0).normal(0.0, 0.2, (16, 3))
+    want = [solved.again(q, np.zeros(3), iterations=3).tau for q in starts]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda q: solved.again(q, np.zeros(3), iterations=3).tau, list(starts) * 4))
+    assert all(np.array_equal(x, y) for x, y in zip(found, want * 4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Planner:
 
     def __init__(self, task: ShootingTask, dt: float, q0: Array, limits: MotionLimits, tolerance: float) -> None:
         self.task, self.dt, self.given, self.tolerance = task, dt, limits, tolerance
-        self.shooting = Shooting(task, dt, q0)
+        self.shooting, self.lock = Shooting(task, dt, q0), Lock()  # which whoever solves in its memory holds
         x, driven = self.shooting.x, list(task.shape.driven)
         self.limits = StateLimits(x, limits) if limits.of_states else None
         self.solver = Solver(self.shooting, tolerance, self.limits)
@@ -140,9 +141,10 @@ class OptimalMotion(Pictured):
         """The problem from another state, begun with this solution: q0 (nq,), v0 (nv,); few iterations serve
         model-predictive control. Raises InputError, NumericsError."""
         x, u = _start(self.planner.task.robot, q0, v0)
-        self.resume(x, u)
         most = whole(f"{WHO}: iterations", iterations)
-        return _solution(self.planner, self.planner.solve(most, self.multipliers), self.t0)
+        with self.planner.lock:
+            self.resume(x, u)
+            return _solution(self.planner, self.planner.solve(most, self.multipliers), self.t0)
 
     def resume(self, q0: Array, v0: Array) -> None:
         """The planner stands where this solution does, at another first state."""
