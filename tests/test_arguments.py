@@ -17,6 +17,7 @@ import pytest
 from program_cases import LANES, X, arm, bits, flat, make, state
 
 import drevo
+from drevo.apps import streaming
 from drevo.codegen.emit.lower import lower
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
@@ -490,8 +491,9 @@ def test_batches_that_no_memory_holds(layout: str) -> None:
 
 
 def test_no_door_takes_a_batch_that_no_memory_holds() -> None:
-    """2^51 rows by strides of zero: every method says so in a sentence."""
+    """2^51 rows by strides of zero, and none of 2^57: every method says so in a sentence."""
     robot, z = drevo.load("puma560"), np.zeros(6)
+    none = np.zeros((2**57, 0, 6))
     many = np.broadcast_to(z, (2**31, 2**20, 6))
     calls: list[Callable[[], object]] = [
         lambda: robot.mass_matrix(many),
@@ -499,6 +501,11 @@ def test_no_door_takes_a_batch_that_no_memory_holds() -> None:
         lambda: robot.integrate(many, z),
         lambda: robot.difference(z, many),
         lambda: robot.constrained_dynamics(many, z, z),
+        lambda: robot.mass_matrix(none),
+        *(lambda m=m: robot.simulate(none, none, duration=0.1, step=0.01, method=m) for m in ("rk4", "dop853")),
+        lambda: streaming.inputs(robot, "gravity", 2**53),
+        lambda: robot.random(shape=(2**64, 0)),
+        lambda: drevo.envs.make("Hopper-v5", num_envs=2**64),
     ]
     for call in calls:
         with pytest.raises(InputError, match="there is no memory for this batch"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.runtime.arguments import in_memory
 from ..codegen.runtime.function import Function
 from ..codegen.runtime.stream import RandomSource, Worker, combined, reduced
 from ..compiler.compile import compile
@@ -89,6 +90,7 @@ def stream(
     return found if len(found) > 1 else next(iter(found.values()))
 
 
+@in_memory("inputs")
 def inputs(
     robot: Robot | Model,
     quantity: str | Sequence[str],

@@ -108,7 +108,7 @@ def newton_on_constraints(
         away = away & (np.abs(dq).max(axis=-1, initial=0.0) <= FAR)
         if not away.any():
             break
-        q = robot.integrate(q, np.where(away[..., None], dq, 0.0))
+        q = np.where(away[..., None], robot.integrate(q, np.where(away[..., None], dq, 0.0)), q)
         c = terms(q, rest)
     return q, c
 

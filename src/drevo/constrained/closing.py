@@ -81,7 +81,11 @@ def _held_by_kernels(
         away &= np.abs(dq).max(axis=-1) <= FAR
         if not away.any():
             return None
-        q = closing.form.robot.integrate(q, dq if away.all() else np.where(away[..., None], dq, 0.0))
+        if away.all():
+            q = closing.form.robot.integrate(q, dq)
+        else:
+            moved = closing.form.robot.integrate(q, np.where(away[..., None], dq, 0.0))
+            q = np.where(away[..., None], moved, q)
     return None
 
 

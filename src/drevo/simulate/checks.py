@@ -36,6 +36,8 @@ def bounded(end: float, step: float, most: int, what: str) -> None:
 def require_memory(records: float, shape: Sequence[int]) -> None:
     """InputError where records of so many numbers each would not fit in memory."""
     size, available = 8.0 * records * math.prod(shape), lent()
+    if 8.0 * records * math.prod(max(1, n) for n in shape) >= 2.0**63:  # of an empty batch too, by NumPy's rule
+        raise InputError(f"simulate: there is no memory for this batch, {tuple(shape[:-1])}: take fewer rows")
     if size > available:
         raise InputError(
             f"{records:.3g} records of {math.prod(shape)} numbers need {size / 1e9:.3g} GB, and this machine "

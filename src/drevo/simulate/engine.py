@@ -12,9 +12,9 @@ import math
 from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
 from ..codegen.emit.llvm_target import Target, flush_subnormals
 from ..codegen.emit.lower import Lowered
-from .layout import NOT_FINITE, TOO_SMALL, UNSETTLED, Fields
+from .layout import DONE, NOT_FINITE, TOO_SMALL, UNSETTLED, Fields
 from .rk_sums import add_sums
-from .steps import add_steps
+from .steps import add_steps, all_done, each_open, open_samples
 
 SETTLED = 1e-10  # of the largest rate: below it an iteration that no longer gains has converged
 SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0  # of the choice of the next step
@@ -27,7 +27,7 @@ def add_engine(m: Module, low: Lowered, target: Target, *_: object) -> None:
     """Everything the engine adds to a module; an entry of `codegen.emit.llvm.emit`."""
     l = target.of(target.lanes)
     add_sums(m, l)
-    add_steps(m, l, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)
+    add_steps(m, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)
     _settle(m)
     _step(m)
     _integrate(m, target)
@@ -55,25 +55,44 @@ def _explicit_stages(f: IRFunction, state: Fields, now: Value, h: Value, failed:
 
 
 def _settle(m: Module) -> None:
-    """The stages of an implicit method, by fixed-point iteration until they no longer change; 0, or why not."""
+    """The stages of an implicit method, by fixed-point iteration until they no longer change; 0, or why not.
+
+    Of a sample `rows` holds the change of the sweep before, DONE once it has settled and keeps its rates, then the
+    change of the present sweep.
+    """
     f = m.function("settle", I64, state=PTR, now=F64)
     state = Fields(f)
-    with f.loop(state.sweeps, some=True, last=f.zero(F64)) as sweep:
-        _clear_best(f, state)
+    open_samples(f, state)
+    with f.loop(state.sweeps, some=True) as sweep:
+        with each_open(f, state) as (_, numbers):
+            numbers.at(1).store(f.zero(F64))
         with f.loop(state.stages, some=True) as s:
             with f.when(f.call(I1, "stage", f.state, s.i, state.stages, f.now, state.h, state.Z_q, state.Z_v)):
                 f.ret(NOT_FINITE)
             at_q, at_v = _rates_of(state, s.i)
-            f.call(VOID, "distance", at_q, state.Z_q, state.pad_q, state.best)
-            f.call(VOID, "distance", at_v, state.Z_v, state.pad_v, state.best)
-        change, rate = state.best.load(), state.best.at(1).load()
+            f.call(VOID, "adopt", f.state, at_q, state.Z_q, state.size_q)
+            f.call(VOID, "adopt", f.state, at_v, state.Z_v, state.size_v)
         done = sweep.i + 1
-        ended = (change >= sweep.last) | (done >= state.sweeps)
-        settled = ended & (change <= rate * SETTLED) & (done >= 3)
-        with f.when(settled | change.equals(0.0)):
+        with each_open(f, state) as (sample, numbers):
+            last, change = numbers.load(), numbers.at(1).load()
+            numbers.store(change)
+            with f.when(((change >= last) | (done >= state.sweeps)) & (done >= 3)):
+                settled = change <= _largest_rate(f, state, sample) * SETTLED
+                numbers.store(f.select(settled, f.const(F64, DONE), change))
+            with f.when(change.equals(0.0)):
+                numbers.store(f.const(F64, DONE))
+        with f.when(all_done(f, state)):
             f.ret(0)
-        sweep.last = change
     f.ret(UNSETTLED)
+
+
+def _largest_rate(f: IRFunction, state: Fields, sample: Value) -> Value:
+    """Of a sample, of all stages."""
+    with f.loop(state.stages, some=True, top=f.zero(F64)) as s:
+        for rates, size in zip(_rates_of(state, s.i), (state.size_q, state.size_v)):
+            largest = f.call(F64, "largest", rates.at(sample * size), size)
+            s.top = f.select(largest > s.top, largest, s.top)
+    return s.top
 
 
 def _step(m: Module) -> None:

@@ -7,21 +7,23 @@ from typing import ClassVar
 from ..codegen.emit.ir import F64, I64, PTR, IRFunction, Value
 
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
-# gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent
+# gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent;
+# rows: SAMPLE numbers of each sample while something is iterated, see `steps`
 FIELDS = (
     "q", "v", "e_q", "e_v", "Y_q", "Y_v", "K_q", "K_v", "Z_q", "Z_v", "a_q", "a_v", "b_q", "b_v", "c",
     "tau", "tau_step", "t", "t0", "h", "k", "stages", "sweeps", "count", "every", "records",
     "to_q", "to_v", "to_q_step", "to_v_step", "pad_q", "pad_v", "n_q", "n_v", "quaternions", "quaternion_count",
-    "size_q", "arena", "strides", "pointers", "scratch", "status", "best", "code",
+    "size_q", "size_v", "rows", "arena", "strides", "pointers", "scratch", "status", "best", "code",
     "rtol", "atol", "t_end", "to_t", "e_5", "e_3", "rejected",
-    "given", "P_q", "P_v", "gap", "watch", "n_gap", "n_watch",
+    "given", "P_q", "P_v", "gap", "watch", "size_gap", "size_watch",
 )  # fmt: skip
 DOUBLES = ("t0", "h", "rtol", "atol", "t_end")
 INTEGERS = (
     "tau_step", "k", "stages", "sweeps", "count", "every", "records", "to_q_step", "to_v_step", "pad_q", "pad_v",
-    "n_q", "n_v", "quaternion_count", "size_q", "code", "rejected", "n_gap", "n_watch",
+    "n_q", "n_v", "quaternion_count", "size_q", "size_v", "code", "rejected", "size_gap", "size_watch",
 )  # fmt: skip
 
+SAMPLE, DONE = 2, -1.0  # numbers of a sample; the first of them where it is done
 # codes of a motion that stopped
 NOT_FINITE, UNSETTLED, TOO_SMALL, DEPENDENT, OPEN = 1, 2, 3, 4, 5
 

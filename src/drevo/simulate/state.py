@@ -47,15 +47,15 @@ class EngineState:
         s, pads = method.stages, [-(-count * n // _PAD) * _PAD for n in (model.nq, model.nv)]
         for part, pad in zip("qv", pads):
             for name in ("", "e_", "Y_", "Z_"):
-                self._set_array(f"{name}{part}", _aligned_zeros(pad))
-            self._set_array(f"K_{part}", _aligned_zeros(s * pad))
+                self._set_array(f"{name}{part}", _aligned_zeros(pad + _PAD))
+            self._set_array(f"K_{part}", _aligned_zeros(s * pad + _PAD))
             self._set_integer(f"pad_{part}", pad)
         self._tableau()
         views = [self._arrays[n][: count * size] for n, size in (("q", model.nq), ("v", model.nv))]
         self.q, self.v = (x.reshape(count, n) for x, n in zip(views, (model.nq, model.nv)))
         self.e_q, self.e_v = self._arrays["e_q"], self._arrays["e_v"]
         self.k_q, self.k_v = (
-            self._arrays[f"K_{p}"].reshape(s, pad)[:, : count * n].reshape(s, count, n)
+            self._arrays[f"K_{p}"][: s * pad].reshape(s, pad)[:, : count * n].reshape(s, count, n)
             for p, pad, n in zip("qv", pads, (model.nq, model.nv))
         )
         self._fixed()
@@ -99,9 +99,9 @@ class EngineState:
         self._set_array("strides", 8 * np.array([nq, nv, nv, 0, *own, nq, nv, *back], np.int64))
         for field, size in zip(("P_q", "P_v", "gap", "watch"), back):
             self._set_array(field, _aligned_zeros(self.count * size + _PAD))
-        for field, size in zip(("n_gap", "n_watch"), back[2:]):
-            self._set_integer(field, self.count * size)
-        for field, value in (("count", self.count), ("size_q", nq)):
+        self._set_array("rows", np.zeros(self.count * layout.SAMPLE))
+        sizes = zip(("size_q", "size_v", "size_gap", "size_watch"), (nq, nv, *back[2:]))
+        for field, value in (("count", self.count), *sizes):
             self._set_integer(field, value)
         self._set_integer("n_q", self.count * nq)
         self._set_integer("n_v", self.count * nv)
@@ -172,40 +172,40 @@ class EngineState:
 
     def _step(self, rates: StateRates) -> int:
         """One step; 0, or why not."""
-        last = 0.0
-        now = self.t0 + self.k * self.h
-        for sweep in range(SWEEPS if self.method.implicit else 1):
-            change, size = self._stages(rates, now)
-            if not np.isfinite(size):
+        now, implicit = self.t0 + self.k * self.h, self.method.implicit
+        last, going = np.zeros(self.count), np.ones(self.count, bool)
+        for sweep in range(SWEEPS if implicit else 1):
+            change, size = self._stages(rates, now, going)
+            if not np.isfinite(size).all():
                 return layout.NOT_FINITE
-            stuck = sweep > 1 and change >= last and change <= SETTLED * size
-            if not self.method.implicit or stuck or change == 0.0:
+            ended = (change >= last) | (sweep == SWEEPS - 1)
+            going &= ~((sweep > 1) & ended & (change <= SETTLED * size)) & (change != 0.0)
+            if not going.any():
                 break
             last = change
-        else:
-            if change > SETTLED * size:
-                return layout.UNSETTLED
+        if implicit and going.any():
+            return layout.UNSETTLED
         self._finish_step()
         return 0
 
-    def _stages(self, rates: StateRates, now: float) -> tuple[float, float]:
-        """Every stage once; the largest change of a rate, the largest rate."""
+    def _stages(self, rates: StateRates, now: float, going: Array) -> tuple[Array, Array]:
+        """Every stage of the samples that go on once; of each the largest change of a rate, the largest rate."""
         m, a_q, a_v = self.method, self._arrays["a_q"], self._arrays["a_v"]
-        change = size = 0.0
+        change, size = np.zeros((2, self.count))
         for s in range(m.stages):
             n = m.stages if m.implicit else s
-            q = self.q + self.h * np.tensordot(a_q[s, :n], self.k_q[:n], 1)
-            v = self.v + self.h * np.tensordot(a_v[s, :n], self.k_v[:n], 1)
+            q = self.q + self.h * _weighted(a_q[s, :n], self.k_q)
+            v = self.v + self.h * _weighted(a_v[s, :n], self.k_v)
             for k, new in zip((self.k_q, self.k_v), rates(now + m.nodes[s] * self.h, q, v)):
-                change = max(change, float(np.abs(new - k[s]).max(initial=0.0)))
-                size = float(np.maximum(size, np.abs(new).max(initial=0.0)))
-                k[s] = new
+                change = np.maximum(change, np.abs(new - k[s]).max(-1, initial=0.0))
+                size = np.maximum(size, np.abs(new).max(-1, initial=0.0))
+                k[s] = np.where(going[:, None], new, k[s])
         return change, size
 
     def _finish_step(self) -> None:
         for y, e, k, b in ((self.q, self.e_q, self.k_q, "b_q"), (self.v, self.e_v, self.k_v, "b_v")):
             rest = e[: y.size].reshape(y.shape)
-            increment = self.h * np.tensordot(self._arrays[b], k, 1) + rest
+            increment = self.h * _weighted(self._arrays[b], k) + rest
             new = y + increment
             rest[...] = increment - (new - y)
             y[...] = new
@@ -214,3 +214,8 @@ class EngineState:
         self.k += 1
         if self.after is not None:
             self.q[...], self.v[...] = self.after(self.t0 + self.k * self.h, self.q, self.v)
+
+
+def _weighted(row: Array, k: Array) -> Array:
+    """The sum over the stages, one after the other whatever the size of the batch."""
+    return sum((w * x for w, x in zip(row, k)), np.zeros(k.shape[1:]))

@@ -4,25 +4,27 @@ records, and the return of a state to its constraints.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ..codegen.emit.ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
 from ..codegen.emit.llvm_math import Lanes
-from .layout import DEPENDENT, NOT_FINITE, OPEN, Fields
+from .layout import DEPENDENT, DONE, NOT_FINITE, OPEN, SAMPLE, Fields
 
 NEWTON = 12  # steps of Newton's iteration at most; each doubles the digits
 PORTS = (("Y_q", "Y_v", "tau", "t"), ("given",), ("to_q", "to_v"), ("P_q", "P_v", "gap", "watch"))
 
 
-def add_steps(m: Module, l: Lanes, timed: bool, constrained: bool) -> None:
+def add_steps(m: Module, timed: bool, constrained: bool) -> None:
     """The functions. timed: the derivative reads the time; constrained: it has constraints."""
-    _distance(m, l)
+    _adopt(m)
+    _largest(m)
     _normalise(m)
     _copy(m)
     _rates(m, timed, constrained)
     _stage(m)
     _finish_step(m)
     _record(m)
-    if constrained:
-        _largest(m)
     _project(m, constrained)
 
 
@@ -30,26 +32,56 @@ def _larger(f: IRFunction, x: Value, y: Value) -> Value:
     return f.select(x > y, x, y)
 
 
-def _distance(m: Module, l: Lanes) -> None:
-    """K = Z; best[0], best[1] grow to the largest change and the largest rate."""
-    f = m.function("distance", K=PTR, Z=PTR, pad=I64, best=PTR)
-    t, size = l.type, f"llvm.fabs.{l.suffix}"
-    with f.loop(f.pad, step=l.lanes, some=True, change=f.zero(t), rate=f.zero(t)) as s:
-        at_k, z = f.K.at(s.i), f.Z.at(s.i).load(t, l.bytes)
-        s.change = _larger(f, f.call(t, size, z - at_k.load(t, l.bytes)), s.change)
-        s.rate = _larger(f, f.call(t, size, z), s.rate)
-        at_k.store(z, l.bytes)
-    for k, x in enumerate((s.change, s.rate)):
-        place = f.best.at(k)
-        place.store(_larger(f, f.call(F64, f"llvm.vector.reduce.fmax.{l.suffix}", x), place.load()))
+# -- iterations over a batch: a sample that is done keeps what it has, so no other one changes its bits ---------
+
+
+def open_samples(f: IRFunction, state: Fields) -> None:
+    """Before an iteration, in which no sample is done yet."""
+    with f.loop(state.count) as s:
+        state.rows.at(s.i * SAMPLE).store(f.zero(F64))
+
+
+@contextmanager
+def each_open(f: IRFunction, state: Fields) -> Iterator[tuple[Value, Value]]:
+    """A loop over the samples that are not done: the number of each, and its numbers in `rows`."""
+    with f.loop(state.count) as s:
+        numbers = state.rows.at(s.i * SAMPLE)
+        with f.when(numbers.load() >= 0.0):
+            yield s.i, numbers
+
+
+def all_done(f: IRFunction, state: Fields) -> Value:
+    with f.loop(state.count, left=0) as s:
+        s.left = s.left + (state.rows.at(s.i * SAMPLE).load() >= 0.0).cast("zext", I64)
+    return s.left.equals(0)
+
+
+def _adopt(m: Module) -> None:
+    """K = Z of the samples that are not done; their change grows to the largest."""
+    f = m.function("adopt", state=PTR, K=PTR, Z=PTR, size=I64)
+    with each_open(f, Fields(f)) as (sample, numbers):
+        first, four, l = sample * f.size, f.size & -4, Lanes("double", 4)
+        with f.loop(four, step=4, wide=f.zero(l.type)) as w:
+            w.wide = _larger(f, _moved(f, first + w.i, l), w.wide)
+        reduced = f.call(F64, f"llvm.vector.reduce.fmax.{l.suffix}", w.wide, flags="nnan ")
+        with f.loop(f.size, start=four, change=_larger(f, reduced, numbers.at(1).load())) as s:
+            s.change = _larger(f, _moved(f, first + s.i, Lanes("double", 1)), s.change)
+        numbers.at(1).store(s.change)
     f.ret()
+
+
+def _moved(f: IRFunction, i: Value, l: Lanes) -> Value:
+    """K = Z of some numbers; how far they went."""
+    k, z = (x.at(i).load(l.type, 8) for x in (f.K, f.Z))
+    f.K.at(i).store(z, 8)
+    return f.call(l.type, f"llvm.fabs.{l.suffix}", z - k)
 
 
 def _normalise(m: Module) -> None:
     """The n quaternions of each row of q, which begin at `starts`, get unit length."""
-    f = m.function("normalise", q=PTR, rows=I64, size=I64, starts=PTR, n=I64)
+    f = m.function("normalise", q=PTR, count=I64, size=I64, starts=PTR, n=I64)
     four, reduce = "<4 x double>", "llvm.vector.reduce.fadd.v4f64"
-    with f.loop(f.rows) as row, f.loop(f.n) as k:
+    with f.loop(f.count) as row, f.loop(f.n) as k:
         place = f.q.at(row.i * f.size + f.starts.at(k.i, I64).load(I64))
         x = place.load(four, 8)
         square = f.call(F64, reduce, f.zero(F64), x * x, flags="reassoc ")
@@ -133,20 +165,36 @@ def _project(m: Module, constrained: bool) -> None:
         state = Fields(f)
         _move(f, state, "q", "Y_q")
         _move(f, state, "v", "Y_v")
+        open_samples(f, state)
         with f.loop(NEWTON, some=True):
             with f.when(f.call(I1, "rates", f.state, f.now, state.q, state.v, state.Z_q, state.Z_v)):
                 _give_up(f, state, NOT_FINITE)
-            gaps = f.call(F64, "largest", state.gap, state.n_gap)
-            _move(f, state, "P_q", "q")
-            _move(f, state, "P_v", "v")
-            _unit_quaternions(f, state)
-            with f.when(gaps <= 1.0):
-                with f.when(f.call(F64, "largest", state.watch, state.n_watch) <= 1.0):
-                    f.ret(0)
-                _give_up(f, state, DEPENDENT)
+            with each_open(f, state) as (sample, numbers):
+                q = _put_back(f, state, sample, "q")
+                _put_back(f, state, sample, "v")
+                f.call(VOID, "normalise", q, 1, state.size_q, state.quaternions, state.quaternion_count)
+                with f.when(_largest_of(f, state, sample, "gap") <= 1.0):
+                    numbers.store(f.const(F64, DONE))
+                    with f.when(~(_largest_of(f, state, sample, "watch") <= 1.0)):
+                        _give_up(f, state, DEPENDENT)
+            with f.when(all_done(f, state)):
+                f.ret(0)
         _give_up(f, state, OPEN)
     else:
         f.ret(0)
+
+
+def _put_back(f: IRFunction, state: Fields, sample: Value, part: str) -> Value:
+    """A sample's coordinates or rates as they are on its constraints; where they stand."""
+    size = getattr(state, f"size_{part}")
+    to: Value = getattr(state, part).at(sample * size)
+    f.call(VOID, "copy", to, getattr(state, f"P_{part}").at(sample * size), size)
+    return to
+
+
+def _largest_of(f: IRFunction, state: Fields, sample: Value, field: str) -> Value:
+    size = getattr(state, f"size_{field}")
+    return f.call(F64, "largest", getattr(state, field).at(sample * size), size)
 
 
 def _move(f: IRFunction, state: Fields, source: str, to: str) -> None:

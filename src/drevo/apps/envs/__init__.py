@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...codegen.runtime.arguments import in_memory
 from ...errors import InputError, shown
 from ...io.asked import asked_all
 from ...io.packages import package
@@ -37,7 +38,8 @@ def make(name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextS
     package("gymnasium", f"drevo.envs.make({name!r})", "gymnasium[mujoco]")
     from .vector import StepEnv
 
-    return StepEnv(name, TASKS[name], num_envs, threads, autoreset, options)
+    with in_memory(f"drevo.envs.make({name!r})"):
+        return StepEnv(name, TASKS[name], num_envs, threads, autoreset, options)
 
 
 asked_all(__name__)

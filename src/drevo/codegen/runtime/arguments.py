@@ -68,9 +68,10 @@ def in_memory(name: str) -> Iterator[None]:
     """A batch that no memory holds is refused in a sentence."""
     try:
         yield
-    except (MemoryError, ValueError) as error:  # NumPy has both for arrays that are too large
+    except (MemoryError, ValueError, OverflowError) as error:  # NumPy has them all for arrays that are too large
         said = str(error)
-        if isinstance(error, ValueError) and "too big" not in said and "dimension exceeded" not in said:
+        too_large = any(x in said for x in ("too big", "too large", "dimension exceeded"))
+        if not isinstance(error, MemoryError) and not too_large:
             raise
         said = said or "not enough is left"
         raise InputError(f"{name}: there is no memory for this batch, compute it in parts: {said}") from None

@@ -11,6 +11,7 @@ from ...codegen.emit.ir import I1, Value
 from ...codegen.emit.llvm_stages import StageCalls, Stages
 from ...codegen.graph.program import Program
 from ...compiler.tracer import Tracer
+from ...mechanics.scalar import where
 from . import reference
 from .integrate import Steps
 from .newton import ITERATIONS, TRIALS, Newton
@@ -46,7 +47,8 @@ def evaluation(problem: SoftProblem) -> Evaluation:
     e.newton = Newton(e)
     Steps(e)
     s = StageTracer("move", e.sizes)
-    s.write(a=[x + s.number("alpha") * y for x, y in zip(s.read("a"), s.read("p"))])
+    alpha = s.number("alpha")
+    s.write(a=[where(alpha > 0.0, x + alpha * y, x) for x, y in zip(s.read("a"), s.read("p"))])
     e.parts["move"] = s.t.program()
     return e
 
@@ -109,13 +111,15 @@ class Loops:
                 c.call(f"{stage}_{self.e.records[k].kind}", f"slot_{k}")
 
     def newton(self, c: StageCalls, touching: list[Value]) -> None:
-        f, crossed = c.f, self.crossed(c, touching)
+        f = c.f
+        self.crosses(c, touching)
         with f.loop(ITERATIONS, some=True) as loop:
             c.call("gradient")
             self.each(c, "touch", touching)
             c.call("finish")
             loop.leave(~c.some_above("live"))
-            self.solve(c, touching, crossed)
+            self.solve(c, touching)
+            c.call("aim")
             self.each(c, "along", touching)
             with f.loop(TRIALS, some=True) as search:
                 c.call("slope")
@@ -124,40 +128,37 @@ class Loops:
                 search.leave(~c.some_above("open"))
             c.call("move")
 
-    def solve(self, c: StageCalls, touching: list[Value], crossed: Value) -> None:
-        """p = -H^-1 g."""
-        self.by_crossing(c, "inertia", crossed)
-        self.each(c, "hessian", touching)
-        self.by_crossing(c, "solve", crossed)
-
-    def crossed(self, c: StageCalls, touching: list[Value]) -> Value:
-        """Whether some slot that touches joins rates that M does not."""
-        f = c.f
-        crossed = f.alloca(I1)
-        crossed.store(f.const(I1, "false"))
+    def crosses(self, c: StageCalls, touching: list[Value]) -> None:
+        """By lane, positive where a slot that touches joins rates that M does not."""
+        c.fill(-1.0, "crosses", 0, 1)
+        one = c.f.const(c.l.type, 1.0)
         for k in self.slots:
             if self.e.crossing[k]:
-                with f.when(touching[k].load(I1)):
-                    crossed.store(f.const(I1, "true"))
-        return crossed
+                with c.f.when(touching[k].load(I1)):
+                    here = c.load(f"slot_{k}", self.e.records[k].gap) < 0.0
+                    c.at("crosses").store(c.f.select(here, one, c.load("crosses")), c.l.bytes)
 
-    def by_crossing(self, c: StageCalls, stage: str, crossed: Value) -> None:
-        """The stage for few entries of H where no lane needs more."""
+    def solve(self, c: StageCalls, touching: list[Value]) -> None:
+        """p = -H^-1 g, by few entries of H in lanes that need no more, whatever the others need."""
+        c.call("inertia")
+        self.each(c, "hessian", touching)
         if not any(self.e.crossing):
-            c.call(stage)
+            c.call("solve")
             return
-        found = crossed.load(I1)
-        with c.f.when(found):
-            c.call(f"{stage}_crossing")
-        with c.f.when(~found):
-            c.call(stage)
+        with c.f.when(c.some_below("crosses")):
+            c.call("solve")
+        with c.f.when(c.some_above("crosses")):
+            c.call("solve_crossing")
 
     def forces(self, c: StageCalls, touching: list[Value]) -> None:
+        none = c.f.zero(c.l.type)
         for k, flag in enumerate(touching):
-            here = flag.load(I1)
+            here, block, at = flag.load(I1), f"slot_{k}", self.e.records[k]
             with c.f.when(here):
-                c.call(f"force_{self.e.records[k].kind}", f"slot_{k}")
-                for j in range(3):
-                    c.at("forces", 3 * k + j).store(c.load(f"slot_{k}", self.e.records[k].size + j), c.l.bytes)
+                c.call(f"force_{at.kind}", block)
+                touches = c.load(block, at.gap) < 0.0
+                for j in range(3):  # what does not touch has +0, whatever the lanes beside it do
+                    force = c.f.select(touches, c.load(block, at.size + j), none)
+                    c.at("forces", 3 * k + j).store(force, c.l.bytes)
             with c.f.when(~here):
                 c.fill(0.0, "forces", 3 * k, 3)

@@ -326,7 +326,8 @@ class MoreauStages:
         lam, way, taken = self.read(s, "lam"), self.read(s, "way"), self.number(s, "taken")
         damping = self.number(s, "damping")
         whole = where(taken < 1.0, where(taken > 0.0, 1.0, STIFFEN), EASE)
-        self.write(s, damping=damping * whole, lam=[x + taken * y for x, y in zip(lam, way)])
+        moved = [where(taken > 0.0, x + taken * y, x) for x, y in zip(lam, way)]
+        self.write(s, damping=damping * whole, lam=moved)
 
     def keep(self, s: StageTracer) -> None:
         """The best so far, where lanes go on from; going: those that have not yet converged."""

@@ -16,7 +16,9 @@ ITERATIONS, TRIALS = 40, 20  # of the method and of a search at most
 CLOSE = 1e-11  # of the accelerations, in the norm of energy: below it a step is the last
 LEVEL = 1e-9  # of the first slope: what rounding may make of a slope of zero
 FLAT = 0.1  # of the first slope: below it a search has ended
-SCALARS = ("changed", "live", "alpha", "low", "high", "slope", "slope2", "slope0", "quad", "lin", "open")
+SCALARS = (
+    "crosses", "changed", "live", "alpha", "low", "high", "slope", "slope2", "slope0", "quad", "lin", "open",
+)  # fmt: skip
 
 
 class Newton:
@@ -36,11 +38,12 @@ class Newton:
         e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
         self.pattern = _numbered(every)
         e.sizes["H"] = sum(map(len, every))
-        for write in (self._start, self._gradient, self._finish, self._slope, self._trial):
+        for write in (self._start, self._gradient, self._finish, self._aim, self._slope, self._trial):
             self.add(write.__name__[1:], write)
-        for name, rows in [("", within), ("_crossing", every)][: 1 + any(e.crossing)]:
-            self.add(f"inertia{name}", partial(self._inertia, rows=rows))
-            self.add(f"solve{name}", partial(self._solve, rows=rows))
+        self.add("inertia", partial(self._inertia, rows=every))
+        self.add("solve", lambda s: s.write(p=self._step(s, within)))
+        if any(e.crossing):
+            self.add("solve_crossing", partial(self._solve_crossing, rows=every))
         for k in e.kinds:
             for write_slot in (self._touch, self._hessian, self._along, self._bend):
                 self.add(
@@ -102,14 +105,16 @@ class Newton:
         return x.law(block).answer(y, [of(block, d) for d in x.D])
 
     def _touch(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
-        """Forces of a slot at a, and its part of g."""
+        """Forces of a slot at a, and its part of g. A lane goes on for its own contacts only, not for those of the
+        lanes beside it."""
         block, a, g = s.here(0, at.S), s.read("a"), list(s.read("g"))
         y = [
             dot([of(block, b) for b in row], [a[r] for r in x.rates]) - of(block, z) for row, z in zip(x.B, x.ref)
         ]
         answer = x.law(block).answer(y, [of(block, d) for d in x.D])
         _add_forces(g, x, x.B, answer, block)
-        s.write(changed=s.number("changed") + abs(answer.piece - s.here(at.piece, 1)[0]) + answer.curved)
+        moved = abs(answer.piece - s.here(at.piece, 1)[0]) + answer.curved
+        s.write(changed=s.number("changed") + where(s.here(at.gap, 1)[0] < 0.0, moved, 0.0))
         stiff = [z for row in answer.hessian for z in row]
         s.write(**{f"{HERE}[{at.S}]": stiff, f"{HERE}[{at.f}]": answer.force, f"{HERE}[{at.y}]": y})
         s.write(**{f"{HERE}[{at.piece}]": answer.piece})
@@ -152,13 +157,21 @@ class Newton:
 
     # -- the step -------------------------------------------------------------------------------------------
 
-    def _solve(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
-        """p = -H^-1 g, of these entries, slopes along it, and whether it is the last."""
-        g, a, r, live = s.read("g"), s.read("a"), s.read("r"), s.number("live")
-        p = [-x for x in self.factors(s, rows).solve(g)]
+    def _step(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> list[Scalar]:
+        """p = -H^-1 g, of these entries."""
+        return [-x for x in self.factors(s, rows).solve(s.read("g"))]
+
+    def _solve_crossing(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
+        """With all entries, which round in another order: for lanes that need them."""
+        crosses = s.number("crosses") > 0.0
+        s.write(p=[where(crosses, x, y) for x, y in zip(self._step(s, rows), s.read("p"))])
+
+    def _aim(self, s: StageTracer) -> None:
+        """Slopes along the step, and whether it is the last."""
+        g, a, r, p, live = s.read("g"), s.read("a"), s.read("r"), s.read("p"), s.number("live")
         slope0, energy = dot(g, p), dot(a, [x + y for x, y in zip(r, self.e.efforts(s))])
         last = energy * (CLOSE * CLOSE) + slope0 > 0.0
-        s.write(p=p, slope0=slope0, quad=dot(p, self.e.times(self.e.inertia(s), p)), lin=dot(r, p))
+        s.write(slope0=slope0, quad=dot(p, self.e.times(self.e.inertia(s), p)), lin=dot(r, p))
         s.write(live=where(last, 0.0, live), alpha=where(live > 0.0, 1.0, 0.0), low=0.0, high=1.0)
 
     def factors(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> Factors:

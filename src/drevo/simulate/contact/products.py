@@ -207,8 +207,8 @@ class ProductLoops(Loops):
         super().__init__(e)
         self.mark = mark
 
-    def write(self, c: StageCalls) -> tuple[list[Value], Value]:  # type: ignore[override]
-        """A step; which slots touch, and whether their rates cross."""
+    def write(self, c: StageCalls) -> tuple[list[Value]]:  # type: ignore[override]
+        """A step; which slots touch."""
         for name in ("residual", "warm"):
             c.fill(0.0, name, 0, 1)
         c.call("begin")
@@ -217,19 +217,19 @@ class ProductLoops(Loops):
         self.forces(c, touching)
         c.call("judge")
         c.call("end")
-        return touching, self.crossed(c, touching)
+        return (touching,)
 
-    def product(self, c: StageCalls, touching: list[Value], crossed: Value) -> None:
+    def product(self, c: StageCalls, touching: list[Value]) -> None:
         if self.mark == "dot":
             c.call("dynamics_dot")
             self.every(c, touching)
-            self.solve(c, touching, crossed)
+            self.solve(c, touching)
             c.call("end_dot")
             return
         for name in ("handed_bar", *(["parameters_bar"] if self.e.symbols else [])):
             c.fill(0.0, name, 0, self.e.sizes[name])
         c.call("end_bar")
-        self.solve(c, touching, crossed)
+        self.solve(c, touching)
         self.every(c, touching)
         c.call("dynamics_bar")
 

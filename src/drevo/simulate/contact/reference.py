@@ -70,6 +70,7 @@ class Reference:
             if not self.some("live"):
                 break
             self.newton_step()
+            self.call("aim")
             self.each("along")
             for _ in range(TRIALS):
                 self.call("slope")
@@ -81,10 +82,10 @@ class Reference:
 
     def newton_step(self) -> None:
         """p = -H^-1 g."""
-        wide = "_crossing" if any(self.e.crossing) else ""
-        self.call(f"inertia{wide}")
+        self.call("inertia")
         self.each("hessian")
-        self.call(f"solve{wide}")
+        self.blocks["crosses"][:] = 1.0
+        self.call("solve_crossing" if any(self.e.crossing) else "solve")
 
     def step(self) -> None:
         self.call("begin")
